@@ -1,0 +1,68 @@
+"""Every failure that a reader or writer of dumps reports, one class each."""
+
+from __future__ import annotations
+
+
+class TensortapError(Exception):
+    """Base of all errors that tensortap raises on purpose.
+
+    Attributes:
+        hint: what to do about it, a sentence (may be empty).
+    """
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+    def __str__(self) -> str:
+        message = super().__str__()
+        return f"{message} {self.hint}" if self.hint else message
+
+    @property
+    def message(self) -> str:
+        """What was wrong, without the hint."""
+        return super().__str__()
+
+
+class InvalidNameError(TensortapError):
+    """A run, tensor or node name cannot be used. Choose another one."""
+
+
+class InvalidValueError(TensortapError):
+    """An array or step cannot be dumped (an object array, a negative step, …). Convert it first."""
+
+
+class DumpClosedError(TensortapError):
+    """A writer was used after `close()`. Open a new one: files are never reopened."""
+
+
+class NotARunError(TensortapError):
+    """A directory holds no readable `run.json`. Point at a run or at a directory of runs."""
+
+
+class FormatVersionError(TensortapError):
+    """The dump was written by a newer tensortap. Upgrade the reader."""
+
+
+class DamagedError(TensortapError):
+    """Bytes of a dump fail their checksum or make no sense. The rest of the dump stays readable."""
+
+
+class ValueNotKeptError(TensortapError):
+    """Only the summary of a snapshot was kept. Capture again with `keep="value"`."""
+
+
+class NotFoundError(TensortapError):
+    """No run, graph, node, tensor or snapshot has that name."""
+
+
+class AmbiguousError(TensortapError):
+    """Several snapshots fit. Say which one with `visit=`, `worker=` or `graph=`."""
+
+
+class SelectionError(TensortapError):
+    """A selection or query cannot be parsed or does not fit the tensor's shape."""
+
+
+class LimitError(TensortapError):
+    """A request asks for more than the limit it names. Ask for a part."""

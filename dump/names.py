@@ -1,0 +1,61 @@
+"""Names: tensors (`node:slot`), runs (paths below the log directory), workers (`host-pid-random`)."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import uuid
+
+from .errors import InvalidNameError
+
+MAX_NAME = 4096  # a node name longer than this is cut by no known tool, but no real one comes near
+_RUN_PART = re.compile(r"[^/\\\x00-\x1f\x7f]{1,200}\Z")
+_WORKER = re.compile(r"[A-Za-z0-9_.]{1,64}-\d{1,10}-[0-9a-f]{8}\Z")
+
+
+def tensor_name(node: str, slot: int) -> str:
+    """`("dense/Relu", 0)` -> `"dense/Relu:0"`."""
+    return f"{node}:{slot}"
+
+
+def parse_tensor_name(name: str) -> tuple[str, int]:
+    """`"dense/Relu:0"` -> `("dense/Relu", 0)`; a name without a slot means slot 0.
+
+    Raises:
+        InvalidNameError: the name is empty, too long, or holds NUL.
+    """
+    if not name or len(name) > MAX_NAME or "\x00" in name:
+        raise InvalidNameError(
+            f"{name[:80]!r} is not a tensor name.", f"Use 'node' or 'node:slot', at most {MAX_NAME} characters."
+        )
+    node, colon, slot = name.rpartition(":")
+    if colon and node and slot.isascii() and slot.isdigit() and len(slot) <= 9:
+        return node, int(slot)
+    return name, 0
+
+
+def check_run_name(name: str) -> str:
+    """Returns `name` if it can be a path below a log directory on every system.
+
+    Raises:
+        InvalidNameError: a part is empty, starts with a dot, ends in a dot or blank, or holds a control character or backslash.
+    """
+    for part in name.split("/"):
+        if not _RUN_PART.match(part) or part.startswith(".") or part != part.strip() or part.endswith("."):
+            raise InvalidNameError(
+                f"{name[:120]!r} is not a run name.",
+                "Use letters, digits, '-', '_', '.', with '/' between folders; no part may be empty or start with a dot.",
+            )
+    return name
+
+
+def new_worker_name() -> str:
+    """A name no other process uses: `<host>-<pid>-<8 hex digits>`."""
+    host = re.sub(r"[^A-Za-z0-9_.]", "_", socket.gethostname())[:64] or "host"
+    return f"{host}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+
+
+def is_worker_name(name: str) -> bool:
+    """Whether a directory of that name can be a worker's."""
+    return _WORKER.match(name) is not None

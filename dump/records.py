@@ -1,0 +1,90 @@
+"""What a dump holds, as plain data: summaries, and the nodes of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from .histogram import Histogram
+
+COUNTS = ("nan", "pos_inf", "neg_inf", "zero", "negative", "positive", "subnormal")
+STATISTICS = ("min", "max", "mean", "std", "l2", "abs_max")
+
+Keep = Literal["summary", "value"]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """dtype, shape, exact counts, statistics over the finite values, and histogram of one array.
+
+    `min`, `max`, `mean`, `std` (population), `l2` and `abs_max` are float64 and NaN where no element is finite.
+    `nan + pos_inf + neg_inf + zero + negative + positive == size` for numeric dtypes; strings have `size` only.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    size: int
+    nan: int
+    pos_inf: int
+    neg_inf: int
+    zero: int
+    negative: int
+    positive: int
+    subnormal: int
+    min: float
+    max: float
+    mean: float
+    std: float
+    l2: float
+    abs_max: float
+    histogram: Histogram
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One node of a graph. `inputs` are tensor names in order, then control inputs as `^node`.
+
+    `name` is unique in the graph; `function` names the function it belongs to; `stack` is an index into
+    `Graph.stacks` (-1: unknown). `output_shapes` hold None for unknown dimensions, and None for unknown rank.
+    """
+
+    name: str
+    op_type: str
+    inputs: Sequence[str] = ()
+    function: str = ""
+    device: str = ""
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    layer: str = ""
+    stack: int = -1
+    output_dtypes: Sequence[str] = ()
+    output_shapes: Sequence[Sequence[int | None] | None] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """How a function hangs in its graph: who calls it, as what, and which tensors it returns."""
+
+    parent: str = ""
+    caller: str | None = None
+    role: Literal["root", "call", "body", "cond", "then", "else", "branch"] = "root"
+    outputs: Sequence[str] = ()
+
+
+Frame = tuple[str, int, str]  # file, line, function
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """The nodes of one traced function and of all functions it calls.
+
+    `stacks` hold user frames only, innermost last; `sources` maps the files named in them to their text.
+    `graph_def` is the serialized GraphDef with its library, if there is one.
+    """
+
+    name: str
+    nodes: Sequence[Node]
+    functions: Mapping[str, Function] = field(default_factory=dict)
+    stacks: Sequence[Sequence[Frame]] = ()
+    sources: Mapping[str, str] = field(default_factory=dict)
+    graph_def: bytes | None = None
