@@ -1,8 +1,11 @@
-"""Builds the package `tensortap` from the sibling folders ("rooms") of this checkout."""
+"""Builds the package `tensortap`, with the built page, from the sibling folders ("rooms") here."""
 
+import sys
 from pathlib import Path
 
 from setuptools import setup
+from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
 
 ROOMS = {
     "tensortap": "entry",
@@ -16,6 +19,8 @@ ROOMS = {
 }
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "frontend"))
+import bundle  # noqa: E402  (a file of this checkout, found by the line above)
 
 
 def subpackages() -> dict[str, str]:
@@ -29,5 +34,27 @@ def subpackages() -> dict[str, str]:
     return found
 
 
-PACKAGES = subpackages()
-setup(packages=list(PACKAGES), package_dir=PACKAGES)
+class BuildWithPage(build_py):
+    """Builds the page before the files of the package are collected; an editable install does without."""
+
+    def run(self) -> None:
+        if not self.editable_mode:
+            bundle.build()
+        super().run()
+
+
+class SdistWithPage(sdist):
+    """Builds the page first: who builds from an sdist needs no Node.js."""
+
+    def run(self) -> None:
+        bundle.build()
+        super().run()
+
+
+if __name__ == "__main__":
+    packages = subpackages()
+    setup(
+        packages=list(packages),
+        package_dir=packages,
+        cmdclass={"build_py": BuildWithPage, "sdist": SdistWithPage},
+    )

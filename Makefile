@@ -1,0 +1,74 @@
+# `make` lists the targets. Everything is set up inside this checkout: .venv, .tools, frontend/node_modules, server/static.
+# PYTHON=… chooses the interpreter; DEMO_ARGS=…, PYTEST_ARGS=…, BENCH=… are handed on.
+
+PYTHON ?= $(shell .ci/python)
+PY := .venv/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check --no-input
+BENCH ?= *
+
+# Installs are done again when what they depend on (or where they are) changes, told by content: checkouts touch times.
+KEY := $(shell { pwd; cat pyproject.toml setup.py; } | cksum | tr ' ' '-')
+FOR_DEMO := .venv/.for-demo-$(KEY)
+FOR_TESTS := .venv/.for-tests-$(KEY)
+
+.NOTPARALLEL:
+.PHONY: help demo test test-python test-frontend lint types frontend chromium bench wheel docker clean
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
+
+demo: $(FOR_DEMO) frontend ## set up what is missing, train the demo and open its page
+	@$(PY) -m tensortap demo $(DEMO_ARGS)
+
+test: lint types test-frontend test-python ## set up what is missing and run all tests
+
+lint: $(FOR_TESTS) ## ruff and biome
+	$(PY) -m ruff check .
+	$(PY) frontend/bundle.py run lint
+
+types: $(FOR_TESTS) ## mypy --strict and tsc
+	$(PY) .ci/check_types.py
+	$(PY) frontend/bundle.py run typecheck
+
+test-frontend: $(FOR_TESTS) ## vitest
+	$(PY) frontend/bundle.py run test
+
+test-python: $(FOR_TESTS) frontend chromium ## pytest, with real TensorFlow and a real Chromium
+	$(PY) -m pytest $(PYTEST_ARGS)
+
+frontend: .venv/.made ## build the page into server/static, if its sources have changed
+	@$(PY) frontend/bundle.py
+
+bench: $(FOR_TESTS) frontend ## run the benchmarks one by one (BENCH=name runs one)
+	@for file in benchmarks/$(BENCH).py; do \
+		case $$file in */_*) continue ;; esac; \
+		echo "== $$file"; $(PY) "$$file" || exit 1; \
+	done
+
+wheel: $(FOR_TESTS) ## sdist and wheel, with the built page, into dist/
+	$(PY) -m build --outdir dist .
+
+docker: ## the image that serves a log directory (needs a Docker engine)
+	docker build --file docker/Dockerfile --tag tensortap .
+
+clean: ## remove everything that make made, the virtual environment included
+	rm -rf .venv .tools build dist *.egg-info server/static frontend/node_modules demo-logs test-output
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+chromium:
+	@TENSORTAP_CHROMIUM="$(TENSORTAP_CHROMIUM)" .ci/chromium
+
+.venv/.made:
+	@.ci/venv "$(PYTHON)"
+	@touch $@
+
+$(FOR_DEMO): | .venv/.made
+	@echo "Installing tensortap and what the demo needs (TensorFlow is large: minutes the first time)"
+	@$(PIP) install --editable ".[demo,tensorboard]"
+	@touch $@
+
+$(FOR_TESTS): | .venv/.made
+	@echo "Installing tensortap and what its tests need (TensorFlow is large: minutes the first time)"
+	@$(PIP) install --editable ".[test]"
+	@touch $@ $(FOR_DEMO)
