@@ -1,0 +1,75 @@
+"""The files of a dump: names, dtypes, statistics, writer, reader (FORMAT.md).
+
+Write with `DumpWriter`; read with `find_runs`, `RunReader`, `StatsTail`, `read_value`.
+"""
+
+from .dtypes import dtype_name, itemsize, numpy_dtype
+from .errors import (
+    AmbiguousError,
+    DamagedError,
+    DumpClosedError,
+    FormatVersionError,
+    InvalidNameError,
+    InvalidValueError,
+    LimitError,
+    NotARunError,
+    NotFoundError,
+    SelectionError,
+    TensortapError,
+    ValueNotKeptError,
+)
+from .histogram import Histogram, bucket_edges, value_order
+from .names import check_run_name, is_worker_name, new_worker_name, parse_tensor_name, tensor_name
+from .ragged import component_arrays
+from .records import COUNTS, STATISTICS, Function, Graph, Node, Summary
+from .runs import RunInfo, RunReader, WorkerInfo, find_runs
+from .statistics import summarize
+from .tail import Commit, StatsTail, read_commit
+from .values_reader import ValueRef, read_bytes, read_value, value_ref
+from .writer import DumpWriter
+
+__all__ = [
+    "COUNTS",
+    "STATISTICS",
+    "AmbiguousError",
+    "Commit",
+    "DamagedError",
+    "DumpClosedError",
+    "DumpWriter",
+    "FormatVersionError",
+    "Function",
+    "Graph",
+    "Histogram",
+    "InvalidNameError",
+    "InvalidValueError",
+    "LimitError",
+    "Node",
+    "NotARunError",
+    "NotFoundError",
+    "RunInfo",
+    "RunReader",
+    "SelectionError",
+    "StatsTail",
+    "Summary",
+    "TensortapError",
+    "ValueNotKeptError",
+    "ValueRef",
+    "WorkerInfo",
+    "bucket_edges",
+    "check_run_name",
+    "component_arrays",
+    "dtype_name",
+    "find_runs",
+    "is_worker_name",
+    "itemsize",
+    "new_worker_name",
+    "numpy_dtype",
+    "parse_tensor_name",
+    "read_bytes",
+    "read_commit",
+    "read_value",
+    "summarize",
+    "tensor_name",
+    "value_order",
+    "value_ref",
+]

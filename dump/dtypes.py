@@ -1,0 +1,141 @@
+"""Logical dtypes: NumPy's and ml_dtypes' numbers under their own names, and `string`.
+
+An array is brought into one of them by `normalize`; everything behind it sees native-endian, C-contiguous numbers, or
+object arrays that hold `bytes`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+from .errors import InvalidValueError
+
+Array = npt.NDArray[Any]
+
+STRING = "string"
+
+_NUMPY = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split()
+
+
+def _extensions() -> dict[str, np.dtype[Any]]:
+    """Scalar types of ml_dtypes by name: bfloat16, float8_…, int4, …, whatever the installed version has."""
+    found = {}
+    for name in dir(ml_dtypes):
+        kind = getattr(ml_dtypes, name)
+        if isinstance(kind, type) and name[0].islower():
+            dtype = np.dtype(kind)
+            if dtype.name == name:
+                found[name] = dtype
+    return found
+
+
+_BY_NAME: dict[str, np.dtype[Any]] = {name: np.dtype(name) for name in _NUMPY} | _extensions()
+_NAMES = {dtype: name for name, dtype in _BY_NAME.items()}
+# TensorFlow shows its quantized types to NumPy as structs of one field.
+_QUANTIZED = {"qint8": "int8", "quint8": "uint8", "qint16": "int16", "quint16": "uint16", "qint32": "int32"}
+
+
+def numpy_dtype(dtype_name: str) -> np.dtype[Any]:
+    """The NumPy dtype that holds a logical dtype; `object` for `string`.
+
+    Raises:
+        InvalidValueError: this version of tensortap or ml_dtypes knows no such dtype.
+    """
+    if dtype_name == STRING:
+        return np.dtype(object)
+    dtype = _BY_NAME.get(dtype_name)
+    if dtype is None:
+        raise InvalidValueError(f"The dtype {dtype_name[:80]!r} is not known here.", "Upgrade tensortap and ml_dtypes.")
+    return dtype
+
+
+def itemsize(dtype_name: str) -> int:
+    """Bytes an element; 0 for `string`, whose elements differ in length."""
+    return 0 if dtype_name == STRING else numpy_dtype(dtype_name).itemsize
+
+
+def dtype_name(what: np.dtype[Any] | Array) -> str:
+    """The logical dtype of an array or a NumPy dtype.
+
+    Raises:
+        InvalidValueError: it has none (datetime64, longdouble, structs, objects that are not text).
+    """
+    dtype = what if isinstance(what, np.dtype) else what.dtype
+    name = _NAMES.get(dtype)
+    if name is None and dtype.kind in "SUT":
+        name = STRING
+    if name is None and dtype.kind == "O" and (isinstance(what, np.dtype) or _is_text(what)):
+        name = STRING
+    if name is None and not dtype.isnative:
+        name = _NAMES.get(dtype.newbyteorder("="))
+    if name is None:
+        raise InvalidValueError(f"An array of {_describe(dtype)} cannot be dumped.", _way_out(dtype))
+    return name
+
+
+def normalize(value: Any) -> tuple[Array, str]:
+    """Returns `value` as an array of a logical dtype, and that dtype's name.
+
+    Numbers come back native-endian and C-contiguous (not copied if they are already), text as an object array of
+    `bytes` (str is encoded as UTF-8). Anything with `__array__`, such as an eager tensor, is accepted.
+
+    Raises:
+        InvalidValueError: `value` is no array, or one of a dtype that has no logical dtype.
+    """
+    array = _as_array(value)
+    name = _NAMES.get(array.dtype)
+    if name is None:
+        if array.dtype.names is not None:
+            array = _unwrap_quantized(array)
+        name = dtype_name(array)
+        array = _encode(array) if name == STRING else array.astype(_BY_NAME[name])
+    return (array if array.flags.c_contiguous else np.array(array, order="C")), name
+
+
+def _as_array(value: Any) -> Array:
+    if type(value) is np.ndarray:
+        return value
+    try:
+        return np.asarray(value)
+    except Exception as error:  # whatever a foreign __array__ raises
+        raise InvalidValueError(
+            f"A {type(value).__name__} cannot be turned into an array: {str(error)[:200]}",
+            "Convert it with numpy.asarray first.",
+        ) from error
+
+
+def _unwrap_quantized(array: Array) -> Array:
+    names = array.dtype.names or ()
+    if len(names) == 1 and names[0] in _QUANTIZED:
+        return array[names[0]].astype(_QUANTIZED[names[0]])
+    return array
+
+
+def _is_text(array: Array) -> bool:
+    return all(isinstance(item, (str, bytes)) for item in array.flat)
+
+
+def _encode(array: Array) -> Array:
+    encoded = np.empty(array.shape, object)
+    flat = encoded.reshape(-1)
+    for i, item in enumerate(array.flat):
+        flat[i] = bytes(item) if isinstance(item, bytes) else str(item).encode("utf-8", "surrogatepass")
+    return encoded
+
+
+def _describe(dtype: np.dtype[Any]) -> str:
+    return "objects other than str and bytes" if dtype.kind == "O" else f"dtype {str(dtype)[:80]}"
+
+
+def _way_out(dtype: np.dtype[Any]) -> str:
+    if dtype.kind in "Mm":
+        return "Convert it with .astype('int64'), which counts units since 1970 (or of the duration)."
+    if dtype.kind in "fc":
+        return "Convert it with .astype('float64') or .astype('complex128'); no file format keeps long doubles."
+    if dtype.names is not None:
+        return "Dump its fields one by one."
+    return "Convert it to an array of numbers or of text first; rows of unequal length go in as a list of arrays."

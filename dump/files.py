@@ -1,0 +1,153 @@
+"""Files, carefully: short writes completed, links refused, sizes checked before anything is allocated."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import stat
+import uuid
+from pathlib import Path
+from typing import Any
+
+from .errors import DamagedError
+
+# O_NONBLOCK: opening a FIFO somebody put into a dump must not wait for its writer.
+_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+MAX_JSON = 4 << 20  # run.json and worker.json; real ones have a few KB
+
+
+def create(path: Path) -> int:
+    """Opens a file that must not exist yet for writing; returns its descriptor."""
+    return os.open(path, _CREATE, 0o666)
+
+
+def write_all(fd: int, data: Any, offset: int) -> None:
+    """Writes a buffer at `offset`, however many calls that takes. Raises OSError; then a part may have been written."""
+    view = memoryview(data).cast("B")
+    os.lseek(fd, offset, os.SEEK_SET)
+    while view.nbytes:
+        view = view[os.write(fd, view) :]
+
+
+def cut(fd: int, size: int) -> None:
+    """Truncates a file after a failed write, as far as the file system lets us."""
+    with contextlib.suppress(OSError):
+        os.ftruncate(fd, size)
+
+
+class Input:
+    """A regular file being read at offsets. A context manager.
+
+    Raises:
+        FileNotFoundError: there is none.
+        DamagedError: it is a link, a folder or a device.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            fd = os.open(path, _READ)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise DamagedError(f"{path.name} cannot be read: {error.strerror}.", "Links are not followed.") from error
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
+            os.close(fd)
+            raise DamagedError(f"{path.name} is not a regular file.")
+        self.path = path
+        self.size = status.st_size
+        self._file = os.fdopen(fd, "rb", buffering=0)
+
+    def __enter__(self) -> Input:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._file.close()
+
+    def read(self, offset: int, length: int) -> bytes:
+        """At most `length` bytes from `offset`: fewer where the file ends."""
+        length = max(0, min(length, self.size - offset))
+        self._file.seek(offset)
+        parts = []
+        while length:
+            part = self._file.read(length)
+            if not part:  # truncated since it was opened
+                break
+            parts.append(part)
+            length -= len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def read_exactly(self, offset: int, length: int) -> bytes:
+        """`length` bytes from `offset`.
+
+        Raises:
+            DamagedError: the file is too short; nothing was allocated.
+        """
+        if offset < 0 or length < 0 or offset + length > self.size:
+            raise DamagedError(
+                f"{self.path.name} ends at byte {self.size}, before byte {offset + length}.",
+                "It was cut, or copied before it was complete: copy it again.",
+            )
+        data = self.read(offset, length)
+        if len(data) != length:
+            raise DamagedError(f"{self.path.name} was cut while it was read.")
+        return data
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The JSON object in a small file.
+
+    Raises:
+        FileNotFoundError: there is none.
+        DamagedError: it holds something else.
+    """
+    with Input(path) as file:
+        if file.size > MAX_JSON:
+            raise DamagedError(f"{path.name} has {file.size} bytes, more than the {MAX_JSON} that are read.")
+        data = file.read(0, file.size)
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise DamagedError(f"{path.name} is not JSON: {error}.") from error
+    if not isinstance(found, dict):
+        raise DamagedError(f"{path.name} does not hold a JSON object.")
+    return found
+
+
+def publish(path: Path, data: bytes, *, replace: bool = True) -> None:
+    """Writes a whole file under a temporary name and renames it, so that nobody sees half of it.
+
+    With `replace=False` a file that is there already stays.
+    """
+    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:12]}.tmp")
+    try:
+        fd = create(temporary)
+        try:
+            write_all(fd, data, 0)
+        finally:
+            os.close(fd)
+        if replace:
+            temporary.replace(path)
+        else:
+            _keep_first(temporary, path)
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+
+
+def _keep_first(temporary: Path, path: Path) -> None:
+    try:
+        os.link(temporary, path)  # fails if somebody else was first; a rename would replace
+    except FileExistsError:
+        return
+    except OSError:  # no hard links on this file system
+        if not path.exists():
+            temporary.replace(path)
+
+
+def publish_json(path: Path, record: dict[str, Any], *, replace: bool = True) -> None:
+    """`publish` for a JSON object."""
+    text = json.dumps(record, indent=1, ensure_ascii=False, default=str)
+    publish(path, text.encode("utf-8", "backslashreplace") + b"\n", replace=replace)

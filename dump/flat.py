@@ -1,0 +1,121 @@
+"""Just enough of FlatBuffers to look into an Arrow message before Arrow does: body length, buffers, custom metadata.
+
+Arrow allocates what a message asks for. Here the sizes are read first, with every offset checked.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from .errors import DamagedError
+
+RECORD_BATCH = 3  # MessageHeader.RecordBatch in Arrow's Message.fbs
+_MAX_ITEMS = 10_000  # buffers of one record batch, custom metadata entries
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """The metadata of one encapsulated message.
+
+    `buffers` are (offset, length) in the body; `compressed` tells whether each starts with its decoded length.
+    """
+
+    kind: int
+    body_length: int
+    rows: int
+    buffers: tuple[tuple[int, int], ...]
+    compressed: bool
+    custom: dict[bytes, bytes]
+
+
+def parse_message(data: bytes) -> Message:
+    """Reads the FlatBuffer of a message.
+
+    Raises:
+        DamagedError: an offset leads outside, or a number makes no sense.
+    """
+    try:
+        return _message(_Table(data, _unpack(data, "<I", 0)))
+    except (struct.error, IndexError) as error:
+        raise DamagedError("The metadata of a message makes no sense.") from error
+
+
+def _unpack(data: bytes, form: str, at: int) -> int:
+    if at < 0:
+        raise IndexError(at)
+    found: int = struct.unpack_from(form, data, at)[0]
+    return found
+
+
+class _Table:
+    """A FlatBuffers table: field number -> position, by way of its vtable."""
+
+    def __init__(self, data: bytes, at: int) -> None:
+        self.data = data
+        self.at = at
+        self._vtable = at - _unpack(data, "<i", at)
+        self._size = _unpack(data, "<H", self._vtable)
+
+    def field(self, number: int) -> int | None:
+        slot = 4 + 2 * number
+        if slot + 2 > self._size:
+            return None
+        offset = _unpack(self.data, "<H", self._vtable + slot)
+        return self.at + offset if offset else None
+
+    def scalar(self, number: int, form: str) -> int:
+        at = self.field(number)
+        return 0 if at is None else _unpack(self.data, form, at)
+
+    def follow(self, number: int) -> int | None:
+        at = self.field(number)
+        return None if at is None else at + _unpack(self.data, "<I", at)
+
+    def table(self, number: int) -> _Table | None:
+        at = self.follow(number)
+        return None if at is None else _Table(self.data, at)
+
+    def vector(self, number: int) -> tuple[int, int]:
+        """(position of the first item, number of items)."""
+        at = self.follow(number)
+        if at is None:
+            return 0, 0
+        count = _unpack(self.data, "<I", at)
+        if count > _MAX_ITEMS:
+            raise IndexError(count)
+        return at + 4, count
+
+    def text(self, number: int) -> bytes:
+        start, count = self.vector(number)
+        if start + count > len(self.data):
+            raise IndexError(count)
+        return self.data[start : start + count]
+
+
+def _message(table: _Table) -> Message:
+    kind = table.scalar(1, "<B")
+    batch = table.table(2) if kind == RECORD_BATCH else None
+    buffers: list[tuple[int, int]] = []
+    if batch is not None:
+        start, count = batch.vector(2)
+        pairs = [struct.unpack_from("<qq", table.data, start + 16 * i) for i in range(count)]
+        buffers = [(int(offset), int(length)) for offset, length in pairs]
+    return Message(
+        kind=kind,
+        body_length=table.scalar(3, "<q"),
+        rows=batch.scalar(0, "<q") if batch is not None else 0,
+        buffers=tuple(buffers),
+        compressed=batch is not None and batch.field(3) is not None,
+        custom=_custom(table),
+    )
+
+
+def _custom(table: _Table) -> dict[bytes, bytes]:
+    start, count = table.vector(4)
+    found = {}
+    for i in range(count):
+        at = start + 4 * i
+        pair = _Table(table.data, at + _unpack(table.data, "<I", at))
+        found[pair.text(0)] = pair.text(1)
+    return found

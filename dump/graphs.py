@@ -1,0 +1,229 @@
+"""Graph tables: the nodes of one graph as an Arrow file, written and read (FORMAT.md, "Graphs")."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import google_crc32c
+import pyarrow as pa
+
+from .errors import DamagedError, NotFoundError
+from .files import Input, publish
+from .frames import EOS, decode_batch, encode, read_frame, read_schema_message
+from .records import Function, Graph, Node
+from .schema import VERSION
+
+_COLUMNS = {
+    "name": pa.string(),
+    "op_type": pa.string(),
+    "function": pa.string(),
+    "device": pa.string(),
+    "inputs": pa.list_(pa.string()),
+    "attributes": pa.string(),
+    "layer": pa.string(),
+    "stack": pa.int32(),
+    "output_dtypes": pa.list_(pa.string()),
+    "output_shapes": pa.list_(pa.string()),
+}
+_ID = re.compile(r"[A-Za-z0-9_.]{1,80}-[0-9a-f]{12}\Z")
+MAX_DECODED = 2 << 30  # bytes of one graph table
+MAX_NODES = 1 << 24
+_ROLES = ("root", "call", "body", "cond", "then", "else", "branch")
+
+
+def is_graph_id(name: str) -> bool:
+    """Whether a graph can have that id."""
+    return _ID.match(name) is not None
+
+
+def table_path(run_dir: Path, graph_id: str) -> Path:
+    """Where a graph's nodes are."""
+    return run_dir / "graphs" / f"{graph_id}.arrows"
+
+
+def write_graph(run_dir: Path, graph: Graph, compression: str | None) -> str:
+    """Writes a graph unless it is there already; returns its id, which ends in a hash of its nodes.
+
+    Raises:
+        OSError: the disk refused.
+    """
+    batch = _build(graph)
+    slug = re.sub(r"[^A-Za-z0-9_.]+", "_", graph.name).strip("_.")[:80] or "graph"
+    schema_message = batch.schema.serialize().to_pybytes()
+    digest = hashlib.sha256(schema_message)
+    digest.update(batch.serialize())
+    graph_id = f"{slug}-{digest.hexdigest()[:12]}"
+    path = table_path(run_dir, graph_id)
+    if not path.exists():
+        path.parent.mkdir(exist_ok=True)
+        if graph.graph_def is not None:  # first, so that whoever sees the table finds it
+            publish(path.with_suffix(".pb"), graph.graph_def)
+        frame = encode(batch, google_crc32c.value(schema_message), {}, compression)
+        publish(path, schema_message + frame + EOS)
+    return graph_id
+
+
+def _build(graph: Graph) -> pa.RecordBatch:
+    nodes = graph.nodes
+    columns = {
+        "name": [node.name for node in nodes],
+        "op_type": [node.op_type for node in nodes],
+        "function": [node.function for node in nodes],
+        "device": [node.device for node in nodes],
+        "inputs": [list(node.inputs) for node in nodes],
+        "attributes": [_json(dict(node.attributes)) for node in nodes],
+        "layer": [node.layer for node in nodes],
+        "stack": [node.stack for node in nodes],
+        "output_dtypes": [list(node.output_dtypes) for node in nodes],
+        "output_shapes": [[_json(shape) for shape in node.output_shapes] for node in nodes],
+    }
+    about = {
+        "name": graph.name,
+        "functions": {
+            name: {"parent": f.parent, "caller": f.caller, "role": f.role, "outputs": list(f.outputs)}
+            for name, f in graph.functions.items()
+        },
+        "stacks": graph.stacks,
+        "sources": dict(graph.sources),
+    }
+    metadata = {"format": "tensortap", "version": str(VERSION), "graph": _json(about)}
+    schema = pa.schema([pa.field(name, kind, nullable=False) for name, kind in _COLUMNS.items()], metadata=metadata)
+    arrays = [pa.array(columns[name], kind) for name, kind in _COLUMNS.items()]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _json(what: Any) -> str:
+    return json.dumps(what, sort_keys=True, separators=(",", ":"))
+
+
+def read_graph_table(run_dir: Path, graph_id: str) -> tuple[pa.RecordBatch, dict[str, Any]]:
+    """(nodes, metadata) of a graph. The metadata's keys `name`, `functions`, `stacks`, `sources` are checked to have their types.
+
+    Raises:
+        NotFoundError: the run has no such graph.
+        DamagedError: the file fails a check.
+    """
+    if not is_graph_id(graph_id):
+        raise NotFoundError(f"{graph_id[:120]!r} is not a graph id.")
+    path = table_path(run_dir, graph_id)
+    try:
+        with Input(path) as file:
+            message = read_schema_message(file)
+            frame = read_frame(file, len(message), MAX_DECODED)
+    except FileNotFoundError as error:
+        raise NotFoundError(f"The run has no graph {graph_id!r}.") from error
+    if frame.schema_crc != google_crc32c.value(message):
+        raise DamagedError(f"The schema of {path.name} does not match its checksum.")
+    try:
+        schema = pa.ipc.read_schema(pa.py_buffer(message))
+        batch = decode_batch(frame, message, schema, None, MAX_DECODED, MAX_NODES)
+        batch.validate(full=True)
+    except (pa.ArrowException, OSError, ValueError, EOFError, TypeError) as error:
+        raise DamagedError(f"{path.name} cannot be decoded: {str(error)[:200]}") from error
+    return _check_columns(batch, path.name), _metadata(schema, path.name)
+
+
+def _check_columns(batch: pa.RecordBatch, file_name: str) -> pa.RecordBatch:
+    for name, kind in _COLUMNS.items():
+        at = batch.schema.get_all_field_indices(name)
+        if len(at) != 1 or batch.schema.field(at[0]).type != kind:
+            raise DamagedError(f"The column {name!r} of {file_name} is missing or is not {kind}.")
+        column = batch.column(at[0])
+        if column.null_count or (pa.types.is_list(kind) and column.values.null_count):
+            raise DamagedError(f"The column {name!r} of {file_name} holds nulls.")
+    return batch.select(list(_COLUMNS))
+
+
+def _metadata(schema: pa.Schema, file_name: str) -> dict[str, Any]:
+    try:
+        about = json.loads((schema.metadata or {}).get(b"graph", b"{}"))
+    except (ValueError, RecursionError) as error:
+        raise DamagedError(f"The metadata of {file_name} is not JSON: {error}.") from error
+    if not isinstance(about, dict):
+        raise DamagedError(f"The metadata of {file_name} is not a JSON object.")
+    functions = about.get("functions")
+    functions = functions if isinstance(functions, dict) else {}
+    sources = about.get("sources")
+    sources = sources if isinstance(sources, dict) else {}
+    stacks = about.get("stacks")
+    return {
+        "name": str(about.get("name", "")),
+        "functions": {name: _function(f) for name, f in functions.items() if isinstance(f, dict)},
+        "stacks": [_stack(stack) for stack in stacks] if isinstance(stacks, list) else [],
+        "sources": {name: text for name, text in sources.items() if isinstance(text, str)},
+    }
+
+
+def _function(record: dict[str, Any]) -> dict[str, Any]:
+    caller, role, outputs = record.get("caller"), record.get("role"), record.get("outputs")
+    return {
+        "parent": str(record.get("parent", "")),
+        "caller": caller if isinstance(caller, str) else None,
+        "role": role if role in _ROLES else "call",
+        "outputs": [str(output) for output in outputs] if isinstance(outputs, list) else [],
+    }
+
+
+def _stack(frames: Any) -> list[list[Any]]:
+    found = []
+    for frame in frames if isinstance(frames, list) else []:
+        if isinstance(frame, list) and len(frame) == 3 and isinstance(frame[1], int):
+            found.append([str(frame[0]), frame[1], str(frame[2])])
+    return found
+
+
+def read_graph(run_dir: Path, graph_id: str) -> Graph:
+    """The graph as it was written, with its GraphDef if that was kept. Raises as `read_graph_table` does."""
+    batch, about = read_graph_table(run_dir, graph_id)
+    functions = {name: Function(**{**f, "outputs": tuple(f["outputs"])}) for name, f in about["functions"].items()}
+    return Graph(
+        name=about["name"],
+        nodes=tuple(_node(row) for row in batch.to_pylist()),
+        functions=functions,
+        stacks=tuple(tuple((file, line, name) for file, line, name in stack) for stack in about["stacks"]),
+        sources=about["sources"],
+        graph_def=_graph_def(run_dir, graph_id),
+    )
+
+
+def _node(row: dict[str, Any]) -> Node:
+    attributes = _parse(row["attributes"])
+    return Node(
+        name=row["name"],
+        op_type=row["op_type"],
+        inputs=tuple(row["inputs"]),
+        function=row["function"],
+        device=row["device"],
+        attributes={key: str(value) for key, value in attributes.items()} if isinstance(attributes, dict) else {},
+        layer=row["layer"],
+        stack=row["stack"],
+        output_dtypes=tuple(row["output_dtypes"]),
+        output_shapes=tuple(_shape(text) for text in row["output_shapes"]),
+    )
+
+
+def _parse(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _shape(text: str) -> Sequence[int | None] | None:
+    shape = _parse(text)
+    if not isinstance(shape, list):
+        return None
+    return tuple(extent if isinstance(extent, int) and extent >= 0 else None for extent in shape)
+
+
+def _graph_def(run_dir: Path, graph_id: str) -> bytes | None:
+    try:
+        with Input(table_path(run_dir, graph_id).with_suffix(".pb")) as file:
+            return file.read(0, file.size)
+    except (FileNotFoundError, DamagedError):
+        return None

@@ -1,0 +1,184 @@
+"""Runs and their workers: found below a log directory, described by small JSON files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from .errors import DamagedError, FormatVersionError, NotARunError
+from .files import read_json
+from .graphs import is_graph_id, read_graph, read_graph_table
+from .names import is_worker_name
+from .records import Graph
+from .schema import VERSION
+from .tail import StatsTail
+
+RUN_FILE = "run.json"
+WORKER_FILE = "worker.json"
+MAX_DEPTH = 4
+_UNKNOWN = datetime.fromtimestamp(0, UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """What `run.json` says. `created` is 1970-01-01 if it is unreadable."""
+
+    run: str
+    created: datetime
+    info: dict[str, Any]
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerInfo:
+    """What `worker.json` says; where it is missing or damaged, what the worker's name says."""
+
+    worker: str
+    host: str
+    pid: int
+    rank: int | None
+    started: datetime
+    info: dict[str, Any]
+
+
+def find_runs(logdir: str | Path) -> list[tuple[str, Path]]:
+    """(run name, directory) of all runs at most four folders below `logdir`, by name; links are not followed.
+
+    If `logdir` is a run itself, it is the only one, under its folder's name.
+    """
+    root = Path(logdir)
+    if _is_run(root):
+        return [(root.resolve().name, root)]
+    return sorted((path.relative_to(root).as_posix(), path) for path in _search(root, MAX_DEPTH))
+
+
+def _is_run(path: Path) -> bool:
+    file = path / RUN_FILE
+    return file.is_file() and not file.is_symlink()
+
+
+def _search(folder: Path, depth: int) -> Iterator[Path]:
+    if not depth:
+        return
+    for path in _folders(folder):
+        if path.name.startswith(".") or path.name == "graphs" or is_worker_name(path.name):
+            continue
+        if _is_run(path):
+            yield path
+        yield from _search(path, depth - 1)
+
+
+def _folders(folder: Path) -> list[Path]:
+    """Sub-folders that are no links; none where the folder cannot be read."""
+    try:
+        with os.scandir(folder) as entries:
+            return [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+
+
+def read_run_info(path: Path) -> RunInfo:
+    """Reads `run.json`.
+
+    Raises:
+        NotARunError: there is none, or it is not a dump's.
+        FormatVersionError: the dump is of a later version.
+    """
+    try:
+        record = read_json(path / RUN_FILE)
+    except (OSError, DamagedError) as error:
+        raise NotARunError(
+            f"{path} is not a run: {error if isinstance(error, DamagedError) else 'it holds no run.json'}",
+            "Name a directory that a tensortap writer made, or one above it.",
+        ) from error
+    version = record.get("version")
+    if record.get("format") != "tensortap" or not isinstance(version, int) or version < 1:
+        raise NotARunError(f"{path / RUN_FILE} does not describe a tensortap run.")
+    if version > VERSION:
+        raise FormatVersionError(
+            f"{path} is a dump of version {version}; this tensortap reads version {VERSION} and older.",
+            "Upgrade with: pip install --upgrade tensortap",
+        )
+    name = record.get("run")
+    return RunInfo(name if isinstance(name, str) else path.name, _time(record.get("created")), _info(record), version)
+
+
+def _time(text: Any) -> datetime:
+    try:
+        found = datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        return _UNKNOWN
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
+def _info(record: dict[str, Any]) -> dict[str, Any]:
+    info = record.get("info")
+    return info if isinstance(info, dict) else {}
+
+
+class RunReader:
+    """Reads one run. Nothing is kept open; every call looks at the files anew.
+
+    Raises:
+        NotARunError, FormatVersionError: from the constructor, as `read_run_info`.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._info = read_run_info(self.path)
+
+    def info(self) -> RunInfo:
+        """What the run is."""
+        return self._info
+
+    def workers(self) -> list[WorkerInfo]:
+        """Its workers, in the order they started."""
+        names = [folder.name for folder in _folders(self.path) if is_worker_name(folder.name)]
+        return sorted((self._worker(name) for name in names), key=lambda worker: (worker.started, worker.worker))
+
+    def _worker(self, name: str) -> WorkerInfo:
+        try:
+            record = read_json(self.path / name / WORKER_FILE)
+        except (OSError, DamagedError):
+            record = {}
+        host, pid, _ = name.rsplit("-", 2)
+        rank = record.get("rank")
+        return WorkerInfo(
+            worker=name,
+            host=str(record.get("host", host)),
+            pid=int(pid),
+            rank=rank if isinstance(rank, int) else None,
+            started=_time(record.get("started")),
+            info=_info(record),
+        )
+
+    def graph_ids(self) -> list[str]:
+        """Ids of its graphs, sorted."""
+        folder = self.path / "graphs"
+        if folder.is_symlink():
+            return []
+        try:
+            with os.scandir(folder) as entries:
+                names = [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
+        except OSError:
+            return []
+        stems = [name.removesuffix(".arrows") for name in names if name.endswith(".arrows")]
+        return sorted(stem for stem in stems if is_graph_id(stem))
+
+    def graph(self, graph_id: str) -> Graph:
+        """One graph. Raises NotFoundError, DamagedError."""
+        return read_graph(self.path, graph_id)
+
+    def graph_table(self, graph_id: str) -> tuple[pa.RecordBatch, dict[str, Any]]:
+        """One graph's (nodes, metadata), cheaper than `graph`. Raises NotFoundError, DamagedError."""
+        return read_graph_table(self.path, graph_id)
+
+    def tail(self, worker: str) -> StatsTail:
+        """A reader of that worker's commits, from the first on."""
+        return StatsTail(self.path, worker)

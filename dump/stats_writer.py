@@ -1,0 +1,136 @@
+"""Writes statistics files: rows are collected, and committed as one checksummed record batch."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections import deque
+from pathlib import Path
+
+from .files import create, cut, write_all
+from .frames import EOS, encode
+from .schema import SCHEMA_CRC, SCHEMA_MESSAGE, Row, build_batch
+
+ROTATE = 64 << 20  # bytes of one file
+MAX_PENDING = 10_000  # rows kept while the disk refuses them
+MAX_BATCH = 1_000  # rows of one commit, so that it decodes to a few MB at most
+
+
+def stats_path(worker_dir: Path, number: int) -> Path:
+    """Where statistics file `number` of a worker is."""
+    return worker_dir / f"stats-{number:06d}.arrows"
+
+
+class StatsWriter:
+    """Commits rows to numbered files. Not thread safe: the caller holds a lock.
+
+    A failed commit leaves its rows pending and is made up for in a new file, so that nothing ever follows a
+    half-written frame. Beyond `MAX_PENDING` rows the oldest are dropped and counted.
+    """
+
+    def __init__(self, worker_dir: Path, compression: str | None, fsync: bool, rotate: int = ROTATE) -> None:
+        self.dropped = 0
+        self._dir = worker_dir
+        self._compression = compression
+        self._fsync = fsync
+        self._rotate = rotate
+        self._pending: deque[Row] = deque()
+        self._number = 0
+        self._fd: int | None = None
+        self._size = 0
+        self._committed_drops = 0
+        self._open()
+
+    @property
+    def pending(self) -> int:
+        """Rows not committed yet."""
+        return len(self._pending)
+
+    def add(self, row: Row) -> None:
+        """Queues a row for the next commit."""
+        if len(self._pending) >= MAX_PENDING:
+            self._pending.popleft()
+            self.dropped += 1
+        self._pending.append(row)
+
+    def commit(self) -> None:
+        """Writes all pending rows.
+
+        Raises:
+            OSError: the disk refused; what was not written stays pending.
+        """
+        while self._pending or self.dropped != self._committed_drops:
+            count = min(len(self._pending), MAX_BATCH)
+            rows = [self._pending[i] for i in range(count)]
+            dropped = self.dropped
+            frame = encode(build_batch(rows), SCHEMA_CRC, {"dropped": dropped}, self._compression)
+            self._append(frame)
+            for _ in rows:
+                self._pending.popleft()
+            self._committed_drops = dropped
+            if self._size >= self._rotate:
+                self._rotate_file()
+
+    def close(self) -> None:
+        """Commits, and marks the end of the stream. Raises OSError as `commit` does, but closes the file all the same."""
+        try:
+            self.commit()
+            if self._fd is not None:
+                write_all(self._fd, EOS, self._size)
+                self._sync(self._fd)
+        finally:
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Closes the file as it is: after a failure, or in a forked child, where it belongs to the parent."""
+        if self._fd is not None:
+            with contextlib.suppress(OSError):
+                os.close(self._fd)
+        self._fd = None
+
+    def _open(self) -> None:
+        path = stats_path(self._dir, self._number)
+        fd = create(path)
+        try:
+            write_all(fd, SCHEMA_MESSAGE, 0)
+            self._sync(fd)
+        except OSError:
+            os.close(fd)
+            with contextlib.suppress(OSError):
+                path.unlink()
+            raise
+        self._fd = fd
+        self._size = len(SCHEMA_MESSAGE)
+
+    def _append(self, frame: bytes) -> None:
+        if self._fd is None:
+            self._open()
+        assert self._fd is not None
+        try:
+            write_all(self._fd, frame, self._size)
+            self._sync(self._fd)
+        except OSError:
+            cut(self._fd, self._size)
+            self.abandon()
+            self._number += 1
+            raise
+        self._size += len(frame)
+
+    def _rotate_file(self) -> None:
+        """Opens the next file first and ends this one second, so that a reader never takes the end for the last one."""
+        old, old_size = self._fd, self._size
+        self._number += 1
+        try:
+            self._open()
+        except OSError:  # the commit itself succeeded; the next one tries again
+            self._number -= 1
+            return
+        if old is not None:
+            with contextlib.suppress(OSError):  # the file counts as complete without it, as it has a successor
+                write_all(old, EOS, old_size)
+                self._sync(old)
+            os.close(old)
+
+    def _sync(self, fd: int) -> None:
+        if self._fsync:
+            os.fsync(fd)

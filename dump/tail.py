@@ -1,0 +1,204 @@
+"""Follows a worker's statistics files while they grow (FORMAT.md, "Reading while it is written, and recovery")."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import google_crc32c
+import pyarrow as pa
+
+from .errors import DamagedError
+from .files import Input
+from .frames import Frame, decode, read_frame, read_schema_message, resync
+from .names import is_worker_name
+from .schema import SCHEMA_CRC, SCHEMA_MESSAGE
+from .stats_writer import stats_path
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One record batch, and where it is: `length` bytes at `offset` of the worker's statistics file `file`."""
+
+    worker: str
+    file: int
+    offset: int
+    length: int
+    batch: pa.RecordBatch
+    status: dict[str, Any]
+
+
+class StatsTail:
+    """Reads the commits of one worker, from the first on and as they appear.
+
+    Attributes:
+        damage: sentences about what had to be skipped.
+        pending: a sentence about a torn tail that may still be completed, or None.
+        closed: the worker ended its last file in order.
+        dropped: snapshots the worker says it lost.
+    """
+
+    def __init__(self, run_dir: Path | str, worker: str) -> None:
+        self.damage: list[str] = []
+        self.pending: str | None = None
+        self.closed = False
+        self.dropped = 0
+        self.worker = worker
+        self._dir = Path(run_dir) / worker
+        self._file = 0
+        self._offset = 0
+        self._schema: bytes | None = None  # the schema message that commits of this file refer to
+
+    def poll(self, columns: Sequence[str] | None = None, max_bytes: int | None = None) -> list[Commit]:
+        """All commits that are new since the last call.
+
+        Args:
+            columns: decode only these; `read_commit` fetches the others when they are needed.
+            max_bytes: stop after about so many bytes of file; call again until nothing comes back.
+        """
+        commits: list[Commit] = []
+        taken = 0
+        while max_bytes is None or taken < max_bytes:
+            has_next = stats_path(self._dir, self._file + 1).exists()
+            before = self._offset
+            try:
+                with Input(stats_path(self._dir, self._file)) as file:
+                    limit = None if max_bytes is None else max_bytes - taken
+                    finished = self._read_file(file, commits, columns, has_next, limit)
+            except FileNotFoundError:
+                self.pending = None
+                finished = has_next
+                if has_next:
+                    self._report(0, "the file is missing")
+            except DamagedError as error:
+                self.pending, finished = error.message, has_next
+                if has_next:
+                    self._report(0, error.message)
+            taken += self._offset - before
+            if not (finished and has_next):
+                break
+            self._file, self._offset, self._schema = self._file + 1, 0, None
+            self.closed = False
+        return commits
+
+    def _read_file(
+        self, file: Input, commits: list[Commit], columns: Sequence[str] | None, final: bool, max_bytes: int | None
+    ) -> bool:
+        """Reads on in one file; `final` means that it has a successor. Returns whether its end was reached."""
+        self.pending = None
+        stop = file.size if max_bytes is None else min(file.size, self._offset + max_bytes)
+        if self._schema is None and not self._read_schema(file, final):
+            return final
+        while self._offset < stop:
+            frame = self._next_frame(file, final)
+            if frame is None:
+                return final
+            if frame.kind == "batch":
+                self._take(frame, commits, columns)
+            self._offset = frame.end
+            self.closed = frame.kind == "eos"
+        return self._offset >= file.size
+
+    def _next_frame(self, file: Input, final: bool) -> Frame | None:
+        """The frame at the offset, or the next one behind damage, or None where the rest is pending (or lost)."""
+        try:
+            frame = read_frame(file, self._offset)
+            if frame.kind == "batch" or frame.end == file.size:
+                return frame
+            reason = "The stream ends here, but the file goes on."
+        except DamagedError as error:
+            reason = error.message
+        found = resync(file, self._offset)
+        rest = file.size - self._offset
+        if found is not None:
+            self._report(self._offset, f"{found.offset - self._offset} bytes skipped. {reason}")
+        elif final:
+            self._report(self._offset, f"{rest} bytes at the end skipped. {reason}")
+            self._offset = file.size
+        else:
+            self.pending = f"{rest} bytes at the end of {file.path.name} are not committed yet. {reason}"
+        return found
+
+    def _read_schema(self, file: Input, final: bool) -> bool:
+        """Finds the schema message that this file's commits vouch for; False while there is none to be sure of."""
+        if file.read(0, len(SCHEMA_MESSAGE)) == SCHEMA_MESSAGE:
+            self._schema, self._offset = SCHEMA_MESSAGE, len(SCHEMA_MESSAGE)
+            return True
+        if file.size == 0 and not final:
+            return False
+        first = resync(file, 7)
+        crc = first.schema_crc if first is not None and first.kind == "batch" else None
+        try:
+            message = read_schema_message(file)
+            if google_crc32c.value(message) == crc:
+                self._schema, self._offset = message, len(message)
+                return True
+        except DamagedError:
+            pass
+        if first is not None and crc == SCHEMA_CRC:
+            self._report(0, "the schema is damaged; version 1's is used instead.")
+            self._schema, self._offset = SCHEMA_MESSAGE, first.offset
+            return True
+        if final:
+            self._report(0, "the schema is damaged, and no commit vouches for another one; the file is skipped.")
+            self._offset = file.size
+        else:
+            self.pending = f"{file.path.name} has no schema yet."
+        return False
+
+    def _take(self, frame: Frame, commits: list[Commit], columns: Sequence[str] | None) -> None:
+        assert self._schema is not None
+        try:
+            if frame.schema_crc != google_crc32c.value(self._schema):
+                raise DamagedError("A commit belongs to another schema.")
+            batch = decode(frame, self._schema, columns)
+        except DamagedError as error:
+            self._report(frame.offset, f"one commit skipped. {error.message}")
+            return
+        status = parse_status(frame)
+        self.dropped = max(self.dropped, status["dropped"])
+        commits.append(Commit(self.worker, self._file, frame.offset, len(frame.data), batch, status))
+
+    def _report(self, offset: int, what: str) -> None:
+        self.damage.append(f"{self.worker}/{stats_path(self._dir, self._file).name}, byte {offset}: {what}")
+
+
+def parse_status(frame: Frame) -> dict[str, Any]:
+    """The `status` object of a commit; `dropped` is always there."""
+    text = frame.message.custom.get(b"status", b"{}") if frame.message is not None else b"{}"
+    try:
+        status = json.loads(text)
+    except (ValueError, RecursionError):
+        status = {}
+    if not isinstance(status, dict):
+        status = {}
+    dropped = status.get("dropped")
+    status["dropped"] = dropped if isinstance(dropped, int) and dropped >= 0 else 0
+    return status
+
+
+def read_commit(run_dir: Path | str, worker: str, file: int, offset: int, length: int) -> pa.RecordBatch:
+    """Reads one commit again, with all its columns.
+
+    Raises:
+        DamagedError: it is not there any more, or fails its checks.
+    """
+    if not is_worker_name(worker) or not 0 <= file < 1_000_000:
+        raise DamagedError(f"Statistics file {file} of {worker[:80]!r} cannot exist.")
+    path = stats_path(Path(run_dir) / worker, file)
+    try:
+        with Input(path) as source:
+            frame = read_frame(source, offset)
+            if frame.kind != "batch" or len(frame.data) != length:
+                raise DamagedError(f"There is no commit of {length} bytes at byte {offset} of {path.name}.")
+            if frame.schema_crc == SCHEMA_CRC:
+                return decode(frame, SCHEMA_MESSAGE)
+            message = read_schema_message(source)
+    except FileNotFoundError as error:
+        raise DamagedError(f"{path.name} is missing.", "Copy the run again, with all its files.") from error
+    if google_crc32c.value(message) != frame.schema_crc:
+        raise DamagedError(f"The schema of {path.name} is damaged.")
+    return decode(frame, message)

@@ -1,0 +1,129 @@
+"""Writes value shards: values are appended behind a reserved header, which is filled in when the shard is full."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import struct
+from pathlib import Path
+
+from .files import create, cut, write_all
+
+HEADER = 256 << 10  # bytes reserved at the start of a shard; the length word says HEADER - 8
+MAX_SHARD = 64 << 20  # bytes of values after which a shard is sealed
+MAX_TENSORS = 1_400
+
+# Only these are safetensors dtypes everywhere; one unknown name makes a whole shard unreadable.
+SAFETENSORS = {
+    "bool": "BOOL", "int8": "I8", "int16": "I16", "int32": "I32", "int64": "I64",
+    "uint8": "U8", "uint16": "U16", "uint32": "U32", "uint64": "U64",
+    "float16": "F16", "float32": "F32", "float64": "F64", "bfloat16": "BF16",
+    "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
+}  # fmt: skip
+
+
+def values_path(worker_dir: Path, number: int) -> Path:
+    """Where values file `number` of a worker is."""
+    return worker_dir / f"values-{number:06d}.safetensors"
+
+
+class ValuesWriter:
+    """Appends values to numbered shards. Not thread safe: the caller holds a lock.
+
+    A failed append leaves no trace: the next one writes at the same place.
+    """
+
+    def __init__(self, worker_dir: Path, fsync: bool, max_shard: int = MAX_SHARD) -> None:
+        self._dir = worker_dir
+        self._fsync = fsync
+        self._max_shard = max_shard
+        self._number = -1
+        self._fd: int | None = None
+        self._size = 0  # bytes behind the header
+        self._entries: list[str] = []  # members of the header's JSON object
+        self._header_size = 0
+
+    def append(self, name: str, data: bytes | memoryview, dtype: str | None, shape: tuple[int, ...], align: int) -> tuple[int, int]:
+        """Stores one value and returns (file number, absolute offset).
+
+        Args:
+            name: entry name, unique in the shard.
+            data: the stored bytes.
+            dtype: safetensors dtype, or None for an entry of plain bytes.
+            shape: the value's shape; used with `dtype` only.
+            align: the offset will be a multiple of this.
+
+        Raises:
+            OSError: the disk refused; nothing was stored.
+        """
+        pad = -self._size % align
+        while True:
+            start = self._size + pad
+            entries = [_entry(f"__pad__{self._size}", "U8", (pad,), self._size, start)] if pad else []
+            end = start + len(data)
+            entries.append(_entry(name, dtype or "U8", shape if dtype else (len(data),), start, end))
+            cost = sum(map(len, entries)) + len(entries)
+            if self._fd is None:
+                self._open()
+            elif self._is_full(cost):
+                self.seal()
+                pad = 0
+                continue
+            break
+        assert self._fd is not None
+        try:
+            if pad:
+                write_all(self._fd, bytes(pad), HEADER + self._size)
+            write_all(self._fd, data, HEADER + start)
+        except OSError:
+            cut(self._fd, HEADER + self._size)
+            raise
+        self._entries += entries
+        self._header_size += cost
+        self._size = end
+        return self._number, HEADER + start
+
+    def sync(self) -> None:
+        """Forces the values to the disk, if the writer was asked to."""
+        if self._fsync and self._fd is not None:
+            os.fsync(self._fd)
+
+    def seal(self) -> None:
+        """Completes the shard: from then on any safetensors reader opens it. Raises OSError; then it may be called again."""
+        if self._fd is None:
+            return
+        text = ("{" + ",".join(self._entries) + "}").encode()
+        write_all(self._fd, text.ljust(HEADER - 8), 8)
+        self.sync()
+        write_all(self._fd, struct.pack("<Q", HEADER - 8), 0)
+        self.sync()
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Closes the shard as it is: after a failure, or in a forked child, where it belongs to the parent."""
+        if self._fd is not None:
+            with contextlib.suppress(OSError):
+                os.close(self._fd)
+        self._fd = None
+        self._size = 0
+        self._entries = []
+        self._header_size = 0
+
+    def _is_full(self, cost: int) -> bool:
+        if not self._entries:
+            return False
+        too_long = self._header_size + cost + 2 > HEADER - 8
+        return too_long or self._size >= self._max_shard or len(self._entries) >= MAX_TENSORS
+
+    def _open(self) -> None:
+        fd = create(values_path(self._dir, self._number + 1))
+        self._number += 1
+        self._fd = fd
+        with contextlib.suppress(OSError):  # sparse: a reader that looks early finds zeros, not a missing file
+            os.ftruncate(fd, HEADER)
+
+
+def _entry(name: str, dtype: str, shape: tuple[int, ...], start: int, end: int) -> str:
+    record = {"dtype": dtype, "shape": list(shape), "data_offsets": [start, end]}
+    return json.dumps(name) + ":" + json.dumps(record, separators=(",", ":"))

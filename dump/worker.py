@@ -1,0 +1,137 @@
+"""One writing process of a run: its folder, its statistics and values files."""
+
+from __future__ import annotations
+
+import os
+import platform
+import socket
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import google_crc32c
+import numpy as np
+
+from . import codec
+from .dtypes import STRING, Array
+from .files import publish_json
+from .names import new_worker_name
+from .records import Summary
+from .runs import RUN_FILE, WORKER_FILE, read_run_info
+from .schema import VERSION, Row, Stored
+from .stats_writer import StatsWriter
+from .values_writer import SAFETENSORS, ValuesWriter
+from .visits import VisitCounter
+
+INLINE = 1024  # stored bytes up to which a value lies in its statistics row
+
+
+def ensure_run(run_dir: Path, run: str, info: dict[str, Any]) -> None:
+    """Makes the run's directory and `run.json`, unless another worker did.
+
+    Raises:
+        NotARunError, FormatVersionError: a `run.json` is there that this version cannot add to.
+        OSError: the directory cannot be made.
+    """
+    run_dir.mkdir(parents=True, exist_ok=True)
+    if not (run_dir / RUN_FILE).exists():
+        facts = {"host": socket.gethostname(), "python": platform.python_version(), "command": sys.argv}
+        record = {"format": "tensortap", "version": VERSION, "run": run, "created": _now(), "info": facts | info}
+        publish_json(run_dir / RUN_FILE, record, replace=False)
+    read_run_info(run_dir)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat()
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedValue:
+    """A value ready to be stored; `entry_dtype` is its safetensors dtype, if it has one."""
+
+    data: memoryview | bytes
+    codec: str
+    crc32c: int
+    entry_dtype: str | None
+    shape: tuple[int, ...]
+    align: int
+
+
+def encode_value(values: Array, summary: Summary, compress: bool) -> EncodedValue:
+    """The stored form of a normalized array: compressed where most of it is zero and that saves space."""
+    if summary.dtype == STRING:
+        data: memoryview | bytes = codec.strings_to_bytes(values)
+        return EncodedValue(data, codec.RAW, google_crc32c.value(data), None, values.shape, 8)
+    octets = values.reshape(-1).view(np.uint8)
+    if compress and octets.nbytes > INLINE and 2 * summary.zero > summary.size:
+        packed = codec.compress(memoryview(octets))
+        if len(packed) < octets.nbytes:
+            name = f"zstd:{codec.CHUNK}"
+            return EncodedValue(packed, name, google_crc32c.value(packed), None, values.shape, 1)
+    crc = google_crc32c.value(octets)
+    entry_dtype = SAFETENSORS.get(summary.dtype)
+    return EncodedValue(memoryview(octets), codec.RAW, crc, entry_dtype, values.shape, values.itemsize)
+
+
+class Worker:
+    """The files of one writing process. Not thread safe: the writer holds a lock.
+
+    Raises:
+        OSError: they cannot be made.
+    """
+
+    def __init__(
+        self, run_dir: Path, info: dict[str, Any], rank: int | None, compression: str | None, fsync: bool
+    ) -> None:
+        self.name = new_worker_name()
+        self.visits = VisitCounter()
+        self.seq = 0
+        folder = run_dir / self.name
+        folder.mkdir()
+        host, pid = socket.gethostname(), os.getpid()
+        record = {"worker": self.name, "host": host, "pid": pid, "rank": rank, "started": _now(), "info": info}
+        publish_json(folder / WORKER_FILE, record)
+        self._values = ValuesWriter(folder, fsync)
+        self._stats = StatsWriter(folder, compression, fsync)
+
+    @property
+    def pending(self) -> int:
+        """Rows not committed yet."""
+        return self._stats.pending
+
+    def store(self, value: EncodedValue, entry: str) -> Stored:
+        """Stores a value: in its row if it is small, else in a values file. Raises OSError."""
+        length = len(value.data)
+        if length <= INLINE:
+            return Stored(bytes(value.data), -1, 0, length, value.crc32c, value.codec)
+        file, offset = self._values.append(entry, value.data, value.entry_dtype, value.shape, value.align)
+        return Stored(None, file, offset, length, value.crc32c, value.codec)
+
+    def add(self, row: Row) -> None:
+        """Queues a row."""
+        self._stats.add(row)
+        self.seq = row.seq + 1
+
+    def drop(self, count: int) -> None:
+        """Adds to the number of lost snapshots."""
+        self._stats.dropped += count
+
+    def commit(self) -> None:
+        """Writes all queued rows; the values they name are there already. Raises OSError; then they stay queued."""
+        self._values.sync()
+        self._stats.commit()
+
+    def close(self) -> None:
+        """Commits, seals the values, ends the statistics. Raises OSError, but leaves no file open."""
+        try:
+            self._values.seal()
+        finally:
+            self._values.abandon()
+            self._stats.close()
+
+    def abandon(self) -> None:
+        """Closes the files as they are: in a forked child they are the parent's."""
+        self._values.abandon()
+        self._stats.abandon()

@@ -1,0 +1,295 @@
+"""DumpWriter: the one object that writes a dump. Framework-free."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import operator
+import os
+import threading
+import time as clock
+import weakref
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from .dtypes import normalize
+from .errors import DumpClosedError, InvalidValueError
+from .graphs import write_graph
+from .names import MAX_NAME, check_run_name, parse_tensor_name, tensor_name
+from .ragged import component_arrays
+from .records import Graph, Keep, Summary
+from .schema import NOT_KEPT, Row, Stored
+from .statistics import summarize_normal
+from .worker import EncodedValue, Worker, encode_value, ensure_run
+
+COMMIT_ROWS = 100
+COMMIT_SECONDS = 0.5
+_COMPRESSIONS = ("zstd", "lz4", None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Which snapshot a row is about, checked."""
+
+    graph: str
+    node: str
+    slot: int
+    step: int
+    visit: int | None
+    device: str
+    time: int
+
+
+class DumpWriter:
+    """Writes a run, as one worker of it. A context manager; thread safe.
+
+    A row is committed (readable, and safe from the process being killed) after at most 100 rows, at the first `log`
+    that comes 0.5 s after the last commit, and when `flush` or `close` return. A forked child that goes on using its
+    parent's writer becomes a worker of its own; what the parent had not committed stays the parent's.
+
+    A full or failing disk shows as OSError from `log`, `flush` or `close`. The rows stay queued (10,000 at most, then
+    the oldest are dropped and counted); `log` tries again every 0.5 s, `flush` at once. If a value cannot be stored,
+    its summary is queued all the same.
+
+    Args:
+        logdir: the log directory.
+        run: name of the run, a path below `logdir`; if it exists it gets a further worker.
+        info: free facts for `run.json` (if this is the first worker) and `worker.json`.
+        rank: number of this process in a distributed job.
+        compression: `"zstd"`, `"lz4"` or None, of the statistics; with None values stay uncompressed, too.
+        fsync: force every commit to the disk, so that it survives a power loss as well.
+
+    Raises:
+        InvalidNameError: `run` is not a run name.
+        NotARunError, FormatVersionError: the run was written by something else, or a newer tensortap.
+        OSError: the directory cannot be made.
+    """
+
+    def __init__(
+        self,
+        logdir: str | os.PathLike[str],
+        run: str = "run",
+        *,
+        info: dict[str, Any] | None = None,
+        rank: int | None = None,
+        compression: str | None = "zstd",
+        fsync: bool = False,
+    ) -> None:
+        if compression not in _COMPRESSIONS:
+            raise InvalidValueError(f"{compression!r} is not a compression.", "Use 'zstd', 'lz4' or None.")
+        self.run_dir = Path(logdir) / check_run_name(run)
+        self._info = dict(info or {})
+        self._rank = rank
+        self._compression = compression
+        self._fsync = fsync
+        self._closed = False
+        self._forget_worker()
+        ensure_run(self.run_dir, run, self._info)
+        self._current()
+        _OPEN.add(self)
+
+    @property
+    def worker(self) -> str:
+        """Name of the worker that this process writes as."""
+        with self._lock:
+            return self._worker.name if self._worker is not None else self._current().name
+
+    def graph(self, graph: Graph) -> str:
+        """Writes a graph, once for all workers that trace the same one; returns its id.
+
+        Raises:
+            DumpClosedError, OSError.
+        """
+        with self._lock:
+            self._current()
+        return write_graph(self.run_dir, graph, self._compression)
+
+    def log(
+        self,
+        name: str,
+        array: Any,
+        *,
+        step: int,
+        visit: int | None = None,
+        graph: str = "",
+        device: str = "",
+        keep: Keep = "value",
+        time: float | None = None,
+    ) -> Summary:
+        """Dumps one snapshot.
+
+        Args:
+            name: tensor name, `node:slot`; slot 0 if it is left out.
+            array: array, scalar, eager tensor, text; any shape. A ragged or sparse tensor, or a list of arrays of
+                unequal length, is dumped as several tensors (`node/values:slot`, `node/row_splits_0:slot`, …).
+            step: training step, >= 0.
+            visit: which time the tensor is seen at this step; counted up by itself if left out.
+            graph: id that `graph()` returned, or empty.
+            device: where it was computed, or empty.
+            keep: `"value"`, or `"summary"` to keep statistics and histogram only.
+            time: seconds since 1970; now if left out.
+
+        Returns:
+            The array's summary (that of the values, for a ragged or sparse tensor).
+
+        Raises:
+            InvalidNameError, InvalidValueError: nothing was dumped.
+            DumpClosedError: the writer is closed.
+            OSError: see the class.
+        """
+        place = _check(name, step, visit, graph, device, time)
+        if keep not in ("value", "summary"):
+            raise InvalidValueError(f"keep={keep!r} is not possible.", "Use keep='value' or keep='summary'.")
+        parts = component_arrays(name, array)
+        if parts is None:
+            return self._log(place, array, keep)
+        options: dict[str, Any] = {"step": step, "visit": visit, "graph": graph, "device": device}
+        return [self.log(part, rows, keep=keep, time=time, **options) for part, rows in parts][0]
+
+    def log_summary(
+        self,
+        name: str,
+        summary: Summary,
+        *,
+        step: int,
+        visit: int | None = None,
+        graph: str = "",
+        device: str = "",
+        time: float | None = None,
+    ) -> None:
+        """Dumps a snapshot of which only the summary is known. Arguments and errors as for `log`."""
+        place = _check(name, step, visit, graph, device, time)
+        with self._lock:
+            self._add(self._current(), place, summary, None)
+
+    def dropped(self, count: int) -> None:
+        """Adds to the number of snapshots that were lost before they came here; written with the next commit."""
+        with self._lock:
+            self._current().drop(count)
+
+    def flush(self) -> None:
+        """Commits everything logged so far, and returns once that is done.
+
+        Raises:
+            DumpClosedError: the writer is closed.
+            OSError: the disk refused; the rows stay queued.
+        """
+        with self._lock:
+            self._commit(self._current())
+
+    def close(self) -> None:
+        """Commits, seals the files and ends them in order. Does nothing if the writer is closed already.
+
+        Raises:
+            OSError: the disk refused; what was not committed is lost.
+        """
+        with self._lock:
+            worker, self._worker = self._worker, None
+            self._closed = True
+            _OPEN.discard(self)
+            if worker is not None:
+                worker.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def _log(self, place: _Place, array: Any, keep: Keep) -> Summary:
+        values, dtype = normalize(array)
+        summary = summarize_normal(values, dtype)
+        value = encode_value(values, summary, self._compression is not None) if keep == "value" else None
+        with self._lock:
+            self._add(self._current(), place, summary, value)
+        return summary
+
+    def _add(self, worker: Worker, place: _Place, summary: Summary, value: EncodedValue | None) -> None:
+        """Stores the value, if there is one, queues the row, and commits if it is time to."""
+        stored: Stored = NOT_KEPT
+        try:
+            if value is not None:
+                entry = f"{tensor_name(place.node, place.slot)}@{place.step}#{worker.seq}"
+                stored = worker.store(value, entry)
+        finally:
+            tensor = tensor_name(place.node, place.slot)
+            counted = worker.visits.take(place.graph, tensor, place.step) if place.visit is None else place.visit
+            worker.add(
+                Row(
+                    worker.seq, place.graph, place.node, place.slot, place.step, counted, place.time, place.device,
+                    summary, stored,
+                )  # fmt: skip
+            )
+        age = clock.monotonic() - self._last_try
+        if age >= COMMIT_SECONDS or (worker.pending >= COMMIT_ROWS and not self._failing):
+            self._commit(worker)
+
+    def _commit(self, worker: Worker) -> None:
+        self._last_try = clock.monotonic()
+        self._failing = True
+        worker.commit()
+        self._failing = False
+
+    def _current(self) -> Worker:
+        """This process's worker; the caller holds the lock."""
+        if self._closed:
+            raise DumpClosedError(f"The writer of {self.run_dir} is closed.", "Open a new DumpWriter.")
+        if self._worker is None:
+            self._worker = Worker(self.run_dir, self._info, self._rank, self._compression, self._fsync)
+        return self._worker
+
+    def _forget_worker(self) -> None:
+        """The state of a writer whose worker is still to come: of a new one, or of one in a forked child."""
+        self._lock = threading.RLock()
+        self._worker: Worker | None = None
+        self._last_try = clock.monotonic()
+        self._failing = False
+
+    def _after_fork(self) -> None:
+        worker = self._worker
+        self._forget_worker()
+        if worker is not None:
+            worker.abandon()
+
+
+def _check(name: str, step: int, visit: int | None, graph: str, device: str, time: float | None) -> _Place:
+    node, slot = parse_tensor_name(name)
+    for what, text in (("graph", graph), ("device", device)):
+        if len(text) > MAX_NAME:
+            raise InvalidValueError(f"{what}={text[:80]!r}… is too long.", f"Use at most {MAX_NAME} characters.")
+    micros = int((clock.time() if time is None else time) * 1e6)
+    return _Place(
+        graph, node, slot, _number("step", step, 63), None if visit is None else _number("visit", visit, 31),
+        device, micros,
+    )  # fmt: skip
+
+
+def _number(what: str, value: Any, bits: int) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = -1
+    if not 0 <= number < 1 << bits:
+        raise InvalidValueError(f"{what}={value!r} is not possible.", f"Use an integer from 0 to 2^{bits} - 1.")
+    return number
+
+
+_OPEN: weakref.WeakSet[DumpWriter] = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    """At exit: seals what the program left open. A disk that fails now can no longer be reported."""
+    for writer in list(_OPEN):
+        with contextlib.suppress(OSError):
+            writer.close()
+
+
+def _after_fork() -> None:
+    for writer in list(_OPEN):
+        writer._after_fork()
+
+
+atexit.register(_close_all)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
