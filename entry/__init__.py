@@ -1,0 +1,49 @@
+"""tensortap: see every tensor of a TensorFlow program.
+
+    import tensortap
+
+    tap = tensortap.Tap("logs/run")           # capture; needs TensorFlow
+    log = tensortap.open("logs")              # read a dump; does not
+    writer = tensortap.DumpWriter("logs")     # write one without TensorFlow
+
+Names are resolved when they are first used, so that `import tensortap` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tensortap.capture import Tap, Watch, every
+    from tensortap.dump import DumpWriter, TensortapError
+    from tensortap.index import open_logdir as open
+
+    __version__: str
+
+__all__ = ["DumpWriter", "Tap", "TensortapError", "Watch", "__version__", "every", "open"]
+
+_HOMES = {
+    "DumpWriter": ("tensortap.dump", "DumpWriter"),
+    "Tap": ("tensortap.capture", "Tap"),
+    "TensortapError": ("tensortap.dump", "TensortapError"),
+    "Watch": ("tensortap.capture", "Watch"),
+    "every": ("tensortap.capture", "every"),
+    "open": ("tensortap.index", "open_logdir"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        value: Any = import_module("importlib.metadata").version("tensortap")
+    elif name in _HOMES:
+        room, attribute = _HOMES[name]
+        value = getattr(import_module(room), attribute)
+    else:
+        raise AttributeError(f"module 'tensortap' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

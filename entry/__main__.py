@@ -1,0 +1,17 @@
+"""`python -m tensortap` and the command `tensortap`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from .command_line import dispatch
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command. Returns 0 if all is well, 1 if data or machine are not, 2 for wrong usage."""
+    return dispatch(sys.argv[1:] if arguments is None else list(arguments))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""The command line: one parser, one module a command, errors as sentences."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from typing import NoReturn, Protocol
+
+from .commands import check, demo, info, ls, serve, show
+from .terminal import escaped
+
+
+class Command(Protocol):
+    """What a module of `commands` provides. `run` returns the exit status."""
+
+    HELP: str
+    EXAMPLE: str
+
+    @staticmethod
+    def add_arguments(parser: argparse.ArgumentParser) -> None: ...
+
+    @staticmethod
+    def run(arguments: argparse.Namespace) -> int: ...
+
+
+COMMANDS: dict[str, Command] = {
+    "demo": demo,
+    "serve": serve,
+    "ls": ls,
+    "show": show,
+    "info": info,
+    "check": check,
+}
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        from importlib.metadata import version
+
+        parser.exit(message=f"tensortap {version('tensortap')}\n")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser with all commands."""
+    parser = argparse.ArgumentParser(
+        prog="tensortap",
+        description="See every tensor of a TensorFlow program.",
+        epilog="Begin with: tensortap demo",
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
+    commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True)
+    for name, command in COMMANDS.items():
+        added = commands.add_parser(
+            name,
+            help=command.HELP,
+            description=command.HELP[0].upper() + command.HELP[1:] + ".",
+            epilog=f"example: {command.EXAMPLE}",
+        )
+        command.add_arguments(added)
+        added.set_defaults(run=command.run)
+    return parser
+
+
+def dispatch(arguments: Sequence[str]) -> int:
+    """Parses, runs, and turns failures into a sentence on stderr and an exit status."""
+    arguments = build_parser().parse_args(arguments)
+    from tensortap.dump import TensortapError
+
+    try:
+        with _quiet_pipe():
+            return int(arguments.run(arguments))
+    except TensortapError as error:
+        return _failed(error.message, error.hint)
+    except OSError as error:
+        return _failed(f"{error.strerror or error}: {error.filename or 'the system said no'}.", "")
+    except KeyboardInterrupt:
+        return 130
+
+
+def _failed(message: str, hint: str) -> int:
+    print(escaped(f"tensortap: {message}"), file=sys.stderr)
+    if hint:
+        print(escaped(hint), file=sys.stderr)
+    return 1
+
+
+@contextlib.contextmanager
+def _quiet_pipe() -> Iterator[None]:
+    """`tensortap ls | head` ends without a traceback: what the reader no longer wants is thrown away."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
+        raise SystemExit(0) from None

@@ -1,0 +1,134 @@
+"""`tensortap check`: verifies every checksum of a dump."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tensortap.dump import (
+    DamagedError,
+    NotARunError,
+    RunReader,
+    TensortapError,
+    find_runs,
+    read_value,
+    value_ref,
+)
+
+from ..progress import progress
+from ..runs import add_path
+from ..terminal import bytes_text, cell, console, print_json
+
+HELP = "verify every checksum of a dump; changes nothing"
+EXAMPLE = "tensortap check logs"
+
+
+@dataclass
+class Report:
+    """What was found in one run. `pending` is no damage: a worker writes, or was stopped while it wrote."""
+
+    run: str
+    workers: int = 0
+    graphs: int = 0
+    snapshots: int = 0
+    values: int = 0
+    value_bytes: int = 0
+    pending: list[str] = field(default_factory=list)
+    damage: list[str] = field(default_factory=list)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_path(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    runs = find_runs(arguments.path) if arguments.path.is_dir() else []
+    if not runs:
+        raise NotARunError(
+            f"There is no run in {str(arguments.path)!r}.", "Name a log directory, or a run in it."
+        )
+    reports = []
+    with progress("checking", quiet=arguments.json) as advance:
+        for name, path in runs:
+            reports.append(check_run(name, path, advance))
+    damaged = any(report.damage for report in reports)
+    if arguments.json:
+        print_json({"ok": not damaged, "runs": [asdict(report) for report in reports]})
+    else:
+        _print(reports)
+    return 1 if damaged else 0
+
+
+def check_run(name: str, path: Path, advance: Any = lambda _: None) -> Report:
+    """Reads everything in the run at `path`. `advance` is called with a line of text now and then."""
+    report = Report(name)
+    try:
+        reader = RunReader(path)
+        reader.info()
+        workers = reader.workers()
+    except (TensortapError, OSError) as error:
+        report.damage.append(f"run.json: {error}")
+        return report
+    for graph_id in reader.graph_ids():
+        report.graphs += 1
+        try:
+            reader.graph(graph_id)
+        except DamagedError as error:
+            report.damage.append(f"graph {graph_id}: {error}")
+    for worker in workers:
+        report.workers += 1
+        for text in _check_worker(path, reader, worker.worker, report):
+            advance(f"{name}: {text}")
+    return report
+
+
+def _check_worker(path: Path, reader: RunReader, worker: str, report: Report) -> Iterator[str]:
+    tail = reader.tail(worker)
+    while commits := tail.poll():
+        for commit in commits:
+            for row in range(commit.batch.num_rows):
+                _check_value(path, worker, commit.batch, row, report)
+            report.snapshots += commit.batch.num_rows
+            yield f"{report.snapshots:,} snapshots, {bytes_text(report.value_bytes)} of values"
+    report.damage += [f"{worker}: {sentence}" for sentence in tail.damage]
+    if tail.pending:
+        report.pending.append(f"{worker}: {tail.pending}")
+
+
+def _check_value(path: Path, worker: str, batch: Any, row: int, report: Report) -> None:
+    try:
+        ref = value_ref(path, worker, batch, row)
+        if ref is None:
+            return
+        read_value(ref)
+    except (DamagedError, OSError) as error:
+        report.damage.append(f"{worker}: {error}")
+        return
+    report.values += 1
+    report.value_bytes += ref.length
+
+
+def _print(reports: list[Report]) -> None:
+    out = console()
+    for report in reports:
+        state = cell("damaged", "bold red") if report.damage else cell("ok", "green")
+        out.print(cell(report.run, "bold"), state)
+        out.print(
+            f"  {report.workers} workers, {report.graphs} graphs, {report.snapshots:,} snapshots, "
+            f"{report.values:,} values ({bytes_text(report.value_bytes)})"
+        )
+        for sentence in report.pending:
+            out.print(cell(f"  unfinished: {sentence}"))
+        for sentence in report.damage:
+            out.print(cell(f"  {sentence}", "red"))
+    damaged = sum(bool(report.damage) for report in reports)
+    if damaged:
+        print(
+            f"{damaged} of {len(reports)} runs are damaged; everything else in them stays readable.",
+            file=sys.stderr,
+        )

@@ -1,0 +1,78 @@
+"""`tensortap demo`: trains a small network with a tap, and serves the page meanwhile."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import threading
+from pathlib import Path
+
+from tensortap.dump import TensortapError
+
+from ..browser import has_display, open_page
+from .serve import announce, port_number
+
+HELP = "train a small network on real data and watch it in the browser"
+EXAMPLE = "tensortap demo --steps 100"
+
+
+class DemoError(TensortapError):
+    """The demo cannot run here. The hint says what to install."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--logdir", type=Path, default=Path("demo-logs"), help="where the runs go (default: demo-logs)"
+    )
+    parser.add_argument(
+        "--steps", type=_steps, default=200, help="training steps of the main run (default: 200)"
+    )
+    parser.add_argument("--broken", action="store_true", help="train only the run that ends in NaN")
+    parser.add_argument("--no-serve", action="store_true", help="write the runs and end")
+    parser.add_argument("--port", type=port_number, help="default: 6016, or the next free one")
+    parser.add_argument(
+        "--open",
+        action=argparse.BooleanOptionalAction,
+        default=has_display(),
+        help="open the page in a browser",
+    )
+
+
+def _steps(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 1_000_000):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of steps; use 1 to 1000000")
+    return int(text)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    missing = [name for name in ("tensorflow", "keras", "sklearn") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise DemoError(
+            f"The demo needs {' and '.join(missing)}.", 'Install them: pip install "tensortap[demo]"'
+        )
+    serving = None if arguments.no_serve else _serve(arguments)
+    print("Loading TensorFlow …", flush=True)
+    from ..demo_training import train_broken, train_digits
+
+    if not arguments.broken:
+        train_digits(arguments.logdir, arguments.steps)
+    train_broken(arguments.logdir)
+    if serving is None:
+        print(f"Look at the runs with: tensortap serve {arguments.logdir}")
+        return 0
+    print("Both runs are written; the page stays up until Ctrl-C.", flush=True)
+    serving.join()
+    return 0
+
+
+def _serve(arguments: argparse.Namespace) -> threading.Thread:
+    """Answers in a thread of its own, so that the page is live while the main thread trains."""
+    from tensortap.server import Server
+
+    server = Server([arguments.logdir], port=arguments.port)
+    announce(server, [arguments.logdir])
+    thread = threading.Thread(target=server.run, name="tensortap-serve", daemon=True)
+    thread.start()
+    if arguments.open:
+        open_page(server.url)
+    return thread

@@ -1,0 +1,81 @@
+"""`tensortap info`: what a run is."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from ..runs import add_path, directory_size, only_run
+from ..terminal import bytes_text, cell, console, plain_table, print_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tensortap.index import RunIndex
+
+HELP = "show what a run is: when, where, versions, workers, graphs"
+EXAMPLE = "tensortap info logs/digits"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_path(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    found = only_run(arguments.path)
+    facts = _facts(found)
+    if arguments.json:
+        print_json(facts)
+        return 0
+    out = console()
+    created = datetime.fromtimestamp(found.created, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    out.print(cell(found.name, "bold"))
+    out.print(f"created {created}, {facts['snapshots']:,} snapshots, {bytes_text(facts['bytes'])}")
+    for key, value in found.info.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        out.print(cell(f"  {key}: {text}"))
+    _print_workers(out, found)
+    _print_graphs(out, found)
+    return 0
+
+
+def _facts(found: RunIndex) -> dict[str, Any]:
+    steps = found.steps
+    return {
+        "name": found.name,
+        "path": str(found.path),
+        "created": found.created,
+        "info": found.info,
+        "bytes": directory_size(found.path),
+        "snapshots": found.overview().snapshots,
+        "tensors": len(found.tensors),
+        "steps": steps.step,
+        "workers": list(found.workers),
+        "graphs": list(found.graphs),
+    }
+
+
+def _print_workers(out: Console, found: RunIndex) -> None:
+    table = plain_table("worker", "rank", "snapshots", "dropped", "state", numeric=("snapshots", "dropped"))
+    for worker in found.workers:
+        state = "closed" if worker.closed else "live" if worker.live else "not closed"
+        rank = "" if worker.rank is None else str(worker.rank)
+        table.add_row(cell(worker.id), rank, f"{worker.snapshots:,}", f"{worker.dropped:,}", state)
+    out.print()
+    out.print(table)
+    for worker in found.workers:
+        for sentence in (*worker.damage, *([worker.pending] if worker.pending else [])):
+            out.print(cell(f"{worker.id}: {sentence}", "red"))
+
+
+def _print_graphs(out: Console, found: RunIndex) -> None:
+    columns = ("nodes", "edges", "functions", "snapshots", "non-finite")
+    table = plain_table("graph", *columns, numeric=columns)
+    for graph in found.graphs:
+        counts = (graph.nodes, graph.edges, graph.functions, graph.snapshots, graph.nonfinite)
+        table.add_row(cell(graph.name or graph.id), *(f"{count:,}" for count in counts))
+    out.print()
+    out.print(table)

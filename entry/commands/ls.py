@@ -1,0 +1,70 @@
+"""`tensortap ls`: the runs of a log directory."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from ..runs import add_path, directory_size, open_log
+from ..terminal import bytes_text, cell, console, plain_table, print_json
+
+if TYPE_CHECKING:
+    from tensortap.index import RunIndex
+
+HELP = "list runs: steps, snapshots, size, tensors with NaN or Inf"
+EXAMPLE = "tensortap ls logs"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_path(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    rows = [_row(found) for found in open_log(arguments.path).runs]
+    if arguments.json:
+        print_json(rows)
+        return 0
+    table = plain_table(
+        "run",
+        "created",
+        "steps",
+        "snapshots",
+        "size",
+        "non-finite",
+        "",
+        numeric=("snapshots", "size", "non-finite"),
+    )
+    for row in rows:
+        table.add_row(
+            cell(row["name"], "bold"),
+            datetime.fromtimestamp(row["created"]).strftime("%Y-%m-%d %H:%M"),
+            _steps(row),
+            f"{row['snapshots']:,}",
+            bytes_text(row["bytes"]),
+            cell(f"{row['nonfinite']:,}", "red" if row["nonfinite"] else ""),
+            cell(row["error"] or ("live" if row["live"] else ""), "red" if row["error"] else "green"),
+        )
+    console().print(table)
+    return 0
+
+
+def _row(found: RunIndex) -> dict[str, Any]:
+    overview = found.overview()
+    return {
+        "name": overview.name,
+        "path": str(found.path),
+        "created": overview.created,
+        "steps": {"first": overview.first_step, "last": overview.last_step, "count": overview.step_count},
+        "snapshots": overview.snapshots,
+        "bytes": directory_size(found.path),
+        "nonfinite": overview.nonfinite,
+        "live": overview.live,
+        "error": overview.error,
+    }
+
+
+def _steps(row: dict[str, Any]) -> str:
+    steps = row["steps"]
+    return f"{steps['first']}…{steps['last']} ({steps['count']})" if steps["count"] else "none"

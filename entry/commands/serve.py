@@ -1,0 +1,90 @@
+"""`tensortap serve`: the page, live."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..browser import open_page
+
+if TYPE_CHECKING:
+    from tensortap.server import Server
+
+HELP = "serve the page for one or more log directories"
+EXAMPLE = "tensortap serve logs"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "logdir",
+        nargs="+",
+        type=Path,
+        metavar="LOGDIR",
+        help="a directory of runs, or a run; may not exist yet",
+    )
+    parser.add_argument(
+        "--port", type=port_number, help="default: 6016, or the next free one; 0: any free one"
+    )
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine only)"
+    )
+    parser.add_argument(
+        "--token",
+        help="this token instead of a fresh one; others see it in the process list, TENSORTAP_TOKEN hides it",
+    )
+    parser.add_argument(
+        "--no-token", action="store_true", help="let every user of this machine in (loopback only)"
+    )
+    parser.add_argument(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME[:PORT]",
+        help="also answer to this host name; repeatable",
+    )
+    parser.add_argument("--open", action="store_true", help="open the page in a browser")
+
+
+def port_number(text: str) -> int:
+    """An argparse type: 0 … 65535."""
+    if not (text.isascii() and text.isdigit() and int(text) <= 65535):
+        raise argparse.ArgumentTypeError(f"{text!r} is no port; use 0 to 65535")
+    return int(text)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from tensortap.server import Server
+
+    server = Server(
+        arguments.logdir,
+        host=arguments.host,
+        port=arguments.port,
+        token=arguments.token or os.environ.get("TENSORTAP_TOKEN"),
+        use_token=not arguments.no_token,
+        allowed_hosts=arguments.allow_host,
+    )
+    announce(server, arguments.logdir)
+    if arguments.open:
+        open_page(server.url)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # a container is stopped this way
+    server.run()
+    return 0
+
+
+def announce(server: Server, logdirs: list[Path]) -> None:
+    """Prints the address, once, and what there is to know about it."""
+    from tensortap.server import DEFAULT_PORT
+
+    if server.moved:
+        print(f"Port {DEFAULT_PORT} is taken, using {server.port}.")
+    for logdir in logdirs:
+        if not logdir.is_dir():
+            print(f"{logdir} does not exist yet; runs show up as they are written.")
+    print(
+        f"tensortap serves {', '.join(map(str, logdirs))} at\n\n    {server.url}\n\nPress Ctrl-C to stop.",
+        flush=True,
+    )

@@ -1,0 +1,99 @@
+"""`tensortap show`: the tensors of a run, or one tensor: summary, histogram, values."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import TYPE_CHECKING, Any
+
+from ..runs import add_path, only_run
+from ..tensor_view import TensorView
+from ..terminal import cell, console, plain_table, print_json
+
+if TYPE_CHECKING:
+    from tensortap.index import RunIndex
+
+HELP = "list the tensors of a run, or show one: summary, histogram, values"
+EXAMPLE = "tensortap show logs/digits dense/Relu:0 --step 30 --selection 0,:10"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_path(parser)
+    parser.add_argument(
+        "tensor", nargs="?", metavar="TENSOR", help="a tensor name, node:slot; without it tensors are listed"
+    )
+    parser.add_argument(
+        "--match", type=_pattern, metavar="REGEX", help="list only tensors whose name matches"
+    )
+    parser.add_argument("--step", type=_natural, help="default: the last one")
+    parser.add_argument(
+        "--visit", type=_natural, default=0, help="which run of the node within the step (default: 0)"
+    )
+    parser.add_argument("--worker", help="which worker's; default: the latest")
+    parser.add_argument("--graph", help="which graph's, where several have the tensor")
+    parser.add_argument("--selection", help="values to print, as in 0,:,10:20")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no regular expression: {error}") from error
+
+
+def _natural(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 on")
+    return int(text)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    found = only_run(arguments.path)
+    if arguments.tensor is None:
+        _list(found, arguments.match, arguments.json)
+        return 0
+    view = TensorView.of(
+        found,
+        arguments.tensor,
+        step=arguments.step,
+        visit=arguments.visit,
+        worker=arguments.worker,
+        graph=arguments.graph,
+        selection=arguments.selection,
+    )
+    if arguments.json:
+        print_json(view.as_data())
+    else:
+        view.print(console())
+    return 0
+
+
+def _list(found: RunIndex, pattern: re.Pattern[str] | None, as_json: bool) -> None:
+    rows = [_row(found, name) for name in found.tensors if pattern is None or pattern.search(name)]
+    if as_json:
+        print_json(rows)
+        return
+    table = plain_table(
+        "tensor", "dtype", "shape", "snapshots", "last step", numeric=("snapshots", "last step")
+    )
+    for row in rows:
+        shape = "×".join(map(str, row["shape"])) or "scalar"
+        table.add_row(
+            cell(row["tensor"]), cell(row["dtype"]), shape, f"{row['snapshots']:,}", str(row["last_step"])
+        )
+    console().print(table)
+
+
+def _row(found: RunIndex, name: str) -> dict[str, Any]:
+    from tensortap.index import snapshots
+
+    page = snapshots(found, tensor=name, sort="-step", limit=1)
+    last = page.rows[0]
+    return {
+        "tensor": name,
+        "dtype": last.dtype,
+        "shape": last.shape,
+        "snapshots": page.total,
+        "last_step": last.step,
+    }

@@ -1,0 +1,67 @@
+"""Finding the runs that a command is about."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tensortap.dump import NotARunError, NotFoundError
+
+if TYPE_CHECKING:
+    from tensortap.index import LogIndex, RunIndex
+
+
+def add_path(parser: argparse.ArgumentParser) -> None:
+    """The positional argument that `open_log` reads."""
+    parser.add_argument("path", type=Path, metavar="LOGDIR|RUN", help="a directory of runs, or one run")
+
+
+def open_log(path: Path) -> LogIndex:
+    """The log below `path`, read to its end.
+
+    Raises:
+        NotARunError: there is no such directory, or no run in it.
+    """
+    from tensortap.index import LogIndex
+
+    if not path.is_dir():
+        raise NotARunError(f"There is no directory {str(path)!r}.", "Name a log directory, or a run in it.")
+    log = LogIndex(path)
+    log.refresh()
+    if not log.runs:
+        raise NotARunError(
+            f"There is no run in {str(path)!r}.",
+            "A run is a directory with a run.json; see 'tensortap demo'.",
+        )
+    return log
+
+
+def only_run(path: Path) -> RunIndex:
+    """The run at `path`, or the only one below it.
+
+    Raises:
+        NotFoundError: there are several; the hint lists them.
+        TensortapError: the run cannot be read.
+    """
+    runs = open_log(path).runs
+    if len(runs) > 1:
+        names = ", ".join(sorted(str(path / run.name) for run in runs)[:10])
+        raise NotFoundError(f"There are {len(runs)} runs in {str(path)!r}.", f"Name one of them: {names}")
+    if runs[0].error:
+        raise NotARunError(runs[0].error)
+    return runs[0]
+
+
+def directory_size(path: Path) -> int:
+    """Bytes of the regular files below `path`; links are not followed."""
+    total = 0
+    for folder, _, files in os.walk(path):
+        for file in files:
+            with contextlib.suppress(FileNotFoundError):  # a file may be renamed meanwhile
+                status = Path(folder, file).lstat()
+                total += status.st_size if stat.S_ISREG(status.st_mode) else 0
+    return total

@@ -1,0 +1,152 @@
+"""One snapshot of a tensor as text: summary, histogram, an excerpt of its values."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensortap.dump import COUNTS, STATISTICS, NotFoundError, ValueNotKeptError
+
+from .terminal import cell, escaped, number_text
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tensortap.index import RunIndex, Snapshot
+
+_BINS = 16
+_BAR = 40  # characters
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_EXCERPT = 8  # elements of each of the last two dimensions
+_MAX_PRINTED = 2000
+_MAX_BYTES = 64 * 2**20
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class TensorView:
+    """What `tensortap show` knows of one snapshot. `values` is None where only the summary was kept."""
+
+    snapshot: Snapshot
+    steps: tuple[int, ...]
+    edges: Array
+    counts: Array
+    selection: str
+    values: Array | None
+
+    @classmethod
+    def of(
+        cls,
+        run: RunIndex,
+        tensor: str,
+        *,
+        step: int | None,
+        visit: int,
+        worker: str | None,
+        graph: str | None,
+        selection: str | None,
+    ) -> TensorView:
+        """Raises NotFoundError without such a snapshot, ValueNotKeptError for a selection of no value."""
+        from tensortap.index import histograms, history, locate, read_slice
+
+        seen = history(run, tensor, graph=graph, worker=worker).columns
+        steps = tuple(sorted({int(one) for one in seen["step"]}))
+        if not steps:
+            raise NotFoundError(
+                f"There is no snapshot of {tensor!r}.", "'tensortap show RUN' lists the tensors."
+            )
+        snapshot = locate(
+            run, tensor, step=steps[-1] if step is None else step, visit=visit, worker=worker, graph=graph
+        )
+        series = histograms(
+            run,
+            snapshot.tensor,
+            graph=graph,
+            worker=snapshot.worker,
+            steps=snapshot.step,
+            scale="linear",
+            bins=_BINS,
+        )
+        row = list(series.visit).index(snapshot.visit)
+        chosen = excerpt(snapshot.shape) if selection is None else selection
+        try:
+            values = read_slice(run, snapshot, chosen, limit=_MAX_BYTES)
+        except ValueNotKeptError:
+            if selection is not None:
+                raise
+            values = None
+        return cls(snapshot, steps, series.edges, series.counts[row], chosen, values)
+
+    def as_data(self) -> dict[str, Any]:
+        """The same as plain data."""
+        fields = asdict(self.snapshot)
+        del fields["row"]
+        values = None
+        if self.values is not None:
+            values = {"selection": self.selection, "shape": self.values.shape, "data": self.values}
+        histogram = {"edges": self.edges, "counts": self.counts}
+        return fields | {"steps": self.steps, "histogram": histogram, "values": values}
+
+    def print(self, out: Console) -> None:
+        """Writes it as a page of text."""
+        snapshot = self.snapshot
+        shape = "×".join(map(str, snapshot.shape)) or "scalar"
+        out.print(cell(snapshot.tensor, "bold"))
+        visit = f", visit {snapshot.visit}" if snapshot.visit else ""
+        step = f"step {snapshot.step}{visit} ({_steps(self.steps)})"
+        out.print(cell(f"{snapshot.dtype} {shape}, {step}, worker {snapshot.worker}"))
+        out.print()
+        for name in COUNTS:
+            count = getattr(snapshot, name)
+            bad = count and name in ("nan", "pos_inf", "neg_inf")
+            out.print(cell(f"  {name:<10}{count:>14,}{_share(count, snapshot.size)}", "red" if bad else ""))
+        for name in STATISTICS:
+            out.print(f"  {name:<10}{number_text(getattr(snapshot, name)):>14}")
+        out.print()
+        for line in bars(self.edges, self.counts):
+            out.print(line)
+        out.print()
+        out.print(cell(self._values_heading()))
+        if self.values is not None:
+            with np.printoptions(threshold=_MAX_PRINTED, linewidth=min(out.width, 200), precision=5):
+                for line in str(self.values).splitlines():
+                    out.print(cell(line))
+
+    def _values_heading(self) -> str:
+        if self.values is None:
+            return 'values: not kept (capture with keep="value")'
+        return f"values[{self.selection}]" if self.selection else "values"
+
+
+def excerpt(shape: tuple[int, ...]) -> str:
+    """The selection of the first elements: at most 8 × 8 of the last two dimensions; empty for all of it."""
+    if all(size <= _EXCERPT for size in shape[-2:]) and len(shape) <= 2:
+        return ""
+    first = ["0"] * max(len(shape) - 2, 0)
+    return ",".join(first + [f":{_EXCERPT}" if size > _EXCERPT else ":" for size in shape[-2:]])
+
+
+def bars(edges: Array, counts: Array) -> list[str]:
+    """A histogram as lines, one a bin, with bars of eighths of a character."""
+    top = max(float(np.max(counts, initial=0)), 1.0)
+    lines = []
+    for left, right, count in zip(edges[:-1], edges[1:], counts, strict=True):
+        eighths = round(float(count) / top * _BAR * 8)
+        if count > 0:
+            eighths = max(eighths, 1)
+        bar = "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
+        lines.append(f"  {number_text(left):>12} … {number_text(right):<12} {bar:<{_BAR}} {count:,.0f}")
+    return lines
+
+
+def _share(count: int, size: int) -> str:
+    return f"{count / size:>8.1%}" if count and size else ""
+
+
+def _steps(steps: tuple[int, ...]) -> str:
+    if len(steps) == 1:
+        return "the only step"
+    return escaped(f"one of {len(steps)} steps, {steps[0]}…{steps[-1]}")

@@ -1,0 +1,95 @@
+"""Output for people (rich, colours on a terminal only) and for programs (JSON)."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+_UNITS = ("B", "KB", "MB", "GB", "TB")
+
+
+def escaped(text: str) -> str:
+    """Text from a dump without what a terminal obeys: control characters and direction marks become `\\xNN`."""
+    return "".join(character if _harmless(character) else _code(character) for character in text)
+
+
+def _harmless(character: str) -> bool:
+    return character.isprintable() or character == " "
+
+
+def _code(character: str) -> str:
+    return character.encode("unicode_escape", "backslashreplace").decode("ascii")
+
+
+def console(stderr: bool = False) -> Console:
+    """A console without markup in data; as wide as needed where the output is piped."""
+    piped = not (sys.stderr if stderr else sys.stdout).isatty()
+    return Console(
+        stderr=stderr,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        soft_wrap=True,
+        width=200 if piped else None,
+    )
+
+
+def plain_table(*columns: str, numeric: tuple[str, ...] = ()) -> Table:
+    """A table without lines; `numeric` columns are aligned to the right."""
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for column in columns:
+        right = column in numeric
+        table.add_column(
+            column, justify="right" if right else "left", no_wrap=True, overflow="ignore" if right else "fold"
+        )
+    return table
+
+
+def cell(text: object, style: str = "") -> Text:
+    """A cell that shows `text` as it is, escaped."""
+    return Text(escaped(str(text)), style=style)
+
+
+def bytes_text(count: int) -> str:
+    """`1536` -> `1.5 KB`."""
+    size = float(count)
+    for unit in _UNITS[:-1]:
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} {_UNITS[-1]}"
+
+
+def number_text(number: float) -> str:
+    """Six significant digits; NaN and infinities by name."""
+    return f"{number:.6g}" if math.isfinite(number) else str(number)
+
+
+def print_json(data: Any) -> None:
+    """Valid JSON on stdout: non-finite numbers are strings, as in the HTTP API."""
+    sys.stdout.write(json.dumps(_plain(data), indent=2, allow_nan=False) + "\n")
+
+
+def _plain(data: Any) -> Any:
+    if isinstance(data, float) and not math.isfinite(data):
+        return "NaN" if math.isnan(data) else "Infinity" if data > 0 else "-Infinity"
+    if isinstance(data, np.ndarray | np.generic):
+        return _plain(data.tolist())
+    if is_dataclass(data) and not isinstance(data, type):
+        return _plain(asdict(data))
+    if isinstance(data, Mapping):
+        return {str(key): _plain(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_plain(item) for item in data]
+    if isinstance(data, bytes):
+        return data.decode("utf-8", "backslashreplace")
+    return data

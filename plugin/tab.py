@@ -1,0 +1,66 @@
+"""The TensorBoard plugin. It reads dumps itself: TensorBoard's own reader knows event files only."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tensorboard.plugins import base_plugin
+from werkzeug.middleware.dispatcher import DispatcherMiddleware
+from werkzeug.wrappers import Response
+
+from tensortap.server import create_app, is_loopback
+
+from .logdirs import local_logdirs
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+NAME = "tensortap"
+MOUNT = f"/data/plugin/{NAME}"
+MODULE = Path(__file__).with_name("tab.js")
+
+
+class TensortapPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
+    """Shows the runs below TensorBoard's `--logdir` or `--logdir_spec`, live."""
+
+    plugin_name = NAME
+
+    def __init__(self, context: base_plugin.TBContext) -> None:
+        self._flags = context.flags
+        self._logdirs = local_logdirs(context.logdir, getattr(context.flags, "logdir_spec", ""))
+
+    def get_plugin_apps(self) -> Mapping[str, WSGIApplication]:
+        """One application for all routes: PATH_INFO arrives whole, and the page sits at its root."""
+        app = create_app(self._logdirs, allowed_hosts=allowed_hosts(self._flags), mode="plugin")
+        module = Response(
+            MODULE.read_bytes(), content_type="text/javascript; charset=utf-8", headers=_HEADERS
+        )
+        return {"/tab.js": module, "/*": DispatcherMiddleware(_NOTHING, {MOUNT: app})}
+
+    def is_active(self) -> bool:
+        """TensorBoard asks on every reload, so this reads no file: an empty list is explained in the page."""
+        return bool(self._logdirs)
+
+    def frontend_metadata(self) -> base_plugin.FrontendMetadata:
+        """An iframe of TensorBoard's that imports `tab.js` and calls its `render()`."""
+        return base_plugin.FrontendMetadata(
+            es_module_path="/tab.js", tab_name="Tensortap", disable_reload=True, remove_dom=False
+        )
+
+
+_HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-cache"}
+_NOTHING = Response("Not found", 404, content_type="text/plain", headers=_HEADERS)
+
+
+def allowed_hosts(flags: Any) -> list[str] | None:
+    """None (any host) where TensorBoard listens on the network: it owns access, and does not check either.
+
+    On loopback a rebound name is refused; `TENSORTAP_ALLOW_HOST` lists more names, by commas.
+    """
+    host = getattr(flags, "host", None)
+    if getattr(flags, "bind_all", False) or (host and not is_loopback(host)):
+        return None
+    return [name.strip() for name in os.environ.get("TENSORTAP_ALLOW_HOST", "").split(",") if name.strip()]

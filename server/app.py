@@ -1,0 +1,74 @@
+"""`create_app`: the Flask application, as `tensortap serve` and the TensorBoard plugin run it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Literal
+
+from flask import Flask
+from werkzeug.routing import PathConverter
+
+from tensortap.index import LogIndex
+
+from . import (
+    failures,
+    graphs,
+    histograms,
+    live,
+    nodes,
+    problems,
+    replies,
+    runs,
+    snapshots,
+    static_files,
+    values,
+)
+from .gate import Gate, Policy
+from .hosts import AllowedHosts
+
+NOUNS = (runs, graphs, nodes, snapshots, histograms, values, problems, static_files)
+
+_PLUGIN_HINT = "Set TENSORTAP_ALLOW_HOST={host} in TensorBoard's environment to let it in."
+
+
+class NameConverter(PathConverter):
+    """A node name: anything, with leading, doubled and trailing slashes, dots and line breaks as they are."""
+
+    regex = r"(?s:.+)"
+
+
+def create_app(
+    logdir: str | Path | Sequence[str | Path],
+    *,
+    token: str | None = None,
+    allowed_hosts: Iterable[str] | None = (),
+    port: int | None = None,
+    mode: Literal["standalone", "plugin"] = "standalone",
+    any_address: bool = False,
+) -> Flask:
+    """The WSGI application that shows the runs below `logdir`: a directory or several, which may not exist yet.
+
+    Args:
+        token: what a browser must present; None lets everybody in who may connect.
+        allowed_hosts: names besides the loopback ones that a `Host` header may carry, `name` or `name:port`;
+            None accepts any (TensorBoard's choice when it listens on the network).
+        port: the port that loopback names must carry; None accepts any.
+        mode: `plugin` words the refusals for a tab of TensorBoard.
+        any_address: accept any IP address as `Host`, for a server that listens on the network.
+
+    Raises:
+        ValueError: one of `allowed_hosts` is no host name.
+    """
+    app = Flask(__name__, static_folder=None, template_folder=None)
+    app.url_map.merge_slashes = False
+    app.url_map.converters["name"] = NameConverter
+    live.install(app, LogIndex(logdir))
+    failures.install(app)
+    replies.install(app)
+    for noun in NOUNS:
+        app.register_blueprint(noun.blueprint)
+    hosts = None if allowed_hosts is None else AllowedHosts.of(allowed_hosts, port, any_address=any_address)
+    policy = Policy(hosts, token, _PLUGIN_HINT) if mode == "plugin" else Policy(hosts, token)
+    app.wsgi_app = Gate(app.wsgi_app, policy)  # type: ignore[method-assign]
+    return app

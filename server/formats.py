@@ -1,0 +1,132 @@
+"""The formats a slice is sent in: `.npy`, JSON, CSV, PNG. One row in `FORMATS` each."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tensortap.dump import LimitError, SelectionError
+from tensortap.index import Selection, Snapshot
+
+from .png import Scale, png
+from .wire import to_json
+
+Array = np.ndarray[Any, Any]
+MAX_TEXT_ELEMENTS = 2**20  # as text an element takes up to 25 bytes and a microsecond
+MAX_STRINGS = 64 * 2**20
+_PIECE = 65536
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How a slice becomes bytes."""
+
+    content_type: str
+    disposition: str
+    encode: Callable[[Array, Snapshot, Selection, Scale], bytes]
+
+
+def loadable(array: Array) -> Array:
+    """`array` with a dtype that `np.load(…, allow_pickle=False)` knows.
+
+    bfloat16 and float8 become float32, int4 and the like int8, strings fixed width.
+    """
+    if array.dtype == object:
+        width = max((len(text) for text in array.flat), default=1)
+        if width * array.size > MAX_STRINGS:
+            raise LimitError(
+                f"The strings take {width * array.size:,} bytes at a fixed width.",
+                "Select fewer, or use format=json.",
+            )
+        return array.astype(f"S{max(width, 1)}")
+    if array.dtype.kind == "V" or array.dtype.name.startswith(
+        ("bfloat", "float8", "int4", "int2", "uint4", "uint2")
+    ):
+        return array.astype(_standard(array.dtype.name))
+    return array
+
+
+def _standard(name: str) -> type[np.generic]:
+    if name.startswith("uint"):
+        return np.uint8
+    return np.int8 if name.startswith("int") else np.float32
+
+
+def _npy(array: Array, snapshot: Snapshot, selection: Selection, scale: Scale) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, np.ascontiguousarray(loadable(array)).reshape(array.shape), allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _json(array: Array, snapshot: Snapshot, selection: Selection, scale: Scale) -> bytes:
+    _check_text(array)
+    data = array if array.dtype == object else _shortest(loadable(array))
+    return to_json(
+        {
+            "dtype": snapshot.dtype,
+            "shape": array.shape,
+            "full_shape": snapshot.shape,
+            "selection": selection.text,
+            "data": data,
+        }
+    )
+
+
+def _csv(array: Array, snapshot: Snapshot, selection: Selection, scale: Scale) -> bytes:
+    _check_text(array)
+    if array.ndim > 2:
+        raise SelectionError(
+            f"CSV has two dimensions, the selection has {array.ndim}.",
+            "Fix the others, as in selection=0,0,:,:.",
+        )
+    text = io.StringIO(newline="")
+    rows = array.reshape(array.shape[0] if array.ndim == 2 else 1, -1) if array.size else array.reshape(0, 0)
+    cell = guarded if array.dtype == object else str
+    if array.dtype != object:
+        rows = loadable(rows)
+    csv.writer(text).writerows([cell(value) for value in row] for row in rows)
+    return text.getvalue().encode()
+
+
+def guarded(value: bytes | str) -> str:
+    """Text that a spreadsheet does not run as a formula."""
+    text = value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value
+    return "'" + text if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+
+
+def _png(array: Array, snapshot: Snapshot, selection: Selection, scale: Scale) -> bytes:
+    if array.dtype == object:
+        raise SelectionError("Strings have no picture.", "Use format=json.")
+    return png(loadable(array), scale)
+
+
+def _check_text(array: Array) -> None:
+    if array.size > MAX_TEXT_ELEMENTS:
+        raise LimitError(
+            f"The slice has {array.size:,} elements; as text at most {MAX_TEXT_ELEMENTS:,} are sent.",
+            "Select fewer, or use format=npy.",
+        )
+
+
+def _shortest(array: Array) -> Array:
+    """float16 and float32 as the doubles with the fewest digits that round back: 0.1, not 0.10000000149."""
+    if array.dtype not in (np.float16, np.float32):
+        return array
+    result = np.empty(array.size, np.float64)
+    flat = array.reshape(-1)
+    for start in range(0, array.size, _PIECE):  # text takes 128 bytes an element
+        result[start : start + _PIECE] = flat[start : start + _PIECE].astype("U")
+    return result.reshape(array.shape)
+
+
+FORMATS = {
+    "npy": Format("application/octet-stream", "attachment", _npy),
+    "json": Format("application/json", "inline", _json),
+    "csv": Format("text/csv; charset=utf-8", "attachment", _csv),
+    "png": Format("image/png", "inline", _png),
+}

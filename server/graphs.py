@@ -1,0 +1,73 @@
+"""Graphs: all nodes and edges of one, and the statistics of one step, as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from flask import Blueprint, Response
+
+from tensortap.index import Coded, Edges, GraphIndex, step_statistics
+
+from .columns import Column
+from .live import current_run
+from .parameters import Parameters
+from .replies import columns_reply
+
+blueprint = Blueprint("graphs", __name__)
+
+_CODED = ("op_type", "device", "layer", "function", "dtype")
+_EDGE_TYPES = {"source": "i32", "target": "i32", "slot": "i32", "input": "i32", "control": "u8"}
+_ARRAY_TYPES = {"i": "i32", "u": "u8", "f": "f64"}
+
+
+@blueprint.get("/api/runs/<run>/graphs/<graph>")
+def one_graph(run: str, graph: str) -> Response:
+    """GET api/runs/<run>/graphs/<graph>"""
+    Parameters().done()
+    found = current_run(run).graph(graph)
+    functions = {
+        name: {"caller": info.caller, "role": info.role, "parent": info.parent}
+        for name, info in found.functions.items()
+    }
+    edges = found.edges
+    meta = {
+        "id": found.id,
+        "name": found.name,
+        "nodes": len(found.names),
+        "edges": len(edges.source),
+        "functions": functions,
+    }
+    return columns_reply(meta, [*_node_columns(found), *_edge_columns(edges)])
+
+
+@blueprint.get("/api/runs/<run>/graphs/<graph>/steps/<int(max=9223372036854775807):step>")
+def one_step(run: str, graph: str, step: int) -> Response:
+    """GET api/runs/<run>/graphs/<graph>/steps/<step>"""
+    parameters = Parameters()
+    worker = parameters.text("worker")
+    parameters.done()
+    found = step_statistics(current_run(run), graph, step, worker=worker)
+    return columns_reply({"step": found.step}, (_column(name, data) for name, data in found.columns.items()))
+
+
+def _node_columns(graph: GraphIndex) -> Iterator[Column]:
+    yield Column("name", "utf8", graph.names)
+    yield Column("path", "utf8", graph.paths)
+    for name in _CODED:
+        yield _column(name, getattr(graph, name))
+    yield Column("shape", "utf8", graph.shapes)
+    yield Column("slots", "i32", graph.slots)
+
+
+def _edge_columns(edges: Edges) -> Iterator[Column]:
+    for name, kind in _EDGE_TYPES.items():
+        yield Column(f"edge_{name}", kind, getattr(edges, name))
+
+
+def _column(name: str, data: Coded | np.ndarray) -> Column:
+    """int32, uint8 and float64 arrays travel as they are; int64 counts as f64, exact up to 2^53."""
+    if isinstance(data, Coded):
+        return Column(name, "dict", data.codes, data.values)
+    wide = data.dtype.kind == "i" and data.dtype.itemsize > 4
+    return Column(name, "f64" if wide else _ARRAY_TYPES[data.dtype.kind], data)

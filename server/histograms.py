@@ -1,0 +1,73 @@
+"""One tensor over steps: its statistics (history) and its histograms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Blueprint, Response
+
+from tensortap.index import HistogramSeries, histograms, history
+
+from .live import current_run
+from .parameters import Parameters, ordered_range
+from .replies import json_reply
+
+blueprint = Blueprint("histograms", __name__)
+
+HISTORY_ROWS = 2000
+MAX_HISTORY_ROWS = 20_000
+HISTOGRAM_ROWS = 100
+MAX_HISTOGRAM_ROWS = 500
+BINS = 60
+MAX_BINS = 4096
+_EXAMPLE = "dense/MatMul:0"
+_ROW_FIELDS = ("step", "visit", "worker", "counts", "nan", "pos_inf", "neg_inf", "zero", "min", "max")
+
+
+@blueprint.get("/api/runs/<run>/history")
+def one_history(run: str) -> Response:
+    """GET api/runs/<run>/history"""
+    parameters = Parameters()
+    tensor = parameters.required("tensor", _EXAMPLE)
+    arguments = _which(parameters)
+    limit = parameters.count("limit", HISTORY_ROWS, low=2, high=MAX_HISTORY_ROWS)
+    parameters.done()
+    found = history(current_run(run), tensor, **arguments, limit=limit)
+    answer = {"tensor": found.tensor, "graph": found.graph, "columns": found.columns}
+    return json_reply(answer | _thinned(found.thinned_from))
+
+
+@blueprint.get("/api/runs/<run>/histograms")
+def several_histograms(run: str) -> Response:
+    """GET api/runs/<run>/histograms"""
+    parameters = Parameters()
+    tensor = parameters.required("tensor", _EXAMPLE)
+    arguments = _which(parameters) | ordered_range(parameters.number("low"), parameters.number("high"))
+    arguments |= {
+        "scale": parameters.choice("scale", ("symlog", "linear"), "symlog"),
+        "bins": parameters.count("bins", BINS, low=1, high=MAX_BINS),
+        "limit": parameters.count("limit", HISTOGRAM_ROWS, low=1, high=MAX_HISTOGRAM_ROWS),
+        "merge_visits": parameters.choice("merge", ("visits",)) == "visits",
+    }
+    parameters.done()
+    return json_reply(_series(histograms(current_run(run), tensor, **arguments)))
+
+
+def _which(parameters: Parameters) -> dict[str, Any]:
+    return {name: parameters.text(name) for name in ("graph", "worker", "steps")}
+
+
+def _thinned(rows: int | None) -> dict[str, int]:
+    return {} if rows is None else {"thinned_from": rows}
+
+
+def _series(found: HistogramSeries) -> dict[str, Any]:
+    columns = [getattr(found, name) for name in _ROW_FIELDS]
+    return {
+        "tensor": found.tensor,
+        "graph": found.graph,
+        "edges": found.edges,
+        "zero_bucket": found.zero_bucket,
+        "approximate": found.approximate,
+        "rows": [dict(zip(_ROW_FIELDS, row, strict=True)) for row in zip(*columns, strict=True)],
+    } | _thinned(found.thinned_from)

@@ -1,0 +1,22 @@
+"""What is wrong in a run: the first NaNs and infinities, lost snapshots, damaged files."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from flask import Blueprint, Response
+
+from tensortap.analysis import problems
+
+from .live import current_run
+from .parameters import Parameters
+from .replies import json_reply
+
+blueprint = Blueprint("problems", __name__)
+
+
+@blueprint.get("/api/runs/<run>/problems")
+def list_problems(run: str) -> Response:
+    """GET api/runs/<run>/problems"""
+    Parameters().done()
+    return json_reply(asdict(problems(current_run(run))))

@@ -1,0 +1,83 @@
+"""Runs: the list, what changed, one run."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from importlib.metadata import version
+from typing import Any
+
+from flask import Blueprint, Response
+
+from tensortap.index import STATISTICS_COLUMNS, RunOverview
+
+from .live import current_log, current_run
+from .parameters import Parameters
+from .replies import json_reply
+
+blueprint = Blueprint("runs", __name__)
+VERSION = version("tensortap")
+
+
+@blueprint.get("/api/runs")
+def list_runs() -> Response:
+    """GET api/runs"""
+    Parameters().done()
+    log = current_log()
+    cursor = log.cursor  # before the list: what changes in between is then told again
+    overviews = [_overview(run.overview()) for run in log.runs]
+    return json_reply({"logdir": log.name, "version": VERSION, "cursor": cursor, "runs": overviews})
+
+
+@blueprint.get("/api/changes")
+def changes() -> Response:
+    """GET api/changes"""
+    parameters = Parameters()
+    since = parameters.text("since")
+    parameters.done()
+    found = current_log().changes(since)
+    return json_reply(
+        {"cursor": found.cursor, "runs": {key: _change(run) for key, run in found.runs.items()}}
+    )
+
+
+@blueprint.get("/api/runs/<run>")
+def one_run(run: str) -> Response:
+    """GET api/runs/<run>"""
+    Parameters().done()
+    found = current_run(run)
+    steps = found.steps
+    return json_reply(
+        {
+            "id": found.id,
+            "name": found.name,
+            "info": found.info,
+            "created": found.created,
+            "workers": [asdict(worker) for worker in found.workers],
+            "graphs": [asdict(graph) for graph in found.graphs],
+            "steps": asdict(steps),
+            "statistics": list(STATISTICS_COLUMNS),
+        }
+    )
+
+
+@blueprint.get("/api/runs/<run>/graphs")
+def list_graphs(run: str) -> Response:
+    """GET api/runs/<run>/graphs"""
+    Parameters().done()
+    return json_reply({"graphs": [asdict(graph) for graph in current_run(run).graphs]})
+
+
+def _overview(run: RunOverview) -> dict[str, Any]:
+    fields = asdict(run)
+    steps = {
+        "first": fields.pop("first_step"),
+        "last": fields.pop("last_step"),
+        "count": fields.pop("step_count"),
+    }
+    return fields | {"steps": steps}
+
+
+def _change(run: RunOverview | None) -> dict[str, Any] | None:
+    if run is None:
+        return None
+    return {"snapshots": run.snapshots, "graphs": run.graphs, "last_step": run.last_step, "live": run.live}

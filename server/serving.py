@@ -1,0 +1,142 @@
+"""Serving an application with waitress: the port, the address with its token, the end by Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from urllib.parse import quote
+
+from waitress.server import create_server
+
+from tensortap.dump import TensortapError
+
+from .app import create_app
+from .hosts import bracketed, is_loopback
+from .login import new_token
+
+DEFAULT_PORT = 6016
+_PORTS_TRIED = 50
+_TUNING = {
+    "threads": 16,
+    "connection_limit": 1000,  # the default 100 is used up by one port scanner
+    "asyncore_use_poll": True,
+    "channel_timeout": 30,
+    "max_request_header_size": 65536,
+    "max_request_body_size": 65536,
+    "ident": None,
+}
+
+
+class ServingError(TensortapError):
+    """The server cannot start so: the port is taken, the host is not ours, or everybody could read the dump."""
+
+
+class Server:
+    """A server whose port is open already; `run()` answers until it is interrupted.
+
+    Attributes:
+        url: the address of the page, with the token where one is needed.
+        port: the TCP port it listens on.
+        moved: whether another port than the default one had to be taken.
+
+    Raises:
+        ServingError: the port cannot be opened; no token on a public address; a bad host name.
+    """
+
+    def __init__(
+        self,
+        logdirs: Sequence[str | Path],
+        *,
+        host: str = "127.0.0.1",
+        port: int | None = None,
+        token: str | None = None,
+        use_token: bool = True,
+        allowed_hosts: Iterable[str] = (),
+    ) -> None:
+        local = is_loopback(host)
+        if not use_token and not local:
+            raise ServingError(
+                f"Without a token the dump would be open to everybody who reaches {host}.",
+                "Leave out --no-token, or listen on 127.0.0.1 and reach it by 'ssh -L'.",
+            )
+        self.token = (token or new_token()) if use_token else None
+        self._socket = open_socket(host, port)
+        self.port: int = self._socket.getsockname()[1]
+        self.moved = port is None and self.port != DEFAULT_PORT
+        self.url = _url(host, self.port, self.token)
+        names = [*allowed_hosts] if local else [*allowed_hosts, socket.gethostname()]
+        try:
+            self.app = create_app(
+                logdirs, token=self.token, allowed_hosts=names, port=self.port, any_address=not local
+            )
+        except ValueError as error:
+            self._socket.close()
+            raise ServingError(str(error), "Use --allow-host NAME or --allow-host NAME:PORT.") from error
+
+    def run(self) -> None:
+        """Answers requests until KeyboardInterrupt or SystemExit is raised in this thread, then returns."""
+        server = create_server(self.app, sockets=[self._socket], **_TUNING)
+        try:
+            server.run()
+        finally:
+            self._socket.close()
+
+
+def open_socket(host: str, port: int | None) -> socket.socket:
+    """A listening TCP socket; without `port` the first free one from `DEFAULT_PORT` on.
+
+    Raises:
+        ServingError: the port is taken or not allowed, or the host is not one of this machine.
+    """
+    ports = range(DEFAULT_PORT, DEFAULT_PORT + _PORTS_TRIED) if port is None else (port,)
+    family, address = _resolve(host)
+    error: OSError | None = None
+    for candidate in ports:
+        try:
+            return _listen(family, address, candidate)
+        except OSError as caught:
+            error = caught
+    reason = os.strerror(error.errno or 0) if error else "no port"
+    raise ServingError(
+        f"Cannot listen on {bracketed(host)}:{ports[0]}: {reason}.",
+        "Choose another one with --port; 0 takes any free one."
+        if port is not None
+        else "Choose one with --port.",
+    )
+
+
+def _resolve(host: str) -> tuple[socket.AddressFamily, str]:
+    if host.lower() == "localhost":
+        return socket.AF_INET, "127.0.0.1"  # the address that _url prints
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
+    except OSError as error:
+        raise ServingError(f"{host!r} is no address of this machine.", "Use --host 127.0.0.1.") from error
+    return family, str(address[0])
+
+
+def _listen(family: socket.AddressFamily, address: str, port: int) -> socket.socket:
+    found = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if os.name == "posix":  # elsewhere it would let two servers share a port
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind((address, port))
+        found.listen(128)
+    except OSError:
+        found.close()
+        raise
+    return found
+
+
+def _url(host: str, port: int, token: str | None) -> str:
+    # never "localhost": it may resolve to ::1 first, where another user's server could collect the token
+    name = (
+        socket.gethostname()
+        if host in ("0.0.0.0", "::")
+        else "127.0.0.1"
+        if host.lower() == "localhost"
+        else bracketed(host)
+    )
+    return f"http://{name}:{port}/" + (f"?token={quote(token, safe='')}" if token else "")

@@ -1,0 +1,45 @@
+"""Snapshots: rows of the catalog, filtered, sorted, a page at a time."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from flask import Blueprint, Response
+
+from tensortap.index import Snapshot, snapshots
+
+from .live import current_run
+from .parameters import Parameters
+from .replies import json_reply
+
+blueprint = Blueprint("snapshots", __name__)
+
+PAGE = 100
+MAX_PAGE = 1000
+
+
+@blueprint.get("/api/runs/<run>/snapshots")
+def list_snapshots(run: str) -> Response:
+    """GET api/runs/<run>/snapshots"""
+    parameters = Parameters()
+    filters = {name: parameters.text(name) for name in _FILTERS}
+    arguments = {
+        "steps": parameters.text("step"),
+        "nonfinite": parameters.flag("nonfinite"),
+        "kept": parameters.flag("kept"),
+        "sort": parameters.text("sort") or "step",
+        "limit": parameters.count("limit", PAGE, high=MAX_PAGE),
+        "offset": parameters.count("offset", 0, high=2**31),
+    }
+    parameters.done()
+    page = snapshots(current_run(run), **filters, **arguments)
+    return json_reply({"total": page.total, "rows": [_row(snapshot) for snapshot in page.rows]})
+
+
+_FILTERS = ("graph", "worker", "node", "tensor", "match", "op_type", "layer", "dtype", "where")
+
+
+def _row(snapshot: Snapshot) -> dict[str, object]:
+    fields = asdict(snapshot)
+    del fields["row"]  # a number of the index, of no use outside
+    return fields

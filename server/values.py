@@ -1,0 +1,75 @@
+"""Values: a slice of a kept array in a format of choice, and where its non-finite elements are."""
+
+from __future__ import annotations
+
+import re
+
+from flask import Blueprint, Response
+
+from tensortap.index import RunIndex, Snapshot, locate, nonfinite_elements, read_slice, resolve_selection
+
+from .formats import FORMATS
+from .live import current_run
+from .parameters import Parameters, ordered_range
+from .png import Scale
+from .replies import json_reply
+
+blueprint = Blueprint("values", __name__)
+
+MAX_SLICE = 16 * 2**20
+MAX_INDICES = 10_000
+
+
+@blueprint.get("/api/runs/<run>/value")
+def one_value(run: str) -> Response:
+    """GET api/runs/<run>/value"""
+    parameters = Parameters()
+    find = _Which(parameters)
+    selection = parameters.text("selection") or ""
+    name = parameters.choice("format", tuple(FORMATS), "npy") or "npy"
+    scale = Scale(**ordered_range(parameters.number("low"), parameters.number("high")))
+    parameters.done()
+    index = current_run(run)
+    snapshot = find.snapshot(index)
+    resolved = resolve_selection(selection, snapshot.shape)
+    array = read_slice(index, snapshot, selection, limit=MAX_SLICE)
+    chosen = FORMATS[name]
+    response = Response(chosen.encode(array, snapshot, resolved, scale), content_type=chosen.content_type)
+    response.headers["Content-Disposition"] = (
+        f'{chosen.disposition}; filename="{_file_name(snapshot)}.{name}"'
+    )
+    return response
+
+
+@blueprint.get("/api/runs/<run>/nonfinite")
+def nonfinite(run: str) -> Response:
+    """GET api/runs/<run>/nonfinite"""
+    parameters = Parameters()
+    find = _Which(parameters)
+    limit = parameters.count("limit", 100, high=MAX_INDICES)
+    parameters.done()
+    index = current_run(run)
+    found = nonfinite_elements(index, find.snapshot(index), limit=limit)
+    return json_reply({"total": found.total, "indices": found.indices, "values": found.values})
+
+
+class _Which:
+    """The parameters that name one snapshot."""
+
+    def __init__(self, parameters: Parameters) -> None:
+        self._tensor = parameters.required("tensor", "dense/MatMul:0")
+        parameters.required("step", "7")
+        self._step = parameters.count("step", 0, high=2**63 - 1)
+        self._visit = parameters.count("visit", 0, high=2**31 - 1)
+        self._worker = parameters.text("worker")
+        self._graph = parameters.text("graph")
+
+    def snapshot(self, run: RunIndex) -> Snapshot:
+        return locate(
+            run, self._tensor, step=self._step, visit=self._visit, worker=self._worker, graph=self._graph
+        )
+
+
+def _file_name(snapshot: Snapshot) -> str:
+    name = re.sub(r"[^A-Za-z0-9._-]+", "_", snapshot.tensor).strip("._")[-100:]
+    return f"{name or 'tensor'}-step{snapshot.step}"
