@@ -15,6 +15,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     cssCodeSplit: false,
+    license: { fileName: "licenses.md" },
     chunkSizeWarningLimit: 1600,
     // `mount` is what plugin.js imports, so the entry's exports must survive.
     rolldownOptions: { preserveEntrySignatures: "strict" },
