@@ -33,7 +33,7 @@ def train_digits(logdir: Path, steps: int) -> None:
 
 
 def train_broken(logdir: Path) -> None:
-    """A run that ends in NaN: its loss takes logarithms of probabilities that reach 0, and it learns too fast."""
+    """A run that ends in NaN: its loss takes the logarithm of 0, and it learns too fast."""
     model = _network()
     model.compile(keras.optimizers.SGD(2.0), _careless_loss)
     _fit(model, logdir, "digits-nan", BROKEN_STEPS, watch_every=2)

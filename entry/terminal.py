@@ -18,7 +18,7 @@ _UNITS = ("B", "KB", "MB", "GB", "TB")
 
 
 def escaped(text: str) -> str:
-    """Text from a dump without what a terminal obeys: control characters and direction marks become `\\xNN`."""
+    """Text from a dump; what a terminal would obey (control characters, direction marks) as `\\xNN`."""
     return "".join(character if _harmless(character) else _code(character) for character in text)
 
 

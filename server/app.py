@@ -47,7 +47,7 @@ def create_app(
     mode: Literal["standalone", "plugin"] = "standalone",
     any_address: bool = False,
 ) -> Flask:
-    """The WSGI application that shows the runs below `logdir`: a directory or several, which may not exist yet.
+    """The WSGI application that shows the runs below `logdir` (one or several; they may not exist yet).
 
     Args:
         token: what a browser must present; None lets everybody in who may connect.

@@ -28,7 +28,8 @@ CONTENT_TYPE_KEY = (
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "img-src 'self' data: blob:; font-src 'self'; worker-src 'self'; frame-ancestors 'self'; base-uri 'none'; form-action 'none'"
+    "img-src 'self' data: blob:; font-src 'self'; worker-src 'self'; "
+    "frame-ancestors 'self'; base-uri 'none'; form-action 'none'"
 )
 HEADERS = {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,

@@ -22,7 +22,7 @@ def new_token() -> str:
 
 
 def cookie_name(environ: Mapping[str, Any]) -> str:
-    """Cookies ignore ports, so the name carries the one the browser sees: two servers do not log each other out."""
+    """Cookies ignore ports, so the name has the one the browser sees: servers do not log each other out."""
     host = parse_host(environ.get("HTTP_HOST", ""))
     port = host.port if host and host.port is not None else environ.get("SERVER_PORT", "")
     return f"tensortap-{port}"
@@ -48,7 +48,7 @@ def token_in_address(environ: Mapping[str, Any]) -> str | None:
 
 
 def address_without_token(environ: Mapping[str, Any]) -> str:
-    """The same address without `?token=`; relative (`./…`), so that no path makes it point to another site."""
+    """The same address without `?token=`; relative (`./…`), so that no path leads to another site."""
     rest = [pair for pair in _query(environ) if pair[0] != PARAMETER]
     path = environ.get("PATH_INFO", "").encode("latin-1").decode("utf-8", "replace")
     last = quote(path.rpartition("/")[2], safe="")

@@ -26,7 +26,7 @@ def _page(title: str, body: str, *, root: str = ".", head: str = "") -> bytes:
 
 
 def token_needed(root: str) -> bytes:
-    """Shown to a browser that carries no token. `root` is where the server's addresses begin (SCRIPT_NAME)."""
+    """Shown to a browser that carries no token. `root`: where the server's addresses begin (SCRIPT_NAME)."""
     return _page(
         "tensortap needs its token",
         "<p>Open the address that <code>tensortap serve</code> printed in its terminal; "
@@ -39,7 +39,7 @@ def token_needed(root: str) -> bytes:
 
 
 def go_on(address: str, root: str) -> bytes:
-    """Leads on to `address` by a navigation of our own: along another site's redirect no strict cookie is sent."""
+    """Leads on to `address` by a navigation of our own: along another site's, no strict cookie is sent."""
     refresh = f'<meta http-equiv="refresh" content="0;url={escape(address)}">'
     return _page("tensortap", f'<p><a href="{escape(address)}">Go on</a></p>\n', root=root, head=refresh)
 

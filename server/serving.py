@@ -30,7 +30,7 @@ _TUNING = {
 
 
 class ServingError(TensortapError):
-    """The server cannot start so: the port is taken, the host is not ours, or everybody could read the dump."""
+    """The server cannot start: the port is taken, the host is not ours, or everybody could read the dump."""
 
 
 class Server:

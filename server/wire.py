@@ -20,7 +20,7 @@ def finite(number: float) -> float | str:
 def plain(data: Any) -> Any:
     """`data` as what JSON knows: dicts, lists, strings, numbers, booleans and None.
 
-    Takes NumPy arrays and numbers, tuples, sets and mappings too. Bytes become text (`\\xNN` where not UTF-8).
+    Takes NumPy arrays and numbers, tuples, sets and mappings too. Bytes become text, `\\xNN` if not UTF-8.
     """
     if data is None or isinstance(data, str | bool | int):
         return data

@@ -1,0 +1,99 @@
+"""JSON and columns: what goes in comes out."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tensortap.server.columns import Column, read_columns, write_columns
+from tensortap.server.wire import plain, to_json
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (float("nan"), "NaN"),
+        (float("inf"), "Infinity"),
+        (-math.inf, "-Infinity"),
+        (np.float32("nan"), "NaN"),
+        (np.float64(1.5), 1.5),
+        (np.int64(2**62), 2**62),
+        (np.bool_(True), True),
+        (True, True),
+        (None, None),
+        ((1, 2.5, "x"), [1, 2.5, "x"]),
+        ({"a": (math.nan,), 3: b"\xff\x00ok"}, {"a": ["NaN"], "3": "\\xff\x00ok"}),
+        (np.array([[1.0, math.inf]]), [[1.0, "Infinity"]]),
+        (np.array([1 + 2j, complex(math.nan, 0)]), [[1.0, 2.0], ["NaN", 0.0]]),
+        (np.array([1.5, math.nan], ml_dtypes.bfloat16), [1.5, "NaN"]),
+        (np.array([[b"a", b"b"]], object), [["a", "b"]]),
+        (np.zeros((0, 3)), []),
+        (np.array(7), 7),
+    ],
+)
+def test_json(data: object, expected: object) -> None:
+    assert json.loads(to_json(data)) == expected
+
+
+def test_json_is_ascii_so_that_odd_file_names_survive() -> None:
+    assert to_json("\udcff é") == b'"\\udcff \\u00e9"'
+
+
+def test_what_has_no_json_form_is_refused() -> None:
+    with pytest.raises(TypeError, match="object has no JSON form"):
+        plain(object())
+
+
+def test_columns_round_trip() -> None:
+    meta = {"id": "g", "nan": math.nan}
+    columns = [
+        Column("node", "i32", np.arange(3)),
+        Column("flag", "u8", [1, 0, 1]),
+        Column("count", "u32", [7, 8, 9]),
+        Column("mean", "f64", [1.5, math.nan, -math.inf]),
+        Column("name", "utf8", ["a/b", "", "π·×"]),
+        Column("op", "dict", [1, 0, 1], ["MatMul", "Relu"]),
+        Column("empty", "utf8", []),
+    ]
+    data = write_columns(meta, columns)
+    read_meta, read = read_columns(data)
+    assert read_meta == {"id": "g", "nan": "NaN"}
+    assert read["node"].tolist() == [0, 1, 2]
+    assert read["flag"].tolist() == [1, 0, 1]
+    assert read["count"].tolist() == [7, 8, 9]
+    np.testing.assert_array_equal(read["mean"], [1.5, math.nan, -math.inf])
+    assert read["name"] == ["a/b", "", "π·×"]
+    assert read["op"] == ["Relu", "MatMul", "Relu"]
+    assert read["empty"] == []
+
+
+def test_columns_layout_is_the_documented_one() -> None:
+    data = write_columns({}, [Column("a", "u8", [1]), Column("b", "f64", [2.0]), Column("c", "utf8", ["xy"])])
+    assert data[:8] == b"TTCOLS01"
+    (length,) = struct.unpack("<I", data[8:12])
+    assert (12 + length) % 8 == 0
+    header = json.loads(data[12 : 12 + length])
+    by_name = {entry["name"]: entry for entry in header["columns"]}
+    assert by_name["a"] == {"name": "a", "type": "u8", "count": 1, "offset": 0, "length": 1}
+    assert by_name["b"]["offset"] == 8
+    start = 12 + length + by_name["c"]["bytes_offset"]
+    assert data[start : start + by_name["c"]["bytes_length"]] == b"xy"
+    assert len(data) % 8 == 0
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]))))
+def test_any_text_round_trips(values: list[str]) -> None:
+    _, read = read_columns(write_columns({}, [Column("x", "u8", [1]), Column("t", "utf8", values)]))
+    assert read["t"] == values
+
+
+def test_other_bytes_are_refused() -> None:
+    with pytest.raises(ValueError, match="does not begin with TTCOLS01"):
+        read_columns(b"nonsense")
