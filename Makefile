@@ -7,7 +7,7 @@ PIP := $(PY) -m pip --disable-pip-version-check --no-input
 BENCH ?= *
 
 # Installs are done again when what they depend on (or where they are) changes, told by content: checkouts touch times.
-KEY := $(shell { pwd; cat pyproject.toml setup.py; } | cksum | tr ' ' '-')
+KEY := $(shell { pwd; ls */__init__.py; cat pyproject.toml setup.py; } | cksum | tr ' ' '-')
 FOR_DEMO := .venv/.for-demo-$(KEY)
 FOR_TESTS := .venv/.for-tests-$(KEY)
 

@@ -23,14 +23,13 @@ sys.path.insert(0, str(HERE / "frontend"))
 import bundle  # noqa: E402  (a file of this checkout, found by the line above)
 
 
-def subpackages() -> dict[str, str]:
-    """Rooms and the packages below them (a folder with an `__init__.py`)."""
-    found = dict(ROOMS)
+def packages() -> dict[str, str]:
+    """Package name -> folder: the rooms that have an `__init__.py`, and the packages below them."""
+    found = {}
     for package, room in ROOMS.items():
         for init in sorted((HERE / room).rglob("__init__.py")):
-            folder = init.parent.relative_to(HERE / room)
-            if folder.parts:
-                found[".".join((package, *folder.parts))] = str(init.parent.relative_to(HERE))
+            below = init.parent.relative_to(HERE / room).parts
+            found[".".join((package, *below))] = str(init.parent.relative_to(HERE))
     return found
 
 
@@ -52,9 +51,8 @@ class SdistWithPage(sdist):
 
 
 if __name__ == "__main__":
-    packages = subpackages()
     setup(
-        packages=list(packages),
-        package_dir=packages,
+        packages=list(packages()),
+        package_dir=packages(),
         cmdclass={"build_py": BuildWithPage, "sdist": SdistWithPage},
     )
