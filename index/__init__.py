@@ -1,0 +1,71 @@
+"""Derived lookup over runs: catalog, queries, slices, scopes, the Python surface. The dump is the truth.
+
+`LogIndex` and the query functions serve other rooms; `open_logdir` (as `tensortap.open`) serves people.
+"""
+
+from .columns import Coded
+from .decode import STATISTICS_COLUMNS
+from .edges import RETURNED, Edges
+from .find import SORT_COLUMNS, Filters, SnapshotPage, find_rows, snapshots
+from .graph import FunctionInfo, GraphIndex
+from .graphs import GraphOverview
+from .histograms import MAX_BINS, HistogramSeries, histograms
+from .history import History, history
+from .log import Changes, LogIndex
+from .node_detail import CallDetail, FrameDetail, InputDetail, NodeDetail, OutputDetail, node_detail
+from .run import RunIndex, RunOverview
+from .selection import Selection, parse_selection, resolve_selection
+from .snapshot import Snapshot, locate
+from .source import source
+from .step_statistics import StepStatistics, step_statistics
+from .step_tally import StepTable
+from .steps import StepRange, parse_steps
+from .tensors import NO_GRAPH
+from .values import NonfiniteElements, nonfinite_elements, read_slice
+from .worker import WorkerStatus
+
+__all__ = [
+    "MAX_BINS",
+    "NO_GRAPH",
+    "RETURNED",
+    "SORT_COLUMNS",
+    "STATISTICS_COLUMNS",
+    "CallDetail",
+    "Changes",
+    "Coded",
+    "Edges",
+    "Filters",
+    "FrameDetail",
+    "FunctionInfo",
+    "GraphIndex",
+    "GraphOverview",
+    "HistogramSeries",
+    "History",
+    "InputDetail",
+    "LogIndex",
+    "NodeDetail",
+    "NonfiniteElements",
+    "OutputDetail",
+    "RunIndex",
+    "RunOverview",
+    "Selection",
+    "Snapshot",
+    "SnapshotPage",
+    "StepRange",
+    "StepStatistics",
+    "StepTable",
+    "WorkerStatus",
+    "find_rows",
+    "histograms",
+    "history",
+    "locate",
+    "node_detail",
+    "nonfinite_elements",
+    "parse_selection",
+    "parse_steps",
+    "read_slice",
+    "resolve_selection",
+    "snapshots",
+    "source",
+    "step_statistics",
+]

@@ -1,0 +1,80 @@
+"""Which captured tensor, and which of its snapshots, is meant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensortap.dump import NotFoundError, parse_tensor_name, tensor_name
+
+from .catalog import Catalog
+from .steps import StepRange
+from .suggest import did_you_mean
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def tensor_codes(catalog: Catalog, tensor: str, graph: str | None = None) -> list[int]:
+    """The codes of a tensor name (`node` means `node:0`), one for each graph it was captured in.
+
+    Raises:
+        NotFoundError: it was not captured, or not in that graph.
+    """
+    tensors = catalog.tensors
+    codes = tensors.named(tensor_name(*parse_tensor_name(tensor)))
+    if not codes:
+        hint = did_you_mean(tensor, tensors.sorted_names(), "List the captured tensors to see their names.")
+        raise NotFoundError(f"No tensor {tensor[:200]!r} was captured.", hint)
+    if graph is None:
+        return codes
+    inside = [code for code in codes if tensors.graph_of(code) == graph]
+    if not inside:
+        graphs = ", ".join(repr(tensors.graph_of(code)) for code in codes)
+        raise NotFoundError(f"{tensor!r} was not captured in graph {graph[:200]!r}.", f"It was in {graphs}.")
+    return inside
+
+
+def latest_tensor(catalog: Catalog, tensor: str, graph: str | None = None) -> int:
+    """The code of a tensor name; of several graphs, the one that captured it last.
+
+    Raises:
+        NotFoundError: as `tensor_codes`.
+    """
+    codes = tensor_codes(catalog, tensor, graph)
+    return codes[0] if len(codes) == 1 else max(codes, key=catalog.tensors.last_row)
+
+
+def select_rows(catalog: Catalog, rows: Array, steps: StepRange, worker: str | None) -> Array:
+    """Those rows that lie in a range of steps and, if a worker is named, come from it.
+
+    Raises:
+        NotFoundError: the run has no such worker.
+    """
+    if not steps.everything:
+        values = catalog.column("step", rows)
+        rows = rows[(values >= steps.first) & (values < steps.stop)]
+    if worker is not None:
+        rows = rows[catalog.column("worker", rows) == worker_code(catalog, worker)]
+    return rows
+
+
+def worker_code(catalog: Catalog, worker: str) -> int:
+    """The code of a worker that has written snapshots.
+
+    Raises:
+        NotFoundError: there is none of that name.
+    """
+    code = catalog.workers.code(worker)
+    if code is None:
+        known = ", ".join(map(repr, catalog.workers.values[:5])) or "none"
+        raise NotFoundError(
+            f"No worker {worker[:200]!r} has written snapshots.", f"Workers that have: {known}."
+        )
+    return code
+
+
+def in_order(catalog: Catalog, rows: Array) -> Array:
+    """Rows ordered by step, visit, worker."""
+    keys = (catalog.column(name, rows) for name in ("worker", "visit", "step"))
+    return rows[np.lexsort(tuple(keys))]

@@ -1,0 +1,201 @@
+"""Snapshots by filter, sorted, a page at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tensortap.dump import SelectionError
+
+from .catalog import Catalog
+from .choose import tensor_codes, worker_code
+from .graph import GraphIndex
+from .patterns import match_names
+from .predicate import parse_predicate
+from .run import RunIndex
+from .snapshot import PLAIN_COLUMNS, Snapshot, take
+from .steps import StepRange, parse_steps
+
+SORT_COLUMNS = ("tensor", "worker", "dtype", "device", "time", *PLAIN_COLUMNS)
+_FEW_TENSORS = 64  # up to so many are looked up one by one; for more, the whole column is compared
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which snapshots; None and False do not restrict. `match` is searched in tensor names, `layer` is a prefix,
+    `where` a condition on the statistics (see `parse_predicate`), `nonfinite` means with a NaN or infinity."""
+
+    graph: str | None = None
+    worker: str | None = None
+    node: str | None = None
+    tensor: str | None = None
+    match: str | None = None
+    op_type: str | None = None
+    layer: str | None = None
+    steps: object = None
+    dtype: str | None = None
+    nonfinite: bool = False
+    kept: bool = False
+    where: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotPage:
+    """Some of `total` snapshots."""
+
+    total: int
+    rows: list[Snapshot]
+
+
+def snapshots(
+    run: RunIndex, *, sort: str = "step", limit: int = 100, offset: int = 0, **filters: Any
+) -> SnapshotPage:
+    """One page of the snapshots that fit.
+
+    Args:
+        sort: a column of `SORT_COLUMNS`, with `-` in front for descending; equal ones in the order of capture, NaN last.
+        limit, offset: which part of the sorted snapshots.
+        filters: the fields of `Filters`.
+
+    Raises:
+        SelectionError: an unknown column, or a pattern, condition or range that cannot be parsed.
+        NotFoundError: no such graph, worker or tensor.
+    """
+    rows = find_rows(run, Filters(**filters))
+    page = sort_rows(run.catalog, rows, sort, offset + limit)[offset : offset + limit]
+    return SnapshotPage(len(rows), take(run.catalog, page))
+
+
+def find_rows(run: RunIndex, filters: Filters) -> Array:
+    """The rows of the snapshots that fit, ascending. Raises as `snapshots`."""
+    catalog = run.catalog
+    rows = _by_tensor_and_step(run, filters, parse_steps(filters.steps))
+    if filters.worker is not None:
+        rows = rows[catalog.column("worker", rows) == worker_code(catalog, filters.worker)]
+    if filters.dtype is not None:
+        code = catalog.dtypes.code(filters.dtype)
+        rows = rows[catalog.column("dtype", rows) == (-1 if code is None else code)]
+    if filters.kept:
+        rows = rows[catalog.column("kept", rows)]
+    conditions = [parse_predicate("nonfinite > 0")] if filters.nonfinite else []
+    if filters.where is not None:
+        conditions.append(parse_predicate(filters.where))
+    for condition in conditions:
+        rows = rows[condition.mask(_getter(catalog, rows))]
+    return rows
+
+
+def _getter(catalog: Catalog, rows: Array) -> Callable[[str], Array]:
+    return lambda name: catalog.column(name, rows)
+
+
+def _by_tensor_and_step(run: RunIndex, filters: Filters, steps: StepRange) -> Array:
+    catalog = run.catalog
+    tensors = _tensor_mask(run, filters)
+    codes = None if tensors is None else np.flatnonzero(tensors)
+    at = catalog.steps.code(steps.first) if steps.stop == steps.first + 1 else None
+    if at is not None:
+        rows = catalog.rows_of_step(at)
+    elif codes is not None and len(codes) <= _FEW_TENSORS:
+        rows = np.sort(np.concatenate([np.zeros(0, np.int64), *map(catalog.rows_of_tensor, codes.tolist())]))
+    else:
+        rows = np.arange(catalog.rows)
+    if tensors is not None:
+        within = catalog.column("tensor", rows)
+        rows = rows[
+            np.append(tensors, np.zeros(max(int(within.max(initial=-1)) + 1 - len(tensors), 0), np.bool_))[
+                within
+            ]
+        ]
+    if not steps.everything and at is None:
+        values = catalog.column("step", rows)
+        rows = rows[(values >= steps.first) & (values < steps.stop)]
+    return rows
+
+
+def _tensor_mask(run: RunIndex, filters: Filters) -> Mask | None:
+    """Which tensors fit, or None if all do."""
+    tensors = run.catalog.tensors
+    count = len(tensors)
+    masks: list[Mask] = []
+    if filters.tensor is not None:
+        masks.append(_mask(count, tensor_codes(run.catalog, filters.tensor, filters.graph)))
+    elif filters.graph is not None:
+        run.graph(filters.graph)  # raises NotFoundError, so that a mistyped graph is not an empty answer
+        masks.append(_mask(count, tensors.in_graph(filters.graph)))
+    if filters.node is not None:
+        code = tensors.nodes.code(filters.node)
+        masks.append(tensors.columns(count)[1] == (-1 if code is None else code))
+    if filters.match is not None:
+        masks.append(match_names(filters.match, tensors.names[:count]))
+    if filters.op_type is not None:
+        masks.append(_by_node(run, count, lambda graph: graph.op_type.where(filters.op_type.__eq__)))
+    if filters.layer is not None:
+        prefix = filters.layer.rstrip("/")
+        within = (prefix, prefix + "/")
+        masks.append(
+            _by_node(run, count, lambda g: g.layer.where(lambda t: t == within[0] or t.startswith(within[1])))
+        )
+    return np.logical_and.reduce(masks) if masks else None
+
+
+def _mask(count: int, codes: Any) -> Mask:
+    mask = np.zeros(count, np.bool_)
+    codes = np.asarray(codes, np.int64)
+    mask[codes[codes < count]] = True
+    return mask
+
+
+def _by_node(run: RunIndex, count: int, fits: Callable[[GraphIndex], Mask]) -> Mask:
+    """Tensors by a property of their nodes."""
+    tensors = run.catalog.tensors
+    mask = np.zeros(count, np.bool_)
+    for overview in run.graphs:
+        graph = run.graph(overview.id)
+        nodes = fits(graph)
+        for code in tensors.in_graph(graph.id).tolist():
+            row = graph.rows.get(tensors.node_and_slot(code)[0])
+            if row is not None and code < count:
+                mask[code] = nodes[row]
+    return mask
+
+
+def sort_rows(catalog: Catalog, rows: Array, sort: str, first: int) -> Array:
+    """The first rows by a column; a whole sort is avoided where only few are asked for.
+
+    Raises:
+        SelectionError: there is no such column.
+    """
+    name, descending = sort.removeprefix("-"), sort.startswith("-")
+    if name not in SORT_COLUMNS:
+        raise SelectionError(f"{name[:80]!r} is not a column.", f"Sort by one of {', '.join(SORT_COLUMNS)}.")
+    keys = _sort_keys(catalog, rows, name)
+    keys = -keys if descending else keys
+    if 0 < first < len(rows) // 8:
+        keys = np.where(np.isnan(keys), np.inf, keys)
+        largest = np.partition(keys, first - 1)[first - 1]
+        within = np.flatnonzero(keys <= largest)
+        rows, keys = rows[within], keys[within]
+    return rows[np.argsort(keys, kind="stable")]
+
+
+def _sort_keys(catalog: Catalog, rows: Array, name: str) -> Array:
+    texts = {
+        "tensor": catalog.tensors.names,
+        "worker": catalog.workers.values,
+        "dtype": catalog.dtypes.values,
+        "device": catalog.devices.values,
+    }
+    values = catalog.column(name, rows)
+    if name in texts:
+        known = texts[name][: int(values.max(initial=-1)) + 1]
+        rank = np.empty(len(known), np.int64)
+        rank[sorted(range(len(known)), key=known.__getitem__)] = np.arange(len(known))
+        values = rank[values]
+    return values.astype(np.float64)

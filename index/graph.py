@@ -1,0 +1,178 @@
+"""One graph, ready to be drawn and asked: nodes as columns, display paths, edges, data flow order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tensortap.dump import NotFoundError
+
+from .columns import Coded, coded
+from .edges import Edges, build_edges
+from .order import data_flow_order
+from .paths import display_paths
+from .suggest import did_you_mean
+
+Int32s = np.ndarray[Any, np.dtype[np.int32]]
+
+_LOOP_OPS = ("NextIteration", "RefNextIteration")
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionInfo:
+    """Which node calls a function (None for a root), as what (`role`), and in which function that node is (`parent`)."""
+
+    caller: str | None
+    role: str
+    parent: str
+
+
+class GraphIndex:
+    """Nodes in the dump's order; nodes that only snapshots name are appended, with empty columns. Immutable.
+
+    Args:
+        table, about: what `RunReader.graph_table` returned; None for a graph that was not recorded.
+        captured: for each captured node, the (dtype, shape as JSON) of its output slots, as far as they are known.
+    """
+
+    def __init__(
+        self,
+        graph_id: str,
+        table: pa.RecordBatch | None,
+        about: Mapping[str, Any],
+        captured: Mapping[str, Sequence[tuple[str, str]]],
+    ) -> None:
+        self.id = graph_id
+        self.name = str(about.get("name") or graph_id)
+        self.about = about
+        self.table = table
+        recorded: list[str] = [] if table is None else table.column("name").to_pylist()
+        self.recorded = len(recorded)
+        self.rows: dict[str, int] = {}
+        for row, name in enumerate(recorded):
+            self.rows.setdefault(name, row)
+        extra = [name for name in captured if name not in self.rows]
+        self._extra_slots = [captured[name] for name in extra]
+        self.names = recorded + extra
+        self.rows |= {name: self.recorded + i for i, name in enumerate(extra)}
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __repr__(self) -> str:
+        return f"<graph {self.id!r}: {len(self.names):,} nodes>"
+
+    def row(self, node: str) -> int:
+        """The row of a node.
+
+        Raises:
+            NotFoundError: the graph has no such node.
+        """
+        row = self.rows.get(node)
+        if row is None:
+            hint = did_you_mean(
+                node, self.names, "Node names are case-sensitive and have no ':slot' at the end."
+            )
+            raise NotFoundError(f"The graph {self.id!r} has no node {node[:200]!r}.", hint)
+        return row
+
+    @cached_property
+    def op_type(self) -> Coded:
+        """Op types; empty if unknown."""
+        return self._coded("op_type")
+
+    @cached_property
+    def device(self) -> Coded:
+        """Requested devices; empty if none."""
+        return self._coded("device")
+
+    @cached_property
+    def layer(self) -> Coded:
+        """Paths of the Keras layers; empty if none."""
+        return self._coded("layer")
+
+    @cached_property
+    def function(self) -> Coded:
+        """Names of the functions that the nodes belong to."""
+        return self._coded("function")
+
+    @cached_property
+    def dtype(self) -> Coded:
+        """Logical dtypes of output slot 0; empty if there is none or it is unknown."""
+        return coded(self._first_slot("output_dtypes", 0))
+
+    @cached_property
+    def shapes(self) -> list[str]:
+        """Shapes of output slot 0, as text (see `shape_text`)."""
+        texts = self._first_slot("output_shapes", 1)
+        spelled = {text: shape_text(text) for text in set(texts)}
+        return [spelled[text] for text in texts]
+
+    @cached_property
+    def slots(self) -> Int32s:
+        """How many outputs each node has."""
+        known = [] if self.table is None else self.table.column("output_dtypes").value_lengths().to_numpy()
+        return np.concatenate((known, [len(slots) for slots in self._extra_slots])).astype(np.int32)
+
+    @cached_property
+    def functions(self) -> dict[str, FunctionInfo]:
+        """The functions of the graph by name."""
+        functions = self.about.get("functions", {}).items()
+        return {name: FunctionInfo(f["caller"], f["role"], f["parent"]) for name, f in functions}
+
+    @cached_property
+    def paths(self) -> list[str]:
+        """Display paths (see `display_paths`)."""
+        return display_paths(self.names, self.function.to_list(), self.about.get("functions", {}), self.rows)
+
+    @cached_property
+    def edges(self) -> Edges:
+        """The edges."""
+        inputs = pa.array([], pa.list_(pa.string())) if self.table is None else self.table.column("inputs")
+        return build_edges(inputs, self.about.get("functions", {}), self.rows)
+
+    @cached_property
+    def order(self) -> Int32s:
+        """Position of each node in data flow order."""
+        loops = [i for i, op_type in enumerate(self.op_type.values) if op_type in _LOOP_OPS]
+        return data_flow_order(len(self.names), self.edges, np.isin(self.op_type.codes, loops))
+
+    def slot_texts(self, row: int) -> list[tuple[str, str]]:
+        """(logical dtype, shape as JSON) of each output slot of a node."""
+        if row >= self.recorded:
+            return list(self._extra_slots[row - self.recorded])
+        dtypes, shapes = self.cell("output_dtypes", row), self.cell("output_shapes", row)
+        return list(zip_longest(dtypes, shapes[: len(dtypes)], fillvalue=""))
+
+    def cell(self, column: str, row: int) -> Any:
+        """What the dump says in a column about a recorded node; None about another."""
+        return (
+            self.table.column(column)[row].as_py() if self.table is not None and row < self.recorded else None
+        )
+
+    def _coded(self, column: str) -> Coded:
+        texts: list[str] = [] if self.table is None else self.table.column(column).to_pylist()
+        return coded(texts + [""] * len(self._extra_slots))
+
+    def _first_slot(self, column: str, place: int) -> list[str]:
+        lists: Sequence[Sequence[str]] = [] if self.table is None else self.table.column(column).to_pylist()
+        known = [texts[0] if texts else "" for texts in lists]
+        return known + [slots[0][place] if slots else "" for slots in self._extra_slots]
+
+
+def shape_text(text: str) -> str:
+    """`[32,null,10]` -> `32×?×10`; `[]` -> `scalar`; unknown rank or no shape -> empty."""
+    try:
+        shape = json.loads(text) if text else None
+    except (ValueError, RecursionError):
+        shape = None
+    if not isinstance(shape, list):
+        return ""
+    return "×".join("?" if extent is None else str(extent) for extent in shape) or "scalar"

@@ -1,0 +1,163 @@
+"""The graphs of a run: recorded ones read when they are needed, unrecorded ones made of their snapshots."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tensortap.dump import DamagedError, NotFoundError, RunReader
+
+from .catalog import Catalog
+from .graph import GraphIndex
+from .suggest import did_you_mean
+from .tensors import NO_GRAPH
+
+_KEPT = 8  # graphs of a run held in memory; one of 200,000 nodes takes some 150 MB
+
+
+@dataclass(frozen=True, slots=True)
+class GraphOverview:
+    """A graph in numbers; `nonfinite`: snapshots with a NaN or infinity."""
+
+    id: str
+    name: str
+    nodes: int
+    edges: int
+    functions: int
+    snapshots: int
+    nonfinite: int
+
+
+@dataclass(slots=True)
+class _Held:
+    graph: GraphIndex
+    tensors: int  # captured tensors when it was last compared with the catalog
+
+
+class GraphShelf:
+    """Graphs by id. Thread-safe."""
+
+    def __init__(self, reader: RunReader, catalog: Catalog, node_counts: dict[str, int]) -> None:
+        self.recorded: list[str] = []
+        self.damage: dict[str, str] = {}
+        self._reader, self._catalog = reader, catalog
+        self._held: OrderedDict[str, _Held] = OrderedDict()
+        self._sizes: dict[str, tuple[tuple[int, bool], tuple[str, int, int, int]]] = {}
+        self._node_counts = node_counts  # of recorded graphs, whose ids are hashes: shared by all runs
+        self._lock = threading.RLock()
+
+    def poll(self) -> None:
+        """Looks for new graphs."""
+        self.recorded = self._reader.graph_ids()
+
+    def get(self, graph_id: str) -> GraphIndex:
+        """A graph, with all nodes that were captured so far.
+
+        Raises:
+            NotFoundError: neither was it recorded, nor do snapshots name it.
+        """
+        with self._lock:
+            codes = self._catalog.tensors.in_graph(graph_id)
+            if graph_id not in self.recorded and not len(codes):
+                hint = did_you_mean(graph_id, self.ids(), "List the run's graphs to see their ids.")
+                raise NotFoundError(f"The run has no graph {graph_id[:200]!r}.", hint)
+            held = self._held.get(graph_id)
+            if held is None or self._outdated(held, codes):
+                held = _Held(self._build(graph_id, codes), len(codes))
+            held.tensors = len(codes)
+            self._held[graph_id] = held
+            self._held.move_to_end(graph_id)
+            while len(self._held) > _KEPT:
+                self._held.popitem(last=False)
+            return held.graph
+
+    def ids(self) -> list[str]:
+        """All graphs: recorded, or named by snapshots."""
+        tensors = self._catalog.tensors
+        captured = [graph or NO_GRAPH for graph in tensors.graphs.values]
+        return list(dict.fromkeys([*self.recorded, *captured]))
+
+    def overviews(self) -> list[GraphOverview]:
+        """All graphs in numbers, the one with most snapshots first."""
+        tensors = self._catalog.tensors
+        count = len(tensors)
+        graph_of = tensors.columns(count)[0]
+        totals = [
+            np.bincount(graph_of, tally.totals(count), len(tensors.graphs)).astype(np.int64)
+            for tally in (tensors.snapshots, tensors.nonfinite)
+        ]
+        found = []
+        for graph_id in self.ids():
+            code = tensors.graph_code(graph_id)
+            snapshots, nonfinite = (0, 0) if code is None else (int(total[code]) for total in totals)
+            found.append(GraphOverview(graph_id, *self._size(graph_id), snapshots, nonfinite))
+        return sorted(found, key=lambda graph: -graph.snapshots)
+
+    def nodes(self) -> int:
+        """Nodes of all graphs together: recorded ones, and captured ones of unrecorded graphs."""
+        return sum(self._count(graph_id) for graph_id in self.ids())
+
+    def _count(self, graph_id: str) -> int:
+        tensors = self._catalog.tensors
+        if graph_id in self.recorded and graph_id not in self._node_counts:
+            table, _ = self._read(graph_id)
+            if table is not None:
+                self._node_counts[graph_id] = table.num_rows
+        if graph_id in self.recorded and graph_id in self._node_counts:
+            return self._node_counts[graph_id]
+        nodes = tensors.columns(len(tensors))[1]
+        return len(np.unique(nodes[tensors.in_graph(graph_id)]))
+
+    def _size(self, graph_id: str) -> tuple[str, int, int, int]:
+        """Name, nodes, edges and functions of a graph; read once, and again when snapshots name new tensors."""
+        version = (len(self._catalog.tensors.in_graph(graph_id)), graph_id in self.recorded)
+        known = self._sizes.get(graph_id)
+        if known is None or known[0] != version:
+            graph = self.get(graph_id)
+            known = (version, (graph.name, len(graph), len(graph.edges), len(graph.functions)))
+            self._sizes[graph_id] = known
+        return known[1]
+
+    def _outdated(self, held: _Held, codes: np.ndarray[Any, np.dtype[np.int32]]) -> bool:
+        if held.graph.table is None and held.graph.id in self.recorded and held.graph.id not in self.damage:
+            return True
+        if held.tensors == len(codes):
+            return False
+        nodes = {self._catalog.tensors.node_and_slot(code)[0] for code in codes.tolist()}
+        return not nodes <= held.graph.rows.keys()
+
+    def _build(self, graph_id: str, codes: np.ndarray[Any, np.dtype[np.int32]]) -> GraphIndex:
+        table, about = self._read(graph_id)
+        slots: dict[str, dict[int, tuple[str, str]]] = {}
+        for code in codes.tolist():
+            node, slot = self._catalog.tensors.node_and_slot(code)
+            slots.setdefault(node, {})[slot] = self._last_form(code)
+        captured = {node: _by_slot(known) for node, known in slots.items()}
+        return GraphIndex(graph_id, table, about, captured)
+
+    def _read(self, graph_id: str) -> tuple[pa.RecordBatch | None, dict[str, Any]]:
+        if graph_id not in self.recorded or graph_id in self.damage:
+            return None, {"name": "" if graph_id != NO_GRAPH else "without a graph"}
+        try:
+            return self._reader.graph_table(graph_id)
+        except (DamagedError, NotFoundError) as error:
+            self.damage[graph_id] = f"graph {graph_id}: {error.message}"
+            return None, {}
+
+    def _last_form(self, code: int) -> tuple[str, str]:
+        """(dtype, shape as JSON) of a tensor's latest snapshot."""
+        row = np.array([self._catalog.tensors.last_row(code)])
+        dtype, shape = (int(self._catalog.column(name, row)[0]) for name in ("dtype", "shape"))
+        return self._catalog.dtypes[dtype], str(list(self._catalog.shapes.values[shape]))
+
+
+def _by_slot(known: dict[int, tuple[str, str]]) -> list[tuple[str, str]]:
+    """Slots 0 to the highest known one (but not thousands of unknown ones below a made-up number)."""
+    if max(known) >= 10 * len(known) + 100:
+        return [known[slot] for slot in sorted(known)]
+    return [known.get(slot, ("", "")) for slot in range(max(known) + 1)]

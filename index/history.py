@@ -1,0 +1,75 @@
+"""One tensor's statistics over steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .catalog import Catalog
+from .choose import in_order, latest_tensor, select_rows
+from .run import RunIndex
+from .snapshot import PLAIN_COLUMNS
+from .steps import parse_steps
+from .thin import thin
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """One row a snapshot, ordered by step, visit, worker. `thinned_from`: how many there were, if some were left out.
+
+    Columns: `step`, `visit`, `size` and counts (int64), statistics and `time` (float64, seconds since 1970), `kept` (bool);
+    lists for `worker`, `dtype` (str) and `shape` (tuples). `rows` are the rows of the catalog.
+    """
+
+    tensor: str
+    graph: str
+    columns: dict[str, Any]
+    thinned_from: int | None
+    rows: Array
+
+
+def history(
+    run: RunIndex,
+    tensor: str,
+    *,
+    graph: str | None = None,
+    worker: str | None = None,
+    steps: object = None,
+    limit: int | None = None,
+) -> History:
+    """The snapshots of one tensor.
+
+    Args:
+        graph: which graph's, if several captured a tensor of that name; by default the one that did last.
+        steps: a range of steps (see `parse_steps`).
+        limit: at most so many rows, evenly thinned; the first and last stay.
+
+    Raises:
+        NotFoundError: no such tensor, graph or worker. SelectionError: `steps` cannot be parsed.
+    """
+    catalog = run.catalog
+    code = latest_tensor(catalog, tensor, graph)
+    rows = in_order(catalog, select_rows(catalog, catalog.rows_of_tensor(code), parse_steps(steps), worker))
+    kept = rows[thin(len(rows), limit)]
+    thinned = len(rows) if len(kept) < len(rows) else None
+    name, graph = catalog.tensors.names[code], catalog.tensors.graph_of(code)
+    return History(name, graph, row_columns(catalog, kept), thinned, kept)
+
+
+def row_columns(catalog: Catalog, rows: Array) -> dict[str, Any]:
+    """The columns of some rows, as described at `History`."""
+    columns: dict[str, Any] = {name: _widened(catalog.column(name, rows)) for name in PLAIN_COLUMNS}
+    named = (("worker", catalog.workers), ("dtype", catalog.dtypes), ("device", catalog.devices))
+    columns |= {name: [table[code] for code in catalog.column(name, rows).tolist()] for name, table in named}
+    columns["time"] = catalog.column("time", rows) / 1e6
+    columns["shape"] = [catalog.shapes.values[code] for code in catalog.column("shape", rows).tolist()]
+    order = ("step", "visit", "worker", "time", "device", "dtype", "shape", *PLAIN_COLUMNS[2:])
+    return {name: columns[name] for name in order}
+
+
+def _widened(values: Array) -> Array:
+    return values.astype(np.int64) if values.dtype.kind == "i" else values

@@ -1,0 +1,174 @@
+"""The runs below one or several log directories, live."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import threading
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tensortap.dump import NotFoundError, find_runs
+
+from .run import RunIndex, RunOverview, RunReplacedError, Shared
+from .suggest import did_you_mean
+
+RUN_FILE = "run.json"
+
+LogDirs = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+Identity = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What changed up to `cursor`: the runs that did, None for those that are gone."""
+
+    cursor: str
+    runs: dict[str, RunOverview | None]
+
+
+@dataclass(slots=True)
+class _Entry:
+    run: RunIndex
+    identity: Identity | None  # of run.json: another one means another run at the same place
+    changed: int  # the log's version when the run last changed
+
+
+class LogIndex:
+    """All runs found below the log directories. Nothing is read before the first `refresh`.
+
+    Any number of threads may read while one refreshes.
+    """
+
+    def __init__(self, logdirs: LogDirs) -> None:
+        paths = [logdirs] if isinstance(logdirs, (str, os.PathLike)) else list(logdirs)
+        self.logdirs = [Path(path) for path in paths]
+        self._entries: dict[str, _Entry] = {}
+        self._gone: dict[str, int] = {}
+        self._version = 0
+        self._session = uuid.uuid4().hex[:8]
+        self._shared = Shared()
+        self._generation = 0
+        self._refreshing = threading.Lock()
+        self._found = threading.Event()
+        self._refreshed = -float("inf")
+
+    @property
+    def name(self) -> str:
+        """The log directories, for display."""
+        return ", ".join(str(path) for path in self.logdirs)
+
+    @property
+    def runs(self) -> list[RunIndex]:
+        """All runs, the newest first; those that cannot be read say why in `error`."""
+        runs = [entry.run for entry in list(self._entries.values())]
+        return sorted(runs, key=lambda run: (-run.created, run.name))
+
+    def run(self, run_id: str) -> RunIndex:
+        """A run by its id.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        entry = self._entries.get(run_id)
+        if entry is None:
+            hint = did_you_mean(run_id, list(self._entries), "List the runs to see their ids.")
+            raise NotFoundError(f"There is no run {run_id[:200]!r}.", hint)
+        return entry.run
+
+    @property
+    def cursor(self) -> str:
+        """Opaque; another one whenever anything changed."""
+        return f"{self._session}.{self._version}"
+
+    def changes(self, since: str | None = None) -> Changes:
+        """The runs that changed since a cursor; all of them without one, or with one of another session."""
+        version = self._version
+        session, _, number = (since or "").partition(".")
+        known = int(number) if session == self._session and number.isascii() and number.isdigit() else -1
+        changed = {run_id: e.run.overview() for run_id, e in list(self._entries.items()) if e.changed > known}
+        gone = [run_id for run_id, at in list(self._gone.items()) if known >= 0 and at > known]
+        return Changes(f"{self._session}.{version}", {**changed, **dict.fromkeys(gone)})
+
+    def refresh(self, min_interval: float = 0.0) -> bool:
+        """Looks for new runs and reads on in all of them; returns whether anything changed.
+
+        While another thread refreshes, it returns as soon as the runs are known: what is read appears as it is read.
+
+        Args:
+            min_interval: return at once if the last refresh ended less than so many seconds ago.
+        """
+        if time.monotonic() - self._refreshed < min_interval:
+            return False
+        if not self._refreshing.acquire(blocking=False):
+            self._found.wait()
+            return False
+        try:
+            before = self._version
+            self._find_runs()
+            self._found.set()
+            waiting = [entry.run.id for entry in self._entries.values()]
+            while waiting:  # in turns, so that a large run does not hide the others
+                waiting = [run_id for run_id in waiting if self._poll(run_id)]
+            self._refreshed = time.monotonic()
+            return self._version != before
+        finally:
+            self._found.set()
+            self._refreshing.release()
+
+    def _find_runs(self) -> None:
+        found = [
+            (_run_id(number, name), name, path)
+            for number, logdir in enumerate(self.logdirs)
+            for name, path in find_runs(logdir)
+        ]
+        for run_id in self._entries.keys() - {run_id for run_id, _, _ in found}:
+            self._version += 1
+            del self._entries[run_id]
+            self._gone[run_id] = self._version
+        for run_id, name, path in found:
+            entry = self._entries.get(run_id)
+            identity = _identity(path)
+            if entry is None or (identity is not None and entry.identity not in (None, identity)):
+                self._add(run_id, name, path)
+            elif entry.identity is None:
+                entry.identity = identity
+
+    def _add(self, run_id: str, name: str, path: Path) -> None:
+        self._generation += 1
+        self._version += 1
+        self._gone.pop(run_id, None)
+        run = RunIndex(run_id, name, path, self._shared, self._generation)
+        self._entries[run_id] = _Entry(run, _identity(path), self._version)
+
+    def _poll(self, run_id: str) -> bool:
+        entry = self._entries[run_id]
+        before = entry.run.version
+        try:
+            more = entry.run.poll()
+        except RunReplacedError:
+            self._add(run_id, entry.run.name, entry.run.path)
+            return True
+        if entry.run.version != before:
+            entry.changed = self._version + 1
+            self._version += 1
+        return more
+
+
+def _run_id(number: int, name: str) -> str:
+    """Readable in an address, unique by its hash; the same on every machine."""
+    digest = hashlib.blake2b(f"{number}/{name}".encode("utf-8", "surrogateescape"), digest_size=4).hexdigest()
+    slug = re.sub(r"[^A-Za-z0-9_.]+", "-", name).strip("-.")[:60]
+    return f"{slug}-{digest}" if slug else digest
+
+
+def _identity(path: Path) -> Identity | None:
+    try:
+        status = (path / RUN_FILE).stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size

@@ -1,0 +1,218 @@
+"""One run, live: its workers followed, its snapshots catalogued, its graphs at hand."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tensortap.dump import NotFoundError, RunReader, TensortapError
+
+from .catalog import Catalog
+from .commits import CommitCache
+from .graph import GraphIndex
+from .graphs import GraphOverview, GraphShelf
+from .step_tally import StepTable
+from .worker import WorkerFollower, WorkerStatus
+
+
+@dataclass(frozen=True, slots=True)
+class RunOverview:
+    """A run in numbers. Times are seconds since 1970; `nonfinite`: snapshots with a NaN or infinity."""
+
+    id: str
+    name: str
+    created: float
+    last_time: float | None
+    snapshots: int
+    nodes: int
+    first_step: int | None
+    last_step: int | None
+    step_count: int
+    graphs: int
+    workers: int
+    nonfinite: int
+    live: bool
+    error: str | None
+
+
+class RunReplacedError(Exception):
+    """Internal: the run's directory is no longer the one that was read; it must be read anew."""
+
+
+class Shared:
+    """What the runs of a log have in common: recently read commits, and how many nodes recorded graphs have, by id."""
+
+    def __init__(self) -> None:
+        self.commits = CommitCache()
+        self.graph_nodes: dict[str, int] = {}
+
+
+class RunIndex:
+    """Derived lookup over one run. One thread polls, any number read.
+
+    Attributes:
+        id, name, path: opaque id, path below the log directory, directory.
+        error: why the run cannot be read, a sentence, or None.
+        version: grows with every change. generation: grows when the directory is replaced by another one.
+    """
+
+    def __init__(self, run_id: str, name: str, path: Path, shared: Shared, generation: int = 0) -> None:
+        self.id, self.name, self.path = run_id, name, path
+        self._shared = shared
+        self.generation = generation
+        self.version = 0
+        self.error: str | None = None
+        self.created = 0.0
+        self.info: dict[str, Any] = {}
+        self.catalog = Catalog(path)
+        self._reader: RunReader | None = None
+        self._shelf: GraphShelf | None = None
+        self._followers: dict[str, WorkerFollower] = {}
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"<run {self.name!r}: {self.error or f'{self.catalog.rows:,} snapshots'}>"
+
+    def poll(self) -> bool:
+        """Reads on, at most some 90,000 snapshots a worker; returns whether there is more to read now.
+
+        Raises:
+            RunReplacedError: a worker's folder that was read is gone.
+        """
+        with self._lock:
+            before = self._state()
+            try:
+                more = self._poll()
+                self.error = None
+            except (TensortapError, OSError) as error:
+                more = False
+                self.error = (
+                    error.message if isinstance(error, TensortapError) else f"{self.path}: {error.strerror}"
+                )
+            self.version += self._state() != before
+            return more
+
+    def _state(self) -> tuple[object, ...]:
+        """Differs whenever something that can be asked for does: statuses hold the numbers of snapshots."""
+        return self.error, self.created, self.workers, self.recorded_graphs
+
+    def _poll(self) -> bool:
+        if self._reader is None:
+            self._open()
+        assert self._reader is not None and self._shelf is not None
+        self._find_workers(self._reader)
+        self._shelf.poll()
+        more = [follower.poll() for follower in self._followers.values()]
+        for follower in self._followers.values():
+            follower.look()
+        return any(more)
+
+    def _open(self) -> None:
+        reader = RunReader(self.path)
+        info = reader.info()
+        self.created, self.info = info.created.timestamp(), info.info
+        self._shelf = GraphShelf(reader, self.catalog, self._shared.graph_nodes)
+        self._reader = reader
+
+    def _find_workers(self, reader: RunReader) -> None:
+        workers = {info.worker: info for info in reader.workers()}
+        if not self._followers.keys() <= workers.keys():
+            raise RunReplacedError(self.name)
+        new = [info for name, info in workers.items() if name not in self._followers]
+        followers = dict(self._followers)
+        for name, follower in followers.items():
+            follower.info = workers[name]
+        followers |= {info.worker: WorkerFollower(reader, info, self.catalog) for info in new}
+        self._followers = {
+            name: followers[name] for name in workers
+        }  # replaced, for those who iterate over it
+
+    @property
+    def commits(self) -> CommitCache:
+        """Recently read commits."""
+        return self._shared.commits
+
+    @property
+    def workers(self) -> list[WorkerStatus]:
+        """The workers, in the order they started."""
+        return [follower.status() for follower in self._followers.values()]
+
+    @property
+    def steps(self) -> StepTable:
+        """Totals by step, ascending."""
+        with self.catalog.lock:
+            return self.catalog.steps.table()
+
+    @property
+    def tensors(self) -> list[str]:
+        """Names of the captured tensors, ascending."""
+        return self.catalog.tensors.sorted_names()
+
+    @property
+    def recorded_graphs(self) -> list[str]:
+        """Ids of the graphs that the dump holds."""
+        return [] if self._shelf is None else list(self._shelf.recorded)
+
+    @property
+    def graphs(self) -> list[GraphOverview]:
+        """The graphs in numbers, the one with most snapshots first; `-` stands for snapshots without a graph."""
+        if self._shelf is None:
+            return []
+        with self.catalog.lock:
+            return self._shelf.overviews()
+
+    def graph(self, graph_id: str) -> GraphIndex:
+        """A graph by its id.
+
+        Raises:
+            NotFoundError: neither was it recorded, nor do snapshots name it.
+        """
+        if self._shelf is None:
+            raise NotFoundError(
+                f"The run {self.name!r} cannot be read.", self.error or "It was not read yet."
+            )
+        with self.catalog.lock:
+            return self._shelf.get(graph_id)
+
+    @property
+    def damage(self) -> list[str]:
+        """Sentences about what could not be read."""
+        graphs = [] if self._shelf is None else list(self._shelf.damage.values())
+        return [sentence for worker in self.workers for sentence in worker.damage] + graphs
+
+    @property
+    def live(self) -> bool:
+        """Whether a worker has not closed and wrote within the last minute (as of the last poll)."""
+        return any(worker.live for worker in self.workers)
+
+    def captured_slots(self, graph_id: str, node: str) -> dict[int, tuple[int, int]]:
+        """Captured output slots of a node -> (snapshots, snapshots with a kept value)."""
+        tensors = self.catalog.tensors
+        codes = tensors.of_node(graph_id, node)
+        return {tensors.node_and_slot(c)[1]: (tensors.snapshots.of(c), tensors.kept.of(c)) for c in codes}
+
+    def overview(self) -> RunOverview:
+        """The run in numbers."""
+        steps = self.steps.step
+        return RunOverview(
+            id=self.id,
+            name=self.name,
+            created=self.created,
+            last_time=self.catalog.last_time,
+            snapshots=self.catalog.rows,
+            nodes=self._count_nodes(),
+            first_step=int(steps[0]) if len(steps) else None,
+            last_step=int(steps[-1]) if len(steps) else None,
+            step_count=len(steps),
+            graphs=0 if self._shelf is None else len(self._shelf.ids()),
+            workers=len(self._followers),
+            nonfinite=self.catalog.nonfinite,
+            live=self.live,
+            error=self.error,
+        )
+
+    def _count_nodes(self) -> int:
+        with self.catalog.lock:
+            return 0 if self._shelf is None else self._shelf.nodes()

@@ -1,0 +1,108 @@
+"""The captured tensors of a run: a code for each (graph, node, slot), and what was captured of each."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from tensortap.dump import tensor_name
+
+from .columns import GrowingColumn, StringTable
+from .factor import factorize_rows
+from .tally import Tally
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Int32s = np.ndarray[Any, np.dtype[np.int32]]
+
+NO_GRAPH = "-"
+
+
+class TensorTable:
+    """Codes of (graph, node, slot), in order of first capture; `graph` and `node` are codes of the two string tables."""
+
+    def __init__(self) -> None:
+        self.graphs = StringTable()
+        self.nodes = StringTable()
+        self.names: list[str] = []
+        self.snapshots, self.kept, self.nonfinite = Tally(), Tally(), Tally()
+        self._graph, self._node, self._slot = (GrowingColumn(np.int32) for _ in range(3))
+        self._last_row = GrowingColumn(np.int64)
+        self._codes: dict[tuple[int, int, int], int] = {}
+        self._by_name: dict[str, list[int]] = {}
+        self._lock = threading.Lock()
+        self._sorted: list[str] = []
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def encode(self, graph: Int32s, node: Int32s, slot: Int32s) -> Int32s:
+        """The codes of rows given by graph code, node code and slot; new ones where needed."""
+        if not len(graph):
+            return np.zeros(0, np.int32)
+        codes, first = factorize_rows((graph, node, slot))
+        keys = zip(graph[first].tolist(), node[first].tolist(), slot[first].tolist(), strict=True)
+        return np.array([self._intern(key) for key in keys], np.int32)[codes]
+
+    def _intern(self, key: tuple[int, int, int]) -> int:
+        code = self._codes.get(key)
+        if code is None:
+            code = self._codes[key] = len(self.names)
+            for column, value in zip((self._graph, self._node, self._slot), key, strict=True):
+                column.extend(np.array([value], np.int32))
+            name = tensor_name(self.nodes[key[1]], key[2])
+            self._by_name.setdefault(name, []).append(code)
+            self.names.append(name)
+        return code
+
+    def note_rows(self, codes: Int32s, first_row: int) -> None:
+        """Remembers the last row of each tensor; `codes` are those of the rows from `first_row` on."""
+        missing = len(self.names) - len(self._last_row)
+        self._last_row.extend(np.full(missing, -1, np.int64))
+        self._last_row.view()[codes] = np.arange(first_row, first_row + len(codes))
+
+    def last_row(self, code: int) -> int:
+        """The row of a tensor's latest snapshot."""
+        return int(self._last_row.view()[code])
+
+    def in_graph(self, graph_id: str) -> Int32s:
+        """The codes of the tensors captured in a graph."""
+        graph = self.graph_code(graph_id)
+        found: Int32s = np.flatnonzero(self._graph.view() == (-1 if graph is None else graph)).astype(
+            np.int32
+        )
+        return found
+
+    def of_node(self, graph_id: str, node: str) -> list[int]:
+        """The codes of a node's captured tensors."""
+        code = self.nodes.code(node)
+        codes = self.in_graph(graph_id)
+        return codes[self._node.view()[codes] == (-1 if code is None else code)].tolist()
+
+    def named(self, name: str) -> list[int]:
+        """The codes of a tensor name, one for each graph it was captured in."""
+        return list(self._by_name.get(name, ()))
+
+    def graph_of(self, code: int) -> str:
+        """The graph id of a tensor, `-` for none."""
+        return self.graphs[int(self._graph.view()[code])] or NO_GRAPH
+
+    def node_and_slot(self, code: int) -> tuple[str, int]:
+        """The node name and output slot of a tensor."""
+        return self.nodes[int(self._node.view()[code])], int(self._slot.view()[code])
+
+    def graph_code(self, graph_id: str) -> int | None:
+        """The code of a graph id that holds captured tensors."""
+        return self.graphs.code("" if graph_id == NO_GRAPH else graph_id)
+
+    def columns(self, length: int) -> tuple[Int32s, Int32s, Int32s]:
+        """Graph code, node code and slot of the first `length` tensors."""
+        return self._graph.view(length), self._node.view(length), self._slot.view(length)
+
+    def sorted_names(self) -> list[str]:
+        """All distinct tensor names, ascending."""
+        with self._lock:
+            if len(self._sorted) != len(self._by_name):
+                self._sorted = sorted(self._by_name.copy())
+            return self._sorted

@@ -1,0 +1,88 @@
+"""One worker of a run, followed while it writes."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tensortap.dump import RunReader, WorkerInfo
+
+from .catalog import Catalog
+from .decode import INDEXED_COLUMNS
+
+LIVE_SECONDS = 60.0  # a worker that has not closed and wrote so recently counts as live
+POLL_BYTES = (
+    16 * 1024 * 1024
+)  # of file at a time, some 90,000 snapshots: bounds the memory that decoding takes
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerStatus:
+    """A worker as far as it was read. `started`: seconds since 1970; `dropped`: snapshots it lost, by its own count;
+    `pending`: a sentence about a torn tail; `damage`: sentences about what had to be skipped."""
+
+    id: str
+    host: str
+    pid: int
+    rank: int | None
+    started: float
+    closed: bool
+    snapshots: int
+    dropped: int
+    pending: str | None
+    damage: list[str]
+    live: bool
+
+
+class WorkerFollower:
+    """Reads a worker's commits into the catalog as they appear."""
+
+    def __init__(self, reader: RunReader, info: WorkerInfo, catalog: Catalog) -> None:
+        self.info = info
+        self._catalog = catalog
+        self._folder = Path(reader.path) / info.worker
+        self._tail = reader.tail(info.worker)
+        self._live = False
+
+    def poll(self) -> bool:
+        """Reads on; returns whether there was so much to read that more may be left."""
+        damage = len(self._tail.damage)
+        commits = self._tail.poll(INDEXED_COLUMNS, POLL_BYTES)
+        self._catalog.add(self.info.worker, commits)
+        return sum(commit.length for commit in commits) > POLL_BYTES // 2 or len(self._tail.damage) > damage
+
+    def look(self) -> None:
+        """Finds out whether the worker is live."""
+        self._live = not self._tail.closed and time.time() - _last_write(self._folder) < LIVE_SECONDS
+
+    def status(self) -> WorkerStatus:
+        """What is known now."""
+        info, tail = self.info, self._tail
+        code = self._catalog.workers.code(info.worker)
+        return WorkerStatus(
+            id=info.worker,
+            host=info.host,
+            pid=info.pid,
+            rank=info.rank,
+            started=info.started.timestamp(),
+            closed=tail.closed,
+            snapshots=0 if code is None else self._catalog.worker_rows.of(code),
+            dropped=tail.dropped,
+            pending=tail.pending,
+            damage=list(tail.damage),
+            live=self._live,
+        )
+
+
+def _last_write(folder: Path) -> float:
+    """When a file in a worker's folder was last written to; 0 if there is none."""
+    latest = 0.0
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                latest = max(latest, entry.stat(follow_symlinks=False).st_mtime)
+    except OSError:  # the folder, or a file in it, is just being removed
+        return latest
+    return latest
