@@ -12,6 +12,7 @@ from tensortap.dump import NotFoundError
 from .catalog import Catalog
 from .choose import select_rows, tensor_codes
 from .decode import STATISTICS_COLUMNS
+from .run import RunIndex
 from .steps import StepRange
 
 PLAIN_COLUMNS = ("step", "visit", *STATISTICS_COLUMNS, "kept")
@@ -83,7 +84,7 @@ def take(catalog: Catalog, rows: Array) -> list[Snapshot]:
 
 
 def locate(
-    catalog: Catalog,
+    run: RunIndex,
     tensor: str,
     *,
     step: int,
@@ -96,6 +97,7 @@ def locate(
     Raises:
         NotFoundError: there is none; the hint names the nearest steps, or the visits there are.
     """
+    catalog = run.catalog
     codes = tensor_codes(catalog, tensor, graph)
     rows = np.concatenate([catalog.rows_of_tensor(code) for code in codes])
     of_worker = select_rows(catalog, rows, StepRange(), worker)
