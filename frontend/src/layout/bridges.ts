@@ -1,0 +1,123 @@
+/**
+ * Edges that cross the border of an open scope continue inside it: from the plug at the scope's top to the children they
+ * reach, and from children to the plug at its bottom. Where that line would run over other boxes only a stub is drawn.
+ */
+
+import { clamp, floats, integers, type Numbers } from '../lib/numbers';
+import type { BoxSizes, Cell } from './cells';
+import type { Arrangement } from './components';
+import type { CellEdges } from './hubs';
+import type { ScopeGraph } from './scope_graph';
+
+export const BRIDGE_IN = 1;
+export const STUB_IN = 2;
+export const BRIDGE_OUT = 4;
+export const STUB_OUT = 8;
+/** Edges of a hub are drawn on demand only. */
+export const HUB_OUT = 16;
+export const HUB_IN = 32;
+
+/** More lines than this into one plug are a tangle. */
+const MOST_BRIDGES = 10;
+/** Plugs keep this distance from the scope's corners. */
+const PLUG_MARGIN = 22;
+
+export interface Bridges {
+  readonly fromOutside: Int32Array;
+  readonly toOutside: Int32Array;
+}
+
+export interface BridgeFlags {
+  readonly flags: Numbers;
+  readonly bridgesIn: boolean;
+  readonly bridgesOut: boolean;
+}
+
+export function bridgeFlags(
+  graph: ScopeGraph,
+  cells: readonly Cell[],
+  cellOf: Numbers,
+  host: Numbers,
+  edges: CellEdges,
+  hub: Numbers,
+  placed: Arrangement,
+  { fromOutside, toOutside }: Bridges,
+): BridgeFlags {
+  const count = graph.entities.length;
+  const flags = integers(count);
+  for (let e = 0; e < edges.source.length; e++) {
+    if (!hub[e]) continue;
+    flags[graph.source[edges.meta[e]!]!]! |= HUB_OUT;
+    flags[graph.target[edges.meta[e]!]!]! |= HUB_IN;
+  }
+  const entering: number[] = [];
+  const leaving: number[] = [];
+  for (let i = 0; i < count; i++) {
+    if (host[i]! >= 0) continue;
+    if (fromOutside[graph.entities[i]!]! > 0) entering.push(i);
+    if (toOutside[graph.entities[i]!]! > 0) leaving.push(i);
+  }
+  const mark = (children: number[], free: (cell: number) => boolean, bridge: number, stub: number): boolean => {
+    const draw = (child: number): boolean =>
+      children.length <= MOST_BRIDGES && cells[cellOf[child]!]!.main === child && free(cellOf[child]!);
+    const drawn = children.filter(draw);
+    for (const child of children) flags[child]! |= draw(child) ? bridge : stub;
+    return drawn.length > 0;
+  };
+  const sight = new Sight(cells, placed);
+  const bridgesIn = mark(entering, (cell) => sight.upwards(cell), BRIDGE_IN, STUB_IN);
+  const bridgesOut = mark(leaving, (cell) => sight.downwards(cell), BRIDGE_OUT, STUB_OUT);
+  return { flags, bridgesIn, bridgesOut };
+}
+
+/** Whether a cell sees the top or the bottom of the scope with no other cell in between. */
+class Sight {
+  constructor(
+    private readonly cells: readonly Cell[],
+    private readonly placed: Arrangement,
+  ) {}
+
+  upwards(cell: number): boolean {
+    return this.clear(cell, (other) => this.placed.top[other]! < this.placed.top[cell]!);
+  }
+
+  downwards(cell: number): boolean {
+    const bottom = (c: number): number => this.placed.top[c]! + this.cells[c]!.height;
+    return this.clear(cell, (other) => bottom(other) > bottom(cell));
+  }
+
+  private clear(cell: number, beyond: (other: number) => boolean): boolean {
+    const { left } = this.placed;
+    const main = this.cells[cell]!;
+    // Edges meet a cell at its main box, right of what is attached to it.
+    const middle = left[cell]! + main.left[0]! + (main.width - main.left[0]!) / 2;
+    for (let other = 0; other < this.cells.length; other++) {
+      if (other === cell || !beyond(other)) continue;
+      if (middle > left[other]! - 4 && middle < left[other]! + this.cells[other]!.width + 4) return false;
+    }
+    return true;
+  }
+}
+
+/** Plugs stand above (below) the middle of what they lead to. */
+export function plugs(
+  graph: ScopeGraph,
+  left: Numbers,
+  flags: Numbers,
+  sizes: BoxSizes,
+  width: number,
+): { plugIn: number; plugOut: number } {
+  const mean = (preferred: number, other: number, x: Float32Array): number => {
+    const sum = floats(2);
+    const number = integers(2);
+    for (let i = 0; i < graph.entities.length; i++) {
+      const kind = flags[i]! & preferred ? 0 : flags[i]! & other ? 1 : -1;
+      if (kind < 0) continue;
+      sum[kind]! += left[i]! + x[graph.entities[i]!]!;
+      number[kind]!++;
+    }
+    const at = number[0] ? sum[0]! / number[0] : number[1] ? sum[1]! / number[1]! : width / 2;
+    return clamp(at, Math.min(PLUG_MARGIN, width / 2), Math.max(width - PLUG_MARGIN, width / 2));
+  };
+  return { plugIn: mean(BRIDGE_IN, STUB_IN, sizes.inX), plugOut: mean(BRIDGE_OUT, STUB_OUT, sizes.outX) };
+}

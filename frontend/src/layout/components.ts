@@ -1,0 +1,145 @@
+/** Connected pieces of a scope's cells, each laid out in layers, then packed on shelves. */
+
+import { integers, type Numbers } from '../lib/numbers';
+import type { Cell } from './cells';
+import type { CellEdges } from './hubs';
+import { layered } from './layered';
+import { pack } from './pack';
+import type { Problem } from './problem';
+
+const GAP = 30;
+
+export interface CellPorts {
+  /** Entry, exit and inset of each cell, as in `Problem`. */
+  readonly inOffset: Numbers;
+  readonly outOffset: Numbers;
+  readonly inset: Numbers;
+  readonly plug: Numbers;
+}
+
+export interface Arrangement {
+  readonly width: number;
+  readonly height: number;
+  /** Top left corner of each cell. */
+  readonly left: Numbers;
+  readonly top: Numbers;
+  /** A polyline a cell edge, empty for those left out. */
+  readonly routes: (readonly number[])[];
+  /** 1 for cells that no edge leads to, 2 for cells that none leaves. */
+  readonly role: Numbers;
+}
+
+export function arrange(cells: readonly Cell[], edges: CellEdges, skipped: Numbers, ports: CellPorts): Arrangement {
+  const pieces = connectedPieces(cells.length, edges, skipped);
+  const placed = pieces.map((piece) => ({
+    piece,
+    placement: layered(problemOf(piece, cells, edges, ports)),
+    rest: restSize(piece, cells),
+  }));
+  // Large pieces first; equal ones in the dump's order, so that they line up.
+  if (placed.length > 1) placed.sort((a, b) => b.rest.order - a.rest.order || a.piece.cells[0]! - b.piece.cells[0]!);
+  const packing = pack(
+    placed.map(({ placement, rest }) => ({
+      width: placement.width,
+      height: placement.height,
+      restWidth: placement.width * rest.scaleX,
+      restHeight: placement.height * rest.scaleY,
+    })),
+    GAP,
+  );
+  const left = new Array<number>(cells.length).fill(0);
+  const top = new Array<number>(cells.length).fill(0);
+  const routes: (readonly number[])[] = new Array(edges.source.length).fill(NO_ROUTE);
+  placed.forEach(({ piece, placement }, i) => {
+    const [dx, dy] = [packing.x[i]!, packing.y[i]!];
+    piece.cells.forEach((cell, v) => {
+      left[cell] = dx + placement.x[v]! - cells[cell]!.width / 2;
+      top[cell] = dy + placement.y[v]! - cells[cell]!.height / 2;
+    });
+    piece.edges.forEach((edge, e) => {
+      routes[edge] = placement.routes[e]!.map((at, k) => at + (k % 2 ? dy : dx));
+    });
+  });
+  return { width: packing.width, height: packing.height, left, top, routes, role: roles(cells.length, edges, skipped) };
+}
+
+const NO_ROUTE: readonly number[] = [];
+
+interface Piece {
+  readonly cells: number[];
+  readonly edges: number[];
+}
+
+function connectedPieces(count: number, edges: CellEdges, skipped: Numbers): Piece[] {
+  const root = integers(count);
+  for (let i = 0; i < count; i++) root[i] = i;
+  const find = (v: number): number => {
+    let r = v;
+    while (root[r] !== r) {
+      root[r] = root[root[r]!]!;
+      r = root[r]!;
+    }
+    return r;
+  };
+  for (let e = 0; e < edges.source.length; e++) {
+    if (skipped[e]) continue;
+    const [a, b] = [find(edges.source[e]!), find(edges.target[e]!)];
+    if (a !== b) root[Math.max(a, b)] = Math.min(a, b);
+  }
+  const pieceOf = integers(count, -1);
+  const pieces: Piece[] = [];
+  for (let i = 0; i < count; i++) {
+    const r = find(i);
+    if (pieceOf[r]! < 0) pieceOf[r] = pieces.push({ cells: [], edges: [] }) - 1;
+    pieces[pieceOf[r]!]!.cells.push(i);
+  }
+  for (let e = 0; e < edges.source.length; e++) if (!skipped[e]) pieces[pieceOf[find(edges.source[e]!)]!]!.edges.push(e);
+  return pieces;
+}
+
+function problemOf(piece: Piece, cells: readonly Cell[], edges: CellEdges, ports: CellPorts): Problem {
+  const local = new Map<number, number>();
+  piece.cells.forEach((cell, i) => {
+    local.set(cell, i);
+  });
+  const of = (numbers: Numbers): number[] => piece.cells.map((cell) => numbers[cell]!);
+  return {
+    count: piece.cells.length,
+    width: piece.cells.map((cell) => cells[cell]!.width),
+    height: piece.cells.map((cell) => cells[cell]!.height),
+    restWidth: piece.cells.map((cell) => cells[cell]!.restWidth),
+    restHeight: piece.cells.map((cell) => cells[cell]!.restHeight),
+    inOffset: of(ports.inOffset),
+    outOffset: of(ports.outOffset),
+    inset: of(ports.inset),
+    plug: of(ports.plug),
+    source: piece.edges.map((edge) => local.get(edges.source[edge]!)!),
+    target: piece.edges.map((edge) => local.get(edges.target[edge]!)!),
+  };
+}
+
+const AFTER_SINGLES = 1e6;
+
+/** Sizes as they would about be with everything closed, by which pieces are ordered and put on shelves. */
+function restSize(piece: Piece, cells: readonly Cell[]): { order: number; scaleX: number; scaleY: number } {
+  let [area, restArea] = [0, 0];
+  for (const cell of piece.cells) {
+    const { width, height, restWidth, restHeight } = cells[cell]!;
+    area += width * height;
+    restArea += restWidth * restHeight;
+  }
+  const scale = Math.sqrt(restArea / Math.max(1, area));
+  // Single cells come after all others, by height: shelves of equal height waste no room.
+  const order = piece.cells.length > 1 ? AFTER_SINGLES + restArea : cells[piece.cells[0]!]!.restHeight;
+  return { order, scaleX: scale, scaleY: scale };
+}
+
+function roles(count: number, edges: CellEdges, skipped: Numbers): Numbers {
+  const role = integers(count, 3);
+  for (let e = 0; e < edges.source.length; e++) {
+    if (skipped[e]) continue;
+    role[edges.target[e]!]! &= ~1;
+    role[edges.source[e]!]! &= ~2;
+  }
+  return role;
+}

@@ -1,0 +1,66 @@
+/** Folds tall layouts: ranks are cut into columns that stand side by side, so that a chain of a hundred blocks is not a one-pixel tower. */
+
+import { clamp } from '../lib/numbers';
+
+/** Lower than this stays one column, whatever its proportions. */
+const TALL = 1500;
+const STEEP = 3.2;
+/** Wanted height by width of a folded layout. */
+const PROPORTION = 0.7;
+/** With scopes opened, the cut stays as it is up to this steepness: what one looks at stays put. */
+const STEEPEST = 8;
+const FEWEST_RANKS = 3;
+
+export interface RowSizes {
+  /** Height of each rank, the gap below it included, and its width. */
+  readonly height: readonly number[];
+  readonly width: readonly number[];
+}
+
+/** First rank of each column. `crossing[r]`: edges between ranks r and r + 1. */
+export function foldRanks(rest: RowSizes, now: RowSizes, crossing: readonly number[]): number[] {
+  const cuts = cut(rest, crossing);
+  const { width, height } = folded(now, cuts);
+  return height > TALL && height > STEEPEST * width ? cut(now, crossing) : cuts;
+}
+
+function cut(rows: RowSizes, crossing: readonly number[]): number[] {
+  const count = rows.height.length;
+  const height = sum(rows.height);
+  const width = Math.max(...sampled(rows.width));
+  if (height < TALL || height < STEEP * width || count < 2 * FEWEST_RANKS) return [0];
+  const columns = clamp(Math.round(Math.sqrt(height / width / PROPORTION)), 2, Math.floor(count / FEWEST_RANKS));
+  const starts = [0];
+  const goal = height / columns;
+  let y = 0;
+  let best = { cost: Number.POSITIVE_INFINITY, rank: 0 };
+  for (let rank = 1; rank < count && starts.length < columns; rank++) {
+    y += rows.height[rank - 1]!;
+    const off = Math.abs(y - goal * starts.length) / goal;
+    const cost = (crossing[rank - 1] ?? 0) + 12 * off;
+    if (off < 0.25 && cost < best.cost) best = { cost, rank };
+    const past = y > goal * (starts.length + 0.25) || rank === count - 1;
+    if (!past) continue;
+    if (best.rank > 0) starts.push(best.rank);
+    else if (y > goal * starts.length) starts.push(rank);
+    best = { cost: Number.POSITIVE_INFINITY, rank: 0 };
+  }
+  return starts;
+}
+
+function folded(rows: RowSizes, starts: readonly number[]): { width: number; height: number } {
+  let [width, height] = [0, 0];
+  starts.forEach((start, i) => {
+    const end = starts[i + 1] ?? rows.height.length;
+    width += Math.max(...sampled(rows.width.slice(start, end)));
+    height = Math.max(height, sum(rows.height.slice(start, end)));
+  });
+  return { width, height };
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);
+
+/** Math.max takes its arguments from the stack; a hundred thousand ranks would not fit. */
+function sampled(numbers: readonly number[]): readonly number[] {
+  return numbers.length <= 10_000 ? numbers : [numbers.reduce((a, b) => Math.max(a, b), 0)];
+}

@@ -1,0 +1,52 @@
+/** Which scopes to open at first: as few as make the picture tell something, the forward model before its gradients and updates. */
+
+import type { DictColumn } from '../lib/columns';
+import { isAuxiliary } from '../model/op_kinds';
+import { entityLabel, type Paths, type ScopeTree } from '../model/tree';
+
+/** Open scopes until about this many boxes show, and never one that brings more than `MOST_CHILDREN`. */
+const ENOUGH = 24;
+const MOST_SHOWN = 64;
+const MOST_CHILDREN = 48;
+
+/** Scopes that serve training more than they explain the model. */
+const ASIDE =
+  /grad|adam|sgd|rmsprop|adagrad|optimi[sz]er|assign|update|save|restore|metric|init|iterator|dataset|clip|ema|summary|accuracy/i;
+const ASIDE_WEIGHT = 0.02;
+
+export function chooseOpen(tree: ScopeTree, paths: Paths, opTypes: DictColumn): number[] {
+  const auxiliary = opTypes.values.map(isAuxiliary);
+  const main = (scope: number): number => {
+    let count = 0;
+    for (let i = tree.childStart[scope]!; i < tree.childStart[scope + 1]!; i++) {
+      const child = tree.children[i]!;
+      if (child >= tree.nodeCount || !auxiliary[opTypes.codes[child]!]) count++;
+    }
+    return count;
+  };
+  const scopesIn = (scope: number): number[] => {
+    const scopes: number[] = [];
+    for (let i = tree.childStart[scope]!; i < tree.childStart[scope + 1]!; i++) {
+      if (tree.children[i]! >= tree.nodeCount) scopes.push(tree.children[i]! - tree.nodeCount);
+    }
+    return scopes;
+  };
+  const weight = (scope: number): number => {
+    const aside = ASIDE.test(entityLabel(tree, paths, tree.nodeCount + scope)) ? ASIDE_WEIGHT : 1;
+    return (tree.nodesIn[scope]! * aside) / tree.depth[scope]!;
+  };
+  const open: number[] = [];
+  const candidates = scopesIn(0).map((scope) => ({ scope, weight: weight(scope) }));
+  for (let shown = main(0); shown < ENOUGH && candidates.length; ) {
+    candidates.sort((a, b) => b.weight - a.weight || a.scope - b.scope);
+    const { scope, weight: heaviest } = candidates.shift()!;
+    const children = main(scope);
+    if (children > MOST_CHILDREN || shown - 1 + children > MOST_SHOWN) continue;
+    shown += children - 1;
+    open.push(scope);
+    // What lies in a scope that was set aside stays aside.
+    const factor = heaviest / Math.max(1e-9, (tree.nodesIn[scope]! / tree.depth[scope]!) * 1);
+    for (const inner of scopesIn(scope)) candidates.push({ scope: inner, weight: weight(inner) * Math.min(1, factor) });
+  }
+  return open;
+}

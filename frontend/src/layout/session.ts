@@ -1,0 +1,92 @@
+/** The worker's side of a conversation, without the worker: tests talk to it directly. */
+
+import { DictColumn, TextColumn } from '../lib/columns';
+import { buildTree } from '../model/build_tree';
+import { buildMetaEdges } from '../model/meta_edges';
+import { findScope, type ScopeTree } from '../model/tree';
+import { LayoutEngine } from './engine';
+import { chooseOpen } from './initial';
+import type { LayoutReply, LayoutRequest, LoadRequest } from './messages';
+
+/** Work is handed back to the event loop this often, so that a cancel can come in between. */
+const SLICE_MS = 40;
+
+export class LayoutSession {
+  private engine: LayoutEngine | undefined;
+  private tree: ScopeTree | undefined;
+  private cancelled = false;
+  private queue: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly reply: (reply: LayoutReply) => void,
+    private readonly breathe: () => Promise<void> = () => new Promise((resolve) => setTimeout(resolve)),
+  ) {}
+
+  /** Requests are worked on one after the other; a cancel overtakes. */
+  receive(request: LayoutRequest): Promise<void> {
+    if (request.type === 'cancel') {
+      this.cancelled = true;
+      return this.queue;
+    }
+    this.queue = this.queue
+      .then(() => this.work(request))
+      .catch((error: unknown) => this.reply({ type: 'failed', message: String(error) }));
+    return this.queue;
+  }
+
+  private async work(request: LoadRequest | Exclude<LayoutRequest, LoadRequest>): Promise<void> {
+    this.cancelled = false;
+    if (request.type === 'load') await this.load(request);
+    else if (request.type === 'open') await this.setOpen(request.scopes === 'all' ? this.allScopes() : request.scopes, request.open);
+  }
+
+  private async load(request: LoadRequest): Promise<void> {
+    const paths = new TextColumn(request.paths.offsets, request.paths.bytes);
+    const shapes = new TextColumn(request.shapes.offsets, request.shapes.bytes);
+    const opTypes = new DictColumn(request.opTypes.codes, request.opTypes.values);
+    const tree = buildTree({ paths, opTypes, callers: new Set(request.callers) });
+    const meta = buildMetaEdges(tree, request.edges);
+    this.tree = tree;
+    this.engine = new LayoutEngine({ tree, meta, columns: { paths, shapes, opTypes } });
+    this.engine.setOpen(request.open ? this.scopesAt(request.open, paths) : chooseOpen(tree, paths, opTypes), true);
+    this.reply({ type: 'loaded', tree, meta, update: this.engine.relayoutNow() });
+  }
+
+  /** Scopes of these paths and what encloses them. */
+  private scopesAt(open: readonly string[], paths: TextColumn): number[] {
+    const tree = this.tree!;
+    if (open.includes('*')) return this.allScopes();
+    const scopes: number[] = [];
+    for (const path of open) {
+      for (let scope = findScope(tree, paths, path); scope > 0; scope = tree.parent[tree.nodeCount + scope]!) scopes.push(scope);
+    }
+    return scopes;
+  }
+
+  private async setOpen(scopes: readonly number[], open: boolean): Promise<void> {
+    const { engine } = this;
+    if (!engine) return;
+    const changing = scopes.filter((scope) => engine.open[scope] !== (open ? 1 : 0));
+    engine.setOpen(changing, open);
+    const total = engine.shownDirty().length;
+    const run = engine.relayout();
+    let rested = performance.now();
+    for (let step = run.next(); ; step = run.next()) {
+      if (step.done) {
+        this.reply({ type: 'update', update: step.value });
+        return;
+      }
+      if (performance.now() - rested < SLICE_MS) continue;
+      this.reply({ type: 'progress', done: step.value, total });
+      await this.breathe();
+      rested = performance.now();
+      if (this.cancelled) break;
+    }
+    engine.setOpen(changing, !open);
+    this.reply({ type: 'update', update: engine.relayoutNow() });
+  }
+
+  private allScopes(): number[] {
+    return Array.from({ length: (this.tree?.scopeCount ?? 1) - 1 }, (_, i) => i + 1);
+  }
+}

@@ -1,0 +1,28 @@
+/** Sizes of boxes, in the layout's units (pixels at zoom 1). */
+
+import { clamp } from '../lib/numbers';
+import { textWidth } from '../lib/text_width';
+
+export const NODE_HEIGHT = 36;
+export const SMALL_HEIGHT = 18;
+export const CLOSED_HEIGHT = 42;
+/** Title bar of an open scope. */
+export const HEADER = 28;
+export const PADDING = 16;
+
+export const NODE_FONT = 12;
+export const SMALL_FONT = 10;
+export const SUBTITLE_FONT = 10;
+export const SCOPE_FONT = 12.5;
+
+export function nodeWidth(label: string, subtitle: string): number {
+  return Math.round(clamp(Math.max(textWidth(label, NODE_FONT), textWidth(subtitle, SUBTITLE_FONT)) + 26, 76, 210));
+}
+
+export function smallWidth(label: string): number {
+  return Math.round(clamp(textWidth(label, SMALL_FONT) + 16, 34, 120));
+}
+
+export function closedWidth(label: string): number {
+  return Math.round(clamp(textWidth(label, SCOPE_FONT) * 1.06 + 46, 104, 250));
+}

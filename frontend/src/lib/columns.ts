@@ -1,0 +1,173 @@
+/** Reader of the server's columns (`application/vnd.tensortap.columns`, server/http_api.md): named arrays behind a JSON header. */
+
+const MAGIC = 'TTCOLS01';
+const HEADER_AT = MAGIC.length + 4;
+
+/** The bytes are not columns, or are cut short. Fetch them again; if it stays, server and page differ in version. */
+export class ColumnsError extends Error {
+  override name = 'ColumnsError';
+}
+
+/** Texts in one UTF-8 buffer; `at(i)` costs a slice, nothing is decoded row by row unless it must be. */
+export class TextColumn {
+  private text: string | undefined;
+
+  constructor(
+    readonly offsets: Uint32Array,
+    readonly bytes: Uint8Array,
+  ) {}
+
+  get length(): number {
+    return this.offsets.length - 1;
+  }
+
+  at(row: number): string {
+    const [start, end] = [this.offsets[row] ?? 0, this.offsets[row + 1] ?? 0];
+    const whole = this.whole();
+    if (whole.length === this.bytes.length) return whole.slice(start, end);
+    return decode(this.bytes.subarray(start, end));
+  }
+
+  /** All rows glued together. Where it is as long as `bytes` (ASCII only) the offsets count its characters too. */
+  whole(): string {
+    this.text ??= decode(this.bytes);
+    return this.text;
+  }
+
+  static of(rows: readonly string[]): TextColumn {
+    const encoded = rows.map((row) => new TextEncoder().encode(row));
+    const offsets = new Uint32Array(rows.length + 1);
+    encoded.forEach((row, i) => {
+      offsets[i + 1] = (offsets[i] ?? 0) + row.length;
+    });
+    const bytes = new Uint8Array(offsets[rows.length] ?? 0);
+    encoded.forEach((row, i) => {
+      bytes.set(row, offsets[i]);
+    });
+    return new TextColumn(offsets, bytes);
+  }
+}
+
+/** Few distinct texts over many rows: `values[codes[row]]`. */
+export class DictColumn {
+  constructor(
+    readonly codes: Int32Array,
+    readonly values: readonly string[],
+  ) {}
+
+  get length(): number {
+    return this.codes.length;
+  }
+
+  at(row: number): string {
+    return this.values[this.codes[row] ?? -1] ?? '';
+  }
+
+  static of(rows: readonly string[]): DictColumn {
+    const values = [...new Set(rows)];
+    const code = new Map(values.map((value, i) => [value, i]));
+    return new DictColumn(
+      Int32Array.from(rows, (row) => code.get(row) ?? -1),
+      values,
+    );
+  }
+}
+
+export type Column = Int32Array | Uint32Array | Float64Array | Uint8Array | TextColumn | DictColumn;
+
+interface ColumnHeader {
+  readonly name: string;
+  readonly type: string;
+  readonly count: number;
+  readonly offset: number;
+  readonly length: number;
+  readonly bytes_offset?: number;
+  readonly bytes_length?: number;
+  readonly values?: readonly string[];
+}
+
+/** Decoded columns by name. The typed getters throw `ColumnsError` where a column is missing or of another type. */
+export class Columns {
+  constructor(
+    readonly meta: Readonly<Record<string, unknown>>,
+    private readonly columns: ReadonlyMap<string, Column>,
+  ) {}
+
+  get names(): readonly string[] {
+    return [...this.columns.keys()];
+  }
+
+  i32(name: string): Int32Array {
+    return this.typed(name, Int32Array);
+  }
+
+  f64(name: string): Float64Array {
+    return this.typed(name, Float64Array);
+  }
+
+  u8(name: string): Uint8Array {
+    return this.typed(name, Uint8Array);
+  }
+
+  text(name: string): TextColumn {
+    return this.typed(name, TextColumn);
+  }
+
+  dict(name: string): DictColumn {
+    return this.typed(name, DictColumn);
+  }
+
+  private typed<T extends Column>(name: string, type: abstract new (...args: never[]) => T): T {
+    const column = this.columns.get(name);
+    if (column instanceof type) return column;
+    const found = column === undefined ? 'it is missing' : `it is ${column.constructor.name}`;
+    throw new ColumnsError(`column "${name}" should be ${type.name}, but ${found}; reload the page after upgrading the server`);
+  }
+}
+
+/** Decodes one answer. Arrays are views into `buffer`, nothing is copied. */
+export function decodeColumns(buffer: ArrayBuffer): Columns {
+  const magic = buffer.byteLength >= HEADER_AT ? decode(new Uint8Array(buffer, 0, MAGIC.length)) : '';
+  if (magic.slice(0, 6) !== MAGIC.slice(0, 6))
+    throw new ColumnsError('these bytes are not columns: their magic is missing; is this address a tensortap server?');
+  if (magic !== MAGIC) throw new ColumnsError(`these columns are of format ${magic}, this page reads ${MAGIC}; reload the page`);
+  const headerLength = new DataView(buffer).getUint32(MAGIC.length, true);
+  const dataAt = HEADER_AT + headerLength;
+  if (dataAt > buffer.byteLength) throw new ColumnsError('the header is cut short; fetch the answer again');
+  const header = parseHeader(decode(new Uint8Array(buffer, HEADER_AT, headerLength)));
+  const columns = new Map(header.columns.map((column) => [column.name, read(buffer, dataAt, column)]));
+  return new Columns(header.meta, columns);
+}
+
+function parseHeader(text: string): { meta: Record<string, unknown>; columns: ColumnHeader[] } {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new ColumnsError('the header is not JSON; fetch the answer again', { cause });
+  }
+}
+
+function read(buffer: ArrayBuffer, dataAt: number, column: ColumnHeader): Column {
+  const { type, count } = column;
+  const slice = (offset: number, length: number): [ArrayBuffer, number] => {
+    if (!(offset >= 0 && dataAt + offset + length <= buffer.byteLength))
+      throw new ColumnsError(`column "${column.name}" is cut short; fetch the answer again`);
+    return [buffer, dataAt + offset];
+  };
+  if (type === 'i32') return new Int32Array(...slice(column.offset, count * 4), count);
+  if (type === 'u32') return new Uint32Array(...slice(column.offset, count * 4), count);
+  if (type === 'f64') return new Float64Array(...slice(column.offset, count * 8), count);
+  if (type === 'u8') return new Uint8Array(...slice(column.offset, count), count);
+  if (type === 'dict') return new DictColumn(new Int32Array(...slice(column.offset, count * 4), count), column.values ?? []);
+  if (type === 'utf8') {
+    const offsets = new Uint32Array(...slice(column.offset, (count + 1) * 4), count + 1);
+    const length = column.bytes_length ?? 0;
+    return new TextColumn(offsets, new Uint8Array(...slice(column.bytes_offset ?? 0, length), length));
+  }
+  throw new ColumnsError(`column "${column.name}" has the unknown type ${type}; reload the page after upgrading the server`);
+}
+
+// A leading byte order mark is text here: offsets count it.
+function decode(bytes: Uint8Array): string {
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
+}

@@ -1,0 +1,97 @@
+/** One graph of a run, as `runs/<run>/graphs/<graph>` sends it: columns over nodes (a row a node) and over edges. */
+
+import { type Columns, type DictColumn, decodeColumns, type TextColumn } from '../lib/columns';
+
+/** Edges by row number of their nodes; `slot` is the source's output slot, `input` the target's input position. */
+export interface EdgeColumns {
+  readonly source: Int32Array;
+  readonly target: Int32Array;
+  readonly slot: Int32Array;
+  readonly input: Int32Array;
+  readonly control: Uint8Array;
+}
+
+/** How a function hangs in the graph: the node that calls it, and as what. */
+export interface FunctionInfo {
+  readonly caller: string | null;
+  readonly role: string;
+  readonly parent: string;
+}
+
+export interface GraphData {
+  readonly id: string;
+  readonly name: string;
+  readonly nodeCount: number;
+  readonly names: TextColumn;
+  /** Where a node is drawn: scopes separated by `/`, then its own label. */
+  readonly paths: TextColumn;
+  readonly opTypes: DictColumn;
+  readonly devices: DictColumn;
+  readonly layers: DictColumn;
+  readonly functions: DictColumn;
+  /** dtype and shape (`32×?×10`) of output slot 0. */
+  readonly dtypes: DictColumn;
+  readonly shapes: TextColumn;
+  /** Number of outputs. */
+  readonly slots: Int32Array;
+  readonly edges: EdgeColumns;
+  readonly functionInfo: Readonly<Record<string, FunctionInfo>>;
+}
+
+/** Decodes the answer of `runs/<run>/graphs/<graph>`; throws `ColumnsError`. */
+export function decodeGraph(buffer: ArrayBuffer): GraphData {
+  return graphFromColumns(decodeColumns(buffer));
+}
+
+export function graphFromColumns(columns: Columns): GraphData {
+  const names = columns.text('name');
+  return {
+    id: String(columns.meta.id ?? ''),
+    name: String(columns.meta.name ?? ''),
+    nodeCount: names.length,
+    names,
+    paths: columns.text('path'),
+    opTypes: columns.dict('op_type'),
+    devices: columns.dict('device'),
+    layers: columns.dict('layer'),
+    functions: columns.dict('function'),
+    dtypes: columns.dict('dtype'),
+    shapes: columns.text('shape'),
+    slots: columns.i32('slots'),
+    edges: {
+      source: columns.i32('edge_source'),
+      target: columns.i32('edge_target'),
+      slot: columns.i32('edge_slot'),
+      input: columns.i32('edge_input'),
+      control: columns.u8('edge_control'),
+    },
+    functionInfo: (columns.meta.functions ?? {}) as Record<string, FunctionInfo>,
+  };
+}
+
+const rowsByName = new WeakMap<GraphData, Map<string, number>>();
+
+/** Row number of a node by its name, -1 where the graph has no such node. */
+export function rowOf(graph: GraphData, name: string): number {
+  let rows = rowsByName.get(graph);
+  if (!rows) {
+    rows = new Map();
+    for (let row = 0; row < graph.nodeCount; row++) rows.set(graph.names.at(row), row);
+    rowsByName.set(graph, rows);
+  }
+  return rows.get(name) ?? -1;
+}
+
+/** What the boxes are coloured by. */
+export interface ColourBy {
+  readonly kind: ColourKind;
+  /** For `kind: 'statistic'`; `abs_max` where it is left out. */
+  readonly statistic?: StatisticName;
+}
+
+export const COLOUR_KINDS = ['health', 'statistic', 'op', 'dtype', 'layer', 'device'] as const;
+export type ColourKind = (typeof COLOUR_KINDS)[number];
+
+/** Statistics a node can be coloured by; shares are parts of the tensor's size. */
+export const STATISTIC_NAMES = ['mean', 'std', 'min', 'max', 'abs_max', 'l2', 'zero_share', 'nan_share', 'inf_share'] as const;
+export type StatisticName = (typeof STATISTIC_NAMES)[number];

@@ -1,0 +1,85 @@
+/**
+ * The scope tree that a graph is drawn by. Entities are numbered: `row` for a node, `nodeCount + scope` for a scope;
+ * scope 0 is the whole graph, and scopes are in depth-first order, so the scopes below `k` are `k + 1 … subtreeEnd[k] - 1`.
+ */
+export interface ScopeTree {
+  readonly nodeCount: number;
+  readonly scopeCount: number;
+  /** Scope that holds an entity; -1 for the whole graph, and for a node that a scope stands for (see `owner`). */
+  readonly parent: Int32Array;
+  /** Entities of scope `k`, in order of first appearance: `children[childStart[k] … childStart[k + 1]]`. */
+  readonly childStart: Int32Array;
+  readonly children: Int32Array;
+  readonly depth: Int32Array;
+  readonly subtreeEnd: Int32Array;
+  /** Nodes below a scope, its owner included. */
+  readonly nodesIn: Int32Array;
+  /** The calling node that a scope is the body of (the scope is drawn in its place), or -1. */
+  readonly owner: Int32Array;
+  /** The entity that shows a node: the node itself, or the scope it owns. */
+  readonly entityOf: Int32Array;
+  /** A scope's path is the path of node `labelRow` up to `labelEnd`; its label begins at `labelStart`. */
+  readonly labelRow: Int32Array;
+  readonly labelStart: Int32Array;
+  readonly labelEnd: Int32Array;
+  /** Where a node's label begins in its path. */
+  readonly nodeLabelStart: Int32Array;
+}
+
+/** What labels are cut from. */
+export interface Paths {
+  at(row: number): string;
+}
+
+export function scopePath(tree: ScopeTree, paths: Paths, scope: number): string {
+  return scope === 0 ? '' : paths.at(tree.labelRow[scope]!).slice(0, tree.labelEnd[scope]);
+}
+
+export function entityLabel(tree: ScopeTree, paths: Paths, entity: number): string {
+  if (entity < tree.nodeCount) return paths.at(entity).slice(tree.nodeLabelStart[entity]);
+  const scope = entity - tree.nodeCount;
+  return scope === 0 ? '' : paths.at(tree.labelRow[scope]!).slice(tree.labelStart[scope], tree.labelEnd[scope]);
+}
+
+/** The scopes around an entity, innermost first, the whole graph left out. */
+export function enclosingScopes(tree: ScopeTree, entity: number): number[] {
+  const scopes: number[] = [];
+  for (let scope = tree.parent[entity]!; scope > 0; scope = tree.parent[tree.nodeCount + scope]!) scopes.push(scope);
+  return scopes;
+}
+
+export function isInside(tree: ScopeTree, scope: number, outer: number): boolean {
+  return scope >= outer && scope < tree.subtreeEnd[outer]!;
+}
+
+/** The innermost scope whose path is `path` or lies above it; merged chains answer to each of their links. 0 if none. */
+export function findScope(tree: ScopeTree, paths: Paths, path: string): number {
+  let found = 0;
+  for (let at = 0; at < path.length; ) {
+    const next = childScopeAt(tree, paths, found, path, at);
+    if (next < 0) break;
+    found = next;
+    at = tree.labelEnd[next]! + 1;
+  }
+  return found;
+}
+
+function childScopeAt(tree: ScopeTree, paths: Paths, scope: number, path: string, at: number): number {
+  for (let i = tree.childStart[scope]!; i < tree.childStart[scope + 1]!; i++) {
+    const child = tree.children[i]! - tree.nodeCount;
+    if (child < 0) continue;
+    const label = entityLabel(tree, paths, tree.children[i]!);
+    const rest = path.slice(at, at + label.length + 1);
+    if (rest === label || rest === `${label}/` || label.startsWith(`${path.slice(at)}/`)) return child;
+  }
+  return -1;
+}
+
+/** The innermost entity that is on show and holds `entity`, given which scopes are open. */
+export function shownEntity(tree: ScopeTree, open: Uint8Array, entity: number): number {
+  let shown = entity;
+  for (let scope = tree.parent[entity]!; scope >= 0; scope = tree.parent[tree.nodeCount + scope]!) {
+    if (scope > 0 && !open[scope]) shown = tree.nodeCount + scope;
+  }
+  return shown;
+}
