@@ -1,0 +1,111 @@
+"""Compiles the kernels when they are first needed, keeps them on disk where possible, and holds their scratch memory."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from .histogram import BUCKETS, Histogram
+from .measured import Measured
+
+Kernel = Callable[..., Any]
+
+# Item type of an array argument; the marked ones may be read-only or unaligned: otherwise each such array would need
+# a kernel of its own.
+_FREE = "*"
+_ACC = "int64"
+_ARGUMENTS = {
+    "count_bytes": ("uint8*", _ACC),
+    "count_shorts": ("uint16*", _ACC),
+    "add_codes": ("int64", "float64", "uint16", _ACC),
+    "scan_float32": ("float32*", _ACC),
+    "scan_float64": ("float64*", _ACC),
+}
+
+
+class CannotCompileError(Exception):
+    """numba is missing, switched off or broken here; plain NumPy must do."""
+
+
+@cache
+def kernel(name: str, item: str = "") -> Kernel:
+    """A compiled function of `kernels`; `item` is the item type of `scan_integer`.
+
+    Raises:
+        CannotCompileError: there will never be one.
+    """
+    arguments = _ARGUMENTS.get(name, (item + _FREE, _ACC))
+    return _compile(name, "void", arguments)
+
+
+@cache
+def _broken() -> set[str]:
+    return set()
+
+
+def _compile(name: str, result: str, arguments: tuple[str, ...]) -> Kernel:
+    key = f"{name}{arguments}"
+    if key in _broken():
+        raise CannotCompileError(key)
+    try:
+        return _compile_now(name, result, arguments)
+    except Exception as error:
+        _broken().add(key)
+        logging.getLogger("tensortap").warning("Statistics run 10 times slower, as numba failed: %s", error)
+        raise CannotCompileError(key) from error
+
+
+def _compile_now(name: str, result: str, arguments: tuple[str, ...]) -> Kernel:
+    import numba
+
+    from . import kernels  # imports numba, which takes 0.4 s
+
+    if numba.config.DISABLE_JIT:
+        raise CannotCompileError("NUMBA_DISABLE_JIT is set")
+
+    def array(text: str) -> Any:
+        item, free = text.removesuffix(_FREE), text.endswith(_FREE)
+        return numba.types.Array(getattr(numba.types, item), 1, "C", readonly=free, aligned=not free)
+
+    scalars = {"id": numba.types.int64}
+    signature = getattr(numba.types, result)(*(scalars[a] if a in scalars else array(a) for a in arguments))
+    try:
+        return numba.njit(signature, nogil=True, cache=True)(getattr(kernels, name))
+    except Exception:  # nowhere to keep compiled code (a read-only home), or what is kept there is damaged
+        return numba.njit(signature, nogil=True)(getattr(kernels, name))
+
+
+class Scratch(threading.local):
+    """What kernels add to, and the buffers their results come in: one set a thread.
+
+    Raises:
+        CannotCompileError: on first use.
+    """
+
+    def __init__(self) -> None:
+        self._finish = _compile("finish", "int64", (_ACC, "id", "uint16", "int64", "int64"))
+        from . import kernels
+
+        self.acc = np.zeros(kernels.ACC_SIZE, np.int64)
+        self.acc[kernels.MOMENTS :].view(np.float64)[2:] = np.inf, -np.inf
+        self._ids = np.empty(BUCKETS, np.uint16)
+        self._counts = np.empty(BUCKETS, np.int64)
+        self._result = np.empty(12, np.int64)
+        self._moments = self._result[8:].view(np.float64)
+
+    def finish(self, tiny_id: int) -> Measured:
+        """What was added since the last call; `tiny_id` as for the kernel `finish`."""
+        used = self._finish(self.acc, tiny_id, self._ids, self._counts, self._result)
+        histogram = Histogram(self._ids[:used].copy(), self._counts[:used].copy())
+        return Measured(*self._result[:8].tolist(), *self._moments.tolist(), histogram)
+
+
+@cache
+def scratch() -> Scratch:
+    """The calling thread's scratch memory: the same object, with attributes of the thread's own."""
+    return Scratch()
