@@ -1,6 +1,6 @@
 """Histograms of several snapshots on one set of edges: the native buckets, or linear bins.
 
-A *dense* histogram has one column for each possible bucket, ascending by value, with the exact zeros in the middle.
+A *dense* histogram has a column for each possible bucket, ascending by value, exact zeros in the middle.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Binned(NamedTuple):
-    """Counts [rows, n] on n + 1 ascending edges; `zero_bucket` is the column with the exact zeros, if there is one."""
+    """Counts [rows, n] on n + 1 ascending edges; `zero_bucket`: the column with the exact zeros, if any."""
 
     edges: Floats
     counts: Array
@@ -44,7 +44,7 @@ def native_bins(dense: Ints, low: float, high: float) -> Binned:
         dense: int64 [rows, DENSE].
         low, high: smallest and largest finite value of all rows; they close a bucket that has no end.
     """
-    used = dense.any(axis=0)
+    used = np.asarray(dense.any(axis=0))
     negative = np.flatnonzero(used[:ZERO][::-1])
     positive = np.flatnonzero(used[ZERO + 1 :])
     if not len(negative) and not len(positive):

@@ -1,4 +1,4 @@
-"""The catalog: one row a snapshot in typed columns, without its histogram and value, which stay in the dump."""
+"""The catalog: one row a snapshot in typed columns. Histograms and values stay in the dump."""
 
 from __future__ import annotations
 

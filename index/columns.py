@@ -52,7 +52,8 @@ class GrowingColumn:
 class NarrowColumn(GrowingColumn):
     """A column of integers that starts with one byte an element and widens when a value needs it.
 
-    Most counts (NaN, Inf, subnormal) are zero for good and most sizes small: a run of 1M snapshots needs a third of the memory.
+    Most counts (NaN, Inf, subnormal) are zero for good and most sizes small: a run of 1M snapshots needs a
+    third of the memory.
     """
 
     def __init__(self) -> None:
@@ -82,11 +83,14 @@ class Coded:
         return len(self.codes)
 
     def __getitem__(self, row: int) -> str:
-        return self.values[self.codes[row]]
+        return self.values[int(self.codes[row])]
 
     def where(self, fits: Callable[[str], bool]) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Which rows hold a string that fits."""
-        return np.array([fits(value) for value in self.values], np.bool_)[self.codes]
+        found: np.ndarray[Any, np.dtype[np.bool_]] = np.array(list(map(fits, self.values)), np.bool_)[
+            self.codes
+        ]
+        return found
 
     def to_list(self) -> list[str]:
         """The strings themselves."""

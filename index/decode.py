@@ -70,4 +70,5 @@ def filled(table: pa.Table, name: str) -> Array:
     """Which rows of a text column are not empty."""
     table_of_values = StringTable()
     codes = table_of_values.encode(chunk(table, name))
-    return np.array([bool(value) for value in table_of_values.values], np.bool_)[codes]
+    found: Array = np.array([bool(value) for value in table_of_values.values], np.bool_)[codes]
+    return found

@@ -46,18 +46,15 @@ def build_edges(
         rows: row of each node name.
     """
     flat = inputs.flatten().dictionary_encode()
-    sources = np.array([parse_input(text, rows) for text in flat.dictionary.to_pylist()], np.int32).reshape(
-        -1, 3
-    )
+    parsed = [parse_input(text, rows) for text in flat.dictionary.to_pylist()]
+    of_input = np.array(parsed, np.int32).reshape(-1, 3)[flat.indices.to_numpy()]
     lengths = inputs.value_lengths().to_numpy()
-    starts = np.cumsum(lengths) - lengths
-    of_input = sources[flat.indices.to_numpy()]
-    target = np.repeat(np.arange(len(lengths)), lengths)
-    position = np.arange(len(target)) - np.repeat(starts, lengths)
-    returned = _returned(functions, rows)
-    table = np.vstack((np.column_stack((of_input, target, position)), returned)).astype(np.int32)
-    source, slot, control, target, position = table[table[:, 0] >= 0].T
-    return Edges(*map(np.ascontiguousarray, (source, target, slot, position)), control.astype(np.uint8))
+    owner = np.repeat(np.arange(len(lengths)), lengths)
+    position = np.arange(len(owner)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    taken = np.column_stack((of_input, owner, position))
+    table = np.vstack((taken, _returned(functions, rows))).astype(np.int32)
+    source, slot, control, target, place = (np.ascontiguousarray(c) for c in table[table[:, 0] >= 0].T)
+    return Edges(source, target, slot, place, control.astype(np.uint8))
 
 
 def parse_input(text: str, rows: Mapping[str, int]) -> _Source:

@@ -28,8 +28,9 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which snapshots; None and False do not restrict. `match` is searched in tensor names, `layer` is a prefix,
-    `where` a condition on the statistics (see `parse_predicate`), `nonfinite` means with a NaN or infinity."""
+    """Which snapshots; None and False do not restrict. `match` is searched in tensor names, `layer` is a
+    prefix, `where` a condition on the statistics (see `parse_predicate`), `nonfinite` means with a NaN or
+    infinity."""
 
     graph: str | None = None
     worker: str | None = None
@@ -59,7 +60,8 @@ def snapshots(
     """One page of the snapshots that fit.
 
     Args:
-        sort: a column of `SORT_COLUMNS`, with `-` in front for descending; equal ones in the order of capture, NaN last.
+        sort: a column of `SORT_COLUMNS`, with `-` in front for descending; equal ones in the order of
+            capture, NaN last.
         limit, offset: which part of the sorted snapshots.
         filters: the fields of `Filters`.
 

@@ -13,7 +13,8 @@ _SYMBOLIC = re.compile(r"(?:(?P<above>.+)/)?gradients(?:_\d+)?/(?P<rest>.+)_grad
 def forward_node(name: str, nodes: Container[str]) -> str | None:
     """The node whose gradient `name` computes a part of, if the graph holds it; None for other nodes.
 
-    `gradient_tape/dense/MatMul/MatMul_1` -> `dense/MatMul`; `gradients/dense/Relu_grad/ReluGrad` -> `dense/Relu`.
+    `gradient_tape/dense/MatMul/MatMul_1` -> `dense/MatMul`; `gradients/dense/Relu_grad/ReluGrad` ->
+    `dense/Relu`.
     """
     match = _TAPE.match(name) or _SYMBOLIC.match(name)
     if match is None:

@@ -27,7 +27,8 @@ _LOOP_OPS = ("NextIteration", "RefNextIteration")
 
 @dataclass(frozen=True, slots=True)
 class FunctionInfo:
-    """Which node calls a function (None for a root), as what (`role`), and in which function that node is (`parent`)."""
+    """Which node calls a function (None for a root), as what (`role`), and in which function that node is
+    (`parent`)."""
 
     caller: str | None
     role: str
@@ -39,7 +40,7 @@ class GraphIndex:
 
     Args:
         table, about: what `RunReader.graph_table` returned; None for a graph that was not recorded.
-        captured: for each captured node, the (dtype, shape as JSON) of its output slots, as far as they are known.
+        captured: for each captured node, the (dtype, shape as JSON) of its output slots, as far as known.
     """
 
     def __init__(

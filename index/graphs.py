@@ -114,7 +114,7 @@ class GraphShelf:
         return len(np.unique(nodes[tensors.in_graph(graph_id)]))
 
     def _size(self, graph_id: str) -> tuple[str, int, int, int]:
-        """Name, nodes, edges and functions of a graph; read once, and again when snapshots name new tensors."""
+        """Name, nodes, edges and functions of a graph; read again when snapshots name new tensors."""
         version = (len(self._catalog.tensors.in_graph(graph_id)), graph_id in self.recorded)
         known = self._sizes.get(graph_id)
         if known is None or known[0] != version:

@@ -31,8 +31,9 @@ class HistogramSeries:
     """Histograms, ordered by step, visit, worker.
 
     `edges`: float64 [n + 1], ascending. `counts`: [rows, n], int64, or float64 where they are `approximate`.
-    `zero_bucket`: the column with the exact zeros, None if there is none. With visits merged, `visit` is each row's first
-    visit. `min` and `max` are NaN where no element is finite. `thinned_from`: how many rows there were, if some were left out.
+    `zero_bucket`: the column with the exact zeros, None if there is none. With visits merged, `visit` is each
+    row's first visit. `min` and `max` are NaN where no element is finite. `thinned_from`: how many rows there
+    were, if some were left out.
     """
 
     tensor: str
@@ -71,8 +72,8 @@ def histograms(
 
     Args:
         graph, worker, steps: as in `history`.
-        scale: `symlog`: the native buckets, exact; `linear`: `bins` equal bins between `low` and `high` (by default the
-            finite range of all rows), into which native buckets are spread evenly.
+        scale: `symlog`: the native buckets, exact; `linear`: `bins` equal bins between `low` and `high` (by
+            default the finite range of all rows), into which native buckets are spread evenly.
         limit: at most so many rows, evenly thinned; the first and last stay.
         merge_visits: adds up the visits of each step (workers stay apart).
 

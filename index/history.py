@@ -19,10 +19,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """One row a snapshot, ordered by step, visit, worker. `thinned_from`: how many there were, if some were left out.
+    """One row a snapshot, ordered by step, visit, worker. `thinned_from`: how many there were, if some were
+    left out.
 
-    Columns: `step`, `visit`, `size` and counts (int64), statistics and `time` (float64, seconds since 1970), `kept` (bool);
-    lists for `worker`, `dtype` (str) and `shape` (tuples). `rows` are the rows of the catalog.
+    Columns: `step`, `visit`, `size` and counts (int64), statistics and `time` (float64, seconds since 1970),
+    `kept` (bool); lists for `worker`, `dtype` (str) and `shape` (tuples). `rows` are the rows of the catalog.
     """
 
     tensor: str

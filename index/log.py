@@ -97,7 +97,7 @@ class LogIndex:
     def refresh(self, min_interval: float = 0.0) -> bool:
         """Looks for new runs and reads on in all of them; returns whether anything changed.
 
-        While another thread refreshes, it returns as soon as the runs are known: what is read appears as it is read.
+        While another thread refreshes, it returns once the runs are known; what is read appears bit by bit.
 
         Args:
             min_interval: return at once if the last refresh ended less than so many seconds ago.

@@ -28,7 +28,7 @@ def merge_statistics(columns: Columns, starts: Array) -> dict[str, Array]:
         columns: `size`, the counts (integers) and the statistics (float64) of the rows.
 
     Returns:
-        The same columns, one row a group, equal to what one pass over all elements of a group gives, up to rounding.
+        The same columns, one row a group: what one pass over all elements of a group gives, up to rounding.
     """
     merged: dict[str, Array] = {
         name: np.add.reduceat(_int64(columns[name]), starts) for name in ("size", *COUNTS)
@@ -43,7 +43,8 @@ def merge_statistics(columns: Columns, starts: Array) -> dict[str, Array]:
 
 def finite_elements(columns: Columns) -> Array:
     """How many elements of each row are finite."""
-    return _int64(columns["zero"]) + _int64(columns["negative"]) + _int64(columns["positive"])
+    total: Array = _int64(columns["zero"]) + _int64(columns["negative"]) + _int64(columns["positive"])
+    return total
 
 
 def _pooled(columns: Columns, starts: Array) -> dict[str, Array]:

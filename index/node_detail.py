@@ -21,7 +21,7 @@ _MAX_SLOTS = 10_000  # more outputs than any op has: a made-up slot number must 
 
 @dataclass(frozen=True, slots=True)
 class InputDetail:
-    """One input: the tensor, and what is known of the node that makes it (empty if the graph does not hold it)."""
+    """One input: the tensor, and what is known of the node that makes it (empty if it is not there)."""
 
     tensor: str
     node: str

@@ -17,8 +17,8 @@ def data_flow_order(count: int, edges: Edges, loops_back: np.ndarray[Any, np.dty
 
     Args:
         count: number of nodes.
-        loops_back: which nodes close a loop (NextIteration): the edges that leave them do not count. Other cycles are
-            cut at their first node in the dump's order.
+        loops_back: which nodes close a loop (NextIteration): the edges that leave them do not count. Other
+            cycles are cut at their first node in the dump's order.
     """
     counted = ~loops_back[edges.source] if len(edges) else np.zeros(0, np.bool_)
     source, target = edges.source[counted], edges.target[counted]

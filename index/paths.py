@@ -19,8 +19,9 @@ def display_paths(
 ) -> list[str]:
     """The display path of each node, unique; it ends in the node's own label.
 
-    - A function's nodes are drawn below its calling node: `while/body/add`, with the function's role between where the
-      node calls several. A prefix that only made a node's name unique (the calling node's name) is not repeated.
+    - A function's nodes are drawn below its calling node: `while/body/add`, with the function's role between
+      where the node calls several. A prefix that only made a node's name unique (the calling node's name) is
+      not repeated.
     - Wrappers are transparent: see `transparent_functions`.
 
     Args:
@@ -41,8 +42,9 @@ def transparent_functions(
 ) -> set[str]:
     """Functions that are drawn as if they were their caller's.
 
-    TensorFlow and Keras wrap a train step in functions that do little but call the next one. So: starting at the only root,
-    while a function calls one other only, as a plain call, and has no more nodes than all that it leads to, look through it.
+    TensorFlow and Keras wrap a train step in functions that do little but call the next one. So: starting at
+    the only root, while a function calls one other only, as a plain call, and has no more nodes than all that
+    it leads to, look through it.
     """
     sizes = Counter(function_of)
     called: dict[str, list[str]] = defaultdict(list)
@@ -105,7 +107,7 @@ def _local(name: str, own: str) -> str:
 
 
 def _role_segments(functions: Functions) -> dict[str, str]:
-    """`body/`, `then/`, `branch_2/` …: needed where one node calls several functions, empty for a plain call."""
+    """`body/`, `then/`, `branch_2/` … where one node calls several functions, empty for a plain call."""
     callers = Counter(function["caller"] for function in functions.values())
     taken: Counter[tuple[str | None, str]] = Counter()
     segments = {}

@@ -1,4 +1,4 @@
-"""Conditions on snapshots (`nan > 0`, `abs_max >= 1e4 and step < 100`): parsed into a table, never evaluated as code."""
+"""Conditions on snapshots (`nan > 0`, `abs_max >= 1e4 and step < 100`): parsed, never evaluated as code."""
 
 from __future__ import annotations
 
@@ -58,12 +58,9 @@ class Predicate:
 
     def mask(self, column: ColumnGetter) -> Mask:
         """Which rows fulfil it."""
-        return np.logical_or.reduce(
-            [
-                np.logical_and.reduce([comparison.mask(column) for comparison in group])
-                for group in self.groups
-            ]
-        )
+        groups = [np.logical_and.reduce([c.mask(column) for c in group]) for group in self.groups]
+        found: Mask = np.logical_or.reduce(groups)
+        return found
 
 
 def parse_predicate(text: str) -> Predicate:

@@ -42,7 +42,7 @@ class RunReplacedError(Exception):
 
 
 class Shared:
-    """What the runs of a log have in common: recently read commits, and how many nodes recorded graphs have, by id."""
+    """What the runs of a log share: recently read commits, and how many nodes recorded graphs have, by id."""
 
     def __init__(self) -> None:
         self.commits = CommitCache()
@@ -157,7 +157,7 @@ class RunIndex:
 
     @property
     def graphs(self) -> list[GraphOverview]:
-        """The graphs in numbers, the one with most snapshots first; `-` stands for snapshots without a graph."""
+        """The graphs in numbers, most snapshots first; `-` stands for snapshots without a graph."""
         if self._shelf is None:
             return []
         with self.catalog.lock:

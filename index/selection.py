@@ -1,4 +1,4 @@
-"""Selections (`0,:,10:20`): parsed from text or taken from Python's own indexing, resolved against a shape."""
+"""Selections (`0,:,10:20`): parsed from text or from Python's own indexing, resolved against a shape."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Item = int | slice | EllipsisType
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """The elements of one dimension: `start`, `start + step`, …, `count` of them. `keep`: the dimension stays."""
+    """`count` elements of one dimension: `start`, `start + step`, …; `keep`: the dimension stays."""
 
     start: int
     step: int
@@ -50,17 +50,17 @@ def resolve_selection(selection: object, shape: Sequence[int]) -> Selection:
     """Fits a selection to a shape, with NumPy's rules for negative indices, steps, integers and `...`.
 
     Args:
-        selection: text (`"0,:,10:20"`), or what `array[…]` takes: an integer, a slice, `...`, or a tuple of those.
+        selection: text (`"0,:,10:20"`), or what `array[…]` takes: an integer, a slice, `...`, or a tuple of
+            those.
 
     Raises:
         SelectionError: it cannot be parsed, has too many parts, or an index lies outside its dimension.
     """
     items = parse_selection(selection) if isinstance(selection, str) else _from_python(selection)
-    items = _expand(items, len(shape))
-    axes = tuple(
-        _axis(item, length, dim) for dim, (item, length) in enumerate(zip(items, shape, strict=True))
-    )
-    return Selection(",".join(map(_spell, items)), axes)
+    parts = _expand(items, len(shape))
+    pairs = enumerate(zip(parts, shape, strict=True))
+    axes = tuple(_axis(part, length, dim) for dim, (part, length) in pairs)
+    return Selection(",".join(map(_spell, parts)), axes)
 
 
 def parse_selection(text: str) -> tuple[Item, ...]:

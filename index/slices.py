@@ -19,7 +19,7 @@ ReadBytes = Callable[[int, int], bytes]
 
 # One more read costs as much as reading this many more bytes from the page cache (some 10 us at 5 GB/s).
 GAP = 64 * 1024
-# No read is longer, so that a column of a huge matrix needs little memory; long enough that its cost does not show.
+# No read is longer, so that a column of a huge matrix needs little memory.
 BLOCK = 8 * 1024 * 1024
 
 
@@ -54,9 +54,9 @@ def _ascending(axis: Axis) -> Axis:
 class _Reader:
     """Fills a result dimension by dimension; all lengths are in elements.
 
-    `counts`: selected elements of each dimension. `offset`: of the first selected element. `strides`: between two selected
-    ones along a dimension. `spans[d]`: from the first to the last selected element of dimensions d and up, both included.
-    From dimension `dense` on, gaps are small enough to be read along.
+    `counts`: selected elements of each dimension. `offset`: of the first selected element. `strides`: between
+    two selected ones along a dimension. `spans[d]`: from the first to the last selected element of dimensions
+    d and up, both included. From dimension `dense` on, gaps are small enough to be read along.
     """
 
     read: ReadBytes

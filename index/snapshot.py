@@ -22,8 +22,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One tensor captured at one (step, visit). `row` is its row in the catalog of its run, `time` seconds since 1970,
-    `graph` is `-` for none; counts and statistics as in `tensortap.dump.Summary`."""
+    """One tensor captured at one (step, visit). `row` is its row in the catalog of its run, `time` seconds
+    since 1970, `graph` is `-` for none; counts and statistics as in `tensortap.dump.Summary`."""
 
     row: int
     tensor: str
@@ -92,7 +92,7 @@ def locate(
     worker: str | None = None,
     graph: str | None = None,
 ) -> Snapshot:
-    """The snapshot of a tensor at a step and visit; where several workers or graphs have one, the latest captured.
+    """The snapshot of a tensor at a step and visit; of several workers' or graphs', the latest captured.
 
     Raises:
         NotFoundError: there is none; the hint names the nearest steps, or the visits there are.

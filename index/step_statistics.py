@@ -22,8 +22,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True, slots=True)
 class StepStatistics:
-    """One row a tensor. Columns: `node` (row in the graph), `slot`, `visits` (snapshots merged), int32; `size`, counts and
-    statistics, float64; `dtype`; `kept` (a value is kept), uint8."""
+    """One row a tensor. Columns: `node` (row in the graph), `slot`, `visits` (snapshots merged), int32;
+    `size`, counts and statistics, float64; `dtype`; `kept` (a value is kept), uint8."""
 
     step: int
     columns: dict[str, Array | Coded]
@@ -36,7 +36,7 @@ def step_statistics(run: RunIndex, graph_id: str, step: int, *, worker: str | No
         worker: only this worker's snapshots.
 
     Raises:
-        NotFoundError: no such graph, worker, or step (a step at which other graphs were captured gives no rows).
+        NotFoundError: no such graph, worker, or step. A step at which other graphs were captured has no rows.
     """
     graph, catalog = run.graph(graph_id), run.catalog
     code = catalog.steps.code(step)

@@ -16,8 +16,8 @@ Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 @dataclass(frozen=True, slots=True)
 class StepTable:
-    """One row a step, ascending: when its first snapshot was captured (seconds since 1970), how many snapshots it has,
-    how many of them hold a NaN, and how many an infinity."""
+    """One row a step, ascending: when its first snapshot was captured (seconds since 1970), how many
+    snapshots it has, how many of them hold a NaN, and how many an infinity."""
 
     step: Ints
     time: np.ndarray[Any, np.dtype[np.float64]]
@@ -56,7 +56,7 @@ class StepTally:
         return table[codes]
 
     def count(self, codes: Array, nan: Array, inf: Array, time: Array) -> None:
-        """Adds snapshots: their step codes, whether they hold NaN or infinities, and their times (us since 1970)."""
+        """Adds snapshots: step codes, whether they hold NaN or infinities, times (us since 1970)."""
         self._snapshots.count(codes)
         self._nan.count(codes[nan])
         self._inf.count(codes[inf])

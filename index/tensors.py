@@ -20,7 +20,7 @@ NO_GRAPH = "-"
 
 
 class TensorTable:
-    """Codes of (graph, node, slot), in order of first capture; `graph` and `node` are codes of the two string tables."""
+    """Codes of (graph, node, slot), in order of first capture; graph and node are codes themselves."""
 
     def __init__(self) -> None:
         self.graphs = StringTable()
@@ -78,7 +78,8 @@ class TensorTable:
         """The codes of a node's captured tensors."""
         code = self.nodes.code(node)
         codes = self.in_graph(graph_id)
-        return codes[self._node.view()[codes] == (-1 if code is None else code)].tolist()
+        found: list[int] = codes[self._node.view()[codes] == (-1 if code is None else code)].tolist()
+        return found
 
     def named(self, name: str) -> list[int]:
         """The codes of a tensor name, one for each graph it was captured in."""

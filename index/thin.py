@@ -8,7 +8,8 @@ import numpy as np
 
 
 def thin(count: int, limit: int | None) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """At most `limit` of the positions 0 … count - 1, evenly spread; the first and the last are among them (of one: the last)."""
+    """At most `limit` of the positions 0 … count - 1, evenly spread, first and last among them (of one: the
+    last)."""
     if limit is None or count <= limit:
         return np.arange(count)
     if limit <= 1:
