@@ -19,11 +19,9 @@ class Command(Protocol):
     HELP: str
     EXAMPLE: str
 
-    @staticmethod
-    def add_arguments(parser: argparse.ArgumentParser) -> None: ...
+    def add_arguments(self, parser: argparse.ArgumentParser, /) -> None: ...
 
-    @staticmethod
-    def run(arguments: argparse.Namespace) -> int: ...
+    def run(self, arguments: argparse.Namespace, /) -> int: ...
 
 
 COMMANDS: dict[str, Command] = {
@@ -40,7 +38,8 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
         from importlib.metadata import version
 
-        parser.exit(message=f"tensortap {version('tensortap')}\n")
+        print(f"tensortap {version('tensortap')}")
+        parser.exit()
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -66,12 +65,12 @@ def build_parser() -> argparse.ArgumentParser:
 
 def dispatch(arguments: Sequence[str]) -> int:
     """Parses, runs, and turns failures into a sentence on stderr and an exit status."""
-    arguments = build_parser().parse_args(arguments)
+    parsed = build_parser().parse_args(arguments)
     from tensortap.dump import TensortapError
 
     try:
         with _quiet_pipe():
-            return int(arguments.run(arguments))
+            return int(parsed.run(parsed))
     except TensortapError as error:
         return _failed(error.message, error.hint)
     except OSError as error:

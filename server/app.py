@@ -36,6 +36,7 @@ class NameConverter(PathConverter):
     """A node name: anything, with leading, doubled and trailing slashes, dots and line breaks as they are."""
 
     regex = r"(?s:.+)"
+    part_isolating = False  # a name may span several parts of the path
 
 
 def create_app(

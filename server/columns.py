@@ -25,7 +25,7 @@ _FIXED = len(MAGIC) + 4
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column. Types: `i32`, `u32`, `f64`, `u8` (numbers), `utf8` (strings), `dict` (codes of `values`)."""
+    """One column. `type`: `i32`, `u32`, `f64`, `u8` (numbers), `utf8` (text), `dict` (codes of `values`)."""
 
     name: str
     type: str

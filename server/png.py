@@ -66,7 +66,8 @@ def grey_levels(array: Array, scale: Scale) -> Array:
             (values / 2 - low / 2) / (high / 2 - low / 2) if high > low else np.where(values > low, 1.0, 0.5)
         )
     levels = np.nan_to_num(np.clip(levels, 0, 1), nan=0.0)
-    return np.rint(levels * 255).astype(np.uint8)
+    rounded: Array = np.rint(levels * 255).astype(np.uint8)
+    return rounded
 
 
 def encode(pixels: Array) -> bytes:

@@ -42,7 +42,7 @@ def _finish(response: Response) -> Response:
     packs = len(body) >= GZIP_FROM and response.content_type.startswith(_PACKS_WELL)
     if packs:
         response.vary.add("Accept-Encoding")
-    packs = packs and "gzip" in request.accept_encodings
+    packs = packs and request.accept_encodings.quality("gzip") > 0
     response.set_etag(hashlib.blake2b(body, digest_size=12).hexdigest() + ("-gzip" if packs else ""))
     request.environ[CONTENT_TYPE_KEY] = response.content_type
     response.make_conditional(request)

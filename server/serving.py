@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from waitress.server import create_server
+from waitress.wasyncore import close_all
 
 from tensortap.dump import TensortapError
 
@@ -18,6 +19,7 @@ from .login import new_token
 
 DEFAULT_PORT = 6016
 _PORTS_TRIED = 50
+_LAST_ANSWERS = 2  # s that requests at work have when the server ends
 _TUNING = {
     "threads": 16,
     "connection_limit": 1000,  # the default 100 is used up by one port scanner
@@ -74,14 +76,28 @@ class Server:
         except ValueError as error:
             self._socket.close()
             raise ServingError(str(error), "Use --allow-host NAME or --allow-host NAME:PORT.") from error
+        self._running = False
+        self._channels: dict[int, object] = {}
+        self._waitress = create_server(self.app, map=self._channels, sockets=[self._socket], **_TUNING)
 
     def run(self) -> None:
-        """Answers requests until KeyboardInterrupt or SystemExit is raised in this thread, then returns."""
-        server = create_server(self.app, sockets=[self._socket], **_TUNING)
+        """Answers requests until KeyboardInterrupt or SystemExit is raised in this thread, or `close()`."""
+        self._running = True
         try:
-            server.run()
+            self._waitress.run()
         finally:
-            self._socket.close()
+            self._close()
+
+    def close(self) -> None:
+        """Ends `run()` from another thread; open connections are cut."""
+        if self._running:
+            self._waitress.trigger.pull_trigger(lambda: close_all(self._channels))
+        else:
+            self._close()
+
+    def _close(self) -> None:
+        self._waitress.task_dispatcher.shutdown(timeout=_LAST_ANSWERS)
+        close_all(self._channels)
 
 
 def open_socket(host: str, port: int | None) -> socket.socket:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Any
 
 from flask import Blueprint, Response
 
@@ -22,8 +23,8 @@ MAX_PAGE = 1000
 def list_snapshots(run: str) -> Response:
     """GET api/runs/<run>/snapshots"""
     parameters = Parameters()
-    filters = {name: parameters.text(name) for name in _FILTERS}
-    arguments = {
+    filters: dict[str, Any] = {name: parameters.text(name) for name in _FILTERS}
+    filters |= {
         "steps": parameters.text("step"),
         "nonfinite": parameters.flag("nonfinite"),
         "kept": parameters.flag("kept"),
@@ -32,7 +33,7 @@ def list_snapshots(run: str) -> Response:
         "offset": parameters.count("offset", 0, high=2**31),
     }
     parameters.done()
-    page = snapshots(current_run(run), **filters, **arguments)
+    page = snapshots(current_run(run), **filters)
     return json_reply({"total": page.total, "rows": [_row(snapshot) for snapshot in page.rows]})
 
 

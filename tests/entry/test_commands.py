@@ -1,0 +1,226 @@
+"""The commands that print: what they say, for people and as JSON, and how they fail."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small_dump import ODD_NODES, WEIGHTS
+
+from tensortap.command_line import COMMANDS
+from tensortap.dump import DumpWriter
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_an_example(run: Run, command: str) -> None:
+    status, out, _ = run(command, "--help")
+    assert status == 0
+    assert f"example: tensortap {command}" in out
+
+
+def test_the_version(run: Run) -> None:
+    assert run("--version")[:2] == (0, "tensortap 0.1.0\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["nothing"],
+        ["ls"],
+        ["ls", "a", "b"],
+        ["show", "x", "--match", "("],
+        ["show", "x", "t", "--step", "-1"],
+        ["serve", "x", "--port", "70000"],
+        ["demo", "--steps", "0"],
+    ],
+)
+def test_wrong_usage_is_status_2(run: Run, arguments: list[str]) -> None:
+    status, out, err = run(*arguments)
+    assert status == 2
+    assert "usage: tensortap" in err
+    assert not out
+
+
+@pytest.mark.parametrize("command", ["ls", "show", "info", "check"])
+def test_no_runs_is_status_1_and_a_sentence(run: Run, tmp_path: Path, command: str) -> None:
+    for path in (tmp_path, tmp_path / "none"):
+        status, out, err = run(command, path)
+        assert status == 1
+        assert err.startswith("tensortap: There is no ")
+        assert not out
+
+
+def test_ls(run: Run, logdir: Path) -> None:
+    status, out, _ = run("ls", logdir)
+    assert status == 0
+    line = next(line for line in out.splitlines() if line.startswith("exp/first"))
+    assert "0…2 (3)" in line
+    assert f" {3 * (2 + len(ODD_NODES))} " in line
+
+
+def test_ls_json(run: Run, logdir: Path) -> None:
+    rows = json.loads(run("ls", logdir, "--json")[1])
+    by_name = {row["name"]: row for row in rows}
+    assert by_name["exp/first"]["nonfinite"] == 4
+    assert by_name["exp/first"]["steps"] == {"first": 0, "last": 2, "count": 3}
+    files = [path for path in (logdir / "numpy").rglob("*") if path.is_file()]
+    assert by_name["numpy"]["bytes"] == sum(path.stat().st_size for path in files)
+
+
+def test_info(run: Run, logdir: Path) -> None:
+    status, out, _ = run("info", logdir / "exp" / "first")
+    assert status == 0
+    for text in ("train.py", "train_step", "closed"):
+        assert text in out
+    facts = json.loads(run("info", logdir / "numpy", "--json")[1])
+    assert facts["tensors"] == 2
+    assert facts["steps"] == [0]
+
+
+def test_one_of_several_runs_must_be_named(run: Run, logdir: Path) -> None:
+    status, _, err = run("show", logdir)
+    assert status == 1
+    assert str(logdir / "exp" / "first") in err
+
+
+def test_show_lists_tensors(run: Run, logdir: Path) -> None:
+    out = run("show", logdir / "exp" / "first", "--match", "^dense/")[1]
+    assert [line.split()[0] for line in out.splitlines()[1:]] == ["dense/MatMul:0", "dense/Relu:0"]
+    rows = json.loads(run("show", logdir / "exp" / "first", "--json")[1])
+    assert {row["tensor"] for row in rows} >= {f"{name}:0" for name in ODD_NODES}
+
+
+def test_show_a_tensor(run: Run, logdir: Path) -> None:
+    status, out, _ = run("show", logdir / "exp" / "first", "dense/MatMul:0", "--step", "1")
+    assert status == 0
+    assert "float32 3×4, step 1 (one of 3 steps, 0…2)" in out
+    assert "█" in out
+    assert "nan" in out
+    assert "values" in out
+
+
+def test_show_takes_the_last_step(run: Run, logdir: Path) -> None:
+    assert json.loads(run("show", logdir / "exp" / "first", "dense/MatMul:0", "--json")[1])["step"] == 2
+
+
+def test_show_a_selection_as_json(run: Run, logdir: Path) -> None:
+    arguments = ("dense/MatMul:0", "--step", "1", "--selection", "0", "--json")
+    shown = json.loads(run("show", logdir / "exp" / "first", *arguments)[1])
+    assert shown["values"]["shape"] == [4]
+    assert shown["values"]["data"][1] == "NaN"
+    assert shown["values"]["data"][0] == pytest.approx(2 * float(WEIGHTS[0, 0]))
+    assert sum(shown["histogram"]["counts"]) == 11
+
+
+def test_show_what_was_not_kept(run: Run, logdir: Path) -> None:
+    status, out, _ = run("show", logdir / "exp" / "first", "dense/Relu:0")
+    assert status == 0
+    assert 'values: not kept (capture with keep="value")' in out
+    assert run("show", logdir / "exp" / "first", "dense/Relu:0", "--selection", "0")[0] == 1
+
+
+def test_show_reads_little_of_a_large_value(run: Run, logdir: Path) -> None:
+    out = run("show", logdir / "numpy", "big:0")[1]
+    assert "values[:8,:]" in out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["dense/MatMull:0"], ["dense/MatMul:0", "--step", "9"], ["dense/MatMul:0", "--selection", "9"]],
+)
+def test_show_what_is_not_there(run: Run, logdir: Path, arguments: list[str]) -> None:
+    status, out, err = run("show", logdir / "exp" / "first", *arguments)
+    assert status == 1
+    assert err.startswith("tensortap: ")
+    assert "Traceback" not in err
+    assert not out
+
+
+def test_control_characters_are_escaped(run: Run, tmp_path: Path) -> None:
+    with DumpWriter(tmp_path, run="r") as writer:
+        writer.log("red\x1b[31m\u202eevil:0", np.ones(1), step=0, keep="value")
+    for arguments in (
+        ["show", tmp_path],
+        ["show", tmp_path, "red\x1b[31m\u202eevil:0"],
+        ["show", tmp_path, "\x1b:0"],
+    ):
+        status, out, err = run(*arguments)
+        assert "\x1b" not in out + err
+        assert "\u202e" not in out + err
+        assert "\\x1b" in out + err, status
+
+
+def test_check_a_good_dump(run: Run, logdir: Path) -> None:
+    status, out, _ = run("check", logdir)
+    assert status == 0
+    assert out.count(" ok") == 2
+    report = json.loads(run("check", logdir, "--json")[1])
+    assert report["ok"] is True
+    first = next(entry for entry in report["runs"] if entry["run"] == "exp/first")
+    assert first["snapshots"] == 3 * (2 + len(ODD_NODES))
+    assert first["values"] == 3 * (1 + len(ODD_NODES))
+    assert first["graphs"] == 1
+
+
+def damaged_copy(logdir: Path, target: Path, pattern: str, at: int) -> Path:
+    """A copy of the dump with one byte of one file turned over."""
+    shutil.copytree(logdir, target)
+    file = next(path for path in sorted(target.rglob(pattern)) if path.stat().st_size > 2000)
+    data = bytearray(file.read_bytes())
+    data[at] ^= 0xFF
+    file.write_bytes(data)
+    return target
+
+
+@pytest.mark.parametrize(
+    ("pattern", "at"),
+    [
+        ("numpy/*/values-*.safetensors", 300_000),
+        ("*/first/*/stats-*.arrows", 3500),
+        ("graphs/*.arrows", -300),
+    ],
+)
+def test_check_finds_one_flipped_byte(run: Run, logdir: Path, tmp_path: Path, pattern: str, at: int) -> None:
+    damaged = damaged_copy(logdir, tmp_path / "copy", pattern, at)
+    status, out, err = run("check", damaged)
+    assert status == 1
+    assert "damaged" in out
+    assert "1 of 2 runs are damaged" in err
+    report = json.loads(run("check", damaged, "--json")[1])
+    assert report["ok"] is False
+    assert sum(len(entry["damage"]) for entry in report["runs"]) >= 1
+
+
+def test_check_changes_nothing(run: Run, logdir: Path, tmp_path: Path) -> None:
+    damaged = damaged_copy(logdir, tmp_path / "copy", "numpy/*/values-*.safetensors", 300_000)
+    before = {path: path.read_bytes() for path in damaged.rglob("*") if path.is_file()}
+    run("check", damaged)
+    assert {path: path.read_bytes() for path in damaged.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("command", ["ls", "show", "info", "check"])
+def test_piped_output_has_no_colours(logdir: Path, command: str) -> None:
+    path = logdir if command in ("ls", "check") else logdir / "numpy"
+    done = subprocess.run(
+        [sys.executable, "-m", "tensortap", command, str(path)], capture_output=True, text=True, check=True
+    )
+    assert "\x1b" not in done.stdout + done.stderr
+    assert done.stdout
+
+
+def test_a_reader_that_stops_reading_is_no_error(logdir: Path) -> None:
+    command = [sys.executable, "-m", "tensortap", "show", str(logdir / "exp" / "first"), "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=60) == 0

@@ -1,0 +1,100 @@
+"""The tab in a real TensorBoard, with and without a path prefix."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from small_dump import ODD_NODES
+from tensorboard.plugins import base_plugin
+from tensorboard_process import Start, TensorBoard
+
+from tensortap.plugin import TensortapPlugin
+
+PLUGIN = "/data/plugin/tensortap"
+
+
+@pytest.fixture(scope="module", params=["", "/some/prefix"], ids=["root", "prefix"])
+def board(request: pytest.FixtureRequest, start_tensorboard: Start, logdir: Path) -> TensorBoard:
+    return start_tensorboard(logdir, prefix=request.param)
+
+
+def test_the_tab_is_listed_and_active(board: TensorBoard) -> None:
+    entry = board.get("/data/plugins_listing").json()["tensortap"]
+    assert entry["enabled"] is True
+    assert entry["tab_name"] == "Tensortap"
+    assert entry["loading_mechanism"]["type"] == "IFRAME"
+    assert entry["loading_mechanism"]["module_path"].endswith(f"{PLUGIN}/tab.js")
+
+
+def test_the_frame_imports_the_tab_s_module(board: TensorBoard) -> None:
+    frame = board.get("/data/plugin_entry.html?name=tensortap").body.decode()
+    assert 'import("./tab.js")' in frame
+    module = board.get(f"{PLUGIN}/tab.js")
+    assert module.headers["Content-Type"] == "text/javascript; charset=utf-8"
+    assert b"export async function render()" in module.body
+
+
+def test_the_page_and_the_api_are_below_the_plugin(board: TensorBoard) -> None:
+    page = board.get(f"{PLUGIN}/index.html")
+    assert page.status == 200
+    assert "frame-ancestors 'self'" in page.headers["Content-Security-Policy"]
+    answer = board.get(f"{PLUGIN}/api/runs")
+    names = {run["name"]: run["id"] for run in answer.json()["runs"]}
+    assert set(names) == {"exp/first", "numpy"}
+    run = board.get(f"{PLUGIN}/api/runs/{names['exp/first']}/nodes/dense/MatMul")
+    assert run.json()["op_type"] == "MatMul"
+
+
+def test_errors_are_ours(board: TensorBoard) -> None:
+    answer = board.get(f"{PLUGIN}/api/runs/unknown")
+    assert answer.status == 404
+    assert set(answer.json()) == {"error", "hint"}
+
+
+def test_not_modified(board: TensorBoard) -> None:
+    etag = board.get(f"{PLUGIN}/api/runs").headers["ETag"]
+    again = board.get(f"{PLUGIN}/api/runs", If_None_Match=etag)
+    assert again.status == 304
+    assert again.body == b""
+
+
+@pytest.mark.parametrize("name", [name for name in ODD_NODES if name.isascii()])
+def test_odd_names_reach_us(board: TensorBoard, name: str) -> None:
+    runs = board.get(f"{PLUGIN}/api/runs").json()["runs"]
+    run = next(run["id"] for run in runs if run["name"] == "exp/first")
+    answer = board.get(f"{PLUGIN}/api/runs/{run}/nodes?node={quote(name, safe='')}")
+    assert answer.json()["name"] == name
+
+
+def test_a_rebound_name_is_refused(board: TensorBoard) -> None:
+    answer = board.get(f"{PLUGIN}/api/runs", Host="evil.example:6006")
+    assert answer.status == 403
+    assert "TENSORTAP_ALLOW_HOST=evil.example:6006" in answer.json()["hint"]
+
+
+def test_tensorboard_has_nothing_to_warn_about(board: TensorBoard) -> None:
+    board.get(f"{PLUGIN}/index.html")
+    log = board.log.read_text()
+    assert "In 3.0, this warning will become an error" not in log
+    assert "Plugin tensortap failed" not in log
+
+
+def test_a_tensorboard_on_the_network_checks_no_host(start_tensorboard: Start, logdir: Path) -> None:
+    board = start_tensorboard(logdir, "--bind_all")
+    root = board.root
+    board.root = "http://127.0.0.1:" + root.rsplit(":", 1)[1]
+    assert board.get(f"{PLUGIN}/api/runs", Host="gpubox:6006").status == 200
+
+
+def test_an_empty_directory_has_an_active_tab(tmp_path: Path) -> None:
+    plugin = TensortapPlugin(base_plugin.TBContext(logdir=str(tmp_path / "later")))
+    assert plugin.is_active()
+    assert set(plugin.get_plugin_apps()) == {"/tab.js", "/*"}
+    assert plugin.frontend_metadata().tab_name == "Tensortap"
+
+
+def test_a_remote_directory_has_none() -> None:
+    plugin = TensortapPlugin(base_plugin.TBContext(logdir="gs://bucket/logs"))
+    assert not plugin.is_active()

@@ -1,0 +1,142 @@
+"""Ports, addresses, and a server that really listens."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tensortap.server import DEFAULT_PORT, Server, ServingError
+from tensortap.server.serving import open_socket
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    """A port of 127.0.0.1 that somebody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        yield other.getsockname()[1]
+
+
+def closed(server: Server) -> Server:
+    server.close()
+    return server
+
+
+def test_a_port_that_was_asked_for_and_is_taken_is_an_error(tmp_path: Path, taken: int) -> None:
+    with pytest.raises(ServingError, match=rf"Cannot listen on 127\.0\.0\.1:{taken}: .*--port"):
+        Server([tmp_path], port=taken)
+
+
+def test_otherwise_the_next_free_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken: int) -> None:
+    monkeypatch.setattr("tensortap.server.serving.DEFAULT_PORT", taken)
+    server = closed(Server([tmp_path]))
+    assert server.moved
+    assert taken < server.port < taken + 50
+
+
+def test_the_usual_port() -> None:
+    assert DEFAULT_PORT == 6016
+
+
+@pytest.mark.parametrize("host", ["256.1.1.1", "no such host", "192.0.2.1"])
+def test_a_host_of_another_machine_is_an_error(host: str) -> None:
+    with pytest.raises(ServingError):
+        open_socket(host, 0)
+
+
+def test_no_token_on_loopback_only(tmp_path: Path) -> None:
+    assert closed(Server([tmp_path], port=0, use_token=False)).token is None
+    with pytest.raises(ServingError, match=r"open to everybody who reaches 0\.0\.0\.0.*--no-token"):
+        Server([tmp_path], host="0.0.0.0", port=0, use_token=False)
+
+
+def test_tokens_are_fresh_and_192_bits_long(tmp_path: Path) -> None:
+    tokens = {closed(Server([tmp_path], port=0)).token for _ in range(3)}
+    assert len(tokens) == 3
+    assert all(token is not None and len(bytes.fromhex(token)) == 24 for token in tokens)
+
+
+def test_a_bad_host_name_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ServingError, match=r"is not a host name.*--allow-host"):
+        Server([tmp_path], port=0, allowed_hosts=["http://x"])
+
+
+@pytest.mark.parametrize(
+    ("host", "start"),
+    [("127.0.0.1", "http://127.0.0.1:"), ("localhost", "http://127.0.0.1:"), ("0.0.0.0", "http://")],
+)
+def test_the_address_never_says_localhost(tmp_path: Path, host: str, start: str) -> None:
+    server = closed(Server([tmp_path], host=host, port=0, token="a b/c"))
+    assert server.url.startswith(start)
+    assert server.url.endswith(f":{server.port}/?token=a%20b%2Fc")
+    assert "localhost" not in server.url
+
+
+def ask(server: Server, path: str, **headers: str) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    try:
+        connection.request("GET", path, headers=headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Server]:
+    server = Server([tmp_path], port=0)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    yield server
+    server.close()
+    thread.join(timeout=10)
+    assert not thread.is_alive()
+
+
+def test_a_served_answer(running: Server) -> None:
+    assert ask(running, "/api/runs")[0] == 401
+    status, body = ask(running, "/api/runs", Authorization=f"Bearer {running.token}")
+    assert status == 200
+    assert b'"runs":[]' in body
+
+
+def test_the_server_tells_nothing_of_itself(running: Server) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=10)
+    connection.request("GET", "/")
+    answer = connection.getresponse()
+    answer.read()
+    connection.close()
+    assert answer.getheader("Server") is None
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET / HTTP/1.1\r\nX: " + b"a" * 70_000 + b"\r\n\r\n",
+    ],
+)
+def test_endless_headers_are_cut_off(running: Server, request_bytes: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", running.port), timeout=10) as connection:
+        connection.sendall(request_bytes)
+        assert b" 431 " in connection.recv(100)
+
+
+def test_a_body_is_refused(running: Server) -> None:
+    with socket.create_connection(("127.0.0.1", running.port), timeout=10) as connection:
+        head = f"POST / HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\nContent-Length: 100000000\r\n\r\n"
+        connection.sendall(head.encode())
+        assert b" 413 " in connection.recv(100)
+
+
+def test_half_open_connections_do_not_block_others(running: Server) -> None:
+    idle = [socket.create_connection(("127.0.0.1", running.port), timeout=10) for _ in range(150)]
+    for connection in idle:
+        connection.sendall(b"GET / HT")
+    assert ask(running, "/api/runs")[0] == 401
+    for connection in idle:
+        connection.close()
