@@ -20,6 +20,7 @@ from .source import source
 from .step_statistics import StepStatistics, step_statistics
 from .step_tally import StepTable
 from .steps import StepRange, parse_steps
+from .surface import Log, Run, Table, Tensor, Tensors, open_logdir
 from .tensors import NO_GRAPH
 from .values import NonfiniteElements, nonfinite_elements, read_slice
 from .worker import WorkerStatus
@@ -42,10 +43,12 @@ __all__ = [
     "HistogramSeries",
     "History",
     "InputDetail",
+    "Log",
     "LogIndex",
     "NodeDetail",
     "NonfiniteElements",
     "OutputDetail",
+    "Run",
     "RunIndex",
     "RunOverview",
     "Selection",
@@ -54,6 +57,9 @@ __all__ = [
     "StepRange",
     "StepStatistics",
     "StepTable",
+    "Table",
+    "Tensor",
+    "Tensors",
     "WorkerStatus",
     "find_rows",
     "histograms",
@@ -61,6 +67,7 @@ __all__ = [
     "locate",
     "node_detail",
     "nonfinite_elements",
+    "open_logdir",
     "parse_selection",
     "parse_steps",
     "read_slice",

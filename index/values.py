@@ -11,6 +11,7 @@ import numpy as np
 
 from tensortap.dump import (
     DamagedError,
+    Histogram,
     ValueNotKeptError,
     ValueRef,
     numpy_dtype,
@@ -39,6 +40,18 @@ class NonfiniteElements:
     total: int
     indices: np.ndarray[Any, np.dtype[np.int64]]
     values: list[str]
+
+
+def find_histogram(run: RunIndex, snapshot: Snapshot) -> Histogram:
+    """The histogram of a snapshot, read from its commit.
+
+    Raises:
+        DamagedError: the dump is damaged there.
+    """
+    commits, within = run.catalog.commits_of(np.array([snapshot.row]))
+    batch = run.commits.get(run.catalog.run_dir, run.catalog.place(int(commits[0])))
+    ids, counts = (batch.column(name)[int(within[0])].values for name in ("bucket_id", "bucket_count"))
+    return Histogram(ids.to_numpy(), counts.to_numpy())
 
 
 def find_value(run: RunIndex, snapshot: Snapshot) -> ValueRef:

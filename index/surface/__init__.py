@@ -1,0 +1,9 @@
+"""The Python surface: what `tensortap.open` returns. Objects for people: lazy, live, with readable reprs."""
+
+from .log import Log, open_logdir
+from .run import Run
+from .table import Table
+from .tensor import Tensor
+from .tensors import Tensors
+
+__all__ = ["Log", "Run", "Table", "Tensor", "Tensors", "open_logdir"]

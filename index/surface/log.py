@@ -1,0 +1,98 @@
+"""A log directory, for people: `tensortap.open`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tensortap.dump import NotARunError, NotFoundError
+
+from ..log import LogIndex
+from ..run import RunOverview
+from ..suggest import did_you_mean
+from . import html
+from .run import Run
+
+
+def open_logdir(path: str | os.PathLike[str]) -> Log:
+    """Opens a log directory, or one run in it, and reads it to its end.
+
+    Raises:
+        NotARunError: there is no such directory.
+    """
+    if not Path(path).is_dir():
+        raise NotARunError(
+            f"There is no directory {os.fspath(path)!r}.", "Name a log directory, or a run in it."
+        )
+    log = LogIndex(path)
+    log.refresh()
+    return Log(log)
+
+
+class Log:
+    """The runs below a log directory. `log.runs["exp1/baseline"]` is a run; `refresh()` reads on."""
+
+    def __init__(self, index: LogIndex) -> None:
+        self._index = index
+
+    @property
+    def runs(self) -> Runs:
+        """The runs by name, the newest first."""
+        return Runs(self._index)
+
+    def refresh(self) -> bool:
+        """Looks for new runs and reads on in all of them; returns whether anything changed."""
+        return self._index.refresh()
+
+    def __repr__(self) -> str:
+        return f"<log {self._index.name!r}: {self.runs!r}>"
+
+    def _repr_html_(self) -> str:
+        return self.runs._repr_html_()
+
+
+class Runs(Mapping[str, Run]):
+    """Runs by name; always those of the last refresh."""
+
+    def __init__(self, index: LogIndex) -> None:
+        self._index = index
+
+    def _ids(self) -> dict[str, str]:
+        return {run.name: run.id for run in self._index.runs}
+
+    def __getitem__(self, name: str) -> Run:
+        ids = self._ids()
+        if name not in ids:
+            hint = did_you_mean(name, list(ids), f"There are {len(ids)} runs.")
+            raise NotFoundError(f"There is no run {name!r}.", hint)
+        return Run(self._index, ids[name], name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._ids()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """A run, or the default if there is none of that name."""
+        ids = self._ids()
+        return Run(self._index, ids[name], name) if name in ids else default
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._ids())
+
+    def __len__(self) -> int:
+        return len(self._ids())
+
+    def __repr__(self) -> str:
+        names = list(self._ids())
+        shown = ", ".join(map(repr, names[:10])) + (", …" if len(names) > 10 else "")
+        return f"{len(names)} {'run' if len(names) == 1 else 'runs'}{': ' if names else ''}{shown}"
+
+    def _repr_html_(self) -> str:
+        rows = [_cells(run.overview()) for run in self._index.runs]
+        return html.table(("run", "snapshots", "steps", "workers", "with NaN or Inf", ""), rows)
+
+
+def _cells(run: RunOverview) -> tuple[object, ...]:
+    state = run.error or ("live" if run.live else "")
+    return run.name, f"{run.snapshots:,}", run.step_count, run.workers, f"{run.nonfinite:,}", state

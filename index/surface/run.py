@@ -1,0 +1,152 @@
+"""A run, for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensortap.dump import NotARunError
+
+from ..find import Filters, find_rows
+from ..graph import GraphIndex
+from ..graphs import GraphOverview
+from ..histograms import HistogramSeries, histograms
+from ..history import history
+from ..log import LogIndex
+from ..run import RunIndex
+from ..worker import WorkerStatus
+from . import html
+from .pick import pick
+from .table import Table
+from .tensor import Tensor
+from .tensors import Tensors
+
+
+class Run:
+    """One run of a log; live: after `refresh()` it shows what was captured since."""
+
+    def __init__(self, log: LogIndex, run_id: str, name: str) -> None:
+        self._log, self._id = log, run_id
+        self.name = name
+
+    @property
+    def _index(self) -> RunIndex:
+        run = self._log.run(self._id)
+        if run.error is not None and not run.catalog.rows:
+            raise NotARunError(run.error)
+        return run
+
+    def refresh(self) -> bool:
+        """Reads on; returns whether anything changed."""
+        return self._log.refresh()
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """Free facts that the writer left: host, command, versions."""
+        return dict(self._index.info)
+
+    @property
+    def steps(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Steps with snapshots, ascending."""
+        return self._index.steps.step
+
+    @property
+    def tensors(self) -> list[str]:
+        """Names of the captured tensors, ascending."""
+        return list(self._index.tensors)
+
+    @property
+    def graphs(self) -> list[GraphOverview]:
+        """The graphs in numbers, most snapshots first; `-` stands for snapshots without a graph."""
+        return self._index.graphs
+
+    def graph(self, graph_id: str | None = None) -> GraphIndex:
+        """A graph's nodes, edges and display paths; by default those of the graph with most snapshots.
+
+        Raises:
+            NotFoundError: there is no such graph.
+        """
+        index = self._index
+        return index.graph(graph_id if graph_id is not None else next((g.id for g in index.graphs), "-"))
+
+    @property
+    def workers(self) -> list[WorkerStatus]:
+        """The processes that wrote it."""
+        return self._index.workers
+
+    def tensor(
+        self,
+        name: str,
+        step: int | None = None,
+        *,
+        visit: int | None = None,
+        worker: str | None = None,
+        graph: str | None = None,
+    ) -> Tensor:
+        """One snapshot.
+
+        Args:
+            name: tensor name, `node:slot`; slot 0 if it is left out.
+            step: may be left out if there is one only; negative ones count from the last.
+            visit, worker, graph: needed where the tensor has several there.
+
+        Raises:
+            NotFoundError: there is none; the hint names close ones.
+            AmbiguousError: several fit; the hint says how to choose.
+        """
+        index = self._index
+        return Tensor(index, pick(index, name, step, visit, worker, graph))
+
+    def history(
+        self, name: str, *, steps: object = None, worker: str | None = None, graph: str | None = None
+    ) -> Table:
+        """The statistics of a tensor over steps, one row a snapshot, ordered by step, visit, worker.
+
+        Args:
+            steps: `"3:10"`, `slice(3, 10)`, a step, … (all by default).
+
+        Raises:
+            NotFoundError: the tensor was not captured. SelectionError: `steps` makes no sense.
+        """
+        found = history(self._index, name, graph=graph, worker=worker, steps=steps)
+        return Table(found.columns, f"{found.tensor}: ")
+
+    def histograms(self, name: str, **options: Any) -> HistogramSeries:
+        """The histograms of a tensor over steps, on common edges; options as `tensortap.index.histograms`."""
+        return histograms(self._index, name, **{"limit": None, **options})
+
+    def find(
+        self, nodes: str | None = None, *, step: object = None, where: str | None = None, **filters: Any
+    ) -> Tensors:
+        """Snapshots, in the order of their steps.
+
+        Args:
+            nodes: regular expression (RE2) searched in the tensor names.
+            step: a step or a range of steps, as in `history`; a negative one counts from the run's last.
+            where: `"nan > 0"`, `"abs_max >= 1e4 and step < 100"`.
+            filters: others of `tensortap.index.Filters`: graph, worker, op_type, layer, dtype, nonfinite,
+                kept.
+
+        Raises:
+            SelectionError: the pattern, condition or range cannot be parsed.
+        """
+        index = self._index
+        if isinstance(step, int) and step < 0:
+            steps = self.steps
+            step = int(steps[step]) if -step <= len(steps) else 0
+        rows = find_rows(index, Filters(match=nodes, steps=step, where=where, **filters))
+        return Tensors(index, rows[np.argsort(index.catalog.column("step", rows), kind="stable")])
+
+    def __repr__(self) -> str:
+        index = self._log.run(self._id)
+        if index.error is not None:
+            return f"<run {self.name!r}: {index.error}>"
+        steps = self.steps
+        span = f", steps {steps[0]} to {steps[-1]}" if len(steps) else ""
+        bad = f", {index.catalog.nonfinite:,} with NaN or Inf" if index.catalog.nonfinite else ""
+        counts = f"{len(index.tensors):,} tensors, {index.catalog.rows:,} snapshots"
+        return f"<run {self.name!r}: {counts}{span}{bad}>"
+
+    def _repr_html_(self) -> str:
+        return f"<code>{html.text(repr(self))}</code>"

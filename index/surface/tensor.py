@@ -1,0 +1,120 @@
+"""One snapshot of a tensor, lazy: its value is read when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tensortap.dump import COUNTS, STATISTICS, Histogram, Summary, numpy_dtype
+
+from ..run import RunIndex
+from ..snapshot import Snapshot
+from ..values import find_histogram, read_slice
+from . import html
+from .table import show
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Tensor:
+    """One tensor captured at one (step, visit).
+
+    `tensor[0, :, 10:20]` reads a slice, and only the bytes it needs; `np.asarray(tensor)` reads the whole
+    value. Both raise ValueNotKeptError where only the summary was kept.
+
+    Attributes:
+        name, node, slot, graph, step, visit, worker, device: what it is; `graph` is `-` for none.
+        time: when it was captured, seconds since 1970.
+        kept: whether the value was.
+    """
+
+    def __init__(self, run: RunIndex, snapshot: Snapshot) -> None:
+        self._run, self._snapshot = run, snapshot
+        self.name, self.node, self.slot = snapshot.tensor, snapshot.node, snapshot.slot
+        self.graph, self.step, self.visit = snapshot.graph, snapshot.step, snapshot.visit
+        self.worker, self.device, self.time = snapshot.worker, snapshot.device, snapshot.time
+        self.kept = snapshot.kept
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the value."""
+        return self._snapshot.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy dtype of the value; `object` for text.
+
+        Raises:
+            InvalidValueError: the installed ml_dtypes does not know it.
+        """
+        return numpy_dtype(self._snapshot.dtype)
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self._snapshot.size
+
+    @property
+    def histogram(self) -> Histogram:
+        """Histogram of the finite, non-zero elements; read from the dump."""
+        return find_histogram(self._run, self._snapshot)
+
+    @property
+    def summary(self) -> Summary:
+        """dtype, shape, counts, statistics and histogram."""
+        fields = {
+            name: getattr(self._snapshot, name) for name in ("dtype", "shape", "size", *COUNTS, *STATISTICS)
+        }
+        return Summary(**fields, histogram=self.histogram)
+
+    def __getitem__(self, selection: object) -> Any:
+        """A slice of the value; a scalar where every dimension is indexed, as in NumPy.
+
+        Raises:
+            SelectionError: it does not fit the shape. ValueNotKeptError, DamagedError: see the class.
+        """
+        return read_slice(self._run, self._snapshot, selection)[()]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        if copy is False:
+            raise ValueError("The value is in a file: reading it makes a copy. Leave copy=False out.")
+        array = self.numpy()
+        return array if dtype is None else array.astype(dtype, copy=False)
+
+    def numpy(self) -> Array:
+        """The whole value as a new array, checked against its checksum."""
+        return read_slice(self._run, self._snapshot)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("A scalar has no length.")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def __bool__(self) -> bool:
+        return bool(self.numpy())
+
+    def __repr__(self) -> str:
+        snapshot = self._snapshot
+        visit = f" visit {snapshot.visit}" if snapshot.visit else ""
+        bad = [f"{getattr(snapshot, name):,} {name}" for name in COUNTS[:3] if getattr(snapshot, name)]
+        statistics = [f"{name} {getattr(snapshot, name):.4g}" for name in ("min", "max", "mean")]
+        kept = [] if self.kept else ["summary only"]
+        about = ", ".join([f"{snapshot.dtype} {snapshot.shape}", *bad, *statistics, *kept])
+        return f"<tensor {self.name!r} step {snapshot.step}{visit}: {about}>"
+
+    def _repr_html_(self) -> str:
+        snapshot = self._snapshot
+        names = ("step", "visit", "dtype", "shape", "size", *COUNTS, *STATISTICS)
+        rows = [(name, show(getattr(snapshot, name))) for name in names]
+        drawn = html.histogram(self.histogram, snapshot.zero)
+        return f"<div>{html.table(('', self.name), rows)}{drawn}</div>"
