@@ -185,6 +185,6 @@ def _secured(environ: WSGIEnvironment, start_response: StartResponse) -> StartRe
         ]
         if "content-type" not in present:
             headers.append(("Content-Type", environ.get(CONTENT_TYPE_KEY, "application/json")))
-        return start_response(status, headers, exc_info) if exc_info else start_response(status, headers)  # type: ignore[call-arg, arg-type]
+        return start_response(status, headers, exc_info) if exc_info else start_response(status, headers)  # type: ignore[arg-type]
 
     return start
