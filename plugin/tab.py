@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tensorboard.plugins import base_plugin
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
 NAME = "tensortap"
 MOUNT = f"/data/plugin/{NAME}"
-MODULE = Path(__file__).with_name("tab.js")
 
 
 class TensortapPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
@@ -35,24 +33,22 @@ class TensortapPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
     def get_plugin_apps(self) -> Mapping[str, WSGIApplication]:
         """One application for all routes: PATH_INFO arrives whole, and the page sits at its root."""
         app = create_app(self._logdirs, allowed_hosts=allowed_hosts(self._flags), mode="plugin")
-        module = Response(
-            MODULE.read_bytes(), content_type="text/javascript; charset=utf-8", headers=_HEADERS
-        )
-        return {"/tab.js": module, "/*": DispatcherMiddleware(_NOTHING, {MOUNT: app})}
+        return {"/*": DispatcherMiddleware(_NOTHING, {MOUNT: app})}
 
     def is_active(self) -> bool:
         """TensorBoard asks on every reload, so this reads no file: an empty list is explained in the page."""
         return bool(self._logdirs)
 
     def frontend_metadata(self) -> base_plugin.FrontendMetadata:
-        """An iframe of TensorBoard's that imports `tab.js` and calls its `render()`."""
+        """An iframe of TensorBoard's that imports the build's `plugin.js` and calls its `render()`."""
         return base_plugin.FrontendMetadata(
-            es_module_path="/tab.js", tab_name="Tensortap", disable_reload=True, remove_dom=False
+            es_module_path="/plugin.js", tab_name="Tensortap", disable_reload=True, remove_dom=False
         )
 
 
-_HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-cache"}
-_NOTHING = Response("Not found", 404, content_type="text/plain", headers=_HEADERS)
+_NOTHING = Response(
+    "Not found", 404, content_type="text/plain", headers={"X-Content-Type-Options": "nosniff"}
+)
 
 
 def allowed_hosts(flags: Any) -> list[str] | None:

@@ -13,6 +13,12 @@ h1 { font-size: 1.5rem; font-weight: 600; }
 code { background: rgb(127 127 127 / 18%); border-radius: 4px; padding: .1em .35em; overflow-wrap: anywhere; }
 """
 
+NOT_BUILT_MODULE = """\
+export function render() {
+  document.body.textContent = "tensortap's page has not been built yet. Run 'make frontend' in its checkout.";
+}
+"""
+
 
 def _page(title: str, body: str, *, root: str = ".", head: str = "") -> bytes:
     return (

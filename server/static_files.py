@@ -23,6 +23,7 @@ CONTENT_TYPES = {  # not the system's table: on some machines it calls .js text/
     ".ico": "image/x-icon",
     ".woff2": "font/woff2",
     ".txt": "text/plain; charset=utf-8",
+    ".md": "text/markdown; charset=utf-8",
     ".wasm": "application/wasm",
 }
 _FOREVER = "public, max-age=31536000, immutable"  # assets/ carry a hash of their content in their names
@@ -35,6 +36,14 @@ def index() -> Response:
     if not (STATIC / "index.html").is_file():
         return Response(pages.not_built(), content_type="text/html; charset=utf-8")
     return _send("index.html", "no-cache")
+
+
+@blueprint.get("/plugin.js")
+def plugin_module() -> Response:
+    """What TensorBoard imports into its frame."""
+    if not (STATIC / "plugin.js").is_file():
+        return Response(pages.NOT_BUILT_MODULE, content_type=CONTENT_TYPES[".js"])
+    return _send("plugin.js", "no-cache")
 
 
 @blueprint.get("/<path:file>")

@@ -25,15 +25,15 @@ def test_the_tab_is_listed_and_active(board: TensorBoard) -> None:
     assert entry["enabled"] is True
     assert entry["tab_name"] == "Tensortap"
     assert entry["loading_mechanism"]["type"] == "IFRAME"
-    assert entry["loading_mechanism"]["module_path"].endswith(f"{PLUGIN}/tab.js")
+    assert entry["loading_mechanism"]["module_path"].endswith(f"{PLUGIN}/plugin.js")
 
 
-def test_the_frame_imports_the_tab_s_module(board: TensorBoard) -> None:
+def test_the_frame_imports_the_build_s_module(board: TensorBoard) -> None:
     frame = board.get("/data/plugin_entry.html?name=tensortap").body.decode()
-    assert 'import("./tab.js")' in frame
-    module = board.get(f"{PLUGIN}/tab.js")
+    assert 'import("./plugin.js")' in frame
+    module = board.get(f"{PLUGIN}/plugin.js")
     assert module.headers["Content-Type"] == "text/javascript; charset=utf-8"
-    assert b"export async function render()" in module.body
+    assert b"function render()" in module.body
 
 
 def test_the_page_and_the_api_are_below_the_plugin(board: TensorBoard) -> None:
@@ -91,7 +91,7 @@ def test_a_tensorboard_on_the_network_checks_no_host(start_tensorboard: Start, l
 def test_an_empty_directory_has_an_active_tab(tmp_path: Path) -> None:
     plugin = TensortapPlugin(base_plugin.TBContext(logdir=str(tmp_path / "later")))
     assert plugin.is_active()
-    assert set(plugin.get_plugin_apps()) == {"/tab.js", "/*"}
+    assert set(plugin.get_plugin_apps()) == {"/*"}
     assert plugin.frontend_metadata().tab_name == "Tensortap"
 
 

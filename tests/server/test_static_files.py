@@ -53,6 +53,9 @@ def test_a_page_that_is_not_built_says_how(
     monkeypatch.setattr(static_files, "STATIC", tmp_path / "none")
     answer = opened(tmp_path).get("/")
     assert "make frontend" in answer.get_data(as_text=True)
+    module = opened(tmp_path).get("/plugin.js")
+    assert module.content_type == "text/javascript; charset=utf-8"
+    assert "export function render()" in module.get_data(as_text=True)
 
 
 def test_the_token_guards_the_assets_too(tmp_path: Path, built: Path, opened: Opened) -> None:
