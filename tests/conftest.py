@@ -3,10 +3,13 @@
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from polling import until
+from tensorboard_process import Start, TensorBoard
 
 # Read when TensorFlow is first imported, here or in a subprocess.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -44,3 +47,32 @@ def installed(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     ours = [path for path in sys.path if path.endswith("site-packages")]
     (packages / "dependencies.pth").write_text("\n".join(ours) + "\n")
     return home / "bin"
+
+
+@pytest.fixture(scope="session")
+def start_tensorboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
+    """`start_tensorboard(logdir, *more arguments, prefix="")`; all are ended with the session."""
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def start(logdir: Path, *arguments: str, prefix: str = "") -> TensorBoard:
+        log = tmp_path_factory.mktemp("tensorboard") / "log.txt"
+        flags = ["--logdir", str(logdir), "--port", "0", "--path_prefix", prefix, *arguments]
+        with log.open("wb") as out:
+            processes.append(
+                subprocess.Popen(
+                    [sys.executable, "-m", "tensorboard.main", *flags], stdout=out, stderr=subprocess.STDOUT
+                )
+            )
+        until(
+            lambda: "http://" in log.read_text() or processes[-1].poll() is not None,
+            "TensorBoard's address",
+            90,
+        )
+        address = next((word for word in log.read_text().split() if word.startswith("http://")), "")
+        assert address, log.read_text()
+        return TensorBoard(address.rstrip("/").removesuffix(prefix) + prefix, log)
+
+    yield start
+    for process in processes:
+        process.terminate()
+        process.wait(timeout=20)
