@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,9 +129,3 @@ class StringTable:
         encoded = column.dictionary_encode()
         codes = np.array([self.intern(text) for text in encoded.dictionary.to_pylist()], np.int32)
         return codes[encoded.indices.to_numpy()] if len(codes) else np.zeros(0, np.int32)
-
-
-def coded(texts: Sequence[str]) -> Coded:
-    """Strings -> codes."""
-    table = StringTable()
-    return Coded(np.fromiter(map(table.intern, texts), np.int32, len(texts)), table.values)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -29,12 +29,6 @@ class Edges:
         return len(self.source)
 
 
-class _Source(NamedTuple):
-    row: int
-    slot: int
-    control: bool
-
-
 def build_edges(
     inputs: pa.ListArray, functions: Mapping[str, Mapping[str, Any]], rows: Mapping[str, int]
 ) -> Edges:
@@ -46,33 +40,39 @@ def build_edges(
         rows: row of each node name.
     """
     flat = inputs.flatten().dictionary_encode()
-    parsed = [parse_input(text, rows) for text in flat.dictionary.to_pylist()]
-    of_input = np.array(parsed, np.int32).reshape(-1, 3)[flat.indices.to_numpy()]
+    of_input = _parse_all(flat.dictionary.to_pylist(), rows)[:, flat.indices.to_numpy()]
     lengths = inputs.value_lengths().to_numpy()
-    owner = np.repeat(np.arange(len(lengths)), lengths)
-    position = np.arange(len(owner)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    taken = np.column_stack((of_input, owner, position))
-    table = np.vstack((taken, _returned(functions, rows))).astype(np.int32)
-    source, slot, control, target, place = (np.ascontiguousarray(c) for c in table[table[:, 0] >= 0].T)
+    owner = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
+    position = np.arange(len(owner), dtype=np.int32) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    taken = np.vstack((of_input, owner, position.astype(np.int32)))
+    table = np.hstack((taken, _returned(functions, rows)))
+    source, slot, control, target, place = np.ascontiguousarray(table[:, table[0] >= 0])
     return Edges(source, target, slot, place, control.astype(np.uint8))
 
 
-def parse_input(text: str, rows: Mapping[str, int]) -> _Source:
-    """What `node:slot`, `node` or `^node` names; row -1 if there is no such node."""
+def parse_input(text: str, rows: Mapping[str, int]) -> tuple[int, int, bool]:
+    """Row (-1 if there is no such node), slot, and whether it is a control edge, of `node:slot`, `node` or
+    `^node`."""
     if text.startswith("^"):
-        return _Source(rows.get(text[1:], -1), 0, True)
+        return rows.get(text[1:], -1), 0, True
     node, _, slot = text.rpartition(":")
     if node and slot.isascii() and slot.isdigit() and len(slot) < 10:
-        return _Source(rows.get(node, -1), int(slot), False)
-    return _Source(rows.get(text, -1), 0, False)
+        return rows.get(node, -1), int(slot), False
+    return rows.get(text, -1), 0, False
+
+
+def _parse_all(texts: Sequence[str], rows: Mapping[str, int]) -> Int32s:
+    """[3, texts]: row, slot, control."""
+    parsed = (field for text in texts for field in parse_input(text, rows))
+    return np.fromiter(parsed, np.int32, 3 * len(texts)).reshape(-1, 3).T
 
 
 def _returned(functions: Mapping[str, Mapping[str, Any]], rows: Mapping[str, int]) -> Int32s:
-    """[edges, 5]: source, slot, control, target, input."""
+    """[5, edges]: source, slot, control, target, input."""
     found = [
         (*parse_input(output, rows), rows[function["caller"]], RETURNED)
         for function in functions.values()
         if function["caller"] in rows
         for output in function["outputs"]
     ]
-    return np.array(found, np.int32).reshape(-1, 5)
+    return np.array(found, np.int32).reshape(-1, 5).T

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tensortap.dump import NotFoundError
 
-from .columns import Coded, coded
+from .columns import Coded, StringTable
 from .edges import Edges, build_edges
 from .order import data_flow_order
 from .paths import display_paths
@@ -107,14 +107,13 @@ class GraphIndex:
     @cached_property
     def dtype(self) -> Coded:
         """Logical dtypes of output slot 0; empty if there is none or it is unknown."""
-        return coded(self._first_slot("output_dtypes", 0))
+        return self._first_slot("output_dtypes", 0)
 
     @cached_property
     def shapes(self) -> list[str]:
         """Shapes of output slot 0, as text (see `shape_text`)."""
         texts = self._first_slot("output_shapes", 1)
-        spelled = {text: shape_text(text) for text in set(texts)}
-        return [spelled[text] for text in texts]
+        return Coded(texts.codes, [shape_text(text) for text in texts.values]).to_list()
 
     @cached_property
     def slots(self) -> Int32s:
@@ -159,13 +158,24 @@ class GraphIndex:
         )
 
     def _coded(self, column: str) -> Coded:
-        texts: list[str] = [] if self.table is None else self.table.column(column).to_pylist()
-        return coded(texts + [""] * len(self._extra_slots))
+        table = StringTable()
+        recorded = [] if self.table is None else [table.encode(self.table.column(column))]
+        extra = [table.intern("")] * len(self._extra_slots) if self._extra_slots else []
+        return Coded(np.concatenate((*recorded, extra)).astype(np.int32), table.values)
 
-    def _first_slot(self, column: str, place: int) -> list[str]:
-        lists: Sequence[Sequence[str]] = [] if self.table is None else self.table.column(column).to_pylist()
-        known = [texts[0] if texts else "" for texts in lists]
-        return known + [slots[0][place] if slots else "" for slots in self._extra_slots]
+    def _first_slot(self, column: str, place: int) -> Coded:
+        """A list column's first entries; `place` is that of the same fact in `slot_texts`."""
+        table = StringTable()
+        nothing = table.intern("")
+        codes = np.full(len(self.names), nothing, np.int32)
+        if self.table is not None:
+            lists = self.table.column(column)
+            filled = np.flatnonzero(lists.value_lengths().to_numpy())
+            first = lists.values.take(pa.array(lists.offsets.to_numpy()[filled]))
+            codes[filled] = table.encode(first)
+        for row, slots in enumerate(self._extra_slots, self.recorded):
+            codes[row] = table.intern(slots[0][place]) if slots else nothing
+        return Coded(codes, table.values)
 
 
 def shape_text(text: str) -> str:

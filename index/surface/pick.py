@@ -52,7 +52,7 @@ def _at_step(catalog: Catalog, tensor: str, rows: Array, step: int | None) -> Ar
         if -step > len(steps):
             raise NotFoundError(f"{tensor!r} has no step {step} from the end.", f"It has {len(steps)} steps.")
         step = int(steps[step])
-    found = rows[values == step]
+    found: Array = rows[values == step]
     if not len(found):
         raise NotFoundError(f"{tensor!r} has no snapshot at step {step}.", nearest_steps(catalog, rows, step))
     return found
@@ -64,7 +64,7 @@ def _only(tensor: str, several: str, argument: str, rows: Array, values: list[An
         if len(distinct) > 1:
             raise _ambiguous(tensor, several, argument, distinct)
         return rows
-    found: Array = rows[[value == wanted for value in values]]
+    found: Array = rows[np.array([value == wanted for value in values], np.bool_)]
     if not len(found):
         known = ", ".join(map(repr, distinct[:10]))
         raise NotFoundError(f"{tensor!r} has no {argument} {wanted!r} there.", f"It has {known}.")

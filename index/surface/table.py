@@ -68,7 +68,8 @@ class Table:
         Raises:
             ImportError: pandas is not installed.
         """
-        return pa.table({name: pa.array(values.tolist()) for name, values in self._columns.items()}).to_pandas()
+        columns = {name: pa.array(values.tolist()) for name, values in self._columns.items()}
+        return pa.table(columns).to_pandas()
 
     def _cells(self) -> tuple[list[str], list[list[str]], int | None]:
         """Head, rows, and behind which row some are left out."""
