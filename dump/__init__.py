@@ -21,7 +21,7 @@ from .errors import (
 from .histogram import Histogram, bucket_edges, value_order
 from .names import check_run_name, is_worker_name, new_worker_name, parse_tensor_name, tensor_name
 from .ragged import component_arrays
-from .records import COUNTS, STATISTICS, Function, Graph, Keep, Node, Summary
+from .records import COUNTS, STATISTICS, Frame, Function, Graph, Keep, Node, Summary
 from .runs import RunInfo, RunReader, WorkerInfo, find_runs
 from .statistics import summarize
 from .tail import Commit, StatsTail, read_commit
@@ -37,6 +37,8 @@ __all__ = [
     "DumpClosedError",
     "DumpWriter",
     "FormatVersionError",
+    "Frame",
+    "Frame",
     "Function",
     "Graph",
     "Histogram",
