@@ -38,7 +38,6 @@ __all__ = [
     "DumpWriter",
     "FormatVersionError",
     "Frame",
-    "Frame",
     "Function",
     "Graph",
     "Histogram",
