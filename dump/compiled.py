@@ -1,4 +1,4 @@
-"""Compiles the kernels when they are first needed, keeps them on disk where possible, and holds their scratch memory."""
+"""Compiles the kernels when they are first needed, and holds the memory they work in."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from .measured import Measured
 
 Kernel = Callable[..., Any]
 
-# Item type of an array argument; the marked ones may be read-only or unaligned: otherwise each such array would need
-# a kernel of its own.
+# Item types of the arguments, all arrays; marked ones may be read-only or unaligned: otherwise each such array would
+# need a kernel of its own.
 _FREE = "*"
+_NUMBER = "a number"
 _ACC = "int64"
 _ARGUMENTS = {
     "count_bytes": ("uint8*", _ACC),
@@ -34,13 +35,12 @@ class CannotCompileError(Exception):
 
 @cache
 def kernel(name: str, item: str = "") -> Kernel:
-    """A compiled function of `kernels`; `item` is the item type of `scan_integer`.
+    """A compiled function of `kernels`; `item` is the item type of `scan_integer` and `scan_complex`.
 
     Raises:
         CannotCompileError: there will never be one.
     """
-    arguments = _ARGUMENTS.get(name, (item + _FREE, _ACC))
-    return _compile(name, "void", arguments)
+    return _compile(name, "void", _ARGUMENTS.get(name, (item + _FREE, _ACC)))
 
 
 @cache
@@ -63,21 +63,24 @@ def _compile(name: str, result: str, arguments: tuple[str, ...]) -> Kernel:
 def _compile_now(name: str, result: str, arguments: tuple[str, ...]) -> Kernel:
     import numba
 
-    from . import kernels  # imports numba, which takes 0.4 s
+    from . import kernels, kernels_codes  # numba takes 0.4 s to import
 
-    if numba.config.DISABLE_JIT:
+    if getattr(numba.config, "DISABLE_JIT", False):
         raise CannotCompileError("NUMBA_DISABLE_JIT is set")
 
-    def array(text: str) -> Any:
+    def numba_type(text: str) -> Any:
+        if text == _NUMBER:
+            return numba.types.int64
         item, free = text.removesuffix(_FREE), text.endswith(_FREE)
         return numba.types.Array(getattr(numba.types, item), 1, "C", readonly=free, aligned=not free)
 
-    scalars = {"id": numba.types.int64}
-    signature = getattr(numba.types, result)(*(scalars[a] if a in scalars else array(a) for a in arguments))
+    signature = getattr(numba.types, result)(*map(numba_type, arguments))
+    function = getattr(kernels, name, None) or getattr(kernels_codes, name)
     try:
-        return numba.njit(signature, nogil=True, cache=True)(getattr(kernels, name))
+        compiled: Kernel = numba.njit(signature, nogil=True, cache=True)(function)
     except Exception:  # nowhere to keep compiled code (a read-only home), or what is kept there is damaged
-        return numba.njit(signature, nogil=True)(getattr(kernels, name))
+        compiled = numba.njit(signature, nogil=True)(function)
+    return compiled
 
 
 class Scratch(threading.local):
@@ -88,7 +91,7 @@ class Scratch(threading.local):
     """
 
     def __init__(self) -> None:
-        self._finish = _compile("finish", "int64", (_ACC, "id", "uint16", "int64", "int64"))
+        self._finish = _compile("finish", "int64", (_ACC, _NUMBER, "uint16", "int64", "int64"))
         from . import kernels
 
         self.acc = np.zeros(kernels.ACC_SIZE, np.int64)
@@ -102,7 +105,7 @@ class Scratch(threading.local):
         """What was added since the last call; `tiny_id` as for the kernel `finish`."""
         used = self._finish(self.acc, tiny_id, self._ids, self._counts, self._result)
         histogram = Histogram(self._ids[:used].copy(), self._counts[:used].copy())
-        return Measured(*self._result[:8].tolist(), *self._moments.tolist(), histogram)
+        return Measured(histogram, *self._result[:8].tolist(), *self._moments.tolist())
 
 
 @cache

@@ -49,7 +49,9 @@ def numpy_dtype(dtype_name: str) -> np.dtype[Any]:
         return np.dtype(object)
     dtype = _BY_NAME.get(dtype_name)
     if dtype is None:
-        raise InvalidValueError(f"The dtype {dtype_name[:80]!r} is not known here.", "Upgrade tensortap and ml_dtypes.")
+        raise InvalidValueError(
+            f"The dtype {dtype_name[:80]!r} is not known here.", "Upgrade tensortap and ml_dtypes."
+        )
     return dtype
 
 
@@ -135,7 +137,9 @@ def _way_out(dtype: np.dtype[Any]) -> str:
     if dtype.kind in "Mm":
         return "Convert it with .astype('int64'), which counts units since 1970 (or of the duration)."
     if dtype.kind in "fc":
-        return "Convert it with .astype('float64') or .astype('complex128'); no file format keeps long doubles."
+        return (
+            "Convert it with .astype('float64') or .astype('complex128'); no file format keeps long doubles."
+        )
     if dtype.names is not None:
         return "Dump its fields one by one."
     return "Convert it to an array of numbers or of text first; rows of unequal length go in as a list of arrays."

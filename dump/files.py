@@ -51,7 +51,9 @@ class Input:
         except FileNotFoundError:
             raise
         except OSError as error:
-            raise DamagedError(f"{path.name} cannot be read: {error.strerror}.", "Links are not followed.") from error
+            raise DamagedError(
+                f"{path.name} cannot be read: {error.strerror}.", "Links are not followed."
+            ) from error
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode):
             os.close(fd)

@@ -28,8 +28,11 @@ MAX_ROWS = 1 << 20  # of one statistics batch
 
 _COMMIT = re.compile(rb"crc32c=([0-9a-f]{8});schema=([0-9a-f]{8})")
 # A continuation mark and a metadata length that is a multiple of 8 below MAX_METADATA.
-_START = re.compile(rb"\xff\xff\xff\xff(?=[\x00\x08\x10\x18\x20\x28\x30\x38\x40\x48\x50\x58\x60\x68\x70\x78"
-                    rb"\x80\x88\x90\x98\xa0\xa8\xb0\xb8\xc0\xc8\xd0\xd8\xe0\xe8\xf0\xf8].[\x00-\x0f]\x00)", re.DOTALL)
+_START = re.compile(
+    rb"\xff\xff\xff\xff(?=[\x00\x08\x10\x18\x20\x28\x30\x38\x40\x48\x50\x58\x60\x68\x70\x78"
+    rb"\x80\x88\x90\x98\xa0\xa8\xb0\xb8\xc0\xc8\xd0\xd8\xe0\xe8\xf0\xf8].[\x00-\x0f]\x00)",
+    re.DOTALL,
+)
 _SEARCH = 4 << 20
 
 
@@ -226,4 +229,6 @@ def _check_sizes(frame: Frame, message: Message, max_decoded: int, max_rows: int
             raise DamagedError("A record batch claims a negative length.")
         total += decoded
     if total > max_decoded:
-        raise DamagedError(f"A record batch would decode to {total} bytes, more than the limit of {max_decoded}.")
+        raise DamagedError(
+            f"A record batch would decode to {total} bytes, more than the limit of {max_decoded}."
+        )

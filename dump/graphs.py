@@ -92,7 +92,9 @@ def _build(graph: Graph) -> pa.RecordBatch:
         "sources": dict(graph.sources),
     }
     metadata = {"format": "tensortap", "version": str(VERSION), "graph": _json(about)}
-    schema = pa.schema([pa.field(name, kind, nullable=False) for name, kind in _COLUMNS.items()], metadata=metadata)
+    schema = pa.schema(
+        [pa.field(name, kind, nullable=False) for name, kind in _COLUMNS.items()], metadata=metadata
+    )
     arrays = [pa.array(columns[name], kind) for name, kind in _COLUMNS.items()]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
@@ -180,7 +182,9 @@ def _stack(frames: Any) -> list[list[Any]]:
 def read_graph(run_dir: Path, graph_id: str) -> Graph:
     """The graph as it was written, with its GraphDef if that was kept. Raises as `read_graph_table` does."""
     batch, about = read_graph_table(run_dir, graph_id)
-    functions = {name: Function(**{**f, "outputs": tuple(f["outputs"])}) for name, f in about["functions"].items()}
+    functions = {
+        name: Function(**{**f, "outputs": tuple(f["outputs"])}) for name, f in about["functions"].items()
+    }
     return Graph(
         name=about["name"],
         nodes=tuple(_node(row) for row in batch.to_pylist()),
@@ -199,7 +203,9 @@ def _node(row: dict[str, Any]) -> Node:
         inputs=tuple(row["inputs"]),
         function=row["function"],
         device=row["device"],
-        attributes={key: str(value) for key, value in attributes.items()} if isinstance(attributes, dict) else {},
+        attributes={key: str(value) for key, value in attributes.items()}
+        if isinstance(attributes, dict)
+        else {},
         layer=row["layer"],
         stack=row["stack"],
         output_dtypes=tuple(row["output_dtypes"]),

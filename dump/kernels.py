@@ -1,18 +1,20 @@
 """One-pass statistics, compiled by numba. Imported when the first array is measured, not before.
 
-All kernels add to one accumulator, an int64 array of `ACC_SIZE`: `BUCKETS` counts by id, then the counts `FINITE` … `NAN`,
-then from `MOMENTS` on the float64 bits of mean, m2 (sum of squared deviations), minimum and maximum.
+All kernels add to one accumulator, an int64 array of `ACC_SIZE`: `BUCKETS` counts by id, then the counts
+`FINITE` … `NAN`, then from `MOMENTS` on the float64 bits of mean, m2 (sum of squared deviations), minimum and
+maximum.
 
-Float32 is measured from its bit patterns, in blocks that stay in the first-level cache. The histogram comes first:
-it is bound by arithmetic, so the block's memory arrives while it runs. Its counters are eight tables of 16 bits
-(neighbouring elements often hit one bucket, and a counter is busy for some cycles), a stride apart that is no multiple
-of 4 KiB (which would make loads wait for unrelated stores). Minimum and maximum are taken of ordered integers, as float
-comparisons do not vectorise; NaN and Inf show in them, and only blocks that hold some are counted one by one.
+float32 is measured from its bit patterns, in blocks that stay in the first-level cache. The histogram comes
+first: it is bound by arithmetic, so the block's memory arrives while it runs. Its counters are eight tables of
+16 bits (neighbours often hit one bucket, and a counter is busy for some cycles), a stride apart that is no
+multiple of 4 KiB (which would make loads wait for unrelated stores). Minimum and maximum are taken of ordered
+integers, as float comparisons do not vectorise; NaN and Inf show in them, and blocks with some are read twice.
 Everything else is measured as float64, whose bucket ids are computed for a block and then counted likewise.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -26,27 +28,28 @@ ACC_SIZE = BUCKETS + 12
 
 _BLOCK = 2048
 _STRIDE = 1056
-_FOLD_EVERY = 250  # blocks: 250 * 2048 / 8 counts fit into 16 bits
-_BYTE_STRIDE, _SHORT_STRIDE = 288, 65568
-_MANY = 1 << 30  # elements after which counters of 32 bits are emptied
+_FOLD = 250 * _BLOCK  # elements after which the tables are emptied: an eighth of them fits into 16 bits
 _FAST = {"reassoc", "nsz", "contract", "arcp"}  # sums may be reordered; NaN and Inf keep their meaning
 
 _T1, _T2, _T3, _T4, _T5, _T6, _T7 = (np.uint64(_STRIDE * i) for i in range(1, 8))
+_I0, _I1, _I2, _I3, _I4 = (np.uint64(i) for i in range(5))  # unsigned: numba would allow for negative indices
 _ONE = np.uint16(1)
 _TEN_BITS = np.uint64(1023)
 _U16, _U22, _U32, _U48, _U53, _U54 = (np.uint64(n) for n in (16, 22, 32, 48, 53, 54))
-_INF32, _MAG32, _MIN32, _SIGN32 = np.int32(0x7F800000), np.int32(0x7FFFFFFF), np.int32(-0x80000000), np.int32(31)
+_INF32, _MAG32, _MIN32 = np.int32(0x7F800000), np.int32(0x7FFFFFFF), np.int32(-0x80000000)
+_SIGN32 = np.int32(31)
 _INF64, _MAG64 = np.int64(0x7FF0000000000000), np.int64(0x7FFFFFFFFFFFFFFF)
 _MIN64 = np.int64(-0x8000000000000000)
+_SAFE, _LARGEST = 1e-290, float(np.finfo(np.float64).max)  # squares beyond them have lost bits
 _TINY64 = np.int64(0x0010000000000000)
 _HIGH = np.uint64(0xFFFF_FFFF_FFFF_F800)  # the 53 highest of 64 bits
 
 
 @njit(nogil=True)
 def _tally_words(words: Any, tables: Any) -> None:
-    """Counts the top 10 bits of float32 patterns, two in each uint64; the number of words is a multiple of 4."""
-    for i in range(0, words.size, 4):
-        a, b, c, d = words[i], words[i + 1], words[i + 2], words[i + 3]
+    """Counts the top 10 bits of float32 patterns, two to a uint64; the number of words is a multiple of 4."""
+    for i in range(_I0, np.uint64(words.size), _I4):
+        a, b, c, d = words[i], words[i + _I1], words[i + _I2], words[i + _I3]
         tables[(a >> _U22) & _TEN_BITS] += _ONE
         tables[_T1 + (a >> _U54)] += _ONE
         tables[_T2 + ((b >> _U22) & _TEN_BITS)] += _ONE
@@ -61,8 +64,8 @@ def _tally_words(words: Any, tables: Any) -> None:
 def _tally_ids(words: Any, tables: Any) -> None:
     """Counts bucket ids, four uint16 in each uint64; the number of words is even."""
     mask = np.uint64(0xFFFF)
-    for i in range(0, words.size, 2):
-        a, b = words[i], words[i + 1]
+    for i in range(_I0, np.uint64(words.size), _I2):
+        a, b = words[i], words[i + _I1]
         tables[a & mask] += _ONE
         tables[_T1 + ((a >> _U16) & mask)] += _ONE
         tables[_T2 + ((a >> _U32) & mask)] += _ONE
@@ -95,8 +98,10 @@ def _put(acc: Any, moment: int, value: float) -> None:
 
 
 @njit(nogil=True)
-def _add_block(acc: Any, count: int, shift: float, total: float, squares: float, low: float, high: float) -> float:
-    """Adds a block's sums about `shift` by Chan's formula; returns the block's mean, the shift of the next one."""
+def _add_block(
+    acc: Any, count: int, shift: float, total: float, squares: float, low: float, high: float
+) -> float:
+    """Adds a block's sums about `shift` by Chan's formula; returns the block's mean: the next one's shift."""
     mean = shift + total / count
     m2 = max(squares - total * total / count, 0.0)
     before = acc[FINITE]
@@ -113,8 +118,7 @@ def _add_block(acc: Any, count: int, shift: float, total: float, squares: float,
 @njit(nogil=True)
 def _range32(bits: Any) -> Any:
     """(positive zeros, negative zeros, smallest, largest ordered pattern) of float32 patterns."""
-    zeros = np.int32(0)
-    negative_zeros = np.int32(0)
+    zeros, negative_zeros = np.int32(0), np.int32(0)
     low, high = _MAG32, _MIN32
     for i in range(bits.size):
         b = bits[i]
@@ -139,22 +143,25 @@ def _sums(values: Any, shift: float) -> Any:
 @njit(nogil=True)
 def _careful_block(values: Any, acc: Any, shift: float) -> float:
     """Moments of a block that holds NaN or Inf, and their counts."""
-    total, squares, low, high, count = 0.0, 0.0, np.inf, -np.inf, 0
-    for i in range(values.size):
+    nan, pos_inf, neg_inf = np.int64(0), np.int64(0), np.int64(0)
+    for i in range(_I0, np.uint64(values.size)):
+        nan += np.int64(values[i] != values[i])
+        pos_inf += np.int64(values[i] == np.inf)
+        neg_inf += np.int64(values[i] == -np.inf)
+    acc[NAN] += nan
+    acc[POS_INF] += pos_inf
+    acc[NEG_INF] += neg_inf
+    count = values.size - nan - pos_inf - neg_inf
+    if count == 0:
+        return shift
+    total, squares, low, high = 0.0, 0.0, np.inf, -np.inf
+    for i in range(_I0, np.uint64(values.size)):
         value = np.float64(values[i])
-        if np.isfinite(value):
-            d = value - shift
-            total += d
-            squares += d * d
+        if abs(value) < np.inf:
+            total += value - shift
+            squares += (value - shift) * (value - shift)
             low, high = min(low, value), max(high, value)
-            count += 1
-        elif np.isnan(value):
-            acc[NAN] += 1
-        elif value > 0:
-            acc[POS_INF] += 1
-        else:
-            acc[NEG_INF] += 1
-    return _add_block(acc, count, shift, total, squares, low, high) if count else shift
+    return _add_block(acc, count, shift, total, squares, low, high)
 
 
 @njit(nogil=True)
@@ -187,15 +194,12 @@ def scan_float32(values: Any, acc: Any) -> None:
     if whole:
         tables = np.zeros(8 * _STRIDE, np.uint16)
         words = values[:whole].view(np.uint64)
-        unfolded = 0
         for start in range(0, whole, _BLOCK):
             stop = min(start + _BLOCK, whole)
             _tally_words(words[start >> 1 : stop >> 1], tables)
             shift = _block32(values[start:stop], acc, shift)
-            unfolded += 1
-            if unfolded == _FOLD_EVERY:
+            if start % _FOLD == _FOLD - _BLOCK:
                 _fold(tables, acc)
-                unfolded = 0
         _fold(tables, acc)
     rest = values[whole:]
     if rest.size:
@@ -210,7 +214,7 @@ def scan_float32(values: Any, acc: Any) -> None:
 
 @njit(nogil=True)
 def _range64(bits: Any, ids: Any) -> Any:
-    """Writes bucket ids of float64 patterns; returns zeros, negative zeros, subnormals, smallest, largest key."""
+    """Writes bucket ids of float64 patterns; returns zeros (+, -), subnormals, the key range."""
     zeros, negative_zeros, subnormals = np.int64(0), np.int64(0), np.int64(0)
     low, high = _MAG64, _MIN64
     for i in range(bits.size):
@@ -221,7 +225,7 @@ def _range64(bits: Any, ids: Any) -> Any:
         subnormals += np.int64(m < _TINY64)
         key = b ^ ((b >> np.int64(63)) & _MAG64)
         low, high = min(low, key), max(high, key)
-        # Exponent and first mantissa bit, rebased by 896; both halves of float32's upper subnormal bucket are id 1.
+        # Exponent and first mantissa bit, rebased by 896; t = 0 and 1 are both float32's subnormal bucket 1.
         t = (m >> np.int64(51)) - np.int64(1792)
         bucket = max(t, np.int64(0)) + np.int64(t == 0)
         bucket = min(bucket, np.int64(TOP)) + np.int64(m >= _INF64)  # 511: not finite, forgotten by `finish`
@@ -259,26 +263,22 @@ def scan_float64(values: Any, acc: Any) -> None:
     tables = np.zeros(8 * _STRIDE, np.uint16)
     ids = np.empty(_BLOCK, np.uint16)
     shift = _first_finite(values)
-    unfolded = 0
     for start in range(0, values.size, _BLOCK):
         block = values[start : start + _BLOCK]
         low, high = _count64(block, acc, tables, ids)
         shift = _block64(block, acc, low, high, shift)
-        unfolded += 1
-        if unfolded == _FOLD_EVERY:
+        if start % _FOLD == _FOLD - _BLOCK:
             _fold(tables, acc)
-            unfolded = 0
     _fold(tables, acc)
 
 
 def scan_integer(values: Any, acc: Any) -> None:
-    """Adds integers of 32 or 64 bits. Sums are of the numbers rounded to float64, bucket ids of the truncated ones."""
+    """Adds integers of 32 or 64 bits: sums of the nearest float64, bucket ids of the one toward zero."""
     tables = np.zeros(8 * _STRIDE, np.uint16)
     ids = np.empty(_BLOCK, np.uint16)
     wide = np.empty(_BLOCK, np.float64)
     exact = np.empty(_BLOCK, np.float64)
     shift = np.float64(values[0]) if values.size else 0.0
-    unfolded = 0
     for start in range(0, values.size, _BLOCK):
         block = values[start : start + _BLOCK]
         size = block.size
@@ -293,47 +293,46 @@ def scan_integer(values: Any, acc: Any) -> None:
         _count64(exact[:size], acc, tables, ids)
         total, squares = _sums(wide[:size], shift)
         shift = _add_block(acc, size, shift, total, squares, np.float64(low), np.float64(high))
-        unfolded += 1
-        if unfolded == _FOLD_EVERY:
+        if start % _FOLD == _FOLD - _BLOCK:
             _fold(tables, acc)
-            unfolded = 0
     _fold(tables, acc)
 
 
-def count_bytes(codes: Any, counts: Any) -> None:
-    """Adds up how often each uint8 occurs; `counts` is int64[256]."""
-    tables = np.zeros(8 * _BYTE_STRIDE, np.uint32)
-    whole = codes.size & ~7
-    for start in range(0, whole, _MANY):
-        for i in range(start, min(start + _MANY, whole), 8):
-            for table in range(8):
-                tables[np.uint64(_BYTE_STRIDE * table) + np.uint64(codes[i + table])] += np.uint32(1)
-        for table in range(8):
-            for code in range(256):
-                counts[code] += np.int64(tables[_BYTE_STRIDE * table + code])
-                tables[_BYTE_STRIDE * table + code] = 0
-    for i in range(whole, codes.size):
-        counts[codes[i]] += 1
+@njit(nogil=True)
+def _modulus(real: float, imag: float) -> float:
+    """NaN if either part is NaN, else infinite if either is; the largest float64 where it would overflow."""
+    squares = real * real + imag * imag
+    if _SAFE < squares < 1 / _SAFE:
+        return math.sqrt(squares)
+    if real != real or imag != imag:
+        return np.nan
+    if abs(real) == np.inf or abs(imag) == np.inf:
+        return np.inf
+    return min(math.hypot(real, imag), _LARGEST)
 
 
-def count_shorts(codes: Any, counts: Any) -> None:
-    """Adds up how often each uint16 occurs; `counts` is int64[65536]."""
-    tables = np.zeros(4 * _SHORT_STRIDE, np.uint32)
-    whole = codes.size & ~3
-    for start in range(0, whole, _MANY):
-        for i in range(start, min(start + _MANY, whole), 4):
-            for table in range(4):
-                tables[np.uint64(_SHORT_STRIDE * table) + np.uint64(codes[i + table])] += np.uint32(1)
-        for table in range(4):
-            for code in range(65536):
-                counts[code] += np.int64(tables[_SHORT_STRIDE * table + code])
-                tables[_SHORT_STRIDE * table + code] = 0
-    for i in range(whole, codes.size):
-        counts[codes[i]] += 1
+def scan_complex(parts: Any, acc: Any) -> None:
+    """Adds the moduli of complex numbers, given as real and imaginary parts in turn, float32 or float64."""
+    tables = np.zeros(8 * _STRIDE, np.uint16)
+    ids = np.empty(_BLOCK, np.uint16)
+    moduli = np.empty(_BLOCK, np.float64)
+    shift = 0.0
+    for start in range(0, parts.size, 2 * _BLOCK):
+        block = parts[start : start + 2 * _BLOCK]
+        size = block.size // 2
+        for i in range(size):
+            moduli[i] = _modulus(np.float64(block[2 * i]), np.float64(block[2 * i + 1]))
+        if start == 0:
+            shift = _first_finite(moduli[:size])
+        low, high = _count64(moduli[:size], acc, tables, ids)
+        shift = _block64(moduli[:size], acc, low, high, shift)
+        if start % (2 * _FOLD) == 2 * (_FOLD - _BLOCK):
+            _fold(tables, acc)
+    _fold(tables, acc)
 
 
 def add_codes(counts: Any, values: Any, ids: Any, acc: Any) -> None:
-    """Adds numbers that stand in a table: `counts[c]` times the float64 `values[c]`, whose bucket id is `ids[c]`."""
+    """Adds numbers that stand in a table: `counts[c]` times the float64 `values[c]`, of bucket `ids[c]`."""
     total, n, low, high = 0.0, 0, np.inf, -np.inf
     for code in range(counts.size):
         count = counts[code]
@@ -352,23 +351,13 @@ def add_codes(counts: Any, values: Any, ids: Any, acc: Any) -> None:
                 low, high = min(low, value), max(high, value)
     if n:
         mean = total / n
-        squares = 0.0
-        rest = 0.0
+        squares, rest = 0.0, 0.0
         for code in range(counts.size):
             if counts[code] and np.isfinite(values[code]):
                 d = values[code] - mean
                 squares += d * d * counts[code]
                 rest += d * counts[code]
         _add_block(acc, n, mean, rest, squares, low, high)
-
-
-@njit(nogil=True)
-def clear(acc: Any) -> None:
-    """Empties an accumulator."""
-    for i in range(ACC_SIZE):
-        acc[i] = 0
-    _put(acc, 2, np.inf)
-    _put(acc, 3, -np.inf)
 
 
 def finish(acc: Any, tiny_id: int, ids: Any, counts: Any, result: Any) -> int:
@@ -378,7 +367,8 @@ def finish(acc: Any, tiny_id: int, ids: Any, counts: Any, result: Any) -> int:
         acc: what the other kernels added to.
         tiny_id: bucket id of the smallest normal number; -1 if subnormals were counted one by one.
         ids, counts: uint16[BUCKETS] and int64[BUCKETS] that receive the non-empty buckets.
-        result: int64[12] that receives nan, +inf, -inf, zero, negative, positive, subnormal, finite and the moments' bits.
+        result: int64[12] that receives nan, +inf, -inf, zero, negative, positive, subnormal, finite, and the
+            moments' bits.
 
     Returns:
         The number of non-empty buckets.
@@ -386,26 +376,25 @@ def finish(acc: Any, tiny_id: int, ids: Any, counts: Any, result: Any) -> int:
     half = BUCKETS // 2
     acc[0] -= acc[POS_ZERO]
     acc[half] -= acc[NEG_ZERO]
-    negative, positive, subnormal, used = 0, 0, 0, 0
+    negative, subnormal, used = 0, 0, 0
     for i in range(BUCKETS):
         magnitude = i & (half - 1)
         count = acc[i]
         if count and magnitude <= TOP:
-            if i < half:
-                positive += count
-            else:
-                negative += count
-            if magnitude < tiny_id:
-                subnormal += count
+            negative += count if i >= half else 0
+            subnormal += count if magnitude < tiny_id else 0
             ids[used] = i
             counts[used] = count
             used += 1
-    result[0], result[1], result[2] = acc[NAN], acc[POS_INF], acc[NEG_INF]
-    result[3] = acc[POS_ZERO] + acc[NEG_ZERO]
-    result[4], result[5] = negative, positive
+    zero = acc[POS_ZERO] + acc[NEG_ZERO]
+    result[0], result[1], result[2], result[3] = acc[NAN], acc[POS_INF], acc[NEG_INF], zero
+    result[4], result[5] = negative, acc[FINITE] - zero - negative
     result[6] = acc[SUBNORMAL] if tiny_id < 0 else subnormal
     result[7] = acc[FINITE]
     for i in range(4):
         result[8 + i] = acc[MOMENTS + i]
-    clear(acc)
+    for i in range(ACC_SIZE):
+        acc[i] = 0
+    _put(acc, 2, np.inf)
+    _put(acc, 3, -np.inf)
     return used

@@ -9,8 +9,9 @@ from .histogram import Histogram
 
 
 class Measured(NamedTuple):
-    """Exact counts; mean, sum of squared deviations from it (`m2`) and extremes of the finite elements; histogram."""
+    """Histogram, exact counts, mean, sum of squared deviations (`m2`) and extremes of the finite elements."""
 
+    histogram: Histogram = Histogram.empty()
     nan: int = 0
     pos_inf: int = 0
     neg_inf: int = 0
@@ -23,7 +24,6 @@ class Measured(NamedTuple):
     m2: float = 0.0
     minimum: float = math.inf
     maximum: float = -math.inf
-    histogram: Histogram = Histogram.empty()
 
     @property
     def abs_max(self) -> float:

@@ -27,7 +27,8 @@ def parse_tensor_name(name: str) -> tuple[str, int]:
     """
     if not name or len(name) > MAX_NAME or "\x00" in name:
         raise InvalidNameError(
-            f"{name[:80]!r} is not a tensor name.", f"Use 'node' or 'node:slot', at most {MAX_NAME} characters."
+            f"{name[:80]!r} is not a tensor name.",
+            f"Use 'node' or 'node:slot', at most {MAX_NAME} characters.",
         )
     node, colon, slot = name.rpartition(":")
     if colon and node and slot.isascii() and slot.isdigit() and len(slot) <= 9:

@@ -1,4 +1,4 @@
-"""Statistics in plain NumPy: where numba cannot compile, and for numbers whose squares need scaling. Ten times slower."""
+"""Statistics in plain NumPy, ten times slower: without numba, and for numbers whose squares need scaling."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def measure(chunks: Iterable[Array], tiny: float) -> Measured:
     """Measures real numbers that come in 1-d chunks.
 
     Args:
-        chunks: arrays of any real dtype that NumPy can convert to float64; temporaries are as large as they are.
+        chunks: arrays of any real dtype that NumPy converts to float64; temporaries are as large as they are.
         tiny: smallest normal magnitude of the dtype that was captured; 0 if it has no subnormals.
     """
     counts = dict.fromkeys(_COUNTS, 0)
@@ -35,20 +35,26 @@ def measure(chunks: Iterable[Array], tiny: float) -> Measured:
         nonzero = _exact(values)
         table += np.bincount(bucket_ids(nonzero[nonzero != 0]), minlength=BUCKETS)
         before, after = counts["finite"], counts["finite"] + numbers.size
-        with np.errstate(over="ignore", invalid="ignore"):  # overflow is noticed, and the chunks measured again scaled
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # overflow is noticed, and the chunks measured again scaled
             delta = float(numbers.mean()) - mean
-            m2 += float(np.square(numbers - numbers.mean()).sum()) + delta * delta * before * numbers.size / after
+            m2 += (
+                float(np.square(numbers - numbers.mean()).sum())
+                + delta * delta * before * numbers.size / after
+            )
         mean += delta * numbers.size / after
         low, high = min(low, float(numbers.min())), max(high, float(numbers.max()))
         counts["finite"] = after
-    return Measured(*counts.values(), mean, m2, low, high, Histogram.from_table(table))
+    return Measured(Histogram.from_table(table), **counts, mean=mean, m2=m2, minimum=low, maximum=high)
 
 
 def _finite(chunk: Array, counts: dict[str, int]) -> Array:
     """The finite elements; the others are counted."""
     if chunk.dtype.kind in "biu":
         return chunk
-    values = chunk if chunk.dtype == np.float64 else chunk.astype(np.float64)
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        values = chunk.astype(np.float64, copy=False)
     finite = np.isfinite(values)
     if finite.all():
         return values
@@ -67,7 +73,7 @@ def _count_signs(numbers: npt.NDArray[np.float64], tiny: float, counts: dict[str
 
 
 def _exact(values: Array) -> npt.NDArray[np.float64]:
-    """Values as float64; 64-bit integers rounded toward zero, so that none is rounded up into the next bucket."""
+    """Values as float64; 64-bit integers rounded toward zero, so that none moves up into the next bucket."""
     if values.dtype.kind not in "iu" or values.dtype.itemsize < 8:
         return values.astype(np.float64)
     negative = values < 0

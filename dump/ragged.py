@@ -28,7 +28,9 @@ def component_arrays(name: str, value: Any) -> Parts | None:
     if hasattr(value, "flat_values") and hasattr(value, "nested_row_splits"):
         return _ragged(name, value.flat_values, value.nested_row_splits)
     if all(hasattr(value, attribute) for attribute in ("indices", "values", "dense_shape")):
-        found = [(_component(name, part), getattr(value, part)) for part in ("values", "indices", "dense_shape")]
+        found = [
+            (_component(name, part), getattr(value, part)) for part in ("values", "indices", "dense_shape")
+        ]
         return [(part, array) for part, array in found if array is not None]
     if isinstance(value, (list, tuple)) and _is_uneven(value):
         rows = [np.asarray(row) for row in value]
@@ -48,7 +50,9 @@ def _ragged(name: str, flat_values: Any, splits: Sequence[Any]) -> Parts:
 
 def _is_uneven(rows: Sequence[Any]) -> bool:
     """Whether a list holds sequences of unequal length, which NumPy refuses to make an array of."""
-    lengths = {len(row) if hasattr(row, "__len__") and not isinstance(row, (str, bytes)) else -1 for row in rows}
+    lengths = {
+        len(row) if hasattr(row, "__len__") and not isinstance(row, (str, bytes)) else -1 for row in rows
+    }
     return len(lengths) > 1
 
 
@@ -58,5 +62,6 @@ def _join(name: str, rows: Sequence[Array]) -> Array:
         return np.concatenate(filled)
     except ValueError as error:
         raise InvalidValueError(
-            f"The rows of {name!r} do not fit together: {error}.", "Rows may differ in their first extent only."
+            f"The rows of {name!r} do not fit together: {error}.",
+            "Rows may differ in their first extent only.",
         ) from error

@@ -106,7 +106,9 @@ def read_run_info(path: Path) -> RunInfo:
             "Upgrade with: pip install --upgrade tensortap",
         )
     name = record.get("run")
-    return RunInfo(name if isinstance(name, str) else path.name, _time(record.get("created")), _info(record), version)
+    return RunInfo(
+        name if isinstance(name, str) else path.name, _time(record.get("created")), _info(record), version
+    )
 
 
 def _time(text: Any) -> datetime:
@@ -140,7 +142,9 @@ class RunReader:
     def workers(self) -> list[WorkerInfo]:
         """Its workers, in the order they started."""
         names = [folder.name for folder in _folders(self.path) if is_worker_name(folder.name)]
-        return sorted((self._worker(name) for name in names), key=lambda worker: (worker.started, worker.worker))
+        return sorted(
+            (self._worker(name) for name in names), key=lambda worker: (worker.started, worker.worker)
+        )
 
     def _worker(self, name: str) -> WorkerInfo:
         try:

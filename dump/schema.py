@@ -89,7 +89,9 @@ def build_batch(rows: Sequence[Row]) -> pa.RecordBatch:
         _numbers([row.time for row in rows], np.int64).view(pa.timestamp("us", "UTC")),
         _strings([row.device for row in rows]),
         _strings([summary.dtype for summary in summaries]),
-        _lists([len(s.shape) for s in summaries], list(chain.from_iterable(s.shape for s in summaries)), np.int64),
+        _lists(
+            [len(s.shape) for s in summaries], list(chain.from_iterable(s.shape for s in summaries)), np.int64
+        ),
         *(_numbers([getattr(summary, name) for summary in summaries], np.int64) for name in _INTEGERS),
         *(_numbers([getattr(summary, name) for summary in summaries], np.float64) for name in STATISTICS),
         _histogram_column([summary.histogram.bucket_id for summary in summaries], np.uint16),

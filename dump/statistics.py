@@ -18,20 +18,22 @@ from .measured import Measured
 from .records import Summary
 
 _CHUNK = 1 << 16  # elements converted at a time
-# Below this an array of 16 bits is cheaper to convert to float32 than to count over its 65,536 codes.
-_FEW_SHORTS = 1 << 15
-_HUGE, _MINUTE = 1e150, 1e-145  # beyond these, squares leave float64's range
+# Below so many elements, by their size, converting to float32 is cheaper than counting over all codes.
+_FEW = {1: 512, 2: 1 << 15}
+_PARTS = {"complex64": "float32", "complex128": "float64"}
+_HUGE, _MINUTE = 1e140, 1e-145  # beyond these, sums of squares leave float64's range
 _WIDE = ("int32", "int64", "uint32", "uint64")
 
 
 def summarize(array: Any) -> Summary:
     """Measures an array of any supported dtype and shape.
 
-    Sums are float64. The mean and the sum of squared deviations `m2` are formed in blocks of 2,048, about the mean of
-    the block before, and combined by Chan's formula; `std = sqrt(m2 / n)`, `l2 = sqrt(m2 + n * mean²)`. Nothing
+    Sums are float64. The mean and the sum of squared deviations `m2` are formed in blocks of 2,048, about the mean
+    of the block before, and combined by Chan's formula; `std = sqrt(m2 / n)`, `l2 = sqrt(m2 + n * mean²)`. Nothing
     cancels in them: a mean of 1e8 with noise of 1e-3 keeps its standard deviation. Where squares would overflow or
-    vanish (magnitudes beyond 1e150, or below 1e-145), a second pass over scaled numbers is made. Complex numbers are
-    measured by their modulus. Sums of 64-bit integers are of the nearest float64; their counts and buckets are exact.
+    vanish (magnitudes beyond 1e140, or below 1e-145), a second pass over scaled numbers is made. Complex numbers
+    are measured by their modulus, computed in float64. Sums of 64-bit integers are of the nearest float64; their
+    counts and buckets are exact.
 
     Raises:
         InvalidValueError: the array has a dtype that cannot be dumped.
@@ -53,7 +55,7 @@ def summarize_normal(values: Array, dtype: str) -> Summary:
 
 
 def warm_up(*dtypes: str) -> None:
-    """Compiles the kernels of these dtypes (`float32` if none is named), which the first use would wait for."""
+    """Compiles the kernels of these dtypes (of float32 if none is named), so that their first use need not."""
     for dtype in dtypes or ("float32",):
         summarize(np.ones(1, numpy_dtype(dtype)))
 
@@ -66,12 +68,12 @@ def _measure(flat: Array, dtype: str) -> Measured:
         kernel("scan_" + dtype)(flat, acc)
     elif dtype in _WIDE:
         kernel("scan_integer", dtype)(flat, acc)
+    elif dtype in _PARTS:
+        kernel("scan_complex", _PARTS[dtype])(flat.view(_PARTS[dtype]), acc)
     elif is_complex(dtype):
-        scan = kernel("scan_float64")
-        for chunk in _real_chunks(flat):
-            scan(chunk, acc)
-    elif flat.itemsize == 2 and flat.size < _FEW_SHORTS:
-        kernel("scan_float32")(flat.astype(np.float32), acc)
+        kernel("scan_complex", "float64")(_quietly(flat, np.complex128).view(np.float64), acc)
+    elif flat.size < _FEW[flat.itemsize]:
+        kernel("scan_float32")(_quietly(flat, np.float32), acc)
     else:
         _count_codes(flat, dtype, acc)
     return memory.finish(_tiny_id(dtype))
@@ -81,7 +83,10 @@ def _count_codes(flat: Array, dtype: str, acc: npt.NDArray[np.int64]) -> None:
     """Counts how often each pattern of 8 or 16 bits occurs; all else follows from that."""
     values, ids = _code_table(dtype)
     counts = np.zeros(values.size, np.int64)
-    if flat.itemsize == 1:
+    if dtype == "bool":
+        counts[1] = np.count_nonzero(flat)
+        counts[0] = flat.size - counts[1]
+    elif flat.itemsize == 1:
         kernel("count_bytes")(flat.view(np.uint8), counts)
     else:
         kernel("count_shorts")(flat.view(np.uint16), counts)
@@ -93,11 +98,17 @@ def _code_table(dtype: str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.uin
     """(value, bucket id) of every bit pattern of a dtype of 8 or 16 bits."""
     numbers = numpy_dtype(dtype)
     codes = np.arange(1 << 8 * numbers.itemsize, dtype=f"u{numbers.itemsize}")
-    values = np.minimum(codes, 1).astype(np.float64) if dtype == "bool" else codes.view(numbers).astype(np.float64)
+    values = _quietly(codes.view(numbers), np.float64) if dtype != "bool" else (codes != 0).astype(np.float64)
     ids = np.zeros(values.size, np.uint16)
     counted = np.isfinite(values) & (values != 0)
     ids[counted] = plain.bucket_ids(values[counted])
     return values, ids
+
+
+def _quietly(numbers: Array, dtype: npt.DTypeLike) -> Array:
+    """`astype` without the warning that signalling NaNs would cause."""
+    with np.errstate(invalid="ignore"):
+        return numbers.astype(dtype)
 
 
 def _real_chunks(flat: Array) -> Iterator[Array]:
@@ -113,11 +124,11 @@ def is_complex(dtype: str) -> bool:
 
 
 def modulus(numbers: Array) -> npt.NDArray[np.float64]:
-    """float64 moduli: NaN if either part is NaN, else infinite if either is; the largest float64 if it would overflow."""
-    wide = numbers.astype(np.complex128)
+    """float64 moduli: NaN if either part is NaN, else infinite if either is, else at most the largest float64."""
+    wide = _quietly(numbers, np.complex128)
     real, imag = wide.real, wide.imag
     with np.errstate(over="ignore", invalid="ignore"):
-        found = np.hypot(real, imag)
+        found: npt.NDArray[np.float64] = np.hypot(real, imag)
     if not np.isfinite(found).all():
         found[np.isfinite(real) & np.isfinite(imag) & np.isinf(found)] = np.finfo(np.float64).max
         found[np.isnan(real) | np.isnan(imag)] = np.nan
@@ -130,7 +141,8 @@ def smallest_normal(dtype: str) -> float:
     if dtype == "bool" or dtype.lstrip("u").startswith("int"):
         return 0.0
     part = {"complex64": "float32", "complex128": "float64", "complex32": "float16", "bcomplex32": "bfloat16"}
-    return float(ml_dtypes.finfo(part.get(dtype) or numpy_dtype(dtype)).smallest_normal)
+    limits: Any = ml_dtypes.finfo
+    return float(limits(part.get(dtype) or numpy_dtype(dtype)).smallest_normal)
 
 
 @cache
@@ -148,7 +160,9 @@ def _summary(dtype: str, values: Array, found: Measured) -> Summary:
     if found.finite:
         low, high, abs_max = found.minimum, found.maximum, found.abs_max
         ordinary = _MINUTE < abs_max < _HUGE or abs_max == 0
-        mean, std, l2 = (found.mean, found.std, found.l2) if ordinary else _scaled(values.reshape(-1), abs_max)
+        mean, std, l2 = (
+            (found.mean, found.std, found.l2) if ordinary else _scaled(values.reshape(-1), abs_max)
+        )
     return Summary(
         dtype,
         values.shape,
@@ -176,7 +190,8 @@ def _scaled(flat: Array, abs_max: float) -> tuple[float, float, float]:
 
     def scaled() -> Iterator[Array]:
         for chunk in _real_chunks(flat):
-            yield np.ldexp(chunk.astype(np.float64), -exponent)
+            numbers = _quietly(chunk, np.float64)
+            yield np.ldexp(numbers[np.isfinite(numbers)], -exponent)
 
     found = plain.measure(scaled(), 0.0)
     with np.errstate(over="ignore"):

@@ -126,7 +126,9 @@ class StatsWriter:
             self._number -= 1
             return
         if old is not None:
-            with contextlib.suppress(OSError):  # the file counts as complete without it, as it has a successor
+            with contextlib.suppress(
+                OSError
+            ):  # the file counts as complete without it, as it has a successor
                 write_all(old, EOS, old_size)
                 self._sync(old)
             os.close(old)

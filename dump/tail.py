@@ -85,7 +85,12 @@ class StatsTail:
         return commits
 
     def _read_file(
-        self, file: Input, commits: list[Commit], columns: Sequence[str] | None, final: bool, max_bytes: int | None
+        self,
+        file: Input,
+        commits: list[Commit],
+        columns: Sequence[str] | None,
+        final: bool,
+        max_bytes: int | None,
     ) -> bool:
         """Reads on in one file; `final` means that it has a successor. Returns whether its end was reached."""
         self.pending = None
@@ -143,7 +148,9 @@ class StatsTail:
             self._schema, self._offset = SCHEMA_MESSAGE, first.offset
             return True
         if final:
-            self._report(0, "the schema is damaged, and no commit vouches for another one; the file is skipped.")
+            self._report(
+                0, "the schema is damaged, and no commit vouches for another one; the file is skipped."
+            )
             self._offset = file.size
         else:
             self.pending = f"{file.path.name} has no schema yet."

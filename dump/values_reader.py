@@ -75,12 +75,16 @@ def read_value(ref: ValueRef) -> Array:
     _check_shape(ref)
     stored = _stored(ref, 0, ref.length)
     if google_crc32c.value(stored) != ref.crc32c:
-        raise DamagedError(f"A value in {_where(ref)} does not match its checksum.", "Its statistics are still good.")
+        raise DamagedError(
+            f"A value in {_where(ref)} does not match its checksum.", "Its statistics are still good."
+        )
     if ref.dtype == STRING:
         return bytes_to_strings(stored, ref.size).reshape(ref.shape)
     data: bytes | bytearray = stored if ref.codec == RAW else _unpack(ref, 0, ref.nbytes or 0)
     if len(data) != ref.nbytes:
-        raise DamagedError(f"A value in {_where(ref)} has {len(data)} bytes; its shape asks for {ref.nbytes}.")
+        raise DamagedError(
+            f"A value in {_where(ref)} has {len(data)} bytes; its shape asks for {ref.nbytes}."
+        )
     array = np.frombuffer(bytearray(data) if isinstance(data, bytes) else data, dtype)
     return array.reshape(ref.shape)
 
@@ -105,7 +109,11 @@ def _check_shape(ref: ValueRef) -> None:
 
 
 def _where(ref: ValueRef) -> str:
-    return "a statistics row" if ref.inline is not None else f"{ref.worker}/{values_path(ref.run_dir, ref.file).name}"
+    return (
+        "a statistics row"
+        if ref.inline is not None
+        else f"{ref.worker}/{values_path(ref.run_dir, ref.file).name}"
+    )
 
 
 def _stored(ref: ValueRef, start: int, length: int) -> bytes:

@@ -44,7 +44,9 @@ class ValuesWriter:
         self._entries: list[str] = []  # members of the header's JSON object
         self._header_size = 0
 
-    def append(self, name: str, data: bytes | memoryview, dtype: str | None, shape: tuple[int, ...], align: int) -> tuple[int, int]:
+    def append(
+        self, name: str, data: bytes | memoryview, dtype: str | None, shape: tuple[int, ...], align: int
+    ) -> tuple[int, int]:
         """Stores one value and returns (file number, absolute offset).
 
         Args:
@@ -120,7 +122,9 @@ class ValuesWriter:
         fd = create(values_path(self._dir, self._number + 1))
         self._number += 1
         self._fd = fd
-        with contextlib.suppress(OSError):  # sparse: a reader that looks early finds zeros, not a missing file
+        with contextlib.suppress(
+            OSError
+        ):  # sparse: a reader that looks early finds zeros, not a missing file
             os.ftruncate(fd, HEADER)
 
 

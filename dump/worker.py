@@ -38,7 +38,13 @@ def ensure_run(run_dir: Path, run: str, info: dict[str, Any]) -> None:
     run_dir.mkdir(parents=True, exist_ok=True)
     if not (run_dir / RUN_FILE).exists():
         facts = {"host": socket.gethostname(), "python": platform.python_version(), "command": sys.argv}
-        record = {"format": "tensortap", "version": VERSION, "run": run, "created": _now(), "info": facts | info}
+        record = {
+            "format": "tensortap",
+            "version": VERSION,
+            "run": run,
+            "created": _now(),
+            "info": facts | info,
+        }
         publish_json(run_dir / RUN_FILE, record, replace=False)
     read_run_info(run_dir)
 
@@ -91,7 +97,14 @@ class Worker:
         folder = run_dir / self.name
         folder.mkdir()
         host, pid = socket.gethostname(), os.getpid()
-        record = {"worker": self.name, "host": host, "pid": pid, "rank": rank, "started": _now(), "info": info}
+        record = {
+            "worker": self.name,
+            "host": host,
+            "pid": pid,
+            "rank": rank,
+            "started": _now(),
+            "info": info,
+        }
         publish_json(folder / WORKER_FILE, record)
         self._values = ValuesWriter(folder, fsync)
         self._stats = StatsWriter(folder, compression, fsync)

@@ -214,11 +214,21 @@ class DumpWriter:
                 stored = worker.store(value, entry)
         finally:
             tensor = tensor_name(place.node, place.slot)
-            counted = worker.visits.take(place.graph, tensor, place.step) if place.visit is None else place.visit
+            counted = (
+                worker.visits.take(place.graph, tensor, place.step) if place.visit is None else place.visit
+            )
             worker.add(
                 Row(
-                    worker.seq, place.graph, place.node, place.slot, place.step, counted, place.time, place.device,
-                    summary, stored,
+                    worker.seq,
+                    place.graph,
+                    place.node,
+                    place.slot,
+                    place.step,
+                    counted,
+                    place.time,
+                    place.device,
+                    summary,
+                    stored,
                 )  # fmt: skip
             )
         age = clock.monotonic() - self._last_try
@@ -257,7 +267,9 @@ def _check(name: str, step: int, visit: int | None, graph: str, device: str, tim
     node, slot = parse_tensor_name(name)
     for what, text in (("graph", graph), ("device", device)):
         if len(text) > MAX_NAME:
-            raise InvalidValueError(f"{what}={text[:80]!r}… is too long.", f"Use at most {MAX_NAME} characters.")
+            raise InvalidValueError(
+                f"{what}={text[:80]!r}… is too long.", f"Use at most {MAX_NAME} characters."
+            )
     micros = int((clock.time() if time is None else time) * 1e6)
     return _Place(
         graph, node, slot, _number("step", step, 63), None if visit is None else _number("visit", visit, 31),
@@ -271,7 +283,9 @@ def _number(what: str, value: Any, bits: int) -> int:
     except TypeError:
         number = -1
     if not 0 <= number < 1 << bits:
-        raise InvalidValueError(f"{what}={value!r} is not possible.", f"Use an integer from 0 to 2^{bits} - 1.")
+        raise InvalidValueError(
+            f"{what}={value!r} is not possible.", f"Use an integer from 0 to 2^{bits} - 1."
+        )
     return number
 
 
