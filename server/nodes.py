@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from flask import Blueprint, Response
 
 from tensortap.index import node_detail, source
@@ -40,4 +38,4 @@ def source_text(run: str) -> Response:
 def _detail(run: str, node: str, parameters: Parameters) -> Response:
     graph = parameters.text("graph")
     parameters.done()
-    return json_reply(asdict(node_detail(current_run(run), node, graph=graph)))
+    return json_reply(node_detail(current_run(run), node, graph=graph))

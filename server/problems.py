@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from flask import Blueprint, Response
 
 from tensortap.analysis import problems
@@ -19,4 +17,4 @@ blueprint = Blueprint("problems", __name__)
 def list_problems(run: str) -> Response:
     """GET api/runs/<run>/problems"""
     Parameters().done()
-    return json_reply(asdict(problems(current_run(run))))
+    return json_reply(problems(current_run(run)))

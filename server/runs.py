@@ -45,16 +45,15 @@ def one_run(run: str) -> Response:
     """GET api/runs/<run>"""
     Parameters().done()
     found = current_run(run)
-    steps = found.steps
     return json_reply(
         {
             "id": found.id,
             "name": found.name,
             "info": found.info,
             "created": found.created,
-            "workers": [asdict(worker) for worker in found.workers],
-            "graphs": [asdict(graph) for graph in found.graphs],
-            "steps": asdict(steps),
+            "workers": list(found.workers),
+            "graphs": list(found.graphs),
+            "steps": found.steps,
             "statistics": list(STATISTICS_COLUMNS),
         }
     )
@@ -64,7 +63,7 @@ def one_run(run: str) -> Response:
 def list_graphs(run: str) -> Response:
     """GET api/runs/<run>/graphs"""
     Parameters().done()
-    return json_reply({"graphs": [asdict(graph) for graph in current_run(run).graphs]})
+    return json_reply({"graphs": list(current_run(run).graphs)})
 
 
 def _overview(run: RunOverview) -> dict[str, Any]:

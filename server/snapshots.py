@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Any
 
 from flask import Blueprint, Response
@@ -17,6 +17,8 @@ blueprint = Blueprint("snapshots", __name__)
 
 PAGE = 100
 MAX_PAGE = 1000
+_FILTERS = ("graph", "worker", "node", "tensor", "match", "op_type", "layer", "dtype", "where")
+_FIELDS = [field.name for field in fields(Snapshot) if field.name != "row"]  # row: a number inside the index
 
 
 @blueprint.get("/api/runs/<run>/snapshots")
@@ -37,10 +39,5 @@ def list_snapshots(run: str) -> Response:
     return json_reply({"total": page.total, "rows": [_row(snapshot) for snapshot in page.rows]})
 
 
-_FILTERS = ("graph", "worker", "node", "tensor", "match", "op_type", "layer", "dtype", "where")
-
-
 def _row(snapshot: Snapshot) -> dict[str, object]:
-    fields = asdict(snapshot)
-    del fields["row"]  # a number of the index, of no use outside
-    return fields
+    return {name: getattr(snapshot, name) for name in _FIELDS}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ def finite(number: float) -> float | str:
 def plain(data: Any) -> Any:
     """`data` as what JSON knows: dicts, lists, strings, numbers, booleans and None.
 
-    Takes NumPy arrays and numbers, tuples, sets and mappings too. Bytes become text, `\\xNN` if not UTF-8.
+    Takes NumPy arrays and numbers, dataclasses, tuples, sets and mappings too. Bytes that are not UTF-8 become `\\xNN`.
     """
     if data is None or isinstance(data, str | bool | int):
         return data
@@ -28,6 +29,8 @@ def plain(data: Any) -> Any:
         return finite(data)
     if isinstance(data, Mapping):
         return {str(key): plain(value) for key, value in data.items()}
+    if is_dataclass(data) and not isinstance(data, type):  # not asdict, which copies everything first
+        return {field.name: plain(getattr(data, field.name)) for field in fields(data)}
     if isinstance(data, np.ndarray):
         return _array(data)
     if isinstance(data, np.generic):
