@@ -1,0 +1,75 @@
+"""From the address that `make demo` prints to a number of a tensor."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from browser_page import TapPage, run_row
+from browser_site import TOKEN, Site
+from playwright.sync_api import expect
+
+import tensortap
+
+
+@pytest.fixture(scope="module")
+def relu(site: Site) -> str:
+    """A node of the demo's first convolution whose values are kept."""
+    names = tensortap.open(site.logdir).runs["digits"].tensors
+    return next(name.removesuffix(":0") for name in names if re.search(r"conv1.*/Relu:0$", name))
+
+
+def test_opens_with_the_graph_and_forgets_the_token(tap: TapPage, site: Site) -> None:
+    tap.enter(site)
+    assert TOKEN not in tap.page.url
+    assert tap.drawn_nodes() != []
+    tap.page.get_by_test_id("run-picker").click()
+    expect(run_row(tap.page, "digits")).to_be_visible()
+    expect(run_row(tap.page, "digits-nan")).to_be_visible()
+
+
+def test_click_on_the_canvas_leads_to_the_numbers(tap: TapPage, site: Site, relu: str) -> None:
+    """GIVEN a node found by searching WHEN clicked on the canvas THEN histogram and values are the dump's."""
+    tap.enter(site)
+    tap.choose_run("digits")
+    tap.search(relu)
+    tap.unselect()
+    tap.click_on_canvas(relu)
+    tap.expect_inspected(relu)
+
+    step = tap.step()
+    tap.show_tab("histogram")
+    histogram = tap.page.get_by_test_id("histogram")
+    expect(histogram).to_have_attribute("data-tensor", f"{relu}:0")
+    expect(histogram).to_have_attribute("data-step", str(step))
+
+    tap.show_tab("value")
+    shown = tap.value_cells()
+    values = np.asarray(tensortap.open(site.logdir).runs["digits"].tensor(f"{relu}:0", step=step))
+    assert len(shown) > 10
+    assert {index: np.float32(text) for index, text in shown.items()} == {
+        index: values[index] for index in shown
+    }
+
+
+def test_statistics_are_those_of_the_value(tap: TapPage, site: Site, relu: str) -> None:
+    tap.enter(site)
+    tap.go_to(site, "digits", f"{relu}:0", 10)
+    value = np.asarray(tensortap.open(site.logdir).runs["digits"].tensor(f"{relu}:0", step=10))
+    shown = [tap.statistic(name) for name in ("min", "max", "mean", "std")]
+    wanted = [value.min(), value.max(), value.mean(dtype=np.float64), value.std(dtype=np.float64)]
+    assert shown == pytest.approx(wanted, rel=1e-6)
+
+
+def test_downloads_what_numpy_loads(tap: TapPage, site: Site, relu: str) -> None:
+    tap.enter(site)
+    tap.go_to(site, "digits", f"{relu}:0", 10)
+    tap.show_tab("value")
+    tap.page.get_by_test_id("value-export").click()
+    with tap.page.expect_download() as download:
+        tap.page.get_by_test_id("download-npy").click()
+    loaded = np.load(download.value.path())
+    kept = np.asarray(tensortap.open(site.logdir).runs["digits"].tensor(f"{relu}:0", step=10))
+    assert loaded.dtype == kept.dtype
+    np.testing.assert_array_equal(loaded, kept)

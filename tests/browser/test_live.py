@@ -1,0 +1,48 @@
+"""Pages that are open while training writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from browser_page import TapPage, run_row
+from browser_site import Serve
+from playwright.sync_api import expect
+
+import tensortap
+
+
+def log_steps(logdir: Path, run: str, steps: range) -> None:
+    with tensortap.DumpWriter(logdir, run=run) as writer:
+        for step in steps:
+            writer.log("loss:0", np.float32(1 / (step + 1)), step=step, keep="value")
+
+
+def test_an_empty_folder_says_what_to_do_and_shows_the_first_run(
+    tap: TapPage, serve: Serve, tmp_path: Path
+) -> None:
+    tap.page.goto(serve(tmp_path).entrance)
+    empty = tap.page.get_by_test_id("empty-state")
+    expect(empty).to_contain_text("tensortap.Tap(")
+    log_steps(tmp_path, "first", range(3))
+    expect(tap.page.get_by_test_id("run-picker")).to_have_text("first")
+    expect(empty).to_have_count(0)
+
+
+def test_a_new_run_and_new_steps_show_up(tap: TapPage, serve: Serve, tmp_path: Path) -> None:
+    log_steps(tmp_path, "old", range(3))
+    site = serve(tmp_path)
+    tap.enter(site)
+    with tensortap.DumpWriter(tmp_path, run="new") as writer:
+        writer.log("loss:0", np.float32(1), step=0, keep="value")
+        writer.flush()
+        tap.page.get_by_test_id("run-picker").click()
+        expect(run_row(tap.page, "new")).to_be_visible()
+        run_row(tap.page, "new").click()
+        tap.expect_step(0)
+        writer.log("loss:0", np.float32(0.5), step=7, keep="value")
+        writer.flush()
+        slider = tap.page.get_by_test_id("step-slider")
+        expect(slider).to_have_attribute("max", "1")
+        slider.press("End")
+        tap.expect_step(7)

@@ -1,0 +1,71 @@
+"""The demo's second run ends in NaN: the page says where it began."""
+
+from __future__ import annotations
+
+from browser_page import TapPage
+from browser_site import Site
+from playwright.sync_api import expect
+
+import tensortap
+
+
+def test_list_leads_to_the_first_nan(tap: TapPage, site: Site) -> None:
+    tap.enter(site)
+    tap.choose_run("digits-nan")
+    problem = tap.page.get_by_test_id("problem").first
+    if not problem.is_visible():
+        tap.page.get_by_test_id("problems-toggle").click()
+    node, step = problem.get_attribute("data-node"), problem.get_attribute("data-step")
+    assert node is not None and step is not None
+    problem.click()
+    tap.expect_inspected(node)
+    tap.expect_step(int(step))
+    tap.wait_until_ready()
+    state = tap.page.evaluate("name => window.tensortap.nodeState(name)", node)
+    assert state["selected"] is True and state["nonfinite"] is True
+
+    run = tensortap.open(site.logdir).runs["digits-nan"]
+    first = run.tensor(f"{node}:0", step=int(step)).summary
+    assert first.nan + first.pos_inf + first.neg_inf > 0
+
+
+def test_bad_nodes_are_red_on_the_canvas(tap: TapPage, site: Site) -> None:
+    """A node with NaN is drawn in a red, the same node of the healthy run is not."""
+    tap.enter(site)
+    tap.choose_run("digits-nan")
+    if not tap.page.get_by_test_id("problems").is_visible():
+        tap.page.get_by_test_id("problems-toggle").click()
+    problem = tap.page.get_by_test_id("problem").first
+    node = problem.get_attribute("data-node")
+    problem.click()
+    tap.expect_inspected(str(node))
+    tap.wait_until_ready()
+    assert is_red(colour(tap, str(node)))
+
+
+def test_a_healthy_run_has_no_problems(tap: TapPage, site: Site) -> None:
+    tap.enter(site)
+    tap.choose_run("digits")
+    expect(tap.page.get_by_test_id("problems-toggle")).to_have_text("No NaN/Inf")
+
+
+def test_steps_with_nan_are_marked_in_the_strip(tap: TapPage, site: Site) -> None:
+    tap.enter(site)
+    tap.choose_run("digits-nan")
+    expect(tap.page.get_by_test_id("health-strip").locator("[data-health=nan]").first).to_be_visible()
+
+
+def colour(tap: TapPage, node: str) -> tuple[float, ...]:
+    """Red, green and blue of a node's fill, as the browser understands the colour."""
+    script = """name => {
+        const context = document.createElement('canvas').getContext('2d');
+        context.fillStyle = window.tensortap.nodeState(name).color;
+        context.fillRect(0, 0, 1, 1);
+        return [...context.getImageData(0, 0, 1, 1).data];
+    }"""
+    return tuple(tap.page.evaluate(script, node)[:3])
+
+
+def is_red(rgb: tuple[float, ...]) -> bool:
+    red, green, blue = rgb
+    return red > 150 and red > 1.4 * max(green, blue)

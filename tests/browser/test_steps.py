@@ -1,0 +1,65 @@
+"""Moving along the steps, and coming back to where one was."""
+
+from __future__ import annotations
+
+from browser_page import TapPage
+from browser_site import Site
+from playwright.sync_api import expect
+
+import tensortap
+
+
+def test_slider_moves_over_the_captured_steps(tap: TapPage, site: Site) -> None:
+    steps = [int(step) for step in tensortap.open(site.logdir).runs["digits"].steps]
+    tap.enter(site)
+    tap.choose_run("digits")
+    slider = tap.page.get_by_test_id("step-slider")
+    slider.focus()
+    for key, step in [
+        ("Home", steps[0]),
+        ("ArrowRight", steps[1]),
+        ("End", steps[-1]),
+        ("ArrowLeft", steps[-2]),
+    ]:
+        slider.press(key)
+        tap.expect_step(step)
+
+
+def test_numbers_follow_the_step(tap: TapPage, site: Site) -> None:
+    run = tensortap.open(site.logdir).runs["digits"]
+    name = next(name for name in run.tensors if name.endswith("/Relu:0"))
+    first, last = int(run.steps[0]), int(run.steps[-1])
+    tap.enter(site)
+    tap.go_to(site, "digits", name, first)
+    expect(tap.page.get_by_test_id("summary")).to_have_attribute("data-step", str(first))
+    before = tap.statistic("mean")
+    tap.page.get_by_test_id("step-slider").press("End")
+    expect(tap.page.get_by_test_id("summary")).to_have_attribute("data-step", str(last))
+    assert [before, tap.statistic("mean")] == [
+        run.tensor(name, step=step).summary.mean for step in (first, last)
+    ]
+
+
+def test_an_address_brings_back_the_same_place(tap: TapPage, site: Site) -> None:
+    run = tensortap.open(site.logdir).runs["digits"]
+    name = next(name for name in run.tensors if name.endswith("/Relu:0"))
+    step = int(run.steps[1])
+    tap.enter(site)
+    tap.go_to(site, "digits", name, step)
+    tap.show_tab("value")
+    cells = tap.value_cells()
+    tap.page.reload()
+    tap.wait_until_ready()
+    tap.expect_inspected(name.removesuffix(":0"))
+    tap.expect_step(step)
+    expect(tap.page.get_by_test_id("run-picker")).to_have_text("digits")
+    assert tap.value_cells() == cells
+
+
+def test_back_leads_to_the_node_before(tap: TapPage, site: Site) -> None:
+    names = [name for name in tensortap.open(site.logdir).runs["digits"].tensors if name.endswith(":0")]
+    tap.enter(site)
+    tap.go_to(site, "digits", names[0], 10)
+    tap.go_to(site, "digits", names[1], 10)
+    tap.page.go_back()
+    tap.expect_inspected(names[0].removesuffix(":0"))

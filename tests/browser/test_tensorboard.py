@@ -1,0 +1,20 @@
+"""The tab in a real TensorBoard."""
+
+from __future__ import annotations
+
+import pytest
+from browser_page import TapPage
+from browser_site import Site
+from playwright.sync_api import expect
+from tensorboard_process import Start
+
+
+@pytest.mark.parametrize("prefix", ["", "/some/where"])
+def test_tab_shows_the_page(tap: TapPage, site: Site, start_tensorboard: Start, prefix: str) -> None:
+    board = start_tensorboard(site.logdir, prefix=prefix)
+    tap.page.goto(f"{board.root}/#tensortap")
+    tab = tap.page.get_by_role("tab", name="Tensortap")
+    tab.click()
+    frame = tap.page.frame_locator("iframe")
+    expect(frame.get_by_test_id("run-picker")).to_contain_text("digits")
+    expect(frame.get_by_test_id("graph")).to_be_visible()

@@ -1,0 +1,46 @@
+"""A `tensortap serve` process, as the browser tests visit it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+TOKEN = "0123456789abcdef" * 3
+ADDRESS = re.compile(r"(http://\S+/)\?token=\S+")
+
+
+@dataclass(frozen=True)
+class Site:
+    """A running server: `url` is its page without the token, `logdir` what it serves."""
+
+    url: str
+    logdir: Path
+
+    @property
+    def entrance(self) -> str:
+        """The address that a person opens first."""
+        return f"{self.url}?token={TOKEN}"
+
+
+Serve = Callable[[Path], Site]
+
+
+@contextmanager
+def serving(logdir: Path) -> Iterator[Site]:
+    """`tensortap serve` in a process of its own, on a free port."""
+    command = [sys.executable, "-m", "tensortap", "serve", str(logdir), "--port", "0"]
+    environment = {**os.environ, "TENSORTAP_TOKEN": TOKEN}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        try:
+            address = next(filter(None, map(ADDRESS.search, process.stdout)), None)
+            assert address, "tensortap serve ended without printing its address"
+            yield Site(address[1], logdir)
+        finally:
+            process.terminate()
