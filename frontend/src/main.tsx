@@ -1,9 +1,26 @@
-import { render } from "preact";
+import './styles/index.css';
+import { render } from 'preact';
+import { installProbe } from './lib/probe';
+import { syncAddress } from './state/address';
+import { graph, overlay, prefetchNeighbours } from './state/graph';
+import { startPolling } from './state/live';
+import { node, snapshots } from './state/node';
+import { theme } from './state/preferences';
+import { chooseProvider, useProvider } from './state/provider';
+import { run, runList } from './state/runs';
+import { App } from './views/App';
 
-/** Mounts the application into `root`: the page's `#app`, or TensorBoard's iframe. */
-export function mount(root: HTMLElement): void {
-  render(<main>tensortap</main>, root);
+/** Mounts the application into `root`: the page's `#app`, or an element in TensorBoard's iframe. */
+export async function mount(root: HTMLElement): Promise<void> {
+  root.classList.add('mount');
+  document.documentElement.dataset.theme = theme.value;
+  useProvider(await chooseProvider());
+  installProbe(() => runList.value !== null && ![run, graph, overlay, node, snapshots].some((resource) => resource.loading.value));
+  syncAddress();
+  startPolling();
+  prefetchNeighbours();
+  render(<App />, root);
 }
 
-const page = document.getElementById("app");
-if (page) mount(page);
+const page = document.getElementById('app');
+if (page) void mount(page);

@@ -1,4 +1,4 @@
-import type { Plugin } from "vite";
+import type { Plugin } from 'vite';
 
 /**
  * Emits `plugin.js`: the ES module that TensorBoard's iframe imports and whose `render()` it calls.
@@ -6,13 +6,13 @@ import type { Plugin } from "vite";
  */
 export function tensorboardEntry(): Plugin {
   return {
-    name: "tensorboard-entry",
+    name: 'tensorboard-entry',
     generateBundle(_options, bundle) {
       const files = Object.values(bundle);
-      const entry = files.find((file) => file.type === "chunk" && file.isEntry);
-      if (!entry) throw new Error("no entry chunk was built, so plugin.js would have nothing to mount");
-      const styles = files.map((file) => file.fileName).filter((name) => name.endsWith(".css"));
-      this.emitFile({ type: "asset", fileName: "plugin.js", source: moduleText(entry.fileName, styles) });
+      const entry = files.find((file) => file.type === 'chunk' && file.isEntry);
+      if (!entry) throw new Error('no entry chunk was built, so plugin.js would have nothing to mount');
+      const styles = files.map((file) => file.fileName).filter((name) => name.endsWith('.css'));
+      this.emitFile({ type: 'asset', fileName: 'plugin.js', source: moduleText(entry.fileName, styles) });
     },
   };
 }

@@ -13,17 +13,3 @@ export function textWidth(text: string, size: number): number {
   for (let i = 0; i < text.length; i++) sum += ADVANCES[text.charCodeAt(i) - 32] ?? OTHER;
   return (sum * size) / 100;
 }
-
-/** Cuts a text to a width with an ellipsis in its middle: both ends of a name tell it from its neighbours. */
-export function fitText(text: string, size: number, width: number): string {
-  const full = textWidth(text, size);
-  if (full <= width) return text;
-  let keep = Math.floor((text.length * (width - textWidth('…', size))) / full);
-  while (keep > 0) {
-    const head = Math.ceil(keep / 2);
-    const short = `${text.slice(0, head)}…${text.slice(text.length - (keep - head))}`;
-    if (textWidth(short, size) <= width) return short;
-    keep--;
-  }
-  return '';
-}

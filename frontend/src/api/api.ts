@@ -1,0 +1,105 @@
+import { decodeNpy, type NpyArray } from '../lib/npy';
+import type {
+  Changes,
+  GraphEntry,
+  Histograms,
+  History,
+  NodeDetail,
+  Nonfinite,
+  Problems,
+  RunDetail,
+  RunList,
+  SnapshotPage,
+} from '../model/answers';
+import { decodeGraph, type GraphData } from '../model/graph';
+import { decodeStep, type StepStatistics } from '../model/steps';
+import { type Provider, pathOf, type Query } from './provider';
+import { readHistograms, readHistory, readSnapshot, type WireHistograms, type WireHistory, type WireSnapshot } from './wire';
+
+/** Which snapshot of a tensor is meant. */
+export interface SnapshotKey {
+  run: string;
+  graph: string | null;
+  worker: string | null;
+  tensor: string;
+  step: number;
+  visit: number;
+}
+
+/** The typed face of a provider: one method an address of server/http_api.md. */
+export class Api {
+  constructor(private readonly provider: Provider) {}
+
+  runs(signal?: AbortSignal): Promise<RunList> {
+    return this.json('runs', {}, signal);
+  }
+
+  changes(since: string | null, signal?: AbortSignal): Promise<Changes> {
+    return this.json('changes', { since }, signal);
+  }
+
+  run(run: string, signal?: AbortSignal): Promise<RunDetail> {
+    return this.json(`runs/${pathOf(run)}`, {}, signal);
+  }
+
+  async graphs(run: string, signal?: AbortSignal): Promise<GraphEntry[]> {
+    return (await this.json<{ graphs: GraphEntry[] }>(`runs/${pathOf(run)}/graphs`, {}, signal)).graphs;
+  }
+
+  async graph(run: string, graph: string, signal?: AbortSignal): Promise<GraphData> {
+    return decodeGraph(await this.provider.bytes(`runs/${pathOf(run)}/graphs/${pathOf(graph)}`, {}, signal));
+  }
+
+  async step(run: string, graph: string, step: number, worker: string | null, signal?: AbortSignal): Promise<StepStatistics> {
+    const path = `runs/${pathOf(run)}/graphs/${pathOf(graph)}/steps/${step}`;
+    return decodeStep(await this.provider.bytes(path, { worker }, signal));
+  }
+
+  node(run: string, graph: string | null, node: string, signal?: AbortSignal): Promise<NodeDetail> {
+    return this.json(`runs/${pathOf(run)}/nodes/${pathOf(node)}`, { graph }, signal);
+  }
+
+  async snapshots(run: string, query: Query, signal?: AbortSignal): Promise<SnapshotPage> {
+    const page = await this.json<{ total: number; rows: WireSnapshot[] }>(`runs/${pathOf(run)}/snapshots`, query, signal);
+    return { total: page.total, rows: page.rows.map(readSnapshot) };
+  }
+
+  async history(run: string, tensor: string, query: Query, signal?: AbortSignal): Promise<History> {
+    return readHistory(await this.json<WireHistory>(`runs/${pathOf(run)}/history`, { tensor, ...query }, signal));
+  }
+
+  async histograms(run: string, tensor: string, query: Query, signal?: AbortSignal): Promise<Histograms> {
+    return readHistograms(await this.json<WireHistograms>(`runs/${pathOf(run)}/histograms`, { tensor, ...query }, signal));
+  }
+
+  async value(key: SnapshotKey, selection: string, signal?: AbortSignal): Promise<NpyArray> {
+    return decodeNpy(await this.provider.bytes(`runs/${pathOf(key.run)}/value`, valueQuery(key, selection, 'npy'), signal));
+  }
+
+  /** Where the browser downloads a value from. */
+  valueHref(key: SnapshotKey, selection: string, format: 'npy' | 'csv'): string {
+    return this.provider.href(`runs/${pathOf(key.run)}/value`, valueQuery(key, selection, format));
+  }
+
+  nonfinite(key: SnapshotKey, limit: number, signal?: AbortSignal): Promise<Nonfinite> {
+    const { run, graph, worker, tensor, step, visit } = key;
+    return this.json(`runs/${pathOf(run)}/nonfinite`, { tensor, step, visit, graph, worker, limit }, signal);
+  }
+
+  async source(run: string, file: string, signal?: AbortSignal): Promise<string> {
+    return (await this.json<{ text: string }>(`runs/${pathOf(run)}/source`, { file }, signal)).text;
+  }
+
+  problems(run: string, signal?: AbortSignal): Promise<Problems> {
+    return this.json(`runs/${pathOf(run)}/problems`, {}, signal);
+  }
+
+  private json<T>(path: string, query: Query, signal?: AbortSignal): Promise<T> {
+    return this.provider.json(path, query, signal) as Promise<T>;
+  }
+}
+
+function valueQuery(key: SnapshotKey, selection: string, format: string): Query {
+  const { graph, worker, tensor, step, visit } = key;
+  return { tensor, step, visit, graph, worker, selection, format };
+}

@@ -1,0 +1,49 @@
+import type { HistogramRow, Histograms, History, Snapshot } from '../model/answers';
+import { COUNTS, type MeasureName, STATISTICS, toNumber, type WireNumber } from '../model/statistics';
+
+/** JSON has no NaN and no Infinity: measured numbers arrive as numbers or as their names (server/http_api.md). */
+type Wired<T, K extends keyof T> = Omit<T, K> & Record<K, WireNumber | null>;
+
+export type WireSnapshot = Wired<Snapshot, MeasureName>;
+
+const MEASURES: readonly MeasureName[] = [...COUNTS, ...STATISTICS];
+
+export function readSnapshot(row: WireSnapshot): Snapshot {
+  const out = { ...row } as unknown as Snapshot;
+  for (const name of MEASURES) out[name] = toNumber(row[name]);
+  return out;
+}
+
+export interface WireHistory {
+  tensor: string;
+  graph: string;
+  thinned_from?: number | null;
+  columns: Record<string, unknown[]>;
+}
+
+/** Columns to rows: a chart reads columns, but everything else (visits, workers, the current step) reads rows. */
+export function readHistory(wire: WireHistory): History {
+  const { columns, tensor, graph } = wire;
+  const names = Object.keys(columns);
+  const rows = (columns.step ?? []).map((_, i) => {
+    const row = Object.fromEntries(names.map((name) => [name, columns[name]?.[i]]));
+    return readSnapshot({ tensor, graph, ...row } as unknown as WireSnapshot);
+  });
+  return { tensor, graph, thinned_from: wire.thinned_from ?? null, rows };
+}
+
+export interface WireHistograms extends Omit<Histograms, 'rows' | 'edges' | 'approximate'> {
+  approximate?: boolean;
+  edges: WireNumber[];
+  rows: Wired<HistogramRow, 'min' | 'max'>[];
+}
+
+export function readHistograms(wire: WireHistograms): Histograms {
+  return {
+    ...wire,
+    approximate: wire.approximate === true,
+    zero_bucket: wire.zero_bucket ?? null,
+    edges: wire.edges.map(toNumber),
+    rows: wire.rows.map((row) => ({ ...row, min: toNumber(row.min), max: toNumber(row.max) })),
+  };
+}

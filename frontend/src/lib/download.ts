@@ -1,0 +1,14 @@
+/** Saves text made in the page as a file. */
+export function downloadText(name: string, text: string, type: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type }));
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}
+
+/** A name that every file system takes. */
+export function fileName(...parts: (string | number)[]): string {
+  return parts.map((part) => String(part).replace(/[^\w.-]+/g, '_')).join('_');
+}

@@ -1,0 +1,28 @@
+import type { Plotly } from 'plotly.js-cartesian-dist-min';
+
+export type { Layout, PlotElement, PlotEvent, Trace } from 'plotly.js-cartesian-dist-min';
+
+let loaded: Promise<Plotly> | null = null;
+
+/** Loads Plotly, a chunk of its own, when the first chart is shown. */
+export function loadPlotly(): Promise<Plotly> {
+  loaded ??= importPlotly();
+  return loaded;
+}
+
+/**
+ * Style elements that the bundle adds when it is evaluated, by id. It leaves an element alone that is already there, so that nothing
+ * is refused by `style-src 'self'`; the rules come from virtual:plotly.css (the second is of maps, which are not used).
+ */
+const STYLE_IDS = ['plotly.js-style-global', '9f215cf04c5486422605d13261cb87401f4e7763b6296af81e98efbc0130da53'];
+
+async function importPlotly(): Promise<Plotly> {
+  for (const id of STYLE_IDS) {
+    if (document.getElementById(id)) continue;
+    const placeholder = document.createElement('meta');
+    placeholder.id = id;
+    placeholder.className = 'no-inline-styles';
+    document.head.append(placeholder);
+  }
+  return (await import('plotly.js-cartesian-dist-min')).default;
+}

@@ -1,0 +1,197 @@
+import type { Measures } from './statistics';
+
+/** The JSON answers of the server (server/http_api.md), with non-finite numbers already turned into numbers. */
+export interface RunEntry {
+  id: string;
+  name: string;
+  created: number;
+  last_time: number | null;
+  snapshots: number;
+  nodes: number;
+  steps: { first: number | null; last: number | null; count: number };
+  graphs: number;
+  workers: number;
+  nonfinite: number;
+  live: boolean;
+  error: string | null;
+}
+
+export interface RunList {
+  logdir: string;
+  version: string;
+  cursor: string;
+  runs: RunEntry[];
+}
+
+export interface RunChange {
+  snapshots: number;
+  graphs: number;
+  last_step: number | null;
+  live: boolean;
+}
+
+export interface Changes {
+  cursor: string;
+  /** Runs that are gone map to null. */
+  runs: Record<string, RunChange | null>;
+}
+
+export interface GraphEntry {
+  id: string;
+  name: string;
+  nodes: number;
+  edges: number;
+  functions: number;
+  snapshots: number;
+  nonfinite: number;
+}
+
+export interface WorkerEntry {
+  id: string;
+  host: string;
+  pid: number;
+  rank: number | null;
+  started: number;
+  closed: boolean;
+  snapshots: number;
+  dropped: number;
+  pending: string | null;
+  damage: string[];
+}
+
+/** Parallel columns, one row a step, ascending. */
+export interface StepColumns {
+  step: number[];
+  time: number[];
+  snapshots: number[];
+  nan: number[];
+  inf: number[];
+}
+
+export interface RunDetail {
+  id: string;
+  name: string;
+  info: Record<string, unknown>;
+  created: number;
+  workers: WorkerEntry[];
+  graphs: GraphEntry[];
+  steps: StepColumns;
+  statistics: string[];
+}
+
+export interface TensorRef {
+  tensor: string;
+  node: string;
+  slot: number;
+  op_type: string;
+  dtype: string;
+  shape: string;
+}
+
+export interface NodeOutput {
+  tensor: string;
+  slot: number;
+  dtype: string;
+  shape: string;
+  snapshots: number;
+  kept: number;
+  consumers: string[];
+}
+
+export interface StackFrame {
+  file: string;
+  line: number;
+  function: string;
+  text: string | null;
+}
+
+export interface NodeDetail {
+  name: string;
+  path: string;
+  graph: string;
+  op_type: string;
+  device: string;
+  function: string;
+  layer: string;
+  attributes: Record<string, string>;
+  inputs: TensorRef[];
+  control_inputs: string[];
+  outputs: NodeOutput[];
+  stack: StackFrame[];
+  calls: { function: string; role: string }[];
+  forward: string | null;
+}
+
+export interface Snapshot extends Measures {
+  tensor: string;
+  node: string;
+  slot: number;
+  graph: string;
+  step: number;
+  visit: number;
+  worker: string;
+  time: number;
+  device: string;
+  dtype: string;
+  shape: number[];
+  kept: boolean;
+}
+
+export interface SnapshotPage {
+  total: number;
+  rows: Snapshot[];
+}
+
+export interface History {
+  tensor: string;
+  graph: string;
+  thinned_from: number | null;
+  /** Ordered by step, visit, worker. */
+  rows: Snapshot[];
+}
+
+export interface HistogramRow {
+  step: number;
+  visit: number;
+  worker: string;
+  counts: number[];
+  nan: number;
+  pos_inf: number;
+  neg_inf: number;
+  zero: number;
+  min: number;
+  max: number;
+}
+
+export interface Histograms {
+  tensor: string;
+  graph: string;
+  edges: number[];
+  zero_bucket: number | null;
+  approximate: boolean;
+  rows: HistogramRow[];
+}
+
+export interface Nonfinite {
+  total: number;
+  indices: number[][];
+  values: string[];
+}
+
+export interface NonfiniteProblem {
+  tensor: string;
+  node: string;
+  graph: string;
+  first_step: number;
+  steps: number;
+  nan: number;
+  inf: number;
+  op_type: string;
+  layer: string;
+}
+
+export interface Problems {
+  nonfinite: NonfiniteProblem[];
+  dropped: number;
+  damage: string[];
+}

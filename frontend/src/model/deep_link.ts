@@ -1,0 +1,75 @@
+/** What the address holds after `#`: enough to restore the page. Null fields are left out. */
+export interface DeepLink {
+  run: string | null;
+  graph: string | null;
+  worker: string | null;
+  step: number | null;
+  tensor: string | null;
+  visit: number | null;
+  view: 'graph' | 'table';
+  panel: PanelTab;
+  color: string;
+}
+
+export const PANEL_TABS = ['overview', 'history', 'histogram', 'value', 'source'] as const;
+export type PanelTab = (typeof PANEL_TABS)[number];
+
+export const EMPTY_LINK: DeepLink = {
+  run: null,
+  graph: null,
+  worker: null,
+  step: null,
+  tensor: null,
+  visit: null,
+  view: 'graph',
+  panel: 'overview',
+  color: 'health',
+};
+
+const TEXTS = ['run', 'graph', 'worker', 'tensor'] as const;
+const NUMBERS = ['step', 'visit'] as const;
+
+export function encodeLink(link: DeepLink): string {
+  const parts: string[] = [];
+  const add = (key: string, value: string | number) => parts.push(`${key}=${encodePart(String(value))}`);
+  for (const key of ['run', 'graph', 'worker', 'step', 'tensor', 'visit'] as const) {
+    const value = link[key];
+    if (value !== null) add(key, value);
+  }
+  for (const key of ['view', 'panel', 'color'] as const) if (link[key] !== EMPTY_LINK[key]) add(key, link[key]);
+  return parts.length === 0 ? '' : `#${parts.join('&')}`;
+}
+
+/** Slashes and colons stay readable; all else that could end a part is escaped. */
+function encodePart(text: string): string {
+  return encodeURIComponent(text).replace(/%2F/g, '/').replace(/%3A/g, ':');
+}
+
+/** Reads an address's hash; what it does not hold, or holds malformed, takes its default. */
+export function decodeLink(hash: string): DeepLink {
+  const found = new Map<string, string>();
+  for (const part of hash.replace(/^#/, '').split('&')) {
+    const cut = part.indexOf('=');
+    if (cut > 0) found.set(part.slice(0, cut), decodePart(part.slice(cut + 1)));
+  }
+  const link = { ...EMPTY_LINK };
+  for (const key of TEXTS) link[key] = found.get(key) || null;
+  for (const key of NUMBERS) link[key] = wholeNumber(found.get(key));
+  if (found.get('view') === 'table') link.view = 'table';
+  const panel = PANEL_TABS.find((tab) => tab === found.get('panel'));
+  if (panel) link.panel = panel;
+  link.color = found.get('color') || EMPTY_LINK.color;
+  return link;
+}
+
+function decodePart(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function wholeNumber(text: string | undefined): number | null {
+  return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : null;
+}

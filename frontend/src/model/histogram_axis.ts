@@ -1,0 +1,61 @@
+import { formatNumber } from '../lib/format';
+
+/**
+ * Where values stand on a histogram's axis. `linear`: at their value. `symlog`: every bucket is one unit wide, negative values to the
+ * left, exact zeros in a unit of their own, so that magnitudes of any size stay visible.
+ */
+export interface HistogramAxis {
+  scale: 'symlog' | 'linear';
+  /** Axis coordinates of the bucket edges. */
+  at: number[];
+  ticks: { at: number; label: string }[];
+  /** The bucket of exact zeros, where they have one of their own. */
+  zeroBucket: number | null;
+}
+
+export function histogramAxis(edges: readonly number[], zeroBucket: number | null, scale: 'symlog' | 'linear'): HistogramAxis {
+  if (scale === 'linear') return { scale, at: [...edges], ticks: [], zeroBucket: null };
+  return { scale, at: edges.map((_, i) => i), ticks: symlogTicks(edges, zeroBucket), zeroBucket };
+}
+
+/** Coordinate of a value on a symlog axis: within its bucket by its logarithm. Values beyond the edges are held at the ends. */
+export function symlogPosition(edges: readonly number[], zeroBucket: number | null, value: number): number {
+  if (value === 0 && zeroBucket !== null) return zeroBucket + 0.5;
+  const last = edges.length - 1;
+  if (last < 1 || value <= (edges[0] as number)) return 0;
+  if (value >= (edges[last] as number)) return last;
+  let i = 0;
+  while (i < last - 1 && (edges[i + 1] as number) <= value) i++;
+  if (i === zeroBucket) return i + 0.5;
+  const [left, right] = [edges[i] as number, edges[i + 1] as number];
+  if (left === 0 || right === 0 || !Number.isFinite(left) || !Number.isFinite(right)) return i + 0.5;
+  return i + Math.log(value / left) / Math.log(right / left);
+}
+
+const MOST_TICKS = 9;
+
+/** Ticks at powers of ten, thinned evenly on both sides, and at zero. */
+function symlogTicks(edges: readonly number[], zeroBucket: number | null): { at: number; label: string }[] {
+  const [low = 0, high = 0] = [edges[0], edges[edges.length - 1]];
+  const positive = powers(smallest(edges, 1), high);
+  const negative = powers(smallest(edges, -1), -low).map((value) => -value);
+  const every = Math.max(1, Math.ceil((positive.length + negative.length) / MOST_TICKS));
+  const thin = (values: number[]) => values.filter((value) => Math.round(Math.log10(Math.abs(value))) % every === 0);
+  const values = [...thin(negative), ...thin(positive)];
+  const ticks = values.map((value) => ({ at: symlogPosition(edges, zeroBucket, value), label: formatNumber(value, 1) }));
+  if (zeroBucket !== null) ticks.push({ at: zeroBucket + 0.5, label: '0' });
+  return ticks.sort((a, b) => a.at - b.at);
+}
+
+/** The smallest magnitude other than zero on one side. */
+function smallest(edges: readonly number[], sign: 1 | -1): number {
+  return edges.reduce((best, edge) => (edge * sign > 0 && edge * sign < best ? edge * sign : best), Number.POSITIVE_INFINITY);
+}
+
+function powers(low: number, high: number): number[] {
+  if (!(low > 0) || !(high > 0) || !Number.isFinite(low)) return [];
+  const out: number[] = [];
+  const top = Number.isFinite(high) ? high : 2 ** 128;
+  for (let exponent = Math.ceil(Math.log10(low)); exponent <= Math.floor(Math.log10(top)); exponent++) out.push(10 ** exponent);
+  return out;
+}

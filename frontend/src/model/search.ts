@@ -1,0 +1,128 @@
+/**
+ * Search over a graph's nodes. Terms are separated by spaces and all must hold: a text in the name, `/a regular expression/`,
+ * or a field: `op:MatMul`, `layer:dense`, `dtype:float32`, `shape:32`, `device:gpu`, `is:nan`, `is:inf`.
+ */
+
+import type { DictColumn, TextColumn } from '../lib/columns';
+import type { GraphData } from './graph';
+
+export type Term =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'pattern'; readonly pattern: RegExp }
+  | { readonly kind: 'field'; readonly field: Field; readonly text: string };
+
+export const FIELDS = ['op', 'layer', 'dtype', 'shape', 'device', 'function', 'is'] as const;
+export type Field = (typeof FIELDS)[number];
+
+export interface Query {
+  readonly terms: readonly Term[];
+  /** What is wrong with the text, in words for its author. */
+  readonly error: string | null;
+}
+
+export function parseQuery(text: string): Query {
+  const terms: Term[] = [];
+  let error: string | null = null;
+  // A pattern runs to its closing slash, spaces and all; a name like a/b is no pattern.
+  for (const match of text.matchAll(/(?:^|(?<=\s))\/((?:\\.|[^\\/])+)\/(?=\s|$)|(\S+)/g)) {
+    if (match[1] !== undefined) {
+      try {
+        terms.push({ kind: 'pattern', pattern: new RegExp(match[1], 'i') });
+      } catch (failure) {
+        error = `${(failure as Error).message.replace(/^Invalid regular expression: /, 'not a regular expression: ')}`;
+      }
+    } else terms.push(wordTerm(match[2]!));
+  }
+  return { terms, error };
+}
+
+function wordTerm(word: string): Term {
+  const colon = word.indexOf(':');
+  const field = FIELDS.find((name) => name === word.slice(0, colon).toLowerCase());
+  if (field && colon < word.length - 1) return { kind: 'field', field, text: word.slice(colon + 1).toLowerCase() };
+  return { kind: 'text', text: word.toLowerCase() };
+}
+
+/** Whether a node counts for `is:nan` and `is:inf`. */
+export interface HealthTest {
+  nan(row: number): boolean;
+  inf(row: number): boolean;
+}
+
+/** Row numbers of the nodes that match, ascending; none for an empty query or a broken one. */
+export function runQuery(graph: GraphData, query: Query, health?: HealthTest): Int32Array {
+  if (query.error !== null || query.terms.length === 0) return new Int32Array(0);
+  const matches = new Uint8Array(graph.nodeCount).fill(1);
+  const hit = new Uint8Array(graph.nodeCount);
+  for (const term of query.terms) {
+    hit.fill(0);
+    markTerm(graph, term, hit, health);
+    for (let row = 0; row < hit.length; row++) matches[row]! &= hit[row]!;
+  }
+  const rows: number[] = [];
+  for (let row = 0; row < matches.length; row++) if (matches[row]) rows.push(row);
+  return Int32Array.from(rows);
+}
+
+function markTerm(graph: GraphData, term: Term, hit: Uint8Array, health: HealthTest | undefined): void {
+  if (term.kind === 'text') {
+    markText(graph.names, term.text, hit);
+    markText(graph.paths, term.text, hit);
+  } else if (term.kind === 'pattern') {
+    for (let row = 0; row < hit.length; row++)
+      if (term.pattern.test(graph.names.at(row)) || term.pattern.test(graph.paths.at(row))) hit[row] = 1;
+  } else if (term.field === 'shape') markText(graph.shapes, term.text.replaceAll('x', '×').replaceAll(',', '×'), hit);
+  else if (term.field === 'is') markHealth(term.text, hit, health);
+  else markValues(dictOf(graph, term.field), term.text, hit);
+}
+
+function dictOf(graph: GraphData, field: Exclude<Field, 'shape' | 'is'>): DictColumn {
+  return { op: graph.opTypes, layer: graph.layers, dtype: graph.dtypes, device: graph.devices, function: graph.functions }[field];
+}
+
+/** A value that is the text wins over values that only contain it: `op:add` does not mean AddV2 where there is an Add. */
+function markValues(column: DictColumn, text: string, hit: Uint8Array): void {
+  const lower = column.values.map((value) => value.toLowerCase());
+  const exact = lower.includes(text);
+  const wanted = lower.map((value) => (exact ? value === text : value.includes(text)));
+  for (let row = 0; row < hit.length; row++) if (wanted[column.codes[row]!]) hit[row] = 1;
+}
+
+function markHealth(text: string, hit: Uint8Array, health: HealthTest | undefined): void {
+  const test = text === 'nan' ? health?.nan : text === 'inf' ? health?.inf : undefined;
+  if (!test) return;
+  for (let row = 0; row < hit.length; row++) if (test(row)) hit[row] = 1;
+}
+
+const lowered = new WeakMap<TextColumn, string>();
+
+/** Looks for a text in all rows at once: they lie in one string, and searching that is what engines are fastest at. */
+function markText(column: TextColumn, text: string, hit: Uint8Array): void {
+  let whole = lowered.get(column);
+  if (whole === undefined) {
+    whole = column.whole().toLowerCase();
+    lowered.set(column, whole);
+  }
+  if (whole.length !== column.bytes.length) {
+    for (let row = 0; row < hit.length; row++) if (column.at(row).toLowerCase().includes(text)) hit[row] = 1;
+    return;
+  }
+  let row = 0;
+  for (let at = whole.indexOf(text); at >= 0; ) {
+    row = rowAt(column.offsets, at, row);
+    const inside = at + text.length <= column.offsets[row + 1]!;
+    if (inside) hit[row] = 1;
+    at = whole.indexOf(text, inside ? column.offsets[row + 1]! : at + 1);
+  }
+}
+
+/** The row whose text holds a position, from `first` on. */
+function rowAt(offsets: Uint32Array, position: number, first: number): number {
+  let [low, high] = [first, offsets.length - 2];
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (offsets[middle]! <= position) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}

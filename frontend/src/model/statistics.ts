@@ -1,0 +1,44 @@
+/** The counts and statistics of a summary, in the dump's words, and how the page words them. */
+export const COUNTS = ['nan', 'pos_inf', 'neg_inf', 'zero', 'negative', 'positive', 'subnormal'] as const;
+export const STATISTICS = ['min', 'max', 'mean', 'std', 'l2', 'abs_max'] as const;
+
+export type CountName = (typeof COUNTS)[number];
+export type StatisticName = (typeof STATISTICS)[number];
+export type MeasureName = CountName | StatisticName;
+
+export type Measures = Record<MeasureName, number> & { size: number };
+
+export const LABELS: Record<MeasureName | 'size', string> = {
+  size: 'elements',
+  nan: 'NaN',
+  pos_inf: '+Inf',
+  neg_inf: '-Inf',
+  zero: 'zeros',
+  negative: 'negative',
+  positive: 'positive',
+  subnormal: 'subnormal',
+  min: 'min',
+  max: 'max',
+  mean: 'mean',
+  std: 'std',
+  l2: 'L2 norm',
+  abs_max: 'abs max',
+};
+
+/** Numbers of a JSON answer: non-finite ones arrive as strings. */
+export type WireNumber = number | 'NaN' | 'Infinity' | '-Infinity';
+
+export function toNumber(wire: WireNumber | null | undefined): number {
+  return typeof wire === 'number' ? wire : Number(wire ?? Number.NaN);
+}
+
+export function infinities(measures: Pick<Measures, 'pos_inf' | 'neg_inf'>): number {
+  return measures.pos_inf + measures.neg_inf;
+}
+
+export type Health = 'nan' | 'inf' | 'fine';
+
+export function healthOf(nan: number, inf: number): Health {
+  if (nan > 0) return 'nan';
+  return inf > 0 ? 'inf' : 'fine';
+}

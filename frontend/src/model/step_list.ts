@@ -1,0 +1,42 @@
+/** Moves over an ascending list of steps. An empty list, or no step, gives null. */
+export function indexOfStep(steps: readonly number[], step: number | null): number {
+  if (step === null) return -1;
+  let low = 0;
+  let high = steps.length - 1;
+  while (low <= high) {
+    const middle = (low + high) >> 1;
+    const value = steps[middle] as number;
+    if (value === step) return middle;
+    if (value < step) low = middle + 1;
+    else high = middle - 1;
+  }
+  return -1;
+}
+
+/** The step nearest to `step`; the earlier one of two that are equally near. */
+export function nearestStep(steps: readonly number[], step: number): number | null {
+  let best: number | null = null;
+  for (const candidate of steps) {
+    if (best === null || Math.abs(candidate - step) < Math.abs(best - step)) best = candidate;
+  }
+  return best;
+}
+
+/** The step `offset` places on from `step` (or from its nearest neighbour), held at the ends. */
+export function moveStep(steps: readonly number[], step: number | null, offset: number): number | null {
+  if (steps.length === 0) return null;
+  if (step === null) return steps[steps.length - 1] as number;
+  const from = indexOfStep(steps, nearestStep(steps, step));
+  return steps[Math.max(0, Math.min(steps.length - 1, from + offset))] as number;
+}
+
+/** The last step before and the first step after `step`. */
+export function neighbourSteps(steps: readonly number[], step: number): { before: number | null; after: number | null } {
+  let before: number | null = null;
+  let after: number | null = null;
+  for (const candidate of steps) {
+    if (candidate < step) before = candidate;
+    if (candidate > step && after === null) after = candidate;
+  }
+  return { before, after };
+}

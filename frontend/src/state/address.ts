@@ -1,0 +1,64 @@
+import { batch, computed, effect } from '@preact/signals';
+import { type DeepLink, decodeLink, encodeLink } from '../model/deep_link';
+import * as choices from './choices';
+
+/** Keeps the address and the choices in step: a choice is written to the hash, back and forward are read from it. */
+const link = computed<DeepLink>(() => ({
+  run: choices.chosenRun.value,
+  graph: choices.chosenGraph.value,
+  worker: choices.chosenWorker.value,
+  step: choices.chosenStep.value,
+  tensor: choices.chosenTensor.value,
+  visit: choices.chosenVisit.value,
+  view: choices.view.value,
+  panel: choices.panelTab.value,
+  color: choices.colour.value,
+}));
+
+function apply(next: DeepLink): void {
+  batch(() => {
+    choices.chosenRun.value = next.run;
+    choices.chosenGraph.value = next.graph;
+    choices.chosenWorker.value = next.worker;
+    choices.chosenStep.value = next.step;
+    choices.chosenTensor.value = next.tensor;
+    choices.chosenVisit.value = next.visit;
+    choices.view.value = next.view;
+    choices.panelTab.value = next.panel;
+    choices.colour.value = next.color;
+  });
+}
+
+/** Moving along the steps replaces the entry, so that "back" leads to the last place and not through every step. */
+function isNewPlace(before: DeepLink, after: DeepLink): boolean {
+  return before.run !== after.run || before.graph !== after.graph || before.tensor !== after.tensor || before.view !== after.view;
+}
+
+function write(next: DeepLink, push: boolean): void {
+  // From location, not relative: in TensorBoard's iframe a base element would send a bare "#…" elsewhere.
+  const address = location.href.replace(/#.*$/, '') + encodeLink(next);
+  if (address === location.href) return;
+  if (push) history.pushState(null, '', address);
+  else history.replaceState(null, '', address);
+}
+
+export function syncAddress(): () => void {
+  let shown = decodeLink(location.hash);
+  apply(shown);
+  const read = () => {
+    shown = decodeLink(location.hash);
+    apply(shown);
+  };
+  window.addEventListener('popstate', read);
+  window.addEventListener('hashchange', read);
+  const stop = effect(() => {
+    const next = link.value;
+    write(next, isNewPlace(shown, next));
+    shown = next;
+  });
+  return () => {
+    stop();
+    window.removeEventListener('popstate', read);
+    window.removeEventListener('hashchange', read);
+  };
+}

@@ -1,0 +1,16 @@
+import { signal } from '@preact/signals';
+import { EMPTY_LINK, type PanelTab } from '../model/deep_link';
+
+/** What the user chose: one signal a fact, all of it in the address (state/address.ts). Null means "whatever is best by default". */
+export const chosenRun = signal<string | null>(EMPTY_LINK.run);
+export const chosenGraph = signal<string | null>(EMPTY_LINK.graph);
+export const chosenWorker = signal<string | null>(EMPTY_LINK.worker);
+/** Null follows the latest step. */
+export const chosenStep = signal<number | null>(EMPTY_LINK.step);
+/** `node:slot`, or null where nothing is selected. */
+export const chosenTensor = signal<string | null>(EMPTY_LINK.tensor);
+export const chosenVisit = signal<number | null>(EMPTY_LINK.visit);
+export const view = signal<'graph' | 'table'>(EMPTY_LINK.view);
+export const panelTab = signal<PanelTab>(EMPTY_LINK.panel);
+/** `health`, `op`, …, or `statistic:abs_max`. */
+export const colour = signal<string>(EMPTY_LINK.color);

@@ -1,0 +1,73 @@
+import { computed, effect } from '@preact/signals';
+import { Latest } from '../lib/latest';
+import { Lru } from '../lib/lru';
+import { COLOUR_KINDS, type ColourBy, type GraphData, rowOf, STATISTIC_NAMES } from '../model/graph';
+import type { StepStatistics } from '../model/steps';
+import { colour } from './choices';
+import { api } from './provider';
+import { resource } from './resource';
+import { graphId, run, runId, workerId } from './runs';
+import { selectedNode } from './selection';
+import { step, stepColumns, stepIndex } from './steps';
+
+/** The graph on show and the statistics of the step on show. Graphs never change; a step's statistics change only while it gains snapshots. */
+const graphs = new Lru<string, GraphData>(4);
+const overlays = new Lru<string, StepStatistics>(48);
+
+// A graph that is still being written (`-`, made of whatever was logged) grows with the run, so its size is part of the key.
+const graphRequest = computed(() => {
+  const entry = run.data.value?.graphs.find((candidate) => candidate.id === graphId.value);
+  if (!entry || runId.value === null) return null;
+  const subject = `${runId.value} ${entry.id}`;
+  return { key: `${subject} ${entry.nodes} ${entry.edges}`, subject, run: runId.value, graph: entry.id };
+});
+
+export const graph = resource(graphRequest, (wanted, abort) => api().graph(wanted.run, wanted.graph, abort), { cache: graphs });
+
+function overlayRequest(offset: number) {
+  const index = stepIndex.value + offset;
+  const at = stepColumns.value.step[index];
+  if (at === undefined || runId.value === null || graphId.value === null) return null;
+  const subject = `${runId.value} ${graphId.value} ${workerId.value}`;
+  const key = `${subject} ${at} ${stepColumns.value.snapshots[index]}`;
+  return { key, subject, run: runId.value, graph: graphId.value, worker: workerId.value, step: at };
+}
+
+type OverlayRequest = NonNullable<ReturnType<typeof overlayRequest>>;
+
+const loadOverlay = (wanted: OverlayRequest, abort: AbortSignal) => api().step(wanted.run, wanted.graph, wanted.step, wanted.worker, abort);
+
+export const overlay = resource(
+  computed(() => overlayRequest(0)),
+  loadOverlay,
+  { cache: overlays },
+);
+
+/** Once a step is on show, fetches the next and the previous one ahead; moving on cancels that. */
+export function prefetchNeighbours(): () => void {
+  const latest = new Latest();
+  return effect(() => {
+    if (overlay.data.value?.step !== step.value) return;
+    const wanted = [overlayRequest(1), overlayRequest(-1)].filter((request) => request !== null && overlays.get(request.key) === undefined);
+    const abort = latest.start();
+    for (const request of wanted as OverlayRequest[]) {
+      // A failed prefetch is no news: the step is asked for again when it is shown.
+      loadOverlay(request, abort)
+        .then((value) => overlays.set(request.key, value))
+        .catch(() => undefined);
+    }
+  });
+}
+
+export const colourBy = computed<ColourBy>(() => {
+  const [kind, name] = colour.value.split(':');
+  const known = COLOUR_KINDS.find((candidate) => candidate === kind) ?? 'health';
+  const statistic = STATISTIC_NAMES.find((candidate) => candidate === name);
+  return known === 'statistic' ? { kind: known, statistic: statistic ?? 'abs_max' } : { kind: known };
+});
+
+/** Whether the selected node is in the graph on show. */
+export const selectionInGraph = computed(() => {
+  const node = selectedNode.value;
+  return node !== null && graph.data.value !== null && rowOf(graph.data.value, node) >= 0;
+});

@@ -1,0 +1,78 @@
+import { batch, signal } from '@preact/signals';
+import { ApiError } from '../api/provider';
+import { isAbort } from '../lib/latest';
+import type { Changes, RunEntry, RunList } from '../model/answers';
+import { api } from './provider';
+import { runList } from './runs';
+
+/** Keeps the list of runs up to date by asking what changed: each second while the page is visible, every 10 s while it is hidden. */
+const VISIBLE_MS = 1000;
+const HIDDEN_MS = 10_000;
+const LOST_MS = 3000;
+
+/** Why the server cannot be reached or refuses; null while all is well. */
+export const connectionError = signal<ApiError | null>(null);
+
+/** Applies changes to the list. Null when the list must be loaded anew: a run is new, or gained its first step. */
+export function applyChanges(list: RunList, changes: Changes): RunList | null {
+  const known = new Set(list.runs.map((run) => run.id));
+  for (const [id, change] of Object.entries(changes.runs)) if (change !== null && !known.has(id)) return null;
+  const runs = list.runs.filter((run) => changes.runs[run.id] !== null).map((run) => changed(run, changes));
+  return runs.some((run) => run === null) ? null : { ...list, cursor: changes.cursor, runs: runs as RunEntry[] };
+}
+
+function changed(run: RunEntry, changes: Changes): RunEntry | null {
+  const change = changes.runs[run.id];
+  if (!change) return run;
+  if (run.steps.last === null && change.last_step !== null) return null;
+  const { snapshots, graphs, last_step, live } = change;
+  return { ...run, snapshots, graphs, live, steps: { ...run.steps, last: last_step } };
+}
+
+async function refresh(abort: AbortSignal): Promise<void> {
+  const list = runList.value;
+  if (list !== null) {
+    const changes = await api().changes(list.cursor, abort);
+    if (Object.keys(changes.runs).length === 0) return;
+    const next = applyChanges(list, changes);
+    if (next !== null) {
+      runList.value = next;
+      return;
+    }
+  }
+  runList.value = await api().runs(abort);
+}
+
+function failed(error: unknown): void {
+  if (isAbort(error)) return;
+  connectionError.value = error instanceof ApiError ? error : new ApiError(0, String(error), 'Reload the page.');
+}
+
+/** Polls until it is stopped; becoming visible asks at once. */
+export function startPolling(): () => void {
+  const abort = new AbortController();
+  let timer = 0;
+  const poll = async () => {
+    clearTimeout(timer);
+    try {
+      await refresh(abort.signal);
+      batch(() => {
+        connectionError.value = null;
+      });
+    } catch (error) {
+      failed(error);
+    }
+    const pause = document.hidden ? HIDDEN_MS : connectionError.value ? LOST_MS : VISIBLE_MS;
+    if (!abort.signal.aborted) timer = window.setTimeout(poll, pause);
+  };
+  const shown = () => {
+    if (!document.hidden) void poll();
+  };
+  document.addEventListener('visibilitychange', shown);
+  void poll();
+  return () => {
+    abort.abort();
+    clearTimeout(timer);
+    document.removeEventListener('visibilitychange', shown);
+  };
+}

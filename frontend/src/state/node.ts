@@ -1,0 +1,102 @@
+import { computed, signal } from '@preact/signals';
+import type { Snapshot } from '../model/answers';
+import { chosenTensor, chosenVisit, panelTab } from './choices';
+import { histogramScale, panelOpen } from './preferences';
+import { api } from './provider';
+import { resource } from './resource';
+import { graphId, run, runId, runRevision, workerId } from './runs';
+import { selectedNode } from './selection';
+import { step, stepColumns, stepIndex } from './steps';
+
+/** Everything about the selected node and tensor. Nothing is fetched while the panel is closed. */
+const place = computed(() => {
+  if (runId.value === null || graphId.value === null || run.data.value === null) return null;
+  return { run: runId.value, graph: graphId.value };
+});
+
+export const node = resource(
+  computed(() => {
+    const name = selectedNode.value;
+    if (name === null || place.value === null) return null;
+    const subject = `${place.value.run} ${place.value.graph} ${name}`;
+    return { ...place.value, key: `${subject} ${runRevision.value}`, subject, name };
+  }),
+  (wanted, abort) => api().node(wanted.run, wanted.graph, wanted.name, abort),
+);
+
+const tensorRequest = computed(() => {
+  const tensor = chosenTensor.value;
+  if (tensor === null || place.value === null || !panelOpen.value) return null;
+  const subject = `${place.value.run} ${place.value.graph} ${workerId.value} ${tensor}`;
+  return { ...place.value, worker: workerId.value, tensor, subject, key: `${subject} ${runRevision.value}` };
+});
+
+/** Snapshots of the tensor at the step on show: one row a visit and worker. */
+export const snapshots = resource(
+  computed(() => {
+    const wanted = tensorRequest.value;
+    const at = step.value;
+    if (wanted === null || at === null) return null;
+    return { ...wanted, step: at, key: `${wanted.subject} ${at} ${stepColumns.value.snapshots[stepIndex.value]}` };
+  }),
+  async (wanted, abort) => {
+    const { graph, worker, tensor, step } = wanted;
+    const page = await api().snapshots(wanted.run, { graph, worker, tensor, step, limit: 1000 }, abort);
+    return { step, rows: page.rows };
+  },
+);
+
+export const history = resource(tensorRequest, (wanted, abort) => {
+  const { graph, worker } = wanted;
+  return api().history(wanted.run, wanted.tensor, { graph, worker }, abort);
+});
+
+/** More steps than that are thinned evenly by the server. */
+const MOST_HISTOGRAMS = 200;
+
+export const histograms = resource(
+  computed(() => {
+    const wanted = tensorRequest.value;
+    if (wanted === null || panelTab.value !== 'histogram') return null;
+    const scale = histogramScale.value;
+    return { ...wanted, scale, subject: `${wanted.subject} ${scale}`, key: `${wanted.key} ${scale}` };
+  }),
+  (wanted, abort) => {
+    const { graph, worker, scale } = wanted;
+    return api().histograms(wanted.run, wanted.tensor, { graph, worker, scale, merge: 'visits', limit: MOST_HISTOGRAMS }, abort);
+  },
+);
+
+/** The histogram of the step on show, which may be left out of the thinned ones over all steps. */
+export const stepHistogram = resource(
+  computed(() => {
+    const wanted = tensorRequest.value;
+    const at = step.value;
+    if (wanted === null || at === null || (panelTab.value !== 'overview' && panelTab.value !== 'histogram')) return null;
+    const scale = panelTab.value === 'overview' ? 'symlog' : histogramScale.value;
+    const key = `${wanted.subject} ${scale} ${at} ${stepColumns.value.snapshots[stepIndex.value]}`;
+    return { ...wanted, scale, at, subject: `${wanted.subject} ${scale}`, key };
+  }),
+  (wanted, abort) => {
+    const { graph, worker, scale, at } = wanted;
+    return api().histograms(wanted.run, wanted.tensor, { graph, worker, scale, merge: 'visits', steps: at }, abort);
+  },
+);
+
+/** Visits of the tensor at the step on show, ascending. */
+export const visits = computed<number[]>(() => {
+  const found = snapshots.data.value?.rows.map((row) => row.visit) ?? [];
+  return [...new Set(found)].sort((a, b) => a - b);
+});
+
+/** The snapshot on show: at the chosen visit (else the first), of the latest worker that has it. */
+export const snapshot = computed<Snapshot | null>(() => {
+  const found = snapshots.data.value;
+  if (!found || found.step !== step.value) return null;
+  const wanted = visits.value.includes(chosenVisit.value ?? -1) ? chosenVisit.value : visits.value[0];
+  const rows = found.rows.filter((row) => row.visit === wanted);
+  return rows.reduce<Snapshot | null>((latest, row) => (latest === null || row.time >= latest.time ? row : latest), null);
+});
+
+/** Step under the pointer in a chart, so that charts and the slider can point at the same place. */
+export const hoveredStep = signal<number | null>(null);

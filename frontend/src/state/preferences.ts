@@ -1,0 +1,66 @@
+import { computed, effect, type Signal, signal } from '@preact/signals';
+
+const PREFIX = 'tensortap.';
+
+/** A signal that this browser remembers. `read` checks what was stored; storage that is not allowed is no error. */
+function remembered<T>(key: string, initial: T, read: (stored: unknown) => T | null): Signal<T> {
+  const value = signal(load(key, initial, read));
+  let first = true;
+  effect(() => {
+    const text = JSON.stringify(value.value);
+    if (!first) store(key, text);
+    first = false;
+  });
+  return value;
+}
+
+function load<T>(key: string, initial: T, read: (stored: unknown) => T | null): T {
+  try {
+    const text = localStorage.getItem(PREFIX + key);
+    return (text === null ? null : read(JSON.parse(text))) ?? initial;
+  } catch {
+    return initial;
+  }
+}
+
+function store(key: string, text: string): void {
+  try {
+    localStorage.setItem(PREFIX + key, text);
+  } catch {
+    // Private windows and some iframes refuse storage; the choice then lasts as long as the page.
+  }
+}
+
+const flag = (stored: unknown) => (typeof stored === 'boolean' ? stored : null);
+const pixels = (stored: unknown) => (typeof stored === 'number' && stored >= 280 && stored <= 2000 ? stored : null);
+
+export type Theme = 'light' | 'dark';
+
+/** Null follows the system. */
+export const themeChoice = remembered<Theme | null>('theme', null, (stored) => (stored === 'light' || stored === 'dark' ? stored : null));
+
+const darkSystem = window.matchMedia('(prefers-color-scheme: dark)');
+const systemTheme = signal<Theme>(darkSystem.matches ? 'dark' : 'light');
+darkSystem.addEventListener('change', (event) => {
+  systemTheme.value = event.matches ? 'dark' : 'light';
+});
+
+export const theme = computed<Theme>(() => themeChoice.value ?? systemTheme.value);
+
+export function toggleTheme(): void {
+  themeChoice.value = theme.value === 'dark' ? 'light' : 'dark';
+}
+
+export const panelWidth = remembered('panelWidth', 460, pixels);
+export const panelOpen = remembered('panelOpen', true, flag);
+export const problemsOpen = remembered<boolean | null>('problemsOpen', null, flag);
+export const histogramScale = remembered<'symlog' | 'linear'>('histogramScale', 'symlog', (stored) =>
+  stored === 'symlog' || stored === 'linear' ? stored : null,
+);
+export const histogramMode = remembered<'ridgeline' | 'heatmap' | 'overlay'>('histogramMode', 'ridgeline', (stored) =>
+  stored === 'ridgeline' || stored === 'heatmap' || stored === 'overlay' ? stored : null,
+);
+export const historyLog = remembered('historyLog', false, flag);
+export const valueMode = remembered<'table' | 'heatmap' | 'line' | 'image'>('valueMode', 'table', (stored) =>
+  stored === 'table' || stored === 'heatmap' || stored === 'line' || stored === 'image' ? stored : null,
+);

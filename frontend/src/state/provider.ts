@@ -1,0 +1,24 @@
+import { Api } from '../api/api';
+import { HttpProvider } from '../api/http';
+import type { Provider } from '../api/provider';
+
+let current: Api | null = null;
+
+/** The page's data source; chosen once, before anything is shown. */
+export function api(): Api {
+  if (!current) throw new Error('the provider is chosen in main.tsx before the page is shown');
+  return current;
+}
+
+export function useProvider(provider: Provider): void {
+  current = new Api(provider);
+}
+
+/** The server; while developing, `?mock=1` (or `?mock=empty`) asks for made-up runs instead. */
+export async function chooseProvider(): Promise<Provider> {
+  if (import.meta.env.DEV) {
+    const mock = new URLSearchParams(location.search).get('mock');
+    if (mock) return new (await import('../api/mock/provider')).MockProvider(mock === 'empty');
+  }
+  return new HttpProvider();
+}

@@ -1,0 +1,87 @@
+import { batch, effect, type ReadonlySignal, signal } from '@preact/signals';
+import { isAbort, Latest } from '../lib/latest';
+import type { Lru } from '../lib/lru';
+
+/** Something loaded from the provider: the last data, whether newer data is on its way, and what went wrong. */
+export interface Resource<T> {
+  readonly data: ReadonlySignal<T | null>;
+  readonly error: ReadonlySignal<Error | null>;
+  readonly loading: ReadonlySignal<boolean>;
+  reload(): void;
+}
+
+/** What to load. `key` names the request (null: nothing); data stays on show while `subject` does, even when the key changes. */
+export interface Request {
+  key: string;
+  subject: string;
+}
+
+export interface ResourceOptions<T> {
+  /** Answers by key, for requests whose answer never changes. */
+  cache?: Lru<string, T>;
+}
+
+/** Loads whenever the request changes; a newer request aborts the one under way, and only the newest answer is kept. */
+export function resource<R extends Request, T>(
+  request: ReadonlySignal<R | null>,
+  load: (request: R, abort: AbortSignal) => Promise<T>,
+  options: ResourceOptions<T> = {},
+): Resource<T> {
+  const data = signal<T | null>(null);
+  const error = signal<Error | null>(null);
+  const loading = signal(false);
+  const reloads = signal(0);
+  const latest = new Latest();
+  let subject: string | null = null;
+  let key: string | null = null;
+  let reloaded = 0;
+
+  const settle = (value: T | null, failure: Error | null) =>
+    batch(() => {
+      if (value !== null || failure === null) data.value = value;
+      error.value = failure;
+      loading.value = false;
+    });
+
+  effect(() => {
+    const wanted = request.value;
+    const again = reloads.value;
+    if (wanted?.key === key && again === reloaded) return;
+    key = wanted?.key ?? null;
+    reloaded = again;
+    if (wanted === null || wanted.subject !== subject) {
+      subject = wanted?.subject ?? null;
+      settle(null, null);
+    }
+    if (wanted === null) {
+      latest.cancel();
+      return;
+    }
+    const known = options.cache?.get(wanted.key);
+    if (known !== undefined) {
+      latest.cancel();
+      settle(known, null);
+      return;
+    }
+    const abort = latest.start();
+    loading.value = true;
+    load(wanted, abort).then(
+      (value) => {
+        options.cache?.set(wanted.key, value);
+        if (!abort.aborted) settle(value, null);
+      },
+      (failure: unknown) => {
+        if (!abort.aborted && !isAbort(failure)) settle(null, failure instanceof Error ? failure : new Error(String(failure)));
+      },
+    );
+  });
+
+  return {
+    data,
+    error,
+    loading,
+    reload: () => {
+      reloads.value++;
+    },
+  };
+}

@@ -1,0 +1,40 @@
+import { computed, signal } from '@preact/signals';
+import type { RunDetail, RunEntry, RunList } from '../model/answers';
+import { chosenGraph, chosenRun, chosenWorker } from './choices';
+import { api } from './provider';
+import { type Resource, resource } from './resource';
+
+/** The list of runs; null until it was loaded once. Kept up to date by state/live.ts. */
+export const runList = signal<RunList | null>(null);
+
+export const runs = computed<RunEntry[]>(() => runList.value?.runs ?? []);
+
+/** The run on show: the chosen one, else the newest. */
+export const runId = computed<string | null>(() => chosenRun.value ?? runs.value[0]?.id ?? null);
+
+export const runEntry = computed<RunEntry | null>(() => runs.value.find((run) => run.id === runId.value) ?? null);
+
+/** Grows whenever the run on show has new snapshots, so that what depends on them is asked for again. */
+export const runRevision = computed<string>(
+  () => `${runEntry.value?.snapshots ?? 0}/${runEntry.value?.graphs ?? 0}/${runEntry.value?.live ?? false}`,
+);
+
+export const run: Resource<RunDetail> = resource(
+  computed(() => {
+    const id = runId.value;
+    return id === null || runList.value === null ? null : { key: `${id} ${runRevision.value}`, subject: id, id };
+  }),
+  ({ id }, abort) => api().run(id, abort),
+);
+
+/** The graph on show: the chosen one, else the one with most snapshots. */
+export const graphId = computed<string | null>(() => {
+  const graphs = run.data.value?.graphs ?? [];
+  const wanted = graphs.find((graph) => graph.id === chosenGraph.value);
+  return (wanted ?? graphs[0])?.id ?? null;
+});
+
+export const workerId = computed<string | null>(() => {
+  const workers = run.data.value?.workers ?? [];
+  return workers.some((worker) => worker.id === chosenWorker.value) ? chosenWorker.value : null;
+});

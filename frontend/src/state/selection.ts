@@ -1,0 +1,32 @@
+import { batch, computed } from '@preact/signals';
+import type { PanelTab } from '../model/deep_link';
+import { parseTensorName, tensorName } from '../model/tensor_name';
+import { chosenGraph, chosenStep, chosenTensor, chosenVisit, panelTab } from './choices';
+import { panelOpen } from './preferences';
+
+/** The selected node and output slot, and how they change together. */
+export const selected = computed(() => (chosenTensor.value === null ? null : parseTensorName(chosenTensor.value)));
+export const selectedNode = computed(() => selected.value?.node ?? null);
+
+export function selectNode(node: string | null): void {
+  if (node === selectedNode.value) return;
+  selectTensor(node === null ? null : tensorName(node, 0));
+}
+
+export function selectTensor(tensor: string | null): void {
+  batch(() => {
+    chosenTensor.value = tensor;
+    chosenVisit.value = null;
+    if (tensor !== null) panelOpen.value = true;
+  });
+}
+
+/** Goes to a tensor at a step, from a list of problems or a table. */
+export function goTo(place: { graph?: string; tensor: string; step?: number; tab?: PanelTab }): void {
+  batch(() => {
+    if (place.graph !== undefined) chosenGraph.value = place.graph;
+    if (place.step !== undefined) chosenStep.value = place.step;
+    if (place.tab !== undefined) panelTab.value = place.tab;
+    selectTensor(place.tensor);
+  });
+}

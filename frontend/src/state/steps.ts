@@ -1,0 +1,37 @@
+import { computed, signal } from '@preact/signals';
+import type { StepColumns } from '../model/answers';
+import { indexOfStep, moveStep, nearestStep } from '../model/step_list';
+import { chosenStep } from './choices';
+import { run } from './runs';
+
+const NO_STEPS: StepColumns = { step: [], time: [], snapshots: [], nan: [], inf: [] };
+
+export const stepColumns = computed<StepColumns>(() => run.data.value?.steps ?? NO_STEPS);
+
+/** Following the latest step: no step is chosen. */
+export const following = computed(() => chosenStep.value === null);
+
+/** The step on show: the chosen one (or the nearest there is), else the latest. */
+export const step = computed<number | null>(() => {
+  const steps = stepColumns.value.step;
+  if (steps.length === 0) return null;
+  const wanted = chosenStep.value;
+  return wanted === null ? (steps[steps.length - 1] as number) : nearestStep(steps, wanted);
+});
+
+export const stepIndex = computed(() => indexOfStep(stepColumns.value.step, step.value));
+
+export function goToStep(wanted: number | null): void {
+  chosenStep.value = wanted;
+}
+
+export function stepBy(offset: number): void {
+  const next = moveStep(stepColumns.value.step, step.value, offset);
+  if (next !== null) chosenStep.value = next;
+}
+
+export function toggleFollowing(): void {
+  chosenStep.value = following.value ? step.value : null;
+}
+
+export const playing = signal(false);

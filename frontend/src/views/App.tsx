@@ -1,0 +1,112 @@
+import { useEffect } from 'preact/hooks';
+import { chosenRun } from '../state/choices';
+import { connectionError } from '../state/live';
+import { panelOpen, panelWidth, theme } from '../state/preferences';
+import { runEntry, runList, runs } from '../state/runs';
+import { helpOpen, panelMaximised, problemsShown } from '../state/ui';
+import { CodeBlock } from './kit/CopyButton';
+import { Message } from './kit/Message';
+import { NodePanel } from './panel/NodePanel';
+import { Banner } from './shell/Banner';
+import { Centre } from './shell/Centre';
+import { Help } from './shell/Help';
+import { onPageKey } from './shell/keys';
+import { Problems } from './shell/Problems';
+import { Splitter } from './shell/Splitter';
+import { StepBar } from './shell/StepBar';
+import { TopBar } from './shell/TopBar';
+
+export function App() {
+  useEffect(() => {
+    document.addEventListener('keydown', onPageKey);
+    return () => document.removeEventListener('keydown', onPageKey);
+  }, []);
+  useEffect(() => {
+    document.documentElement.dataset.theme = theme.value;
+  }, [theme.value]);
+  return (
+    <div class="shell">
+      <TopBar />
+      {runEntry.value ? <StepBar /> : <div />}
+      <Banner />
+      <Body />
+      {helpOpen.value && <Help />}
+    </div>
+  );
+}
+
+function Body() {
+  if (runList.value === null) return <Waiting />;
+  if (runs.value.length === 0) return <NoRuns />;
+  if (runEntry.value === null) return <RunGone />;
+  return (
+    <main class="workspace">
+      {problemsShown.value && <Problems />}
+      {!panelMaximised.value && <Centre />}
+      {panelOpen.value && !panelMaximised.value && <Splitter />}
+      {panelOpen.value && (
+        <div
+          class="panel-frame"
+          data-maximised={panelMaximised.value}
+          style={panelMaximised.value ? {} : { width: `${panelWidth.value}px` }}
+        >
+          <NodePanel />
+        </div>
+      )}
+    </main>
+  );
+}
+
+function Waiting() {
+  const error = connectionError.value;
+  if (!error) return <main class="message">Loading…</main>;
+  return (
+    <main>
+      <Message title={error.status === 401 || error.status === 403 ? 'This page needs its token' : error.message} testid="error-state">
+        <p>
+          {error.status === 401 || error.status === 403
+            ? `${error.message} ${error.hint} Open the address that "tensortap serve" printed: it ends in ?token=….`
+            : error.hint}
+        </p>
+      </Message>
+    </main>
+  );
+}
+
+const FIRST_LINES = `tap = tensortap.Tap("logs/my-run")
+model.fit(x, y, callbacks=[tap.callback()])`;
+
+function NoRuns() {
+  return (
+    <main>
+      <Message title={`No runs in ${runList.value?.logdir ?? 'this folder'} yet`} testid="empty-state">
+        <p>This page is watching the folder and shows the first run as soon as it is written. Two lines tap a Keras program:</p>
+        <CodeBlock code={FIRST_LINES} label="Copy the lines" />
+        <p class="faint">
+          Or see it at work first: <code>tensortap demo</code>
+        </p>
+      </Message>
+    </main>
+  );
+}
+
+function RunGone() {
+  return (
+    <main>
+      <Message title={`There is no run called ${chosenRun.value}`} testid="error-state">
+        <p>It was deleted or renamed, or this address belongs to another log directory.</p>
+        <div class="actions">
+          <button
+            type="button"
+            class="button primary"
+            onClick={() => {
+              chosenRun.value = null;
+            }}
+          >
+            Show the newest run
+          </button>
+        </div>
+      </Message>
+    </main>
+  );
+}

@@ -1,0 +1,121 @@
+import { useMemo, useRef, useState } from 'preact/hooks';
+import { colormap } from '../../lib/colormap';
+import { formatCount } from '../../lib/format';
+import type { PlotElement } from '../../lib/plotly';
+import type { HistogramRow } from '../../model/answers';
+import type { HistogramAxis } from '../../model/histogram_axis';
+import { tallestCount } from '../../model/histogram_shapes';
+import { heatmapLayout } from './histogram_chart';
+import { Plot } from './Plot';
+import type { Palette } from './theme';
+
+interface HeatmapProps {
+  rows: HistogramRow[];
+  values: HistogramAxis;
+  labels: string[];
+  step: number | null;
+  colours: Palette;
+  dark: boolean;
+  saveAs: string;
+  onStep: (step: number) => void;
+  onHover: (step: number | null) => void;
+}
+
+interface Hover {
+  x: number;
+  y: number;
+  text: string;
+}
+
+/** Nothing to click or hover: Plotly only draws the axes, zooms and pans. */
+const NO_TRACES = [{ x: [], y: [] }];
+
+/**
+ * Steps across, values upwards, counts as colour. The colours are painted on a canvas below Plotly's axes: Plotly's own heatmap is a
+ * data: image, which the page's `img-src 'self'` refuses.
+ */
+export function HistogramHeatmap(props: HeatmapProps) {
+  const { rows, values, labels, step, colours, dark, saveAs, onStep, onHover } = props;
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const plot = useRef<PlotElement | null>(null);
+  const [hover, setHover] = useState<Hover | null>(null);
+  const index = rows.findIndex((row) => row.step === step);
+  const layout = useMemo(() => heatmapLayout(rows, values, index, colours), [rows, values, index, colours]);
+
+  const cellAt = (event: PointerEvent | MouseEvent) => {
+    const full = plot.current?._fullLayout;
+    const box = canvas.current?.getBoundingClientRect();
+    if (!full || !box) return null;
+    const x = Math.round(full.xaxis.p2l(event.clientX - box.left - full.xaxis._offset));
+    const value = full.yaxis.p2l(event.clientY - box.top - full.yaxis._offset);
+    const bucket = values.at.findIndex((edge, i) => value >= edge && value < (values.at[i + 1] ?? edge));
+    const row = rows[x];
+    return row && bucket >= 0 ? { row, bucket, x: event.clientX - box.left, y: event.clientY - box.top } : null;
+  };
+  const onPointerMove = (event: PointerEvent) => {
+    const cell = cellAt(event);
+    onHover(cell?.row.step ?? null);
+    setHover(
+      cell && {
+        x: cell.x,
+        y: cell.y,
+        text: `step ${cell.row.step} · ${labels[cell.bucket]} · ${formatCount(cell.row.counts[cell.bucket] ?? 0)}`,
+      },
+    );
+  };
+  const leave = () => {
+    setHover(null);
+    onHover(null);
+  };
+  const onClick = (event: MouseEvent) => {
+    const cell = cellAt(event);
+    if (cell) onStep(cell.row.step);
+  };
+
+  return (
+    <div class="chart heatmap" onPointerMove={onPointerMove} onPointerLeave={leave} onClick={onClick}>
+      <canvas ref={canvas} aria-hidden="true" />
+      <Plot
+        traces={NO_TRACES}
+        layout={layout}
+        label="Histograms over the steps as a heatmap"
+        saveAs={saveAs}
+        onDrawn={(element) => {
+          plot.current = element;
+          if (canvas.current) paint(canvas.current, element, rows, values, dark);
+        }}
+      />
+      {hover && (
+        <div class="tooltip num" style={{ left: `${hover.x + 12}px`, top: `${hover.y + 12}px` }}>
+          {hover.text}
+        </div>
+      )}
+    </div>
+  );
+}
+
+function paint(canvas: HTMLCanvasElement, element: PlotElement, rows: HistogramRow[], values: HistogramAxis, dark: boolean): void {
+  const full = element._fullLayout;
+  const context = canvas.getContext('2d');
+  if (!full || !context) return;
+  const { xaxis, yaxis } = full;
+  const ratio = window.devicePixelRatio || 1;
+  canvas.width = element.clientWidth * ratio;
+  canvas.height = element.clientHeight * ratio;
+  context.scale(ratio, ratio);
+  context.beginPath();
+  context.rect(xaxis._offset, yaxis._offset, xaxis._length, yaxis._length);
+  context.clip();
+  const table = colormap(dark ? 'magma' : 'viridis');
+  rows.forEach((row, i) => {
+    const most = tallestCount(row.counts, values.zeroBucket);
+    const [left, right] = [xaxis._offset + xaxis.l2p(i - 0.5), xaxis._offset + xaxis.l2p(i + 0.5)];
+    row.counts.forEach((count, bucket) => {
+      const place = 3 * Math.round(255 * Math.sqrt(Math.min(1, count / most)));
+      const [top, bottom] = [yaxis.l2p(values.at[bucket + 1] as number), yaxis.l2p(values.at[bucket] as number)];
+      context.fillStyle = `rgb(${table[place]} ${table[place + 1]} ${table[place + 2]})`;
+      // Half a pixel of overlap: no seams between cells.
+      context.fillRect(left, yaxis._offset + top, right - left + 0.5, bottom - top + 0.5);
+    });
+  });
+}

@@ -1,0 +1,73 @@
+import 'virtual:plotly.css';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { type Layout, loadPlotly, type PlotElement, type PlotEvent, type Trace } from '../../lib/plotly';
+import { useSize } from '../kit/use_size';
+
+export interface PlotProps {
+  traces: Trace[];
+  layout: Layout;
+  label: string;
+  /** Name of the file when the chart is saved. */
+  saveAs: string;
+  onClick?: (event: PlotEvent) => void;
+  onHover?: (event: PlotEvent | null) => void;
+  /** Called after every drawing, with the chart's element (for what is drawn beside Plotly). */
+  onDrawn?: (element: PlotElement) => void;
+}
+
+/** A Plotly chart that fills its parent. */
+export function Plot({ traces, layout, label, saveAs, onClick, onHover, onDrawn }: PlotProps) {
+  const { ref, width, height } = useSize<HTMLDivElement>();
+  const [failed, setFailed] = useState(false);
+  const handlers = useRef({ onClick, onHover, onDrawn });
+  handlers.current = { onClick, onHover, onDrawn };
+
+  useLayoutEffect(() => {
+    const element = ref.current;
+    if (!element || width === 0 || height === 0) return;
+    let stale = false;
+    loadPlotly()
+      .then(async (plotly) => {
+        if (stale) return;
+        const first = !element.classList.contains('js-plotly-plot');
+        const drawn = await plotly.react(element, traces, { ...layout, width, height }, config(saveAs));
+        if (first) listen(drawn, handlers);
+        handlers.current.onDrawn?.(drawn);
+      })
+      .catch(() => setFailed(true));
+    return () => {
+      stale = true;
+    };
+  }, [traces, layout, width, height, saveAs]);
+
+  useEffect(() => {
+    const element = ref.current;
+    return () => {
+      if (element) void loadPlotly().then((plotly) => plotly.purge(element));
+    };
+  }, []);
+
+  if (failed)
+    return <p class="muted plot-failed">The chart could not be drawn. Reload the page; the numbers are in the table of tensors too.</p>;
+  return <div class="plot" ref={ref} role="img" aria-label={label} />;
+}
+
+type Handlers = { current: { [K in 'onClick' | 'onHover' | 'onDrawn']: PlotProps[K] | undefined } };
+
+function listen(element: PlotElement, handlers: Handlers): void {
+  element.on('plotly_click', (event) => handlers.current.onClick?.(event));
+  element.on('plotly_hover', (event) => handlers.current.onHover?.(event));
+  element.on('plotly_unhover', () => handlers.current.onHover?.(null));
+  element.on('plotly_afterplot', () => handlers.current.onDrawn?.(element));
+}
+
+function config(filename: string): Record<string, unknown> {
+  return {
+    displaylogo: false,
+    responsive: false,
+    doubleClick: 'reset',
+    // SVG needs no image element, which `img-src 'self'` would refuse to fill.
+    toImageButtonOptions: { format: 'svg', filename },
+    modeBarButtons: [['zoom2d', 'pan2d', 'resetScale2d', 'toImage']],
+  };
+}

@@ -1,0 +1,119 @@
+import type { Layout, Trace } from '../../lib/plotly';
+import type { HistogramRow } from '../../model/answers';
+import type { HistogramAxis } from '../../model/histogram_axis';
+import { ridgeExtent, ridges, stepOutline } from '../../model/histogram_shapes';
+import { axis, baseLayout, faded, type Palette } from './theme';
+
+/** The axis of values, with its own ticks where it is not linear. */
+function valueAxis(colours: Palette, values: HistogramAxis, more: Layout = {}): Layout {
+  const span = [values.at[0], values.at[values.at.length - 1]];
+  const ticks =
+    values.scale === 'linear'
+      ? { tickformat: '~g' }
+      : { tickvals: values.ticks.map((tick) => tick.at), ticktext: values.ticks.map((tick) => tick.label) };
+  return axis(colours, { range: span, ...ticks, ...more });
+}
+
+/** Histograms of the steps behind each other; the step on show in the accent colour. */
+export function ridgelineTraces(rows: HistogramRow[], values: HistogramAxis, step: number | null, colours: Palette): Trace[] {
+  return ridges(rows, values.at, values.zeroBucket).map((ridge) => {
+    const current = ridge.step === step;
+    return {
+      x: ridge.x,
+      y: ridge.y,
+      mode: 'lines',
+      fill: 'toself',
+      fillcolor: current ? faded(colours.accent, 0.75) : faded(colours.surface, 0.92),
+      line: { width: current ? 1.5 : 1, color: current ? colours.accent : faded(colours.accent, 0.6) },
+      hoveron: 'fills',
+      hoverinfo: 'text',
+      text: `step ${ridge.step}`,
+      name: String(ridge.step),
+    };
+  });
+}
+
+export function ridgelineLayout(rows: HistogramRow[], values: HistogramAxis, colours: Palette): Layout {
+  const count = rows.length;
+  const every = Math.max(1, Math.ceil(count / 8));
+  const labelled = rows
+    .map((row, i) => ({ at: count - 1 - i, label: String(row.step) }))
+    .filter((_, i) => i % every === 0 || i === count - 1);
+  return {
+    ...baseLayout(colours),
+    hovermode: 'closest',
+    xaxis: valueAxis(colours, values),
+    yaxis: axis(colours, {
+      range: ridgeExtent(count),
+      tickvals: labelled.map((tick) => tick.at),
+      ticktext: labelled.map((tick) => tick.label),
+      showgrid: false,
+      zeroline: false,
+    }),
+  };
+}
+
+/** One step's histogram as bars, with the outline of another step behind it for comparison. */
+export function singleTraces(
+  row: HistogramRow,
+  other: HistogramRow | null,
+  values: HistogramAxis,
+  labels: string[],
+  colours: Palette,
+): Trace[] {
+  const middles = row.counts.map((_, i) => ((values.at[i] as number) + (values.at[i + 1] as number)) / 2);
+  const widths = row.counts.map((_, i) => (values.at[i + 1] as number) - (values.at[i] as number));
+  const bars: Trace = {
+    type: 'bar',
+    x: middles,
+    y: row.counts,
+    width: widths,
+    customdata: labels,
+    marker: { color: faded(colours.accent, 0.75), line: { width: 0.5, color: colours.surface } },
+    hovertemplate: '%{customdata}<br><b>%{y:,}</b> elements<extra></extra>',
+  };
+  if (!other) return [bars];
+  const shape = stepOutline(values.at, other.counts);
+  return [bars, { ...shape, mode: 'lines', line: { width: 1.2, color: colours['text-2'] }, hoverinfo: 'skip' }];
+}
+
+export function singleLayout(values: HistogramAxis, colours: Palette): Layout {
+  return {
+    ...baseLayout(colours),
+    bargap: 0,
+    hovermode: 'closest',
+    xaxis: valueAxis(colours, values),
+    yaxis: axis(colours, { title: { text: 'elements', standoff: 4 }, rangemode: 'tozero', tickformat: '~s' }),
+  };
+}
+
+/** Axes for a heatmap that is drawn on a canvas below: steps across (one place each), values upwards. */
+export function heatmapLayout(rows: HistogramRow[], values: HistogramAxis, index: number, colours: Palette): Layout {
+  const every = Math.max(1, Math.ceil(rows.length / 7));
+  const labelled = rows.map((row, i) => ({ at: i, label: String(row.step) })).filter((_, i) => i % every === 0);
+  const frame = {
+    type: 'rect',
+    xref: 'x',
+    yref: 'paper',
+    x0: index - 0.5,
+    x1: index + 0.5,
+    y0: 0,
+    y1: 1,
+    line: { color: colours.accent, width: 1.5 },
+  };
+  return {
+    ...baseLayout(colours),
+    hovermode: false,
+    xaxis: axis(colours, {
+      range: [-0.5, rows.length - 0.5],
+      tickvals: labelled.map((t) => t.at),
+      ticktext: labelled.map((t) => t.label),
+      title: { text: 'step', standoff: 6 },
+      showgrid: false,
+      zeroline: false,
+    }),
+    yaxis: valueAxis(colours, values, { showgrid: false, zeroline: false }),
+    margin: { l: 52, r: 12, t: 8, b: 38 },
+    shapes: index < 0 ? [] : [frame],
+  };
+}

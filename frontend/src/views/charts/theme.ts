@@ -1,0 +1,65 @@
+import type { Layout } from '../../lib/plotly';
+
+/** The page's colours for what draws by itself (Plotly, canvases): read from the CSS variables in force. */
+export type Palette = Record<
+  'surface' | 'sunken' | 'text' | 'text-2' | 'text-3' | 'border' | 'border-strong' | 'accent' | 'band' | 'nan' | 'inf' | 'zero',
+  string
+>;
+
+const NAMES = ['surface', 'sunken', 'text', 'text-2', 'text-3', 'border', 'border-strong', 'accent', 'band', 'nan', 'inf', 'zero'] as const;
+
+/** @param _theme the theme in force: named so that callers ask again when it changes */
+export function palette(_theme: string): Palette {
+  const style = getComputedStyle(document.documentElement);
+  return Object.fromEntries(NAMES.map((name) => [name, style.getPropertyValue(`--${name}`).trim()])) as Palette;
+}
+
+/** `#rrggbb` with an opacity. */
+export function faded(colour: string, opacity: number): string {
+  const alpha = Math.round(opacity * 255)
+    .toString(16)
+    .padStart(2, '0');
+  return colour + alpha;
+}
+
+/** What all charts share: no frame, small type, quiet grid. */
+export function baseLayout(colours: Palette): Layout {
+  return {
+    paper_bgcolor: 'rgba(0,0,0,0)',
+    plot_bgcolor: 'rgba(0,0,0,0)',
+    font: { family: 'Inter Variable, system-ui, sans-serif', size: 11, color: colours['text-2'] },
+    margin: { l: 52, r: 12, t: 8, b: 28 },
+    showlegend: false,
+    hoverlabel: { bgcolor: colours.surface, bordercolor: colours['border-strong'], font: { color: colours.text, size: 11 } },
+    modebar: { bgcolor: 'rgba(0,0,0,0)', color: colours['text-3'], activecolor: colours.accent },
+    uirevision: 'keep',
+    dragmode: 'zoom',
+  };
+}
+
+export function axis(colours: Palette, more: Layout = {}): Layout {
+  return {
+    gridcolor: colours.border,
+    zerolinecolor: colours['border-strong'],
+    linecolor: colours.border,
+    tickcolor: colours.border,
+    ticklen: 3,
+    automargin: false,
+    ...more,
+  };
+}
+
+/** A vertical line at the step on show. */
+export function stepLine(colours: Palette, x: number): Layout {
+  return {
+    type: 'line',
+    xref: 'x',
+    yref: 'paper',
+    x0: x,
+    x1: x,
+    y0: 0,
+    y1: 1,
+    line: { color: colours.accent, width: 1.5 },
+    layer: 'above',
+  };
+}

@@ -1,0 +1,31 @@
+import type { ComponentChildren } from 'preact';
+import { ApiError } from '../../api/provider';
+
+interface MessageProps {
+  title: string;
+  children?: ComponentChildren;
+  testid?: string;
+}
+
+/** What a pane says where it has nothing to show: what is so, and what to do next. */
+export function Message({ title, children, testid }: MessageProps) {
+  return (
+    <div class="message" data-testid={testid}>
+      <h2>{title}</h2>
+      {children}
+    </div>
+  );
+}
+
+export function Failure({ error, retry }: { error: Error; retry: () => void }) {
+  return (
+    <Message title={error.message} testid="error-state">
+      {error instanceof ApiError && error.hint && <p>{error.hint}</p>}
+      <div class="actions">
+        <button type="button" class="button" onClick={retry}>
+          Try again
+        </button>
+      </div>
+    </Message>
+  );
+}

@@ -1,0 +1,62 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+
+interface PopoverProps {
+  /** Draws the button that opens it. */
+  trigger: (open: boolean, toggle: () => void) => ComponentChildren;
+  children: (close: () => void) => ComponentChildren;
+  label: string;
+  end?: boolean;
+  className?: string;
+}
+
+/** A panel below its button. Escape and a click elsewhere close it; the arrow keys move along its buttons. */
+export function Popover({ trigger, children, label, end, className }: PopoverProps) {
+  const [open, setOpen] = useState(false);
+  const root = useRef<HTMLDivElement>(null);
+  const panel = useRef<HTMLDivElement>(null);
+  const close = () => {
+    setOpen(false);
+    root.current?.querySelector<HTMLElement>('button')?.focus();
+  };
+
+  useEffect(() => {
+    if (!open) return;
+    panel.current?.querySelector<HTMLElement>('input, button[data-selected="true"], button')?.focus();
+    const outside = (event: PointerEvent) => {
+      if (!root.current?.contains(event.target as Node)) setOpen(false);
+    };
+    document.addEventListener('pointerdown', outside);
+    return () => document.removeEventListener('pointerdown', outside);
+  }, [open]);
+
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === 'Escape') {
+      event.stopPropagation();
+      close();
+    }
+    if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
+      event.preventDefault();
+      event.stopPropagation();
+      moveFocus(panel.current, event.key === 'ArrowDown' ? 1 : -1);
+    }
+  };
+
+  return (
+    <div class="anchor" ref={root}>
+      {trigger(open, () => setOpen(!open))}
+      {open && (
+        <div class={`popover ${end ? 'end' : ''} ${className ?? ''}`} role="dialog" aria-label={label} ref={panel} onKeyDown={onKeyDown}>
+          {children(close)}
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** Moves the focus to the next or previous control inside `root`. */
+export function moveFocus(root: HTMLElement | null, offset: number): void {
+  const controls = [...(root?.querySelectorAll<HTMLElement>('input, button') ?? [])];
+  const at = controls.indexOf(document.activeElement as HTMLElement);
+  controls[Math.max(0, Math.min(controls.length - 1, at + offset))]?.focus();
+}

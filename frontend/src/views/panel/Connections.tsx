@@ -1,0 +1,70 @@
+import type { NodeDetail } from '../../model/answers';
+import { splitScope } from '../../model/tensor_name';
+import { selectNode, selectTensor } from '../../state/selection';
+
+/** Inputs and outputs to click through: the tensor that flows in, the nodes it flows to. */
+export function Connections({ detail }: { detail: NodeDetail }) {
+  const consumers = detail.outputs.flatMap((output) => output.consumers.map((consumer) => ({ consumer, slot: output.slot })));
+  return (
+    <>
+      {detail.forward && (
+        <section class="section">
+          <h3>Gradient of</h3>
+          <Link name={detail.forward} detail="" onClick={() => selectNode(detail.forward)} />
+        </section>
+      )}
+      <section class="section" data-testid="inputs">
+        <h3>
+          Inputs <span class="faint num">{detail.inputs.length}</span>
+        </h3>
+        {detail.inputs.map((input, i) => (
+          // An op may read the same tensor twice, so the position is part of the key.
+          <Link
+            key={`${i} ${input.tensor}`}
+            name={input.tensor}
+            detail={`${input.dtype} ${input.shape}`}
+            onClick={() => selectTensor(input.tensor)}
+          />
+        ))}
+        {detail.control_inputs.map((name) => (
+          <Link key={`^${name}`} name={name} detail="control" onClick={() => selectNode(name)} />
+        ))}
+        {detail.inputs.length + detail.control_inputs.length === 0 && <p class="faint">None.</p>}
+      </section>
+      <section class="section" data-testid="consumers">
+        <h3>
+          Consumers <span class="faint num">{consumers.length}</span>
+        </h3>
+        <Consumers consumers={consumers} slots={detail.outputs.length} />
+      </section>
+    </>
+  );
+}
+
+/** A variable can have thousands of readers; the graph shows all of them. */
+const MOST = 60;
+
+function Consumers({ consumers, slots }: { consumers: { consumer: string; slot: number }[]; slots: number }) {
+  if (consumers.length === 0) return <p class="faint">None: the value leaves the graph here, or is not used.</p>;
+  return (
+    <>
+      {consumers.slice(0, MOST).map(({ consumer, slot }) => (
+        <Link key={`${slot} ${consumer}`} name={consumer} detail={slots > 1 ? `:${slot}` : ''} onClick={() => selectNode(consumer)} />
+      ))}
+      {consumers.length > MOST && <p class="faint">and {consumers.length - MOST} more, see the graph</p>}
+    </>
+  );
+}
+
+function Link({ name, detail, onClick }: { name: string; detail: string; onClick: () => void }) {
+  const { scope, label } = splitScope(name);
+  return (
+    <button type="button" class="link-row" onClick={onClick} title={name} data-node={name}>
+      <span class="link-name">
+        <span class="faint scope-part">{scope}</span>
+        <span>{label}</span>
+      </span>
+      <span class="faint num">{detail}</span>
+    </button>
+  );
+}

@@ -1,0 +1,33 @@
+import { formatCount, formatShare } from '../../lib/format';
+import type { Snapshot } from '../../model/answers';
+import { type CountName, LABELS } from '../../model/statistics';
+
+/** In the order they are drawn; subnormal numbers are part of negative and positive, so they have no piece of the bar. */
+const PIECES: readonly CountName[] = ['nan', 'neg_inf', 'pos_inf', 'negative', 'zero', 'positive'];
+
+/** What the elements are, as parts of a whole. A kind with a single element still shows. */
+export function CountsBar({ row }: { row: Snapshot }) {
+  const shown = PIECES.filter((name) => row[name] > 0);
+  return (
+    <div class="counts">
+      <div class="counts-bar" role="img" aria-label={shown.map((name) => `${LABELS[name]} ${row[name]}`).join(', ')}>
+        {shown.map((name) => (
+          <i
+            key={name}
+            class={`count-${name}`}
+            style={{ flexGrow: String(row[name]) }}
+            title={`${LABELS[name]}: ${formatCount(row[name])}`}
+          />
+        ))}
+      </div>
+      <ul class="counts-legend num">
+        {[...shown, ...(row.subnormal > 0 ? (['subnormal'] as const) : [])].map((name) => (
+          <li key={name} title={`${formatCount(row[name])} of ${formatCount(row.size)}`}>
+            <i class={`count-${name}`} />
+            {LABELS[name]} <b>{formatCount(row[name])}</b> <span class="faint">{formatShare(row[name], row.size)}</span>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}

@@ -1,0 +1,162 @@
+import { useMemo } from 'preact/hooks';
+import { fileName } from '../../lib/download';
+import { formatNumber } from '../../lib/format';
+import type { PlotEvent } from '../../lib/plotly';
+import type { Histograms } from '../../model/answers';
+import { type HistogramAxis, histogramAxis } from '../../model/histogram_axis';
+import { thinRows } from '../../model/histogram_shapes';
+import { chosenTensor } from '../../state/choices';
+import { histograms, hoveredStep, stepHistogram } from '../../state/node';
+import { histogramMode, histogramScale, theme } from '../../state/preferences';
+import { goToStep, step } from '../../state/steps';
+import { HistogramHeatmap } from '../charts/HistogramHeatmap';
+import { ridgelineLayout, ridgelineTraces, singleLayout, singleTraces } from '../charts/histogram_chart';
+import { Plot } from '../charts/Plot';
+import { type Palette, palette } from '../charts/theme';
+import { Segmented } from '../kit/Button';
+import { Failure } from '../kit/Message';
+import { HistogramDownload } from './HistogramDownload';
+import { NotCaptured } from './NotCaptured';
+
+const MODES = [
+  { value: 'ridgeline', label: 'Ridgeline' },
+  { value: 'heatmap', label: 'Heatmap' },
+  { value: 'overlay', label: 'This step' },
+] as const;
+
+const SCALES = [
+  { value: 'symlog', label: 'Symlog' },
+  { value: 'linear', label: 'Linear' },
+] as const;
+
+/** How the values are spread, over the steps and at the step on show. */
+export function HistogramTab() {
+  const data = histograms.data.value;
+  if (data === null) return histograms.error.value ? <Failure error={histograms.error.value} retry={histograms.reload} /> : null;
+  if (data.rows.length === 0) return <NotCaptured />;
+  return (
+    <div class="tab-body fill">
+      <div class="tab-bar">
+        <Segmented
+          label="Chart"
+          options={MODES}
+          value={histogramMode.value}
+          onChange={(mode) => {
+            histogramMode.value = mode;
+          }}
+        />
+        <div class="grow" />
+        <Segmented
+          label="Axis of values"
+          options={SCALES}
+          value={histogramScale.value}
+          onChange={(scale) => {
+            histogramScale.value = scale;
+          }}
+        />
+        <HistogramDownload histograms={data} />
+      </div>
+      <HistogramChart data={data} />
+      <p class="chart-note faint">{note(data)}</p>
+    </div>
+  );
+}
+
+/** How many histograms a ridgeline can show and still be read. */
+const MOST_RIDGES = 32;
+
+function HistogramChart({ data }: { data: Histograms }) {
+  const at = step.value;
+  const colours = useMemo(() => palette(theme.value), [theme.value]);
+  return (
+    <div class="chart-frame" data-testid="histogram" data-tensor={data.tensor} data-step={at ?? ''}>
+      {histogramMode.value === 'heatmap' && <Heatmap data={data} colours={colours} />}
+      {histogramMode.value === 'ridgeline' && <Ridgeline data={data} colours={colours} />}
+      {histogramMode.value === 'overlay' && <ThisStep data={data} colours={colours} />}
+    </div>
+  );
+}
+
+interface ChartProps {
+  data: Histograms;
+  colours: Palette;
+}
+
+const saveAs = () => fileName(chosenTensor.value ?? 'tensor', 'histogram');
+
+function axisOf(data: Histograms): HistogramAxis {
+  return histogramAxis(data.edges, data.zero_bucket, histogramScale.value);
+}
+
+function Heatmap({ data, colours }: ChartProps) {
+  const values = useMemo(() => axisOf(data), [data]);
+  const labels = useMemo(() => bucketLabels(data), [data]);
+  return (
+    <HistogramHeatmap
+      rows={data.rows}
+      values={values}
+      labels={labels}
+      step={step.value}
+      colours={colours}
+      dark={theme.value === 'dark'}
+      saveAs={saveAs()}
+      onStep={goToStep}
+      onHover={(hovered) => {
+        hoveredStep.value = hovered;
+      }}
+    />
+  );
+}
+
+function Ridgeline({ data, colours }: ChartProps) {
+  const at = step.value;
+  const { traces, layout, rows } = useMemo(() => {
+    const values = axisOf(data);
+    const rows = thinRows(data.rows, MOST_RIDGES, at);
+    return { rows, traces: ridgelineTraces(rows, values, at, colours), layout: ridgelineLayout(rows, values, colours) };
+  }, [data, colours, at]);
+  const goToRow = (event: PlotEvent) => goToStep(rows[event.points[0]?.curveNumber ?? -1]?.step ?? at);
+  return (
+    <div class="chart">
+      <Plot traces={traces} layout={layout} label={`Histograms of ${data.tensor} over the steps`} saveAs={saveAs()} onClick={goToRow} />
+    </div>
+  );
+}
+
+/** The step on show, before the outline of the first step where both have the same buckets. */
+function ThisStep({ data, colours }: ChartProps) {
+  const at = step.value;
+  const alone = stepHistogram.data.value;
+  const { traces, layout } = useMemo(() => {
+    const row = data.rows.find((candidate) => candidate.step === at) ?? null;
+    const source = row === null && alone !== null ? alone : data;
+    const shown = row ?? alone?.rows.find((candidate) => candidate.step === at) ?? null;
+    const first = row !== null && data.rows[0] !== row ? (data.rows[0] ?? null) : null;
+    const values = axisOf(source);
+    return {
+      traces: shown ? singleTraces(shown, first, values, bucketLabels(source), colours) : [],
+      layout: singleLayout(values, colours),
+    };
+  }, [data, alone, colours, at]);
+  return (
+    <div class="chart">
+      <Plot traces={traces} layout={layout} label={`Histogram of ${data.tensor} at step ${at}`} saveAs={saveAs()} />
+    </div>
+  );
+}
+
+/** What a histogram tab says below its chart. */
+function note(data: Histograms): string {
+  const approximate = data.approximate ? 'Linear bins are filled from the native buckets: approximate. ' : '';
+  if (histogramMode.value === 'overlay') return `${approximate}Outline: the first step.`;
+  const missing = step.value !== null && !data.rows.some((row) => row.step === step.value);
+  const thinned = missing ? `Step ${step.value} is not among the ${data.rows.length} shown; see "This step". ` : '';
+  return `${approximate}${thinned}Each row is scaled by its tallest bucket, exact zeros aside. NaN and Inf are not in it.`;
+}
+
+function bucketLabels(data: Histograms): string[] {
+  return data.edges.slice(1).map((right, i) => {
+    if (i === data.zero_bucket && histogramScale.value === 'symlog') return 'exactly 0';
+    return `${formatNumber(data.edges[i] as number)} … ${formatNumber(right)}`;
+  });
+}

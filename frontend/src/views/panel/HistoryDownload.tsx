@@ -1,0 +1,23 @@
+import { csvText } from '../../lib/csv';
+import { downloadText, fileName } from '../../lib/download';
+import type { History } from '../../model/answers';
+import { COUNTS, STATISTICS } from '../../model/statistics';
+import { IconButton } from '../kit/Button';
+
+/** The history as a table of numbers, one row a snapshot. */
+export function HistoryDownload({ history }: { history: History }) {
+  const save = () => {
+    const measures = ['size', ...COUNTS, ...STATISTICS] as const;
+    const rows = history.rows.map((row) => [
+      row.step,
+      row.visit,
+      row.worker,
+      row.dtype,
+      row.shape.join('x'),
+      ...measures.map((name) => row[name]),
+    ]);
+    const text = csvText(['step', 'visit', 'worker', 'dtype', 'shape', ...measures], rows);
+    downloadText(`${fileName(history.tensor, 'history')}.csv`, text, 'text/csv');
+  };
+  return <IconButton small icon="download" label="Download the statistics as CSV" onClick={save} />;
+}

@@ -1,0 +1,47 @@
+import { histogramAxis } from '../../model/histogram_axis';
+import { tallestCount } from '../../model/histogram_shapes';
+import { panelTab } from '../../state/choices';
+import { stepHistogram } from '../../state/node';
+
+const WIDTH = 400;
+const HEIGHT = 56;
+
+/** Exact zeros are cut off at the top; a single element still shows. */
+function barHeight(share: number): number {
+  return Math.max(1, HEIGHT * Math.min(1, 0.9 * share));
+}
+
+/** The histogram of the step on show, small; the tab has it large and over time. */
+export function MiniHistogram() {
+  const data = stepHistogram.data.value;
+  const row = data?.rows[0];
+  if (!data || !row || row.counts.length === 0) return <div class="mini-histogram" />;
+  const values = histogramAxis(data.edges, data.zero_bucket, 'symlog');
+  const tallest = tallestCount(row.counts, data.zero_bucket);
+  const unit = WIDTH / row.counts.length;
+  const bars = row.counts
+    .map((count, i) => (count === 0 ? '' : `M${i * unit} ${HEIGHT}h${unit}v${-barHeight(count / tallest)}h${-unit}z`))
+    .join('');
+  return (
+    <button
+      type="button"
+      class="mini-histogram"
+      aria-label="Show the histograms"
+      title="Histogram of this step (symlog axis); click for all steps"
+      onClick={() => {
+        panelTab.value = 'histogram';
+      }}
+    >
+      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
+        <path d={bars} />
+      </svg>
+      <div class="mini-ticks num">
+        {values.ticks.map((tick) => (
+          <span key={tick.label} style={{ left: `${(100 * tick.at) / row.counts.length}%` }}>
+            {tick.label}
+          </span>
+        ))}
+      </div>
+    </button>
+  );
+}

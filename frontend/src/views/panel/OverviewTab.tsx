@@ -1,0 +1,48 @@
+import { node } from '../../state/node';
+import { Connections } from './Connections';
+import { SummarySection } from './SummarySection';
+
+/** The node at a glance: its numbers at this step, what it is connected to, its attributes. */
+export function OverviewTab() {
+  const detail = node.data.value;
+  return (
+    <div class="tab-body">
+      <SummarySection />
+      {detail && (
+        <>
+          <Connections detail={detail} />
+          <Attributes attributes={detail.attributes} facts={facts(detail)} />
+        </>
+      )}
+    </div>
+  );
+}
+
+function facts(detail: NonNullable<typeof node.data.value>): [string, string][] {
+  const rows: [string, string][] = [
+    ['function', detail.function],
+    ['device', detail.device],
+    ['layer', detail.layer],
+    ['drawn at', detail.path === detail.name ? '' : detail.path],
+    ...detail.calls.map((call): [string, string] => [`calls (${call.role})`, call.function]),
+  ];
+  return rows.filter(([, value]) => value !== '');
+}
+
+function Attributes({ attributes, facts: rows }: { attributes: Record<string, string>; facts: [string, string][] }) {
+  const all = [...rows, ...Object.entries(attributes)];
+  if (all.length === 0) return null;
+  return (
+    <section class="section">
+      <h3>Attributes</h3>
+      <dl class="facts">
+        {all.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd class="mono">{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  );
+}

@@ -1,0 +1,100 @@
+import { formatAgo, formatCount } from '../../lib/format';
+import type { WorkerEntry } from '../../model/answers';
+import { problems } from '../../state/problems';
+import { run, runEntry } from '../../state/runs';
+import { goTo } from '../../state/selection';
+
+/** The run as a whole, while no node is selected. */
+export function RunSummary() {
+  const entry = runEntry.value;
+  const detail = run.data.value;
+  if (entry === null || detail === null) return <section class="panel" aria-label="Run" />;
+  const facts: [string, string][] = [
+    ['started', new Date(entry.created * 1000).toLocaleString()],
+    ['last snapshot', entry.last_time === null ? 'none yet' : formatAgo(entry.last_time, Date.now() / 1000)],
+    ['steps', `${formatCount(entry.steps.count)} (${entry.steps.first ?? '–'} … ${entry.steps.last ?? '–'})`],
+    ['snapshots', formatCount(entry.snapshots)],
+    ['with NaN or Inf', formatCount(entry.nonfinite)],
+    ...Object.entries(detail.info).flatMap(([name, value]): [string, string][] => (isPlain(value) ? [[name, String(value)]] : [])),
+  ];
+  return (
+    <section class="panel" aria-label="Run" data-testid="run-summary">
+      <header class="panel-head">
+        <div class="grow">
+          <div class="panel-scope">run</div>
+          <h2 class="panel-title">
+            <span class="truncate">{entry.name}</span>
+          </h2>
+        </div>
+      </header>
+      <div class="panel-body">
+        <p class="panel-hint">Click a node in the graph, or press / to search for one: its values, histograms and history show here.</p>
+        <FirstProblem />
+        <Section title="Run" rows={facts} />
+        <section class="section">
+          <h3>
+            Workers <span class="faint num">{detail.workers.length}</span>
+          </h3>
+          {detail.workers.map((worker) => (
+            <Worker key={worker.id} worker={worker} />
+          ))}
+        </section>
+      </div>
+    </section>
+  );
+}
+
+function isPlain(value: unknown): boolean {
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
+}
+
+function FirstProblem() {
+  const first = problems.data.value?.nonfinite[0];
+  if (!first) return null;
+  return (
+    <button
+      type="button"
+      class="panel-alert"
+      onClick={() => goTo({ graph: first.graph, tensor: first.tensor, step: first.first_step })}
+      data-testid="first-problem"
+    >
+      <b>
+        First {first.nan > 0 ? 'NaN' : 'Inf'} at step {first.first_step}
+      </b>
+      <span class="truncate">{first.tensor}</span>
+    </button>
+  );
+}
+
+function Section({ title, rows }: { title: string; rows: [string, string][] }) {
+  return (
+    <section class="section">
+      <h3>{title}</h3>
+      <dl class="facts num">
+        {rows.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  );
+}
+
+function Worker({ worker }: { worker: WorkerEntry }) {
+  const state = worker.closed ? 'finished' : 'writing';
+  const dropped = worker.dropped > 0 ? ` · ${formatCount(worker.dropped)} dropped` : '';
+  return (
+    <div class="worker">
+      <span class="live-dot" data-live={!worker.closed && runEntry.value?.live === true} />
+      <span class="truncate grow" title={worker.id}>
+        {worker.rank === null ? worker.host : `rank ${worker.rank} on ${worker.host}`} <span class="faint">pid {worker.pid}</span>
+      </span>
+      <span class="faint num">
+        {formatCount(worker.snapshots)} · {state}
+        {dropped}
+      </span>
+    </div>
+  );
+}

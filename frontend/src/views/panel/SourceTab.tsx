@@ -1,0 +1,109 @@
+import { computed, signal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import type { StackFrame } from '../../model/answers';
+import { node } from '../../state/node';
+import { api } from '../../state/provider';
+import { resource } from '../../state/resource';
+import { runId } from '../../state/runs';
+import { CopyButton } from '../kit/CopyButton';
+import { Message } from '../kit/Message';
+
+/** Which frame of the stack is open; the innermost until another one is chosen. */
+const chosenFrame = signal<{ node: string; frame: number } | null>(null);
+
+const frame = computed<StackFrame | null>(() => {
+  const detail = node.data.value;
+  const stack = detail?.stack ?? [];
+  const chosen = chosenFrame.value;
+  const at = chosen !== null && chosen.node === detail?.name ? chosen.frame : stack.length - 1;
+  return stack[at] ?? null;
+});
+
+const file = computed(() => frame.value?.file ?? null);
+
+const source = resource(
+  computed(() => {
+    const run = runId.value;
+    return run === null || file.value === null
+      ? null
+      : { key: `${run} ${file.value}`, subject: `${run} ${file.value}`, run, file: file.value };
+  }),
+  (wanted, abort) => api().source(wanted.run, wanted.file, abort),
+);
+
+/** Where in the user's program the node was made: the stack, and the text around the line where the dump embeds it. */
+export function SourceTab() {
+  const detail = node.data.value;
+  if (detail === null) return null;
+  if (detail.stack.length === 0) {
+    return (
+      <Message title="No source line">
+        <p>
+          The dump does not say where this node was made. Gradient nodes and nodes of imported graphs often have no user code of their own.
+        </p>
+      </Message>
+    );
+  }
+  return (
+    <div class="tab-body fill">
+      <ol class="stack">
+        {detail.stack.map((candidate, i) => (
+          <Frame key={`${candidate.file}:${candidate.line}`} frame={candidate} node={detail.name} index={i} />
+        ))}
+      </ol>
+      <SourceText />
+    </div>
+  );
+}
+
+function Frame({ frame: candidate, node: name, index }: { frame: StackFrame; node: string; index: number }) {
+  const place = `${candidate.file}:${candidate.line}`;
+  return (
+    <li class="stack-frame" data-selected={frame.value === candidate}>
+      <button
+        type="button"
+        class="grow"
+        onClick={() => {
+          chosenFrame.value = { node: name, frame: index };
+        }}
+      >
+        <span class="truncate">
+          <b class="mono">{place}</b> <span class="faint">in {candidate.function}</span>
+        </span>
+        {candidate.text && <code class="truncate">{candidate.text.trim()}</code>}
+      </button>
+      <CopyButton text={place} label="Copy file and line" />
+    </li>
+  );
+}
+
+function SourceText() {
+  const current = frame.value;
+  const text = source.data.value;
+  const marked = useRef<HTMLDivElement>(null);
+  useEffect(() => centre(marked.current), [text, current]);
+  if (current === null) return null;
+  if (text === null) {
+    return source.error.value ? (
+      <Message title="The dump does not embed this file">
+        <p>{source.error.value.message} The line itself is shown above where it was recorded.</p>
+      </Message>
+    ) : null;
+  }
+  return (
+    <div class="source mono" data-testid="source">
+      {text.split('\n').map((line, i) => (
+        <div key={i} class="source-line" ref={i + 1 === current.line ? marked : null} data-current={i + 1 === current.line}>
+          <span class="source-number">{i + 1}</span>
+          <span>{line || ' '}</span>
+        </div>
+      ))}
+    </div>
+  );
+}
+
+/** Scrolls only the text; `scrollIntoView` would move the page's own panes too. */
+function centre(line: HTMLElement | null): void {
+  const text = line?.parentElement;
+  if (line && text) text.scrollTop = line.offsetTop - text.clientHeight / 2;
+}

@@ -1,0 +1,67 @@
+import { formatBytes, formatCount } from '../../lib/format';
+import type { Snapshot } from '../../model/answers';
+import { itemsize } from '../../model/dtypes';
+import { neighbourSteps } from '../../model/step_list';
+import { history, node, snapshot, snapshots } from '../../state/node';
+import { selected } from '../../state/selection';
+import { goToStep, step } from '../../state/steps';
+import { Failure, Message } from '../kit/Message';
+import { CountsBar } from './CountsBar';
+import { MiniHistogram } from './MiniHistogram';
+import { NotCaptured } from './NotCaptured';
+import { StatisticsGrid } from './StatisticsGrid';
+
+/** The summary of the tensor at the step on show, or where the nearest one is. */
+export function SummarySection() {
+  const row = snapshot.value;
+  if (row) return <SummaryCard row={row} />;
+  if (snapshots.error.value) return <Failure error={snapshots.error.value} retry={snapshots.reload} />;
+  if (snapshots.loading.value || node.data.value === null) return <div class="summary-card loading" />;
+  const output = node.data.value.outputs.find((candidate) => candidate.slot === selected.value?.slot);
+  if (!output || output.snapshots === 0) return <NotCaptured />;
+  return <NotAtThisStep />;
+}
+
+function SummaryCard({ row }: { row: Snapshot }) {
+  const bytes = row.size * itemsize(row.dtype);
+  return (
+    <section class="summary-card" data-testid="summary" data-step={row.step}>
+      <div class="row">
+        <b class="mono">{row.dtype}</b>
+        <b class="num">{row.shape.length === 0 ? 'scalar' : row.shape.join(' × ')}</b>
+        <span class="grow" />
+        <span class="faint num">
+          {formatCount(row.size)} elements{Number.isNaN(bytes) ? '' : ` · ${formatBytes(bytes)}`}
+        </span>
+      </div>
+      {row.dtype !== 'string' && (
+        <>
+          <CountsBar row={row} />
+          <MiniHistogram />
+          <StatisticsGrid row={row} />
+        </>
+      )}
+    </section>
+  );
+}
+
+/** Steps nearby that do have this tensor. */
+export function NotAtThisStep() {
+  const at = step.value ?? 0;
+  const steps = [...new Set(history.data.value?.rows.map((row) => row.step) ?? [])];
+  const { before, after } = neighbourSteps(steps, at);
+  return (
+    <Message title={`Not captured at step ${at}`} testid="no-snapshot">
+      <p>This tensor has snapshots at {formatCount(steps.length)} other steps.</p>
+      <div class="actions">
+        {[before, after].map((nearby) =>
+          nearby === null ? null : (
+            <button type="button" class="button num" key={nearby} onClick={() => goToStep(nearby)}>
+              Go to step {nearby}
+            </button>
+          ),
+        )}
+      </div>
+    </Message>
+  );
+}

@@ -1,0 +1,73 @@
+import { view } from '../../state/choices';
+import { colourBy, graph, overlay } from '../../state/graph';
+import { panelOpen, theme } from '../../state/preferences';
+import { run } from '../../state/runs';
+import { selectedNode, selectNode } from '../../state/selection';
+import { problemsShown, togglePanel, toggleProblems } from '../../state/ui';
+import { GraphPane } from '../graph/GraphPane';
+import { IconButton, Segmented } from '../kit/Button';
+import { CodeBlock } from '../kit/CopyButton';
+import { Failure, Message } from '../kit/Message';
+import { TensorTableView } from '../table/TensorTableView';
+import { ColourControl } from './ColourControl';
+
+const VIEWS = [
+  { value: 'graph', label: 'Graph' },
+  { value: 'table', label: 'Tensors' },
+] as const;
+
+/** The graph, or the table of its tensors. */
+export function Centre() {
+  return (
+    <div class="centre">
+      <div class="pane-head">
+        {!problemsShown.value && <IconButton small icon="sidebar" label="Show the problems (n)" onClick={toggleProblems} />}
+        <Segmented
+          label="View"
+          options={VIEWS}
+          value={view.value}
+          onChange={(next) => {
+            view.value = next;
+          }}
+        />
+        <div class="grow" />
+        {view.value === 'graph' && <ColourControl />}
+        {!panelOpen.value && <IconButton small icon="panel" label="Show the node panel (\)" onClick={togglePanel} />}
+      </div>
+      {(overlay.loading.value || graph.loading.value) && <div class="busy" role="progressbar" aria-label="Loading" />}
+      {view.value === 'table' ? <TensorTableView /> : <GraphView />}
+    </div>
+  );
+}
+
+function GraphView() {
+  const failed = graph.error.value ?? run.error.value;
+  if (graph.data.value === null && failed) return <Failure error={failed} retry={graph.error.value ? graph.reload : run.reload} />;
+  if (run.data.value !== null && run.data.value.graphs.length === 0) return <NoGraph />;
+  return (
+    <div class="pane-body">
+      <GraphPane
+        graph={graph.data.value}
+        overlay={overlay.data.value}
+        selected={selectedNode.value}
+        colour={colourBy.value}
+        theme={theme.value}
+        onSelect={selectNode}
+      />
+    </div>
+  );
+}
+
+const GRAPH_CODE = `tap = tensortap.Tap("logs/run")
+model.fit(x, y, callbacks=[tap.callback()])`;
+
+function NoGraph() {
+  return (
+    <Message title="This run has no graph yet" testid="empty-state">
+      <p>
+        Nothing was traced or logged so far. The page shows it as soon as it is written. A tap writes the graph of a Keras model by itself:
+      </p>
+      <CodeBlock code={GRAPH_CODE} label="Copy the lines" />
+    </Message>
+  );
+}

@@ -1,0 +1,50 @@
+import { STATISTIC_NAMES } from '../../model/graph';
+import { colour } from '../../state/choices';
+import { Select } from '../kit/Button';
+
+const KINDS = [
+  { value: 'health', label: 'Health' },
+  { value: 'op', label: 'Op type' },
+  { value: 'dtype', label: 'Dtype' },
+  { value: 'layer', label: 'Layer' },
+  { value: 'device', label: 'Device' },
+];
+
+const STATISTIC_LABELS: Record<(typeof STATISTIC_NAMES)[number], string> = {
+  mean: 'Mean',
+  std: 'Std',
+  min: 'Min',
+  max: 'Max',
+  abs_max: 'Abs max',
+  l2: 'L2 norm',
+  zero_share: 'Zeros %',
+  nan_share: 'NaN %',
+  inf_share: 'Inf %',
+};
+
+/** What the boxes of the graph are coloured by. */
+export function ColourControl() {
+  return (
+    <Select
+      label="Colour by"
+      value={colour.value}
+      onChange={(value) => {
+        colour.value = value;
+      }}
+      testid="colour-by"
+    >
+      {KINDS.map(({ value, label }) => (
+        <option key={value} value={value}>
+          {label}
+        </option>
+      ))}
+      <optgroup label="Statistic at this step">
+        {STATISTIC_NAMES.map((name) => (
+          <option key={name} value={`statistic:${name}`}>
+            {STATISTIC_LABELS[name]}
+          </option>
+        ))}
+      </optgroup>
+    </Select>
+  );
+}

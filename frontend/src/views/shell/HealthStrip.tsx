@@ -1,0 +1,99 @@
+import { useState } from 'preact/hooks';
+import { formatCount } from '../../lib/format';
+import { healthRuns, positionAt } from '../../model/health_strip';
+import { hoveredStep } from '../../state/node';
+import { goToStep, step, stepColumns, stepIndex } from '../../state/steps';
+import { useSize } from '../kit/use_size';
+
+/** A heat strip over the steps that is the step slider too: every step has a place, bad steps keep their colour however many there are. */
+export function HealthStrip() {
+  const { ref, width } = useSize<HTMLDivElement>();
+  const [hover, setHover] = useState<number | null>(null);
+  const steps = stepColumns.value;
+  const count = steps.step.length;
+
+  const positionOf = (event: PointerEvent) => {
+    const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
+    return positionAt((event.clientX - box.left) / box.width, count);
+  };
+  const onPointerMove = (event: PointerEvent) => {
+    if (count === 0) return;
+    const at = positionOf(event);
+    setHover(at);
+    if (event.buttons === 1) goToStep(steps.step[at] as number);
+  };
+  const onPointerDown = (event: PointerEvent) => {
+    if (count === 0) return;
+    (event.currentTarget as HTMLElement).setPointerCapture(event.pointerId);
+    goToStep(steps.step[positionOf(event)] as number);
+  };
+
+  const pointed = hover ?? pointedByChart(steps.step);
+  return (
+    <div
+      class="strip"
+      ref={ref}
+      onPointerMove={onPointerMove}
+      onPointerDown={onPointerDown}
+      onPointerLeave={() => setHover(null)}
+      data-testid="health-strip"
+    >
+      <div class="strip-cells">
+        {healthRuns(steps, Math.max(1, width / 2)).map((run) => (
+          <i key={run.first} data-health={run.health} style={{ flexGrow: String(run.last - run.first + 1) }} />
+        ))}
+      </div>
+      <StepRange count={count} />
+      {count > 0 && <div class="strip-thumb" style={{ left: placeOf(stepIndex.value, count) }} />}
+      {pointed !== null && pointed < count && <StripHover at={pointed} width={width} />}
+      <div class="strip-ends num">
+        <span>{steps.step[0]}</span>
+        <span>{steps.step[count - 1]}</span>
+      </div>
+    </div>
+  );
+}
+
+/** The middle of a step's cell. */
+function placeOf(position: number, count: number): string {
+  return `${(100 * (position + 0.5)) / count}%`;
+}
+
+function pointedByChart(steps: number[]): number | null {
+  const at = hoveredStep.value;
+  return at === null ? null : steps.indexOf(at);
+}
+
+/** The slider itself, for the keyboard and screen readers; the strip around it takes the pointer. */
+function StepRange({ count }: { count: number }) {
+  const { step: steps, nan, inf } = stepColumns.value;
+  const at = stepIndex.value;
+  const health = nan[at] ? `, ${nan[at]} tensors with NaN` : inf[at] ? `, ${inf[at]} tensors with Inf` : '';
+  return (
+    <input
+      type="range"
+      data-testid="step-slider"
+      aria-label="Step"
+      aria-valuetext={`step ${step.value}${health}`}
+      min={0}
+      max={Math.max(0, count - 1)}
+      value={Math.max(0, at)}
+      disabled={count === 0}
+      onInput={(event) => goToStep(steps[Number(event.currentTarget.value)] ?? null)}
+    />
+  );
+}
+
+function StripHover({ at, width }: { at: number; width: number }) {
+  const { step: steps, nan, inf, snapshots } = stepColumns.value;
+  const left = ((at + 0.5) / steps.length) * width;
+  const counts = [nan[at] ? `${formatCount(nan[at])} with NaN` : '', inf[at] ? `${formatCount(inf[at])} with Inf` : ''].filter(Boolean);
+  return (
+    <>
+      <div class="strip-hover" style={{ left: `${left}px` }} />
+      <div class="tooltip num" style={{ left: `${Math.max(90, Math.min(width - 90, left))}px` }}>
+        <b>step {steps[at]}</b> · {formatCount(snapshots[at] ?? 0)} snapshots · {counts.join(' · ') || 'all finite'}
+      </div>
+    </>
+  );
+}

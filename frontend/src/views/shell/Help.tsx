@@ -1,0 +1,51 @@
+import { useEffect, useRef } from 'preact/hooks';
+import { helpOpen } from '../../state/ui';
+import { GRAPH_KEYS } from '../graph/keys';
+import { IconButton } from '../kit/Button';
+import { KEYS, type KeyRow } from './keys';
+
+const close = () => {
+  helpOpen.value = false;
+};
+
+/** The keys, in a modal dialog: the browser keeps the focus inside and gives it back. */
+export function Help() {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog class="dialog" aria-label="Help" ref={dialog} onClose={close} onClick={(event) => event.target === dialog.current && close()}>
+      <div class="dialog-card">
+        <div class="row">
+          <h2 class="grow">Keys</h2>
+          <IconButton icon="close" label="Close (Esc)" onClick={close} />
+        </div>
+        <h3>Everywhere</h3>
+        <KeyTable rows={KEYS} />
+        <h3>In the graph</h3>
+        <KeyTable rows={GRAPH_KEYS} />
+        <h3>Colours</h3>
+        <p class="muted">
+          Red is NaN, orange is Inf. The strip above the graph has one place for each step; a step with a single bad tensor keeps its
+          colour. The address of this page holds run, step, node and tab: send it to a colleague who can reach the same server.
+        </p>
+      </div>
+    </dialog>
+  );
+}
+
+function KeyTable({ rows }: { rows: readonly KeyRow[] }) {
+  return (
+    <ul class="key-table">
+      {rows.map((row) => (
+        <li key={row.does}>
+          <span>{row.does}</span>
+          <span class="keys">
+            {row.keys.map((key) => (
+              <kbd key={key}>{key}</kbd>
+            ))}
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}

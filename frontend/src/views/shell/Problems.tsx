@@ -1,0 +1,96 @@
+import { formatCount } from '../../lib/format';
+import type { NonfiniteProblem } from '../../model/answers';
+import { splitScope } from '../../model/tensor_name';
+import { chosenTensor } from '../../state/choices';
+import { notices, problems } from '../../state/problems';
+import { goTo } from '../../state/selection';
+import { step } from '../../state/steps';
+import { toggleProblems } from '../../state/ui';
+import { IconButton } from '../kit/Button';
+import { Failure, Message } from '../kit/Message';
+
+/** The tensors that hold NaN or Inf, in order of first step and then data flow: the first one is where to look. */
+export function Problems() {
+  const found = problems.data.value?.nonfinite ?? [];
+  const [first] = found;
+  return (
+    <aside class="sidebar" aria-label="Problems">
+      <div class="pane-head">
+        <span class="pane-title grow">Problems</span>
+        <IconButton small icon="close" label="Close the list (n)" onClick={toggleProblems} />
+      </div>
+      {first && <FirstProblem problem={first} />}
+      <ProblemList found={found} />
+      <Notices />
+    </aside>
+  );
+}
+
+function ProblemList({ found }: { found: NonfiniteProblem[] }) {
+  const error = problems.error.value;
+  if (found.length === 0 && error) return <Failure error={error} retry={problems.reload} />;
+  if (found.length === 0) {
+    return (
+      <Message title="No NaN, no Inf">
+        <p>Every captured tensor is finite. If training went wrong all the same, watch more tensors or more steps.</p>
+      </Message>
+    );
+  }
+  return (
+    <div class="problem-list" data-testid="problems">
+      {found.map((problem) => (
+        <ProblemRow key={`${problem.graph} ${problem.tensor}`} problem={problem} />
+      ))}
+    </div>
+  );
+}
+
+const show = (problem: NonfiniteProblem) => goTo({ graph: problem.graph, tensor: problem.tensor, step: problem.first_step });
+
+function FirstProblem({ problem }: { problem: NonfiniteProblem }) {
+  return (
+    <div class="problem-first">
+      First {problem.nan > 0 ? 'NaN' : 'Inf'} at <b class="num">step {problem.first_step}</b> in <b>{problem.op_type}</b>. What comes after
+      it in the list may only pass it on.
+    </div>
+  );
+}
+
+function ProblemRow({ problem }: { problem: NonfiniteProblem }) {
+  const { scope, label } = splitScope(problem.node);
+  const selected = chosenTensor.value === problem.tensor && step.value === problem.first_step;
+  return (
+    <button
+      type="button"
+      class="problem"
+      onClick={() => show(problem)}
+      title={problem.tensor}
+      data-testid="problem"
+      data-node={problem.node}
+      data-step={problem.first_step}
+      data-selected={selected}
+    >
+      <span class="name truncate">{label}</span>
+      <span class="row">
+        {problem.nan > 0 && <span class="chip nan num">{formatCount(problem.nan)} NaN</span>}
+        {problem.inf > 0 && <span class="chip inf num">{formatCount(problem.inf)} Inf</span>}
+      </span>
+      <span class="scope truncate">{scope.replace(/\/$/, '') || problem.op_type}</span>
+      <span class="when num">
+        step {problem.first_step}
+        {problem.steps > 1 ? ` · ${formatCount(problem.steps)} steps` : ''}
+      </span>
+    </button>
+  );
+}
+
+function Notices() {
+  if (notices.value.length === 0) return null;
+  return (
+    <ul class="notices">
+      {notices.value.map((sentence) => (
+        <li key={sentence}>{sentence}</li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,98 @@
+import { batch } from '@preact/signals';
+import { useState } from 'preact/hooks';
+import { formatAgo, formatCount } from '../../lib/format';
+import type { RunEntry } from '../../model/answers';
+import { chosenGraph, chosenRun, chosenStep, chosenWorker } from '../../state/choices';
+import { runEntry, runId, runs } from '../../state/runs';
+import { moveFocus, Popover } from '../kit/Popover';
+import { PickerButton } from './Picker';
+
+/** Another run keeps the selected tensor, so that the same node is compared; graph, worker and step are the run's own. */
+export function showRun(id: string): void {
+  batch(() => {
+    chosenRun.value = id;
+    chosenGraph.value = null;
+    chosenWorker.value = null;
+    chosenStep.value = null;
+  });
+}
+
+export function RunPicker() {
+  const entry = runEntry.value;
+  const name = entry?.name ?? runId.value ?? 'No run';
+  return (
+    <div class="picker">
+      <Popover
+        label="Runs"
+        className="run-popover"
+        trigger={(open, toggle) => (
+          <PickerButton
+            label="Run"
+            name={name}
+            open={open}
+            toggle={toggle}
+            testid="run-picker"
+            before={<span class="live-dot" data-live={entry?.live === true} />}
+          />
+        )}
+      >
+        {(close) => <RunMenu close={close} />}
+      </Popover>
+    </div>
+  );
+}
+
+function RunMenu({ close }: { close: () => void }) {
+  const [filter, setFilter] = useState('');
+  const shown = runs.value.filter((run) => run.name.toLowerCase().includes(filter.toLowerCase()));
+  const choose = (run: RunEntry) => {
+    showRun(run.id);
+    close();
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === 'Enter' && shown[0]) choose(shown[0]);
+    if (event.key === 'ArrowDown') moveFocus((event.currentTarget as HTMLElement).parentElement, 1);
+  };
+  return (
+    <>
+      <input
+        class="field picker-search"
+        placeholder={`Search ${runs.value.length} runs`}
+        aria-label="Search runs"
+        value={filter}
+        onInput={(event) => setFilter(event.currentTarget.value)}
+        onKeyDown={onKeyDown}
+      />
+      <div class="picker-list" data-testid="run-list">
+        {shown.map((run) => (
+          <RunRow key={run.id} run={run} onClick={() => choose(run)} />
+        ))}
+        {shown.length === 0 && <div class="message">No run is called like that.</div>}
+      </div>
+    </>
+  );
+}
+
+function RunRow({ run, onClick }: { run: RunEntry; onClick: () => void }) {
+  const when = run.last_time ?? run.created;
+  const detail =
+    run.error ?? `${formatCount(run.steps.count)} steps · ${formatCount(run.snapshots)} snapshots · ${formatCount(run.nodes)} nodes`;
+  return (
+    <button
+      type="button"
+      class="picker-row"
+      onClick={onClick}
+      data-testid="run-row"
+      data-run={run.id}
+      data-selected={run.id === runId.value}
+    >
+      <span class="live-dot" data-live={run.live} title={run.live ? 'Still being written' : 'Finished'} />
+      <span class="truncate">{run.name}</span>
+      <span class="row">
+        {run.nonfinite > 0 && <span class="chip nan">NaN/Inf</span>}
+        <span class="faint num">{formatAgo(when, Date.now() / 1000)}</span>
+      </span>
+      <span class="detail truncate num">{detail}</span>
+    </button>
+  );
+}

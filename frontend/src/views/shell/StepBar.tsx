@@ -1,0 +1,39 @@
+import { formatCount } from '../../lib/format';
+import { runEntry } from '../../state/runs';
+import { following, playing, step, stepBy, stepColumns, stepIndex, toggleFollowing } from '../../state/steps';
+import { IconButton, Switch } from '../kit/Button';
+import { HealthStrip } from './HealthStrip';
+import { togglePlay, usePlayback } from './playback';
+
+/** Moves along the steps: transport, health strip, and whether the page follows the run. */
+export function StepBar() {
+  usePlayback();
+  const count = stepColumns.value.step.length;
+  const live = runEntry.value?.live === true;
+  return (
+    <section class="stepbar" aria-label="Steps">
+      <div class="transport">
+        <IconButton icon="previous" label="Previous step (←)" onClick={() => stepBy(-1)} disabled={stepIndex.value <= 0} />
+        <IconButton
+          icon={playing.value ? 'pause' : 'play'}
+          label={playing.value ? 'Pause (p)' : 'Play (p)'}
+          onClick={togglePlay}
+          disabled={count < 2}
+        />
+        <IconButton icon="next" label="Next step (→)" onClick={() => stepBy(1)} disabled={stepIndex.value >= count - 1} />
+      </div>
+      <div class="step-label num" data-testid="step-label" data-step={step.value ?? ''}>
+        <b>{step.value === null ? '–' : `step ${step.value}`}</b>
+        <span>{count === 0 ? 'no steps yet' : `${formatCount(stepIndex.value + 1)} of ${formatCount(count)}`}</span>
+      </div>
+      <HealthStrip />
+      <Switch
+        label={live ? 'Live: follow latest' : 'Follow latest'}
+        on={following.value}
+        onChange={toggleFollowing}
+        title="Show each new step as it arrives"
+        testid="follow"
+      />
+    </section>
+  );
+}

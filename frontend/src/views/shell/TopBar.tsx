@@ -1,0 +1,108 @@
+import { formatCount } from '../../lib/format';
+import { chosenGraph, chosenStep, chosenWorker } from '../../state/choices';
+import { theme, toggleTheme } from '../../state/preferences';
+import { problemCount } from '../../state/problems';
+import { graphId, run, workerId } from '../../state/runs';
+import { helpOpen, problemsShown, toggleProblems } from '../../state/ui';
+import { IconButton } from '../kit/Button';
+import { Icon } from '../kit/Icon';
+import { Picker } from './Picker';
+import { RunPicker } from './RunPicker';
+
+export function TopBar() {
+  return (
+    <header class="topbar">
+      <div class="brand">
+        <Mark />
+        <span>tensortap</span>
+      </div>
+      <RunPicker />
+      <GraphPicker />
+      <WorkerPicker />
+      <div class="grow" />
+      <ProblemsButton />
+      <IconButton
+        icon={theme.value === 'dark' ? 'sun' : 'moon'}
+        label={theme.value === 'dark' ? 'Light theme (t)' : 'Dark theme (t)'}
+        onClick={toggleTheme}
+        testid="theme-toggle"
+      />
+      <IconButton
+        icon="help"
+        label="Help and keys (?)"
+        onClick={() => {
+          helpOpen.value = true;
+        }}
+      />
+    </header>
+  );
+}
+
+function Mark() {
+  return (
+    <svg viewBox="0 0 32 32" aria-hidden="true">
+      <rect width="32" height="32" rx="8" fill="var(--accent)" />
+      <path d="M8 11h16M16 11v12" stroke="var(--surface)" stroke-width="3.4" stroke-linecap="round" />
+      <circle cx="16" cy="23.5" r="3" fill="var(--inf)" />
+    </svg>
+  );
+}
+
+function GraphPicker() {
+  const graphs = run.data.value?.graphs ?? [];
+  if (graphs.length < 2) return null;
+  const choices = graphs.map((graph) => ({
+    id: graph.id,
+    name: graph.id === '-' ? 'without a graph' : graph.name,
+    detail: `${formatCount(graph.nodes)} nodes · ${formatCount(graph.snapshots)} snapshots`,
+  }));
+  return (
+    <Picker
+      label="Graph"
+      choices={choices}
+      selected={graphId.value}
+      onSelect={(id) => {
+        chosenGraph.value = id;
+      }}
+    />
+  );
+}
+
+function WorkerPicker() {
+  const workers = run.data.value?.workers ?? [];
+  if (workers.length < 2) return null;
+  const choices = workers.map((worker) => ({
+    id: worker.id,
+    name: worker.rank === null ? worker.id : `rank ${worker.rank}`,
+    detail: `${worker.host} · pid ${worker.pid} · ${formatCount(worker.snapshots)} snapshots`,
+  }));
+  return (
+    <Picker
+      label="Worker"
+      none="all workers"
+      choices={choices}
+      selected={workerId.value}
+      onSelect={(id) => {
+        chosenWorker.value = id;
+        chosenStep.value = null;
+      }}
+    />
+  );
+}
+
+function ProblemsButton() {
+  const count = problemCount.value;
+  return (
+    <button
+      type="button"
+      class={`button ${count > 0 ? '' : 'quiet'}`}
+      aria-pressed={problemsShown.value}
+      onClick={toggleProblems}
+      title="Tensors with NaN or Inf, in order of appearance (n)"
+      data-testid="problems-toggle"
+    >
+      <Icon name="warning" />
+      {count > 0 ? `${formatCount(count)} with NaN/Inf` : 'No NaN/Inf'}
+    </button>
+  );
+}

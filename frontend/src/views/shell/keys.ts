@@ -1,0 +1,82 @@
+import { panelTab, view } from '../../state/choices';
+import { toggleTheme } from '../../state/preferences';
+import { selectTensor } from '../../state/selection';
+import { stepBy, toggleFollowing } from '../../state/steps';
+import { helpOpen, panelMaximised, togglePanel, toggleProblems } from '../../state/ui';
+import { togglePlay } from './playback';
+
+export interface KeyRow {
+  readonly keys: readonly string[];
+  readonly does: string;
+}
+
+interface Command extends KeyRow {
+  readonly run: (key: string) => void;
+}
+
+const toTab = (tab: typeof panelTab.value) => () => {
+  panelTab.value = tab;
+};
+
+/** The page's own keys: the help overlay lists them, the handler below runs them. */
+export const KEYS: readonly Command[] = [
+  { keys: ['←', '→'], does: 'Previous, next step', run: (key) => stepBy(key === 'ArrowLeft' ? -1 : 1) },
+  { keys: ['p'], does: 'Play and pause', run: togglePlay },
+  { keys: ['l'], does: 'Follow the latest step', run: toggleFollowing },
+  {
+    keys: ['g'],
+    does: 'Graph, or the table of tensors',
+    run: () => {
+      view.value = view.value === 'graph' ? 'table' : 'graph';
+      panelMaximised.value = false;
+    },
+  },
+  { keys: ['o'], does: 'Overview of the node', run: toTab('overview') },
+  { keys: ['s'], does: 'History of its statistics', run: toTab('history') },
+  { keys: ['h'], does: 'Histograms', run: toTab('histogram') },
+  { keys: ['v'], does: 'Value', run: toTab('value') },
+  {
+    keys: ['e'],
+    does: 'Enlarge the node panel',
+    run: () => {
+      panelMaximised.value = !panelMaximised.value;
+    },
+  },
+  { keys: ['\\'], does: 'Show or hide the node panel', run: togglePanel },
+  { keys: ['n'], does: 'Show or hide the problems', run: toggleProblems },
+  { keys: ['/'], does: 'Search', run: () => undefined },
+  { keys: ['t'], does: 'Light or dark', run: toggleTheme },
+  {
+    keys: ['?'],
+    does: 'This help',
+    run: () => {
+      helpOpen.value = !helpOpen.value;
+    },
+  },
+  {
+    keys: ['Esc'],
+    does: 'Back: help, enlarged panel, selection',
+    run: () => {
+      if (helpOpen.value) helpOpen.value = false;
+      else if (panelMaximised.value) panelMaximised.value = false;
+      else selectTensor(null);
+    },
+  },
+];
+
+const NAMES: Record<string, string> = { ArrowLeft: '←', ArrowRight: '→', Escape: 'Esc' };
+
+/** Runs a key's command unless a text field, or the part of the page that has the focus, wants the key itself. */
+export function onPageKey(event: KeyboardEvent): void {
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+  const name = NAMES[event.key] ?? event.key;
+  const command = name === '/' ? undefined : KEYS.find((candidate) => candidate.keys.includes(name));
+  if (!command) return;
+  event.preventDefault();
+  command.run(event.key);
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  return target.closest('input, textarea, select, [contenteditable]') !== null;
+}

@@ -1,0 +1,99 @@
+import { type Axis, assignAxis, assignIndex, dimOf } from '../../model/dims';
+import { chooseMapping, focusedElement, mapping, type ValueMode } from '../../state/value';
+
+const AXES: Record<ValueMode, readonly { axis: Axis; label: string; title: string }[]> = {
+  table: [
+    { axis: 'y', label: 'rows', title: 'Down' },
+    { axis: 'x', label: 'columns', title: 'Across' },
+  ],
+  heatmap: [
+    { axis: 'y', label: 'rows', title: 'Down' },
+    { axis: 'x', label: 'columns', title: 'Across' },
+  ],
+  line: [{ axis: 'x', label: 'x', title: 'Along the line' }],
+  image: [
+    { axis: 'y', label: 'height', title: 'Down' },
+    { axis: 'x', label: 'width', title: 'Across' },
+    { axis: 'c', label: 'RGB', title: 'Colour channels' },
+    { axis: 'n', label: 'grid', title: 'One tile an index' },
+  ],
+};
+
+/** What each dimension does: an axis of the view, or fixed at an index with a slider of its own. */
+export function DimensionBar({ shape, mode }: { shape: readonly number[]; mode: ValueMode }) {
+  if (shape.length < 2 && mode !== 'image') return null;
+  return (
+    <div class="dimensions">
+      {shape.map((length, dim) => (
+        <Dimension key={dim} dim={dim} length={length} mode={mode} />
+      ))}
+    </div>
+  );
+}
+
+function Dimension({ dim, length, mode }: { dim: number; length: number; mode: ValueMode }) {
+  const role = mapping.value[dim] ?? 0;
+  const choose = (value: string) => {
+    focusedElement.value = null;
+    chooseMapping(value === 'index' ? assignIndex(mapping.value, dim, 0) : assignAxis(mapping.value, dim, value as Axis));
+  };
+  const canBeFixed = typeof role === 'number' || role === 'c' || role === 'n' || hasOther(mode, role);
+  return (
+    <div class="dimension" data-testid={`dim-${dim}`}>
+      <span class="faint num">
+        dim {dim} <b>{length}</b>
+      </span>
+      <select
+        class="select small"
+        aria-label={`Role of dimension ${dim}`}
+        value={typeof role === 'number' ? 'index' : role}
+        onChange={(event) => choose(event.currentTarget.value)}
+      >
+        <option value="index" disabled={!canBeFixed}>
+          index
+        </option>
+        {AXES[mode].map(({ axis, label, title }) => (
+          <option key={axis} value={axis} title={title}>
+            {label}
+          </option>
+        ))}
+      </select>
+      {typeof role === 'number' && <IndexSlider dim={dim} length={length} index={role} />}
+    </div>
+  );
+}
+
+/** A table may be one row; a heatmap, an image and a line need their axes. */
+function hasOther(mode: ValueMode, role: Axis): boolean {
+  return mode === 'table' && dimOf(mapping.value, role === 'y' ? 'x' : 'y') >= 0;
+}
+
+function IndexSlider({ dim, length, index }: { dim: number; length: number; index: number }) {
+  const set = (value: number) => {
+    if (!Number.isInteger(value)) return;
+    focusedElement.value = null;
+    chooseMapping(assignIndex(mapping.value, dim, Math.max(0, Math.min(length - 1, value))));
+  };
+  return (
+    <>
+      <input
+        type="range"
+        class="slider"
+        aria-label={`Index in dimension ${dim}`}
+        min={0}
+        max={length - 1}
+        value={index}
+        onInput={(event) => set(Number(event.currentTarget.value))}
+      />
+      <input
+        type="number"
+        class="field small index-field num"
+        aria-label={`Index in dimension ${dim}, as a number`}
+        min={0}
+        max={length - 1}
+        value={index}
+        onChange={(event) => set(Number(event.currentTarget.value))}
+      />
+    </>
+  );
+}

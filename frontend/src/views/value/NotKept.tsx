@@ -1,0 +1,28 @@
+import type { Snapshot } from '../../model/answers';
+import { nearestStep } from '../../model/step_list';
+import { goToStep } from '../../state/steps';
+import { CodeBlock } from '../kit/CopyButton';
+import { Message } from '../kit/Message';
+import { escapeRegex } from '../panel/NotCaptured';
+
+/** Only a summary was kept: says which line keeps values, and where one was. */
+export function NotKept({ row, kept }: { row: Snapshot; kept: number[] }) {
+  const nearest = nearestStep(kept, row.step);
+  const code = `tensortap.Watch(nodes=${JSON.stringify(escapeRegex(row.node))}, keep="value")`;
+  return (
+    <Message title="Only the summary was kept" testid="not-kept">
+      <p>
+        Counts, statistics and histogram of step {row.step} are here, its {row.size.toLocaleString('en-US')} elements are not. To keep them,
+        give the tap this watch:
+      </p>
+      <CodeBlock code={code} label="Copy the line" />
+      {nearest !== null && (
+        <div class="actions">
+          <button type="button" class="button num" onClick={() => goToStep(nearest)}>
+            Go to step {nearest}, whose value was kept
+          </button>
+        </div>
+      )}
+    </Message>
+  );
+}

@@ -1,0 +1,105 @@
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { fitPicture, type Viewport, zoomAt } from '../../lib/viewport';
+import type { Raster } from '../../model/raster';
+import { useSize } from '../kit/use_size';
+
+interface RasterViewProps {
+  raster: Raster;
+  label: string;
+  /** Text of the element under the pointer. */
+  describe: (index: number[], value: number, offset: number) => string;
+  /** Index of an element to mark. */
+  marked: number[] | null;
+}
+
+/** A picture of elements: the wheel zooms, dragging pans, a double click fits it again, the pointer reads off exact values. */
+export function RasterView({ raster, label, describe, marked }: RasterViewProps) {
+  const { ref, width, height } = useSize<HTMLDivElement>();
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const [moved, setMoved] = useState<Viewport | null>(null);
+  const [hover, setHover] = useState<{ x: number; y: number; text: string } | null>(null);
+  const fit = useMemo(() => fitPicture(raster.width, raster.height, width, height), [raster.width, raster.height, width, height]);
+  useEffect(() => setMoved(null), [fit]);
+  const view = moved ?? fit;
+  const bitmap = useMemo(() => picture(raster), [raster]);
+  const mark = useMemo(() => (marked ? raster.place(marked) : null), [raster, marked]);
+
+  useLayoutEffect(() => {
+    if (canvas.current && width > 0) draw(canvas.current, bitmap, raster, view, width, height, mark);
+  }, [bitmap, view, width, height, mark]);
+
+  const place = (event: MouseEvent) => {
+    const box = (canvas.current as HTMLCanvasElement).getBoundingClientRect();
+    return { x: event.clientX - box.left, y: event.clientY - box.top };
+  };
+  const onPointerMove = (event: PointerEvent) => {
+    const { x, y } = place(event);
+    if (event.buttons === 1) {
+      setMoved({ ...view, x: view.x + event.movementX, y: view.y + event.movementY });
+      setHover(null);
+      return;
+    }
+    const [px, py] = [Math.floor((x - view.x) / view.scaleX), Math.floor((y - view.y) / view.scaleY)];
+    const inside = px >= 0 && py >= 0 && px < raster.width && py < raster.height;
+    const found = inside ? raster.pick(px, py) : null;
+    setHover(found && { x, y, text: describe(found.index, found.value, found.offset) });
+  };
+  const onWheel = (event: WheelEvent) => {
+    event.preventDefault();
+    const { x, y } = place(event);
+    setMoved(zoomAt(view, x, y, Math.exp(-event.deltaY * 0.0015)));
+  };
+  const left = hover ? Math.min(hover.x + 14, width - 190) : 0;
+  return (
+    <div class="raster" ref={ref} role="img" aria-label={label}>
+      <canvas
+        ref={canvas}
+        onPointerMove={onPointerMove}
+        onPointerDown={(event) => event.currentTarget.setPointerCapture(event.pointerId)}
+        onPointerLeave={() => setHover(null)}
+        onWheel={onWheel}
+        onDblClick={() => setMoved(null)}
+      />
+      {hover && (
+        <div class="tooltip num" style={{ left: `${left}px`, top: `${hover.y + 14}px` }}>
+          {hover.text}
+        </div>
+      )}
+    </div>
+  );
+}
+
+function picture(raster: Raster): HTMLCanvasElement {
+  const canvas = document.createElement('canvas');
+  canvas.width = raster.width;
+  canvas.height = raster.height;
+  canvas.getContext('2d')?.putImageData(new ImageData(raster.rgba, raster.width, raster.height), 0, 0);
+  return canvas;
+}
+
+function draw(
+  canvas: HTMLCanvasElement,
+  bitmap: HTMLCanvasElement,
+  raster: Raster,
+  view: Viewport,
+  width: number,
+  height: number,
+  mark: [number, number] | null,
+): void {
+  const context = canvas.getContext('2d');
+  if (!context) return;
+  const ratio = window.devicePixelRatio || 1;
+  canvas.width = width * ratio;
+  canvas.height = height * ratio;
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  context.scale(ratio, ratio);
+  context.imageSmoothingEnabled = view.scaleX < 1;
+  context.drawImage(bitmap, view.x, view.y, raster.width * view.scaleX, raster.height * view.scaleY);
+  if (!mark) return;
+  const size = Math.max(8, view.scaleX);
+  const [x, y] = [view.x + (mark[0] + 0.5) * view.scaleX, view.y + (mark[1] + 0.5) * view.scaleY];
+  context.strokeStyle = getComputedStyle(canvas).color;
+  context.lineWidth = 2;
+  context.strokeRect(x - size / 2 - 2, y - size / 2 - 2, size + 4, size + 4);
+}

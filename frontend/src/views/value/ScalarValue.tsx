@@ -1,0 +1,39 @@
+import { computed } from '@preact/signals';
+import type { Snapshot } from '../../model/answers';
+import { textAt } from '../../model/elements';
+import { snapshot } from '../../state/node';
+import { api } from '../../state/provider';
+import { resource } from '../../state/resource';
+import { keyText, snapshotKey } from '../../state/value';
+import { CopyButton } from '../kit/CopyButton';
+import { Failure } from '../kit/Message';
+import { ValueExport } from './ValueExport';
+
+const scalar = resource(
+  computed(() => {
+    const key = snapshotKey.value;
+    if (key === null || !snapshot.value?.kept || snapshot.value.shape.length > 0) return null;
+    return { key: keyText.value ?? '', subject: `${key.run} ${key.tensor}`, of: key };
+  }),
+  ({ of }, abort) => api().value(of, '', abort),
+);
+
+export function ScalarValue({ row }: { row: Snapshot }) {
+  const array = scalar.data.value;
+  if (array === null) return scalar.error.value ? <Failure error={scalar.error.value} retry={scalar.reload} /> : null;
+  const text = textAt(array, 0, row.dtype);
+  return (
+    <div class="tab-body fill" data-testid="value">
+      <div class="tab-bar">
+        <span class="grow" />
+        <ValueExport row={row} />
+      </div>
+      <div class="message">
+        <span class="scalar num" data-testid="value-cell" data-index="">
+          {text} <CopyButton text={text} label="Copy the value" />
+        </span>
+        <span class="faint mono">{row.dtype} scalar</span>
+      </div>
+    </div>
+  );
+}

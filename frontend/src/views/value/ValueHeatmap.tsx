@@ -1,0 +1,44 @@
+import { useMemo } from 'preact/hooks';
+import type { Snapshot } from '../../model/answers';
+import { textAt } from '../../model/elements';
+import { planeRaster } from '../../model/raster';
+import type { Slice } from '../../model/slice';
+import { focusedElement, slice } from '../../state/value';
+import { Failure } from '../kit/Message';
+import { ColourBar } from './ColourBar';
+import { paintFor } from './colours';
+import { RasterView } from './RasterView';
+
+/** A matrix as colours. */
+export function ValueHeatmap({ row }: { row: Snapshot }) {
+  const data = slice.data.value;
+  if (data === null) return slice.error.value ? <Failure error={slice.error.value} retry={slice.reload} /> : null;
+  return <Heatmap data={data} row={row} />;
+}
+
+function Heatmap({ data, row }: { data: Slice; row: Snapshot }) {
+  const paint = paintFor(false);
+  const raster = useMemo(() => planeRaster(data, paint), [data, JSON.stringify(paint)]);
+  return (
+    <>
+      <RasterView raster={raster} label={`Heatmap of ${row.tensor}`} describe={describe(data, row)} marked={focusedElement.value} />
+      <ColourBar paint={paint}>
+        <Thinned stride={data.stride} />
+      </ColourBar>
+    </>
+  );
+}
+
+export function describe(data: Slice, row: Snapshot) {
+  return (index: number[], _value: number, offset: number) => `[${index.join(', ')}] = ${textAt(data.array, offset, row.dtype)}`;
+}
+
+/** Says when elements were left out: a single NaN may then be invisible. */
+export function Thinned({ stride }: { stride: number }) {
+  if (stride === 1) return null;
+  return (
+    <span class="chip" title="The value is too large to draw every element; Table shows all of them">
+      every {stride}th element
+    </span>
+  );
+}

@@ -1,0 +1,50 @@
+import { signal } from '@preact/signals';
+import { useMemo } from 'preact/hooks';
+import type { Snapshot } from '../../model/answers';
+import { colourRaster, gridRaster } from '../../model/raster';
+import { type Slice, tilesLeftOut } from '../../model/slice';
+import { focusedElement, slice } from '../../state/value';
+import { Switch } from '../kit/Button';
+import { Failure } from '../kit/Message';
+import { ColourBar } from './ColourBar';
+import { paintFor } from './colours';
+import { RasterView } from './RasterView';
+import { describe, Thinned } from './ValueHeatmap';
+
+const eachTile = signal(false);
+
+/** Images: grey, RGB, or a grid of channels (feature maps, kernels). */
+export function ValueImage({ row }: { row: Snapshot }) {
+  const data = slice.data.value;
+  if (data === null) return slice.error.value ? <Failure error={slice.error.value} retry={slice.reload} /> : null;
+  return <ImageView data={data} row={row} />;
+}
+
+function ImageView({ data, row }: { data: Slice; row: Snapshot }) {
+  const paint = paintFor(true);
+  const grid = data.request.mapping.includes('n');
+  const raster = useMemo(
+    () => (grid ? gridRaster(data, paint, eachTile.value) : colourRaster(data, paint)),
+    [data, JSON.stringify(paint), eachTile.value],
+  );
+  const hidden = tilesLeftOut(data, row.shape);
+  return (
+    <>
+      <RasterView raster={raster} label={`Image of ${row.tensor}`} describe={describe(data, row)} marked={focusedElement.value} />
+      <ColourBar paint={paint}>
+        {hidden > 0 && <span class="chip">{hidden} more tiles</span>}
+        <Thinned stride={data.stride} />
+        {grid && (
+          <Switch
+            label="Scale each"
+            on={eachTile.value}
+            title="Colours of every tile span its own range"
+            onChange={() => {
+              eachTile.value = !eachTile.value;
+            }}
+          />
+        )}
+      </ColourBar>
+    </>
+  );
+}

@@ -1,0 +1,70 @@
+import { useMemo } from 'preact/hooks';
+import { fileName } from '../../lib/download';
+import type { Snapshot } from '../../model/answers';
+import { textAt } from '../../model/elements';
+import type { Slice } from '../../model/slice';
+import { theme } from '../../state/preferences';
+import { slice } from '../../state/value';
+import { Plot } from '../charts/Plot';
+import { axis, baseLayout, palette } from '../charts/theme';
+import { Failure } from '../kit/Message';
+import { Thinned } from './ValueHeatmap';
+
+/** One dimension as a line; gaps are NaN or Inf, and marked below it. */
+export function ValueLine({ row }: { row: Snapshot }) {
+  const data = slice.data.value;
+  if (data === null) return slice.error.value ? <Failure error={slice.error.value} retry={slice.reload} /> : null;
+  return <Line data={data} row={row} />;
+}
+
+function Line({ data, row }: { data: Slice; row: Snapshot }) {
+  const colours = useMemo(() => palette(theme.value), [theme.value]);
+  const traces = useMemo(() => {
+    const count = data.length('x');
+    const at = Array.from({ length: count }, (_, x) => x);
+    const x = at.map((i) => data.index({ x: i })[data.request.mapping.indexOf('x')] as number);
+    const y = at.map((i) => data.number({ x: i }));
+    const text = at.map((i) => textAt(data.array, data.offset({ x: i }), row.dtype));
+    const bad = at.filter((i) => !Number.isFinite(y[i]));
+    const floor = Math.min(0, ...y.filter(Number.isFinite));
+    return [
+      {
+        x,
+        y,
+        customdata: text,
+        mode: count < 200 ? 'lines+markers' : 'lines',
+        line: { color: colours.accent, width: 1.4 },
+        marker: { size: 4, color: colours.accent },
+        hovertemplate: '[%{x}] = <b>%{customdata}</b><extra></extra>',
+      },
+      {
+        x: bad.map((i) => x[i]),
+        y: bad.map(() => floor),
+        text: bad.map((i) => text[i]),
+        mode: 'markers',
+        marker: { color: colours.nan, size: 7, symbol: 'x' },
+        hovertemplate: '[%{x}] = <b>%{text}</b><extra></extra>',
+      },
+    ];
+  }, [data, row.dtype, colours]);
+  const layout = useMemo(
+    () => ({
+      ...baseLayout(colours),
+      hovermode: 'closest',
+      xaxis: axis(colours, { title: { text: 'index', standoff: 6 } }),
+      yaxis: axis(colours, { tickformat: '~g' }),
+      margin: { l: 56, r: 12, t: 12, b: 36 },
+    }),
+    [colours],
+  );
+  return (
+    <>
+      <div class="chart">
+        <Plot traces={traces} layout={layout} label={`Line of ${row.tensor}`} saveAs={fileName(row.tensor, row.step)} />
+      </div>
+      <p class="chart-note faint">
+        <Thinned stride={data.stride} />
+      </p>
+    </>
+  );
+}

@@ -1,0 +1,50 @@
+import { computed, signal } from '@preact/signals';
+import type { ColormapName } from '../../lib/colormap';
+import type { Paint } from '../../model/raster';
+import { finiteRange, robustRange, symmetric, type ValueRange } from '../../model/value_range';
+import { chosenTensor } from '../../state/choices';
+import { theme } from '../../state/preferences';
+import { slice } from '../../state/value';
+import { palette } from '../charts/theme';
+
+/** How values become colours in heatmaps and images. `auto`: diverging where there are both signs. */
+export type ColourChoice = ColormapName | 'auto';
+
+export const colourChoice = signal<ColourChoice>('auto');
+
+/** Typed limits; null takes the data's own. They belong to one tensor. */
+const typedRange = signal<{ tensor: string | null; low: number | null; high: number | null }>({ tensor: null, low: null, high: null });
+
+export const numbers = computed(() => slice.data.value?.numbers() ?? new Float64Array());
+
+const dataRange = computed(() => finiteRange(numbers.value) ?? { low: 0, high: 1 });
+
+export const clip = computed(() => (typedRange.value.tensor === chosenTensor.value ? typedRange.value : { low: null, high: null }));
+
+export function setClip(low: number | null, high: number | null): void {
+  typedRange.value = { tensor: chosenTensor.value, low, high };
+}
+
+export function clipOutliers(): void {
+  const range = robustRange(numbers.value);
+  if (range) setClip(range.low, range.high);
+}
+
+/** The colour scale in force: images are grey unless another one is chosen. */
+export function scaleFor(image: boolean): ColormapName {
+  const choice = colourChoice.value;
+  if (choice !== 'auto') return choice;
+  if (dataRange.value.low < 0 && dataRange.value.high > 0) return 'diverging';
+  return image ? 'grey' : 'viridis';
+}
+
+export function rangeFor(scale: ColormapName): ValueRange {
+  const automatic = scale === 'diverging' ? symmetric(dataRange.value) : dataRange.value;
+  return { low: clip.value.low ?? automatic.low, high: clip.value.high ?? automatic.high };
+}
+
+export function paintFor(image: boolean): Paint {
+  const scale = scaleFor(image);
+  const { nan, inf } = palette(theme.value);
+  return { colormap: scale, range: rangeFor(scale), nan, inf };
+}
