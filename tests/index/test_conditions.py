@@ -1,0 +1,131 @@
+"""Conditions, patterns and ranges of steps: parsed, bounded, refused with a hint."""
+
+from __future__ import annotations
+
+import operator
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tensortap.dump import SelectionError
+from tensortap.index import StepRange, parse_steps
+from tensortap.index.patterns import match_names
+from tensortap.index.predicate import parse_predicate
+
+COLUMNS = {
+    "nan": np.array([0, 2, 0, 1], np.int8),
+    "pos_inf": np.array([0, 0, 100, 0], np.int8),
+    "neg_inf": np.array([0, 0, 100, 0], np.int8),
+    "max": np.array([1.0, np.nan, np.inf, 1e5]),
+    "step": np.array([0, 1, 2, 3]),
+}
+OPERATORS = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("nan > 0", [1, 3]),
+        ("nan>0 and step>=2", [3]),
+        ("nan > 0 or inf > 0", [1, 2, 3]),
+        ("step = 0 or step == 3 and nan > 0", [0, 3]),
+        ("inf == 200", [2]),  # beyond int8, in which the counts are held
+        ("nonfinite != 0", [1, 2, 3]),
+        ("max == inf", [2]),
+        ("max >= 1e4", [2, 3]),
+        ("max < nan", []),
+    ],
+)
+def test_a_condition_selects_rows(text, rows):
+    assert np.flatnonzero(parse_predicate(text).mask(COLUMNS.__getitem__)).tolist() == rows
+
+
+@given(st.sampled_from(list(OPERATORS)), st.floats(allow_nan=False))
+def test_comparisons_mean_what_they_say(comparison, number):
+    mask = parse_predicate(f"max {comparison} {number!r}").mask(COLUMNS.__getitem__)
+    assert mask.tolist() == OPERATORS[comparison](COLUMNS["max"], number).tolist()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "nan",
+        "nan >",
+        "> 0",
+        "nan > 0 and",
+        "nan > x",
+        "foo > 0",
+        "nan > 0; import os",
+        "__class__ > 0",
+        "(nan > 0)",
+    ],
+)
+def test_what_is_no_condition_is_refused(text):
+    with pytest.raises(SelectionError) as error:
+        parse_predicate(text)
+    assert error.value.hint
+
+
+def test_long_conditions_and_patterns_are_refused():
+    with pytest.raises(SelectionError, match="longer than"):
+        parse_predicate("nan > 0 and " * 100 + "nan > 0")
+    with pytest.raises(SelectionError, match="longer than"):
+        match_names("a" * 1000, ["a"])
+
+
+def test_patterns_are_searched_in_names():
+    names = ["dense/Relu:0", "dense/MatMul:0", "π/日本:0", "line\nbreak:0"]
+    assert match_names("^dense/(Relu|Add)", names).tolist() == [True, False, False, False]
+    assert match_names("日", names).tolist() == [False, False, True, False]
+    assert match_names("", names).all()
+    assert match_names("x", []).tolist() == []
+
+
+@pytest.mark.parametrize("pattern", ["(", "[a", "*", "(?=a)", r"(a)\1", "a{100000}"])
+def test_patterns_that_cannot_be_matched_in_linear_time_are_refused(pattern):
+    with pytest.raises(SelectionError, match="is not a regular expression"):
+        match_names(pattern, ["aaa"])
+
+
+def test_a_catastrophic_pattern_is_harmless():
+    start = time.monotonic()
+    assert not match_names(r"^(a+)+$", ["a" * 4000 + "!"] * 100).any()
+    assert time.monotonic() - start < 5
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        (None, StepRange()),
+        (7, StepRange(7, 8)),
+        ("7", StepRange(7, 8)),
+        ("3:10", StepRange(3, 10)),
+        ("3:", StepRange(first=3)),
+        (" : 10 ", StepRange(stop=10)),
+        (":", StepRange()),
+        (slice(3, 10), StepRange(3, 10)),
+        (range(3, 10), StepRange(3, 10)),
+        ((3, None), StepRange(first=3)),
+        (np.int64(4), StepRange(4, 5)),
+        (StepRange(1, 2), StepRange(1, 2)),
+    ],
+)
+def test_ranges_of_steps(steps, expected):
+    assert parse_steps(steps) == expected
+
+
+@pytest.mark.parametrize("steps", ["a", "1:2:3", "-1", "", "1.5", 1.5, slice(0, 9, 2), ("a", 1), [1, 2, 3]])
+def test_what_is_no_range_of_steps_is_refused(steps):
+    with pytest.raises(SelectionError):
+        parse_steps(steps)
