@@ -1,4 +1,4 @@
-"""How a value's elements become stored bytes, and back: plain, or zstd in independent chunks (FORMAT.md, "Values")."""
+"""How a value becomes stored bytes, and back: plain, or zstd in chunks (FORMAT.md, "Values")."""
 
 from __future__ import annotations
 

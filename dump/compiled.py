@@ -15,8 +15,8 @@ from .measured import Measured
 
 Kernel = Callable[..., Any]
 
-# Item types of the arguments, all arrays; marked ones may be read-only or unaligned: otherwise each such array would
-# need a kernel of its own.
+# Item types of the arguments, all arrays; marked ones may be read-only or unaligned: otherwise each such
+# array would need a kernel of its own.
 _FREE = "*"
 _NUMBER = "a number"
 _ACC = "int64"

@@ -1,7 +1,7 @@
 """Logical dtypes: NumPy's and ml_dtypes' numbers under their own names, and `string`.
 
-An array is brought into one of them by `normalize`; everything behind it sees native-endian, C-contiguous numbers, or
-object arrays that hold `bytes`.
+An array is brought into one of them by `normalize`; everything behind it sees native-endian, C-contiguous
+numbers, or object arrays that hold `bytes`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ Array = npt.NDArray[Any]
 
 STRING = "string"
 
-_NUMPY = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split()
+_INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+_NUMPY = ["bool", *_INTEGERS, "float16", "float32", "float64", "complex64", "complex128"]
 
 
 def _extensions() -> dict[str, np.dtype[Any]]:
@@ -82,8 +83,8 @@ def dtype_name(what: np.dtype[Any] | Array) -> str:
 def normalize(value: Any) -> tuple[Array, str]:
     """Returns `value` as an array of a logical dtype, and that dtype's name.
 
-    Numbers come back native-endian and C-contiguous (not copied if they are already), text as an object array of
-    `bytes` (str is encoded as UTF-8). Anything with `__array__`, such as an eager tensor, is accepted.
+    Numbers come back native-endian and C-contiguous (not copied if they are already), text as an object array
+    of `bytes` (str is encoded as UTF-8). Anything with `__array__`, such as an eager tensor, is accepted.
 
     Raises:
         InvalidValueError: `value` is no array, or one of a dtype that has no logical dtype.
@@ -142,4 +143,4 @@ def _way_out(dtype: np.dtype[Any]) -> str:
         )
     if dtype.names is not None:
         return "Dump its fields one by one."
-    return "Convert it to an array of numbers or of text first; rows of unequal length go in as a list of arrays."
+    return "Convert it to numbers or text first; rows of unequal length go in as a list of arrays."

@@ -24,7 +24,7 @@ def create(path: Path) -> int:
 
 
 def write_all(fd: int, data: Any, offset: int) -> None:
-    """Writes a buffer at `offset`, however many calls that takes. Raises OSError; then a part may have been written."""
+    """Writes a buffer at `offset`, in as many calls as that takes. Raises OSError, maybe half-way."""
     view = memoryview(data).cast("B")
     os.lseek(fd, offset, os.SEEK_SET)
     while view.nbytes:

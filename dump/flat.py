@@ -1,4 +1,4 @@
-"""Just enough of FlatBuffers to look into an Arrow message before Arrow does: body length, buffers, custom metadata.
+"""Just enough of FlatBuffers to look into an Arrow message before Arrow does.
 
 Arrow allocates what a message asks for. Here the sizes are read first, with every offset checked.
 """
@@ -18,12 +18,14 @@ _MAX_ITEMS = 10_000  # buffers of one record batch, custom metadata entries
 class Message:
     """The metadata of one encapsulated message.
 
-    `buffers` are (offset, length) in the body; `compressed` tells whether each starts with its decoded length.
+    `nodes` are (length, null count) of each column and its children, in order. `buffers` are (offset, length)
+    in the body; `compressed` tells whether each starts with its decoded length.
     """
 
     kind: int
     body_length: int
     rows: int
+    nodes: tuple[tuple[int, int], ...]
     buffers: tuple[tuple[int, int], ...]
     compressed: bool
     custom: dict[bytes, bytes]
@@ -86,6 +88,14 @@ class _Table:
             raise IndexError(count)
         return at + 4, count
 
+    def pairs(self, number: int) -> tuple[tuple[int, int], ...]:
+        """A vector of structs of two int64."""
+        start, count = self.vector(number)
+        if start + 16 * count > len(self.data):
+            raise IndexError(count)
+        numbers = struct.unpack_from(f"<{2 * count}q", self.data, start)
+        return tuple(zip(numbers[::2], numbers[1::2], strict=True))
+
     def text(self, number: int) -> bytes:
         start, count = self.vector(number)
         if start + count > len(self.data):
@@ -96,16 +106,12 @@ class _Table:
 def _message(table: _Table) -> Message:
     kind = table.scalar(1, "<B")
     batch = table.table(2) if kind == RECORD_BATCH else None
-    buffers: list[tuple[int, int]] = []
-    if batch is not None:
-        start, count = batch.vector(2)
-        pairs = [struct.unpack_from("<qq", table.data, start + 16 * i) for i in range(count)]
-        buffers = [(int(offset), int(length)) for offset, length in pairs]
     return Message(
         kind=kind,
         body_length=table.scalar(3, "<q"),
         rows=batch.scalar(0, "<q") if batch is not None else 0,
-        buffers=tuple(buffers),
+        nodes=batch.pairs(1) if batch is not None else (),
+        buffers=batch.pairs(2) if batch is not None else (),
         compressed=batch is not None and batch.field(3) is not None,
         custom=_custom(table),
     )

@@ -1,6 +1,6 @@
 """Frames: the encapsulated Arrow messages of a stream, each with a checksum inside (FORMAT.md, "Statistics").
 
-`encode` writes one, `read_frame` and `decode` read one back, `resync` finds the next one behind damage.
+`encode` writes one, `read_frame` reads one back, `resync` finds the next one behind damage.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,14 +17,12 @@ import pyarrow as pa
 
 from .errors import DamagedError
 from .files import Input
-from .flat import RECORD_BATCH, Message, parse_message
-from .schema import check_rows, check_schema
+from .flat import Message, parse_message
 
 EOS = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 MAX_METADATA = 1 << 20  # of a record batch; one of version 1 has about 3 KB
 MAX_SCHEMA = 1 << 30  # of a schema message: a graph's carries source texts
-MAX_DECODED = 256 << 20  # bytes of one decoded statistics batch
-MAX_ROWS = 1 << 20  # of one statistics batch
+MAX_BODY = 256 << 20  # bytes of a statistics batch as stored
 
 _COMMIT = re.compile(rb"crc32c=([0-9a-f]{8});schema=([0-9a-f]{8})")
 # A continuation mark and a metadata length that is a multiple of 8 below MAX_METADATA.
@@ -51,22 +49,21 @@ class Frame:
         return self.offset + len(self.data)
 
 
-def encode(batch: pa.RecordBatch, schema_crc: int, status: dict[str, Any], compression: str | None) -> bytes:
-    """The checksummed message of a record batch."""
+def encode(
+    batch: pa.RecordBatch, schema_message: bytes, status: dict[str, Any], compression: str | None
+) -> bytes:
+    """The checksummed message of a record batch whose schema has that message."""
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression=compression, use_threads=False)
-    writer = pa.ipc.new_stream(sink, batch.schema, options=options)
+    schema_crc = google_crc32c.value(schema_message)
     custom = {"commit": f"crc32c=00000000;schema={schema_crc:08x}", "status": json.dumps(status)}
-    writer.write_batch(batch, custom_metadata=custom)
-    data = bytearray(memoryview(sink.getvalue())[len(_schema_message(batch.schema)) :])
+    with pa.ipc.new_stream(sink, batch.schema, options=options) as writer:
+        writer.write_batch(batch, custom_metadata=custom)
+        end = sink.tell()
+    data = bytearray(memoryview(sink.getvalue())[len(schema_message) : end])
     crc_at, _ = _find_commit(data)
     data[crc_at : crc_at + 8] = b"%08x" % google_crc32c.value(bytes(data))
     return bytes(data)
-
-
-def _schema_message(schema: pa.Schema) -> bytes:
-    found: bytes = schema.serialize().to_pybytes()
-    return found
 
 
 def _find_commit(data: bytes | bytearray) -> tuple[int, int]:
@@ -82,7 +79,7 @@ def _find_commit(data: bytes | bytearray) -> tuple[int, int]:
     return found[0].start(1), int(found[0].group(2), 16)
 
 
-def read_frame(file: Input, offset: int, max_body: int = MAX_DECODED) -> Frame:
+def read_frame(file: Input, offset: int, max_body: int = MAX_BODY) -> Frame:
     """Reads the frame at `offset` and checks it.
 
     Raises:
@@ -134,23 +131,11 @@ def read_schema_message(file: Input) -> bytes:
     return file.read_exactly(0, 8 + length)
 
 
-def parse_schema(message: bytes) -> pa.Schema:
-    """The schema in a schema message.
-
-    Raises:
-        DamagedError: Arrow cannot read it, or it lacks columns of version 1.
-    """
-    try:
-        schema = pa.ipc.read_schema(pa.py_buffer(message))
-    except (pa.ArrowException, OSError, ValueError, EOFError, TypeError) as error:
-        raise DamagedError(f"The schema cannot be read: {str(error)[:200]}") from error
-    return schema
-
-
 def resync(file: Input, offset: int) -> Frame | None:
     """The first whole, valid frame that starts behind `offset`; an EOS counts at the end of the file only.
 
-    Gives up after reading eight times the file, so that a file made of false starts cannot keep a reader busy.
+    Gives up after reading eight times the file, so that a file made of false starts cannot keep a reader
+    busy.
     """
     budget = 8 * file.size + (1 << 20)
     for start in _starts(file, offset + 1):
@@ -175,60 +160,3 @@ def _starts(file: Input, offset: int) -> Iterator[int]:
         if len(window) < _SEARCH:
             return
         offset += len(window) - 7  # a start may lie across the edge
-
-
-def decode(frame: Frame, schema_message: bytes, columns: Sequence[str] | None = None) -> pa.RecordBatch:
-    """The record batch of a statistics frame, checked; with `columns`, only those are decoded.
-
-    Raises:
-        DamagedError: it is not a valid batch of version 1, or would decode to more than `MAX_DECODED`.
-    """
-    schema = parse_schema(schema_message)
-    check_schema(schema)
-    return check_rows(decode_batch(frame, schema_message, schema, columns, MAX_DECODED, MAX_ROWS))
-
-
-def decode_batch(
-    frame: Frame,
-    schema_message: bytes,
-    schema: pa.Schema,
-    columns: Sequence[str] | None,
-    max_decoded: int,
-    max_rows: int,
-) -> pa.RecordBatch:
-    """The record batch of any frame, decoded within limits but not validated."""
-    message = frame.message
-    if message is None or message.kind != RECORD_BATCH:
-        raise DamagedError("A message is not a record batch.")
-    _check_sizes(frame, message, max_decoded, max_rows)
-    try:
-        if columns is None:
-            return pa.ipc.read_record_batch(pa.ipc.read_message(pa.py_buffer(frame.data)), schema)
-        wanted = [i for i, name in enumerate(schema.names) if name in columns]
-        options = pa.ipc.IpcReadOptions(included_fields=wanted, use_threads=False)
-        with pa.ipc.open_stream(pa.py_buffer(schema_message + frame.data), options=options) as stream:
-            return stream.read_next_batch()
-    except (pa.ArrowException, OSError, ValueError, EOFError, TypeError, StopIteration, MemoryError) as error:
-        raise DamagedError(f"A record batch cannot be decoded: {str(error)[:200]}") from error
-
-
-def _check_sizes(frame: Frame, message: Message, max_decoded: int, max_rows: int) -> None:
-    """Every buffer within the body; the decoded lengths written in front of compressed ones within the limit."""
-    if not 0 <= message.rows <= max_rows:
-        raise DamagedError(f"A record batch claims {message.rows} rows.")
-    body = len(frame.data) - message.body_length
-    total = 0
-    for offset, length in message.buffers:
-        if offset < 0 or length < 0 or offset + length > message.body_length:
-            raise DamagedError("A record batch claims bytes outside of itself.")
-        decoded = length
-        if message.compressed and length:
-            decoded = struct.unpack_from("<q", frame.data, body + offset)[0] if length >= 8 else -2
-            decoded = length - 8 if decoded == -1 else decoded
-        if decoded < 0:
-            raise DamagedError("A record batch claims a negative length.")
-        total += decoded
-    if total > max_decoded:
-        raise DamagedError(
-            f"A record batch would decode to {total} bytes, more than the limit of {max_decoded}."
-        )

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import google_crc32c
 import pyarrow as pa
 
+from .batches import Layout
 from .errors import DamagedError, NotFoundError
 from .files import Input, publish
-from .frames import EOS, decode_batch, encode, read_frame, read_schema_message
+from .frames import EOS, encode, read_frame, read_schema_message
 from .records import Function, Graph, Node
 from .schema import VERSION
 
@@ -63,7 +63,7 @@ def write_graph(run_dir: Path, graph: Graph, compression: str | None) -> str:
         path.parent.mkdir(exist_ok=True)
         if graph.graph_def is not None:  # first, so that whoever sees the table finds it
             publish(path.with_suffix(".pb"), graph.graph_def)
-        frame = encode(batch, google_crc32c.value(schema_message), {}, compression)
+        frame = encode(batch, schema_message, {}, compression)
         publish(path, schema_message + frame + EOS)
     return graph_id
 
@@ -104,7 +104,7 @@ def _json(what: Any) -> str:
 
 
 def read_graph_table(run_dir: Path, graph_id: str) -> tuple[pa.RecordBatch, dict[str, Any]]:
-    """(nodes, metadata) of a graph. The metadata's keys `name`, `functions`, `stacks`, `sources` are checked to have their types.
+    """(nodes, metadata) of a graph; the metadata's `name`, `functions`, `stacks` and `sources` are of their types.
 
     Raises:
         NotFoundError: the run has no such graph.
@@ -115,30 +115,12 @@ def read_graph_table(run_dir: Path, graph_id: str) -> tuple[pa.RecordBatch, dict
     path = table_path(run_dir, graph_id)
     try:
         with Input(path) as file:
-            message = read_schema_message(file)
-            frame = read_frame(file, len(message), MAX_DECODED)
+            layout = Layout(read_schema_message(file), tuple(_COLUMNS.items()))
+            frame = read_frame(file, len(layout.message), MAX_DECODED)
     except FileNotFoundError as error:
         raise NotFoundError(f"The run has no graph {graph_id!r}.") from error
-    if frame.schema_crc != google_crc32c.value(message):
-        raise DamagedError(f"The schema of {path.name} does not match its checksum.")
-    try:
-        schema = pa.ipc.read_schema(pa.py_buffer(message))
-        batch = decode_batch(frame, message, schema, None, MAX_DECODED, MAX_NODES)
-        batch.validate(full=True)
-    except (pa.ArrowException, OSError, ValueError, EOFError, TypeError) as error:
-        raise DamagedError(f"{path.name} cannot be decoded: {str(error)[:200]}") from error
-    return _check_columns(batch, path.name), _metadata(schema, path.name)
-
-
-def _check_columns(batch: pa.RecordBatch, file_name: str) -> pa.RecordBatch:
-    for name, kind in _COLUMNS.items():
-        at = batch.schema.get_all_field_indices(name)
-        if len(at) != 1 or batch.schema.field(at[0]).type != kind:
-            raise DamagedError(f"The column {name!r} of {file_name} is missing or is not {kind}.")
-        column = batch.column(at[0])
-        if column.null_count or (pa.types.is_list(kind) and column.values.null_count):
-            raise DamagedError(f"The column {name!r} of {file_name} holds nulls.")
-    return batch.select(list(_COLUMNS))
+    batch = layout.decode(frame, max_decoded=MAX_DECODED, max_rows=MAX_NODES)
+    return batch, _metadata(layout.schema, path.name)
 
 
 def _metadata(schema: pa.Schema, file_name: str) -> dict[str, Any]:

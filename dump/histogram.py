@@ -1,4 +1,4 @@
-"""Histogram buckets: the top 10 bits of a value as float32, rounded toward zero (FORMAT.md, "Histogram buckets")."""
+"""Histogram buckets: the top 10 bits of a value as float32 (FORMAT.md, "Histogram buckets")."""
 
 from __future__ import annotations
 

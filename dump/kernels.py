@@ -5,11 +5,12 @@ All kernels add to one accumulator, an int64 array of `ACC_SIZE`: `BUCKETS` coun
 maximum.
 
 float32 is measured from its bit patterns, in blocks that stay in the first-level cache. The histogram comes
-first: it is bound by arithmetic, so the block's memory arrives while it runs. Its counters are eight tables of
-16 bits (neighbours often hit one bucket, and a counter is busy for some cycles), a stride apart that is no
+first: it is bound by arithmetic, so the block's memory arrives while it runs. Its counters are eight tables
+of 16 bits (neighbours often hit one bucket, and a counter is busy for some cycles), a stride apart that is no
 multiple of 4 KiB (which would make loads wait for unrelated stores). Minimum and maximum are taken of ordered
-integers, as float comparisons do not vectorise; NaN and Inf show in them, and blocks with some are read twice.
-Everything else is measured as float64, whose bucket ids are computed for a block and then counted likewise.
+integers, as float comparisons do not vectorise; NaN and Inf show in them, and blocks with some are read
+twice. Everything else is measured as float64, whose bucket ids are computed for a block and then counted
+likewise.
 """
 
 from __future__ import annotations

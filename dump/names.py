@@ -40,13 +40,14 @@ def check_run_name(name: str) -> str:
     """Returns `name` if it can be a path below a log directory on every system.
 
     Raises:
-        InvalidNameError: a part is empty, starts with a dot, ends in a dot or blank, or holds a control character or backslash.
+        InvalidNameError: a part is empty, starts with a dot, ends in a dot or blank, or holds a control
+        character or backslash.
     """
     for part in name.split("/"):
         if not _RUN_PART.match(part) or part.startswith(".") or part != part.strip() or part.endswith("."):
             raise InvalidNameError(
                 f"{name[:120]!r} is not a run name.",
-                "Use letters, digits, '-', '_', '.', with '/' between folders; no part may be empty or start with a dot.",
+                "Use letters, digits, '-', '_', '.' and '/' between folders; no part may start with a dot.",
             )
     return name
 

@@ -19,7 +19,8 @@ def component_arrays(name: str, value: Any) -> Parts | None:
 
     - Ragged tensors (anything with `flat_values` and `nested_row_splits`): `node/values:slot` and
       `node/row_splits_0:slot` …, outermost first.
-    - Sparse tensors (`indices`, `values`, `dense_shape`): `node/values:slot`, `node/indices:slot`, `node/dense_shape:slot`.
+    - Sparse tensors (`indices`, `values`, `dense_shape`): `node/values:slot`, `node/indices:slot`,
+    `node/dense_shape:slot`.
     - A list or tuple of arrays that differ in their first extent only: as a ragged tensor.
 
     Raises:

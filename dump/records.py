@@ -18,8 +18,9 @@ Keep = Literal["summary", "value"]
 class Summary:
     """dtype, shape, exact counts, statistics over the finite values, and histogram of one array.
 
-    `min`, `max`, `mean`, `std` (population), `l2` and `abs_max` are float64 and NaN where no element is finite.
-    `nan + pos_inf + neg_inf + zero + negative + positive == size` for numeric dtypes; strings have `size` only.
+    `min`, `max`, `mean`, `std` (population), `l2` and `abs_max` are float64 and NaN where no element is
+    finite. `nan + pos_inf + neg_inf + zero + negative + positive == size` for numeric dtypes; strings have
+    `size` only.
     """
 
     dtype: str

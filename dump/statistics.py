@@ -28,12 +28,12 @@ _WIDE = ("int32", "int64", "uint32", "uint64")
 def summarize(array: Any) -> Summary:
     """Measures an array of any supported dtype and shape.
 
-    Sums are float64. The mean and the sum of squared deviations `m2` are formed in blocks of 2,048, about the mean
-    of the block before, and combined by Chan's formula; `std = sqrt(m2 / n)`, `l2 = sqrt(m2 + n * mean²)`. Nothing
-    cancels in them: a mean of 1e8 with noise of 1e-3 keeps its standard deviation. Where squares would overflow or
-    vanish (magnitudes beyond 1e140, or below 1e-145), a second pass over scaled numbers is made. Complex numbers
-    are measured by their modulus, computed in float64. Sums of 64-bit integers are of the nearest float64; their
-    counts and buckets are exact.
+    Sums are float64. The mean and the sum of squared deviations `m2` are formed in blocks of 2,048, about the
+    mean of the block before, and combined by Chan's formula; `std = sqrt(m2 / n)`, `l2 = sqrt(m2 + n *
+    mean²)`. Nothing cancels in them: a mean of 1e8 with noise of 1e-3 keeps its standard deviation. Where
+    squares would overflow or vanish (magnitudes beyond 1e140, or below 1e-145), a second pass over scaled
+    numbers is made. Complex numbers are measured by their modulus, computed in float64. Sums of 64-bit
+    integers are of the nearest float64; their counts and buckets are exact.
 
     Raises:
         InvalidValueError: the array has a dtype that cannot be dumped.
@@ -55,7 +55,7 @@ def summarize_normal(values: Array, dtype: str) -> Summary:
 
 
 def warm_up(*dtypes: str) -> None:
-    """Compiles the kernels of these dtypes (of float32 if none is named), so that their first use need not."""
+    """Compiles the kernels of these dtypes (float32 if none is named), so that their first use need not."""
     for dtype in dtypes or ("float32",):
         summarize(np.ones(1, numpy_dtype(dtype)))
 
@@ -124,7 +124,7 @@ def is_complex(dtype: str) -> bool:
 
 
 def modulus(numbers: Array) -> npt.NDArray[np.float64]:
-    """float64 moduli: NaN if either part is NaN, else infinite if either is, else at most the largest float64."""
+    """float64 moduli: NaN if either part is NaN, else infinite if either is, else finite."""
     wide = _quietly(numbers, np.complex128)
     real, imag = wide.real, wide.imag
     with np.errstate(over="ignore", invalid="ignore"):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .files import create, cut, write_all
 from .frames import EOS, encode
-from .schema import SCHEMA_CRC, SCHEMA_MESSAGE, Row, build_batch
+from .schema import SCHEMA_MESSAGE, Row, build_batch
 
 ROTATE = 64 << 20  # bytes of one file
 MAX_PENDING = 10_000  # rows kept while the disk refuses them
@@ -63,7 +63,7 @@ class StatsWriter:
             count = min(len(self._pending), MAX_BATCH)
             rows = [self._pending[i] for i in range(count)]
             dropped = self.dropped
-            frame = encode(build_batch(rows), SCHEMA_CRC, {"dropped": dropped}, self._compression)
+            frame = encode(build_batch(rows), SCHEMA_MESSAGE, {"dropped": dropped}, self._compression)
             self._append(frame)
             for _ in rows:
                 self._pending.popleft()
@@ -72,7 +72,7 @@ class StatsWriter:
                 self._rotate_file()
 
     def close(self) -> None:
-        """Commits, and marks the end of the stream. Raises OSError as `commit` does, but closes the file all the same."""
+        """Commits, and marks the end of the stream. Raises OSError, but closes the file all the same."""
         try:
             self.commit()
             if self._fd is not None:
@@ -117,7 +117,7 @@ class StatsWriter:
         self._size += len(frame)
 
     def _rotate_file(self) -> None:
-        """Opens the next file first and ends this one second, so that a reader never takes the end for the last one."""
+        """Opens the next file, then ends this one: a reader never takes its end for that of the stream."""
         old, old_size = self._fd, self._size
         self._number += 1
         try:

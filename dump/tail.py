@@ -1,4 +1,4 @@
-"""Follows a worker's statistics files while they grow (FORMAT.md, "Reading while it is written, and recovery")."""
+"""Follows a worker's statistics files while they grow (FORMAT.md, "Reading while it is written")."""
 
 from __future__ import annotations
 
@@ -8,20 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import google_crc32c
 import pyarrow as pa
 
+from .batches import STATISTICS_V1, Layout, decode_statistics, statistics_layout
 from .errors import DamagedError
 from .files import Input
-from .frames import Frame, decode, read_frame, read_schema_message, resync
+from .frames import Frame, read_frame, read_schema_message, resync
 from .names import is_worker_name
-from .schema import SCHEMA_CRC, SCHEMA_MESSAGE
 from .stats_writer import stats_path
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One record batch, and where it is: `length` bytes at `offset` of the worker's statistics file `file`."""
+    """One record batch, and where it is: `length` bytes at `offset` of statistics file `file`."""
 
     worker: str
     file: int
@@ -50,7 +49,7 @@ class StatsTail:
         self._dir = Path(run_dir) / worker
         self._file = 0
         self._offset = 0
-        self._schema: bytes | None = None  # the schema message that commits of this file refer to
+        self._layout: Layout | None = None  # of this file's commits
 
     def poll(self, columns: Sequence[str] | None = None, max_bytes: int | None = None) -> list[Commit]:
         """All commits that are new since the last call.
@@ -80,7 +79,7 @@ class StatsTail:
             taken += self._offset - before
             if not (finished and has_next):
                 break
-            self._file, self._offset, self._schema = self._file + 1, 0, None
+            self._file, self._offset, self._layout = self._file + 1, 0, None
             self.closed = False
         return commits
 
@@ -92,10 +91,10 @@ class StatsTail:
         final: bool,
         max_bytes: int | None,
     ) -> bool:
-        """Reads on in one file; `final` means that it has a successor. Returns whether its end was reached."""
+        """Reads on in a file; `final`: it has a successor. Returns whether its end was reached."""
         self.pending = None
         stop = file.size if max_bytes is None else min(file.size, self._offset + max_bytes)
-        if self._schema is None and not self._read_schema(file, final):
+        if self._layout is None and not self._read_schema(file, final):
             return final
         while self._offset < stop:
             frame = self._next_frame(file, final)
@@ -108,7 +107,7 @@ class StatsTail:
         return self._offset >= file.size
 
     def _next_frame(self, file: Input, final: bool) -> Frame | None:
-        """The frame at the offset, or the next one behind damage, or None where the rest is pending (or lost)."""
+        """The frame at the offset, or the next behind damage; None where the rest is pending or lost."""
         try:
             frame = read_frame(file, self._offset)
             if frame.kind == "batch" or frame.end == file.size:
@@ -128,40 +127,32 @@ class StatsTail:
         return found
 
     def _read_schema(self, file: Input, final: bool) -> bool:
-        """Finds the schema message that this file's commits vouch for; False while there is none to be sure of."""
-        if file.read(0, len(SCHEMA_MESSAGE)) == SCHEMA_MESSAGE:
-            self._schema, self._offset = SCHEMA_MESSAGE, len(SCHEMA_MESSAGE)
+        """Finds the schema that this file's commits vouch for; False while there is none to be sure of."""
+        known = STATISTICS_V1.message
+        if file.read(0, len(known)) == known:
+            self._layout, self._offset = STATISTICS_V1, len(known)
             return True
         if file.size == 0 and not final:
             return False
         first = resync(file, 7)
-        crc = first.schema_crc if first is not None and first.kind == "batch" else None
-        try:
-            message = read_schema_message(file)
-            if google_crc32c.value(message) == crc:
-                self._schema, self._offset = message, len(message)
-                return True
-        except DamagedError:
-            pass
-        if first is not None and crc == SCHEMA_CRC:
+        vouched = first.schema_crc if first is not None and first.kind == "batch" else None
+        layout = _layout_at_start(file)
+        if layout is not None and layout.crc == vouched:
+            self._layout, self._offset = layout, len(layout.message)
+        elif first is not None and vouched == STATISTICS_V1.crc:
             self._report(0, "the schema is damaged; version 1's is used instead.")
-            self._schema, self._offset = SCHEMA_MESSAGE, first.offset
-            return True
-        if final:
-            self._report(
-                0, "the schema is damaged, and no commit vouches for another one; the file is skipped."
-            )
+            self._layout, self._offset = STATISTICS_V1, first.offset
+        elif final:
+            self._report(0, "no commit vouches for the schema; the file is skipped.")
             self._offset = file.size
         else:
-            self.pending = f"{file.path.name} has no schema yet."
-        return False
+            self.pending = f"{file.path.name} has no schema that a commit vouches for yet."
+        return self._layout is not None
 
     def _take(self, frame: Frame, commits: list[Commit], columns: Sequence[str] | None) -> None:
-        assert self._schema is not None
+        assert self._layout is not None
         try:
-            if frame.schema_crc != google_crc32c.value(self._schema):
-                raise DamagedError("A commit belongs to another schema.")
-            batch = decode(frame, self._schema, columns)
+            batch = decode_statistics(frame, self._layout, columns)
         except DamagedError as error:
             self._report(frame.offset, f"one commit skipped. {error.message}")
             return
@@ -171,6 +162,13 @@ class StatsTail:
 
     def _report(self, offset: int, what: str) -> None:
         self.damage.append(f"{self.worker}/{stats_path(self._dir, self._file).name}, byte {offset}: {what}")
+
+
+def _layout_at_start(file: Input) -> Layout | None:
+    try:
+        return statistics_layout(read_schema_message(file))
+    except DamagedError:
+        return None
 
 
 def parse_status(frame: Frame) -> dict[str, Any]:
@@ -201,11 +199,8 @@ def read_commit(run_dir: Path | str, worker: str, file: int, offset: int, length
             frame = read_frame(source, offset)
             if frame.kind != "batch" or len(frame.data) != length:
                 raise DamagedError(f"There is no commit of {length} bytes at byte {offset} of {path.name}.")
-            if frame.schema_crc == SCHEMA_CRC:
-                return decode(frame, SCHEMA_MESSAGE)
-            message = read_schema_message(source)
+            known = frame.schema_crc == STATISTICS_V1.crc
+            layout = STATISTICS_V1 if known else statistics_layout(read_schema_message(source))
     except FileNotFoundError as error:
         raise DamagedError(f"{path.name} is missing.", "Copy the run again, with all its files.") from error
-    if google_crc32c.value(message) != frame.schema_crc:
-        raise DamagedError(f"The schema of {path.name} is damaged.")
-    return decode(frame, message)
+    return decode_statistics(frame, layout)

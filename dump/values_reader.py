@@ -21,7 +21,7 @@ from .values_writer import values_path
 
 @dataclass(frozen=True, slots=True)
 class ValueRef:
-    """Where the value of one snapshot is stored, and what it is. `inline` holds the stored bytes of small values."""
+    """Where a snapshot's value is stored, and what it is. `inline` holds the stored bytes of small ones."""
 
     run_dir: Path
     worker: str
@@ -90,7 +90,7 @@ def read_value(ref: ValueRef) -> Array:
 
 
 def read_bytes(ref: ValueRef, start: int, length: int) -> bytes:
-    """Decoded bytes `start` … `start + length` of a value, reading no more than needed; not checked as a whole.
+    """Decoded bytes `start` … `start + length` of a value; no more is read, so the checksum is not checked.
 
     Raises:
         DamagedError: the value does not reach that far, or its compressed form is damaged.

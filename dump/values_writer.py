@@ -1,4 +1,4 @@
-"""Writes value shards: values are appended behind a reserved header, which is filled in when the shard is full."""
+"""Writes value shards: values are appended behind a header that is filled in when the shard is full."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class ValuesWriter:
             os.fsync(self._fd)
 
     def seal(self) -> None:
-        """Completes the shard: from then on any safetensors reader opens it. Raises OSError; then it may be called again."""
+        """Completes the shard: then any safetensors reader opens it. May be called again after an OSError."""
         if self._fd is None:
             return
         text = ("{" + ",".join(self._entries) + "}").encode()
@@ -122,9 +122,7 @@ class ValuesWriter:
         fd = create(values_path(self._dir, self._number + 1))
         self._number += 1
         self._fd = fd
-        with contextlib.suppress(
-            OSError
-        ):  # sparse: a reader that looks early finds zeros, not a missing file
+        with contextlib.suppress(OSError):  # sparse; a reader that looks early finds zeros
             os.ftruncate(fd, HEADER)
 
 

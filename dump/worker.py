@@ -70,7 +70,7 @@ def encode_value(values: Array, summary: Summary, compress: bool) -> EncodedValu
     if summary.dtype == STRING:
         data: memoryview | bytes = codec.strings_to_bytes(values)
         return EncodedValue(data, codec.RAW, google_crc32c.value(data), None, values.shape, 8)
-    octets = values.reshape(-1).view(np.uint8)
+    octets: Any = values.reshape(-1).view(np.uint8)
     if compress and octets.nbytes > INLINE and 2 * summary.zero > summary.size:
         packed = codec.compress(memoryview(octets))
         if len(packed) < octets.nbytes:
@@ -132,7 +132,7 @@ class Worker:
         self._stats.dropped += count
 
     def commit(self) -> None:
-        """Writes all queued rows; the values they name are there already. Raises OSError; then they stay queued."""
+        """Writes all queued rows; their values are there already. Raises OSError; then they stay queued."""
         self._values.sync()
         self._stats.commit()
 

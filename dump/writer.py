@@ -44,13 +44,14 @@ class _Place:
 class DumpWriter:
     """Writes a run, as one worker of it. A context manager; thread safe.
 
-    A row is committed (readable, and safe from the process being killed) after at most 100 rows, at the first `log`
-    that comes 0.5 s after the last commit, and when `flush` or `close` return. A forked child that goes on using its
-    parent's writer becomes a worker of its own; what the parent had not committed stays the parent's.
+    A row is committed (readable, and safe from the process being killed) after at most 100 rows, at the first
+    `log` that comes 0.5 s after the last commit, and when `flush` or `close` return. A forked child that goes
+    on using its parent's writer becomes a worker of its own; what the parent had not committed stays the
+    parent's.
 
-    A full or failing disk shows as OSError from `log`, `flush` or `close`. The rows stay queued (10,000 at most, then
-    the oldest are dropped and counted); `log` tries again every 0.5 s, `flush` at once. If a value cannot be stored,
-    its summary is queued all the same.
+    A full or failing disk shows as OSError from `log`, `flush` or `close`. The rows stay queued (10,000 at
+    most, then the oldest are dropped and counted); `log` tries again every 0.5 s, `flush` at once. If a value
+    cannot be stored, its summary is queued all the same.
 
     Args:
         logdir: the log directory.
@@ -65,6 +66,8 @@ class DumpWriter:
         NotARunError, FormatVersionError: the run was written by something else, or a newer tensortap.
         OSError: the directory cannot be made.
     """
+
+    _worker: Worker | None
 
     def __init__(
         self,
@@ -121,8 +124,10 @@ class DumpWriter:
 
         Args:
             name: tensor name, `node:slot`; slot 0 if it is left out.
-            array: array, scalar, eager tensor, text; any shape. A ragged or sparse tensor, or a list of arrays of
-                unequal length, is dumped as several tensors (`node/values:slot`, `node/row_splits_0:slot`, …).
+            array: array, scalar, eager tensor, text; any shape. A ragged or sparse tensor, or a list of
+            arrays of
+                unequal length, is dumped as several tensors (`node/values:slot`, `node/row_splits_0:slot`,
+                …).
             step: training step, >= 0.
             visit: which time the tensor is seen at this step; counted up by itself if left out.
             graph: id that `graph()` returned, or empty.
@@ -145,7 +150,8 @@ class DumpWriter:
         if parts is None:
             return self._log(place, array, keep)
         options: dict[str, Any] = {"step": step, "visit": visit, "graph": graph, "device": device}
-        return [self.log(part, rows, keep=keep, time=time, **options) for part, rows in parts][0]
+        summaries = [self.log(part, rows, keep=keep, time=time, **options) for part, rows in parts]
+        return summaries[0]
 
     def log_summary(
         self,
@@ -164,7 +170,7 @@ class DumpWriter:
             self._add(self._current(), place, summary, None)
 
     def dropped(self, count: int) -> None:
-        """Adds to the number of snapshots that were lost before they came here; written with the next commit."""
+        """Adds to the number of snapshots lost before they came here; written with the next commit."""
         with self._lock:
             self._current().drop(count)
 
@@ -208,29 +214,15 @@ class DumpWriter:
     def _add(self, worker: Worker, place: _Place, summary: Summary, value: EncodedValue | None) -> None:
         """Stores the value, if there is one, queues the row, and commits if it is time to."""
         stored: Stored = NOT_KEPT
+        tensor = tensor_name(place.node, place.slot)
         try:
             if value is not None:
-                entry = f"{tensor_name(place.node, place.slot)}@{place.step}#{worker.seq}"
-                stored = worker.store(value, entry)
+                stored = worker.store(value, f"{tensor}@{place.step}#{worker.seq}")
         finally:
-            tensor = tensor_name(place.node, place.slot)
-            counted = (
-                worker.visits.take(place.graph, tensor, place.step) if place.visit is None else place.visit
-            )
-            worker.add(
-                Row(
-                    worker.seq,
-                    place.graph,
-                    place.node,
-                    place.slot,
-                    place.step,
-                    counted,
-                    place.time,
-                    place.device,
-                    summary,
-                    stored,
-                )  # fmt: skip
-            )
+            visit = place.visit
+            if visit is None:
+                visit = worker.visits.take(place.graph, tensor, place.step)
+            worker.add(_row(worker.seq, place, visit, summary, stored))
         age = clock.monotonic() - self._last_try
         if age >= COMMIT_SECONDS or (worker.pending >= COMMIT_ROWS and not self._failing):
             self._commit(worker)
@@ -252,7 +244,7 @@ class DumpWriter:
     def _forget_worker(self) -> None:
         """The state of a writer whose worker is still to come: of a new one, or of one in a forked child."""
         self._lock = threading.RLock()
-        self._worker: Worker | None = None
+        self._worker = None
         self._last_try = clock.monotonic()
         self._failing = False
 
@@ -270,11 +262,37 @@ def _check(name: str, step: int, visit: int | None, graph: str, device: str, tim
             raise InvalidValueError(
                 f"{what}={text[:80]!r}… is too long.", f"Use at most {MAX_NAME} characters."
             )
-    micros = int((clock.time() if time is None else time) * 1e6)
     return _Place(
-        graph, node, slot, _number("step", step, 63), None if visit is None else _number("visit", visit, 31),
-        device, micros,
-    )  # fmt: skip
+        graph=graph,
+        node=node,
+        slot=slot,
+        step=_number("step", step, 63),
+        visit=None if visit is None else _number("visit", visit, 31),
+        device=device,
+        time=_micros(clock.time() if time is None else time),
+    )
+
+
+def _micros(seconds: float) -> int:
+    try:
+        return _number("time", int(seconds * 1e6), 63)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidValueError(f"time={seconds!r} is not possible.", "Use seconds since 1970.") from error
+
+
+def _row(seq: int, place: _Place, visit: int, summary: Summary, stored: Stored) -> Row:
+    return Row(
+        seq=seq,
+        graph=place.graph,
+        node=place.node,
+        slot=place.slot,
+        step=place.step,
+        visit=visit,
+        time=place.time,
+        device=place.device,
+        summary=summary,
+        stored=stored,
+    )
 
 
 def _number(what: str, value: Any, bits: int) -> int:
