@@ -18,8 +18,8 @@ export default defineConfig({
     cssCodeSplit: false,
     license: { fileName: 'licenses.md' },
     chunkSizeWarningLimit: 1600,
-    // `mount` is what plugin.js imports, so the entry's exports must survive.
-    rolldownOptions: { preserveEntrySignatures: 'strict' },
+    // The page imports `mount` from main.ts, TensorBoard's plugin.js from an entry of its own, whose exports must survive.
+    rolldownOptions: { input: { index: 'index.html', app: 'src/mount.tsx' }, preserveEntrySignatures: 'strict' },
   },
   test: { include: ['src/**/*.test.ts', 'src/**/*.test.tsx'] },
 });

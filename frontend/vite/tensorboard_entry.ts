@@ -7,10 +7,12 @@ import type { Plugin } from 'vite';
 export function tensorboardEntry(): Plugin {
   return {
     name: 'tensorboard-entry',
+    // After Vite's own plugins, which emit the stylesheet.
+    enforce: 'post',
     generateBundle(_options, bundle) {
       const files = Object.values(bundle);
-      const entry = files.find((file) => file.type === 'chunk' && file.isEntry);
-      if (!entry) throw new Error('no entry chunk was built, so plugin.js would have nothing to mount');
+      const entry = files.find((file) => file.type === 'chunk' && file.isEntry && file.exports.includes('mount'));
+      if (!entry) throw new Error('no entry chunk exports `mount`, so plugin.js would have nothing to call');
       const styles = files.map((file) => file.fileName).filter((name) => name.endsWith('.css'));
       this.emitFile({ type: 'asset', fileName: 'plugin.js', source: moduleText(entry.fileName, styles) });
     },

@@ -56,7 +56,8 @@ export class Api {
   }
 
   node(run: string, graph: string | null, node: string, signal?: AbortSignal): Promise<NodeDetail> {
-    return this.json(`runs/${pathOf(run)}/nodes/${pathOf(node)}`, { graph }, signal);
+    // As a parameter: a name with a segment `..` would not survive in a path.
+    return this.json(`runs/${pathOf(run)}/nodes`, { node, graph }, signal);
   }
 
   async snapshots(run: string, query: Query, signal?: AbortSignal): Promise<SnapshotPage> {

@@ -20,7 +20,8 @@ export function formatNumber(value: number, digits = 4): string {
   const size = Math.abs(value);
   if (size >= 1e6 || size < 1e-4) return tidyExponent(value.toExponential(digits - 1));
   if (Number.isInteger(value)) return GROUPS.format(value);
-  return String(Number(value.toPrecision(digits)));
+  const rounded = Number(value.toPrecision(digits));
+  return size >= 1000 ? GROUPS.format(rounded) : String(rounded);
 }
 
 function tidyExponent(text: string): string {

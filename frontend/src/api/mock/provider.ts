@@ -23,10 +23,10 @@ export class MockProvider implements Provider {
     await pause(signal);
     if (path === 'runs') return { logdir: 'logs', version: '0.1.0', cursor: this.cursor(), runs: this.runs.map(nouns.runEntry) };
     if (path === 'changes') return this.changes(query);
-    const { run, noun, rest } = this.find(path);
+    const { run, noun } = this.find(path);
     if (noun === '') return nouns.runDetail(run);
     if (noun === 'graphs') return { graphs: nouns.graphEntries(run) };
-    if (noun === 'nodes') return nouns.nodeDetail(run, nodeOf(run, rest));
+    if (noun === 'nodes') return nouns.nodeDetail(run, nodeOf(run, String(query.node)));
     if (noun === 'problems') return nouns.problems(run);
     if (noun === 'source' && query.file === MOCK_FILE) return { file: MOCK_FILE, text: MOCK_SOURCE };
     return this.ofTensor(run, noun, query);

@@ -10,7 +10,7 @@ import { chooseProvider, useProvider } from './state/provider';
 import { run, runList } from './state/runs';
 import { App } from './views/App';
 
-/** Mounts the application into `root`: the page's `#app`, or an element in TensorBoard's iframe. */
+/** Mounts the application into `root`: the page's `#app` (main.ts), or an element in TensorBoard's iframe (plugin.js). */
 export async function mount(root: HTMLElement): Promise<void> {
   root.classList.add('mount');
   document.documentElement.dataset.theme = theme.value;
@@ -21,6 +21,3 @@ export async function mount(root: HTMLElement): Promise<void> {
   prefetchNeighbours();
   render(<App />, root);
 }
-
-const page = document.getElementById('app');
-if (page) void mount(page);
