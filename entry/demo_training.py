@@ -18,7 +18,7 @@ from tensortap.capture import Tap, Watch, every
 from .progress import steps_progress
 
 BATCH = 32
-BROKEN_STEPS = 40
+BROKEN_STEPS = 30
 _SEED = 7
 _LINE_EVERY = 20  # steps between two lines where there is no terminal for a progress bar
 
@@ -29,14 +29,19 @@ def train_digits(logdir: Path, steps: int) -> None:
     model.compile(
         keras.optimizers.Adam(2e-3), keras.losses.SparseCategoricalCrossentropy(), metrics=["accuracy"]
     )
-    _fit(model, logdir, "digits", steps, watch_every=10)
+    _fit(model, logdir, "digits", steps, [Watch(steps=every(10), keep="value")])
 
 
 def train_broken(logdir: Path) -> None:
-    """A run that ends in NaN: its loss takes the logarithm of 0, and it learns too fast."""
+    """A run that ends in NaN by two mistakes: the learning rate grows, and the loss takes the logarithm of 0.
+
+    Summaries of every step show when it happens; the values are kept of the steps around it.
+    """
     model = _network()
-    model.compile(keras.optimizers.SGD(2.0), _careless_loss)
-    _fit(model, logdir, "digits-nan", BROKEN_STEPS, watch_every=2)
+    growing = keras.optimizers.schedules.ExponentialDecay(2e-3, decay_steps=1, decay_rate=1.25)
+    model.compile(keras.optimizers.Adam(growing), _careless_loss)
+    last = Watch(steps=range(BROKEN_STEPS - 10, BROKEN_STEPS), keep="value")
+    _fit(model, logdir, "digits-nan", BROKEN_STEPS, [Watch(steps=every(1)), last])
 
 
 def _careless_loss(labels: Any, probabilities: Any) -> Any:
@@ -60,17 +65,24 @@ def _network() -> keras.Model:
     )
 
 
-def _fit(model: keras.Model, logdir: Path, run: str, steps: int, watch_every: int) -> None:
+def _fit(model: keras.Model, logdir: Path, run: str, steps: int, watches: list[Watch]) -> None:
     digits = load_digits()
     images = (digits.images[..., None] / 16).astype(np.float32)
     data = tf.data.Dataset.from_tensor_slices((images, digits.target.astype(np.int32)))
     data = data.shuffle(len(images), seed=_SEED).repeat().batch(BATCH).take(steps)
     path = logdir / _free_name(logdir, run)
     with (
-        Tap(path, watch=Watch(steps=every(watch_every), keep="value")) as tap,
+        Tap(path, watch=watches) as tap,
         _reporting(path, steps) as report,
     ):
-        model.fit(data, epochs=1, steps_per_epoch=steps, verbose=0, callbacks=[tap.callback(), report])
+        model.fit(
+            data,
+            epochs=1,
+            steps_per_epoch=steps,
+            shuffle=False,
+            verbose=0,
+            callbacks=[tap.callback(), report],
+        )
 
 
 def _free_name(logdir: Path, run: str) -> str:

@@ -106,7 +106,7 @@ class TensorView:
         for name in STATISTICS:
             out.print(f"  {name:<10}{number_text(getattr(snapshot, name)):>14}")
         out.print()
-        for line in bars(self.edges, self.counts):
+        for line in bars(self.edges, self.counts) if np.any(self.counts) else ["  no finite values"]:
             out.print(line)
         out.print()
         out.print(cell(self._values_heading()))

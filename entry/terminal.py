@@ -59,6 +59,11 @@ def cell(text: object, style: str = "") -> Text:
     return Text(escaped(str(text)), style=style)
 
 
+def counted(count: int, noun: str) -> str:
+    """`1 worker`, `2 workers`."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
 def bytes_text(count: int) -> str:
     """`1536` -> `1.5 KB`."""
     size = float(count)

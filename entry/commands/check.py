@@ -21,7 +21,7 @@ from tensortap.dump import (
 
 from ..progress import progress
 from ..runs import add_path
-from ..terminal import bytes_text, cell, console, print_json
+from ..terminal import bytes_text, cell, console, counted, print_json
 
 HELP = "verify every checksum of a dump; changes nothing"
 EXAMPLE = "tensortap check logs"
@@ -119,8 +119,9 @@ def _print(reports: list[Report]) -> None:
         state = cell("damaged", "bold red") if report.damage else cell("ok", "green")
         out.print(cell(report.run, "bold"), state)
         out.print(
-            f"  {report.workers} workers, {report.graphs} graphs, {report.snapshots:,} snapshots, "
-            f"{report.values:,} values ({bytes_text(report.value_bytes)})"
+            f"  {counted(report.workers, 'worker')}, {counted(report.graphs, 'graph')}, "
+            f"{counted(report.snapshots, 'snapshot')}, "
+            f"{counted(report.values, 'value')} ({bytes_text(report.value_bytes)})"
         )
         for sentence in report.pending:
             out.print(cell(f"  unfinished: {sentence}"))

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.util
+import os
+import sys
+import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 from tensortap.dump import TensortapError
@@ -48,11 +53,13 @@ def run(arguments: argparse.Namespace) -> int:
     missing = [name for name in ("tensorflow", "keras", "sklearn") if importlib.util.find_spec(name) is None]
     if missing:
         raise DemoError(
-            f"The demo needs {' and '.join(missing)}.", 'Install them: pip install "tensortap[demo]"'
+            f"The demo needs {' and '.join(missing)}.", 'Install it: pip install "tensortap[demo]"'
         )
     serving = None if arguments.no_serve else _serve(arguments)
     print("Loading TensorFlow …", flush=True)
-    from ..demo_training import train_broken, train_digits
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # its notes about the machine would bury the address
+    with _first_words_unsaid():
+        from ..demo_training import train_broken, train_digits
 
     if not arguments.broken:
         train_digits(arguments.logdir, arguments.steps)
@@ -60,9 +67,32 @@ def run(arguments: argparse.Namespace) -> int:
     if serving is None:
         print(f"Look at the runs with: tensortap serve {arguments.logdir}")
         return 0
-    print("Both runs are written; the page stays up until Ctrl-C.", flush=True)
-    serving.join()
+    print("Training is done; the page stays up until Ctrl-C.", flush=True)
+    with contextlib.suppress(KeyboardInterrupt):
+        serving.join()
     return 0
+
+
+@contextlib.contextmanager
+def _first_words_unsaid() -> Iterator[None]:
+    """Holds back what is written to stderr while TensorFlow is loaded; writes it after all if that fails.
+
+    Its notes about graphics cards come before any setting could silence them, and bury the address.
+    """
+    sys.stderr.flush()
+    real = os.dup(2)
+    with tempfile.TemporaryFile() as held:
+        os.dup2(held.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            os.dup2(real, 2)
+            held.seek(0)
+            sys.stderr.write(held.read().decode(errors="replace"))
+            raise
+        finally:
+            os.dup2(real, 2)
+            os.close(real)
 
 
 def _serve(arguments: argparse.Namespace) -> threading.Thread:
