@@ -14,12 +14,24 @@ import pytest
 CHECKOUT = Path(__file__).parent.parent
 ROW = re.compile(r"^\| (\w+) \| (tensortap[.\w]*) \| .* \| (.*) \|$", re.MULTILINE)
 MAX_LINES = 400
-SYNONYMS = {  # words that ARCHITECTURE.md has one word for
-    "checkpointed tensor": "snapshot",
+MAX_FUNCTION = 60
+OTHER_WORDS = {  # what an identifier may not say -> ARCHITECTURE.md's word
     "log_dir": "logdir",
-    "tensorname": "tensor name",
-    "time step": "step",
-    "namescope": "scope",
+    "timestep": "step",
+    "time_step": "step",
+    "tensorname": "tensor_name",
+    "nodename": "node",
+    "tag": "tensor",
+    "tags": "tensors",
+}
+TENSORBOARD_WORDS = {"tag", "tags"}  # theirs; at home where their formats are read
+FRONTEND = {  # folder of frontend/src -> what it may import
+    "lib": {"lib"},
+    "model": {"lib", "model"},
+    "api": {"lib", "model", "api"},
+    "layout": {"lib", "model", "layout"},
+    "render": {"lib", "model", "layout", "render"},
+    "state": {"lib", "model", "api", "layout", "state"},
 }
 
 
@@ -114,12 +126,54 @@ def exported(init: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("path", ALL_FILES, ids=lambda path: str(path.relative_to(CHECKOUT)))
-def test_a_file_is_short_and_uses_the_words(path: Path) -> None:
+def test_a_file_and_its_functions_are_short(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert text.count("\n") <= MAX_LINES, f"{path.relative_to(CHECKOUT)} is too long: split it by concept"
-    if path != Path(__file__):
-        found = {word: instead for word, instead in SYNONYMS.items() if word in text.lower()}
-        assert not found, f"{path.relative_to(CHECKOUT)}: other words than ARCHITECTURE.md's: {found}"
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            length = (node.end_lineno or 0) - node.lineno + 1
+            assert length <= MAX_FUNCTION, (
+                f"{path.relative_to(CHECKOUT)}:{node.lineno}: {node.name} is too long"
+            )
+
+
+@pytest.mark.parametrize("path", FILES, ids=NAMES)
+def test_identifiers_are_the_words_of_the_glossary(path: Path) -> None:
+    room = path.relative_to(CHECKOUT).parts[0]
+    theirs = TENSORBOARD_WORDS if room in ("plugin", "importers") else set()
+    for line, name in identifiers(path):
+        word = OTHER_WORDS.get(name.lower().strip("_"))
+        allowed = word is None or name.lower() in theirs
+        assert allowed, f"{path.relative_to(CHECKOUT)}:{line}: {name}; the word is {word}"
+
+
+def identifiers(path: Path) -> Iterator[tuple[int, str]]:
+    """(line, name) of what a file defines: functions, classes, arguments, variables."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.lineno, node.name
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.id
+
+
+SCRIPTS = [
+    path for folder in FRONTEND for path in sorted((CHECKOUT / "frontend" / "src" / folder).rglob("*.ts*"))
+]
+
+
+@pytest.mark.parametrize(
+    "path", SCRIPTS, ids=lambda path: str(path.relative_to(CHECKOUT / "frontend" / "src"))
+)
+def test_a_folder_of_the_frontend_imports_only_what_it_may(path: Path) -> None:
+    source = CHECKOUT / "frontend" / "src"
+    folder = path.relative_to(source).parts[0]
+    for relative in re.findall(
+        r"""(?:from|import)\s*\(?\s*['"](\.[^'"]*)['"]""", path.read_text(encoding="utf-8")
+    ):
+        target = (path.parent / relative).resolve().relative_to(source)
+        assert target.parts[0] in FRONTEND[folder], f"{path.relative_to(source)} may not import {target}"
 
 
 def test_the_median_file_is_short() -> None:
