@@ -23,7 +23,7 @@ from .names import check_run_name, is_worker_name, new_worker_name, parse_tensor
 from .ragged import component_arrays
 from .records import COUNTS, STATISTICS, Frame, Function, Graph, Keep, Node, Summary
 from .runs import RunInfo, RunReader, WorkerInfo, find_runs
-from .statistics import summarize
+from .statistics import summarize, warm_up
 from .tail import Commit, StatsTail, read_commit
 from .values_reader import ValueRef, read_bytes, read_value, value_ref
 from .writer import DumpWriter
@@ -74,4 +74,5 @@ __all__ = [
     "tensor_name",
     "value_order",
     "value_ref",
+    "warm_up",
 ]

@@ -19,7 +19,7 @@ from .frames import Frame
 from .histogram import BUCKETS
 from .schema import SCHEMA, SCHEMA_MESSAGE
 
-MAX_DECODED = 256 << 20  # bytes of one decoded statistics batch
+MAX_DECODED = 128 << 20  # bytes of one decoded statistics batch
 MAX_ROWS = 1 << 20  # of one statistics batch
 _ARROW_ERRORS = (pa.ArrowException, OSError, ValueError, EOFError, TypeError, StopIteration, MemoryError)
 

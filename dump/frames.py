@@ -1,6 +1,6 @@
 """Frames: the encapsulated Arrow messages of a stream, each with a checksum inside (FORMAT.md, "Statistics").
 
-`encode` writes one, `read_frame` reads one back, `resync` finds the next one behind damage.
+`encode` writes one, `read_frame` reads one back, `Resync` finds the next one behind damage.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from .flat import Message, parse_message
 
 EOS = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 MAX_METADATA = 1 << 20  # of a record batch; one of version 1 has about 3 KB
-MAX_SCHEMA = 1 << 30  # of a schema message: a graph's carries source texts
-MAX_BODY = 256 << 20  # bytes of a statistics batch as stored
+MAX_BODY = 128 << 20  # bytes of a statistics batch as stored
 
 _COMMIT = re.compile(rb"crc32c=([0-9a-f]{8});schema=([0-9a-f]{8})")
 # A continuation mark and a metadata length that is a multiple of 8 below MAX_METADATA.
@@ -102,8 +101,16 @@ def read_frame(file: Input, offset: int, max_body: int = MAX_BODY) -> Frame:
     patched = bytearray(data)
     patched[crc_at : crc_at + 8] = b"00000000"
     if b"%08x" % google_crc32c.value(bytes(patched)) != data[crc_at : crc_at + 8]:
-        raise DamagedError("A message does not match its checksum.")
+        raise _WrongChecksumError("A message does not match its checksum.", cost=len(data))
     return Frame("batch", offset, data, message, schema_crc)
+
+
+class _WrongChecksumError(DamagedError):
+    """`cost` is the number of bytes that were checked in vain."""
+
+    def __init__(self, message: str, cost: int) -> None:
+        super().__init__(message)
+        self.cost = cost
 
 
 def _metadata_length(head: bytes) -> int:
@@ -116,7 +123,7 @@ def _metadata_length(head: bytes) -> int:
     return found
 
 
-def read_schema_message(file: Input) -> bytes:
+def read_schema_message(file: Input, limit: int = MAX_METADATA) -> bytes:
     """The bytes of the schema message a file begins with; not checked but for its length.
 
     Raises:
@@ -126,29 +133,34 @@ def read_schema_message(file: Input) -> bytes:
     if len(head) < 8:
         raise DamagedError("The schema is cut short.")
     mark, length = struct.unpack("<II", head)
-    if mark != 0xFFFFFFFF or length % 8 or not 0 < length <= MAX_SCHEMA:
+    if mark != 0xFFFFFFFF or length % 8 or not 0 < length <= limit:
         raise DamagedError("The file does not begin with a schema.")
     return file.read_exactly(0, 8 + length)
 
 
-def resync(file: Input, offset: int) -> Frame | None:
-    """The first whole, valid frame that starts behind `offset`; an EOS counts at the end of the file only.
+class Resync:
+    """Searches one file for frames behind damage.
 
-    Gives up after reading eight times the file, so that a file made of false starts cannot keep a reader
-    busy.
+    Stops when it has checked eight times the file's size: a file made of overlapping false frames must not
+    keep a reader busy. (True frames do not overlap, so one search checks no byte of them twice.)
     """
-    budget = 8 * file.size + (1 << 20)
-    for start in _starts(file, offset + 1):
-        try:
-            frame = read_frame(file, start)
-        except DamagedError:
-            budget -= 1 << 12
-        else:
-            if frame.kind == "batch" or frame.end == file.size:
-                return frame
-        if budget < 0:
-            return None
-    return None
+
+    def __init__(self) -> None:
+        self._spent = 0
+
+    def after(self, file: Input, offset: int) -> Frame | None:
+    """The first whole, valid frame that starts behind `offset`. An EOS counts only at the end of the file."""
+        for start in _starts(file, offset + 1):
+            try:
+                frame = read_frame(file, start)
+            except DamagedError as error:
+                self._spent += error.cost if isinstance(error, _WrongChecksumError) else 256
+                if self._spent > 8 * file.size + MAX_METADATA:
+                    return None
+            else:
+                if frame.kind == "batch" or frame.end == file.size:
+                    return frame
+        return None
 
 
 def _starts(file: Input, offset: int) -> Iterator[int]:

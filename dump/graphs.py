@@ -31,7 +31,8 @@ _COLUMNS = {
     "output_shapes": pa.list_(pa.string()),
 }
 _ID = re.compile(r"[A-Za-z0-9_.]{1,80}-[0-9a-f]{12}\Z")
-MAX_DECODED = 2 << 30  # bytes of one graph table
+MAX_DECODED = 512 << 20  # bytes of one graph table
+MAX_SCHEMA = 256 << 20  # bytes of its schema message, which carries the source texts
 MAX_NODES = 1 << 24
 _ROLES = ("root", "call", "body", "cond", "then", "else", "branch")
 
@@ -104,7 +105,7 @@ def _json(what: Any) -> str:
 
 
 def read_graph_table(run_dir: Path, graph_id: str) -> tuple[pa.RecordBatch, dict[str, Any]]:
-    """(nodes, metadata) of a graph; the metadata's `name`, `functions`, `stacks` and `sources` are of their types.
+    """(nodes, metadata) of a graph; the metadata has `name`, `functions`, `stacks` and `sources`.
 
     Raises:
         NotFoundError: the run has no such graph.
@@ -113,9 +114,11 @@ def read_graph_table(run_dir: Path, graph_id: str) -> tuple[pa.RecordBatch, dict
     if not is_graph_id(graph_id):
         raise NotFoundError(f"{graph_id[:120]!r} is not a graph id.")
     path = table_path(run_dir, graph_id)
+    if path.parent.is_symlink():
+        raise NotFoundError(f"The graphs of {run_dir.name!r} are a link, which is not followed.")
     try:
         with Input(path) as file:
-            layout = Layout(read_schema_message(file), tuple(_COLUMNS.items()))
+            layout = Layout(read_schema_message(file, MAX_SCHEMA), tuple(_COLUMNS.items()))
             frame = read_frame(file, len(layout.message), MAX_DECODED)
     except FileNotFoundError as error:
         raise NotFoundError(f"The run has no graph {graph_id!r}.") from error

@@ -185,7 +185,7 @@ def _summary(dtype: str, values: Array, found: Measured) -> Summary:
 
 
 def _scaled(flat: Array, abs_max: float) -> tuple[float, float, float]:
-    """(mean, std, l2) of numbers whose squares leave float64's range; infinite where the result itself does."""
+    """(mean, std, l2) of numbers whose squares leave float64's range; infinite if the result does."""
     exponent = math.frexp(abs_max)[1]
 
     def scaled() -> Iterator[Array]:

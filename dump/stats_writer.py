@@ -13,7 +13,7 @@ from .schema import SCHEMA_MESSAGE, Row, build_batch
 
 ROTATE = 64 << 20  # bytes of one file
 MAX_PENDING = 10_000  # rows kept while the disk refuses them
-MAX_BATCH = 1_000  # rows of one commit, so that it decodes to a few MB at most
+MAX_BATCH = 500  # rows of one commit: at most 30 MB decoded, where readers allow 128 MiB
 
 
 def stats_path(worker_dir: Path, number: int) -> Path:
@@ -28,12 +28,11 @@ class StatsWriter:
     half-written frame. Beyond `MAX_PENDING` rows the oldest are dropped and counted.
     """
 
-    def __init__(self, worker_dir: Path, compression: str | None, fsync: bool, rotate: int = ROTATE) -> None:
+    def __init__(self, worker_dir: Path, compression: str | None, fsync: bool) -> None:
         self.dropped = 0
         self._dir = worker_dir
         self._compression = compression
         self._fsync = fsync
-        self._rotate = rotate
         self._pending: deque[Row] = deque()
         self._number = 0
         self._fd: int | None = None
@@ -68,7 +67,7 @@ class StatsWriter:
             for _ in rows:
                 self._pending.popleft()
             self._committed_drops = dropped
-            if self._size >= self._rotate:
+            if self._size >= ROTATE:
                 self._rotate_file()
 
     def close(self) -> None:

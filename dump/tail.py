@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow as pa
 
 from .batches import STATISTICS_V1, Layout, decode_statistics, statistics_layout
-from .errors import DamagedError
+from .errors import DamagedError, NotFoundError
 from .files import Input
-from .frames import Frame, read_frame, read_schema_message, resync
+from .frames import Frame, Resync, read_frame, read_schema_message
 from .names import is_worker_name
 from .stats_writer import stats_path
 
@@ -41,47 +41,47 @@ class StatsTail:
     """
 
     def __init__(self, run_dir: Path | str, worker: str) -> None:
+        if not is_worker_name(worker):
+            raise NotFoundError(f"{worker[:120]!r} is not a worker.")
         self.damage: list[str] = []
         self.pending: str | None = None
         self.closed = False
         self.dropped = 0
         self.worker = worker
         self._dir = Path(run_dir) / worker
-        self._file = 0
+        self._decoded = 0  # bytes, in this poll
+        self._go_to(0)
+
+    def _go_to(self, number: int) -> None:
+        self._file = number
         self._offset = 0
         self._layout: Layout | None = None  # of this file's commits
+        self._resync = Resync()
+        self.closed = False
 
     def poll(self, columns: Sequence[str] | None = None, max_bytes: int | None = None) -> list[Commit]:
         """All commits that are new since the last call.
 
         Args:
             columns: decode only these; `read_commit` fetches the others when they are needed.
-            max_bytes: stop after about so many bytes of file; call again until nothing comes back.
+            max_bytes: stop once the decoded columns have so many bytes; call again until nothing comes back.
         """
         commits: list[Commit] = []
-        taken = 0
-        while max_bytes is None or taken < max_bytes:
+        self._decoded = 0
+        while True:
+            # Looked for first: if the next file exists now, this one is complete.
             has_next = stats_path(self._dir, self._file + 1).exists()
-            before = self._offset
             try:
                 with Input(stats_path(self._dir, self._file)) as file:
-                    limit = None if max_bytes is None else max_bytes - taken
-                    finished = self._read_file(file, commits, columns, has_next, limit)
-            except FileNotFoundError:
-                self.pending = None
+                    finished = self._read_file(file, commits, columns, has_next, max_bytes)
+            except (FileNotFoundError, DamagedError) as error:
                 finished = has_next
+                self.pending = error.message if isinstance(error, DamagedError) else None
                 if has_next:
-                    self._report(0, "the file is missing")
-            except DamagedError as error:
-                self.pending, finished = error.message, has_next
-                if has_next:
-                    self._report(0, error.message)
-            taken += self._offset - before
+                    self._report(0, self.pending or "The file is missing.")
             if not (finished and has_next):
-                break
-            self._file, self._offset, self._layout = self._file + 1, 0, None
-            self.closed = False
-        return commits
+                return commits
+            self._go_to(self._file + 1)
 
     def _read_file(
         self,
@@ -93,10 +93,11 @@ class StatsTail:
     ) -> bool:
         """Reads on in a file; `final`: it has a successor. Returns whether its end was reached."""
         self.pending = None
-        stop = file.size if max_bytes is None else min(file.size, self._offset + max_bytes)
         if self._layout is None and not self._read_schema(file, final):
             return final
-        while self._offset < stop:
+        while self._offset < file.size:
+            if max_bytes is not None and self._decoded >= max_bytes:
+                return False
             frame = self._next_frame(file, final)
             if frame is None:
                 return final
@@ -104,7 +105,7 @@ class StatsTail:
                 self._take(frame, commits, columns)
             self._offset = frame.end
             self.closed = frame.kind == "eos"
-        return self._offset >= file.size
+        return True
 
     def _next_frame(self, file: Input, final: bool) -> Frame | None:
         """The frame at the offset, or the next behind damage; None where the rest is pending or lost."""
@@ -115,7 +116,7 @@ class StatsTail:
             reason = "The stream ends here, but the file goes on."
         except DamagedError as error:
             reason = error.message
-        found = resync(file, self._offset)
+        found = self._resync.after(file, self._offset)
         rest = file.size - self._offset
         if found is not None:
             self._report(self._offset, f"{found.offset - self._offset} bytes skipped. {reason}")
@@ -134,7 +135,7 @@ class StatsTail:
             return True
         if file.size == 0 and not final:
             return False
-        first = resync(file, 7)
+        first = self._resync.after(file, 7)
         vouched = first.schema_crc if first is not None and first.kind == "batch" else None
         layout = _layout_at_start(file)
         if layout is not None and layout.crc == vouched:
@@ -158,6 +159,7 @@ class StatsTail:
             return
         status = parse_status(frame)
         self.dropped = max(self.dropped, status["dropped"])
+        self._decoded += batch.nbytes
         commits.append(Commit(self.worker, self._file, frame.offset, len(frame.data), batch, status))
 
     def _report(self, offset: int, what: str) -> None:

@@ -34,10 +34,9 @@ class ValuesWriter:
     A failed append leaves no trace: the next one writes at the same place.
     """
 
-    def __init__(self, worker_dir: Path, fsync: bool, max_shard: int = MAX_SHARD) -> None:
+    def __init__(self, worker_dir: Path, fsync: bool) -> None:
         self._dir = worker_dir
         self._fsync = fsync
-        self._max_shard = max_shard
         self._number = -1
         self._fd: int | None = None
         self._size = 0  # bytes behind the header
@@ -95,6 +94,7 @@ class ValuesWriter:
         """Completes the shard: then any safetensors reader opens it. May be called again after an OSError."""
         if self._fd is None:
             return
+        cut(self._fd, HEADER + self._size)  # what a failed write may have left behind the last value
         text = ("{" + ",".join(self._entries) + "}").encode()
         write_all(self._fd, text.ljust(HEADER - 8), 8)
         self.sync()
@@ -103,7 +103,7 @@ class ValuesWriter:
         self.abandon()
 
     def abandon(self) -> None:
-        """Closes the shard as it is: after a failure, or in a forked child, where it belongs to the parent."""
+        """Closes the shard as it is: after a failure, or in a forked child, where it is the parent's."""
         if self._fd is not None:
             with contextlib.suppress(OSError):
                 os.close(self._fd)
@@ -116,7 +116,7 @@ class ValuesWriter:
         if not self._entries:
             return False
         too_long = self._header_size + cost + 2 > HEADER - 8
-        return too_long or self._size >= self._max_shard or len(self._entries) >= MAX_TENSORS
+        return too_long or self._size >= MAX_SHARD or len(self._entries) >= MAX_TENSORS
 
     def _open(self) -> None:
         fd = create(values_path(self._dir, self._number + 1))
@@ -128,4 +128,6 @@ class ValuesWriter:
 
 def _entry(name: str, dtype: str, shape: tuple[int, ...], start: int, end: int) -> str:
     record = {"dtype": dtype, "shape": list(shape), "data_offsets": [start, end]}
-    return json.dumps(name) + ":" + json.dumps(record, separators=(",", ":"))
+    # A lone surrogate would be escaped, and make the header unreadable for parsers that insist on Unicode.
+    text = name.encode("utf-8", "backslashreplace").decode()
+    return json.dumps(text) + ":" + json.dumps(record, separators=(",", ":"))
