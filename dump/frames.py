@@ -149,7 +149,7 @@ class Resync:
         self._spent = 0
 
     def after(self, file: Input, offset: int) -> Frame | None:
-    """The first whole, valid frame that starts behind `offset`. An EOS counts only at the end of the file."""
+        """The first valid frame that starts behind `offset`; an EOS counts at the end of the file only."""
         for start in _starts(file, offset + 1):
             try:
                 frame = read_frame(file, start)
