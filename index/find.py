@@ -180,9 +180,8 @@ def sort_rows(catalog: Catalog, rows: Array, sort: str, first: int) -> Array:
     keys = _sort_keys(catalog, rows, name)
     keys = -keys if descending else keys
     if 0 < first < len(rows) // 8:
-        keys = np.where(np.isnan(keys), np.inf, keys)
-        largest = np.partition(keys, first - 1)[first - 1]
-        within = np.flatnonzero(keys <= largest)
+        bounded = np.where(np.isnan(keys), np.inf, keys)
+        within = np.flatnonzero(bounded <= np.partition(bounded, first - 1)[first - 1])
         rows, keys = rows[within], keys[within]
     return rows[np.argsort(keys, kind="stable")]
 

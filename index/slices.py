@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from tensortap.dump import LimitError
 
@@ -106,9 +105,9 @@ class _Reader:
         span = self.spans[dim]
         if out.ndim:
             span -= (self.counts[dim] - len(out)) * self.strides[dim]
-        raw = np.frombuffer(self.read((self.offset + first) * size, span * size), self.dtype)
+        raw = self.read((self.offset + first) * size, span * size)
         strides = [stride * size for stride in self.strides[dim:]]
-        out[...] = as_strided(raw, out.shape, strides, writeable=False)
+        out[...] = np.ndarray(out.shape, self.dtype, raw, strides=strides)
 
 
 def check_limit(size: int, limit: int | None, whole: int) -> None:

@@ -1,0 +1,123 @@
+"""Finding snapshots: filters, order, pages, and the one that is meant."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tensortap.dump import DumpWriter, NotFoundError, SelectionError
+from tensortap.index import SORT_COLUMNS, LogIndex, find, locate, snapshots
+
+
+def found(run, **filters):
+    return [(s.tensor, s.step, s.visit) for s in snapshots(run, **filters).rows]
+
+
+def test_each_filter_restricts(run, graph_id):
+    total = snapshots(run, limit=0).total
+    assert total == 26
+    worker = run.workers[0].id
+    expected = {
+        "graph": (graph_id, 24),
+        "worker": (worker, 26),
+        "node": ("dense/Relu", 12),
+        "tensor": ("dense/MatMul", 6),
+        "match": ("^dense/.*:0$", 18),
+        "op_type": ("MatMul", 12),
+        "layer": ("model/dense", 18),
+        "steps": ("10:20", 4),
+        "dtype": ("int16", 1),
+        "nonfinite": (True, 12),
+        "kept": (True, 14),
+        "where": ("nan > 0 and step >= 40", 8),
+    }
+    for name, (value, count) in expected.items():
+        assert snapshots(run, **{name: value}).total == count, name
+
+
+def test_filters_combine(run):
+    assert found(run, match="Relu", steps="30:", where="visit == 1", nonfinite=True) == [
+        ("dense/Relu:0", step, 1) for step in (30, 40, 50)
+    ]
+    assert found(run, node="dense/Relu", dtype="float16") == []
+    assert found(run, op_type="Nothing") == []
+    assert found(run, layer="model") != []
+    assert found(run, layer="model/den") == []
+
+
+def test_what_does_not_exist_is_refused(run):
+    for filters in ({"graph": "nothing"}, {"worker": "nothing"}, {"tensor": "nothing"}):
+        with pytest.raises(NotFoundError):
+            snapshots(run, **filters)
+    for filters in ({"sort": "nothing"}, {"where": "x"}, {"match": "("}, {"steps": "x"}):
+        with pytest.raises(SelectionError):
+            snapshots(run, **filters)
+
+
+def test_pages_are_parts_of_one_order(run):
+    everything = snapshots(run, sort="-abs_max", limit=100)
+    pages = [snapshots(run, sort="-abs_max", limit=10, offset=offset).rows for offset in (0, 10, 20, 30)]
+    assert [s.row for page in pages for s in page] == [s.row for s in everything.rows]
+    values = [s.abs_max for s in everything.rows]
+    finite = [value for value in values if not np.isnan(value)]
+    assert finite == sorted(finite, reverse=True)
+    assert all(np.isnan(value) for value in values[len(finite) :])  # the text
+
+
+@pytest.mark.parametrize("column", SORT_COLUMNS)
+def test_any_column_sorts_both_ways(run, column):
+    up = [getattr(s, column) for s in snapshots(run, sort=column, kept=True, dtype="float32").rows]
+    down = [getattr(s, column) for s in snapshots(run, sort=f"-{column}", kept=True, dtype="float32").rows]
+    assert up == sorted(up)
+    assert down == sorted(up, reverse=True)
+
+
+@given(
+    st.lists(st.sampled_from([0.0, 1.0, 2.0, np.nan, np.inf, -np.inf]), max_size=60),
+    st.integers(0, 8),
+    st.booleans(),
+)
+def test_a_partial_sort_is_the_beginning_of_a_whole_one(values, first, descending):
+    class Column:
+        def column(self, name, rows):
+            return np.array(values)[rows]
+
+        tensors = workers = dtypes = devices = type("Names", (), {"names": [], "values": []})()
+
+    rows, sort = np.arange(len(values)), "-mean" if descending else "mean"
+    whole = find.sort_rows(Column(), rows, sort, len(rows))[:first]
+    assert find.sort_rows(Column(), rows, sort, first)[:first].tolist() == whole.tolist()
+
+
+def test_a_snapshot_is_located(run, graph_id):
+    snapshot = locate(run, "dense/Relu", step=30, visit=1)
+    assert (snapshot.step, snapshot.visit, snapshot.graph, snapshot.slot) == (30, 1, graph_id, 0)
+    assert (snapshot.nan, snapshot.pos_inf, snapshot.kept) == (1, 1, False)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"step": 25}, "nearest steps are 10, 20, 30, 40; it has 6 from 0 to 50"),
+        ({"step": 10, "visit": 7}, "It has visits 0, 1"),
+        ({"step": 10, "worker": "w"}, "No worker"),
+        ({"step": 10, "graph": "-"}, "not captured in graph"),
+    ],
+)
+def test_what_cannot_be_located_is_explained(run, options, message):
+    with pytest.raises(NotFoundError, match=message):
+        locate(run, "dense/Relu", **options)
+
+
+def test_the_latest_worker_wins(tmp_path):
+    for time in (50.0, 90.0, 70.0):
+        with DumpWriter(tmp_path, "r") as writer:
+            writer.log("a", np.array(time), step=0, time=time)
+    log = LogIndex(tmp_path)
+    log.refresh()
+    run = log.runs[0]
+    assert locate(run, "a", step=0).max == 90.0
+    for worker in run.workers:
+        assert locate(run, "a", step=0, worker=worker.id).worker == worker.id

@@ -1,0 +1,88 @@
+"""Histograms over steps: one set of edges, exact counts, merged visits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tensortap.dump import DumpWriter, NotFoundError, SelectionError
+from tensortap.index import LogIndex, histograms
+
+
+def test_all_rows_share_the_native_edges(run, graph_id):
+    series = histograms(run, "dense/MatMul:0")
+    assert (series.graph, series.approximate, series.thinned_from) == (graph_id, False, None)
+    assert series.counts.shape == (6, len(series.edges) - 1)
+    finite = 12 - series.nan - series.pos_inf - series.neg_inf
+    assert series.counts.sum(axis=1).tolist() == finite.tolist() == [12, 12, 12, 10, 10, 10]
+    assert series.step.tolist() == [0, 10, 20, 30, 40, 50]
+    assert (series.edges[0] <= series.min.min()) and (series.max.max() <= series.edges[-1])
+    assert series.counts[:, series.zero_bucket].tolist() == series.zero.tolist() == [0] * 6
+
+
+def test_zeros_have_a_bucket_of_their_own(run):
+    series = histograms(run, "dense/Relu", steps="0:1")
+    assert series.counts[:, series.zero_bucket].tolist() == series.zero.tolist()
+    assert series.zero.min() > 0
+
+
+def test_linear_bins_are_marked(run):
+    series = histograms(run, "dense/MatMul", scale="linear", bins=7)
+    assert series.approximate
+    assert len(series.edges) == 8
+    assert (series.edges[0], series.edges[-1]) == (series.min.min(), series.max.max())
+    assert series.counts.sum(axis=1) == pytest.approx([12, 12, 12, 10, 10, 10])
+    cut = histograms(run, "dense/MatMul", scale="linear", bins=2, low=0, high=1e9)
+    assert cut.edges.tolist() == [0, 5e8, 1e9]
+    assert (cut.counts.sum(axis=1) < 12).all()
+
+
+def test_a_constant_tensor_has_linear_bins_too(tmp_path):
+    with DumpWriter(tmp_path) as writer:
+        writer.log("constant", np.full(5, 3.0), step=0)
+        writer.log("nothing", np.full(5, np.nan), step=0)
+        writer.log("text", ["a"], step=0)
+        writer.log("wide", np.array([-1.7e308, 1.7e308]), step=0)
+    log = LogIndex(tmp_path)
+    log.refresh()
+    constant = histograms(log.runs[0], "constant", scale="linear", bins=3)
+    assert constant.counts.sum() == 5
+    assert constant.edges[0] < 3 < constant.edges[-1]
+    for name in ("nothing", "text"):
+        for scale in ("symlog", "linear"):
+            assert histograms(log.runs[0], name, scale=scale).counts.sum() == 0
+    wide = histograms(log.runs[0], "wide", scale="linear", bins=4)
+    assert np.isfinite(wide.edges).all()
+    assert wide.counts.sum() == pytest.approx(2)
+
+
+def test_visits_are_merged_on_request(run):
+    apart = histograms(run, "dense/Relu")
+    merged = histograms(run, "dense/Relu", merge_visits=True)
+    assert apart.visit.tolist() == [0, 1] * 6
+    assert merged.step.tolist() == [0, 10, 20, 30, 40, 50]
+    assert np.array_equal(merged.counts, apart.counts[::2] + apart.counts[1::2])
+    assert np.array_equal(merged.nan, apart.nan[::2] * 2)
+    assert np.array_equal(merged.max, np.maximum(apart.max[::2], apart.max[1::2]))
+
+
+def test_rows_are_thinned_and_restricted(run):
+    series = histograms(run, "dense/MatMul", limit=2)
+    assert (series.step.tolist(), series.thinned_from) == ([0, 50], 6)
+    assert histograms(run, "dense/MatMul", steps="10:30").step.tolist() == [10, 20]
+    assert len(histograms(run, "dense/MatMul", steps="99:").step) == 0
+    assert len(histograms(run, "dense/MatMul", steps="99:", merge_visits=True).step) == 0
+
+
+@pytest.mark.parametrize(
+    "options", [{"scale": "log"}, {"bins": 0}, {"bins": 5000}, {"low": 1, "high": 1}, {"low": float("nan")}]
+)
+def test_impossible_options_are_refused(run, options):
+    with pytest.raises(SelectionError) as error:
+        histograms(run, "dense/MatMul", **options)
+    assert error.value.hint
+
+
+def test_an_unknown_tensor_is_refused(run):
+    with pytest.raises(NotFoundError):
+        histograms(run, "dense/Nothing")
