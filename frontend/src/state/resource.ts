@@ -1,4 +1,4 @@
-import { batch, effect, type ReadonlySignal, signal } from '@preact/signals';
+import { batch, computed, effect, type ReadonlySignal, signal } from '@preact/signals';
 import { isAbort, Latest } from '../lib/latest';
 import type { Lru } from '../lib/lru';
 
@@ -27,7 +27,9 @@ export function resource<R extends Request, T>(
   load: (request: R, abort: AbortSignal) => Promise<T>,
   options: ResourceOptions<T> = {},
 ): Resource<T> {
-  const data = signal<T | null>(null);
+  const held = signal<{ subject: string; value: T } | null>(null);
+  // Compared with the request itself: when it changes, nobody sees data of the last subject, whichever effect runs first.
+  const data = computed(() => (held.value !== null && held.value.subject === request.value?.subject ? held.value.value : null));
   const error = signal<Error | null>(null);
   const loading = signal(false);
   const reloads = signal(0);
@@ -38,7 +40,7 @@ export function resource<R extends Request, T>(
 
   const settle = (value: T | null, failure: Error | null) =>
     batch(() => {
-      if (value !== null || failure === null) data.value = value;
+      if (value !== null || failure === null) held.value = value === null || subject === null ? null : { subject, value };
       error.value = failure;
       loading.value = false;
     });
