@@ -29,7 +29,7 @@ class Table:
 
     def __init__(self, columns: Mapping[str, Any], title: str = "") -> None:
         self._columns = {name: as_column(values) for name, values in columns.items()}
-        self._title = title
+        self._title = show(title)
 
     @property
     def columns(self) -> list[str]:
