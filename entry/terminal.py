@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+_PIPED_WIDTH = 10_000  # names are never cut where a program reads them
 _UNITS = ("B", "KB", "MB", "GB", "TB")
 
 
@@ -39,7 +40,7 @@ def console(stderr: bool = False) -> Console:
         highlight=False,
         emoji=False,
         soft_wrap=True,
-        width=200 if piped else None,
+        width=_PIPED_WIDTH if piped else None,
     )
 
 
@@ -48,9 +49,7 @@ def plain_table(*columns: str, numeric: tuple[str, ...] = ()) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for column in columns:
         right = column in numeric
-        table.add_column(
-            column, justify="right" if right else "left", no_wrap=True, overflow="ignore" if right else "fold"
-        )
+        table.add_column(column, justify="right" if right else "left", no_wrap=right, overflow="fold")
     return table
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -157,6 +158,19 @@ def test_control_characters_are_escaped(run: Run, tmp_path: Path) -> None:
         assert "\x1b" not in out + err
         assert "\u202e" not in out + err
         assert "\\x1b" in out + err, status
+
+
+def test_long_names_are_never_cut(run: Run, tmp_path: Path) -> None:
+    name = "scope/" * 300 + "node:0"
+    with DumpWriter(tmp_path, run="r") as writer:
+        writer.log(name, np.ones(1), step=0)
+    assert name in run("show", tmp_path)[1]
+
+
+def test_numbers_are_aligned_to_the_right(run: Run, logdir: Path) -> None:
+    lines = run("ls", logdir)[1].splitlines()
+    ends = {line.index(size) + len(size) for line in lines[1:] for size in re.findall(r"[\d.]+ [KM]B", line)}
+    assert ends == {lines[0].index("size") + len("size")}
 
 
 def test_check_a_good_dump(run: Run, logdir: Path) -> None:
