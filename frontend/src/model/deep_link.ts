@@ -9,6 +9,8 @@ export interface DeepLink {
   view: 'graph' | 'table';
   panel: PanelTab;
   color: string;
+  /** Opened scopes of the graph; null where they are the graph's own choice, or too many for an address. */
+  open: readonly string[] | null;
 }
 
 export const PANEL_TABS = ['overview', 'history', 'histogram', 'value', 'source'] as const;
@@ -24,7 +26,11 @@ export const EMPTY_LINK: DeepLink = {
   view: 'graph',
   panel: 'overview',
   color: 'health',
+  open: null,
 };
+
+/** Browsers and mail programs cut addresses that are much longer than this. */
+const LONGEST_OPEN = 1200;
 
 const TEXTS = ['run', 'graph', 'worker', 'tensor'] as const;
 const NUMBERS = ['step', 'visit'] as const;
@@ -37,6 +43,8 @@ export function encodeLink(link: DeepLink): string {
     if (value !== null) add(key, value);
   }
   for (const key of ['view', 'panel', 'color'] as const) if (link[key] !== EMPTY_LINK[key]) add(key, link[key]);
+  const open = link.open?.map(encodePart).join(',') ?? '';
+  if (open !== '' && open.length <= LONGEST_OPEN) parts.push(`open=${open}`);
   return parts.length === 0 ? '' : `#${parts.join('&')}`;
 }
 
@@ -50,15 +58,16 @@ export function decodeLink(hash: string): DeepLink {
   const found = new Map<string, string>();
   for (const part of hash.replace(/^#/, '').split('&')) {
     const cut = part.indexOf('=');
-    if (cut > 0) found.set(part.slice(0, cut), decodePart(part.slice(cut + 1)));
+    if (cut > 0) found.set(part.slice(0, cut), part.slice(cut + 1));
   }
   const link = { ...EMPTY_LINK };
-  for (const key of TEXTS) link[key] = found.get(key) || null;
+  for (const key of TEXTS) link[key] = decodePart(found.get(key) ?? '') || null;
   for (const key of NUMBERS) link[key] = wholeNumber(found.get(key));
   if (found.get('view') === 'table') link.view = 'table';
   const panel = PANEL_TABS.find((tab) => tab === found.get('panel'));
   if (panel) link.panel = panel;
-  link.color = found.get('color') || EMPTY_LINK.color;
+  link.color = decodePart(found.get('color') ?? '') || EMPTY_LINK.color;
+  link.open = found.get('open')?.split(',').map(decodePart) ?? null;
   return link;
 }
 

@@ -40,12 +40,18 @@ export function exactText(value: number, dtype: string): string {
   const special = nonFiniteText(value);
   if (special !== null) return special;
   const bits = BITS[dtype];
-  if (bits === undefined || Number.isInteger(value)) return Object.is(value, -0) ? '-0' : String(value);
+  if (Number.isInteger(value)) return Object.is(value, -0) ? '-0' : String(value);
+  if (bits === undefined) return compact(value, String(value));
   for (let digits = 1; digits < 17; digits++) {
     const text = value.toPrecision(digits);
-    if (roundToBits(Number(text), bits) === value) return String(Number(text));
+    if (roundToBits(Number(text), bits) === value) return compact(Number(text), String(Number(text)));
   }
   return String(value);
+}
+
+/** Small numbers as powers of ten, so that leading zeros push no digit out of a column. */
+function compact(value: number, text: string): string {
+  return Math.abs(value) < 1e-3 ? value.toExponential() : text;
 }
 
 /** The nearest number with so many significant bits. */

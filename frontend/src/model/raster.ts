@@ -89,9 +89,13 @@ function pixel(slice: Slice, index: readonly number[]): [number, number] | null 
   return at && [at.x, at.y];
 }
 
-/** Columns that bring the grid nearest to the wanted proportion of width to height. */
+/** Columns that bring the grid near the wanted proportion of width to height, without gaps where a near number allows it. */
 export function gridColumns(count: number, width: number, height: number, aspect: number): number {
-  return Math.max(1, Math.min(count, Math.round(Math.sqrt((count * aspect * (height + 1)) / (width + 1)))));
+  const ideal = Math.max(1, Math.min(count, Math.round(Math.sqrt((count * aspect * (height + 1)) / (width + 1)))));
+  for (let off = 0; off <= ideal * 0.4; off++) {
+    for (const columns of [ideal - off, ideal + off]) if (columns > 0 && count % columns === 0) return columns;
+  }
+  return ideal;
 }
 
 function tileRange(slice: Slice, n: number): ValueRange | null {

@@ -12,21 +12,26 @@ export interface SliceRequest {
 /** How many elements a view fetches at most; 16 MiB, the server's limit, holds as many of the widest dtype (16 bytes). */
 export const MOST_ELEMENTS = 1 << 20;
 
+/** More tiles than that are too small to see. */
+const MOST_TILES = 1024;
+
 /** Longest side of a heatmap and length of a line before elements are left out. */
 const MOST_SIDE: Record<Layout, number> = { plane: 2048, line: 8192, image: 2048 };
 
 /** The whole plane where it is small enough, else evenly spaced elements of it (a grid shows its first tiles instead). */
 export function planSlice(shape: readonly number[], mapping: DimMapping, layout: Layout): SliceRequest {
-  const spans: Partial<Record<Axis, Span>> = {};
   const [height, width] = [axisLength(shape, mapping, 'y'), axisLength(shape, mapping, 'x')];
   const channels = axisLength(shape, mapping, 'c');
-  let step = Math.max(1, Math.ceil(Math.max(height, width) / MOST_SIDE[layout]));
-  while (Math.ceil(height / step) * Math.ceil(width / step) * channels > MOST_ELEMENTS) step++;
-  if (mapping.includes('y')) spans.y = { start: 0, stop: height, step: Math.min(step, Math.max(1, height)) };
-  if (mapping.includes('x')) spans.x = { start: 0, stop: width, step: Math.min(step, Math.max(1, width)) };
+  const step = { y: Math.ceil(height / MOST_SIDE[layout]) || 1, x: Math.ceil(width / MOST_SIDE[layout]) || 1 };
+  const tile = () => Math.ceil(height / step.y) * Math.ceil(width / step.x) * channels;
+  // The axis that still has more elements gives way first, so that a short one stays whole.
+  while (tile() > MOST_ELEMENTS) step[height / step.y > width / step.x ? 'y' : 'x']++;
+  const spans: Partial<Record<Axis, Span>> = {};
+  if (mapping.includes('y')) spans.y = { start: 0, stop: height, step: step.y };
+  if (mapping.includes('x')) spans.x = { start: 0, stop: width, step: step.x };
   if (mapping.includes('n')) {
-    const tile = Math.max(1, Math.ceil(height / step) * Math.ceil(width / step) * channels);
-    spans.n = { start: 0, stop: Math.min(axisLength(shape, mapping, 'n'), Math.max(1, Math.floor(MOST_ELEMENTS / tile)), 1024), step: 1 };
+    const fitting = Math.max(1, Math.floor(MOST_ELEMENTS / Math.max(1, tile())));
+    spans.n = { start: 0, stop: Math.min(axisLength(shape, mapping, 'n'), fitting, MOST_TILES), step: 1 };
   }
   return { mapping, spans, selection: toSelection(mapping, spans) };
 }

@@ -13,6 +13,7 @@ const link = computed<DeepLink>(() => ({
   view: choices.view.value,
   panel: choices.panelTab.value,
   color: choices.colour.value,
+  open: choices.openScopes.value,
 }));
 
 function apply(next: DeepLink): void {
@@ -26,6 +27,7 @@ function apply(next: DeepLink): void {
     choices.view.value = next.view;
     choices.panelTab.value = next.panel;
     choices.colour.value = next.color;
+    choices.openScopes.value = next.open;
   });
 }
 

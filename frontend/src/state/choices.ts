@@ -12,5 +12,7 @@ export const chosenTensor = signal<string | null>(EMPTY_LINK.tensor);
 export const chosenVisit = signal<number | null>(EMPTY_LINK.visit);
 export const view = signal<'graph' | 'table'>(EMPTY_LINK.view);
 export const panelTab = signal<PanelTab>(EMPTY_LINK.panel);
+/** Opened scopes of the graph; null leaves them to the graph. */
+export const openScopes = signal<readonly string[] | null>(EMPTY_LINK.open);
 /** `health`, `op`, …, or `statistic:abs_max`. */
 export const colour = signal<string>(EMPTY_LINK.color);

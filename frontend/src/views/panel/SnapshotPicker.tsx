@@ -27,7 +27,7 @@ export function SnapshotPicker() {
       )}
       {visits.value.length > 1 && (
         <Select
-          label="Visit"
+          label={`Visit (${visits.value.length})`}
           value={String(snapshot.value?.visit ?? 0)}
           onChange={(visit) => {
             chosenVisit.value = Number(visit);
@@ -36,7 +36,7 @@ export function SnapshotPicker() {
         >
           {visits.value.map((visit) => (
             <option key={visit} value={String(visit)}>
-              {visit} of {visits.value.length}
+              {visit}
             </option>
           ))}
         </Select>

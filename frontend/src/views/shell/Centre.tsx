@@ -1,4 +1,4 @@
-import { view } from '../../state/choices';
+import { openScopes, view } from '../../state/choices';
 import { colourBy, graph, overlay } from '../../state/graph';
 import { panelOpen, theme } from '../../state/preferences';
 import { run } from '../../state/runs';
@@ -53,6 +53,10 @@ function GraphView() {
         colour={colourBy.value}
         theme={theme.value}
         onSelect={selectNode}
+        {...(openScopes.peek() && { expandedScopes: openScopes.peek() ?? [] })}
+        onExpandedChange={(scopes) => {
+          openScopes.value = scopes;
+        }}
       />
     </div>
   );

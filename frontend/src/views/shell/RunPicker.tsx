@@ -2,7 +2,7 @@ import { batch } from '@preact/signals';
 import { useState } from 'preact/hooks';
 import { formatAgo, formatCount } from '../../lib/format';
 import type { RunEntry } from '../../model/answers';
-import { chosenGraph, chosenRun, chosenStep, chosenWorker } from '../../state/choices';
+import { chosenGraph, chosenRun, chosenStep, chosenWorker, openScopes } from '../../state/choices';
 import { runEntry, runId, runs } from '../../state/runs';
 import { moveFocus, Popover } from '../kit/Popover';
 import { PickerButton } from './Picker';
@@ -14,6 +14,7 @@ export function showRun(id: string): void {
     chosenGraph.value = null;
     chosenWorker.value = null;
     chosenStep.value = null;
+    openScopes.value = null;
   });
 }
 

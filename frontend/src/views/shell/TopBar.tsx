@@ -1,5 +1,5 @@
 import { formatCount } from '../../lib/format';
-import { chosenGraph, chosenStep, chosenWorker } from '../../state/choices';
+import { chosenGraph, chosenStep, chosenWorker, openScopes } from '../../state/choices';
 import { theme, toggleTheme } from '../../state/preferences';
 import { problemCount } from '../../state/problems';
 import { graphId, run, workerId } from '../../state/runs';
@@ -63,6 +63,7 @@ function GraphPicker() {
       selected={graphId.value}
       onSelect={(id) => {
         chosenGraph.value = id;
+        openScopes.value = null;
       }}
     />
   );
@@ -95,7 +96,7 @@ function ProblemsButton() {
   return (
     <button
       type="button"
-      class={`button ${count > 0 ? '' : 'quiet'}`}
+      class={`button ${count > 0 ? 'alert' : 'quiet'}`}
       aria-pressed={problemsShown.value}
       onClick={toggleProblems}
       title="Tensors with NaN or Inf, in order of appearance (n)"

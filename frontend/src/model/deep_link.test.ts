@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import { type DeepLink, decodeLink, EMPTY_LINK, encodeLink } from './deep_link';
+
+const FULL: DeepLink = {
+  run: 'exp1-lr-0.3-1f',
+  graph: 'train step #2',
+  worker: 'host-1&2',
+  step: 120,
+  tensor: 'dense/MatMul:0',
+  visit: 3,
+  view: 'table',
+  panel: 'histogram',
+  color: 'statistic:abs_max',
+  open: ['model/dense', 'a,b'],
+};
+
+test('nothing chosen is an address without a hash', () => {
+  expect(encodeLink(EMPTY_LINK)).toBe('');
+  expect(decodeLink('')).toEqual(EMPTY_LINK);
+});
+
+test('every choice survives the round trip', () => {
+  expect(decodeLink(encodeLink(FULL))).toEqual(FULL);
+});
+
+test('names stay readable', () => {
+  expect(encodeLink({ ...EMPTY_LINK, run: 'r', step: 7, tensor: 'a/b:0' })).toBe('#run=r&step=7&tensor=a/b:0');
+});
+
+test.each(['#step=-1&visit=1.5', '#panel=nothing&view=other', '#%E0%A4%A=x&run=', '#&&=&step'])(
+  '%s holds nothing usable and is no error',
+  (hash) => {
+    expect(decodeLink(hash)).toEqual(EMPTY_LINK);
+  },
+);
+
+test('a broken escape is taken literally', () => {
+  expect(decodeLink('#tensor=100%').tensor).toBe('100%');
+});
+
+test('more open scopes than an address can hold are left out', () => {
+  const open = Array.from({ length: 200 }, (_, i) => `scope_number_${i}`);
+  expect(encodeLink({ ...EMPTY_LINK, open })).toBe('');
+});

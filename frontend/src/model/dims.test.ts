@@ -1,0 +1,93 @@
+import { describe, expect, test } from 'vitest';
+import {
+  assignAxis,
+  assignIndex,
+  type DimMapping,
+  defaultMapping,
+  fits,
+  fullIndex,
+  type Layout,
+  sliceStrides,
+  spanLength,
+  toSelection,
+} from './dims';
+
+/** The truth table of what a view starts with. */
+const DEFAULTS: [number[], Layout, DimMapping][] = [
+  [[], 'plane', []],
+  [[5], 'plane', ['y']],
+  [[5], 'line', ['x']],
+  [[5], 'image', ['x']],
+  [[4, 5], 'plane', ['y', 'x']],
+  [[4, 5], 'line', [0, 'x']],
+  [[4, 5], 'image', ['y', 'x']],
+  [[2, 4, 5], 'plane', [0, 'y', 'x']],
+  [[28, 28, 3], 'image', ['y', 'x', 'c']],
+  [[28, 28, 16], 'image', ['y', 'x', 'n']],
+  [[8, 28, 28, 1], 'image', [0, 'y', 'x', 'c']],
+  [[8, 28, 28, 3], 'image', [0, 'y', 'x', 'c']],
+  [[8, 28, 28, 16], 'image', [0, 'y', 'x', 'n']],
+  [[3, 3, 1, 16], 'image', ['y', 'x', 0, 'n']],
+  [[3, 3, 64, 3], 'image', ['y', 'x', 0, 'n']],
+  [[1, 1, 64, 128], 'image', [0, 'y', 'x', 'n']],
+  [[2, 3, 4, 5, 6], 'plane', [0, 0, 0, 'y', 'x']],
+];
+
+test.each(DEFAULTS)('a tensor of shape %j in a %s starts as %j', (shape, layout, mapping) => {
+  expect(defaultMapping(shape, layout)).toEqual(mapping);
+  expect(fits(mapping, shape)).toBe(true);
+});
+
+/** [before, dimension, axis, after]: an axis moves, and whoever had it takes over the other's role. */
+const ASSIGNMENTS: [DimMapping, number, 'y' | 'x' | 'n', DimMapping][] = [
+  [['y', 'x'], 0, 'x', ['x', 'y']],
+  [['y', 'x'], 1, 'x', ['y', 'x']],
+  [[0, 'y', 'x'], 0, 'x', ['x', 'y', 0]],
+  [[7, 'y', 'x'], 0, 'y', ['y', 0, 'x']],
+  [[0, 'y', 'x'], 0, 'n', ['n', 'y', 'x']],
+  [['y', 'x', 0, 'n'], 2, 'n', ['y', 'x', 'n', 0]],
+];
+
+test.each(ASSIGNMENTS)('%j: dimension %d becomes %s: %j', (before, dim, axis, after) => {
+  expect(assignAxis(before, dim, axis)).toEqual(after);
+});
+
+test('fixing a dimension leaves the others', () => {
+  expect(assignIndex([0, 'y', 'x'], 0, 5)).toEqual([5, 'y', 'x']);
+});
+
+describe('selections', () => {
+  test.each([
+    [[], {}, ''],
+    [['y', 'x'], {}, ':,:'],
+    [[3, 'y', 'x'], {}, '3,:,:'],
+    [[3, 'y', 'x'], { y: { start: 10, stop: 20, step: 1 }, x: { start: 0, stop: 100, step: 4 } }, '3,10:20,0:100:4'],
+  ] as [DimMapping, Parameters<typeof toSelection>[1], string][])('%j with %j is %s', (mapping, spans, text) => {
+    expect(toSelection(mapping, spans)).toBe(text);
+  });
+
+  test('a span counts as NumPy does', () => {
+    expect(spanLength({ start: 0, stop: 10, step: 3 })).toBe(4);
+    expect(spanLength({ start: 5, stop: 5, step: 1 })).toBe(0);
+  });
+});
+
+test('strides follow the order of the answered slice, so that a mapping can transpose it', () => {
+  expect(sliceStrides([4, 5], ['y', 0, 'x'])).toEqual({ y: 5, x: 1, c: 0, n: 0 });
+  expect(sliceStrides([4, 5], ['x', 0, 'y'])).toEqual({ x: 5, y: 1, c: 0, n: 0 });
+  expect(sliceStrides([3, 3, 16], ['y', 'x', 2, 'n'])).toEqual({ y: 48, x: 16, n: 1, c: 0 });
+});
+
+test('a full index puts the axes back at their dimensions', () => {
+  expect(fullIndex([7, 'x', 'y'], { y: 1, x: 2 })).toEqual([7, 2, 1]);
+});
+
+test.each([
+  [['y', 'x'], [3], false],
+  [['y', 'y'], [3, 3], false],
+  [[3, 'x'], [3, 3], false],
+  [[2, 'x'], [3, 3], true],
+  [[0], [0], true],
+] as [DimMapping, number[], boolean][])('fits(%j, %j) is %s', (mapping, shape, expected) => {
+  expect(fits(mapping, shape)).toBe(expected);
+});

@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest';
+import { histogramAxis, symlogPosition } from './histogram_axis';
+
+/** Two buckets on either side of the one for exact zeros. */
+const EDGES = [-4, -2, -1, 1, 2, 4];
+const ZERO = 2;
+
+test.each([
+  [-4, 0],
+  [-2, 1],
+  [-1.5, 1 + Math.log(1.5 / 2) / Math.log(1 / 2)],
+  [0, 2.5],
+  [1, 3],
+  [2, 4],
+  [4, 5],
+  [99, 5],
+  [-99, 0],
+])('%d stands at %d', (value, position) => {
+  expect(symlogPosition(EDGES, ZERO, value)).toBeCloseTo(position);
+});
+
+test('positions never fall as values rise', () => {
+  let before = -1;
+  for (let value = -5; value <= 5; value += 0.01) {
+    const position = symlogPosition(EDGES, ZERO, Number(value.toFixed(2)));
+    expect(position).toBeGreaterThanOrEqual(before);
+    before = position;
+  }
+});
+
+test('a symlog axis gives every bucket the same width and ticks at powers of ten and zero', () => {
+  const axis = histogramAxis(EDGES, ZERO, 'symlog');
+  expect(axis.at).toEqual([0, 1, 2, 3, 4, 5]);
+  expect(axis.ticks.map((tick) => tick.label)).toEqual(['-1', '0', '1']);
+});
+
+test('a linear axis is the edges themselves', () => {
+  expect(histogramAxis([0, 1, 2], null, 'linear')).toEqual({ scale: 'linear', at: [0, 1, 2], ticks: [], zeroBucket: null });
+});
+
+test('a wide axis keeps few ticks', () => {
+  const positive = Array.from({ length: 120 }, (_, i) => 2 ** (i / 2 - 40));
+  const axis = histogramAxis([...positive.map((edge) => -edge).reverse(), ...positive], 119, 'symlog');
+  expect(axis.ticks.length).toBeLessThan(13);
+  expect(axis.ticks.map((tick) => tick.at)).toEqual(axis.ticks.map((tick) => tick.at).sort((a, b) => a - b));
+});

@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest';
+import { indexOfStep, moveStep, nearestStep, neighbourSteps } from './step_list';
+
+const STEPS = [0, 5, 10, 20, 100];
+
+test.each([
+  [0, 0],
+  [20, 3],
+  [100, 4],
+  [7, -1],
+  [null, -1],
+])('indexOfStep(%j) is %d', (step, index) => {
+  expect(indexOfStep(STEPS, step)).toBe(index);
+});
+
+test.each([
+  [-3, 0],
+  [7, 5],
+  [8, 10],
+  [15, 10],
+  [999, 100],
+])('nearestStep(%d) is %d', (step, nearest) => {
+  expect(nearestStep(STEPS, step)).toBe(nearest);
+});
+
+test.each([
+  [10, 1, 20],
+  [10, -1, 5],
+  [100, 1, 100],
+  [0, -1, 0],
+  [0, 99, 100],
+  [11, 1, 20],
+  [null, -1, 100],
+])('from %j by %d leads to %d', (step, offset, expected) => {
+  expect(moveStep(STEPS, step, offset)).toBe(expected);
+});
+
+test('without steps there is nowhere to go', () => {
+  expect([moveStep([], 3, 1), nearestStep([], 3)]).toEqual([null, null]);
+});
+
+test.each([
+  [7, 5, 10],
+  [10, 5, 20],
+  [-1, null, 0],
+  [100, 20, null],
+])('neighbours of %d are %j and %j', (step, before, after) => {
+  expect(neighbourSteps(STEPS, step)).toEqual({ before, after });
+});

@@ -1,0 +1,76 @@
+import { signal } from '@preact/signals';
+import { expect, test } from 'vitest';
+import { Lru } from '../lib/lru';
+import { type Request, resource } from './resource';
+
+const request = (key: string, subject = key): Request => ({ key, subject });
+
+/** Loads that are answered by hand, in any order. */
+function byHand() {
+  const open = new Map<string, { answer: (value: string) => void; fail: (error: Error) => void; abort: AbortSignal }>();
+  const load = ({ key }: Request, abort: AbortSignal) =>
+    new Promise<string>((answer, fail) => {
+      open.set(key, { answer, fail, abort });
+    });
+  return { open, load };
+}
+
+const settled = () => new Promise((resolve) => setTimeout(resolve));
+
+test('a newer request aborts the one under way, whose late answer is ignored', async () => {
+  const wanted = signal<Request | null>(request('a'));
+  const { open, load } = byHand();
+  const loaded = resource(wanted, load);
+  wanted.value = request('b');
+  expect(open.get('a')?.abort.aborted).toBe(true);
+  open.get('b')?.answer('B');
+  open.get('a')?.answer('A');
+  await settled();
+  expect([loaded.data.value, loaded.loading.value]).toEqual(['B', false]);
+});
+
+test('data stays on show while its subject does, and goes with it', async () => {
+  const wanted = signal<Request | null>(request('a1', 'a'));
+  const { open, load } = byHand();
+  const loaded = resource(wanted, load);
+  open.get('a1')?.answer('first');
+  await settled();
+  wanted.value = request('a2', 'a');
+  expect([loaded.data.value, loaded.loading.value]).toEqual(['first', true]);
+  wanted.value = request('b', 'b');
+  expect(loaded.data.value).toBeNull();
+});
+
+test('a failure keeps the last data and says what went wrong; reload tries again', async () => {
+  const wanted = signal<Request | null>(request('a', 's'));
+  const { open, load } = byHand();
+  const loaded = resource(wanted, load);
+  open.get('a')?.answer('data');
+  await settled();
+  loaded.reload();
+  open.get('a')?.fail(new Error('gone'));
+  await settled();
+  expect([loaded.data.value, loaded.error.value?.message]).toEqual(['data', 'gone']);
+  loaded.reload();
+  open.get('a')?.answer('again');
+  await settled();
+  expect([loaded.data.value, loaded.error.value]).toEqual(['again', null]);
+});
+
+test('an answer in the cache is there at once, without a request', () => {
+  const cache = new Lru<string, string>(4);
+  cache.set('a', 'known');
+  const { open, load } = byHand();
+  const loaded = resource(signal<Request | null>(request('a')), load, { cache });
+  expect([loaded.data.value, loaded.loading.value, open.size]).toEqual(['known', false, 0]);
+});
+
+test('nothing wanted is nothing loaded', async () => {
+  const wanted = signal<Request | null>(request('a'));
+  const { open, load } = byHand();
+  const loaded = resource(wanted, load);
+  wanted.value = null;
+  open.get('a')?.answer('late');
+  await settled();
+  expect([loaded.data.value, loaded.loading.value]).toEqual([null, false]);
+});
