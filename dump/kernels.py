@@ -334,31 +334,30 @@ def scan_complex(parts: Any, acc: Any) -> None:
 
 def add_codes(counts: Any, values: Any, ids: Any, acc: Any) -> None:
     """Adds numbers that stand in a table: `counts[c]` times the float64 `values[c]`, of bucket `ids[c]`."""
-    total, n, low, high = 0.0, 0, np.inf, -np.inf
+    total, lost, n, low, high = 0.0, 0.0, 0, np.inf, -np.inf
     for code in range(counts.size):
-        count = counts[code]
-        if count:
-            value = values[code]
-            if np.isnan(value):
-                acc[NAN] += count
-            elif np.isinf(value):
-                acc[POS_INF if value > 0 else NEG_INF] += count
-            else:
-                if value == 0:
-                    acc[POS_ZERO] += count
-                acc[ids[code]] += count
-                total += value * count
-                n += count
-                low, high = min(low, value), max(high, value)
+        count, value = counts[code], values[code]
+        if count == 0:
+            continue
+        if np.isnan(value):
+            acc[NAN] += count
+        elif np.isinf(value):
+            acc[POS_INF if value > 0 else NEG_INF] += count
+        else:
+            acc[POS_ZERO] += count if value == 0 else 0
+            acc[ids[code]] += count
+            n += count
+            low, high = min(low, value), max(high, value)
+            term = value * count - lost  # compensated: codes ascend, so the sum first grows and then cancels
+            after = total + term
+            lost = (after - total) - term
+            total = after
     if n:
-        mean = total / n
-        squares, rest = 0.0, 0.0
+        mean, squares = total / n, 0.0
         for code in range(counts.size):
             if counts[code] and np.isfinite(values[code]):
-                d = values[code] - mean
-                squares += d * d * counts[code]
-                rest += d * counts[code]
-        _add_block(acc, n, mean, rest, squares, low, high)
+                squares += (values[code] - mean) * (values[code] - mean) * counts[code]
+        _add_block(acc, n, mean, 0.0, squares, low, high)
 
 
 def finish(acc: Any, tiny_id: int, ids: Any, counts: Any, result: Any) -> int:
