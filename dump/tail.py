@@ -187,8 +187,15 @@ def parse_status(frame: Frame) -> dict[str, Any]:
     return status
 
 
-def read_commit(run_dir: Path | str, worker: str, file: int, offset: int, length: int) -> pa.RecordBatch:
-    """Reads one commit again, with all its columns.
+def read_commit(
+    run_dir: Path | str,
+    worker: str,
+    file: int,
+    offset: int,
+    length: int,
+    columns: Sequence[str] | None = None,
+) -> pa.RecordBatch:
+    """Reads one commit again, with all its columns, or those in `columns`.
 
     Raises:
         DamagedError: it is not there any more, or fails its checks.
@@ -205,4 +212,4 @@ def read_commit(run_dir: Path | str, worker: str, file: int, offset: int, length
             layout = STATISTICS_V1 if known else statistics_layout(read_schema_message(source))
     except FileNotFoundError as error:
         raise DamagedError(f"{path.name} is missing.", "Copy the run again, with all its files.") from error
-    return decode_statistics(frame, layout)
+    return decode_statistics(frame, layout, columns)
