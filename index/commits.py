@@ -15,9 +15,13 @@ from tensortap.dump import read_commit
 
 from .catalog import Catalog, CommitPlace
 
-CACHE_BYTES = 64 * 1024 * 1024  # some 90,000 rows with histograms
+CACHE_BYTES = 64 * 1024 * 1024  # histograms of some 250,000 snapshots
+HISTOGRAM_COLUMNS = ("bucket_id", "bucket_count")
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+
+_Key = tuple[Path, CommitPlace, tuple[str, ...] | None]
 
 
 class CommitCache:
@@ -26,21 +30,23 @@ class CommitCache:
     def __init__(self, limit: int = CACHE_BYTES) -> None:
         self._limit = limit
         self._bytes = 0
-        self._batches: OrderedDict[tuple[Path, CommitPlace], pa.RecordBatch] = OrderedDict()
+        self._batches: OrderedDict[_Key, pa.RecordBatch] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, run_dir: Path, place: CommitPlace) -> pa.RecordBatch:
-        """All columns of a commit.
+    def get(
+        self, run_dir: Path, place: CommitPlace, columns: tuple[str, ...] | None = None
+    ) -> pa.RecordBatch:
+        """A commit with all its columns, or some.
 
         Raises:
             DamagedError: it fails its checksum now. FileNotFoundError: its file is gone.
         """
-        key = (run_dir, place)
+        key = (run_dir, place, columns)
         with self._lock:
             if key in self._batches:
                 self._batches.move_to_end(key)
                 return self._batches[key]
-        batch = read_commit(run_dir, *place)
+        batch = read_commit(run_dir, *place, columns)
         with self._lock:
             if key not in self._batches:
                 self._batches[key] = batch
@@ -51,10 +57,10 @@ class CommitCache:
         return batch
 
 
-def commit_rows(
+def histogram_rows(
     catalog: Catalog, cache: CommitCache, rows: Array
 ) -> Iterator[tuple[pa.RecordBatch, Array, Array]]:
-    """Reads the commits that hold some rows, each one once.
+    """Reads the histograms of the commits that hold some rows, each commit once.
 
     Yields:
         A commit, the numbers of the wanted rows in it, and the positions of those rows in `rows`.
@@ -64,4 +70,4 @@ def commit_rows(
     edges = np.flatnonzero(np.diff(commits[order])) + 1
     for positions in np.split(order, edges) if len(rows) else ():
         place = catalog.place(int(commits[positions[0]]))
-        yield cache.get(catalog.run_dir, place), within[positions], positions
+        yield cache.get(catalog.run_dir, place, HISTOGRAM_COLUMNS), within[positions], positions

@@ -12,7 +12,7 @@ from tensortap.dump import SelectionError
 from .bins import DENSE, ZERO, Binned, dense_column, linear_bins, native_bins
 from .catalog import Catalog
 from .choose import in_order, latest_tensor, select_rows
-from .commits import CommitCache, commit_rows
+from .commits import CommitCache, histogram_rows
 from .merge import group_starts
 from .run import RunIndex
 from .steps import parse_steps
@@ -141,7 +141,7 @@ class _Series:
         self._dense = np.zeros((len(groups), DENSE), np.int64)
         self._dense[:, ZERO] = self.total("zero")
         group_of = np.repeat(np.arange(len(groups)), lengths)
-        for batch, within, positions in commit_rows(catalog, cache, self._rows):
+        for batch, within, positions in histogram_rows(catalog, cache, self._rows):
             ids, counts = batch.column("bucket_id"), batch.column("bucket_count")
             for row, group in zip(within.tolist(), group_of[positions].tolist(), strict=True):
                 columns = dense_column(ids[row].values.to_numpy())

@@ -20,6 +20,7 @@ from tensortap.dump import (
     value_ref,
 )
 
+from .commits import HISTOGRAM_COLUMNS, histogram_rows
 from .run import RunIndex
 from .selection import resolve_selection
 from .slices import BLOCK, GAP, check_limit, read_selected
@@ -48,9 +49,8 @@ def find_histogram(run: RunIndex, snapshot: Snapshot) -> Histogram:
     Raises:
         DamagedError: the dump is damaged there.
     """
-    commits, within = run.catalog.commits_of(np.array([snapshot.row]))
-    batch = run.commits.get(run.catalog.run_dir, run.catalog.place(int(commits[0])))
-    ids, counts = (batch.column(name)[int(within[0])].values for name in ("bucket_id", "bucket_count"))
+    ((batch, within, _),) = histogram_rows(run.catalog, run.commits, np.array([snapshot.row]))
+    ids, counts = (batch.column(name)[int(within[0])].values for name in HISTOGRAM_COLUMNS)
     return Histogram(ids.to_numpy(), counts.to_numpy())
 
 

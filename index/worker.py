@@ -52,7 +52,7 @@ class WorkerFollower:
         damage = len(self._tail.damage)
         commits = self._tail.poll(INDEXED_COLUMNS, POLL_BYTES)
         self._catalog.add(self.info.worker, commits)
-        return sum(commit.length for commit in commits) > POLL_BYTES // 2 or len(self._tail.damage) > damage
+        return bool(commits) or len(self._tail.damage) > damage
 
     def look(self) -> None:
         """Finds out whether the worker is live."""
