@@ -2,24 +2,65 @@
 
 from __future__ import annotations
 
+import logging
+import threading
+import time
+
 from flask import Flask, current_app
 
 from tensortap.index import LogIndex, RunIndex
 
 REFRESH_INTERVAL = 0.5  # s; a committed snapshot must be visible within 1.5 s, and the page asks every second
+PATIENCE = 1.0  # s that a request waits for news; a large dump is read on meanwhile, and appears bit by bit
 _KEY = "tensortap"
+_LOG = logging.getLogger(__name__)
+
+
+class LiveLog:
+    """A log that is read by a thread of its own, one at a time, so that no request waits for a large dump."""
+
+    def __init__(self, log: LogIndex) -> None:
+        self.log = log
+        self._lock = threading.Lock()
+        self._reader: threading.Thread | None = None
+        self._begun = float("-inf")
+
+    def read_on(self) -> None:
+        """Returns once what is committed now can be asked for, or after `PATIENCE`."""
+        reader = self._start()
+        if reader is not None:
+            reader.join(PATIENCE)
+        else:
+            self.log.refresh(min_interval=REFRESH_INTERVAL)  # while it is read: until the runs are known
+
+    def _start(self) -> threading.Thread | None:
+        """A new reader if one is due and none is at work."""
+        with self._lock:
+            working = self._reader is not None and self._reader.is_alive()
+            if working or time.monotonic() - self._begun < REFRESH_INTERVAL:
+                return None
+            self._begun = time.monotonic()
+            self._reader = threading.Thread(target=self._read, name="tensortap-read", daemon=True)
+            self._reader.start()
+            return self._reader
+
+    def _read(self) -> None:
+        try:
+            self.log.refresh()
+        except Exception:  # the thread has nobody to raise to; what was read before is still served
+            _LOG.exception("reading the log directory failed")
 
 
 def install(app: Flask, log: LogIndex) -> None:
     """Makes `log` what the routes of `app` answer from."""
-    app.extensions[_KEY] = log
+    app.extensions[_KEY] = LiveLog(log)
 
 
 def current_log() -> LogIndex:
-    """The log, read on to what is committed now (or `REFRESH_INTERVAL` ago)."""
-    log: LogIndex = current_app.extensions[_KEY]
-    log.refresh(min_interval=REFRESH_INTERVAL)
-    return log
+    """The log, read on to what was committed `REFRESH_INTERVAL` ago, or as far as it could be."""
+    live: LiveLog = current_app.extensions[_KEY]
+    live.read_on()
+    return live.log
 
 
 def current_run(run_id: str) -> RunIndex:

@@ -21,7 +21,8 @@ def finite(number: float) -> float | str:
 def plain(data: Any) -> Any:
     """`data` as what JSON knows: dicts, lists, strings, numbers, booleans and None.
 
-    Takes NumPy arrays and numbers, dataclasses, tuples, sets and mappings too. Bytes that are not UTF-8 become `\\xNN`.
+    Takes NumPy arrays and numbers, dataclasses, tuples, sets and mappings too.
+    Bytes become text, `\\xNN` where they are not UTF-8.
     """
     if data is None or isinstance(data, str | bool | int):
         return data

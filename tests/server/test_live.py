@@ -1,0 +1,94 @@
+"""Reading on while requests come: often enough, never twice at once, never in a request's way."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from polling import until
+
+from tensortap.index import LogIndex
+from tensortap.server import live
+from tensortap.server.live import LiveLog
+
+
+class SlowLog(LogIndex):
+    """A log that takes as long to read as the test says."""
+
+    def __init__(self, logdir: Path) -> None:
+        super().__init__(logdir)
+        self.may_end = threading.Event()
+        self.reads = 0
+        self.at_once = 0
+        self.most_at_once = 0
+
+    def refresh(self, min_interval: float = 0.0) -> bool:
+        if min_interval:
+            return False
+        self.reads += 1
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        self.may_end.wait(30)
+        self.at_once -= 1
+        return True
+
+
+def test_a_large_dump_does_not_hold_up_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "PATIENCE", 0.05)
+    log = SlowLog(tmp_path)
+    reading = LiveLog(log)
+    begun = time.monotonic()
+    for _ in range(10):
+        reading.read_on()
+    assert time.monotonic() - begun < 5
+    assert log.reads == 1
+    log.may_end.set()
+
+
+def test_one_reader_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "REFRESH_INTERVAL", 0.0)
+    log = SlowLog(tmp_path)
+    log.may_end.set()
+    reading = LiveLog(log)
+    threads = [threading.Thread(target=reading.read_on) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert log.most_at_once == 1
+    assert log.reads >= 1
+
+
+def test_requests_within_the_interval_share_a_reading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "REFRESH_INTERVAL", 60.0)
+    log = SlowLog(tmp_path)
+    log.may_end.set()
+    reading = LiveLog(log)
+    for _ in range(5):
+        reading.read_on()
+    assert log.reads == 1
+
+
+def test_a_failure_is_logged_and_does_not_end_reading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(live, "REFRESH_INTERVAL", 0.0)
+    failures = iter([OSError("disk"), None])
+
+    class Failing(LogIndex):
+        def refresh(self, min_interval: float = 0.0) -> bool:
+            error = next(failures, None)
+            if error is not None:
+                raise error
+            return super().refresh(min_interval)
+
+    reading = LiveLog(Failing(tmp_path))
+    with caplog.at_level(logging.ERROR):
+        reading.read_on()
+    assert "reading the log directory failed" in caplog.text
+    until(lambda: reading.read_on() or next(failures, "read") == "read", "the next reading", 5)
