@@ -92,8 +92,8 @@ def build_batch(rows: Sequence[Row]) -> pa.RecordBatch:
         _strings([row.device for row in rows]),
         _strings([summary.dtype for summary in summaries]),
         _lists(shapes, list(chain.from_iterable(shapes)), np.int64),
-        *_table([_INTEGERS_OF(summary) for summary in summaries], np.int64),
-        *_table([_STATISTICS_OF(summary) for summary in summaries], np.float64),
+        *_table([_INTEGERS_OF(summary) for summary in summaries], len(INTEGERS), np.int64),
+        *_table([_STATISTICS_OF(summary) for summary in summaries], len(STATISTICS), np.float64),
         _histogram_column([histogram.bucket_id for histogram in histograms], np.uint16),
         _histogram_column([histogram.bucket_count for histogram in histograms], np.int64),
         _binaries([place.inline for place in stored]),
@@ -115,9 +115,10 @@ def _numbers(values: Any, dtype: Any) -> pa.Array:
     return pa.Array.from_buffers(_ARROW[dtype], array.size, [None, pa.py_buffer(array)])
 
 
-def _table(rows: Sequence[Sequence[Any]], dtype: Any) -> list[pa.Array]:
-    """Several columns of numbers at once."""
-    return [_numbers(column, dtype) for column in np.ascontiguousarray(np.array(rows, dtype).T)]
+def _table(rows: Sequence[Sequence[Any]], width: int, dtype: Any) -> list[pa.Array]:
+    """`width` columns of numbers at once."""
+    columns = np.array(rows, dtype).reshape(len(rows), width).T
+    return [_numbers(column, dtype) for column in np.ascontiguousarray(columns)]
 
 
 def _offsets(lengths: Iterable[int], count: int, dtype: Any) -> pa.Buffer:
@@ -139,11 +140,11 @@ def _lists(lists: Sequence[Any], values: Any, dtype: Any) -> pa.Array:
 
 
 def _histogram_column(arrays: Sequence[npt.NDArray[Any]], dtype: Any) -> pa.Array:
-    return _lists(arrays, np.concatenate(arrays), dtype)
+    return _lists(arrays, np.concatenate(arrays) if arrays else (), dtype)
 
 
 def _binaries(values: Sequence[bytes | None]) -> pa.Array:
-    present = np.array([value is not None for value in values])
+    present = np.array([value is not None for value in values], bool)
     offsets = _offsets((len(value or b"") for value in values), len(values), np.int64)
     data = pa.py_buffer(b"".join(value or b"" for value in values))
     mask = pa.py_buffer(np.packbits(present, bitorder="little"))

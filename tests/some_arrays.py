@@ -40,11 +40,13 @@ def numbers(draw: st.DrawFn, name: str | None = None) -> Array:
     """An array of any numeric dtype, contiguous."""
     name = name or draw(st.sampled_from(NUMBERS))
     shape = draw(shapes)
-    length = math.prod(shape) * numpy_type(name).itemsize
-    special = st.sampled_from([b"\x00", b"\x80", b"\xff", b"\x7f", b"\x7c", b"\x01", b"\xc0"])
-    octet = st.one_of(special, st.binary(min_size=1, max_size=1))
-    bits = b"".join(draw(st.lists(octet, min_size=length, max_size=length)))
-    return from_bits(name, shape, bits)
+    itemsize = numpy_type(name).itemsize
+    # A few elements made of telling octets (zero, sign, exponent, NaN), and random ones.
+    octets = st.sampled_from(b"\x00\x80\xff\x7f\x7c\x01\xc0\xf8")
+    pool = draw(st.lists(st.lists(octets, min_size=itemsize, max_size=itemsize), min_size=1, max_size=4))
+    rng = np.random.default_rng(draw(st.integers(0, 1000)))
+    patterns = np.concatenate([np.array(pool, np.uint8), rng.integers(0, 256, (2, itemsize), np.uint8)])
+    return from_bits(name, shape, patterns[rng.integers(0, len(patterns), math.prod(shape))].tobytes())
 
 
 ORDERS = ["C", "F", "reversed", "strided", "read-only", "unaligned", "big-endian"]
