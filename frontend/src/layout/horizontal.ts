@@ -6,6 +6,7 @@
 import { type Adjacency, floats, type Numbers } from '../lib/numbers';
 import type { Levels } from './levels';
 import { GAP_X, type Problem } from './problem';
+import { straighten } from './straighten';
 
 const PASSES = 8;
 const PASSES_WITHOUT_WAYPOINTS = 4;
@@ -17,6 +18,7 @@ export function placeHorizontally(problem: Problem, levels: Levels): Numbers {
   const solver = new Rows(problem, levels);
   const passes = levels.hasWaypoints ? PASSES : PASSES_WITHOUT_WAYPOINTS;
   for (let pass = 0; pass < passes; pass++) solver.sweep(pass % 2 === 0, pass >= passes - 2);
+  straighten(problem, levels, solver.x, (left, right) => solver.distance(left, right));
   return solver.x;
 }
 
@@ -93,7 +95,8 @@ class Rows {
     }
   }
 
-  private distance(left: number, right: number): number {
+  /** Least distance of the middles of two neighbours in a row. */
+  distance(left: number, right: number): number {
     const waypoints = left >= this.levels.boxes || right >= this.levels.boxes;
     return (this.width(left) + this.width(right)) / 2 + (waypoints ? GAP_WAYPOINT : GAP_X);
   }

@@ -8,6 +8,7 @@ import { entityLabel, type Paths, type ScopeTree } from '../model/tree';
 const ENOUGH = 24;
 const MOST_SHOWN = 64;
 const MOST_CHILDREN = 48;
+const FEWEST_INSIDE = 5;
 
 /** Scopes that serve training more than they explain the model. */
 const ASIDE =
@@ -37,16 +38,20 @@ export function chooseOpen(tree: ScopeTree, paths: Paths, opTypes: DictColumn): 
   };
   const open: number[] = [];
   const candidates = scopesIn(0).map((scope) => ({ scope, weight: weight(scope) }));
-  for (let shown = main(0); shown < ENOUGH && candidates.length; ) {
+  let shown = main(0);
+  // However much lies beside it: the model itself is opened.
+  let inside = 0;
+  while ((shown < ENOUGH || inside < FEWEST_INSIDE) && candidates.length) {
     candidates.sort((a, b) => b.weight - a.weight || a.scope - b.scope);
     const { scope, weight: heaviest } = candidates.shift()!;
     const children = main(scope);
-    if (children > MOST_CHILDREN || shown - 1 + children > MOST_SHOWN) continue;
+    if (children > MOST_CHILDREN || (shown - 1 + children > MOST_SHOWN && inside > 0)) continue;
     shown += children - 1;
+    inside += children - 1;
     open.push(scope);
     // What lies in a scope that was set aside stays aside.
-    const factor = heaviest / Math.max(1e-9, (tree.nodesIn[scope]! / tree.depth[scope]!) * 1);
-    for (const inner of scopesIn(scope)) candidates.push({ scope: inner, weight: weight(inner) * Math.min(1, factor) });
+    const aside = Math.min(1, (heaviest * tree.depth[scope]!) / tree.nodesIn[scope]!);
+    for (const inner of scopesIn(scope)) candidates.push({ scope: inner, weight: weight(inner) * aside });
   }
   return open;
 }

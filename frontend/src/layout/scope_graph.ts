@@ -13,6 +13,8 @@ export interface ScopeGraph {
   readonly target: number[];
   /** 1 where the edge shapes the layout: data edges, and control edges of children that have nothing else. */
   readonly shapes: number[];
+  /** 1 where there are only control edges. */
+  readonly control: number[];
 }
 
 /** `local` is scratch of one number an entity. */
@@ -23,6 +25,7 @@ export function scopeGraph(tree: ScopeTree, meta: MetaEdges, scope: number, loca
   const source: number[] = [];
   const target: number[] = [];
   const shapes: number[] = [];
+  const control: number[] = [];
   const hasData = new Array<number>(entities.length).fill(0);
   for (let m = first; m < end; m++) {
     const [a, b] = [local[meta.source[m]!]!, local[meta.target[m]!]!];
@@ -30,10 +33,11 @@ export function scopeGraph(tree: ScopeTree, meta: MetaEdges, scope: number, loca
     target.push(b);
     const data = meta.data[m]! > 0 ? 1 : 0;
     shapes.push(data);
+    control.push(1 - data);
     if (data) hasData[a] = hasData[b] = 1;
   }
   for (let i = 0; i < shapes.length; i++) {
     if (!shapes[i] && !(hasData[source[i]!] && hasData[target[i]!])) shapes[i] = 1;
   }
-  return { scope, entities, firstMeta: first, source, target, shapes };
+  return { scope, entities, firstMeta: first, source, target, shapes, control };
 }

@@ -48,14 +48,14 @@ export function layoutScope(graph: ScopeGraph, context: ScopeContext): ScopeLayo
   const { group, groups } = groupTwins(graph, single, context.isAuxiliary);
   const cells = makeCells(graph, host, group, groups, context.sizes, integers(count));
   const edges = cellEdges(graph, cells);
-  const hub = hubEdges(cells.cells.length, edges);
+  const hub = hubEdges(cells.cells, edges);
   const arrangement = arrange(cells.cells, edges, hub, cellPorts(graph, cells.cells, context));
   return finish(graph, host, cells, edges, hub, arrangement, context);
 }
 
 /** Meta edges between cells, equal ones once. */
 function cellEdges(graph: ScopeGraph, { cells, cellOf }: Cells): CellEdges {
-  const edges: CellEdges = { source: [], target: [], meta: [] };
+  const edges: CellEdges = { source: [], target: [], meta: [], control: [] };
   const seen = new Set<number>();
   for (let e = 0; e < graph.source.length; e++) {
     const [a, b] = [cellOf[graph.source[e]!]!, cellOf[graph.target[e]!]!];
@@ -65,6 +65,7 @@ function cellEdges(graph: ScopeGraph, { cells, cellOf }: Cells): CellEdges {
     edges.source.push(a);
     edges.target.push(b);
     edges.meta.push(e);
+    edges.control.push(graph.control[e]!);
   }
   return edges;
 }

@@ -12,6 +12,8 @@ import { TreeWriter } from './tree_writer';
 
 /** A scope dissolves into its parent if this many auxiliary nodes at most stand beside its one other node. */
 const DISSOLVE_AUXILIARY = 4;
+/** The same where there is no other node. */
+const DISSOLVE_ONLY_AUXILIARY = 3;
 
 export interface TreeInput {
   readonly paths: TextColumn;
@@ -49,18 +51,22 @@ function moveNodesIntoOwnScopes(
 interface ChildCounts {
   readonly nodes: Int32Array;
   readonly auxiliary: Int32Array;
+  /** Of the auxiliary nodes. */
+  readonly constants: Int32Array;
   readonly scopes: Int32Array;
 }
 
 function countChildren(scopes: RawScopes, scopeOf: Int32Array, opTypes: DictColumn, owner: Int32Array): ChildCounts {
-  const counts = { nodes: new Int32Array(scopes.count), auxiliary: new Int32Array(scopes.count), scopes: new Int32Array(scopes.count) };
+  const counts = { nodes: new Int32Array(scopes.count), auxiliary: new Int32Array(scopes.count), constants: new Int32Array(scopes.count), scopes: new Int32Array(scopes.count) };
   const auxiliaryCode = opTypes.values.map(isAuxiliary);
+  const constant = opTypes.values.indexOf('Const');
   const owners = new Set(owner);
   for (let row = 0; row < scopeOf.length; row++) {
     if (owners.has(row)) continue;
     const scope = scopeOf[row]!;
     counts.nodes[scope]!++;
     if (auxiliaryCode[opTypes.codes[row]!]) counts.auxiliary[scope]!++;
+    if (opTypes.codes[row] === constant) counts.constants[scope]!++;
   }
   for (let scope = 1; scope < scopes.count; scope++) counts.scopes[scopes.parent[scope]!]!++;
   return counts;
@@ -72,13 +78,16 @@ function dissolve(scopes: RawScopes, counts: ChildCounts, owner: Int32Array): Ui
   for (let scope = scopes.count - 1; scope > 0; scope--) {
     if (owner[scope]! >= 0 || counts.scopes[scope]! > 0) continue;
     const main = counts.nodes[scope]! - counts.auxiliary[scope]!;
-    const single = counts.nodes[scope] === 1;
-    if (!single && (main !== 1 || counts.auxiliary[scope]! > DISSOLVE_AUXILIARY)) continue;
+    const few = counts.auxiliary[scope]! <= (main === 1 ? DISSOLVE_AUXILIARY : DISSOLVE_ONLY_AUXILIARY);
+    // The top level stays short: what reads variables there stays in its scope.
+    const clutter = scopes.parent[scope] === 0 && (main === 0 || counts.constants[scope] !== counts.auxiliary[scope]);
+    if (counts.nodes[scope] !== 1 && (main > 1 || !few || clutter)) continue;
     dissolved[scope] = 1;
     const parent = scopes.parent[scope]!;
     counts.scopes[parent]!--;
     counts.nodes[parent]! += counts.nodes[scope]!;
     counts.auxiliary[parent]! += counts.auxiliary[scope]!;
+    counts.constants[parent]! += counts.constants[scope]!;
   }
   return dissolved;
 }

@@ -1,5 +1,16 @@
+import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { ColourBy, GraphData } from '../../model/graph';
 import type { StepStatistics } from '../../model/steps';
+import './graph.css';
+import { type GraphEvents, GraphView } from './graph_view';
+import { handleKey } from './keys';
+import { LegendBox } from './LegendBox';
+import { Minimap } from './Minimap';
+import { PointerInput } from './pointer';
+import { SearchBox } from './SearchBox';
+import { Screen } from './screen';
+import { Toolbar } from './Toolbar';
+import { Tooltip } from './Tooltip';
 
 export interface GraphPaneProps {
   readonly graph: GraphData | null;
@@ -18,6 +29,103 @@ export interface GraphPaneProps {
   readonly onExpandedChange?: (scopes: readonly string[]) => void;
 }
 
-export function GraphPane(_props: GraphPaneProps) {
-  return null;
+export function GraphPane(props: GraphPaneProps) {
+  const { graph, overlay, selected, colour, theme, highlighted } = props;
+  const latest = useRef(props);
+  latest.current = props;
+  const model = useMemo(() => new GraphView(eventsOf(latest)), []);
+  const pane = useRef<HTMLDivElement>(null);
+  const surface = useRef<HTMLDivElement>(null);
+  const canvases = {
+    graph: useRef<HTMLCanvasElement>(null),
+    highlights: useRef<HTMLCanvasElement>(null),
+    minimap: useRef<HTMLCanvasElement>(null),
+  };
+
+  useEffect(() => {
+    const [base, above, minimap] = [canvases.graph.current!, canvases.highlights.current!, canvases.minimap.current!];
+    const detach = model.attach(new Screen(model, { graph: base, highlights: above, minimap }));
+    const pointer = new PointerInput(model, surface.current!);
+    return () => {
+      pointer.close();
+      detach();
+      model.close();
+    };
+  }, [model]);
+  useEffect(() => model.setColours(overlay, colour, theme), [model, overlay, colour.kind, colour.statistic, theme]);
+  useEffect(() => model.setGraph(graph, latest.current.expandedScopes ?? null), [model, graph]);
+  useEffect(() => model.select(selected), [model, selected, graph]);
+  useEffect(() => model.setHighlighted(highlighted), [model, highlighted]);
+  useEffect(() => searchKeys(pane), []);
+
+  const focusGraph = () => surface.current?.focus();
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (handleKey(model, event)) event.preventDefault();
+  };
+  const [status, hover, legend] = [model.status.value, model.hover.value, model.colouring.value?.legend];
+  return (
+    <div ref={pane} class="graph-pane" data-theme={theme} data-status={status.kind}>
+      <div
+        ref={surface}
+        class="graph-surface"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: the keys of an application need the focus
+        tabIndex={0}
+        role="application"
+        aria-roledescription="graph"
+        aria-label={label(graph)}
+        onKeyDown={onKeyDown}
+      >
+        <canvas ref={canvases.graph} class="graph-canvas" aria-hidden="true" />
+        <canvas ref={canvases.highlights} class="graph-canvas" aria-hidden="true" />
+      </div>
+      <SearchBox model={model} onDone={focusGraph} />
+      <Toolbar model={model} />
+      {legend && <LegendBox legend={legend} />}
+      <Minimap model={model} canvas={canvases.minimap} />
+      {hover && <Tooltip model={model} hover={hover} />}
+      {status.kind !== 'ready' && <StatusMessage kind={status.kind} message={status.kind === 'failed' ? status.message : ''} />}
+      <div class="graph-offscreen" aria-live="polite">
+        {model.announcement.value}
+      </div>
+    </div>
+  );
+}
+
+function eventsOf(latest: { current: GraphPaneProps }): GraphEvents {
+  return {
+    select: (name) => latest.current.onSelect(name),
+    hover: (name) => latest.current.onHover?.(name),
+    expanded: (scopes) => latest.current.onExpandedChange?.(scopes),
+  };
+}
+
+function label(graph: GraphData | null): string {
+  if (!graph) return 'Graph: none chosen';
+  return `Graph ${graph.name}, ${graph.nodeCount} nodes. Arrow keys go from node to node, Enter opens a scope, slash searches.`;
+}
+
+/** `/` and Ctrl+F go to the search from anywhere on the page but a text field. */
+function searchKeys(pane: { current: HTMLDivElement | null }): () => void {
+  const listener = (event: KeyboardEvent): void => {
+    const typing = event.target instanceof HTMLElement && event.target.closest('input, textarea, select, [contenteditable]') !== null;
+    const slash = event.key === '/' && !typing && !event.ctrlKey && !event.metaKey && !event.altKey;
+    const find = event.key.toLowerCase() === 'f' && (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey;
+    const input = pane.current?.querySelector<HTMLInputElement>('.graph-search-input');
+    if (!(slash || find) || !input || input.offsetParent === null) return;
+    event.preventDefault();
+    input.focus();
+    input.select();
+  };
+  document.addEventListener('keydown', listener);
+  return () => document.removeEventListener('keydown', listener);
+}
+
+function StatusMessage({ kind, message }: { kind: 'empty' | 'loading' | 'failed'; message: string }) {
+  const text = { empty: 'No graph to show', loading: 'Laying out the graph…', failed: 'The graph could not be laid out' }[kind];
+  return (
+    <div class="graph-status" role={kind === 'failed' ? 'alert' : 'status'}>
+      <p>{text}</p>
+      {message && <p class="graph-status-detail">{message}. Reload the page; if it stays, report it with this text.</p>}
+    </div>
+  );
 }

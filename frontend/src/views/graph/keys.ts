@@ -1,20 +1,64 @@
-/** The graph's keys, for the help overlay and for the handler; one row a key. */
+/** The graph's keys: one row a key, for the help overlay and for the handler. */
+
+import type { GraphView } from './graph_view';
+
 export interface GraphKey {
   readonly keys: readonly string[];
   readonly does: string;
 }
 
-export const GRAPH_KEYS: readonly GraphKey[] = [
+interface KeyRow extends GraphKey {
+  /** `event.key` to what it does; rows without are done by the pointer or by the search box. */
+  readonly actions?: Readonly<Record<string, (model: GraphView) => void>>;
+}
+
+const ZOOM = 1.35;
+
+const ROWS: readonly KeyRow[] = [
   { keys: ['drag', 'Shift+wheel'], does: 'Pan' },
-  { keys: ['wheel', 'pinch', '+', '-'], does: 'Zoom at the pointer; at the centre with + and -' },
-  { keys: ['f'], does: 'Fit the whole graph' },
-  { keys: ['z'], does: 'Centre on the selection' },
-  { keys: ['/', 'Ctrl+F'], does: 'Search; Enter and Shift+Enter go to the next and previous hit' },
-  { keys: ['↑', '↓'], does: 'Go to an input, to a consumer' },
-  { keys: ['←', '→'], does: 'Go to the neighbour on the left, on the right' },
-  { keys: ['Enter', 'double click'], does: 'Open or close the scope' },
-  { keys: ['Backspace'], does: 'Go out to the enclosing scope' },
-  { keys: ['[', ']'], does: 'Close all scopes, open all scopes' },
-  { keys: ['c'], does: 'Show or hide control edges' },
-  { keys: ['Esc'], does: 'Clear the search, then the selection' },
+  {
+    keys: ['wheel', 'pinch', '+', '-'],
+    does: 'Zoom at the pointer; with + and - at the centre',
+    actions: {
+      '+': (m) => m.viewport.zoomSmoothly(ZOOM),
+      '=': (m) => m.viewport.zoomSmoothly(ZOOM),
+      '-': (m) => m.viewport.zoomSmoothly(1 / ZOOM),
+    },
+  },
+  { keys: ['f'], does: 'Fit the whole graph into view', actions: { f: (m) => m.fit() } },
+  { keys: ['z'], does: 'Centre on the selection', actions: { z: (m) => m.selected >= 0 && m.centre(m.shown(m.selected), true) } },
+  { keys: ['/', 'Ctrl+F'], does: 'Search; Enter and Shift+Enter go to the next and the previous hit' },
+  { keys: ['n', 'N'], does: 'Next, previous search hit', actions: { n: (m) => m.findNext(1), N: (m) => m.findNext(-1) } },
+  {
+    keys: ['↑', '↓'],
+    does: 'Go to an input, to a consumer',
+    actions: { ArrowUp: (m) => m.moveSelection('up'), ArrowDown: (m) => m.moveSelection('down') },
+  },
+  {
+    keys: ['←', '→'],
+    does: 'Go to the neighbour on the left, on the right',
+    actions: { ArrowLeft: (m) => m.moveSelection('left'), ArrowRight: (m) => m.moveSelection('right') },
+  },
+  { keys: ['Enter', 'double click'], does: 'Open or close the scope', actions: { Enter: (m) => m.toggleSelected() } },
+  { keys: ['Backspace'], does: 'Go out to the enclosing scope', actions: { Backspace: (m) => m.selectOuter() } },
+  {
+    keys: ['[', ']'],
+    does: 'Close all scopes, open all scopes',
+    actions: { '[': (m) => m.setAllOpen(false), ']': (m) => m.setAllOpen(true) },
+  },
+  { keys: ['c'], does: 'Show or hide control edges', actions: { c: (m) => m.setShowControl(!m.showControl.value) } },
+  { keys: ['Esc'], does: 'Clear the search, then the selection', actions: { Escape: (m) => m.clearOne() } },
 ];
+
+export const GRAPH_KEYS: readonly GraphKey[] = ROWS;
+
+const ACTIONS = new Map(ROWS.flatMap((row) => Object.entries(row.actions ?? {})));
+
+/** Does what a key says; false if the key means nothing to the graph. */
+export function handleKey(model: GraphView, event: KeyboardEvent): boolean {
+  if (event.ctrlKey || event.metaKey || event.altKey) return false;
+  const action = ACTIONS.get(event.key);
+  if (!action) return false;
+  action(model);
+  return true;
+}

@@ -1,0 +1,70 @@
+/** The part of the graph on show: graph coordinates `x`, `y` are at the middle of a view of `width` × `height` screen pixels. */
+export interface Camera {
+  readonly x: number;
+  readonly y: number;
+  readonly zoom: number;
+}
+
+export interface View {
+  readonly width: number;
+  readonly height: number;
+}
+
+export interface Rect {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+export const MOST_ZOOM = 4;
+/** So far out a whole graph is one pixel; nobody wants to go farther. */
+const LEAST_ZOOM = 1e-5;
+/** Fitting does not blow a small graph up beyond this. */
+const MOST_FIT = 1.25;
+
+export const toScreenX = (camera: Camera, view: View, graphX: number): number => (graphX - camera.x) * camera.zoom + view.width / 2;
+export const toScreenY = (camera: Camera, view: View, graphY: number): number => (graphY - camera.y) * camera.zoom + view.height / 2;
+export const toGraphX = (camera: Camera, view: View, screenX: number): number => (screenX - view.width / 2) / camera.zoom + camera.x;
+export const toGraphY = (camera: Camera, view: View, screenY: number): number => (screenY - view.height / 2) / camera.zoom + camera.y;
+
+/** Zooms by a factor so that what is at a screen point stays there. */
+export function zoomAt(camera: Camera, view: View, screenX: number, screenY: number, factor: number): Camera {
+  const zoom = Math.min(MOST_ZOOM, Math.max(LEAST_ZOOM, camera.zoom * factor));
+  const x = toGraphX(camera, view, screenX) - (screenX - view.width / 2) / zoom;
+  const y = toGraphY(camera, view, screenY) - (screenY - view.height / 2) / zoom;
+  return { x, y, zoom };
+}
+
+export function panBy(camera: Camera, screenDx: number, screenDy: number): Camera {
+  return { ...camera, x: camera.x - screenDx / camera.zoom, y: camera.y - screenDy / camera.zoom };
+}
+
+/** Margins in screen pixels; the upper one leaves room for the search box and the toolbar. */
+const MARGIN = 28;
+const MARGIN_TOP = 58;
+
+/** Shows all of a rectangle. */
+export function fitRect(rect: Rect, view: View, margin = MARGIN, marginTop = MARGIN_TOP): Camera {
+  const width = Math.max(20, view.width - 2 * margin);
+  const height = Math.max(20, view.height - margin - marginTop);
+  const zoom = Math.min(width / Math.max(1, rect.width), height / Math.max(1, rect.height), MOST_FIT);
+  return { x: rect.x + rect.width / 2, y: rect.y + rect.height / 2 - (marginTop - margin) / 2 / zoom, zoom };
+}
+
+/** Centres a box, zoomed so that it is comfortable to read and, if it is large, wholly in view. */
+export function centreOn(rect: Rect, view: View, camera: Camera): Camera {
+  const readable = Math.min(1, Math.max(camera.zoom, 0.85));
+  return { x: rect.x + rect.width / 2, y: rect.y + rect.height / 2, zoom: Math.min(readable, fitRect(rect, view, 60, 60).zoom) };
+}
+
+/** Between two cameras at `t` from 0 to 1; zoom goes evenly in factors. */
+export function between(from: Camera, to: Camera, t: number): Camera {
+  const zoom = from.zoom * (to.zoom / from.zoom) ** t;
+  const ratio = to.zoom / from.zoom;
+  // With the zoom changing, what moves evenly on the screen is not x but the fixed point of the movement.
+  const s = Math.abs(ratio - 1) < 1e-3 ? t : (1 - ratio ** -t) / (1 - 1 / ratio);
+  return { x: from.x + (to.x - from.x) * s, y: from.y + (to.y - from.y) * s, zoom };
+}
+
+export const easeOut = (t: number): number => 1 - (1 - t) ** 3;

@@ -1,0 +1,137 @@
+/** Which style each entity is drawn in, and the legend that explains it. */
+
+import type { DictColumn } from '../lib/columns';
+import type { ColourBy, ColourKind, GraphData, StatisticName } from '../model/graph';
+import { FINE, forEachUpwards, healthByEntity, INF, NAN, NOT_CAPTURED, valuesByEntity } from '../model/node_values';
+import type { StepStatistics } from '../model/steps';
+import type { ScopeTree } from '../model/tree';
+import { valueScale } from '../model/value_scale';
+import { CATEGORY_COUNT, categoryStyle, SCALE_STEPS, scaleColours, scaleStyle } from './palettes';
+import type { BoxStyle, Theme } from './theme';
+
+export interface LegendItem {
+  readonly label: string;
+  readonly style: BoxStyle;
+  /** Number of nodes. */
+  readonly count: number;
+  readonly marker?: 'nan' | 'inf';
+}
+
+export type Legend =
+  | { readonly kind: 'items'; readonly title: string; readonly items: readonly LegendItem[] }
+  | {
+      readonly kind: 'scale';
+      readonly title: string;
+      readonly colours: readonly string[];
+      readonly ticks: readonly { readonly place: number; readonly label: string }[];
+      readonly missing: BoxStyle;
+    };
+
+export interface Colouring {
+  /** Number of the style in `styles` of each entity; 0 is a box's own style (node, small node, closed scope). */
+  readonly index: Uint8Array;
+  readonly styles: readonly BoxStyle[];
+  /** Health of each entity, whatever the colours mean: NaN and Inf are always marked. */
+  readonly health: Uint8Array;
+  readonly legend: Legend;
+}
+
+export interface ColouringInput {
+  readonly graph: GraphData;
+  readonly tree: ScopeTree;
+  readonly overlay: StepStatistics | null;
+  readonly colour: ColourBy;
+  readonly theme: Theme;
+}
+
+export function makeColouring(input: ColouringInput): Colouring {
+  const health = healthByEntity(input.tree, input.overlay);
+  const { kind, statistic } = input.colour;
+  if (kind === 'health') return { ...byHealth(input, health), health };
+  if (kind === 'statistic') return { ...byStatistic(input, statistic ?? 'abs_max'), health };
+  return { ...byCategory(input, kind), health };
+}
+
+type Colours = Omit<Colouring, 'health'>;
+
+function byHealth({ tree, theme }: ColouringInput, health: Uint8Array): Colours {
+  const styles = [theme.node, theme.hollow, theme.fine, theme.inf, theme.nan];
+  const counts = [0, 0, 0, 0];
+  for (let row = 0; row < tree.nodeCount; row++) counts[health[tree.entityOf[row]!]!]!++;
+  const items: LegendItem[] = [
+    { label: 'NaN', style: theme.nan, count: counts[NAN]!, marker: 'nan' },
+    { label: 'Infinity', style: theme.inf, count: counts[INF]!, marker: 'inf' },
+    { label: 'fine', style: theme.fine, count: counts[FINE]! },
+    { label: 'not captured', style: theme.hollow, count: counts[NOT_CAPTURED]! },
+  ];
+  return { index: health.map((state) => state + 1), styles, legend: { kind: 'items', title: 'Health', items } };
+}
+
+const STATISTIC_TITLES: Record<StatisticName, string> = {
+  mean: 'Mean',
+  std: 'Standard deviation',
+  min: 'Minimum',
+  max: 'Maximum',
+  abs_max: 'Largest magnitude',
+  l2: 'L2 norm',
+  zero_share: 'Share of zeros',
+  nan_share: 'Share of NaN',
+  inf_share: 'Share of Inf',
+};
+
+function byStatistic({ tree, overlay, theme }: ColouringInput, name: StatisticName): Colours {
+  const values = valuesByEntity(tree, overlay, name);
+  const scale = valueScale(name, values.subarray(0, tree.nodeCount));
+  const colours = scaleColours(theme, scale.diverging);
+  const styles = [theme.node, theme.hollow, ...colours.map((colour) => scaleStyle(colour, theme))];
+  const index = new Uint8Array(values.length).fill(1);
+  for (let entity = 0; entity < values.length; entity++) {
+    const value = values[entity]!;
+    if (!Number.isNaN(value)) index[entity] = 2 + Math.round(scale.place(value) * (SCALE_STEPS - 1));
+  }
+  return { index, styles, legend: { kind: 'scale', title: STATISTIC_TITLES[name], colours, ticks: scale.ticks, missing: theme.hollow } };
+}
+
+const CATEGORY_COLUMNS: Record<
+  Exclude<ColourKind, 'health' | 'statistic'>,
+  { title: string; of: (graph: GraphData) => DictColumn; none: string }
+> = {
+  op: { title: 'Op type', of: (graph) => graph.opTypes, none: 'unknown' },
+  dtype: { title: 'dtype', of: (graph) => graph.dtypes, none: 'no output' },
+  layer: { title: 'Layer', of: (graph) => graph.layers, none: 'no layer' },
+  device: { title: 'Device', of: (graph) => graph.devices, none: 'no device' },
+};
+
+function byCategory({ graph, tree, theme }: ColouringInput, kind: keyof typeof CATEGORY_COLUMNS): Colours {
+  const { title, of, none } = CATEGORY_COLUMNS[kind];
+  const column = of(graph);
+  const counts = new Array<number>(column.values.length).fill(0);
+  for (const code of column.codes) counts[code]!++;
+  const named = counts.map((_, code) => code).filter((code) => column.values[code] !== '');
+  named.sort((a, b) => counts[b]! - counts[a]! || a - b);
+  // With one kind too many, the rarest share the last colour.
+  const shown = named.slice(0, named.length > CATEGORY_COUNT ? CATEGORY_COUNT - 1 : CATEGORY_COUNT);
+  const styles: BoxStyle[] = [theme.node, ...shown.map((_, i) => categoryStyle(theme, i)), theme.small];
+  const other = styles.length - 1;
+  const styleOf = counts.map((_, code) => (column.values[code] === '' ? other : shown.includes(code) ? 1 + shown.indexOf(code) : other));
+  const items: LegendItem[] = shown.map((code, i) => ({ label: column.values[code]!, style: styles[1 + i]!, count: counts[code]! }));
+  const rest = counts.reduce((sum, count, code) => sum + (styleOf[code] === other ? count : 0), 0);
+  if (rest > 0)
+    items.push({ label: named.length > shown.length ? `${named.length - shown.length} others` : none, style: theme.small, count: rest });
+  const index = new Uint8Array(tree.nodeCount + tree.scopeCount);
+  for (let row = 0; row < tree.nodeCount; row++) index[tree.entityOf[row]!] = styleOf[column.codes[row]!] ?? other;
+  colourUniformScopes(tree, index);
+  return { index, styles, legend: { kind: 'items', title, items } };
+}
+
+/** A scope takes a category only if all in it are of that category. */
+function colourUniformScopes(tree: ScopeTree, index: Uint8Array): void {
+  const MIXED = 255;
+  const seen = new Uint8Array(index.length);
+  for (let row = 0; row < tree.nodeCount; row++) seen[tree.entityOf[row]!] = index[tree.entityOf[row]!]!;
+  forEachUpwards(tree, (child, scope) => {
+    if (seen[scope] === 0) seen[scope] = seen[child]!;
+    else if (seen[scope] !== seen[child]) seen[scope] = MIXED;
+  });
+  for (let entity = tree.nodeCount; entity < index.length; entity++) index[entity] = seen[entity] === MIXED ? 0 : seen[entity]!;
+}

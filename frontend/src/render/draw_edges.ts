@@ -1,0 +1,130 @@
+/** Meta edges of the open scopes of one depth: data edges by thickness, control edges dashed. */
+
+import type { BoxList } from './box_list';
+import type { Frame } from './frame';
+import { traceArrow, traceRoute, traceStraight } from './trace';
+
+/** Scopes smaller than this show no edges. */
+const LEAST_SCOPE = 44;
+/** Below this zoom edges are straight and have no arrow heads. */
+const CURVES_FROM = 0.16;
+const ARROWS_FROM = 0.28;
+/** Control edges recede: they order, they carry nothing. */
+const CONTROL_ALPHA = 0.65;
+
+/** Line width, at zoom 1, by how many edges of the graph a meta edge stands for. */
+const WIDTHS = [1.15, 1.8, 2.6, 3.6] as const;
+
+export function widthClass(count: number): number {
+  return count < 2 ? 0 : count < 6 ? 1 : count < 25 ? 2 : 3;
+}
+
+export function edgeWidth(kind: number, zoom: number): number {
+  return WIDTHS[kind]! * Math.min(1.3, Math.max(0.5, Math.sqrt(zoom)));
+}
+
+export function arrowSize(kind: number, zoom: number): number {
+  return Math.min(9, Math.max(3.5, (5.5 + kind) * zoom));
+}
+
+/** Calls with the position of each drawn meta edge's points in its scope's routes. */
+export function forEachRoute(
+  frame: Pick<Frame, 'drawing'>,
+  scope: number,
+  visit: (meta: number, at: number, points: number) => void,
+): void {
+  const { meta, placed } = frame.drawing;
+  const routes = placed.routes[scope];
+  if (!routes) return;
+  let at = 0;
+  for (let m = meta.start[scope]!; m < meta.start[scope + 1]!; m++) {
+    const points = routes[at++]!;
+    if (points > 1) visit(m, at, points);
+    at += 2 * points;
+  }
+}
+
+interface Batches {
+  /** For each width class, then for control edges: scope index in the list, position, points, … */
+  readonly items: number[][];
+}
+
+export function drawEdges(frame: Frame, scopes: BoxList): void {
+  const { context, theme, scene, motion } = frame;
+  const batches = collect(frame, scopes);
+  context.globalAlpha = motion.active ? Math.max(0.1, motion.t) : 1;
+  WIDTHS.forEach((_, kind) => {
+    drawBatch(frame, scopes, batches.items[kind]!, kind, theme.edge);
+  });
+  if (frame.showControl) {
+    context.setLineDash([4 * Math.max(0.6, scene.zoom), 3 * Math.max(0.6, scene.zoom)]);
+    context.globalAlpha *= CONTROL_ALPHA;
+    drawBatch(frame, scopes, batches.items[WIDTHS.length]!, 0, theme.control);
+    context.setLineDash([]);
+  }
+  context.globalAlpha = 1;
+}
+
+function collect(frame: Frame, scopes: BoxList): Batches {
+  const { drawing, scene } = frame;
+  const { meta, placed, tree } = drawing;
+  const items: number[][] = [...WIDTHS.map(() => []), []];
+  for (let i = 0; i < scopes.count; i++) {
+    if (Math.min(scopes.width[i]!, scopes.height[i]!) < LEAST_SCOPE) continue;
+    const scope = scopes.entity[i]! - tree.nodeCount;
+    const routes = placed.routes[scope];
+    const ox = scopes.x[i]! + placed.shift[scope]! * scene.zoom;
+    forEachRoute(frame, scope, (m, at, points) => {
+      if (!routes || outside(routes, at, points, ox, scopes.y[i]!, scene.zoom, scene.view.width, scene.view.height)) return;
+      const kind = meta.data[m]! > 0 ? widthClass(meta.data[m]!) : WIDTHS.length;
+      items[kind]!.push(i, at, points);
+    });
+  }
+  return { items };
+}
+
+function outside(
+  routes: Float32Array,
+  at: number,
+  points: number,
+  ox: number,
+  oy: number,
+  zoom: number,
+  width: number,
+  height: number,
+): boolean {
+  let [left, right, top, bottom] = [true, true, true, true];
+  for (let k = 0; k < points; k++) {
+    const x = ox + routes[at + 2 * k]! * zoom;
+    const y = oy + routes[at + 2 * k + 1]! * zoom;
+    if (x >= 0) left = false;
+    if (x <= width) right = false;
+    if (y >= 0) top = false;
+    if (y <= height) bottom = false;
+  }
+  return left || right || top || bottom;
+}
+
+function drawBatch(frame: Frame, scopes: BoxList, items: readonly number[], kind: number, colour: string): void {
+  if (items.length === 0) return;
+  const { context, scene, drawing } = frame;
+  const { placed, tree } = drawing;
+  const trace = scene.zoom < CURVES_FROM ? traceStraight : traceRoute;
+  const arrow = arrowSize(kind, scene.zoom);
+  const each = (draw: (routes: Float32Array, at: number, points: number, ox: number, oy: number) => void): void => {
+    context.beginPath();
+    for (let k = 0; k < items.length; k += 3) {
+      const i = items[k]!;
+      const scope = scopes.entity[i]! - tree.nodeCount;
+      draw(placed.routes[scope]!, items[k + 1]!, items[k + 2]!, scopes.x[i]! + placed.shift[scope]! * scene.zoom, scopes.y[i]!);
+    }
+  };
+  each((routes, at, points, ox, oy) => trace(context, routes, at, points, ox, oy, scene.zoom));
+  context.strokeStyle = colour;
+  context.lineWidth = edgeWidth(kind, scene.zoom);
+  context.stroke();
+  if (scene.zoom < ARROWS_FROM) return;
+  each((routes, at, points, ox, oy) => traceArrow(context, routes, at, points, ox, oy, scene.zoom, arrow));
+  context.fillStyle = colour;
+  context.fill();
+}

@@ -1,0 +1,183 @@
+/** What changes as one points and clicks, on a canvas above the graph: hover, selection with its edges, search hits, marks. */
+
+import type { Neighbour } from '../model/neighbours';
+import { entityLabel } from '../model/tree';
+import type { Camera } from './camera';
+import { toScreenX, toScreenY } from './camera';
+import { entryX } from './draw_bridges';
+import { arrowSize, edgeWidth } from './draw_edges';
+import type { Frame } from './frame';
+import { fontOf, roundSize } from './text';
+import { arrowHead } from './trace';
+
+export interface Highlights {
+  readonly selected: number;
+  readonly hovered: number;
+  readonly neighbours: readonly Neighbour[];
+  /** 1 for nodes that the search found, and how many each scope holds. */
+  readonly hits: Uint8Array | null;
+  readonly hitsInScope: Int32Array | null;
+  readonly currentHit: number;
+  readonly marked: Uint8Array | null;
+  readonly markedInScope: Int32Array | null;
+}
+
+interface ScreenBox {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+export function drawHighlights(frame: Frame, camera: Camera, highlights: Highlights): void {
+  const { context, scene, theme } = frame;
+  context.clearRect(0, 0, scene.view.width, scene.view.height);
+  if (highlights.marked) drawRings(frame, highlights.marked, highlights.markedInScope, theme.hover, false);
+  if (highlights.hits) drawRings(frame, highlights.hits, highlights.hitsInScope, theme.hit, true);
+  if (highlights.hovered >= 0 && highlights.hovered !== highlights.selected)
+    outline(frame, screenBox(frame, camera, highlights.hovered), theme.hover, 1.5, 0);
+  if (highlights.selected >= 0) drawSelection(frame, camera, highlights);
+  if (highlights.currentHit >= 0) outline(frame, screenBox(frame, camera, highlights.currentHit), theme.currentHit, 2.5, 3);
+}
+
+export function screenBox({ drawing, motion, scene }: Frame, camera: Camera, entity: number): ScreenBox {
+  const origin = motion.origin(drawing.placed, entity);
+  const box = new Float64Array(4);
+  motion.read(drawing.placed, entity, box);
+  return {
+    x: toScreenX(camera, scene.view, origin.x),
+    y: toScreenY(camera, scene.view, origin.y),
+    width: box[2]! * camera.zoom,
+    height: box[3]! * camera.zoom,
+  };
+}
+
+function outline({ context, scene }: Frame, box: ScreenBox, colour: string, width: number, distance: number): void {
+  const size = Math.max(8, box.width) + 2 * distance;
+  const height = Math.max(8, box.height) + 2 * distance;
+  context.beginPath();
+  context.roundRect(box.x - distance, box.y - distance, size, height, Math.min(height / 2, 8 * Math.min(1, scene.zoom) + distance));
+  context.strokeStyle = colour;
+  context.lineWidth = width;
+  context.stroke();
+}
+
+function drawSelection(frame: Frame, camera: Camera, { selected, neighbours }: Highlights): void {
+  const { context, theme } = frame;
+  const self = screenBox(frame, camera, selected);
+  for (const input of [true, false]) {
+    const colour = input ? theme.input : theme.output;
+    const side = neighbours.filter((neighbour) => neighbour.input === input);
+    const width = Math.max(1.6, edgeWidth(1, camera.zoom));
+    const arrow = Math.max(6, arrowSize(1, camera.zoom));
+    for (const control of [false, true]) {
+      const links = side
+        .filter((neighbour) => neighbour.control === control)
+        .map((neighbour) => link(frame, camera, self, selected, neighbour));
+      if (links.length === 0) continue;
+      context.strokeStyle = context.fillStyle = colour;
+      context.lineWidth = width;
+      context.globalAlpha = links.length > 60 ? 0.45 : 0.9;
+      context.setLineDash(control ? [5, 4] : []);
+      context.beginPath();
+      for (const path of links) traceLink(context, path, camera.zoom);
+      context.stroke();
+      context.setLineDash([]);
+      context.beginPath();
+      for (const path of links) arrowHead(context, path.toX, path.toY, path.sideways ? 1 : 0, path.sideways ? 0 : 1, arrow);
+      context.fill();
+      context.globalAlpha = 1;
+    }
+    for (const { entity } of side) outline(frame, screenBox(frame, camera, entity), colour, 1.75, 0);
+  }
+  outline(frame, self, theme.selection, 2.5, 2);
+}
+
+interface Link {
+  readonly fromX: number;
+  readonly fromY: number;
+  readonly toX: number;
+  readonly toY: number;
+  /** From the right side of a box to the left side of the next one, instead of from bottom to top. */
+  readonly sideways: boolean;
+}
+
+function link(frame: Frame, camera: Camera, self: ScreenBox, selected: number, neighbour: Neighbour): Link {
+  const other = screenBox(frame, camera, neighbour.entity);
+  const [source, target] = neighbour.input ? [other, self] : [self, other];
+  const [from, to] = neighbour.input ? [neighbour.entity, selected] : [selected, neighbour.entity];
+  const middle = source.y + source.height / 2;
+  const beside = source.x + source.width < target.x && source.y < target.y + target.height && target.y < source.y + source.height;
+  const attached = frame.drawing.small[from] === 1 && frame.drawing.tree.parent[from] === frame.drawing.tree.parent[to];
+  if (beside && attached) {
+    const toY = Math.min(Math.max(middle, target.y + 4), target.y + target.height - 4);
+    return { fromX: source.x + source.width, fromY: middle, toX: target.x, toY, sideways: true };
+  }
+  return {
+    fromX: source.x + entryX(frame, from, false) * camera.zoom,
+    fromY: source.y + source.height,
+    toX: target.x + entryX(frame, to, true) * camera.zoom,
+    toY: target.y,
+    sideways: false,
+  };
+}
+
+function traceLink(context: CanvasRenderingContext2D, { fromX, fromY, toX, toY, sideways }: Link, zoom: number): void {
+  context.moveTo(fromX, fromY);
+  const reach = sideways ? (toX - fromX) / 2 : Math.max(Math.min(70, 46 * zoom + 14), (toY - fromY) / 2);
+  if (sideways) context.bezierCurveTo(fromX + reach, fromY, toX - reach, toY, toX, toY);
+  else context.bezierCurveTo(fromX, fromY + reach, toX, toY - reach, toX, toY);
+}
+
+/** Rings around marked nodes; closed scopes that hold some get a ring, and a number if wanted. */
+function drawRings(frame: Frame, marked: Uint8Array, inScope: Int32Array | null, colour: string, numbers: boolean): void {
+  const { context, scene, drawing } = frame;
+  const { nodeCount } = drawing.tree;
+  const badges: [number, number, number][] = [];
+  context.beginPath();
+  for (let depth = 0; depth < scene.depth; depth++) {
+    const { boxes } = scene.level(depth);
+    for (let i = 0; i < boxes.count; i++) {
+      const entity = boxes.entity[i]!;
+      const count = entity < nodeCount ? marked[entity]! : (inScope?.[entity - nodeCount] ?? 0);
+      if (!count) continue;
+      const [width, height] = [Math.max(5, boxes.width[i]!), Math.max(5, boxes.height[i]!)];
+      const distance = boxes.width[i]! > 16 ? 2 : 0.5;
+      context.roundRect(
+        boxes.x[i]! - distance,
+        boxes.y[i]! - distance,
+        width + 2 * distance,
+        height + 2 * distance,
+        Math.min(9, height / 2),
+      );
+      if (numbers && entity >= nodeCount && width > 18) badges.push([count, boxes.x[i]! + width, boxes.y[i]! + height]);
+    }
+  }
+  context.strokeStyle = colour;
+  context.lineWidth = 2.25;
+  context.stroke();
+  for (const [count, x, y] of badges) drawBadge(frame, String(count), x, y, colour);
+}
+
+function drawBadge({ context, fitter, scene }: Frame, text: string, right: number, bottom: number, colour: string): void {
+  const size = roundSize(Math.min(12, Math.max(9, 10 * scene.zoom)));
+  const width = Math.max(size * 1.6, fitter.width(text, size, 600) + 8);
+  const height = size * 1.6;
+  context.fillStyle = colour;
+  context.beginPath();
+  context.roundRect(right - width + 6, bottom - height / 2, width, height, height / 2);
+  context.fill();
+  context.fillStyle = '#1a1300';
+  context.font = fontOf(size, 600);
+  context.textAlign = 'center';
+  context.textBaseline = 'middle';
+  context.fillText(text, right - width / 2 + 6, bottom + 0.5);
+}
+
+/** Text for a screen reader. */
+export function describe({ tree, graph }: Frame['drawing'], entity: number): string {
+  const label = entityLabel(tree, graph.paths, entity);
+  if (entity >= tree.nodeCount) return `scope ${label}, ${tree.nodesIn[entity - tree.nodeCount]} nodes`;
+  const parts = [label, graph.opTypes.at(entity), graph.shapes.at(entity)].filter(Boolean);
+  return parts.join(', ');
+}

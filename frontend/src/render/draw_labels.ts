@@ -1,0 +1,151 @@
+/** Texts in boxes: as large as the zoom makes them, at least as large as one can read where the box has room for that. */
+
+import { CLOSED_HEIGHT, NODE_FONT, NODE_HEIGHT, SCOPE_FONT, SMALL_FONT, SUBTITLE_FONT } from '../layout/sizes';
+import { nodeSubtitle } from '../model/labels';
+import { entityLabel } from '../model/tree';
+import type { BoxList } from './box_list';
+import { boxKind, boxStyle, LEAST_DETAILED } from './draw_boxes';
+import type { Frame } from './frame';
+import { fontOf, roundSize, type Weight } from './text';
+
+/** Smaller text is not drawn. */
+const LEAST_FONT = 6.5;
+/** Titles of small boxes grow to this where there is room. */
+const READABLE = 8.5;
+/** From this zoom on a box shows its second line. */
+const SUBTITLE_FROM = 0.68;
+const GLYPH_FROM = 0.45;
+
+interface TextItem {
+  readonly text: string;
+  readonly x: number;
+  readonly y: number;
+  readonly size: number;
+  readonly weight: Weight;
+  readonly colour: string;
+  readonly align: CanvasTextAlign;
+  readonly alpha: number;
+}
+
+export function drawBoxLabels(frame: Frame, boxes: BoxList): void {
+  const items: TextItem[] = [];
+  for (let i = 0; i < boxes.count; i++) {
+    if (boxes.width[i]! < LEAST_DETAILED || boxes.height[i]! < LEAST_FONT + 1) continue;
+    const kind = boxKind(frame, boxes.entity[i]!);
+    if (kind === 0) addNode(frame, boxes, i, items);
+    else if (kind === 1) addSmall(frame, boxes, i, items);
+    else addClosed(frame, boxes, i, items);
+  }
+  drawTexts(frame, items);
+  if (frame.scene.zoom >= GLYPH_FROM) drawPlus(frame, boxes);
+}
+
+/** Draws texts grouped by font and colour. */
+export function drawTexts({ context }: Frame, items: TextItem[]): void {
+  items.sort((a, b) => a.size - b.size || a.weight - b.weight || (a.colour < b.colour ? -1 : a.colour > b.colour ? 1 : 0));
+  context.textBaseline = 'middle';
+  let [font, colour, align] = ['', '', ''];
+  for (const item of items) {
+    const wanted = fontOf(item.size, item.weight);
+    if (wanted !== font) context.font = font = wanted;
+    if (item.colour !== colour) context.fillStyle = colour = item.colour;
+    if (item.align !== align) context.textAlign = align = item.align;
+    context.globalAlpha = item.alpha;
+    context.fillText(item.text, item.x, item.y);
+  }
+  context.globalAlpha = 1;
+}
+
+/** At least the natural size, larger up to readable as far as the whole text fits. */
+function fontSize({ fitter, scene }: Frame, text: string, natural: number, weight: Weight, height: number, room: number): number {
+  const least = natural * scene.zoom;
+  const wanted = Math.min(READABLE, height * 0.66);
+  if (wanted <= least) return roundSize(least);
+  return roundSize(Math.max(least, LEAST_FONT, Math.min(wanted, room / fitter.width(text, 1, weight))));
+}
+
+function label(frame: Frame, entity: number): string {
+  return entityLabel(frame.drawing.tree, frame.drawing.graph.paths, entity);
+}
+
+function addNode(frame: Frame, boxes: BoxList, i: number, items: TextItem[]): void {
+  const { scene, fitter, drawing } = frame;
+  const entity = boxes.entity[i]!;
+  const [x, y, width, height] = [boxes.x[i]!, boxes.y[i]!, boxes.width[i]!, boxes.height[i]!];
+  const style = boxStyle(frame, entity);
+  const alpha = boxes.alpha[i]! / 255;
+  const indent = 14 * scene.zoom;
+  const room = width - indent - 8 * scene.zoom;
+  const subtitle = scene.zoom >= SUBTITLE_FROM ? nodeSubtitle(drawing.tree, drawing.graph, entity) : '';
+  const text = label(frame, entity);
+  const size = subtitle ? roundSize(NODE_FONT * scene.zoom) : fontSize(frame, text, NODE_FONT, 500, height, room);
+  const title = fitter.fit(text, size, 500, room);
+  const middle = y + height / 2;
+  const lift = subtitle ? (NODE_HEIGHT * scene.zoom) / 5.2 : 0;
+  if (title) items.push({ text: title, x: x + indent, y: middle - lift, size, weight: 500, colour: style.text, align: 'left', alpha });
+  if (!subtitle) return;
+  const small = roundSize(SUBTITLE_FONT * scene.zoom);
+  const second = fitter.fit(subtitle, small, 400, room);
+  if (second) items.push({ text: second, x: x + indent, y: middle + lift, size: small, weight: 400, colour: style.subtitle, align: 'left', alpha });
+}
+
+function addSmall(frame: Frame, boxes: BoxList, i: number, items: TextItem[]): void {
+  const entity = boxes.entity[i]!;
+  const room = boxes.width[i]! - 10 * frame.scene.zoom;
+  const size = fontSize(frame, label(frame, entity), SMALL_FONT, 400, Math.min(boxes.height[i]!, 11), room);
+  const text = frame.fitter.fit(label(frame, entity), size, 400, room);
+  if (!text) return;
+  const [x, y] = [boxes.x[i]! + boxes.width[i]! / 2, boxes.y[i]! + boxes.height[i]! / 2];
+  items.push({ text, x, y, size, weight: 400, colour: boxStyle(frame, entity).text, align: 'center', alpha: boxes.alpha[i]! / 255 });
+}
+
+function addClosed(frame: Frame, boxes: BoxList, i: number, items: TextItem[]): void {
+  const { scene, fitter, drawing } = frame;
+  const entity = boxes.entity[i]!;
+  const [x, y, width, height] = [boxes.x[i]!, boxes.y[i]!, boxes.width[i]!, boxes.height[i]!];
+  // A scope that is open but too small to look into has no text: its own size is not that of a closed one.
+  if (drawing.placed.open[entity - drawing.tree.nodeCount]) return;
+  const style = boxStyle(frame, entity);
+  const alpha = boxes.alpha[i]! / 255;
+  const detailed = scene.zoom >= SUBTITLE_FROM;
+  const indent = (scene.zoom >= GLYPH_FROM ? 28 : 8) * scene.zoom;
+  const room = width - indent - 8 * scene.zoom;
+  const name = label(frame, entity);
+  const size = detailed ? roundSize(SCOPE_FONT * scene.zoom) : fontSize(frame, name, SCOPE_FONT, 600, height, room);
+  const lift = detailed ? (CLOSED_HEIGHT * scene.zoom) / 5.4 : 0;
+  const title = fitter.fit(name, size, 600, room);
+  if (title)
+    items.push({ text: title, x: x + indent, y: y + height / 2 - lift, size, weight: 600, colour: style.text, align: 'left', alpha });
+  if (!detailed) return;
+  const small = roundSize(SUBTITLE_FONT * scene.zoom);
+  const text = fitter.fit(scopeSubtitle(frame, entity), small, 400, room);
+  if (text)
+    items.push({ text, x: x + indent, y: y + height / 2 + lift, size: small, weight: 400, colour: style.subtitle, align: 'left', alpha });
+}
+
+/** How much is in a scope, and for a function what calls it. */
+export function scopeSubtitle({ drawing }: Frame, entity: number): string {
+  const { tree, graph } = drawing;
+  const scope = entity - tree.nodeCount;
+  const nodes = tree.nodesIn[scope]!;
+  const count = `${nodes.toLocaleString('en-US')} ${nodes === 1 ? 'node' : 'nodes'}`;
+  const owner = tree.owner[scope]!;
+  return owner < 0 ? count : `${graph.opTypes.at(owner)} · ${count}`;
+}
+
+function drawPlus({ context, scene, drawing, theme }: Frame, boxes: BoxList): void {
+  const { zoom } = scene;
+  context.beginPath();
+  for (let i = 0; i < boxes.count; i++) {
+    if (boxes.entity[i]! < drawing.tree.nodeCount || boxes.width[i]! < 40) continue;
+    const [cx, cy, arm] = [boxes.x[i]! + 16 * zoom, boxes.y[i]! + boxes.height[i]! / 2, 3.6 * zoom];
+    context.roundRect(cx - 7.5 * zoom, cy - 7.5 * zoom, 15 * zoom, 15 * zoom, 4 * zoom);
+    context.moveTo(cx - arm, cy);
+    context.lineTo(cx + arm, cy);
+    context.moveTo(cx, cy - arm);
+    context.lineTo(cx, cy + arm);
+  }
+  context.strokeStyle = theme.closed.subtitle;
+  context.lineWidth = Math.max(0.8, 1.25 * zoom);
+  context.stroke();
+}

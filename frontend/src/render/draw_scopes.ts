@@ -1,0 +1,74 @@
+/** Bodies of open scopes, their borders, and the blocks of twins in them. */
+
+import { mixColours } from '../lib/colour';
+import { INF, NAN } from '../model/node_values';
+import type { BoxList } from './box_list';
+import type { Frame } from './frame';
+
+/** Corners are round where they can be seen. */
+const ROUND_FROM = 46;
+const RADIUS = 9;
+
+export function drawScopeBodies(frame: Frame, scopes: BoxList, depth: number): void {
+  const { context, theme, scene } = frame;
+  if (depth === 0) return;
+  const radius = RADIUS * Math.min(1, scene.zoom * 1.4);
+  context.fillStyle = theme.scopes[Math.min(depth, theme.scopes.length - 1)]!;
+  context.beginPath();
+  for (let i = 0; i < scopes.count; i++) addScope(context, scopes, i, radius, 0);
+  context.fill();
+  strokeBorders(frame, scopes, radius);
+}
+
+/** Plain borders in one go; those of scopes with NaN or Inf inside in their own colours. */
+function strokeBorders({ context, theme, colouring }: Frame, scopes: BoxList, radius: number): void {
+  for (const [state, colour] of [
+    [-1, theme.scopeBorder],
+    [INF, mixColours(theme.inf.border, theme.scopeBorder, 0.35)],
+    [NAN, mixColours(theme.nan.border, theme.scopeBorder, 0.35)],
+  ] as const) {
+    context.beginPath();
+    let any = false;
+    for (let i = 0; i < scopes.count; i++) {
+      const health = colouring.health[scopes.entity[i]!]!;
+      if ((state === -1) !== (health < INF) || (state !== -1 && health !== state) || scopes.width[i]! < 10) continue;
+      addScope(context, scopes, i, radius, 0.5);
+      any = true;
+    }
+    if (!any) continue;
+    context.strokeStyle = colour;
+    context.lineWidth = 1;
+    context.stroke();
+  }
+}
+
+function addScope(context: CanvasRenderingContext2D, { x, y, width, height }: BoxList, i: number, radius: number, inset: number): void {
+  const [w, h] = [Math.max(1, width[i]! - 2 * inset), Math.max(1, height[i]! - 2 * inset)];
+  if (width[i]! > ROUND_FROM && height[i]! > ROUND_FROM / 2) context.roundRect(x[i]! + inset, y[i]! + inset, w, h, radius);
+  else context.rect(x[i]! + inset, y[i]! + inset, w, h);
+}
+
+export function drawBlocks({ context, theme, scene, drawing }: Frame, scopes: BoxList): void {
+  const { placed, tree } = drawing;
+  context.fillStyle = theme.block;
+  context.strokeStyle = theme.scopeBorder;
+  context.lineWidth = 0.75;
+  context.beginPath();
+  for (let i = 0; i < scopes.count; i++) {
+    const scope = scopes.entity[i]! - tree.nodeCount;
+    const blocks = placed.blocks[scope];
+    if (!blocks || scopes.width[i]! < 60) continue;
+    const ox = scopes.x[i]! + placed.shift[scope]! * scene.zoom;
+    for (let b = 0; b < blocks.length; b += 4) {
+      context.roundRect(
+        ox + blocks[b]! * scene.zoom,
+        scopes.y[i]! + blocks[b + 1]! * scene.zoom,
+        blocks[b + 2]! * scene.zoom,
+        blocks[b + 3]! * scene.zoom,
+        8 * scene.zoom,
+      );
+    }
+  }
+  context.fill();
+  if (scene.zoom > 0.15) context.stroke();
+}

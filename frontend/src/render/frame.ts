@@ -1,0 +1,32 @@
+/** All that the drawing steps of one frame share. */
+
+import type { PlacedGraph } from '../layout/placed';
+import type { GraphData } from '../model/graph';
+import type { MetaEdges } from '../model/meta_edges';
+import type { ScopeTree } from '../model/tree';
+import type { Colouring } from './colouring';
+import type { Motion } from './motion';
+import type { Scene } from './scene';
+import type { TextFitter } from './text';
+import type { Theme } from './theme';
+
+/** A graph with its layout. */
+export interface Drawing {
+  readonly graph: GraphData;
+  readonly tree: ScopeTree;
+  readonly meta: MetaEdges;
+  readonly placed: PlacedGraph;
+  /** 1 for nodes that are drawn small. */
+  readonly small: Uint8Array;
+}
+
+export interface Frame {
+  readonly context: CanvasRenderingContext2D;
+  readonly drawing: Drawing;
+  readonly scene: Scene;
+  readonly motion: Motion;
+  readonly colouring: Colouring;
+  readonly theme: Theme;
+  readonly fitter: TextFitter;
+  readonly showControl: boolean;
+}

@@ -1,0 +1,76 @@
+/** Measures and shortens text for the canvas, and remembers the results: the same labels come back frame after frame. */
+
+import { FONT } from './theme';
+
+/** Widths are measured at this size and scaled. */
+const MEASURED_AT = 20;
+const MOST_REMEMBERED = 20_000;
+
+export type Weight = 400 | 500 | 600;
+
+export function fontOf(size: number, weight: Weight): string {
+  return `${weight} ${size}px ${FONT}`;
+}
+
+/** Half pixels: fewer fonts for the canvas to keep. */
+export function roundSize(size: number): number {
+  return Math.round(size * 2) / 2;
+}
+
+export class TextFitter {
+  private readonly widths = new Map<string, number>();
+  private readonly fitted = new Map<string, string>();
+
+  constructor(private readonly context: CanvasRenderingContext2D) {}
+
+  /** To be called when a web font has arrived. */
+  forget(): void {
+    this.widths.clear();
+    this.fitted.clear();
+  }
+
+  width(text: string, size: number, weight: Weight): number {
+    const key = `${weight}${text}`;
+    let width = this.widths.get(key);
+    if (width === undefined) {
+      const before = this.context.font;
+      this.context.font = fontOf(MEASURED_AT, weight);
+      width = this.context.measureText(text).width;
+      this.context.font = before;
+      if (this.widths.size > MOST_REMEMBERED) this.widths.clear();
+      this.widths.set(key, width);
+    }
+    return (width * size) / MEASURED_AT;
+  }
+
+  /** The text if it fits, else with an ellipsis in its middle: both ends of a name tell it from its neighbours. Empty if hopeless. */
+  fit(text: string, size: number, weight: Weight, room: number): string {
+    if (this.width(text, size, weight) <= room) return text;
+    // In whole steps of a hundredth of the font size, so that zooming finds most answers again.
+    const units = Math.floor((room / size) * 10);
+    const key = `${weight}${units}${text}`;
+    let short = this.fitted.get(key);
+    if (short === undefined) {
+      short = this.shorten(text, weight, units / 10);
+      if (this.fitted.size > MOST_REMEMBERED) this.fitted.clear();
+      this.fitted.set(key, short);
+    }
+    return short;
+  }
+
+  private shorten(text: string, weight: Weight, ems: number): string {
+    let low = 0;
+    let high = text.length - 1;
+    while (low < high) {
+      const keep = Math.ceil((low + high) / 2);
+      if (this.width(elide(text, keep), 1, weight) <= ems) low = keep;
+      else high = keep - 1;
+    }
+    return low >= 2 ? elide(text, low) : '';
+  }
+}
+
+function elide(text: string, keep: number): string {
+  const head = Math.ceil(keep / 2);
+  return `${text.slice(0, head)}…${text.slice(text.length - (keep - head))}`;
+}

@@ -1,0 +1,78 @@
+import { useState } from 'preact/hooks';
+import type { Legend, LegendItem } from '../../render/colouring';
+import type { BoxStyle } from '../../render/theme';
+
+/** What the colours mean, in the graph's lower left corner. */
+export function LegendBox({ legend }: { legend: Legend }) {
+  const [open, setOpen] = useState(true);
+  return (
+    <section class="graph-legend graph-card" aria-label="Legend">
+      <button type="button" class="graph-legend-title" aria-expanded={open} onClick={() => setOpen(!open)}>
+        {legend.title}
+      </button>
+      {open && (legend.kind === 'items' ? <Items items={legend.items} /> : <Scale legend={legend} />)}
+    </section>
+  );
+}
+
+function Items({ items }: { items: readonly LegendItem[] }) {
+  return (
+    <ul class="graph-legend-items">
+      {items.map((item) => (
+        <li key={item.label} class={item.count === 0 ? 'graph-none' : ''}>
+          <Swatch style={item.style} marker={item.marker} />
+          <span class="graph-legend-label" title={item.label}>
+            {item.label}
+          </span>
+          <span class="graph-legend-count">{item.count.toLocaleString('en-US')}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Swatch({ style, marker }: { style: BoxStyle; marker?: 'nan' | 'inf' | undefined }) {
+  return (
+    <svg class="graph-swatch" viewBox="0 0 18 12" aria-hidden="true">
+      <rect x="0.75" y="1.75" width="14" height="9.5" rx="2.5" fill={style.fill} stroke={style.border} />
+      {marker === 'nan' && <circle cx="14" cy="3.5" r="3" fill={style.border} />}
+      {marker === 'inf' && <path d="M14 0.4 17.4 6.4H10.6Z" fill={style.border} />}
+    </svg>
+  );
+}
+
+const WIDTH = 188;
+const MARGIN = 14;
+
+function Scale({ legend }: { legend: Extract<Legend, { kind: 'scale' }> }) {
+  const { colours, ticks, missing } = legend;
+  const step = (WIDTH - 2 * MARGIN) / colours.length;
+  return (
+    <>
+      <svg
+        class="graph-scale"
+        viewBox={`0 0 ${WIDTH} 28`}
+        role="img"
+        aria-label={`${legend.title}: ${ticks[0]?.label} to ${ticks[ticks.length - 1]?.label}`}
+      >
+        {colours.map((colour, i) => (
+          <rect key={colour} x={MARGIN + i * step} y="0" width={step + 0.6} height="10" fill={colour} />
+        ))}
+        {ticks.map(({ place, label }) => {
+          const x = MARGIN + place * (WIDTH - 2 * MARGIN);
+          return (
+            <g key={place}>
+              <line x1={x} x2={x} y1="10" y2="13" />
+              <text x={x} y="24">
+                {label}
+              </text>
+            </g>
+          );
+        })}
+      </svg>
+      <div class="graph-legend-note">
+        <Swatch style={missing} /> not captured
+      </div>
+    </>
+  );
+}

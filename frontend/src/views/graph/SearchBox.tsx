@@ -1,0 +1,93 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { GraphView } from './graph_view';
+import { GraphIcon } from './icons';
+
+/** Typing stops for this long before a search of a large graph starts. */
+const PAUSE_MS = 60;
+
+interface SearchBoxProps {
+  model: GraphView;
+  /** Gives the keyboard back to the graph. */
+  onDone: () => void;
+}
+
+export function SearchBox({ model, onDone }: SearchBoxProps) {
+  const { finder } = model;
+  const input = useRef<HTMLInputElement>(null);
+  const [draft, setDraft] = useState('');
+  const searched = finder.text.value;
+  // Cleared from outside (Esc on the graph, another graph): follow.
+  useEffect(() => {
+    if (searched === '') setDraft('');
+  }, [searched]);
+  useEffect(() => {
+    if (draft === model.finder.text.value) return;
+    const timer = setTimeout(() => model.search(draft), PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [draft, model]);
+  const onKeyDown = (event: KeyboardEvent) => {
+    event.stopPropagation();
+    if (event.key === 'Enter') {
+      if (draft !== finder.text.value) model.search(draft);
+      model.findNext(event.shiftKey ? -1 : 1);
+    } else if (event.key === 'Escape') {
+      if (draft === '') onDone();
+      setDraft('');
+      model.clearSearch();
+    } else if (event.key === 'ArrowDown' && event.altKey) onDone();
+    else return;
+    event.preventDefault();
+  };
+  const [hits, error] = [finder.hits.value.length, finder.error.value];
+  return (
+    <search class={`graph-search graph-card ${searched ? 'graph-searching' : ''}`}>
+      <GraphIcon name="search" />
+      <input
+        ref={input}
+        type="text"
+        class="graph-search-input"
+        placeholder="Search nodes"
+        title="Text, /regular expression/, op:MatMul, layer:dense, dtype:float32, shape:32x10, is:nan"
+        aria-label="Search nodes"
+        aria-invalid={error !== null}
+        spellcheck={false}
+        autocomplete="off"
+        value={draft}
+        onInput={(event) => setDraft(event.currentTarget.value)}
+        onKeyDown={onKeyDown}
+      />
+      {searched && <Hits model={model} hits={hits} error={error} />}
+    </search>
+  );
+}
+
+function Hits({ model, hits, error }: { model: GraphView; hits: number; error: string | null }) {
+  const at = model.finder.current.value;
+  const total = hits.toLocaleString('en-US');
+  const text = error ?? (hits === 0 ? 'no hits' : at < 0 ? total : `${(at + 1).toLocaleString('en-US')} of ${total}`);
+  const steps = [
+    { icon: 'up', label: 'Previous hit (Shift+Enter)', run: () => model.findNext(-1) },
+    { icon: 'down', label: 'Next hit (Enter)', run: () => model.findNext(1) },
+    { icon: 'clear', label: 'Clear the search (Esc)', run: () => model.clearSearch() },
+  ] as const;
+  return (
+    <>
+      <span class={`graph-hits ${error ? 'graph-error' : ''}`} role="status" title={text}>
+        {text}
+      </span>
+      {steps.map(({ icon, label, run }) => (
+        <button
+          key={icon}
+          type="button"
+          class="graph-button graph-small"
+          aria-label={label}
+          title={label}
+          disabled={hits === 0 && icon !== 'clear'}
+          onClick={run}
+        >
+          <GraphIcon name={icon} />
+        </button>
+      ))}
+    </>
+  );
+}

@@ -1,0 +1,60 @@
+import type { GraphView } from './graph_view';
+import { GraphIcon, type GraphIconName } from './icons';
+
+/** Buttons over the graph's upper right corner. */
+export function Toolbar({ model }: { model: GraphView }) {
+  const progress = model.progress.value;
+  return (
+    <div class="graph-toolbar graph-card" role="toolbar" aria-label="Graph view">
+      <ToolButton icon="minus" label="Zoom out (-)" onClick={() => model.viewport.zoomSmoothly(1 / 1.4)} />
+      <ToolButton icon="plus" label="Zoom in (+)" onClick={() => model.viewport.zoomSmoothly(1.4)} />
+      <ToolButton icon="fit" label="Fit the graph into view (f)" onClick={() => model.fit()} />
+      <span class="graph-rule" />
+      <ToolButton icon="openAll" label="Open all scopes (])" onClick={() => model.setAllOpen(true)} />
+      <ToolButton icon="closeAll" label="Close all scopes ([)" disabled={!model.anyOpen.value} onClick={() => model.setAllOpen(false)} />
+      <span class="graph-rule" />
+      <ToolButton
+        icon="control"
+        label="Control edges (c)"
+        pressed={model.showControl.value}
+        onClick={() => model.setShowControl(!model.showControl.value)}
+      />
+      {progress && <Progress done={progress.done} total={progress.total} onCancel={() => model.cancel()} />}
+    </div>
+  );
+}
+
+interface ToolButtonProps {
+  icon: GraphIconName;
+  label: string;
+  onClick: () => void;
+  pressed?: boolean;
+  disabled?: boolean;
+}
+
+function ToolButton({ icon, label, onClick, pressed, disabled = false }: ToolButtonProps) {
+  return (
+    <button
+      type="button"
+      class="graph-button"
+      aria-label={label}
+      title={label}
+      aria-pressed={pressed}
+      disabled={disabled}
+      onClick={onClick}
+    >
+      <GraphIcon name={icon} />
+    </button>
+  );
+}
+
+function Progress({ done, total, onCancel }: { done: number; total: number; onCancel: () => void }) {
+  return (
+    <div class="graph-progress">
+      <progress max={total} value={done} aria-label="Scopes laid out" />
+      <button type="button" class="graph-text-button" onClick={onCancel}>
+        Cancel
+      </button>
+    </div>
+  );
+}

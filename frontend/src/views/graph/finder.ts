@@ -1,0 +1,52 @@
+/** The search of one graph: its text, its hits in drawing order, and the one that is current. */
+
+import { computed, signal } from '@preact/signals';
+import type { GraphData } from '../../model/graph';
+import { countInScopes } from '../../model/neighbours';
+import { type HealthTest, parseQuery, runQuery } from '../../model/search';
+import type { ScopeTree } from '../../model/tree';
+
+export class Finder {
+  readonly text = signal('');
+  readonly hits = signal<Int32Array>(new Int32Array(0));
+  readonly current = signal(-1);
+  readonly error = computed(() => parseQuery(this.text.value).error);
+  /** 1 for nodes that were found, and how many each scope holds; null without a search. */
+  marks: Uint8Array | null = null;
+  inScope: Int32Array | null = null;
+
+  /** Searches anew; the current hit is left to `step`. */
+  search(text: string, graph: GraphData, tree: ScopeTree, health: HealthTest): void {
+    this.text.value = text;
+    this.current.value = -1;
+    const rows = runQuery(graph, parseQuery(text), health);
+    this.hits.value = rows;
+    if (rows.length === 0) {
+      this.marks = this.inScope = null;
+      return;
+    }
+    this.marks = new Uint8Array(graph.nodeCount);
+    for (const row of rows) this.marks[row] = 1;
+    this.inScope = countInScopes(tree, rows);
+  }
+
+  clear(): void {
+    this.text.value = '';
+    this.hits.value = new Int32Array(0);
+    this.current.value = -1;
+    this.marks = this.inScope = null;
+  }
+
+  /** Row of the next (1) or previous (-1) hit, around the ends; -1 if there are none. */
+  step(direction: 1 | -1): number {
+    const count = this.hits.value.length;
+    if (count === 0) return -1;
+    const before = this.current.value;
+    this.current.value = before < 0 ? (direction > 0 ? 0 : count - 1) : (before + direction + count) % count;
+    return this.hits.value[this.current.value]!;
+  }
+
+  get currentRow(): number {
+    return this.hits.value[this.current.value] ?? -1;
+  }
+}

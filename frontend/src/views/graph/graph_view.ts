@@ -1,0 +1,409 @@
+/** The graph pane without its HTML: what is loaded, opened, selected and hovered, and when to paint what. */
+
+import { signal } from '@preact/signals';
+import { LayoutClient } from '../../layout/client';
+import type { LayoutReply, LoadedReply } from '../../layout/messages';
+import { PlacedGraph } from '../../layout/placed';
+import type { LayoutUpdate } from '../../layout/update';
+import { type ColourBy, type GraphData, rowOf } from '../../model/graph';
+import { type Direction, move } from '../../model/moves';
+import { countInScopes, type Neighbour, shownNeighbours } from '../../model/neighbours';
+import { INF, NAN } from '../../model/node_values';
+import { isAuxiliary } from '../../model/op_kinds';
+import type { StepStatistics } from '../../model/steps';
+import { enclosingScopes, scopePath, shownEntity } from '../../model/tree';
+import { easeOut, type Rect, toScreenX, toScreenY } from '../../render/camera';
+import { type Colouring, makeColouring } from '../../render/colouring';
+import { describe } from '../../render/draw_highlights';
+import type { Drawing } from '../../render/frame';
+import { MOTION_MS, Motion } from '../../render/motion';
+import { type ThemeName, themeOf } from '../../render/theme';
+import { Finder } from './finder';
+import type { Screen } from './screen';
+import { prefersStillness, Viewport } from './viewport';
+
+/** Larger changes jump: there is nothing to follow with the eye. */
+const MOST_MOVING = 300;
+const MOST_REPORTED = 200;
+
+export type Status = { readonly kind: 'empty' | 'loading' | 'ready' } | { readonly kind: 'failed'; readonly message: string };
+
+export interface Hover {
+  readonly entity: number;
+  /** Meta edge, where the pointer is over one; -1 else. */
+  readonly edge: number;
+  readonly x: number;
+  readonly y: number;
+}
+
+export interface GraphEvents {
+  select(name: string | null): void;
+  hover(name: string | null): void;
+  expanded(scopes: readonly string[]): void;
+}
+
+interface Anchor {
+  readonly entity: number;
+  readonly screenX: number;
+  readonly screenY: number;
+}
+
+export class GraphView {
+  readonly status = signal<Status>({ kind: 'empty' });
+  readonly progress = signal<{ done: number; total: number } | null>(null);
+  readonly hover = signal<Hover | null>(null);
+  readonly colouring = signal<Colouring | null>(null);
+  readonly announcement = signal('');
+  readonly showControl = signal(true);
+  /** Whether any scope is open. */
+  readonly anyOpen = signal(false);
+  readonly finder = new Finder();
+  readonly viewport = new Viewport(() => this.screen?.request());
+  readonly motion = new Motion();
+  drawing: Drawing | null = null;
+  selected = -1;
+  neighbours: readonly Neighbour[] = [];
+  marked: Uint8Array | null = null;
+  markedInScope: Int32Array | null = null;
+  overlay: StepStatistics | null = null;
+
+  private screen: Screen | null = null;
+  private client: LayoutClient | null = null;
+  private colour: ColourBy = { kind: 'health' };
+  private theme: ThemeName = 'light';
+  private wanted: string | null = null;
+  private reported: string | null = null;
+  private highlightedRows: ReadonlySet<number> | undefined;
+  private anchor: Anchor | null = null;
+  private motionStart = 0;
+  private afterUpdate: (() => void)[] = [];
+  private graph: GraphData | null = null;
+
+  constructor(private readonly events: GraphEvents) {}
+
+  /** Takes the canvases once they are on the page. */
+  attach(screen: Screen): () => void {
+    this.screen = screen;
+    screen.request();
+    return () => {
+      screen.close();
+      this.screen = null;
+    };
+  }
+
+  close(): void {
+    this.client?.close();
+    this.client = null;
+  }
+
+  get themeColours() {
+    return themeOf(this.theme);
+  }
+
+  setGraph(graph: GraphData | null, open: readonly string[] | null): void {
+    this.close();
+    this.graph = graph;
+    this.drawing = null;
+    this.colouring.value = null;
+    this.progress.value = null;
+    this.hover.value = null;
+    this.anchor = null;
+    this.afterUpdate = [];
+    this.motion.finish();
+    this.finder.clear();
+    this.setSelected(-1);
+    this.status.value = { kind: graph ? 'loading' : 'empty' };
+    this.screen?.request();
+    if (!graph) return;
+    this.client = new LayoutClient((reply) => this.receive(graph, reply));
+    this.client.load(graph, open);
+  }
+
+  setColours(overlay: StepStatistics | null, colour: ColourBy, theme: ThemeName): void {
+    this.overlay = overlay;
+    this.colour = colour;
+    this.theme = theme;
+    this.recolour();
+  }
+
+  setHighlighted(rows: ReadonlySet<number> | undefined): void {
+    this.highlightedRows = rows;
+    const { drawing } = this;
+    this.marked = this.markedInScope = null;
+    if (drawing && rows && rows.size > 0) {
+      this.marked = new Uint8Array(drawing.tree.nodeCount);
+      for (const row of rows) this.marked[row] = 1;
+      this.markedInScope = countInScopes(
+        drawing.tree,
+        [...rows].filter((row) => row < drawing.tree.nodeCount),
+      );
+    }
+    this.screen?.request();
+  }
+
+  /** Selection from outside: shows the node unless the choice was made here. */
+  select(name: string | null): void {
+    this.wanted = name;
+    if (!this.drawing || !this.graph || name === this.reported) return;
+    this.reported = name;
+    const row = name === null ? -1 : rowOf(this.graph, name);
+    if (row < 0) this.setSelected(-1);
+    else this.reveal(this.drawing.tree.entityOf[row]!);
+  }
+
+  /** Selection by the user. */
+  pick(entity: number): void {
+    this.setSelected(entity);
+    const { drawing } = this;
+    if (!drawing) return;
+    const row = entity < drawing.tree.nodeCount ? entity : drawing.tree.owner[entity - drawing.tree.nodeCount]!;
+    this.reported = entity >= 0 && row >= 0 ? drawing.graph.names.at(row) : null;
+    this.events.select(this.reported);
+  }
+
+  setHover(hover: Hover | null): void {
+    const before = this.hover.value?.entity ?? -1;
+    this.hover.value = hover;
+    const now = hover?.entity ?? -1;
+    if (now === before) return;
+    this.screen?.request();
+    const node = now >= 0 && this.drawing !== null && now < this.drawing.tree.nodeCount;
+    this.events.hover(node ? this.drawing!.graph.names.at(now) : null);
+  }
+
+  toggle(scope: number): void {
+    if (!this.drawing || scope <= 0) return;
+    this.setOpen([scope], !this.drawing.placed.open[scope], this.drawing.tree.nodeCount + scope);
+  }
+
+  setAllOpen(open: boolean): void {
+    this.afterUpdate.push(() => this.fit(false));
+    this.client?.setOpen('all', open);
+  }
+
+  cancel(): void {
+    this.client?.cancel();
+  }
+
+  fit(smoothly = true): void {
+    if (!this.drawing) return;
+    const { placed, tree } = this.drawing;
+    this.viewport.fit({ x: 0, y: 0, width: placed.width[tree.nodeCount]!, height: placed.height[tree.nodeCount]! }, smoothly);
+  }
+
+  /** Opens what encloses an entity, selects it and brings it into view. */
+  reveal(entity: number, pick = false): void {
+    const { drawing } = this;
+    if (!drawing) return;
+    const closed = enclosingScopes(drawing.tree, entity).filter((scope) => !drawing.placed.open[scope]);
+    const show = (): void => {
+      if (pick) this.pick(entity);
+      else this.setSelected(entity);
+      this.centre(entity, false);
+    };
+    if (closed.length === 0) show();
+    else {
+      this.afterUpdate.push(show);
+      this.setOpen(closed, true, drawing.tree.nodeCount + closed[closed.length - 1]!);
+    }
+  }
+
+  /** Brings an entity into view; leaves the camera alone if it is there already. */
+  centre(entity: number, always: boolean): void {
+    this.setHover(null);
+    const rect = this.rect(entity);
+    if (rect && (always || !this.viewport.shows(rect))) this.viewport.centreOn(rect);
+  }
+
+  findNext(direction: 1 | -1): void {
+    const row = this.finder.step(direction);
+    if (row >= 0) this.reveal(this.drawing!.tree.entityOf[row]!, true);
+  }
+
+  search(text: string): void {
+    const { drawing } = this;
+    const health = this.colouring.value?.health;
+    if (!drawing || !health) return;
+    const state = (row: number): number => health[drawing.tree.entityOf[row]!]!;
+    this.finder.search(text, drawing.graph, drawing.tree, { nan: (row) => state(row) === NAN, inf: (row) => state(row) === INF });
+    this.screen?.request();
+  }
+
+  clearSearch(): void {
+    this.finder.clear();
+    this.screen?.request();
+  }
+
+  /** Follows an arrow key; without a selection starts at the first node on show. */
+  moveSelection(direction: Direction): void {
+    const { drawing } = this;
+    if (!drawing) return;
+    const from = this.selected >= 0 ? shownEntity(drawing.tree, drawing.placed.open, this.selected) : -1;
+    const to = from < 0 ? (drawing.tree.children[0] ?? -1) : move(drawing.tree, drawing.placed, this.neighboursOf(from), from, direction);
+    if (to < 0) return;
+    this.pick(to);
+    this.centre(to, false);
+  }
+
+  /** Selects the scope around the selection. */
+  selectOuter(): void {
+    const scope = this.drawing && this.selected >= 0 ? this.drawing.tree.parent[this.selected]! : -1;
+    if (scope <= 0) return;
+    this.pick(this.drawing!.tree.nodeCount + scope);
+    this.centre(this.selected, false);
+  }
+
+  /** Opens or closes the selected scope. */
+  toggleSelected(): void {
+    if (this.drawing && this.selected >= this.drawing.tree.nodeCount) this.toggle(this.selected - this.drawing.tree.nodeCount);
+  }
+
+  /** Clears the search if there is one, else the selection. */
+  clearOne(): void {
+    if (this.finder.text.value !== '') this.clearSearch();
+    else this.pick(-1);
+  }
+
+  setShowControl(show: boolean): void {
+    this.showControl.value = show;
+    this.screen?.request();
+  }
+
+  /** The entity itself, or the closed scope that hides it; -1 for none. */
+  shown(entity: number): number {
+    return this.drawing && entity >= 0 ? shownEntity(this.drawing.tree, this.drawing.placed.open, entity) : -1;
+  }
+
+  /** Position of an entity in the frame of the whole graph. */
+  rect(entity: number): Rect | null {
+    if (!this.drawing) return null;
+    const { placed } = this.drawing;
+    return { ...placed.origin(entity), width: placed.width[entity]!, height: placed.height[entity]! };
+  }
+
+  /** Moves what is moving; true while there is more to come. */
+  advance(now: number): boolean {
+    this.viewport.advance(now);
+    if (!this.motion.active) return this.viewport.flying;
+    const t = Math.min(1, (now - this.motionStart) / MOTION_MS);
+    this.motion.t = easeOut(t);
+    if (t >= 1) this.motion.finish();
+    this.holdAnchor();
+    return this.motion.active || this.viewport.flying;
+  }
+
+  private receive(graph: GraphData, reply: LayoutReply): void {
+    if (graph !== this.graph) return;
+    if (reply.type === 'failed') this.status.value = { kind: 'failed', message: reply.message };
+    else if (reply.type === 'progress') this.progress.value = { done: reply.done, total: reply.total };
+    else if (reply.type === 'loaded') this.loaded(graph, reply);
+    else this.update(reply.update);
+  }
+
+  private loaded(graph: GraphData, { tree, meta, update }: LoadedReply): void {
+    const placed = new PlacedGraph(tree);
+    placed.apply(update);
+    const auxiliary = graph.opTypes.values.map(isAuxiliary);
+    this.drawing = { graph, tree, meta, placed, small: Uint8Array.from(graph.opTypes.codes, (code) => (auxiliary[code] ? 1 : 0)) };
+    this.status.value = { kind: 'ready' };
+    this.recolour();
+    this.setHighlighted(this.highlightedRows);
+    this.fit(false);
+    this.reportOpen();
+    this.reported = null;
+    this.select(this.wanted);
+  }
+
+  private update(update: LayoutUpdate): void {
+    const { drawing } = this;
+    this.progress.value = null;
+    this.setHover(null);
+    if (!drawing) return;
+    const { placed } = drawing;
+    const still = prefersStillness() || update.scopes.length > MOST_MOVING;
+    const before = placed.open.slice();
+    if (!still) this.motion.start(placed);
+    placed.apply(update);
+    if (!still) {
+      this.motion.appear(
+        [...update.scopes].filter((scope) => !before[scope]),
+        placed,
+      );
+      this.motionStart = performance.now();
+    } else this.motion.finish();
+    this.holdAnchor();
+    this.setNeighbours();
+    this.reportOpen();
+    for (const then of this.afterUpdate.splice(0)) then();
+    this.screen?.layoutChanged();
+  }
+
+  private setOpen(scopes: readonly number[], open: boolean, around: number): void {
+    this.anchor = this.anchorAt(around);
+    this.client?.setOpen(scopes, open);
+  }
+
+  /** The top left corner of an entity, or of the closed scope that hides it, stays where it is on the screen. */
+  private anchorAt(entity: number): Anchor | null {
+    const { drawing } = this;
+    if (!drawing) return null;
+    const shown = shownEntity(drawing.tree, drawing.placed.open, entity);
+    const { x, y } = this.motion.origin(drawing.placed, shown);
+    const { camera, view } = this.viewport;
+    return { entity: shown, screenX: toScreenX(camera, view, x), screenY: toScreenY(camera, view, y) };
+  }
+
+  private holdAnchor(): void {
+    const { anchor, drawing } = this;
+    if (!anchor || !drawing || this.viewport.flying) return;
+    const { x, y } = this.motion.origin(drawing.placed, anchor.entity);
+    const { camera, view } = this.viewport;
+    this.viewport.jump({
+      ...camera,
+      x: x - (anchor.screenX - view.width / 2) / camera.zoom,
+      y: y - (anchor.screenY - view.height / 2) / camera.zoom,
+    });
+    if (!this.motion.active) this.anchor = null;
+  }
+
+  private setSelected(entity: number): void {
+    this.selected = entity;
+    this.setNeighbours();
+    this.announcement.value = this.drawing && entity >= 0 ? `Selected ${describe(this.drawing, entity)}` : '';
+    this.screen?.request();
+  }
+
+  private setNeighbours(): void {
+    this.neighbours = this.selected >= 0 ? this.neighboursOf(this.selected) : [];
+  }
+
+  private neighboursOf(entity: number): readonly Neighbour[] {
+    if (!this.drawing) return [];
+    const { tree, graph, meta, placed } = this.drawing;
+    return shownNeighbours(tree, graph.edges, meta, placed.open, entity);
+  }
+
+  private recolour(): void {
+    if (!this.drawing) return;
+    const { graph, tree } = this.drawing;
+    this.colouring.value = makeColouring({ graph, tree, overlay: this.overlay, colour: this.colour, theme: this.themeColours });
+    this.screen?.layoutChanged();
+  }
+
+  private reportOpen(): void {
+    const { tree, placed, graph } = this.drawing!;
+    const leaves: number[] = [];
+    let open = 0;
+    // Scopes are numbered depth first: walking backwards meets what is inside first.
+    const holdsOpen = new Uint8Array(tree.scopeCount);
+    for (let scope = tree.scopeCount - 1; scope > 0; scope--) {
+      if (!placed.open[scope]) continue;
+      open++;
+      holdsOpen[tree.parent[tree.nodeCount + scope]!] = 1;
+      if (!holdsOpen[scope] && leaves.length < MOST_REPORTED) leaves.push(scope);
+    }
+    this.anyOpen.value = open > 0;
+    const all = open === tree.scopeCount - 1 && open > 0;
+    this.events.expanded(all ? ['*'] : leaves.reverse().map((scope) => scopePath(tree, graph.paths, scope)));
+  }
+}

@@ -1,0 +1,97 @@
+/** Where the camera is, and its short flights. */
+
+import { between, type Camera, centreOn, easeOut, fitRect, panBy, type Rect, type View, zoomAt } from '../../render/camera';
+
+const FLIGHT_MS = 220;
+
+interface Flight {
+  readonly from: Camera;
+  readonly to: Camera;
+  readonly start: number;
+}
+
+export class Viewport {
+  camera: Camera = { x: 0, y: 0, zoom: 1 };
+  view: View = { width: 0, height: 0 };
+  private flight: Flight | undefined;
+
+  constructor(private readonly changed: () => void) {}
+
+  get flying(): boolean {
+    return this.flight !== undefined;
+  }
+
+  /** Where the camera is going, or is. */
+  get goal(): Camera {
+    return this.flight?.to ?? this.camera;
+  }
+
+  jump(camera: Camera): void {
+    this.flight = undefined;
+    this.camera = camera;
+    this.changed();
+  }
+
+  flyTo(to: Camera): void {
+    if (prefersStillness()) {
+      this.jump(to);
+      return;
+    }
+    this.flight = { from: this.camera, to, start: performance.now() };
+    this.changed();
+  }
+
+  /** Moves the flight on; to be called once a frame. */
+  advance(now: number): void {
+    if (!this.flight) return;
+    const { from, to, start } = this.flight;
+    const t = Math.min(1, Math.max(0, (now - start) / FLIGHT_MS));
+    this.camera = between(from, to, easeOut(t));
+    if (t >= 1) {
+      this.camera = to;
+      this.flight = undefined;
+    }
+    this.changed();
+  }
+
+  pan(screenDx: number, screenDy: number): void {
+    this.jump(panBy(this.camera, screenDx, screenDy));
+  }
+
+  zoom(factor: number, screenX = this.view.width / 2, screenY = this.view.height / 2): void {
+    this.jump(zoomAt(this.camera, this.view, screenX, screenY, factor));
+  }
+
+  zoomSmoothly(factor: number): void {
+    this.flyTo(zoomAt(this.goal, this.view, this.view.width / 2, this.view.height / 2, factor));
+  }
+
+  fit(rect: Rect, smoothly: boolean): void {
+    const to = fitRect(rect, this.view);
+    if (smoothly) this.flyTo(to);
+    else this.jump(to);
+  }
+
+  centreOn(rect: Rect): void {
+    this.flyTo(centreOn(rect, this.view, this.camera));
+  }
+
+  /** Whether a rectangle of the graph is wholly in view and large enough to read. */
+  shows(rect: Rect): boolean {
+    const { camera, view } = this;
+    const [halfWidth, halfHeight] = [view.width / 2 / camera.zoom, view.height / 2 / camera.zoom];
+    const inX = rect.x >= camera.x - halfWidth && rect.x + rect.width <= camera.x + halfWidth;
+    const inY = rect.y >= camera.y - halfHeight && rect.y + rect.height <= camera.y + halfHeight;
+    return inX && inY && camera.zoom > 0.3;
+  }
+
+  /** Keeps the middle of the view in the middle. */
+  resize(view: View): void {
+    this.view = view;
+    this.changed();
+  }
+}
+
+export function prefersStillness(): boolean {
+  return matchMedia('(prefers-reduced-motion: reduce)').matches;
+}
