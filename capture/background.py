@@ -1,0 +1,161 @@
+"""The writer's thread: measures and writes what training hands over, through a queue bounded in bytes."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Literal, Protocol
+
+from .snapshots import Batch
+
+WhenFull = Literal["wait", "drop"]
+
+
+class Sink(Protocol):
+    """Where the thread writes to. Nothing of it may raise; each returns how many snapshots were lost in it."""
+
+    def write(self, batch: Batch) -> int: ...
+
+    def flush(self, dropped: int) -> int: ...
+
+    def close(self, dropped: int) -> int: ...
+
+
+class Background:
+    """Writes batches in the order they are put, in one daemon thread that starts with the first one.
+
+    Args:
+        make_sink: called once in each process that captures.
+        queue_bytes: most bytes of tensors that wait. A larger batch is let in when nothing else waits.
+        when_full: `"wait"` up to `wait_seconds` for room, then drop; or `"drop"` at once. Drops are counted.
+    """
+
+    def __init__(
+        self,
+        make_sink: Callable[[], Sink],
+        *,
+        queue_bytes: int,
+        when_full: WhenFull,
+        wait_seconds: float,
+    ) -> None:
+        self._make_sink = make_sink
+        self._queue_bytes = queue_bytes
+        self._wait_seconds = wait_seconds if when_full == "wait" else 0.0
+        self._start_afresh()
+
+    def _start_afresh(self) -> None:
+        """The state of a process that has captured nothing yet."""
+        self._pid = os.getpid()
+        self._changed = threading.Condition()
+        self._batches: deque[Batch] = deque()
+        self._waiting_bytes = 0
+        self._stopping = False
+        self._thread: threading.Thread | None = None
+        self._sink = self._make_sink()
+        self._flushes_wanted = 0
+        self._flushes_done = 0
+        self.dropped = 0
+        self._dropped_known = 0  # of these, how many the sink was told of
+
+    def put(self, batch: Batch) -> bool:
+        """Hands a batch over; False if it was dropped. Blocks only while the queue is full and the policy is to wait."""
+        self._notice_fork()
+        with self._changed:
+            if self._stopping:
+                return False
+            fits = self._changed.wait_for(lambda: self._has_room(batch.nbytes), timeout=self._wait_seconds)
+            if not fits:
+                self.drop(len(batch.captured))
+                return False
+            self._batches.append(batch)
+            self._waiting_bytes += batch.nbytes
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="tensortap-writer", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+            return True
+
+    def drop(self, count: int) -> None:
+        """Counts snapshots that were lost before they reached the queue."""
+        with self._changed:
+            self.dropped += count
+
+    def flush(self, timeout: float) -> bool:
+        """Waits until all that was put is committed; False if that took longer than `timeout` seconds."""
+        self._notice_fork()
+        with self._changed:
+            if self._thread is None:
+                return True
+            self._flushes_wanted += 1
+            wanted = self._flushes_wanted
+            self._changed.notify_all()
+            return self._changed.wait_for(
+                lambda: self._flushes_done >= wanted or self._thread is None, timeout=timeout
+            )
+
+    def stop(self, timeout: float) -> bool:
+        """Writes what waits, closes the files and ends the thread. After `timeout` seconds the rest is dropped."""
+        self._notice_fork()
+        with self._changed:
+            self._stopping = True
+            thread = self._thread
+            self._changed.notify_all()
+        if thread is None:
+            return True
+        thread.join(timeout)
+        if not thread.is_alive():
+            return True
+        with self._changed:
+            self.drop(sum(len(batch.captured) for batch in self._batches))
+            self._batches.clear()
+            self._changed.notify_all()
+        # What is in the works is at most one batch.
+        thread.join(timeout)
+        return False
+
+    def _has_room(self, nbytes: int) -> bool:
+        return self._waiting_bytes == 0 or self._waiting_bytes + nbytes <= self._queue_bytes
+
+    def _notice_fork(self) -> None:
+        """A forked child has neither the thread nor the files: it starts its own, and leaves the parent's batches."""
+        if self._pid != os.getpid():
+            self._start_afresh()
+
+    def _run(self) -> None:
+        while self._work():
+            pass
+        self._tell_sink(self._sink.close)
+        with self._changed:
+            self._thread = None
+            self._changed.notify_all()
+
+    def _work(self) -> bool:
+        """One batch, or one flush when nothing waits; False when it is time to end."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: bool(self._batches) or self._stopping or self._flushes_wanted > self._flushes_done
+            )
+            batch = self._batches.popleft() if self._batches else None
+            flushes = self._flushes_wanted
+        if batch is not None:
+            lost = self._sink.write(batch)
+            with self._changed:
+                self.dropped += lost
+                self._waiting_bytes -= batch.nbytes
+                self._changed.notify_all()
+            return True
+        self._tell_sink(self._sink.flush)
+        with self._changed:
+            self._flushes_done = flushes
+            self._changed.notify_all()
+            return not self._stopping or bool(self._batches)
+
+    def _tell_sink(self, call: Callable[[int], int]) -> None:
+        """Flushes or closes the sink, and says how many snapshots were dropped since it was last told."""
+        with self._changed:
+            fresh, self._dropped_known = self.dropped - self._dropped_known, self.dropped
+        lost = call(fresh)
+        with self._changed:
+            self.dropped += lost

@@ -1,0 +1,138 @@
+"""Captures single ops as they run outside of functions."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, Self
+
+from tensortap.dump import Frame, Function, Graph, Node, tensor_name
+
+from . import tf_private
+from .candidates import Candidate
+from .layers import LayerTracker
+from .naming import unused
+from .provenance import is_user_file, sources_of
+from .shapes import capturable_dtype, dtype_text, static_shape
+from .snapshots import Captured, GraphHandle
+from .step_capture import StepCapture, keep_of
+
+_FUNCTION_MARKS = ("__inference_", "__forward_", "__backward_")
+_NAME = "eager"  # of the graph and its one function
+
+
+class EagerRecorder:
+    """While entered, notes every op of this thread; at the end hands the graph and the tensors to the capture.
+
+    The graph is known only at the end, so tensors wait until then. Ops beyond `max_bytes` of tensors are noted
+    without their values, and counted as dropped.
+    """
+
+    def __init__(self, capture: StepCapture, tracker: LayerTracker, *, sources: bool, max_bytes: int) -> None:
+        self._capture = capture
+        self._tracker = tracker
+        self._sources = sources
+        self._room = max_bytes
+        self._dropped = 0
+        self._nodes: list[Node] = []
+        self._taken: set[str] = set()
+        self._produced: dict[int, str] = {}  # tensor id -> tensor name
+        self._stacks: dict[tuple[Frame, ...], int] = {}
+        self._captured: deque[Captured] = deque()
+
+    def __enter__(self) -> Self:
+        tf_private.add_op_callback(self._on_op)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        tf_private.remove_op_callback(self._on_op)
+        if self._nodes:
+            self._capture.put(GraphHandle(self._graph()), self._captured)
+        if self._dropped:
+            self._capture.drop(self._dropped)
+
+    def _on_op(
+        self,
+        op_type: str,
+        inputs: Sequence[Any],
+        attrs: Any,
+        outputs: Sequence[Any],
+        op_name: str | None = None,
+        graph: Any = None,
+    ) -> None:
+        if isinstance(op_type, bytes):
+            op_type = op_type.decode()
+        if graph is not None or op_type.startswith(_FUNCTION_MARKS):
+            return  # tracing, or a function, which is captured as such
+        try:
+            self._note(op_type, inputs, outputs)
+        except Exception as error:
+            self._capture.failed(op_type, "ran, but could not be noted", error)
+
+    def _note(self, op_type: str, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        layer = self._tracker.current_path()
+        name = unused(f"{layer}/{op_type}" if layer else op_type, self._taken)
+        self._taken.add(name)
+        sources = [self._produced.get(tf_private.tensor_id(tensor)) for tensor in inputs]
+        self._nodes.append(
+            Node(
+                name=name,
+                op_type=op_type,
+                inputs=[source for source in sources if source],
+                function=_NAME,
+                device=str(outputs[0].device) if outputs else "",
+                layer=layer,
+                stack=self._stack(),
+                output_dtypes=[dtype_text(tensor.dtype) for tensor in outputs],
+                output_shapes=[static_shape(tensor.shape) for tensor in outputs],
+            )
+        )
+        for slot, tensor in enumerate(outputs):
+            self._produced[tf_private.tensor_id(tensor)] = tensor_name(name, slot)
+            self._keep(name, slot, op_type, layer, tensor)
+
+    def _keep(self, name: str, slot: int, op_type: str, layer: str, tensor: Any) -> None:
+        dtype = capturable_dtype(tensor.dtype)
+        if not dtype:
+            return
+        candidate = Candidate(
+            node=name,
+            slot=slot,
+            op_type=op_type,
+            dtype=dtype,
+            shape=static_shape(tensor.shape),
+            layer=layer,
+            function=_NAME,
+            device=str(tensor.device),
+        )
+        keep = keep_of(candidate, self._capture.watches)
+        if keep is None:
+            return
+        array = tf_private.as_array(tensor)
+        if array.nbytes > self._room:
+            self._dropped += 1
+            return
+        self._room -= array.nbytes
+        self._captured.append(Captured(candidate, 0, array, keep))
+
+    def _stack(self) -> int:
+        """Number of the current stack of user frames."""
+        frames: list[Frame] = []
+        frame: Any = sys._getframe(2)
+        while frame is not None:
+            code = frame.f_code
+            if is_user_file(code.co_filename):
+                frames.append((code.co_filename, frame.f_lineno, code.co_name))
+            frame = frame.f_back
+        stack = tuple(reversed(frames))
+        return self._stacks.setdefault(stack, len(self._stacks)) if stack else -1
+
+    def _graph(self) -> Graph:
+        return Graph(
+            name=_NAME,
+            nodes=self._nodes,
+            functions={_NAME: Function()},
+            stacks=list(self._stacks),
+            sources=sources_of(self._stacks) if self._sources else {},
+        )

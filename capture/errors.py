@@ -1,0 +1,17 @@
+"""Failures that capture reports before training starts, and the warning it gives while training runs."""
+
+from __future__ import annotations
+
+from tensortap.dump import TensortapError
+
+
+class WatchError(TensortapError):
+    """An argument of `Watch`, `every` or `Tap` makes no sense. The message names it and what fits."""
+
+
+class TapClosedError(TensortapError):
+    """A tap was used after `close()`. Make a new one, or close it later."""
+
+
+class TapWarning(UserWarning):
+    """Something was not captured. Training itself went on."""

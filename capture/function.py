@@ -1,0 +1,46 @@
+"""`tap.function`: a tf.function whose calls are steps."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import tensorflow as tf
+
+from . import tf_private
+
+if TYPE_CHECKING:
+    from .tap import Tap
+
+
+class TappedFunction:
+    """Calls a `tf.function` and counts its steps. Whatever else is asked of it, the `tf.function` answers."""
+
+    def __init__(self, tap: Tap, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        self._tap = tap
+        self._function = function if _is_traced(function) else tf.function(function, **options)
+        self._next_step = 0
+        functools.update_wrapper(self, function, updated=())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not tf_private.executing_eagerly() or self._tap.in_step or self._tap.closed:
+            return self._function(*args, **kwargs)
+        step = self._next_step
+        self._next_step += 1
+        with self._tap._steps(step, 1):
+            return self._function(*args, **kwargs)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """A method of `instance`; all instances share one count of steps."""
+        return self if instance is None else functools.partial(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_function":  # asked for before it is there, e.g. by copy.copy
+            raise AttributeError(name)
+        return getattr(self._function, name)
+
+
+def _is_traced(function: Any) -> bool:
+    """Whether it is a tf.function or a concrete function already."""
+    return hasattr(function, "get_concrete_function") or hasattr(function, "structured_outputs")

@@ -1,0 +1,136 @@
+"""The graph of a traced function for the dump: nodes, functions, stacks, sources, GraphDef."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tensortap.dump import Frame, Function, Graph, Node
+
+from .attributes import attribute_texts
+from .candidates import Candidate
+from .closure import TracedFunction, argument_inputs, callees
+from .graph_def import serialized_graph_def
+from .layer_map import LayerMap
+from .provenance import Stack, sources_of, stacks_of
+from .shapes import dtype_text, static_shape
+
+Names = Mapping[tuple[str, str], str]
+Candidates = Mapping[tuple[str, str, int], Candidate]
+
+
+def graph_of(
+    functions: Mapping[str, TracedFunction],
+    names: Names,
+    short: Mapping[str, str],
+    layers: LayerMap,
+    candidates: Candidates,
+    *,
+    sources: bool = True,
+) -> Graph:
+    """A closure as the dump records it.
+
+    Args:
+        functions: breadth first, the root first.
+        names: (function, op or argument name) -> unique node name.
+        short: runtime name of a function -> its name in the graph.
+        candidates: give the kind of each tensor and the variable of each gradient.
+        sources: whether to embed the text of user files.
+    """
+    stacks = _Stacks()
+    passed = _passed_arguments(functions, names)
+    nodes = []
+    for function in functions.values():
+        where = stacks_of(function.name)
+        for operation in function.operations.values():
+            unique = names[function.name, operation.name]
+            is_argument = operation.name in function.arguments
+            nodes.append(
+                Node(
+                    name=unique,
+                    op_type="_Arg" if is_argument else operation.type,
+                    inputs=passed.get(unique, ()) if is_argument else _inputs(function.name, operation, names),
+                    function=short[function.name],
+                    device=operation.device,
+                    attributes=_attributes(function, operation, candidates),
+                    layer=layers.layer_of(function.name, operation.name),
+                    stack=stacks.index(where.get(operation.name, ())),
+                    output_dtypes=tuple(dtype_text(tensor.dtype) for tensor in operation.outputs),
+                    output_shapes=tuple(static_shape(tensor.shape) for tensor in operation.outputs),
+                )
+            )
+    root = next(iter(functions))
+    return Graph(
+        name=short[root],
+        nodes=nodes,
+        functions={short[name]: _function(function, short, names) for name, function in functions.items()},
+        stacks=stacks.all,
+        sources=sources_of(stacks.all) if sources else {},
+        graph_def=serialized_graph_def(functions, short),
+    )
+
+
+class _Stacks:
+    """Numbers distinct stacks; the empty one is -1."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[Frame, ...], int] = {}
+
+    @property
+    def all(self) -> list[Stack]:
+        return list(self._numbers)
+
+    def index(self, stack: Stack) -> int:
+        return self._numbers.setdefault(stack, len(self._numbers)) if stack else -1
+
+
+def _tensor(function: str, tensor: Any, names: Names) -> str:
+    return f"{names[function, tensor.op.name]}:{tensor.value_index}"
+
+
+def _renamed(function: str, flat_name: str, names: Names) -> str:
+    node, _, slot = flat_name.rpartition(":")
+    return f"{names[function, node]}:{slot}"
+
+
+def _inputs(function: str, operation: Any, names: Names) -> list[str]:
+    data = [_tensor(function, tensor, names) for tensor in operation.inputs]
+    # Their order differs from process to process.
+    return data + sorted(f"^{names[function, control.name]}" for control in operation.control_inputs)
+
+
+def _passed_arguments(functions: Mapping[str, TracedFunction], names: Names) -> dict[str, tuple[str, ...]]:
+    """Unique name of an inner function's argument -> the tensor its first caller passes."""
+    passed: dict[str, tuple[str, ...]] = {}
+    for function in functions.values():
+        for node in function.definition.node_def:
+            for callee in callees(node):
+                called = functions.get(callee.function)
+                if called is None or (called.parent, called.caller) != (function.name, node.name):
+                    continue
+                caller = function.operations[node.name]
+                tensors = [_tensor(function.name, tensor, names) for tensor in caller.inputs]
+                for argument, tensor in zip(called.arguments, argument_inputs(node.op, tensors), strict=False):
+                    passed[names[called.name, argument]] = (tensor,)
+    return passed
+
+
+def _attributes(function: TracedFunction, operation: Any, candidates: Candidates) -> dict[str, str]:
+    """TensorFlow's attributes, and what the tensor is to the model (`tensortap.kind`, `tensortap.variable`)."""
+    texts = {} if operation.name in function.arguments else attribute_texts(operation.node_def.attr)
+    candidate = candidates.get((function.name, operation.name, 0))
+    if candidate is not None and candidate.kind:
+        texts["tensortap.kind"] = candidate.kind
+    variable = function.variable_of(operation) if candidate is None else candidate.variable
+    if variable:
+        texts["tensortap.variable"] = variable
+    return texts
+
+
+def _function(function: TracedFunction, short: Mapping[str, str], names: Names) -> Function:
+    return Function(
+        parent=short.get(function.parent, ""),
+        caller=names.get((function.parent, function.caller)),
+        role=function.role,
+        outputs=tuple(_renamed(function.name, output, names) for output in function.outputs),
+    )

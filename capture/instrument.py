@@ -1,0 +1,153 @@
+"""A root function with taps in it: runs instead of the original and delivers what the taps caught."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import numpy as np
+import tensorflow as tf
+
+from . import tf_private
+from .queues import Tapped, TapQueue
+from .recorded import Place, RecordedFunction
+from .rewrite import MARK, Rewritten, rewrite
+
+Array = np.ndarray[Any, Any]
+Caught = list[tuple[Place, Array]]
+"""Tensors in the order in which they are to be delivered; a place comes again for every further visit."""
+
+
+class Receiver(Protocol):
+    """Takes what a call catches. Neither method may raise."""
+
+    def take(self, caught: Caught) -> None: ...
+
+    def failed(self, error: Exception) -> None:
+        """Something that was caught could not be handed over; the call itself goes on."""
+
+
+# A loop may enqueue without bound while the function runs; from then on it is emptied as it runs.
+_PUMP_AFTER_SECONDS = 0.05
+_PUMP_EVERY_SECONDS = 0.02
+
+# What XLA says when it cannot compile a function, e.g. because of an additional output.
+_COMPILER_ERRORS = (tf.errors.InvalidArgumentError, tf.errors.UnimplementedError, tf.errors.InternalError)
+
+
+class InstrumentedFunction:
+    """Copies of one root function that catch chosen tensors.
+
+    Not for two threads at once: the queues are shared by all calls of the copy, so calls are serialised.
+    """
+
+    def __init__(self, recorded: RecordedFunction, chosen: Collection[Place]) -> None:
+        self._rewritten = rewrite(recorded, chosen)
+        self._name = self._rewritten.name.encode()
+        self._lock = threading.RLock()
+        self._has_run = False
+        paths: dict[str, set[int]] = {}
+        for queue in self._rewritten.queues:
+            paths.setdefault(queue.tapped[0].place[0], set()).add(queue.rank)
+        # Only where a function is called from one place can entries be delivered before all are known.
+        self._pumped = [
+            queue
+            for queue in self._rewritten.queues
+            if queue.looped and all(len(paths.get(tapped.place[0], ())) == 1 for tapped in queue.tapped)
+        ]
+
+    @property
+    def rewritten(self) -> Rewritten:
+        return self._rewritten
+
+    def call(self, run: tf_private.CallFunction, inputs: Sequence[Any], num_outputs: int, receiver: Receiver) -> Any:
+        """Runs the copy and hands over what it caught, also if it fails half way.
+
+        Returns:
+            What the original would: a list of tensors, or None.
+
+        Raises:
+            Whatever the function itself raises. `TapFailedError` if it was the taps that failed.
+        """
+        extra = self._rewritten.outputs
+        with self._lock:
+            try:
+                with self._emptying_queues(receiver):
+                    outputs = run(self._name, inputs, num_outputs + len(extra))
+            except Exception as error:
+                if self._is_to_blame(error):
+                    raise TapFailedError from error
+                raise
+            self._has_run = True
+        if extra:
+            _hand_over(receiver, lambda: _outputs(extra, outputs[num_outputs:]))
+            outputs = outputs[:num_outputs] or None
+        return outputs
+
+    def _is_to_blame(self, error: Exception) -> bool:
+        if f"node {MARK}/" in str(error) or isinstance(error, tf.errors.ResourceExhaustedError):
+            return True
+        return self._rewritten.compiled and not self._has_run and isinstance(error, _COMPILER_ERRORS)
+
+    @contextmanager
+    def _emptying_queues(self, receiver: Receiver) -> Iterator[None]:
+        """Empties the queues once the body has run, and those of loops from time to time while it runs."""
+        ended = threading.Event()
+        pump = threading.Thread(target=self._pump, args=(receiver, ended), name="tensortap-pump", daemon=True)
+        if self._pumped:
+            pump.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            if self._pumped:
+                pump.join()
+            _hand_over(receiver, lambda: _in_order(self._rewritten.queues))
+
+    def _pump(self, receiver: Receiver, ended: threading.Event) -> None:
+        wait = _PUMP_AFTER_SECONDS
+        while not ended.wait(wait):
+            wait = _PUMP_EVERY_SECONDS
+            for queue in self._pumped:
+                _hand_over(receiver, lambda queue=queue: _in_order([queue]))  # type: ignore[misc]
+
+    def discard(self) -> None:
+        """Takes the copies out of TensorFlow again."""
+        with self._lock:
+            self._rewritten.discard()
+
+
+class TapFailedError(Exception):
+    """The taps of a function failed, not the function; its cause says how. The original can run instead."""
+
+
+def _hand_over(receiver: Receiver, catch: Callable[[], Caught]) -> None:
+    try:
+        caught = catch()
+    except Exception as error:
+        receiver.failed(error)
+    else:
+        if caught:
+            receiver.take(caught)
+
+
+def _outputs(tapped: Sequence[Tapped], tensors: Sequence[Any]) -> Caught:
+    return [(item.place, tf_private.as_array(tensor)) for item, tensor in zip(tapped, tensors, strict=True)]
+
+
+def _in_order(queues: Sequence[TapQueue]) -> Caught:
+    """All that waits in the queues: by iteration, then by call, then in graph order."""
+    with tf_private.not_recorded():
+        entries = [
+            (iteration, queue.rank, queue, arrays)
+            for queue in queues
+            for iteration, arrays in enumerate(queue.take())
+        ]
+    entries.sort(key=lambda entry: entry[:2])  # stable: queues are in graph order
+    return [
+        (tapped.place, array)
+        for _, _, queue, arrays in entries
+        for tapped, array in zip(queue.tapped, arrays, strict=True)
+    ]

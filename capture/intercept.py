@@ -1,0 +1,195 @@
+"""Watches the one waist through which traced functions run, and runs instrumented copies on watched steps."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from . import tf_private
+from .instrument import Caught, InstrumentedFunction, TapFailedError
+from .layers import LayerTracker
+from .candidates import Candidate
+from .recorded import RecordedFunction, record_function
+from .watch import Watch
+
+
+class Capture(Protocol):
+    """One watched step of one tap. None of its methods may raise."""
+
+    @property
+    def owner(self) -> object:
+        """The tap."""
+
+    @property
+    def watches(self) -> tuple[Watch, ...]:
+        """The tap's watches that want this step."""
+
+    @property
+    def known_layers(self) -> Sequence[str]:
+        """Layer paths of the model, as far as they are known."""
+
+    @property
+    def embeds_sources(self) -> bool:
+        """Whether the graph should carry the text of user files."""
+
+    def take(self, recorded: RecordedFunction, caught: Caught) -> None:
+        """Keeps what its watches select of that which a call caught."""
+
+    def failed(self, function: str, what: str, error: BaseException) -> None:
+        """Something went wrong with the taps of a function; the function itself runs."""
+
+    def out_of_reach(self, candidates: Sequence[Candidate]) -> None:
+        """Selected tensors lie inside loops or branches that XLA compiles."""
+
+
+class Interceptor:
+    """Installed while any tap is in use. Calls outside of a watched step pass through untouched."""
+
+    def __init__(self) -> None:
+        self.tracker = LayerTracker()
+        self._lock = threading.RLock()
+        self._users = 0
+        self._uninstall: Any = None
+        self._local = threading.local()
+        self._recorded: dict[str, RecordedFunction] = {}
+        self._instrumented: dict[tuple[str, frozenset[Watch]], InstrumentedFunction | None] = {}
+
+    def acquire(self) -> None:
+        """Installs the interceptor for one more user."""
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                self.tracker.install()
+                self._uninstall = tf_private.install_call_hook(self._on_call)
+
+    def release(self) -> None:
+        """Undoes one `acquire`; the last one restores TensorFlow and drops all copies."""
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self._uninstall()
+                self.tracker.uninstall()
+                self._discard()
+
+    @contextmanager
+    def step(self, owner: object, capture: Capture | None) -> Iterator[None]:
+        """Captures the calls that this thread makes in the body; None: captures nothing for `owner`.
+
+        Captures of other owners go on, an outer capture of the same owner pauses.
+        """
+        others = tuple(active for active in self._captures() if active.owner is not owner)
+        with self._capturing(others if capture is None else (*others, capture)):
+            yield
+
+    @contextmanager
+    def _capturing(self, captures: tuple[Capture, ...]) -> Iterator[None]:
+        before = self._captures()
+        self._local.captures = captures
+        try:
+            yield
+        finally:
+            self._local.captures = before
+
+    def _captures(self) -> tuple[Capture, ...]:
+        captures: tuple[Capture, ...] = getattr(self._local, "captures", ())
+        return captures
+
+    def _on_call(
+        self, run: tf_private.CallFunction, name: bytes, inputs: Sequence[Any], num_outputs: int
+    ) -> Any:
+        captures = self._captures()
+        if not captures:
+            return run(name, inputs, num_outputs)
+        function = name.decode() if isinstance(name, bytes) else name
+        with self._capturing(()):
+            instrumented = self._instrument(function, inputs, captures)
+        if instrumented is None:
+            return run(name, inputs, num_outputs)
+        receiver = _Receiver(self._recorded[function], captures)
+        try:
+            return instrumented.call(run, inputs, num_outputs, receiver)
+        except TapFailedError as failure:
+            self._give_up(function, captures, "could not run with taps", failure.__cause__ or failure)
+            return run(name, inputs, num_outputs)
+
+    def _instrument(
+        self, function: str, inputs: Sequence[Any], captures: Sequence[Capture]
+    ) -> InstrumentedFunction | None:
+        """The function's copy for these captures; None if nothing is selected or it cannot be tapped."""
+        watches = _watches(captures)
+        with self._lock:
+            try:
+                if (function, watches) not in self._instrumented:
+                    self._instrumented[function, watches] = self._make(function, inputs, captures)
+                return self._instrumented[function, watches]
+            except Exception as error:
+                self._give_up(function, captures, "could not be tapped", error)
+                return None
+
+    def _make(
+        self, function: str, inputs: Sequence[Any], captures: Sequence[Capture]
+    ) -> InstrumentedFunction | None:
+        recorded = self._record(function, inputs, captures)
+        watches = _watches(captures)
+        chosen = [
+            place
+            for place, candidate in recorded.candidates.items()
+            if any(watch.selects(candidate) for watch in watches)
+        ]
+        if not chosen:
+            return None
+        instrumented = InstrumentedFunction(recorded, chosen)
+        unreached = instrumented.rewritten.out_of_reach
+        if unreached:
+            for capture in captures:
+                capture.out_of_reach([recorded.candidates[place] for place in unreached])
+        return instrumented
+
+    def _record(self, function: str, inputs: Sequence[Any], captures: Sequence[Capture]) -> RecordedFunction:
+        recorded = self._recorded.get(function)
+        if recorded is None:
+            known = [path for capture in captures for path in capture.known_layers]
+            sources = all(capture.embeds_sources for capture in captures)
+            recorded = record_function(
+                function, inputs, self.tracker, known_layers=known, sources=sources
+            )
+            self._recorded[function] = recorded
+        return recorded
+
+    def _give_up(self, function: str, captures: Sequence[Capture], what: str, error: BaseException) -> None:
+        with self._lock:
+            self._instrumented[function, _watches(captures)] = None
+        for capture in captures:
+            capture.failed(function, what, error)
+
+    def _discard(self) -> None:
+        for instrumented in self._instrumented.values():
+            if instrumented is not None:
+                instrumented.discard()
+        self._instrumented.clear()
+        self._recorded.clear()
+
+
+class _Receiver:
+    """Passes what one call catches on to all captures."""
+
+    def __init__(self, recorded: RecordedFunction, captures: Sequence[Capture]) -> None:
+        self._recorded = recorded
+        self._captures = captures
+
+    def take(self, caught: Caught) -> None:
+        for capture in self._captures:
+            capture.take(self._recorded, caught)
+
+    def failed(self, error: Exception) -> None:
+        for capture in self._captures:
+            capture.failed(self._recorded.root, "ran, but not all of its tensors could be read", error)
+
+
+def _watches(captures: Sequence[Capture]) -> frozenset[Watch]:
+    return frozenset(watch for capture in captures for watch in capture.watches)
+
+
+INTERCEPTOR = Interceptor()

@@ -1,0 +1,200 @@
+"""Which Keras layer created which node, noted while functions are traced."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from . import tf_private
+from .naming import short_function_name
+
+_SCRATCH = "scratch_graph"  # where Keras infers shapes; nothing in it ever runs
+_MAX_TRACES = 512  # of the latest graphs; a graph is asked for right after it was traced
+
+
+@dataclass
+class Trace:
+    """What was noted while one graph was traced; nodes and tensors by their names in that graph."""
+
+    graph: str
+    layers: dict[str, str] = field(default_factory=dict)  # node -> layer path
+    outputs: dict[str, str] = field(default_factory=dict)  # tensor name -> path of the layer that returned it
+    gradients: dict[str, str] = field(default_factory=dict)  # tensor name -> path of the variable
+
+    @property
+    def nodes(self) -> set[str]:
+        """All nodes that something was noted about."""
+        return {*self.layers, *(tensor.rpartition(":")[0] for tensor in self.gradients)}
+
+
+class LayerTracker:
+    """While installed, notes layers, their outputs, and the gradients that optimizers are given.
+
+    Its notes outlive `uninstall`: a function that was traced in one `fit` may be tapped in the next.
+    A layer's path is the names of the layers being called, outermost first: `cnn/block/conv`.
+    """
+
+    def __init__(self) -> None:
+        self._traces: dict[int, tuple[weakref.ref[Any], Trace]] = {}  # by id of the graph
+        self._variables: dict[int, str] = {}  # id of the handle -> path
+        self._local = threading.local()
+        self._undo: list[Callable[[], None]] = []
+
+    def install(self) -> None:
+        layer_call = keras.layers.Layer.__call__
+        apply = keras.optimizers.Optimizer.apply
+
+        @functools.wraps(layer_call)
+        def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
+            with self._inside(layer) as note:
+                outputs = layer_call(layer, *args, **kwargs)
+                note(outputs)
+            return outputs
+
+        @functools.wraps(apply)
+        def noted_apply(optimizer: Any, grads: Any, trainable_variables: Any = None) -> Any:
+            # Both may be iterators, which can be read only once.
+            grads = list(grads)
+            if trainable_variables is not None:
+                trainable_variables = list(trainable_variables)
+            self._note_gradients(optimizer, grads, trainable_variables)
+            outcome = apply(optimizer, grads, trainable_variables)
+            self._note_variables(optimizer.variables)
+            return outcome
+
+        self._replace(keras.layers.Layer, "__call__", call)
+        self._replace(keras.optimizers.Optimizer, "apply", noted_apply)
+
+    def uninstall(self) -> None:
+        while self._undo:
+            self._undo.pop()()
+
+    def trace_of(self, function: str, nodes: Iterable[str]) -> Trace:
+        """The notes on the graph that a function was made of: by its name and nodes, the latest if several fit."""
+        name = short_function_name(function)
+        wanted = set(nodes)
+        best, best_fit = Trace(name), 0
+        for _, trace in reversed(self._traces.values()):
+            nodes = trace.nodes
+            fit = len(nodes & wanted)
+            named = trace.graph in function and name in (trace.graph, short_function_name(trace.graph))
+            if named and fit > best_fit and 2 * fit > len(nodes):
+                best, best_fit = trace, fit
+        return best
+
+    def layer_of(self, node: str) -> str:
+        """The layer of the latest node of that name in any graph, or empty: for the backward pass of another function."""
+        return next((trace.layers[node] for _, trace in reversed(self._traces.values()) if node in trace.layers), "")
+
+    def variable_of(self, tensor: Any) -> str:
+        """The path of the variable that an eager resource tensor is the handle of, or empty."""
+        return self._variables.get(tf_private.tensor_id(tensor), "") if tensor.dtype == tf.resource else ""
+
+    def current_path(self) -> str:
+        """The path of the layer that is being called in this thread, or empty."""
+        return "/".join(self._stack())
+
+    def _stack(self) -> list[str]:
+        stack: list[str] | None = getattr(self._local, "stack", None)
+        if stack is None:
+            stack = self._local.stack = []
+        return stack
+
+    def _replace(self, owner: type, name: str, replacement: Callable[..., Any]) -> None:
+        original = getattr(owner, name)
+        setattr(owner, name, replacement)
+
+        def undo() -> None:
+            if getattr(owner, name) is replacement:
+                setattr(owner, name, original)
+
+        self._undo.append(undo)
+
+    @contextmanager
+    def _inside(self, layer: Any) -> Iterator[Callable[[Any], None]]:
+        stack = self._stack()
+        stack.append(str(layer.name))
+        path = "/".join(stack)
+        graph = _traced_graph()
+        before = len(graph.get_operations()) if graph is not None else 0
+
+        def note(outputs: Any) -> None:
+            if graph is not None:
+                self._note_layer(graph, before, path, outputs)
+                if len(stack) == 1:
+                    self._note_variables(layer.variables)
+
+        try:
+            yield note
+        finally:
+            stack.pop()
+
+    def _note_layer(self, graph: Any, before: int, path: str, outputs: Any) -> None:
+        trace = self._trace(graph)
+        for operation in graph.get_operations()[before:]:
+            # An inner layer, which returned earlier, has the better claim. Captured tensors are no nodes in the end.
+            if operation.type != "Placeholder":
+                trace.layers.setdefault(operation.name, path)
+        for tensor in tf.nest.flatten(outputs):
+            if tf.is_tensor(tensor) and getattr(tensor, "graph", None) is graph:
+                trace.outputs.setdefault(tensor.name, path)
+
+    def _note_variables(self, variables: Iterable[Any]) -> None:
+        if _traced_graph() is None:
+            return
+        for variable in variables:
+            handle = getattr(getattr(variable, "value", None), "handle", None)
+            if handle is not None and hasattr(handle, "_id"):
+                self._variables[tf_private.tensor_id(handle)] = str(variable.path)
+
+    def _note_gradients(self, optimizer: Any, grads: list[Any], variables: list[Any] | None) -> None:
+        graph = _traced_graph()
+        if graph is None:
+            return
+        if variables is None:
+            variables = getattr(optimizer, "_trainable_variables", [])
+        trace = self._trace(graph)
+        for gradient, variable in zip(grads, variables, strict=False):
+            tensor = gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient
+            if tf.is_tensor(tensor) and getattr(tensor, "graph", None) is graph:
+                trace.gradients[tensor.name] = str(getattr(variable, "path", None) or variable.name)
+
+    def _trace(self, graph: Any) -> Trace:
+        noted, trace = self._traces.get(id(graph), (None, None))
+        if trace is None or noted is None or noted() is not graph:
+            self._traces.pop(id(graph), None)  # the id of a graph that is gone came back
+            trace = Trace(str(graph.name))
+            self._traces[id(graph)] = weakref.ref(graph), trace
+            while len(self._traces) > _MAX_TRACES:
+                self._traces.pop(next(iter(self._traces)))
+        return trace
+
+
+def _traced_graph() -> Any:
+    """The graph of the function that this thread is tracing, or None."""
+    if tf_private.executing_eagerly():
+        return None
+    graph = tf.compat.v1.get_default_graph()
+    return graph if tf_private.is_function_graph(graph) and not graph.name.startswith(_SCRATCH) else None
+
+
+def layer_paths(model: Any) -> list[str]:
+    """Paths of all layers below a model (`cnn/block/conv`), as they are when the model is called."""
+    paths: list[str] = []
+
+    def visit(layer: Any, parent: str) -> None:
+        path = f"{parent}/{layer.name}" if parent else str(layer.name)
+        paths.append(path)
+        for child in layer._flatten_layers(include_self=False, recursive=False):
+            visit(child, path)
+
+    visit(model, "")
+    return paths

@@ -1,0 +1,108 @@
+"""Queues that carry tensors out of a running function: one entry each time the tapped function runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from . import tf_private
+from .recorded import Place
+
+HOST = "/device:CPU:0"  # the queue's own device: on any other it would not be the one that is read
+
+MAX_TENSORS = 64  # of one queue entry: an enqueue waits for its last tensor, and holds all of them until then
+MAX_BYTES = 64 << 20
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Tapped:
+    """A tensor that leaves a function: where it is computed, its dtype and the bytes of its static shape."""
+
+    place: Place
+    dtype: Any
+    nbytes: int
+
+
+@dataclass(frozen=True, eq=False)
+class TapQueue:
+    """One queue and the nodes that fill it.
+
+    Args:
+        name: unique in the process; the name under which graph and eager code share the queue.
+        tapped: what one entry holds.
+        rank: position of the tapped call among the calls of the same function.
+        looped: whether it may be filled many times in one call.
+    """
+
+    name: str
+    tapped: Sequence[Tapped]
+    rank: int
+    looped: bool
+    _dtypes: list[Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_dtypes", [tapped.dtype for tapped in self.tapped])
+
+    @cached_property
+    def _handle(self) -> Any:
+        with tf.device(HOST):
+            return tf_private.open_queue(self._dtypes, self.name)
+
+    def add_nodes(self, definition: tf_private.FunctionDef, prefix: str, references: Sequence[str]) -> None:
+        """Makes a function fill the queue. `references` are the tapped tensors in the definition's own words."""
+        queue = definition.node_def.add(name=f"{prefix}/queue", op="FIFOQueueV2", device=HOST)
+        types = [dtype.as_datatype_enum for dtype in self._dtypes]
+        queue.attr["component_types"].list.type.extend(types)
+        queue.attr["shapes"].list.SetInParent()
+        queue.attr["capacity"].i = -1
+        queue.attr["container"].s = b""
+        queue.attr["shared_name"].s = self.name.encode()
+        enqueue = definition.node_def.add(name=f"{prefix}/enqueue", op="QueueEnqueueV2", device=HOST)
+        enqueue.input.append(f"{prefix}/queue:handle:0")
+        enqueue.input.extend(references)
+        enqueue.attr["Tcomponents"].list.type.extend(types)
+        enqueue.attr["timeout_ms"].i = -1
+        keep_alive(definition, enqueue.name)
+        definition.signature.is_stateful = True
+
+    def open(self) -> None:
+        """Creates the queue. Must happen before the function runs for the first time, which would create its own."""
+        assert self._handle is not None
+
+    def take(self) -> list[list[Array]]:
+        """All entries that are complete, oldest first: an array per tapped tensor."""
+        with tf.device(HOST):
+            waiting = tf_private.queue_size(self._handle)
+            entries = [tf_private.dequeue(self._handle, self._dtypes) for _ in range(waiting)]
+        return [[tf_private.as_array(tensor) for tensor in entry] for entry in entries]
+
+    def destroy(self) -> None:
+        tf_private.destroy_queue(self._handle)
+
+
+def keep_alive(definition: tf_private.FunctionDef, node: str) -> None:
+    """Makes a node run although nothing uses its outputs."""
+    if node not in definition.control_ret.values():
+        key = f"tensortap_{len(definition.control_ret)}"
+        definition.control_ret[key] = node
+        definition.signature.control_output.append(key)
+
+
+def grouped(tapped: Sequence[tuple[Tapped, str]]) -> list[list[tuple[Tapped, str]]]:
+    """Splits tapped tensors into groups of at most 64 tensors and, where shapes are known, about 64 MiB."""
+    groups: list[list[tuple[Tapped, str]]] = []
+    size = MAX_BYTES
+    for item in tapped:
+        if not groups or len(groups[-1]) >= MAX_TENSORS or size >= MAX_BYTES:
+            groups.append([])
+            size = 0
+        groups[-1].append(item)
+        size += item[0].nbytes
+    return groups

@@ -1,0 +1,112 @@
+"""A root function as it is recorded: its graph for the dump, and the tensors that may be captured in it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tensortap.dump import Graph
+
+from .candidates import Candidate, Kind
+from .closure import TracedFunction, closure
+from .graph_record import graph_of
+from .layer_map import LayerMap, forward_name
+from .layers import LayerTracker
+from .naming import short_function_names, unique_node_names
+from .shapes import capturable_dtype, static_shape
+
+Place = tuple[str, str, int]
+"""Where a tensor is computed: function, op or argument name in it, output slot."""
+
+_V1_CONTROL_FLOW = frozenset({"Switch", "RefSwitch", "Enter", "RefEnter", "Merge", "LoopCond", "NextIteration", "Exit"})
+_INPUT_OPS = frozenset({"IteratorGetNext", "OptionalGetValue"})
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedFunction:
+    """All that is known of a root function once it was looked at; shared by the taps that capture from it."""
+
+    root: str
+    functions: dict[str, TracedFunction]
+    candidates: dict[Place, Candidate]
+    graph: Graph
+
+
+def record_function(
+    root: str,
+    inputs: Sequence[Any],
+    tracker: LayerTracker,
+    *,
+    known_layers: Collection[str] = (),
+    sources: bool = True,
+) -> RecordedFunction:
+    """Looks at a registered function and all that it calls.
+
+    Args:
+        inputs: what it is called with.
+        known_layers: layer paths of the model, used where the functions were traced before the tracker was installed.
+        sources: whether to embed the text of user files.
+    """
+    functions = closure(root, inputs, tracker.variable_of)
+    names = unique_node_names(functions)
+    layers = LayerMap(functions, tracker, known_layers)
+    short = short_function_names(functions)
+    candidates = {
+        place: candidate
+        for function in functions.values()
+        for place, candidate in _candidates(function, short[function.name], names, layers)
+    }
+    graph = graph_of(functions, names, short, layers, candidates, sources=sources)
+    return RecordedFunction(root, functions, candidates, graph)
+
+
+def _candidates(
+    function: TracedFunction, short: str, names: dict[tuple[str, str], str], layers: LayerMap
+) -> Iterator[tuple[Place, Candidate]]:
+    trace = layers.traces[function.name]
+    conditional = _conditional_nodes(function)
+    for operation in function.operations.values():
+        if operation.name in conditional:
+            continue
+        op_type = "_Arg" if operation.name in function.arguments else operation.type
+        for slot, tensor in enumerate(operation.outputs):
+            dtype = capturable_dtype(tensor.dtype)
+            if dtype:
+                layer = layers.layer_of(function.name, operation.name)
+                yield (
+                    (function.name, operation.name, slot),
+                    Candidate(
+                        node=names[function.name, operation.name],
+                        slot=slot,
+                        op_type=op_type,
+                        dtype=dtype,
+                        shape=static_shape(tensor.shape),
+                        layer=trace.outputs.get(tensor.name, layer),
+                        kind=_kind(function, op_type, operation, tensor, trace, layer),
+                        variable=trace.gradients.get(tensor.name) or function.variable_of(operation),
+                        function=short,
+                        device=operation.device,
+                    ),
+                )
+
+
+def _kind(function: TracedFunction, op_type: str, operation: Any, tensor: Any, trace: Any, layer: str) -> Kind:
+    if tensor.name in trace.gradients:
+        return "gradient"
+    if tensor.name in trace.outputs:
+        return "output"
+    if op_type == "ReadVariableOp" and layer and not forward_name(operation.name):
+        return "weight"
+    if op_type in _INPUT_OPS or (op_type == "_Arg" and function.role == "root"):
+        return "input"
+    return ""
+
+
+def _conditional_nodes(function: TracedFunction) -> set[str]:
+    """Nodes in the reach of version 1's control flow: their outputs may be dead, which would kill the tap."""
+    reached: set[str] = set()
+    for operation in function.operations.values():
+        if operation.type in _V1_CONTROL_FLOW or any(source.op.name in reached for source in operation.inputs):
+            reached.add(operation.name)
+    return reached

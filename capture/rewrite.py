@@ -1,0 +1,210 @@
+"""Copies of a function and of all it calls that hand out chosen tensors; the originals stay as they are.
+
+Outside XLA the tensors go into queues. XLA knows no queues: there they become additional outputs of the compiled
+function, which its first caller outside XLA puts into a queue. No callback into Python runs in a graph.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from functools import cache
+
+from . import tf_private
+from .closure import CALLS, Callee, Role, TracedFunction, callees, must_compile
+from .queues import Tapped, TapQueue, grouped, keep_alive
+from .recorded import Place, RecordedFunction
+
+MARK = "tensortap"  # begins the name of every node that is added
+
+# A stateless call may be merged with its twin or left out, and what it enqueues with it.
+_STATEFUL = {
+    "PartitionedCall": "StatefulPartitionedCall",
+    "StatelessWhile": "While",
+    "StatelessIf": "If",
+    "StatelessCase": "Case",
+}
+_LOOPS = ("While", "StatelessWhile")
+
+# Copies are made a call site at a time, so that two calls of one function fill two queues, whatever order they
+# run in. Deeply nested repeated calls would make that exponential; from here on calls share a copy.
+_MAX_COPIES = 400
+
+_copies = itertools.count()
+
+
+@dataclass
+class Rewritten:
+    """The copy of a root function, registered and ready to be called instead of it.
+
+    `outputs` are the tensors that the copy returns behind the root's own outputs (only if XLA compiles the root).
+    `out_of_reach` are chosen tensors inside loops and branches that XLA compiles.
+    """
+
+    name: str = ""
+    outputs: list[Tapped] = field(default_factory=list)
+    queues: list[TapQueue] = field(default_factory=list)
+    registered: list[str] = field(default_factory=list)
+    out_of_reach: list[Place] = field(default_factory=list)
+    compiled: bool = False
+
+    def discard(self) -> None:
+        """Takes the copies and queues out of TensorFlow again."""
+        for name in self.registered:
+            if tf_private.has_function(name):
+                tf_private.remove_function(name)
+        for queue in self.queues:
+            queue.destroy()
+
+
+def rewrite(recorded: RecordedFunction, chosen: Collection[Place]) -> Rewritten:
+    """Makes and registers copies that hand out the chosen tensors. Functions without any stay uncopied."""
+    return _Rewriter(recorded, frozenset(chosen)).run()
+
+
+class _Rewriter:
+    def __init__(self, recorded: RecordedFunction, chosen: frozenset[Place]) -> None:
+        self._functions = recorded.functions
+        self._root = recorded.root
+        self._chosen = chosen
+        self._by_function: dict[str, list[Place]] = {}
+        for place in chosen:
+            self._by_function.setdefault(place[0], []).append(place)
+        self._tag = f"{MARK}{next(_copies)}"
+        self._result = Rewritten()
+        self._definitions: list[tf_private.FunctionDef] = []
+        self._shared: dict[tuple[str, bool], tuple[str, list[Tapped]]] = {}
+        self._ranks: dict[str, int] = {}
+        self._leads_to_chosen = cache(self._find_chosen)
+
+    def run(self) -> Rewritten:
+        result = self._result
+        result.name, result.outputs = self._copy(self._functions[self._root], compiled=False, looped=False)
+        for queue in result.queues:
+            queue.open()
+        for definition in self._definitions:
+            tf_private.register_function(definition)
+            result.registered.append(definition.signature.name)
+        return result
+
+    def _find_chosen(self, name: str) -> bool:
+        if name in self._by_function:
+            return True
+        called = (callee.function for node in self._functions[name].definition.node_def for callee in callees(node))
+        return any(self._reaches(function) for function in called)
+
+    def _reaches(self, function: str) -> bool:
+        return function in self._functions and self._leads_to_chosen(function)
+
+    def _copy(
+        self, function: TracedFunction, *, compiled: bool, looped: bool, role: Role = "root"
+    ) -> tuple[str, list[Tapped]]:
+        """Returns the copy's name and what it hands out as additional outputs."""
+        compiled = compiled or function.compiled
+        if len(self._definitions) >= _MAX_COPIES and (function.name, compiled) in self._shared:
+            return self._shared[function.name, compiled]
+        definition = tf_private.FunctionDef()
+        definition.CopyFrom(function.definition)
+        name = f"{function.name}__{self._tag}_{len(self._definitions)}"
+        definition.signature.name = name
+        # Grappler's implementation selector would swap the copy for the original.
+        definition.attr.pop("api_implements", None)
+        self._definitions.append(definition)
+        tapped = self._own(function) + self._of_callees(function, definition, compiled=compiled, looped=looped)
+        self._result.compiled |= compiled
+        outputs: list[Tapped] = []
+        if compiled:
+            outputs = _add_outputs(definition, tapped)
+        else:
+            self._add_queues(function, definition, tapped, looped=looped)
+            if role == "cond":
+                _tie_to_result(definition)
+        self._shared[function.name, compiled] = name, outputs
+        return name, outputs
+
+    def _own(self, function: TracedFunction) -> list[tuple[Tapped, str]]:
+        """The chosen tensors of the function itself, with how its definition refers to them."""
+        found = []
+        for operation in function.operations.values():
+            for slot, tensor in enumerate(operation.outputs):
+                place = (function.name, operation.name, slot)
+                reference = function.references.get(tensor.name)
+                if place in self._chosen and reference is not None:
+                    nbytes = (tensor.shape.num_elements() or 0) * (tensor.dtype.size or 0)
+                    found.append((Tapped(place, tensor.dtype, nbytes), reference))
+        return found
+
+    def _of_callees(
+        self, function: TracedFunction, definition: tf_private.FunctionDef, *, compiled: bool, looped: bool
+    ) -> list[tuple[Tapped, str]]:
+        """Points the calls of a copy at copies; returns the outputs that they gained."""
+        gained: list[tuple[Tapped, str]] = []
+        for node in definition.node_def:
+            chosen = [callee for callee in callees(node) if self._reaches(callee.function)]
+            if not chosen:
+                continue
+            if compiled and node.op not in CALLS:
+                self._result.out_of_reach += [
+                    place for callee in chosen for place in self._by_function.get(callee.function, ())
+                ]
+                continue
+            for callee in chosen:
+                gained += self._redirect(node, callee, compiled=compiled, looped=looped)
+            if not compiled:
+                node.op = _STATEFUL.get(node.op, node.op)
+                keep_alive(definition, node.name)
+        return gained
+
+    def _redirect(
+        self, node: tf_private.NodeDef, callee: Callee, *, compiled: bool, looped: bool
+    ) -> list[tuple[Tapped, str]]:
+        loop = node.op in _LOOPS
+        inside = compiled or must_compile(node.attr)
+        function = self._functions[callee.function]
+        name, outputs = self._copy(function, compiled=inside, looped=looped or loop, role=callee.role)
+        callee.reference.name = name
+        if loop:
+            # One iteration at a time, so that entries arrive in order.
+            node.attr["parallel_iterations"].i = 1
+        if not outputs:
+            return []
+        types = node.attr["Tout"].list.type
+        first = len(types)
+        types.extend(tapped.dtype.as_datatype_enum for tapped in outputs)
+        node.attr.pop("_output_shapes", None)
+        return [(tapped, f"{node.name}:output:{first + index}") for index, tapped in enumerate(outputs)]
+
+    def _add_queues(
+        self,
+        function: TracedFunction,
+        definition: tf_private.FunctionDef,
+        tapped: list[tuple[Tapped, str]],
+        *,
+        looped: bool,
+    ) -> None:
+        rank = self._ranks.setdefault(function.name, 0)
+        self._ranks[function.name] += 1
+        for number, group in enumerate(grouped(tapped)):
+            queue = TapQueue(f"{MARK}{definition.signature.name}_{number}", [item for item, _ in group], rank, looped)
+            queue.add_nodes(definition, f"{MARK}/{number}", [reference for _, reference in group])
+            self._result.queues.append(queue)
+
+
+def _add_outputs(definition: tf_private.FunctionDef, tapped: list[tuple[Tapped, str]]) -> list[Tapped]:
+    for index, (item, reference) in enumerate(tapped):
+        argument = definition.signature.output_arg.add(
+            name=f"{MARK}_{index}", type=item.dtype.as_datatype_enum
+        )
+        definition.ret[argument.name] = reference
+    return [item for item, _ in tapped]
+
+
+def _tie_to_result(definition: tf_private.FunctionDef) -> None:
+    """Makes a loop's condition depend on what must be kept alive: TensorFlow runs it for its result only."""
+    result = definition.signature.output_arg[0]
+    waiting = definition.node_def.add(name=f"{MARK}/condition", op="Identity")
+    waiting.attr["T"].type = result.type
+    waiting.input.append(definition.ret[result.name])
+    waiting.input.extend(f"^{node}" for node in sorted(set(definition.control_ret.values())))
+    definition.ret[result.name] = f"{waiting.name}:output:0"

@@ -1,0 +1,57 @@
+"""What travels from the training thread to the writer's: captured tensors of one call."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tensortap.dump import Graph, Keep
+
+from .candidates import Candidate
+
+Array = np.ndarray[Any, Any]
+BufferKey = tuple[int, tuple[int, ...], str]
+
+
+@dataclass(eq=False)
+class GraphHandle:
+    """A graph that is written once, before the first snapshot of it; `id` is set then, and `graph` let go."""
+
+    graph: Graph | None
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """One tensor of one visit. `keep` says how much of it goes to the dump."""
+
+    candidate: Candidate
+    visit: int
+    array: Array
+    keep: Keep
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Tensors of one step and graph, in the order they should be written; `time` is seconds since 1970."""
+
+    step: int
+    time: float
+    graph: GraphHandle
+    captured: deque[Captured]
+    nbytes: int
+
+
+def batch_bytes(captured: Iterable[Captured]) -> int:
+    """Host memory that the arrays hold, each shared buffer counted once."""
+    buffers = {buffer_key(item.array)[0]: item.array.nbytes for item in captured}
+    return sum(buffers.values())
+
+
+def buffer_key(array: Array) -> BufferKey:
+    """Equal for arrays that show the same bytes in the same way while both are alive."""
+    return array.ctypes.data, array.shape, array.dtype.str if array.dtype.isbuiltin == 1 else array.dtype.name

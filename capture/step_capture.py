@@ -1,0 +1,135 @@
+"""One watched step of one tap: keeps what the watches select and hands it to the writer's thread."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tensortap.dump import Keep
+
+from .background import Background
+from .candidates import Candidate
+from .naming import short_function_name
+from .recorded import Place, RecordedFunction
+from .snapshots import Batch, Captured, GraphHandle, batch_bytes
+from .trouble import Trouble
+from .watch import Watch
+
+Selection = dict[Place, tuple[Candidate, Keep]]
+
+
+@dataclass(eq=False)
+class Outlet:
+    """What all steps of a tap share: where snapshots go, and what was found out about functions already."""
+
+    background: Background
+    trouble: Trouble
+    graphs: dict[str, GraphHandle] = field(default_factory=dict)
+    selections: dict[tuple[str, tuple[Watch, ...]], Selection] = field(default_factory=dict)
+    # Visits so far at the latest step, so that a step that is entered twice goes on counting.
+    step: int = -1
+    visits: Counter[tuple[str, str, int]] = field(default_factory=Counter)
+
+    def visits_of(self, step: int) -> Counter[tuple[str, str, int]]:
+        if step != self.step:
+            self.step, self.visits = step, Counter()
+        return self.visits
+
+    def graph_of(self, recorded: RecordedFunction) -> GraphHandle:
+        return self.graphs.setdefault(recorded.root, GraphHandle(recorded.graph))
+
+    def selection_of(self, recorded: RecordedFunction, watches: tuple[Watch, ...]) -> Selection:
+        key = recorded.root, watches
+        if key not in self.selections:
+            self.selections[key] = dict(_select(recorded.candidates, watches))
+        return self.selections[key]
+
+
+def _select(
+    candidates: dict[Place, Candidate], watches: Sequence[Watch]
+) -> Iterator[tuple[Place, tuple[Candidate, Keep]]]:
+    for place, candidate in candidates.items():
+        keep = keep_of(candidate, watches)
+        if keep is not None:
+            yield place, (candidate, keep)
+
+
+def keep_of(candidate: Candidate, watches: Iterable[Watch]) -> Keep | None:
+    """How much the watches want of a tensor: the most that any of them does; None if none selects it."""
+    kept = {watch.keep for watch in watches if watch.selects(candidate)}
+    if not kept:
+        return None
+    return "value" if "value" in kept else "summary"
+
+
+class StepCapture:
+    """A `Capture` (see `intercept`) that turns caught tensors into batches."""
+
+    def __init__(
+        self,
+        owner: object,
+        outlet: Outlet,
+        step: int,
+        watches: tuple[Watch, ...],
+        known_layers: Collection[str],
+        embeds_sources: bool,
+    ) -> None:
+        self.owner = owner
+        self.step = step
+        self.watches = watches
+        self.known_layers = tuple(known_layers)
+        self.embeds_sources = embeds_sources
+        self._outlet = outlet
+        self._visits = outlet.visits_of(step)
+
+    def take(self, recorded: RecordedFunction, caught: Sequence[tuple[Place, np.ndarray[Any, Any]]]) -> None:
+        self._safely(recorded.root, lambda: self._take(recorded, caught))
+
+    def failed(self, function: str, what: str, error: BaseException) -> None:
+        name = short_function_name(function)
+        self._outlet.trouble.tell(
+            f"function {name}: {what}",
+            f"the function {name} {what}",
+            "It runs untapped, training goes on. A narrower Watch may leave out what cannot be tapped.",
+            error,
+        )
+
+    def out_of_reach(self, candidates: Sequence[Candidate]) -> None:
+        functions = sorted({candidate.function for candidate in candidates})
+        self._outlet.trouble.tell(
+            "out of reach",
+            f"{len(candidates)} selected tensors cannot be seen: they are inside loops or branches that XLA compiles"
+            f" ({', '.join(functions[:3])})",
+            "The outputs of those loops are captured. To see inside, set jit_compile=False.",
+        )
+
+    def _safely(self, function: str, action: Callable[[], None]) -> None:
+        try:
+            action()
+        except Exception as error:
+            self.failed(function, "ran, but its tensors could not be handed over", error)
+
+    def _take(self, recorded: RecordedFunction, caught: Sequence[tuple[Place, np.ndarray[Any, Any]]]) -> None:
+        selection = self._outlet.selection_of(recorded, self.watches)
+        captured: deque[Captured] = deque()
+        for place, array in caught:
+            if place in selection:
+                candidate, keep = selection[place]
+                key = recorded.root, candidate.node, candidate.slot
+                captured.append(Captured(candidate, self._visits[key], array, keep))
+                self._visits[key] += 1
+        if captured:
+            self.put(self._outlet.graph_of(recorded), captured)
+
+    def drop(self, count: int) -> None:
+        """Counts tensors that were selected but could not be kept."""
+        self._outlet.background.drop(count)
+
+    def put(self, graph: GraphHandle, captured: deque[Captured]) -> None:
+        """Hands tensors of one graph to the writer's thread."""
+        self._outlet.background.put(Batch(self.step, time.time(), graph, captured, batch_bytes(captured)))

@@ -1,0 +1,280 @@
+"""The capture object: what the user holds."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self, overload
+
+from tensortap.dump import DumpWriter, check_run_name
+
+from .background import Background, WhenFull
+from .batch_writer import BatchWriter
+from .eager import EagerRecorder
+from .environment import environment
+from .errors import TapClosedError, WatchError
+from .function import TappedFunction
+from .intercept import INTERCEPTOR
+from .keras_callback import TapCallback
+from .lifetime import Lifetime
+from .saved_model import TappedModel, tap_model
+from .step_capture import Outlet, StepCapture
+from .trouble import Trouble
+from .watch import Watch
+
+
+class Tap:
+    """Captures the tensors of a TensorFlow program into a run.
+
+    One object for every way to run TensorFlow: `callback()` for `model.fit`, `function` for a training loop of your
+    own, `eager()` for code outside of functions, `saved_model()` for a loaded model. A context manager; without
+    `with`, everything is flushed when training ends and closed when the program does.
+
+    Capturing never raises into the program and never changes what steps compute that are not watched: these run the
+    untouched functions. What cannot be captured is left out, and said once as a `TapWarning`.
+
+    Args:
+        path: directory of the run: `Tap("logs/r")` writes the run `r` of the log directory `logs`.
+        watch: what to keep, or several watches; by default summaries of all nodes at every 10th step.
+        sources: whether the graph embeds the text of the user's own source files.
+        queue_bytes: host memory that captured tensors may take while they wait to be written.
+        when_full: `"wait"` (up to `wait_seconds`) when they take more, or `"drop"` at once. Drops are counted.
+        wait_seconds: see `when_full`.
+        disk_reserve: bytes of free disk space that are left alone.
+        close_seconds: how long `close` and the end of the program wait for what is still to be written.
+        rank: number of this process in a distributed job.
+        info: free facts for the run, a JSON object.
+
+    Raises:
+        InvalidNameError: the last part of `path` cannot be the name of a run.
+        WatchError: another argument makes no sense.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        watch: Watch | Sequence[Watch] = Watch(),  # noqa: B008  frozen
+        *,
+        sources: bool = True,
+        queue_bytes: int = 512 << 20,
+        when_full: WhenFull = "wait",
+        wait_seconds: float = 30.0,
+        disk_reserve: int = 256 << 20,
+        close_seconds: float = 60.0,
+        rank: int | None = None,
+        info: dict[str, Any] | None = None,
+    ) -> None:
+        self.run_dir = Path(path).absolute()
+        self.run = check_run_name(self.run_dir.name)
+        self.watches = _watches(watch)
+        if when_full not in ("wait", "drop"):
+            raise WatchError(f"when_full={when_full!r} is unknown.", "Use 'wait' or 'drop'.")
+        self._sources = sources
+        self._queue_bytes = queue_bytes
+        self._known_layers: list[str] = []
+        self._next_step = 0
+        self._local = threading.local()
+        trouble = Trouble(self.run)
+        facts = {**environment(), "watch": [repr(each) for each in self.watches], **(info or {})}
+        logdir, run = str(self.run_dir.parent), self.run
+
+        def open_writer() -> DumpWriter:
+            return DumpWriter(logdir, run, info=facts, rank=rank)
+
+        background = Background(
+            lambda: BatchWriter(open_writer, trouble, disk_reserve),
+            queue_bytes=queue_bytes,
+            when_full=when_full,
+            wait_seconds=wait_seconds,
+        )
+        self._outlet = Outlet(background, trouble)
+        self._lifetime = Lifetime(background, self.run, close_seconds)
+        # Also when the tap is forgotten, and at the end of the program.
+        self._finalizer = weakref.finalize(self, self._lifetime.close)
+
+    def __repr__(self) -> str:
+        shown = self.watches[0] if len(self.watches) == 1 else list(self.watches)
+        return f"Tap({str(self.run_dir)!r}, watch={shown!r})"
+
+    def __enter__(self) -> Self:
+        self._check_open()
+        self._lifetime.use()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    @property
+    def dropped(self) -> int:
+        """Snapshots lost so far."""
+        return self._outlet.background.dropped
+
+    @property
+    def closed(self) -> bool:
+        """Whether the tap has been closed."""
+        return self._lifetime.closed
+
+    @property
+    def next_step(self) -> int:
+        """The number that the next step gets if it is not given one."""
+        return self._next_step
+
+    def flush(self) -> bool:
+        """Waits until all that was captured is committed; False if that took more than `close_seconds`."""
+        return self._lifetime.flush()
+
+    def close(self) -> None:
+        """Writes what is left and closes the run. A second call does nothing."""
+        self._finalizer.detach()
+        self._lifetime.close()
+
+    def callback(self) -> TapCallback:
+        """A Keras callback for `fit`, `evaluate` or `predict`: `model.fit(…, callbacks=[tap.callback()])`.
+
+        A step is a batch; steps are numbered from 0 and go on across epochs, and across several `fit` of one tap.
+        With `steps_per_execution=k` a call makes k steps; it is captured if one of them is watched, under the number
+        of the first, and its batches are visits. Validation inside `fit` is not captured.
+
+        Raises:
+            TapClosedError: the tap is closed.
+        """
+        self._check_open()
+        return TapCallback(self)
+
+    @overload
+    def function(self, function: Callable[..., Any], **options: Any) -> TappedFunction: ...
+
+    @overload
+    def function(
+        self, function: None = None, **options: Any
+    ) -> Callable[[Callable[..., Any]], TappedFunction]: ...
+
+    def function(self, function: Callable[..., Any] | None = None, **options: Any) -> Any:
+        """Like `tf.function` (whose options it takes), tapped; also a decorator. Each call is a step.
+
+        A function counts its own steps from 0. Inside `with tap.step(n): …` that step is taken instead.
+        What is already a `tf.function` is tapped as it is.
+
+        Raises:
+            TapClosedError: the tap is closed.
+        """
+        self._check_open()
+        if function is None:
+            return lambda decorated: self.function(decorated, **options)
+        self._lifetime.use()
+        return TappedFunction(self, function, options)
+
+    @contextmanager
+    def step(self, number: int | None = None) -> Iterator[int]:
+        """Captures the functions that this thread calls in the body as one step, which it yields the number of.
+
+        Gradients that a tape computes outside of a tapped function belong in the body, too.
+
+        Args:
+            number: the step, >= 0; counted by the tap if left out.
+
+        Raises:
+            TapClosedError: the tap is closed.
+            WatchError: the number is negative.
+        """
+        self._check_open()
+        first = self._next_step if number is None else number
+        if first < 0:
+            raise WatchError(f"step {first} is not possible.", "Steps are numbered from 0.")
+        with self._steps(first, 1):
+            yield first
+
+    @contextmanager
+    def eager(self) -> Iterator[None]:
+        """Captures every op that this thread runs in the body, outside of functions as well as inside of them.
+
+        The body is one step, the tap's next; `with tap.step(n), tap.eager():` says which. Nodes are named by layer,
+        op type and order: `mlp/dense/MatMul`, `mlp/dense/MatMul_1`.
+
+        Raises:
+            TapClosedError: the tap is closed.
+        """
+        self._check_open()
+        if not self.in_step:
+            with self.step(), self.eager():
+                yield
+            return
+        capture: StepCapture | None = self._local.capture
+        if capture is None:
+            yield
+            return
+        with EagerRecorder(
+            capture, INTERCEPTOR.tracker, sources=self._sources, max_bytes=self._queue_bytes
+        ):
+            yield
+
+    def saved_model(self, model: Any) -> TappedModel:
+        """A SavedModel whose signatures are tapped: each call of one is a step.
+
+        Args:
+            model: its directory, or what `tf.saved_model.load` returned.
+
+        Raises:
+            TapClosedError: the tap is closed.
+            OSError: there is no SavedModel.
+        """
+        self._check_open()
+        return tap_model(self, model)
+
+    @property
+    def in_step(self) -> bool:
+        """Whether this thread is inside a step of this tap."""
+        return bool(getattr(self._local, "in_step", False))
+
+    def _begin(self, known_layers: Sequence[str]) -> None:
+        """Keras begins: what it traces from now on is noted."""
+        self._known_layers = list(known_layers)
+        self._lifetime.use()
+
+    def _end(self) -> None:
+        """Keras has ended."""
+        self._lifetime.unuse()
+        self.flush()
+
+    def _count_to(self, step: int) -> None:
+        self._next_step = step
+
+    @contextmanager
+    def _steps(self, first: int, count: int) -> Iterator[None]:
+        """`count` steps in one call, numbered from `first`."""
+        watches = tuple(watch for watch in self.watches if self._wants(watch, range(first, first + count)))
+        capture = (
+            StepCapture(self, self._outlet, first, watches, self._known_layers, self._sources) if watches else None
+        )
+        outer = getattr(self._local, "in_step", False), getattr(self._local, "capture", None)
+        self._local.in_step, self._local.capture = True, capture
+        self._next_step = first + count
+        self._lifetime.use()
+        try:
+            with INTERCEPTOR.step(self, capture):
+                yield
+        finally:
+            self._local.in_step, self._local.capture = outer
+            self._lifetime.unuse()
+
+    def _wants(self, watch: Watch, steps: range) -> bool:
+        try:
+            return any(watch.wants_step(step) for step in steps)
+        except Exception as error:
+            self._outlet.trouble.tell("steps", f"{watch!r} failed", "Correct steps=; nothing is captured.", error)
+            return False
+
+    def _check_open(self) -> None:
+        if self._lifetime.closed:
+            raise TapClosedError(f"The tap of run {self.run!r} is closed.", "Make a new one, or close it later.")
+
+
+def _watches(given: Any) -> tuple[Watch, ...]:
+    watches = (given,) if isinstance(given, Watch) else tuple(given) if isinstance(given, Sequence) else ()
+    if not watches or not all(isinstance(watch, Watch) for watch in watches):
+        raise WatchError(f"watch={given!r} watches nothing.", "Use Watch(…), or a list of them.")
+    return watches

@@ -1,0 +1,44 @@
+"""Says what capture could not do, once for each kind of trouble, without ever raising into training."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import warnings
+
+from .errors import TapWarning
+
+_log = logging.getLogger("tensortap")
+
+
+class Trouble:
+    """Warnings of one tap.
+
+    Args:
+        where: the run, named in every message.
+    """
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self._told: set[str] = set()
+        self._lock = threading.Lock()
+
+    def tell(self, kind: str, message: str, hint: str, cause: BaseException | None = None) -> None:
+        """Warns, unless this kind of trouble was told before. `message` has no full stop, `hint` has."""
+        with self._lock:
+            if kind in self._told:
+                return
+            self._told.add(kind)
+        because = f" ({type(cause).__name__}: {first_line(cause)})" if cause is not None else ""
+        text = f"tensortap, run {self._where!r}: {message}{because}. {hint}"
+        try:
+            warnings.warn(text, TapWarning, stacklevel=2)
+        except TapWarning:
+            # The program turns warnings into errors; this one must not end its training.
+            _log.warning(text)
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message, at most 300 characters."""
+    lines = str(error).strip().splitlines()
+    return lines[0][:300] if lines else ""
