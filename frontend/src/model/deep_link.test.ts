@@ -6,6 +6,7 @@ const FULL: DeepLink = {
   graph: 'train step #2',
   worker: 'host-1&2',
   step: 120,
+  follow: true,
   tensor: 'dense/MatMul:0',
   visit: 3,
   view: 'table',

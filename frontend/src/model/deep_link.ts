@@ -1,9 +1,11 @@
-/** What the address holds after `#`: enough to restore the page. Null fields are left out. */
+/** What the address holds after `#`: enough to restore the page, here or on somebody else's screen. Null fields are left out. */
 export interface DeepLink {
   run: string | null;
   graph: string | null;
   worker: string | null;
+  /** The step on show, named also while the page follows the latest one. */
   step: number | null;
+  follow: boolean;
   tensor: string | null;
   visit: number | null;
   view: 'graph' | 'table';
@@ -21,6 +23,7 @@ export const EMPTY_LINK: DeepLink = {
   graph: null,
   worker: null,
   step: null,
+  follow: false,
   tensor: null,
   visit: null,
   view: 'graph',
@@ -42,6 +45,7 @@ export function encodeLink(link: DeepLink): string {
     const value = link[key];
     if (value !== null) add(key, value);
   }
+  if (link.follow) add('follow', 1);
   for (const key of ['view', 'panel', 'color'] as const) if (link[key] !== EMPTY_LINK[key]) add(key, link[key]);
   const open = link.open?.map(encodePart).join(',') ?? '';
   if (open !== '' && open.length <= LONGEST_OPEN) parts.push(`open=${open}`);
@@ -63,6 +67,7 @@ export function decodeLink(hash: string): DeepLink {
   const link = { ...EMPTY_LINK };
   for (const key of TEXTS) link[key] = decodePart(found.get(key) ?? '') || null;
   for (const key of NUMBERS) link[key] = wholeNumber(found.get(key));
+  link.follow = found.get('follow') === '1';
   if (found.get('view') === 'table') link.view = 'table';
   const panel = PANEL_TABS.find((tab) => tab === found.get('panel'));
   if (panel) link.panel = panel;

@@ -1,13 +1,20 @@
 import { batch, computed, effect } from '@preact/signals';
+import { rememberForHost, stateFromHost } from '../lib/host_page';
 import { type DeepLink, decodeLink, encodeLink } from '../model/deep_link';
 import * as choices from './choices';
+import { graphId, runId } from './runs';
+import { following, step } from './steps';
 
-/** Keeps the address and the choices in step: a choice is written to the hash, back and forward are read from it. */
+/**
+ * Keeps the address and the choices in step. The hash names what is on show, defaults too, so that it shows the same to whoever it is
+ * sent to; back and forward are read from it.
+ */
 const link = computed<DeepLink>(() => ({
-  run: choices.chosenRun.value,
-  graph: choices.chosenGraph.value,
+  run: runId.value,
+  graph: graphId.value ?? choices.chosenGraph.value,
   worker: choices.chosenWorker.value,
-  step: choices.chosenStep.value,
+  step: step.value ?? choices.chosenStep.value,
+  follow: following.value && step.value !== null,
   tensor: choices.chosenTensor.value,
   visit: choices.chosenVisit.value,
   view: choices.view.value,
@@ -21,7 +28,7 @@ function apply(next: DeepLink): void {
     choices.chosenRun.value = next.run;
     choices.chosenGraph.value = next.graph;
     choices.chosenWorker.value = next.worker;
-    choices.chosenStep.value = next.step;
+    choices.chosenStep.value = next.follow ? null : next.step;
     choices.chosenTensor.value = next.tensor;
     choices.chosenVisit.value = next.visit;
     choices.view.value = next.view;
@@ -31,9 +38,13 @@ function apply(next: DeepLink): void {
   });
 }
 
-/** Moving along the steps replaces the entry, so that "back" leads to the last place and not through every step. */
+/**
+ * Moving along the steps replaces the entry, so that "back" leads to the last place and not through every step; so does a run or
+ * graph that is named for the first time.
+ */
 function isNewPlace(before: DeepLink, after: DeepLink): boolean {
-  return before.run !== after.run || before.graph !== after.graph || before.tensor !== after.tensor || before.view !== after.view;
+  const changed = (key: 'run' | 'graph') => before[key] !== null && before[key] !== after[key];
+  return changed('run') || changed('graph') || before.tensor !== after.tensor || before.view !== after.view;
 }
 
 function write(next: DeepLink, push: boolean): void {
@@ -45,7 +56,7 @@ function write(next: DeepLink, push: boolean): void {
 }
 
 export function syncAddress(): () => void {
-  let shown = decodeLink(location.hash);
+  let shown = decodeLink(location.hash || stateFromHost());
   apply(shown);
   const read = () => {
     shown = decodeLink(location.hash);
@@ -56,6 +67,7 @@ export function syncAddress(): () => void {
   const stop = effect(() => {
     const next = link.value;
     write(next, isNewPlace(shown, next));
+    rememberForHost(encodeLink(next));
     shown = next;
   });
   return () => {

@@ -6,7 +6,7 @@ import type { StepStatistics } from '../model/steps';
 import { colour } from './choices';
 import { api } from './provider';
 import { resource } from './resource';
-import { graphId, run, runId, workerId } from './runs';
+import { graphId, runDetail, runId, workerId } from './runs';
 import { selectedNode } from './selection';
 import { step, stepColumns, stepIndex } from './steps';
 
@@ -16,7 +16,7 @@ const overlays = new Lru<string, StepStatistics>(48);
 
 // A graph that is still being written (`-`, made of whatever was logged) grows with the run, so its size is part of the key.
 const graphRequest = computed(() => {
-  const entry = run.data.value?.graphs.find((candidate) => candidate.id === graphId.value);
+  const entry = runDetail.value?.graphs.find((candidate) => candidate.id === graphId.value);
   if (!entry || runId.value === null) return null;
   const subject = `${runId.value} ${entry.id}`;
   return { key: `${subject} ${entry.nodes} ${entry.edges}`, subject, run: runId.value, graph: entry.id };

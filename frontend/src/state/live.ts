@@ -29,6 +29,15 @@ function changed(run: RunEntry, changes: Changes): RunEntry | null {
   return { ...run, snapshots, graphs, live, steps: { ...run.steps, last: last_step } };
 }
 
+/** Loads the list anew: changes carry only what charts need, a list of runs on show wants all of it. */
+export async function reloadRuns(): Promise<void> {
+  try {
+    runList.value = await api().runs();
+  } catch (error) {
+    failed(error);
+  }
+}
+
 async function refresh(abort: AbortSignal): Promise<void> {
   const list = runList.value;
   if (list !== null) {

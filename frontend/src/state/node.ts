@@ -4,13 +4,13 @@ import { chosenTensor, chosenVisit, panelTab } from './choices';
 import { histogramScale, panelOpen } from './preferences';
 import { api } from './provider';
 import { resource } from './resource';
-import { graphId, run, runId, runRevision, workerId } from './runs';
+import { graphId, runId, runRevision, workerId } from './runs';
 import { selectedNode } from './selection';
 import { step, stepColumns, stepIndex } from './steps';
 
 /** Everything about the selected node and tensor. Nothing is fetched while the panel is closed. */
 const place = computed(() => {
-  if (runId.value === null || graphId.value === null || run.data.value === null) return null;
+  if (runId.value === null || graphId.value === null) return null;
   return { run: runId.value, graph: graphId.value };
 });
 

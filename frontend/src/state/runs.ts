@@ -22,19 +22,22 @@ export const runRevision = computed<string>(
 export const run: Resource<RunDetail> = resource(
   computed(() => {
     const id = runId.value;
-    return id === null || runList.value === null ? null : { key: `${id} ${runRevision.value}`, subject: id, id };
+    return id === null || runEntry.value === null ? null : { key: `${id} ${runRevision.value}`, subject: id, id };
   }),
   ({ id }, abort) => api().run(id, abort),
 );
 
+/** Details of the run on show; null while those of another run are still there. */
+export const runDetail = computed<RunDetail | null>(() => (run.data.value?.id === runId.value ? run.data.value : null));
+
 /** The graph on show: the chosen one, else the one with most snapshots. */
 export const graphId = computed<string | null>(() => {
-  const graphs = run.data.value?.graphs ?? [];
+  const graphs = runDetail.value?.graphs ?? [];
   const wanted = graphs.find((graph) => graph.id === chosenGraph.value);
   return (wanted ?? graphs[0])?.id ?? null;
 });
 
 export const workerId = computed<string | null>(() => {
-  const workers = run.data.value?.workers ?? [];
+  const workers = runDetail.value?.workers ?? [];
   return workers.some((worker) => worker.id === chosenWorker.value) ? chosenWorker.value : null;
 });

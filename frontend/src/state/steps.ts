@@ -2,11 +2,11 @@ import { computed, signal } from '@preact/signals';
 import type { StepColumns } from '../model/answers';
 import { indexOfStep, moveStep, nearestStep } from '../model/step_list';
 import { chosenStep } from './choices';
-import { run } from './runs';
+import { runDetail } from './runs';
 
 const NO_STEPS: StepColumns = { step: [], time: [], snapshots: [], nan: [], inf: [] };
 
-export const stepColumns = computed<StepColumns>(() => run.data.value?.steps ?? NO_STEPS);
+export const stepColumns = computed<StepColumns>(() => runDetail.value?.steps ?? NO_STEPS);
 
 /** Following the latest step: no step is chosen. */
 export const following = computed(() => chosenStep.value === null);

@@ -1,22 +1,35 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { copyText } from '../../lib/clipboard';
-import { Icon } from './Icon';
+import { Icon, type IconName } from './Icon';
 
 /** Copies `text`; a tick says for a moment that it did. */
-export function CopyButton({ text, label, caption }: { text: string; label: string; caption?: string }) {
+interface CopyProps {
+  /** What is copied; a function where it is only known when it is wanted. */
+  text: string | (() => string);
+  label: string;
+  icon?: IconName;
+  large?: boolean;
+}
+
+export function CopyButton({ text, label, icon = 'copy', large }: CopyProps) {
   const [copied, setCopied] = useState(false);
   const timer = useRef(0);
   useEffect(() => () => clearTimeout(timer.current), []);
   const copy = async () => {
-    setCopied(await copyText(text));
+    setCopied(await copyText(typeof text === 'string' ? text : text()));
     clearTimeout(timer.current);
     timer.current = window.setTimeout(() => setCopied(false), 1500);
   };
-  const shape = caption ? 'button small' : 'button quiet icon small';
   return (
-    <button type="button" class={`${shape} copy`} aria-label={label} title={label} onClick={copy} data-copied={copied}>
-      <Icon name={copied ? 'check' : 'copy'} />
-      {caption}
+    <button
+      type="button"
+      class={`button quiet icon copy ${large ? '' : 'small'}`}
+      aria-label={label}
+      title={label}
+      onClick={copy}
+      data-copied={copied}
+    >
+      <Icon name={copied ? 'check' : icon} />
     </button>
   );
 }

@@ -9,10 +9,11 @@ export function RunSummary() {
   const entry = runEntry.value;
   const detail = run.data.value;
   if (entry === null || detail === null) return <section class="panel" aria-label="Run" />;
+  const steps = detail.steps.step;
   const facts: [string, string][] = [
     ['started', new Date(entry.created * 1000).toLocaleString()],
     ['last snapshot', entry.last_time === null ? 'none yet' : formatAgo(entry.last_time, Date.now() / 1000)],
-    ['steps', `${formatCount(entry.steps.count)} (${entry.steps.first ?? '–'} … ${entry.steps.last ?? '–'})`],
+    ['steps', steps.length === 0 ? 'none yet' : `${formatCount(steps.length)} (${steps[0]} … ${steps[steps.length - 1]})`],
     ['snapshots', formatCount(entry.snapshots)],
     ['with NaN or Inf', formatCount(entry.nonfinite)],
     ...Object.entries(detail.info).flatMap(([name, value]): [string, string][] => (isPlain(value) ? [[name, String(value)]] : [])),

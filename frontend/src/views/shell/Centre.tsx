@@ -54,12 +54,19 @@ function GraphView() {
         theme={theme.value}
         onSelect={selectNode}
         {...(openScopes.peek() && { expandedScopes: openScopes.peek() ?? [] })}
-        onExpandedChange={(scopes) => {
-          openScopes.value = scopes;
-        }}
+        onExpandedChange={(scopes) => keepOpenScopes(graph.data.value?.id ?? '', scopes)}
       />
     </div>
   );
+}
+
+/** What each graph opens by itself; that need not be in the address. */
+const opensByItself = new Map<string, string>();
+
+function keepOpenScopes(id: string, scopes: readonly string[]): void {
+  const text = scopes.join();
+  if (openScopes.peek() === null && !opensByItself.has(id)) opensByItself.set(id, text);
+  openScopes.value = opensByItself.get(id) === text ? null : scopes;
 }
 
 const GRAPH_CODE = `tap = tensortap.Tap("logs/run")

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import { formatCount } from '../../lib/format';
 import { healthRuns, positionAt } from '../../model/health_strip';
 import { hoveredStep } from '../../state/node';
+import { problems } from '../../state/problems';
 import { goToStep, step, stepColumns, stepIndex } from '../../state/steps';
 import { useSize } from '../kit/use_size';
 
@@ -43,6 +44,7 @@ export function HealthStrip() {
           <i key={run.first} data-health={run.health} style={{ flexGrow: String(run.last - run.first + 1) }} />
         ))}
       </div>
+      <FirstBad steps={steps.step} />
       <StepRange count={count} />
       {count > 0 && <div class="strip-thumb" style={{ left: placeOf(stepIndex.value, count) }} />}
       {pointed !== null && pointed < count && <StripHover at={pointed} width={width} />}
@@ -52,6 +54,14 @@ export function HealthStrip() {
       </div>
     </div>
   );
+}
+
+/** Points at the first step with a NaN or Inf. */
+function FirstBad({ steps }: { steps: number[] }) {
+  const first = problems.data.value?.nonfinite[0];
+  const at = first ? steps.indexOf(first.first_step) : -1;
+  if (!first || at < 0) return null;
+  return <div class="strip-flag" data-health={first.nan > 0 ? 'nan' : 'inf'} style={{ left: placeOf(at, steps.length) }} />;
 }
 
 /** The middle of a step's cell. */

@@ -1,8 +1,9 @@
 import { batch } from '@preact/signals';
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { formatAgo, formatCount } from '../../lib/format';
 import type { RunEntry } from '../../model/answers';
 import { chosenGraph, chosenRun, chosenStep, chosenWorker, openScopes } from '../../state/choices';
+import { reloadRuns } from '../../state/live';
 import { runEntry, runId, runs } from '../../state/runs';
 import { moveFocus, Popover } from '../kit/Popover';
 import { PickerButton } from './Picker';
@@ -45,6 +46,7 @@ export function RunPicker() {
 
 function RunMenu({ close }: { close: () => void }) {
   const [filter, setFilter] = useState('');
+  useEffect(() => void reloadRuns(), []);
   const shown = runs.value.filter((run) => run.name.toLowerCase().includes(filter.toLowerCase()));
   const choose = (run: RunEntry) => {
     showRun(run.id);

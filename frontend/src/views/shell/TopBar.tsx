@@ -1,10 +1,12 @@
 import { formatCount } from '../../lib/format';
+import { shareAddress } from '../../lib/host_page';
 import { chosenGraph, chosenStep, chosenWorker, openScopes } from '../../state/choices';
 import { theme, toggleTheme } from '../../state/preferences';
 import { problemCount } from '../../state/problems';
-import { graphId, run, workerId } from '../../state/runs';
+import { graphId, run, runEntry, workerId } from '../../state/runs';
 import { helpOpen, problemsShown, toggleProblems } from '../../state/ui';
 import { IconButton } from '../kit/Button';
+import { CopyButton } from '../kit/CopyButton';
 import { Icon } from '../kit/Icon';
 import { Picker } from './Picker';
 import { RunPicker } from './RunPicker';
@@ -21,6 +23,7 @@ export function TopBar() {
       <WorkerPicker />
       <div class="grow" />
       <ProblemsButton />
+      <CopyButton text={shareAddress} label="Copy a link to what is on show" icon="link" large />
       <IconButton
         icon={theme.value === 'dark' ? 'sun' : 'moon'}
         label={theme.value === 'dark' ? 'Light theme (t)' : 'Dark theme (t)'}
@@ -93,6 +96,7 @@ function WorkerPicker() {
 
 function ProblemsButton() {
   const count = problemCount.value;
+  if (runEntry.value === null) return null;
   return (
     <button
       type="button"

@@ -44,7 +44,8 @@ export const KEYS: readonly Command[] = [
   },
   { keys: ['\\'], does: 'Show or hide the node panel', run: togglePanel },
   { keys: ['n'], does: 'Show or hide the problems', run: toggleProblems },
-  { keys: ['/'], does: 'Search', run: () => undefined },
+  // In the graph, the graph's own search takes this key first.
+  { keys: ['/'], does: 'Search the graph, filter the table', run: () => document.querySelector<HTMLElement>('.table-search')?.focus() },
   { keys: ['t'], does: 'Light or dark', run: toggleTheme },
   {
     keys: ['?'],
@@ -70,8 +71,8 @@ const NAMES: Record<string, string> = { ArrowLeft: '←', ArrowRight: '→', Esc
 export function onPageKey(event: KeyboardEvent): void {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
   const name = NAMES[event.key] ?? event.key;
-  const command = name === '/' ? undefined : KEYS.find((candidate) => candidate.keys.includes(name));
-  if (!command) return;
+  const command = KEYS.find((candidate) => candidate.keys.includes(name));
+  if (!command || (name === '/' && view.value === 'graph')) return;
   event.preventDefault();
   command.run(event.key);
 }
