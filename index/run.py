@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from .graph import GraphIndex
 from .graphs import GraphOverview, GraphShelf
 from .step_tally import StepTable
 from .worker import WorkerFollower, WorkerStatus
+
+SETTLE_SECONDS = 2.0  # the coarsest time stamps of common file systems (FAT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,7 @@ class RunIndex:
         self._reader: RunReader | None = None
         self._shelf: GraphShelf | None = None
         self._followers: dict[str, WorkerFollower] = {}
+        self._settled: tuple[int, ...] | None = None
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
@@ -82,7 +86,9 @@ class RunIndex:
             RunReplacedError: a worker's folder that was read is gone.
         """
         with self._lock:
-            before = self._state()
+            if self._settled is not None and self._settled == self._touched():
+                return False
+            before, touched = self._state(), self._touched()
             try:
                 more = self._poll()
                 self.error = None
@@ -92,7 +98,21 @@ class RunIndex:
                     error.message if isinstance(error, TensortapError) else f"{self.path}: {error.strerror}"
                 )
             self.version += self._state() != before
+            if not more:
+                self._settle(touched)
             return more
+
+    def _touched(self) -> tuple[int, ...]:
+        """When files or folders were last added where a run that all its workers have closed can change,
+        ns."""
+        workers = (self.path / name for name in self._followers)
+        return tuple(map(_added, (self.path, self.path / "graphs", *workers)))
+
+    def _settle(self, touched: tuple[int, ...]) -> None:
+        """Remembers that there is nothing to read, unless something was added a moment ago: what is added now
+        may get the same time stamp."""
+        closed = self.error is None and all(worker.closed for worker in self.workers)
+        self._settled = touched if closed and time.time() - max(touched) / 1e9 > SETTLE_SECONDS else None
 
     def _state(self) -> tuple[object, ...]:
         """Differs whenever something that can be asked for does: statuses hold the numbers of snapshots."""
@@ -216,3 +236,11 @@ class RunIndex:
     def _count_nodes(self) -> int:
         with self.catalog.lock:
             return 0 if self._shelf is None else self._shelf.nodes()
+
+
+def _added(folder: Path) -> int:
+    """When an entry was last added to a folder or removed from it, ns; 0 if there is no such folder."""
+    try:
+        return folder.stat().st_mtime_ns
+    except OSError:
+        return 0

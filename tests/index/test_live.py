@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import threading
 
@@ -12,6 +13,7 @@ from polling import until
 
 from tensortap.dump import DumpWriter, Graph, Node, NotFoundError
 from tensortap.index import LogIndex, history, snapshots, step_statistics
+from tensortap.index.worker import WorkerFollower
 
 
 @pytest.fixture
@@ -208,6 +210,27 @@ def test_many_rows_are_read_in_pieces(tmp_path, log, monkeypatch):
                 writer.flush()
     log.refresh()
     assert log.runs[0].catalog.rows == 400
+
+
+def test_a_closed_run_is_left_alone_until_something_is_added(tmp_path, log, monkeypatch):
+    with DumpWriter(tmp_path, "r") as writer:
+        writer.log("a", np.ones(2), step=0)
+    for folder in (writer.run_dir, *writer.run_dir.iterdir()):
+        os.utime(folder, (1e9, 1e9))
+    log.refresh()
+    polls = []
+    monkeypatch.setattr(
+        WorkerFollower, "poll", lambda self, poll=WorkerFollower.poll: polls.append(1) or poll(self)
+    )
+    log.refresh()
+    assert polls == []
+    with DumpWriter(tmp_path, "r") as writer:
+        writer.log("a", np.ones(2), step=1)
+        log.refresh()
+        writer.log("a", np.ones(2), step=2)
+    log.refresh()
+    assert history(log.runs[0], "a").columns["step"].tolist() == [0, 1, 2]
+    assert polls != []
 
 
 def test_a_refresh_is_skipped_when_one_was_just_made(tmp_path, log):
