@@ -58,7 +58,7 @@ def test_a_live_directory_that_did_not_exist(start: Start, tmp_path: Path, by: s
     assert runs(root, token) == []
     with DumpWriter(logdir, run="live") as writer:
         writer.log("x:0", np.ones(3), step=0)
-    until(lambda: runs(root, token) == ["live"], "the run", 1.5)
+    until(lambda: runs(root, token) == ["live"], "the run", 10)
     with pytest.raises(urllib.error.HTTPError, match="401"):
         runs(root, "wrong")
     seconds, out, err = end(process, by)
