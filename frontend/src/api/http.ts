@@ -23,11 +23,7 @@ export class HttpProvider implements Provider {
       response = await fetch(this.href(path, query), { cache: 'no-cache', credentials: 'same-origin', ...(signal && { signal }) });
     } catch (error) {
       if (signal?.aborted) throw error;
-      throw new ApiError(
-        0,
-        'The server does not answer.',
-        'Check that `tensortap serve` is still running; this page tries again by itself.',
-      );
+      throw new ApiError(0, 'The server does not answer.', 'Check that tensortap is still running; this page tries again by itself.');
     }
     if (!response.ok) throw await failure(response);
     return response;

@@ -32,7 +32,8 @@ export function symlogPosition(edges: readonly number[], zeroBucket: number | nu
   return i + Math.log(value / left) / Math.log(right / left);
 }
 
-const MOST_TICKS = 9;
+/** Labels such as `-0.0001` stand side by side in a panel of the usual width. */
+const MOST_TICKS = 7;
 
 /** Ticks at powers of ten, thinned evenly on both sides, and at zero. */
 function symlogTicks(edges: readonly number[], zeroBucket: number | null): { at: number; label: string }[] {

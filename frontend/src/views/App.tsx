@@ -73,15 +73,14 @@ function Waiting() {
   );
 }
 
-const FIRST_LINES = `tap = tensortap.Tap("logs/my-run")
-model.fit(x, y, callbacks=[tap.callback()])`;
-
 function NoRuns() {
+  const folder = runList.value?.logdir ?? 'logs';
+  const lines = `tap = tensortap.Tap(${JSON.stringify(`${folder}/my-run`)})\nmodel.fit(x, y, callbacks=[tap.callback()])`;
   return (
     <main>
-      <Message title={`No runs in ${runList.value?.logdir ?? 'this folder'} yet`} testid="empty-state">
+      <Message title={`No runs in ${folder} yet`} testid="empty-state">
         <p>This page is watching the folder and shows the first run as soon as it is written. Two lines tap a Keras program:</p>
-        <CodeBlock code={FIRST_LINES} label="Copy the lines" />
+        <CodeBlock code={lines} label="Copy the lines" />
         <p class="faint">
           Or see it at work first: <code>tensortap demo</code>
         </p>

@@ -32,7 +32,7 @@ const NO_TRACES = [{ x: [], y: [] }];
 
 /**
  * Steps across, values upwards, counts as colour. The colours are painted on a canvas below Plotly's axes: Plotly's own heatmap is a
- * data: image, which the page's `img-src 'self'` refuses.
+ * data: image with a style attribute, which the page's `style-src 'self'` refuses.
  */
 export function HistogramHeatmap(props: HeatmapProps) {
   const { rows, values, labels, step, colours, dark, saveAs, onStep, onHover } = props;
@@ -86,7 +86,10 @@ export function HistogramHeatmap(props: HeatmapProps) {
         }}
       />
       {hover && (
-        <div class="tooltip num" style={{ left: `${hover.x + 12}px`, top: `${hover.y + 12}px` }}>
+        <div
+          class="tooltip num"
+          style={{ left: `${Math.min(hover.x + 12, (canvas.current?.clientWidth ?? 0) - 230)}px`, top: `${hover.y + 12}px` }}
+        >
           {hover.text}
         </div>
       )}

@@ -67,6 +67,7 @@ export function historyLayout(colours: Palette, { step, log, bad }: HistoryLayou
   return {
     ...baseLayout(colours),
     hovermode: 'x',
+    hoversubplots: 'axis',
     barmode: 'stack',
     bargap: 0,
     margin: { l: 52, r: bad > 0 ? 44 : 14, t: 20, b: 36 },

@@ -11,7 +11,12 @@ const NAMES = ['surface', 'sunken', 'text', 'text-2', 'text-3', 'border', 'borde
 /** @param _theme the theme in force: named so that callers ask again when it changes */
 export function palette(_theme: string): Palette {
   const style = getComputedStyle(document.documentElement);
-  return Object.fromEntries(NAMES.map((name) => [name, style.getPropertyValue(`--${name}`).trim()])) as Palette;
+  return Object.fromEntries(NAMES.map((name) => [name, longHex(style.getPropertyValue(`--${name}`).trim())])) as Palette;
+}
+
+/** The build shortens `#ffffff` to `#fff`. */
+export function longHex(colour: string): string {
+  return /^#[0-9a-f]{3}$/i.test(colour) ? colour.replace(/[0-9a-f]/gi, '$&$&') : colour;
 }
 
 /** `#rrggbb` with an opacity. */
@@ -31,7 +36,7 @@ export function baseLayout(colours: Palette): Layout {
     margin: { l: 52, r: 12, t: 8, b: 28 },
     showlegend: false,
     hoverlabel: { bgcolor: colours.surface, bordercolor: colours['border-strong'], font: { color: colours.text, size: 11 } },
-    modebar: { bgcolor: 'rgba(0,0,0,0)', color: colours['text-3'], activecolor: colours.accent },
+    modebar: { bgcolor: faded(colours.surface, 0.85), color: colours['text-3'], activecolor: colours.accent },
     uirevision: 'keep',
     dragmode: 'zoom',
   };
