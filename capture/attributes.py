@@ -8,12 +8,12 @@ from typing import Any
 import tensorflow as tf
 
 from .naming import short_function_name
-from .tf_private import AttrValueProto
+from .tf_private import AttrValue
 
 _LONGEST = 200  # characters of one attribute; longer ones are cut, the GraphDef has them whole
 _FEW = 8  # elements of a constant that are written out
 
-# Internal bookkeeping of TensorFlow; `_gradient_op_type` also carries a number that differs between processes.
+# Internal bookkeeping of TensorFlow; some carry numbers that differ from process to process.
 _HIDDEN = frozenset(
     {
         "_output_shapes",
@@ -27,7 +27,7 @@ _HIDDEN = frozenset(
 )
 
 
-def attribute_texts(attributes: Mapping[str, AttrValueProto]) -> dict[str, str]:
+def attribute_texts(attributes: Mapping[str, AttrValue]) -> dict[str, str]:
     """Attribute name -> text of at most 200 characters, sorted by name."""
     return {name: _cut(_text(attributes[name])) for name in sorted(attributes) if name not in _HIDDEN}
 
@@ -36,7 +36,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def _text(value: AttrValueProto) -> str:
+def _text(value: AttrValue) -> str:
     which = value.WhichOneof("value")
     if which is None:
         return ""
@@ -60,7 +60,7 @@ def _scalar_text(which: str, value: Any) -> str:
     if which == "b":
         return "true" if value else "false"
     if which == "type":
-        return tf.dtypes.as_dtype(value).name
+        return str(tf.dtypes.as_dtype(value).name)
     if which == "shape":
         return str(tf.TensorShape(value))
     if which == "func":

@@ -14,7 +14,7 @@ WhenFull = Literal["wait", "drop"]
 
 
 class Sink(Protocol):
-    """Where the thread writes to. Nothing of it may raise; each returns how many snapshots were lost in it."""
+    """Where the thread writes to. Its methods never raise, and return how many snapshots they lost."""
 
     def write(self, batch: Batch) -> int: ...
 
@@ -60,7 +60,7 @@ class Background:
         self._dropped_known = 0  # of these, how many the sink was told of
 
     def put(self, batch: Batch) -> bool:
-        """Hands a batch over; False if it was dropped. Blocks only while the queue is full and the policy is to wait."""
+        """Hands a batch over; False if it was dropped. Blocks on a full queue if that is the policy."""
         self._notice_fork()
         with self._changed:
             if self._stopping:
@@ -96,7 +96,7 @@ class Background:
             )
 
     def stop(self, timeout: float) -> bool:
-        """Writes what waits, closes the files and ends the thread. After `timeout` seconds the rest is dropped."""
+        """Writes what waits, closes the files, ends the thread. After `timeout` seconds it drops the rest."""
         self._notice_fork()
         with self._changed:
             self._stopping = True
@@ -119,7 +119,7 @@ class Background:
         return self._waiting_bytes == 0 or self._waiting_bytes + nbytes <= self._queue_bytes
 
     def _notice_fork(self) -> None:
-        """A forked child has neither the thread nor the files: it starts its own, and leaves the parent's batches."""
+        """A forked child has neither thread nor files: it starts its own, and leaves the parent's batches."""
         if self._pid != os.getpid():
             self._start_afresh()
 

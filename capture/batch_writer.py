@@ -56,7 +56,9 @@ class BatchWriter:
                     batch.captured.clear()
             except Exception as error:
                 lost += 1
-                self._trouble.tell("write", f"{item.candidate.name} was not written", "Please report this.", error)
+                self._trouble.tell(
+                    "write", f"{item.candidate.name} was not written", "Please report this.", error
+                )
         return lost
 
     def flush(self, dropped: int) -> int:
@@ -80,7 +82,9 @@ class BatchWriter:
             try:
                 writer.close()
             except Exception as error:
-                self._trouble.tell("close", "the dump could not be closed in order", "What was committed is safe.", error)
+                self._trouble.tell(
+                    "close", "the dump could not be closed in order", "What was committed is safe.", error
+                )
         return 0
 
     def _ready(self) -> DumpWriter | None:
@@ -105,7 +109,8 @@ class BatchWriter:
         if free < self._disk_reserve:
             self._trouble.tell(
                 "reserve",
-                f"only {free >> 20} MiB are free at {writer.run_dir}; below {self._disk_reserve >> 20} MiB nothing is written",
+                f"only {free >> 20} MiB are free at {writer.run_dir}, and below"
+                f" {self._disk_reserve >> 20} MiB nothing is written",
                 "Free space, or lower Tap(disk_reserve=…).",
             )
             return False

@@ -8,8 +8,8 @@ from typing import Literal
 from tensortap.dump import tensor_name
 
 Kind = Literal["", "input", "output", "weight", "gradient"]
-"""What a tensor is to the model: an input of the step, a layer's output, a layer's weight as it was read, or the
-gradient that an optimizer is given; empty for everything in between."""
+"""What a tensor is to the model: an input of the step, a layer's output, a layer's weight as it was read, or
+the gradient that an optimizer is given; empty for everything in between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Candidate:
     """One output of one node of a traced function.
 
     `shape` is the static shape: None for an unknown dimension, and None as a whole for unknown rank.
-    `variable` is the path of the variable that is read, or that a gradient belongs to; empty if there is none.
+    `variable` is the path of the variable that is read, or that a gradient belongs to, if there is one.
     """
 
     node: str

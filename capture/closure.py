@@ -85,7 +85,7 @@ class TracedFunction:
 
     @cached_property
     def flat_names(self) -> dict[str, str]:
-        """How the definition refers to a tensor (`node:argument:index`, or an argument's name) -> `node:slot`."""
+        """The definition's words for a tensor (`node:argument:index`, or an argument) -> `node:slot`."""
         _, flat_names = tf_private.flat_graph_def(self.definition)
         return {nested: flat for nested, flat in flat_names.items() if not nested.startswith("^")}
 
@@ -101,7 +101,7 @@ class TracedFunction:
         return [self.flat_names[definition.ret[output.name]] for output in definition.signature.output_arg]
 
     def variable_of(self, operation: Any) -> str:
-        """The path of the variable that an op reads, or that an argument is the handle of; empty if unknown."""
+        """The path of the variable that an op reads, or that an argument is the handle of, or empty."""
         if operation.type == "ReadVariableOp":
             operation = operation.inputs[0].op
         return self.variables.get(operation.name, "")
@@ -165,7 +165,7 @@ def _called(parent: TracedFunction, node: tf_private.NodeDef, callee: Callee) ->
 
 
 def _handles(definition: tf_private.FunctionDef, passed: Sequence[Any]) -> dict[str, tf_private.HandleData]:
-    handles = {}
+    handles: dict[str, tf_private.HandleData] = {}
     for argument, tensor in zip(definition.signature.input_arg, passed, strict=False):
         handle = tf_private.handle_data(tensor) if tensor.dtype == tf.resource else None
         if handle is not None:

@@ -23,10 +23,10 @@ _NAME = "eager"  # of the graph and its one function
 
 
 class EagerRecorder:
-    """While entered, notes every op of this thread; at the end hands the graph and the tensors to the capture.
+    """While entered, notes every op of this thread; at the end hands graph and tensors to the capture.
 
-    The graph is known only at the end, so tensors wait until then. Ops beyond `max_bytes` of tensors are noted
-    without their values, and counted as dropped.
+    The graph is known only at the end, so tensors wait until then. Ops beyond `max_bytes` of tensors are
+    noted without their values, and counted as dropped.
     """
 
     def __init__(self, capture: StepCapture, tracker: LayerTracker, *, sources: bool, max_bytes: int) -> None:

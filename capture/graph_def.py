@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from . import tf_private
 from .closure import TracedFunction, callees
@@ -15,7 +15,7 @@ _NODE_NUMBERS = ("_gradient_op_type", "_user_specified_name")
 
 
 def serialized_graph_def(functions: Mapping[str, TracedFunction], short: Mapping[str, str]) -> bytes | None:
-    """The root's nodes and, in the library, all it calls; the same bytes in every process that traces the same.
+    """The root's nodes and, in the library, all it calls; the same bytes wherever the same is traced.
 
     Args:
         functions: breadth first, the root first.
@@ -41,8 +41,8 @@ def serialized_graph_def(functions: Mapping[str, TracedFunction], short: Mapping
     return bytes(graph_def.SerializeToString(deterministic=True))
 
 
-def _rename_calls(nodes: object, short: Mapping[str, str]) -> None:
-    for node in nodes:  # type: ignore[attr-defined]
+def _rename_calls(nodes: Iterable[tf_private.NodeDef], short: Mapping[str, str]) -> None:
+    for node in nodes:
         for number in _NODE_NUMBERS:
             node.attr.pop(number, None)
         for callee in callees(node):

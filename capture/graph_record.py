@@ -49,7 +49,7 @@ def graph_of(
                 Node(
                     name=unique,
                     op_type="_Arg" if is_argument else operation.type,
-                    inputs=passed.get(unique, ()) if is_argument else _inputs(function.name, operation, names),
+                    inputs=passed.get(unique, ()) if is_argument else _inputs(function, operation, names),
                     function=short[function.name],
                     device=operation.device,
                     attributes=_attributes(function, operation, candidates),
@@ -93,10 +93,10 @@ def _renamed(function: str, flat_name: str, names: Names) -> str:
     return f"{names[function, node]}:{slot}"
 
 
-def _inputs(function: str, operation: Any, names: Names) -> list[str]:
-    data = [_tensor(function, tensor, names) for tensor in operation.inputs]
+def _inputs(function: TracedFunction, operation: Any, names: Names) -> list[str]:
+    data = [_tensor(function.name, tensor, names) for tensor in operation.inputs]
     # Their order differs from process to process.
-    return data + sorted(f"^{names[function, control.name]}" for control in operation.control_inputs)
+    return data + sorted(f"^{names[function.name, control.name]}" for control in operation.control_inputs)
 
 
 def _passed_arguments(functions: Mapping[str, TracedFunction], names: Names) -> dict[str, tuple[str, ...]]:
@@ -109,14 +109,14 @@ def _passed_arguments(functions: Mapping[str, TracedFunction], names: Names) -> 
                 if called is None or (called.parent, called.caller) != (function.name, node.name):
                     continue
                 caller = function.operations[node.name]
-                tensors = [_tensor(function.name, tensor, names) for tensor in caller.inputs]
-                for argument, tensor in zip(called.arguments, argument_inputs(node.op, tensors), strict=False):
-                    passed[names[called.name, argument]] = (tensor,)
+                tensors = argument_inputs(node.op, list(caller.inputs))
+                for argument, tensor in zip(called.arguments, tensors, strict=False):
+                    passed[names[called.name, argument]] = (_tensor(function.name, tensor, names),)
     return passed
 
 
 def _attributes(function: TracedFunction, operation: Any, candidates: Candidates) -> dict[str, str]:
-    """TensorFlow's attributes, and what the tensor is to the model (`tensortap.kind`, `tensortap.variable`)."""
+    """TensorFlow's attributes, and what the tensor is to the model (`tensortap.kind`, `…variable`)."""
     texts = {} if operation.name in function.arguments else attribute_texts(operation.node_def.attr)
     candidate = candidates.get((function.name, operation.name, 0))
     if candidate is not None and candidate.kind:

@@ -62,7 +62,9 @@ class InstrumentedFunction:
     def rewritten(self) -> Rewritten:
         return self._rewritten
 
-    def call(self, run: tf_private.CallFunction, inputs: Sequence[Any], num_outputs: int, receiver: Receiver) -> Any:
+    def call(
+        self, run: tf_private.CallFunction, inputs: Sequence[Any], num_outputs: int, receiver: Receiver
+    ) -> Any:
         """Runs the copy and hands over what it caught, also if it fails half way.
 
         Returns:

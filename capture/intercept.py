@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from . import tf_private
+from .candidates import Candidate
 from .instrument import Caught, InstrumentedFunction, TapFailedError
 from .layers import LayerTracker
-from .candidates import Candidate
 from .recorded import RecordedFunction, record_function
 from .watch import Watch
 
@@ -103,7 +103,7 @@ class Interceptor:
         if not captures:
             return run(name, inputs, num_outputs)
         function = name.decode() if isinstance(name, bytes) else name
-        with self._capturing(()):
+        with self._capturing(()), tf_private.not_recorded():
             instrumented = self._instrument(function, inputs, captures)
         if instrumented is None:
             return run(name, inputs, num_outputs)
@@ -152,9 +152,7 @@ class Interceptor:
         if recorded is None:
             known = [path for capture in captures for path in capture.known_layers]
             sources = all(capture.embeds_sources for capture in captures)
-            recorded = record_function(
-                function, inputs, self.tracker, known_layers=known, sources=sources
-            )
+            recorded = record_function(function, inputs, self.tracker, known_layers=known, sources=sources)
             self._recorded[function] = recorded
         return recorded
 

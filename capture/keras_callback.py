@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class _StepFunction:
-    """Stands for a model's train (test, predict) function; runs it inside the step that the callback announced."""
+    """Stands for a model's train (test, predict) function; runs it inside the step that was announced."""
 
     def __init__(self, original: Callable[..., Any], callback: TapCallback) -> None:
         self.original = original
@@ -29,8 +29,8 @@ class _StepFunction:
 class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
     """Captures while Keras runs; installed when it begins, flushed when it ends.
 
-    The model's train (test, predict) function is replaced by one that runs the original inside a step of the tap, so
-    that nothing but it is captured, and put back at the end.
+    The model's train (test, predict) function is replaced by one that runs the original inside a step of
+    the tap, so that nothing but it is captured, and put back at the end.
     """
 
     def __init__(self, tap: Tap) -> None:
@@ -127,7 +127,7 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
             self._batch = batch
 
     def _batch_ends(self, attribute: str, batch: int) -> None:
-        """`batch` is the last that was run, which with `steps_per_execution` is not the one that was begun."""
+        """`batch` is the last that was run; with `steps_per_execution` another one than was begun."""
         if self._running == attribute:
             self._tap._count_to(self._first + max(batch - self._batch, 0) + 1)
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from .closure import TracedFunction
 from .layers import LayerTracker, Trace
 
-# `gradient_tape/<forward op>/<op>` inside one function, `gradients/<forward op>_grad/<op>` in a function of its own.
+# `gradient_tape/<forward op>/<op>` inside one function, `gradients/<forward op>_grad/<op>` in one of its own.
 _IN_TAPE = re.compile(r"(?:.*/)?gradient_tape/(.+)\Z", re.DOTALL)
 _IN_GRADIENTS = re.compile(r"gradients/(.+?)_grad(?:/.*)?\Z", re.DOTALL)
 _NUMBER = re.compile(r"_\d+\Z")
@@ -65,7 +65,7 @@ class LayerMap:
         return self._by_known_path(forward or node)
 
     def _by_known_path(self, node: str) -> str:
-        """`cnn_1/conv_2/MatMul` belongs to the layer `cnn/conv`: TensorFlow numbers scopes that it meets again."""
+        """`cnn_1/conv_2/MatMul` is in layer `cnn/conv`: TensorFlow numbers scopes that it meets again."""
         best = ""
         parts: tuple[str, ...] = ()
         for part in node.split("/")[:-1]:

@@ -78,7 +78,7 @@ class LayerTracker:
             self._undo.pop()()
 
     def trace_of(self, function: str, nodes: Iterable[str]) -> Trace:
-        """The notes on the graph that a function was made of: by its name and nodes, the latest if several fit."""
+        """The notes on the graph that a function was made of, by its name and nodes; the latest that fit."""
         name = short_function_name(function)
         wanted = set(nodes)
         best, best_fit = Trace(name), 0
@@ -91,8 +91,10 @@ class LayerTracker:
         return best
 
     def layer_of(self, node: str) -> str:
-        """The layer of the latest node of that name in any graph, or empty: for the backward pass of another function."""
-        return next((trace.layers[node] for _, trace in reversed(self._traces.values()) if node in trace.layers), "")
+        """The layer of the latest node of that name in any graph, or empty."""
+        return next(
+            (trace.layers[node] for _, trace in reversed(self._traces.values()) if node in trace.layers), ""
+        )
 
     def variable_of(self, tensor: Any) -> str:
         """The path of the variable that an eager resource tensor is the handle of, or empty."""
@@ -140,7 +142,8 @@ class LayerTracker:
     def _note_layer(self, graph: Any, before: int, path: str, outputs: Any) -> None:
         trace = self._trace(graph)
         for operation in graph.get_operations()[before:]:
-            # An inner layer, which returned earlier, has the better claim. Captured tensors are no nodes in the end.
+            # An inner layer, which returned earlier, has the better claim. Captured tensors are no nodes
+            # in the end.
             if operation.type != "Placeholder":
                 trace.layers.setdefault(operation.name, path)
         for tensor in tf.nest.flatten(outputs):

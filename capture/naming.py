@@ -44,7 +44,8 @@ def unused(name: str, taken: set[str]) -> str:
 def unique_node_names(functions: Mapping[str, TracedFunction]) -> dict[tuple[str, str], str]:
     """(function, op name or argument name) -> the node's name in the recorded graph.
 
-    A name that an earlier function uses is prefixed by the unique name of the calling node (FORMAT.md, Graphs).
+    A name that an earlier function uses is prefixed by the unique name of the calling node (FORMAT.md,
+    Graphs).
     """
     unique: dict[tuple[str, str], str] = {}
     taken: set[str] = set()

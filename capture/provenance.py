@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import linecache
+import os
 import sysconfig
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import tensorflow as tf
 
@@ -19,10 +21,9 @@ Stack = tuple[Frame, ...]
 MAX_SOURCE = 1 << 20  # bytes of one embedded file
 MAX_SOURCES = 8 << 20  # bytes of all embedded files of a graph
 
+_INSTALLED = [sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
 _LIBRARY_FOLDERS = tuple(
-    str(Path(folder).resolve()) + "/"
-    for folder in {*map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")), Path(tf.__file__).parents[1]}
-    if folder
+    str(Path(folder).resolve()) + os.sep for folder in (*_INSTALLED, str(Path(tf.__file__).parents[1]))
 )
 _OWN_FOLDER = str(Path(__file__).resolve().parent)
 
@@ -38,11 +39,15 @@ def stacks_of(function: str) -> dict[str, Stack]:
         identifier: tuple(frame for key in trace.frame_id if is_user_file((frame := frames[key])[0]))
         for identifier, trace in info.traces_by_id.items()
     }
-    return {name: _without_repeats(by_trace[trace]) for name, trace in info.name_to_trace_id.items() if trace in by_trace}
+    return {
+        name: _without_repeats(by_trace[trace])
+        for name, trace in info.name_to_trace_id.items()
+        if trace in by_trace
+    }
 
 
-def _frame(info: tf_private.GraphDebugInfo, frame: object) -> Frame:
-    return info.files[frame.file_index], int(frame.line), str(frame.func)  # type: ignore[attr-defined]
+def _frame(info: tf_private.GraphDebugInfo, frame: Any) -> Frame:
+    return info.files[frame.file_index], int(frame.line), str(frame.func)
 
 
 def _without_repeats(stack: Stack) -> Stack:

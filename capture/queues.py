@@ -56,7 +56,7 @@ class TapQueue:
             return tf_private.open_queue(self._dtypes, self.name)
 
     def add_nodes(self, definition: tf_private.FunctionDef, prefix: str, references: Sequence[str]) -> None:
-        """Makes a function fill the queue. `references` are the tapped tensors in the definition's own words."""
+        """Makes a function fill the queue. `references` are the tapped tensors in the definition's words."""
         queue = definition.node_def.add(name=f"{prefix}/queue", op="FIFOQueueV2", device=HOST)
         types = [dtype.as_datatype_enum for dtype in self._dtypes]
         queue.attr["component_types"].list.type.extend(types)
@@ -73,7 +73,7 @@ class TapQueue:
         definition.signature.is_stateful = True
 
     def open(self) -> None:
-        """Creates the queue. Must happen before the function runs for the first time, which would create its own."""
+        """Creates the queue. Must happen before the function runs, which would create its own."""
         assert self._handle is not None
 
     def take(self) -> list[list[Array]]:

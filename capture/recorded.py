@@ -19,7 +19,9 @@ from .shapes import capturable_dtype, static_shape
 Place = tuple[str, str, int]
 """Where a tensor is computed: function, op or argument name in it, output slot."""
 
-_V1_CONTROL_FLOW = frozenset({"Switch", "RefSwitch", "Enter", "RefEnter", "Merge", "LoopCond", "NextIteration", "Exit"})
+_V1_CONTROL_FLOW = frozenset(
+    {"Switch", "RefSwitch", "Enter", "RefEnter", "Merge", "LoopCond", "NextIteration", "Exit"}
+)
 _INPUT_OPS = frozenset({"IteratorGetNext", "OptionalGetValue"})
 
 
@@ -45,7 +47,8 @@ def record_function(
 
     Args:
         inputs: what it is called with.
-        known_layers: layer paths of the model, used where the functions were traced before the tracker was installed.
+        known_layers: layer paths of the model, used where the functions were traced before the tracker was
+            installed.
         sources: whether to embed the text of user files.
     """
     functions = closure(root, inputs, tracker.variable_of)
@@ -91,7 +94,9 @@ def _candidates(
                 )
 
 
-def _kind(function: TracedFunction, op_type: str, operation: Any, tensor: Any, trace: Any, layer: str) -> Kind:
+def _kind(
+    function: TracedFunction, op_type: str, operation: Any, tensor: Any, trace: Any, layer: str
+) -> Kind:
     if tensor.name in trace.gradients:
         return "gradient"
     if tensor.name in trace.outputs:
@@ -107,6 +112,8 @@ def _conditional_nodes(function: TracedFunction) -> set[str]:
     """Nodes in the reach of version 1's control flow: their outputs may be dead, which would kill the tap."""
     reached: set[str] = set()
     for operation in function.operations.values():
-        if operation.type in _V1_CONTROL_FLOW or any(source.op.name in reached for source in operation.inputs):
+        if operation.type in _V1_CONTROL_FLOW or any(
+            source.op.name in reached for source in operation.inputs
+        ):
             reached.add(operation.name)
     return reached

@@ -1,7 +1,8 @@
 """Copies of a function and of all it calls that hand out chosen tensors; the originals stay as they are.
 
-Outside XLA the tensors go into queues. XLA knows no queues: there they become additional outputs of the compiled
-function, which its first caller outside XLA puts into a queue. No callback into Python runs in a graph.
+Outside XLA the tensors go into queues. XLA knows no queues: there they become additional outputs of the
+compiled function, which its first caller outside XLA puts into a queue. No callback into Python runs in a
+graph.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ _STATEFUL = {
 }
 _LOOPS = ("While", "StatelessWhile")
 
-# Copies are made a call site at a time, so that two calls of one function fill two queues, whatever order they
-# run in. Deeply nested repeated calls would make that exponential; from here on calls share a copy.
+# Copies are made a call site at a time, so that two calls of one function fill two queues, whatever order
+# they run in. Deeply nested repeated calls would make that exponential; from here on calls share a copy.
 _MAX_COPIES = 400
 
 _copies = itertools.count()
@@ -38,8 +39,8 @@ _copies = itertools.count()
 class Rewritten:
     """The copy of a root function, registered and ready to be called instead of it.
 
-    `outputs` are the tensors that the copy returns behind the root's own outputs (only if XLA compiles the root).
-    `out_of_reach` are chosen tensors inside loops and branches that XLA compiles.
+    `outputs` are the tensors that the copy returns behind the root's own outputs (only if XLA compiles the
+    root). `out_of_reach` are chosen tensors inside loops and branches that XLA compiles.
     """
 
     name: str = ""
@@ -91,7 +92,9 @@ class _Rewriter:
     def _find_chosen(self, name: str) -> bool:
         if name in self._by_function:
             return True
-        called = (callee.function for node in self._functions[name].definition.node_def for callee in callees(node))
+        called = (
+            callee.function for node in self._functions[name].definition.node_def for callee in callees(node)
+        )
         return any(self._reaches(function) for function in called)
 
     def _reaches(self, function: str) -> bool:
@@ -104,14 +107,14 @@ class _Rewriter:
         compiled = compiled or function.compiled
         if len(self._definitions) >= _MAX_COPIES and (function.name, compiled) in self._shared:
             return self._shared[function.name, compiled]
-        definition = tf_private.FunctionDef()
-        definition.CopyFrom(function.definition)
         name = f"{function.name}__{self._tag}_{len(self._definitions)}"
-        definition.signature.name = name
+        definition = tf_private.copied(function.definition, name)
         # Grappler's implementation selector would swap the copy for the original.
         definition.attr.pop("api_implements", None)
         self._definitions.append(definition)
-        tapped = self._own(function) + self._of_callees(function, definition, compiled=compiled, looped=looped)
+        tapped = self._own(function) + self._of_callees(
+            function, definition, compiled=compiled, looped=looped
+        )
         self._result.compiled |= compiled
         outputs: list[Tapped] = []
         if compiled:
@@ -186,7 +189,9 @@ class _Rewriter:
         rank = self._ranks.setdefault(function.name, 0)
         self._ranks[function.name] += 1
         for number, group in enumerate(grouped(tapped)):
-            queue = TapQueue(f"{MARK}{definition.signature.name}_{number}", [item for item, _ in group], rank, looped)
+            queue = TapQueue(
+                f"{MARK}{definition.signature.name}_{number}", [item for item, _ in group], rank, looped
+            )
             queue.add_nodes(definition, f"{MARK}/{number}", [reference for _, reference in group])
             self._result.queues.append(queue)
 

@@ -34,7 +34,7 @@ class TappedSignatures(Mapping[str, TappedFunction]):
 
 
 class TappedModel:
-    """A SavedModel with tapped `signatures`. Whatever else is asked of it, the `model` itself answers, untapped."""
+    """A SavedModel with tapped `signatures`. For all else the untapped `model` itself answers."""
 
     def __init__(self, model: Any, signatures: TappedSignatures) -> None:
         self.model = model

@@ -103,7 +103,8 @@ class StepCapture:
         functions = sorted({candidate.function for candidate in candidates})
         self._outlet.trouble.tell(
             "out of reach",
-            f"{len(candidates)} selected tensors cannot be seen: they are inside loops or branches that XLA compiles"
+            f"{len(candidates)} selected tensors cannot be seen: they are"
+            f" inside loops or branches that XLA compiles"
             f" ({', '.join(functions[:3])})",
             "The outputs of those loops are captured. To see inside, set jit_compile=False.",
         )

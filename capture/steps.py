@@ -24,7 +24,9 @@ class every:  # noqa: N801  reads as a word: Watch(steps=every(100))
 
     def __post_init__(self) -> None:
         if not isinstance(self.interval, Integral) or self.interval < 1:
-            raise WatchError(f"every({self.interval!r}) has no interval.", "Use a whole number of at least 1.")
+            raise WatchError(
+                f"every({self.interval!r}) has no interval.", "Use a whole number of at least 1."
+            )
         if not isinstance(self.start, Integral) or self.start < 0:
             raise WatchError(f"every(…, start={self.start!r}) starts nowhere.", "Steps are numbered from 0.")
 
@@ -56,7 +58,7 @@ def step_predicate(steps: Any) -> Callable[[int], bool]:
         return lambda step: bool(steps(step))
     if isinstance(steps, Collection) and not isinstance(steps, str | bytes):
         numbers = list(steps)
-        if all(isinstance(number, Integral) and number >= 0 for number in numbers):
+        if all(isinstance(number, Integral) and int(number) >= 0 for number in numbers):
             return frozenset(int(number) for number in numbers).__contains__
     raise WatchError(
         f"steps={steps!r} says no steps.",

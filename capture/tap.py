@@ -30,19 +30,21 @@ from .watch import Watch
 class Tap:
     """Captures the tensors of a TensorFlow program into a run.
 
-    One object for every way to run TensorFlow: `callback()` for `model.fit`, `function` for a training loop of your
-    own, `eager()` for code outside of functions, `saved_model()` for a loaded model. A context manager; without
-    `with`, everything is flushed when training ends and closed when the program does.
+    One object for every way to run TensorFlow: `callback()` for `model.fit`, `function` for a training
+    loop of your own, `eager()` for code outside of functions, `saved_model()` for a loaded model. A
+    context manager; without `with`, everything is flushed when training ends and closed when the program
+    does.
 
-    Capturing never raises into the program and never changes what steps compute that are not watched: these run the
-    untouched functions. What cannot be captured is left out, and said once as a `TapWarning`.
+    Capturing never raises into the program and never changes what steps compute that are not watched:
+    these run the untouched functions. What cannot be captured is left out, and said once as a `TapWarning`.
 
     Args:
         path: directory of the run: `Tap("logs/r")` writes the run `r` of the log directory `logs`.
         watch: what to keep, or several watches; by default summaries of all nodes at every 10th step.
         sources: whether the graph embeds the text of the user's own source files.
         queue_bytes: host memory that captured tensors may take while they wait to be written.
-        when_full: `"wait"` (up to `wait_seconds`) when they take more, or `"drop"` at once. Drops are counted.
+        when_full: `"wait"` (up to `wait_seconds`) when they take more, or `"drop"` at once. Drops are
+            counted.
         wait_seconds: see `when_full`.
         disk_reserve: bytes of free disk space that are left alone.
         close_seconds: how long `close` and the end of the program wait for what is still to be written.
@@ -135,9 +137,10 @@ class Tap:
     def callback(self) -> TapCallback:
         """A Keras callback for `fit`, `evaluate` or `predict`: `model.fit(…, callbacks=[tap.callback()])`.
 
-        A step is a batch; steps are numbered from 0 and go on across epochs, and across several `fit` of one tap.
-        With `steps_per_execution=k` a call makes k steps; it is captured if one of them is watched, under the number
-        of the first, and its batches are visits. Validation inside `fit` is not captured.
+        A step is a batch; steps are numbered from 0 and go on across epochs, and across several `fit` of
+        one tap. With `steps_per_execution=k` a call makes k steps; it is captured if one of them is
+        watched, under the number of the first, and its batches are visits. Validation inside `fit` is not
+        captured.
 
         Raises:
             TapClosedError: the tap is closed.
@@ -170,7 +173,8 @@ class Tap:
 
     @contextmanager
     def step(self, number: int | None = None) -> Iterator[int]:
-        """Captures the functions that this thread calls in the body as one step, which it yields the number of.
+        """Captures the functions that this thread calls in the body as one step, which it yields the
+        number of.
 
         Gradients that a tape computes outside of a tapped function belong in the body, too.
 
@@ -190,10 +194,11 @@ class Tap:
 
     @contextmanager
     def eager(self) -> Iterator[None]:
-        """Captures every op that this thread runs in the body, outside of functions as well as inside of them.
+        """Captures every op that this thread runs in the body, outside of functions as well as inside of
+        them.
 
-        The body is one step, the tap's next; `with tap.step(n), tap.eager():` says which. Nodes are named by layer,
-        op type and order: `mlp/dense/MatMul`, `mlp/dense/MatMul_1`.
+        The body is one step, the tap's next; `with tap.step(n), tap.eager():` says which. Nodes are named
+        by layer, op type and order: `mlp/dense/MatMul`, `mlp/dense/MatMul_1`.
 
         Raises:
             TapClosedError: the tap is closed.
@@ -207,9 +212,7 @@ class Tap:
         if capture is None:
             yield
             return
-        with EagerRecorder(
-            capture, INTERCEPTOR.tracker, sources=self._sources, max_bytes=self._queue_bytes
-        ):
+        with EagerRecorder(capture, INTERCEPTOR.tracker, sources=self._sources, max_bytes=self._queue_bytes):
             yield
 
     def saved_model(self, model: Any) -> TappedModel:
@@ -248,7 +251,9 @@ class Tap:
         """`count` steps in one call, numbered from `first`."""
         watches = tuple(watch for watch in self.watches if self._wants(watch, range(first, first + count)))
         capture = (
-            StepCapture(self, self._outlet, first, watches, self._known_layers, self._sources) if watches else None
+            StepCapture(self, self._outlet, first, watches, self._known_layers, self._sources)
+            if watches
+            else None
         )
         outer = getattr(self._local, "in_step", False), getattr(self._local, "capture", None)
         self._local.in_step, self._local.capture = True, capture
@@ -265,12 +270,16 @@ class Tap:
         try:
             return any(watch.wants_step(step) for step in steps)
         except Exception as error:
-            self._outlet.trouble.tell("steps", f"{watch!r} failed", "Correct steps=; nothing is captured.", error)
+            self._outlet.trouble.tell(
+                "steps", f"{watch!r} failed", "Correct steps=; nothing is captured.", error
+            )
             return False
 
     def _check_open(self) -> None:
         if self._lifetime.closed:
-            raise TapClosedError(f"The tap of run {self.run!r} is closed.", "Make a new one, or close it later.")
+            raise TapClosedError(
+                f"The tap of run {self.run!r} is closed.", "Make a new one, or close it later."
+            )
 
 
 def _watches(given: Any) -> tuple[Watch, ...]:

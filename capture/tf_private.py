@@ -1,30 +1,30 @@
-"""Every private name of TensorFlow that capture depends on, in one place; `tests/capture/test_tf_private.py` pins them.
+"""Every private name of TensorFlow that capture depends on, in one place;
+`tests/capture/test_tf_private.py` pins them.
 
-Private because TensorFlow offers no public way to see what a traced function computes. Nothing else in this room
-imports from `tensorflow.python` or `tensorflow.core`.
+Private because TensorFlow offers no public way to see what a traced function computes. Nothing else in
+this room imports from `tensorflow.python` or `tensorflow.core`.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from tensorflow.core.framework import function_pb2, graph_debug_info_pb2, graph_pb2, node_def_pb2, types_pb2
-from tensorflow.core.framework.attr_value_pb2 import AttrValue
+from tensorflow.core.framework import function_pb2, types_pb2
 from tensorflow.python.eager import context, record
 from tensorflow.python.framework import function_def_to_graph, importer, op_callbacks
-from tensorflow.python.framework.cpp_shape_inference_pb2 import CppShapeInferenceResult
 from tensorflow.python.framework.func_graph import FuncGraph
 from tensorflow.python.ops import gen_data_flow_ops, gen_resource_variable_ops, handle_data_util
 
-AttrValueProto = AttrValue
-FunctionDef = function_pb2.FunctionDef
-GraphDef = graph_pb2.GraphDef
-NodeDef = node_def_pb2.NodeDef
-HandleData = CppShapeInferenceResult.HandleData
-GraphDebugInfo = graph_debug_info_pb2.GraphDebugInfo
+# Messages of protobuf, which carry no types.
+FunctionDef: TypeAlias = Any
+GraphDef: TypeAlias = Any
+NodeDef: TypeAlias = Any
+AttrValue: TypeAlias = Any
+HandleData: TypeAlias = Any
+GraphDebugInfo: TypeAlias = Any
 
 XLA_ATTRIBUTE = "_XlaMustCompile"
 
@@ -36,8 +36,8 @@ CallHook = Callable[[CallFunction, bytes, Sequence[Any], int], Any]
 def install_call_hook(hook: CallHook) -> Callable[[], None]:
     """Sends every eager call of a traced function through `hook`; returns what takes the hook out again.
 
-    `Context.call_function` is the one waist through which tf.function, Keras' train, test and predict functions,
-    SavedModel signatures and a tape's forward and backward functions run.
+    `Context.call_function` is the one waist through which tf.function, Keras' train, test and predict
+    functions, SavedModel signatures and a tape's forward and backward functions run.
     """
     original = context.Context.call_function
 
@@ -64,6 +64,14 @@ def function_def(name: str) -> FunctionDef:
     return context.context().get_function_def(name)
 
 
+def copied(definition: FunctionDef, name: str) -> FunctionDef:
+    """A copy of a definition under another name, not yet registered."""
+    copy = function_pb2.FunctionDef()
+    copy.CopyFrom(definition)
+    copy.signature.name = name
+    return copy
+
+
 def has_function(name: str) -> bool:
     return bool(context.context().has_function(name))
 
@@ -85,7 +93,8 @@ def function_graph(definition: FunctionDef, handles: Mapping[str, HandleData]) -
     """The definition as a graph with inferred shapes; its op names are those of the definition's nodes.
 
     Args:
-        handles: argument name -> shape and dtype of the variable behind a resource, which definitions do not hold.
+        handles: argument name -> shape and dtype of the variable behind a resource, which definitions do
+            not hold.
     """
     graph_def, _ = flat_graph_def(definition)
     for node in graph_def.node[: len(definition.signature.input_arg)]:
@@ -181,7 +190,7 @@ def destroy_queue(queue: Any) -> None:
 
 
 def as_array(tensor: Any) -> np.ndarray[Any, Any]:
-    """The tensor's values, without a copy where they lie in host memory; an object array of bytes for strings."""
+    """The tensor's values, not copied if they lie in host memory; strings as an object array of bytes."""
     values = tensor._numpy()
     if isinstance(values, np.ndarray):
         return values

@@ -18,8 +18,9 @@ from .steps import Steps, every, step_predicate
 Choice = str | re.Pattern[str] | Callable[[Candidate], bool]
 Test = Callable[[Candidate], bool]
 
-# Their outputs say nothing that another node does not say better: constants are in the graph, an inner function's
-# arguments are what its caller passes. They are captured only where `nodes=` or `ops=` asks for them.
+# Their outputs say nothing that another node does not say better: constants are in the graph, an inner
+# function's arguments are what its caller passes. They are captured only where `nodes=` or `ops=` asks for
+# them.
 BOOKKEEPING = frozenset({"Const", "NoOp", "Placeholder", "PlaceholderWithDefault", "_Arg", "VarHandleOp"})
 
 _KINDS = tuple(kind for kind in get_args(Kind) if kind)
@@ -32,10 +33,13 @@ class Watch:
     Args:
         nodes: a regular expression searched in the node name, or a callable `Candidate -> bool`.
         ops: an op type (`"MatMul"`) or several.
-        layers: a regular expression searched in the path of the Keras layer, or a callable `Candidate -> bool`.
-        dtypes: a dtype (`"float32"`, `np.float16`, `tf.bfloat16`) or several; all that a dump can hold by default.
+        layers: a regular expression searched in the path of the Keras layer, or a callable `Candidate ->
+            bool`.
+        dtypes: a dtype (`"float32"`, `np.float16`, `tf.bfloat16`) or several; all that a dump can hold by
+            default.
         kinds: `"input"`, `"output"` (of layers), `"weight"`, `"gradient"`, or several of them.
-        steps: `every(n)`, a range, a list of step numbers, a callable `step -> bool`, or an int `n` for `every(n)`.
+        steps: `every(n)`, a range, a list of step numbers, a callable `step -> bool`, or an int `n` for
+            `every(n)`.
         keep: `"summary"` (counts, statistics, histogram) or `"value"` (the array too).
         exclude: leaves out what it matches: a regular expression or callable, as for `nodes`.
 
@@ -127,7 +131,8 @@ def _choice(argument: str, choice: Any, text: Callable[[Candidate], str]) -> Tes
         ) from error
     except TypeError as error:
         raise WatchError(
-            f"{argument}={choice!r} selects nothing.", "Use a regular expression or a callable Candidate -> bool."
+            f"{argument}={choice!r} selects nothing.",
+            "Use a regular expression or a callable Candidate -> bool.",
         ) from error
     return lambda candidate: pattern.search(text(candidate)) is not None
 

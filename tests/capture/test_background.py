@@ -1,0 +1,135 @@
+"""The writer's thread: order, bounds, drops, flush, stop. No TensorFlow graph involved."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+
+import numpy as np
+from polling import until
+
+from tensortap.capture.background import Background, WhenFull
+from tensortap.capture.candidates import Candidate
+from tensortap.capture.snapshots import Batch, Captured, GraphHandle, batch_bytes
+
+
+class Recorder:
+    """A sink that remembers, and can be held up."""
+
+    def __init__(self) -> None:
+        self.written: list[int] = []
+        self.told_dropped = 0
+        self.flushes = 0
+        self.closed = False
+        self.open = threading.Event()
+        self.open.set()
+
+    def write(self, batch: Batch) -> int:
+        self.open.wait(30)
+        self.written.append(batch.step)
+        return 0
+
+    def flush(self, dropped: int) -> int:
+        self.told_dropped += dropped
+        self.flushes += 1
+        return 0
+
+    def close(self, dropped: int) -> int:
+        self.told_dropped += dropped
+        self.closed = True
+        return 0
+
+
+def background(sink: Recorder, when_full: WhenFull = "wait", wait_seconds: float = 30.0) -> Background:
+    return Background(lambda: sink, queue_bytes=100, when_full=when_full, wait_seconds=wait_seconds)
+
+
+def batch(step: int, nbytes: int = 40) -> Batch:
+    captured = deque([Captured(Candidate("n", 0, "Add", "uint8"), 0, np.zeros(nbytes, np.uint8), "summary")])
+    return Batch(step, 0.0, GraphHandle(None), captured, batch_bytes(captured))
+
+
+def test_batches_are_written_in_order_and_flush_waits_for_them() -> None:
+    sink = Recorder()
+    thread = background(sink)
+    for step in range(20):
+        assert thread.put(batch(step))
+    assert thread.flush(30)
+    assert sink.written == list(range(20))
+    assert sink.flushes == 1
+    assert thread.stop(30)
+    assert sink.closed
+
+
+def test_a_full_queue_drops_and_counts() -> None:
+    sink = Recorder()
+    thread = background(sink, "drop")
+    sink.open.clear()
+    assert thread.put(batch(0))
+    until(lambda: threading.active_count() > 1, "the thread")
+    accepted = [thread.put(batch(step)) for step in range(1, 6)]
+    sink.open.set()
+    assert thread.stop(30)
+    assert accepted.count(False) == thread.dropped == sink.told_dropped > 0
+    assert sink.written == [0, *(step for step, fits in enumerate(accepted, 1) if fits)]
+
+
+def test_a_full_queue_waits_for_room() -> None:
+    sink = Recorder()
+    thread = background(sink)
+    sink.open.clear()
+    threading.Timer(0.2, sink.open.set).start()
+    assert all(thread.put(batch(step)) for step in range(6))
+    assert thread.stop(30)
+    assert sink.written == list(range(6))
+    assert thread.dropped == 0
+
+
+def test_waiting_has_an_end() -> None:
+    sink = Recorder()
+    thread = background(sink, wait_seconds=0.05)
+    sink.open.clear()
+    accepted = [thread.put(batch(step)) for step in range(4)]
+    sink.open.set()
+    assert thread.stop(30)
+    assert False in accepted
+    assert thread.dropped == accepted.count(False)
+
+
+def test_a_batch_larger_than_the_queue_is_let_in_alone() -> None:
+    sink = Recorder()
+    thread = background(sink)
+    assert thread.put(batch(0, nbytes=1000))
+    assert thread.put(batch(1, nbytes=1000))
+    assert thread.stop(30)
+    assert sink.written == [0, 1]
+
+
+def test_stopping_is_bounded_and_counts_what_is_left() -> None:
+    sink = Recorder()
+    thread = background(sink)
+    sink.open.clear()
+    for step in range(3):
+        thread.put(batch(step, nbytes=10))
+    threading.Timer(0.5, sink.open.set).start()
+    assert not thread.stop(0.1)
+    assert thread.dropped in (2, 3)
+    assert not thread.put(batch(9))
+
+
+def test_nothing_put_means_no_thread_and_no_file() -> None:
+    sink = Recorder()
+    thread = background(sink)
+    assert thread.flush(1)
+    assert thread.stop(1)
+    assert not sink.closed
+    assert sink.flushes == 0
+
+
+def test_shared_buffers_are_counted_once() -> None:
+    values = np.zeros(50, np.float32)
+    captured = [
+        Captured(Candidate("n", slot, "Add", "float32"), 0, array, "summary")
+        for slot, array in enumerate([values, values.reshape(5, 10), np.zeros(50, np.float32)])
+    ]
+    assert batch_bytes(captured) == 400

@@ -1,0 +1,161 @@
+"""Functions that call functions, loops and branches."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+from dumped import Dumped
+
+from tensortap.capture import Tap, Watch
+
+ALL = Watch(steps=1, keep="value")
+
+
+def values(dumped: Dumped, name: str) -> list[float]:
+    return [float(row.value) for row in dumped.at(name)]
+
+
+def test_iterations_of_a_loop_are_visits_in_order(tmp_path: Path) -> None:
+    with Tap(tmp_path / "r", ALL) as tap:
+
+        @tap.function
+        def loop(x: Any) -> Any:
+            while x < 100.0:
+                x = tf.multiply(x, 3.0, name="tripled")
+            return x
+
+        assert loop(tf.constant(1.0)) == 243.0
+
+    dumped = Dumped(tmp_path / "r")
+    assert values(dumped, "while/tripled:0") == [3.0, 9.0, 27.0, 81.0, 243.0]
+    assert [row.visit for row in dumped.at("while/tripled:0")] == [0, 1, 2, 3, 4]
+    (compared,) = [node.name for node in dumped.graph().nodes if node.op_type == "Less"]
+    assert values(dumped, f"{compared}:0") == [1.0] * 5 + [0.0]
+    roles = {function.role for function in dumped.graph().functions.values()}
+    assert roles == {"root", "cond", "body"}
+
+
+def test_the_backward_pass_of_a_loop_is_captured_too(tmp_path: Path) -> None:
+    with Tap(tmp_path / "r", ALL) as tap:
+
+        @tap.function
+        def loop(x: Any) -> Any:
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = x
+                for _ in tf.range(3):
+                    y = tf.sin(y)
+            return tape.gradient(y, x)
+
+        gradient = loop(tf.constant(0.3))
+
+    dumped = Dumped(tmp_path / "r")
+    cosines = [row for row in dumped.rows if row.node.endswith("Cos")]
+    assert [row.visit for row in cosines] == [0, 1, 2]
+    product = 1.0
+    for row in cosines:
+        product *= float(row.value)
+    assert abs(product - float(gradient)) < 1e-6
+
+
+def test_only_the_branch_that_runs_is_captured(tmp_path: Path) -> None:
+    with Tap(tmp_path / "r", ALL) as tap:
+
+        @tap.function
+        def branch(x: Any) -> Any:
+            y = tf.cond(x > 0.0, lambda: tf.add(x, 1.0, name="up"), lambda: tf.subtract(x, 1.0, name="down"))
+            return tf.switch_case(tf.cast(x, tf.int32), [lambda: y, lambda: tf.negative(y, name="flipped")])
+
+        branch(tf.constant(1.0))
+        branch(tf.constant(-1.0))
+
+    dumped = Dumped(tmp_path / "r")
+    assert [(row.step, float(row.value)) for row in dumped.at("cond/up:0")] == [(0, 2.0)]
+    assert [(row.step, float(row.value)) for row in dumped.at("cond/down:0")] == [(1, -2.0)]
+    flipped = [row for row in dumped.rows if row.node.endswith("flipped")]
+    assert [(row.step, float(row.value)) for row in flipped] == [(0, -2.0), (1, 2.0)]
+
+
+def test_calls_of_one_function_are_visits_in_graph_order(tmp_path: Path) -> None:
+    @tf.function(input_signature=[tf.TensorSpec([None, None])])
+    def heavy(x: Any) -> Any:
+        # The first call takes longest, so that without care its tensors would come last.
+        return tf.reduce_sum(tf.matmul(x, x, name="square"), name="total")
+
+    with Tap(tmp_path / "r", ALL) as tap:
+
+        @tap.function
+        def step(a: Any, b: Any, c: Any) -> Any:
+            return heavy(a) + heavy(b) + heavy(c)
+
+        for _ in range(3):
+            step(tf.ones([400, 400]), tf.ones([2, 2]), tf.ones([3, 3]))
+
+    dumped = Dumped(tmp_path / "r")
+    totals = sorted((row.step, row.visit, float(row.value)) for row in dumped.rows if row.node == "total")
+    assert totals == [
+        (step, visit, total) for step in range(3) for visit, total in enumerate([64e6, 8.0, 27.0])
+    ]
+
+
+def test_equal_names_in_inner_functions_stay_apart(tmp_path: Path) -> None:
+    @tf.function
+    def inner(x: Any) -> Any:
+        return tf.add(x, 1.0, name="sum")
+
+    with Tap(tmp_path / "r", ALL) as tap:
+
+        @tap.function
+        def outer(x: Any) -> Any:
+            return inner(tf.add(x, 10.0, name="sum"))
+
+        outer(tf.constant(0.0))
+
+    dumped = Dumped(tmp_path / "r")
+    assert dumped.value("sum:0") == 10.0
+    call = next(node for node in dumped.graph().nodes if "PartitionedCall" in node.op_type)
+    assert dumped.value(f"{call.name}/sum:0") == 11.0
+    argument = next(
+        node for node in dumped.graph().nodes if node.op_type == "_Arg" and node.function == "inner"
+    )
+    assert list(argument.inputs) == ["sum:0"]
+    assert dumped.graph().functions["inner"].caller == call.name
+
+
+def test_a_long_loop_is_emptied_while_it_runs(tmp_path: Path) -> None:
+    with Tap(tmp_path / "r", Watch("while/grown$", steps=1, keep="value")) as tap:
+
+        @tap.function
+        def loop() -> Any:
+            x = tf.zeros([])
+            for _ in tf.range(3000):
+                x = tf.add(x, 1.0, name="grown")
+            return x
+
+        assert loop() == 3000.0
+
+    rows = Dumped(tmp_path / "r").at("while/grown:0")
+    assert [row.visit for row in rows] == list(range(3000))
+    assert [float(row.value) for row in rows] == [float(number + 1) for number in range(3000)]
+
+
+def test_a_loop_and_its_tap_do_not_block_each_other(tmp_path: Path) -> None:
+    """More bytes than the queue takes, dropped rather than waited for: the loop still ends."""
+    tap = Tap(tmp_path / "r", Watch("while/grown$", steps=1), queue_bytes=1, when_full="drop")
+
+    @tap.function
+    def loop() -> Any:
+        x = tf.zeros([64])
+        for _ in tf.range(2000):
+            x = tf.add(x, 1.0, name="grown")
+        return x
+
+    started = time.monotonic()
+    assert loop()[0] == 2000.0
+    assert time.monotonic() - started < 60
+    tap.close()
+    dumped = Dumped(tmp_path / "r")
+    assert len(dumped.rows) + dumped.dropped == 2000

@@ -1,0 +1,91 @@
+"""`tap.eager()`: ops outside of functions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from dumped import Dumped
+from small_models import mlp
+
+from tensortap.capture import Tap, Watch
+
+ALL = Watch(steps=1, keep="value")
+
+
+def test_ops_are_nodes_with_inputs_and_stacks(tmp_path: Path) -> None:
+    with Tap(tmp_path / "r", ALL) as tap, tap.eager():
+        x = tf.constant([[1.0, 2.0]])
+        y = tf.matmul(x, x, transpose_b=True)
+        tf.nn.relu(y)
+        tf.nn.relu(-y)
+
+    dumped = Dumped(tmp_path / "r")
+    graph = dumped.graph("eager")
+    assert dumped.value("MatMul:0").tolist() == [[5.0]]
+    assert dumped.value("Relu:0").tolist() == [[5.0]]
+    assert dumped.value("Relu_1:0").tolist() == [[0.0]]
+    inputs = {node.name: list(node.inputs) for node in graph.nodes}
+    assert inputs["Relu"] == ["MatMul:0"]
+    assert inputs["Relu_1"] == ["Neg:0"]
+    relu = next(node for node in graph.nodes if node.name == "Relu")
+    assert graph.stacks[relu.stack][-1][0] == __file__
+
+
+def test_steps_have_the_same_names_and_functions_their_own_graph(tmp_path: Path) -> None:
+    @tf.function
+    def inner(x: Any) -> Any:
+        return tf.add(x, 1.0, name="plus")
+
+    with Tap(tmp_path / "r", ALL) as tap:
+        for number in range(3):
+            with tap.eager():
+                inner(tf.square(tf.fill([], float(number))))
+
+    dumped = Dumped(tmp_path / "r")
+    assert [float(row.value) for row in dumped.at("Square:0")] == [0.0, 1.0, 4.0]
+    assert [float(row.value) for row in dumped.at("plus:0")] == [1.0, 2.0, 5.0]
+    assert {graph.name for graph in dumped.graphs()} == {"eager", "inner"}
+    assert len(dumped.graphs()) == 2
+
+
+def test_layers_and_gradients(tmp_path: Path) -> None:
+    model = mlp()
+    x = np.ones((2, 6), np.float32)
+    with Tap(tmp_path / "r", ALL) as tap:
+        with tap.step(5), tap.eager(), tf.GradientTape() as tape:
+            loss = tf.reduce_sum(model(x))
+            gradient = tape.gradient(loss, model.trainable_variables)[0]
+        untapped = keras.ops.relu(x)
+
+    dumped = Dumped(tmp_path / "r")
+    assert dumped.steps == [5]
+    np.testing.assert_array_equal(
+        dumped.value("mlp/hidden/MatMul:0", 5), np.matmul(x, model.weights[0].numpy())
+    )
+    products = [row.value for row in dumped.rows if row.node.startswith("MatMul")]
+    assert any(np.array_equal(product, gradient.numpy()) for product in products)
+    assert untapped is not None
+
+
+def test_unwatched_steps_are_free(tmp_path: Path) -> None:
+    with Tap(tmp_path / "r", Watch(steps=[1])) as tap:
+        for _ in range(3):
+            with tap.eager():
+                tf.add(1.0, 2.0)
+
+    assert Dumped(tmp_path / "r").steps == [1]
+
+
+def test_more_than_fits_is_dropped_and_counted(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with Tap(tmp_path / "r", ALL, queue_bytes=1000) as tap, tap.eager():
+        tf.zeros([10])
+        tf.zeros([1000])
+
+    dumped = Dumped(tmp_path / "r")
+    assert dumped.dropped == 1
+    assert "1 snapshots of run 'r' were dropped" in capfd.readouterr().err

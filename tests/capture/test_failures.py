@@ -1,0 +1,194 @@
+"""Whatever goes wrong with the dump, training goes on and says so once."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from dumped import Dumped
+from small_models import BATCH, data, mlp
+
+from tensortap.capture import Candidate, Tap, TapWarning, Watch, rewrite
+from tensortap.dump import DumpWriter
+
+ALL = Watch(steps=1, keep="value")
+
+
+def fit_tapped(tap: Tap) -> list[np.ndarray[Any, Any]]:
+    """The weights after a short training with that tap."""
+    model = mlp()
+    x, y = data(batches=3)
+    model.fit(x, y, batch_size=BATCH, shuffle=False, verbose=0, callbacks=[tap.callback()])
+    tap.close()
+    weights: list[np.ndarray[Any, Any]] = model.get_weights()
+    return weights
+
+
+def fit_plain() -> list[np.ndarray[Any, Any]]:
+    model = mlp()
+    x, y = data(batches=3)
+    model.fit(x, y, batch_size=BATCH, shuffle=False, verbose=0)
+    weights: list[np.ndarray[Any, Any]] = model.get_weights()
+    return weights
+
+
+def same(ours: list[np.ndarray[Any, Any]], theirs: list[np.ndarray[Any, Any]]) -> bool:
+    return all(np.array_equal(a, b) for a, b in zip(ours, theirs, strict=True))
+
+
+def broken(*args: Any, **kwargs: Any) -> Any:
+    raise OSError(28, "No space left on device")
+
+
+def test_a_disk_that_refuses_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DumpWriter, "log", broken)
+    monkeypatch.setattr(DumpWriter, "graph", broken)
+
+    with pytest.warns(TapWarning, match="No space left") as told:
+        weights = fit_tapped(Tap(tmp_path / "r", ALL))
+
+    assert len(told) == 1
+    assert "Free space" in str(told[0].message)
+    assert same(weights, fit_plain())
+
+
+def test_a_run_that_cannot_be_opened(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("in the way")
+    tap = Tap(tmp_path / "file" / "r", ALL)
+
+    with pytest.warns(TapWarning, match="cannot be opened"):
+        weights = fit_tapped(tap)
+
+    assert same(weights, fit_plain())
+    assert tap.dropped > 0
+    assert f"{tap.dropped} snapshots of run 'r' were dropped" in capfd.readouterr().err
+
+
+def test_a_function_that_cannot_be_rewritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: Any) -> None:
+        raise ValueError("unknown construct")
+
+    monkeypatch.setattr(rewrite._Rewriter, "run", refuse)
+    with pytest.warns(TapWarning, match="could not be tapped .ValueError: unknown construct"):
+        weights = fit_tapped(Tap(tmp_path / "r", ALL))
+
+    assert same(weights, fit_plain())
+
+
+def test_a_copy_that_does_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tap's own nodes are wrong; the original runs instead, once."""
+
+    def wrong(definition: Any, node: str) -> None:
+        definition.control_ret["tensortap_0"] = node
+        definition.signature.control_output.append("tensortap_0")
+        definition.node_def[-1].attr["Tcomponents"].list.type[0] = tf.string.as_datatype_enum
+
+    monkeypatch.setattr("tensortap.capture.queues.keep_alive", wrong)
+    counter = tf.Variable(0)
+    tap = Tap(tmp_path / "r", ALL)
+
+    @tap.function
+    def count(x: Any) -> Any:
+        counter.assign_add(1)
+        return tf.add(x, 1.0)
+
+    with pytest.warns(TapWarning, match="could not run with taps"):
+        assert count(tf.constant(1.0)) == 2.0
+    assert count(tf.constant(1.0)) == 2.0
+    assert counter.numpy() == 2
+    tap.close()
+
+
+def test_errors_of_the_function_itself_are_the_users(tmp_path: Path) -> None:
+    with Tap(tmp_path / "r", ALL) as tap:
+
+        @tap.function
+        def check(x: Any) -> Any:
+            doubled = tf.add(x, x, name="doubled")
+            with tf.control_dependencies([doubled]):
+                tf.debugging.assert_less(x, 10.0, "too large")
+            return doubled
+
+        check(tf.constant(1.0))
+        with pytest.raises(tf.errors.InvalidArgumentError, match="too large"):
+            check(tf.constant(11.0))
+        check(tf.constant(2.0))
+
+    # What was computed before the failure is in the dump, under the step that failed.
+    steps = [(row.step, float(row.value)) for row in Dumped(tmp_path / "r").at("doubled:0")]
+    assert [step for step in steps if step[0] != 1] == [(0, 2.0), (2, 4.0)]
+
+
+def test_choices_that_raise(tmp_path: Path) -> None:
+    def confused(candidate: Candidate) -> bool:
+        raise KeyError(candidate.node)
+
+    with pytest.warns(TapWarning, match="could not be tapped .KeyError"):
+        assert same(fit_tapped(Tap(tmp_path / "a", Watch(confused, steps=1))), fit_plain())
+    with pytest.warns(TapWarning, match="Correct steps="):
+        assert same(fit_tapped(Tap(tmp_path / "b", Watch(steps=lambda step: step < 1 / 0))), fit_plain())
+
+
+def test_warnings_as_errors_do_not_end_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(DumpWriter, "graph", broken)
+    with warnings.catch_warnings(), caplog.at_level(logging.WARNING, "tensortap"):
+        warnings.simplefilter("error")
+        assert same(fit_tapped(Tap(tmp_path / "r", ALL)), fit_plain())
+
+    assert "No space left" in caplog.text
+
+
+def test_a_nearly_full_disk_is_left_alone(tmp_path: Path) -> None:
+    tap = Tap(tmp_path / "r", ALL, disk_reserve=1 << 60)
+
+    with pytest.warns(TapWarning, match="nothing is written"):
+        assert same(fit_tapped(tap), fit_plain())
+    assert tap.dropped > 0
+    assert Dumped(tmp_path / "r").dropped == tap.dropped
+
+
+def test_the_program_may_just_end(tmp_path: Path) -> None:
+    """No close, no flush: what was captured is written when the interpreter exits."""
+    program = """
+import sys, tensorflow as tf
+from tensortap.capture import Tap, Watch
+tap = Tap(sys.argv[1], Watch(steps=1))
+step = tap.function(lambda x: tf.add(x, 1.0, name="sum"))
+for _ in range(50): step(tf.zeros([100, 100]))
+"""
+    subprocess.run([sys.executable, "-c", program, str(tmp_path / "r")], check=True, timeout=120)
+
+    dumped = Dumped(tmp_path / "r")
+    assert len(dumped.at("sum:0")) == 50
+    assert dumped.reader.workers()[0].info["command"][0] == "-c"
+
+
+def test_a_forked_child_writes_as_itself(tmp_path: Path) -> None:
+    program = """
+import os, sys, numpy as np, tensorflow as tf
+from tensortap.capture import Tap, Watch
+with Tap(sys.argv[1], Watch("sum$", steps=1)) as tap:
+    step = tap.function(lambda x: tf.add(x, 1.0, name="sum"))
+    step(tf.zeros([]))
+    child = os.fork()
+    if child == 0:
+        tap.flush()
+        tap.close()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    step(tf.zeros([]))
+"""
+    subprocess.run([sys.executable, "-c", program, str(tmp_path / "r")], check=True, timeout=120)
+
+    dumped = Dumped(tmp_path / "r")
+    assert dumped.steps == [0, 1]
+    assert len({row.step for row in dumped.rows}) == len(dumped.rows)

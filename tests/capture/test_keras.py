@@ -1,0 +1,237 @@
+"""`model.fit(…, callbacks=[tap.callback()])`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+from dumped import Dumped
+from small_models import BATCH, data, mlp
+
+from tensortap.capture import Tap, TapClosedError, Watch, every
+
+
+def test_one_changed_line_captures_every_tenth_step(tmp_path: Path) -> None:
+    model = mlp()
+    x, y = data(batches=6)
+
+    model.fit(x, y, batch_size=BATCH, epochs=2, verbose=0, callbacks=[Tap(tmp_path / "r").callback()])
+
+    dumped = Dumped(tmp_path / "r")
+    assert dumped.steps == [0, 10]
+    ops = {node.name: node.op_type for node in dumped.graph().nodes}
+    captured = {ops[row.node] for row in dumped.rows}
+    assert {"MatMul", "Relu", "ReadVariableOp", "IteratorGetNext", "BiasAddGrad", "ReluGrad"} <= captured
+    assert captured.isdisjoint({"Const", "NoOp", "Placeholder"})
+    assert dumped.dropped == 0
+
+
+def test_every_op_with_a_dumpable_output_is_captured(tmp_path: Path) -> None:
+    x, y = data(batches=1)
+
+    mlp().fit(x, y, batch_size=BATCH, verbose=0, callbacks=[Tap(tmp_path / "r", Watch(steps=1)).callback()])
+
+    dumped = Dumped(tmp_path / "r")
+    expected = {
+        f"{node.name}:{slot}"
+        for node in dumped.graph().nodes
+        for slot, dtype in enumerate(node.output_dtypes)
+        if node.op_type not in ("Const", "NoOp", "_Arg") and dtype not in ("resource", "variant")
+    }
+    assert dumped.names == expected
+
+
+def test_steps_go_on_across_epochs_and_fits(tmp_path: Path) -> None:
+    model = mlp()
+    x, y = data(batches=3)
+    tap = Tap(tmp_path / "r", Watch("MatMul", steps=every(2)))
+
+    model.fit(x, y, batch_size=BATCH, epochs=2, verbose=0, callbacks=[tap.callback()])
+    first = Dumped(tmp_path / "r").steps
+    model.fit(x, y, batch_size=BATCH, verbose=0, callbacks=[tap.callback()])
+    tap.close()
+
+    assert first == [0, 2, 4]
+    assert Dumped(tmp_path / "r").steps == [0, 2, 4, 6, 8]
+
+
+def test_the_model_is_left_as_it_was(tmp_path: Path) -> None:
+    model = mlp()
+    x, y = data()
+    original_call = keras.layers.Layer.__call__
+    model.fit(x, y, batch_size=BATCH, verbose=0)
+    function = model.train_function
+
+    model.fit(x, y, batch_size=BATCH, verbose=0, callbacks=[Tap(tmp_path / "r").callback()])
+
+    assert model.train_function is function
+    assert keras.layers.Layer.__call__ is original_call
+
+
+def test_a_function_traced_before_the_tap_still_has_layers(tmp_path: Path) -> None:
+    model = mlp()
+    x, y = data()
+    model.fit(x, y, batch_size=BATCH, verbose=0)
+
+    model.fit(x, y, batch_size=BATCH, verbose=0, callbacks=[Tap(tmp_path / "r").callback()])
+
+    layers = {
+        node.op_type: node.layer for node in Dumped(tmp_path / "r").graph().nodes if node.op_type == "Relu"
+    }
+    assert layers == {"Relu": "mlp/hidden"}
+
+
+def test_captured_values_are_those_of_the_model(tmp_path: Path) -> None:
+    model = mlp()
+    x, y = data(batches=1)
+    hidden = keras.Model(model.inputs[0], model.get_layer("hidden").output)
+    expected = hidden(x).numpy(), model(x).numpy(), model.get_layer("hidden").kernel.numpy()
+
+    tap = Tap(tmp_path / "r", Watch(steps=1, keep="value"))
+    model.fit(x, y, batch_size=BATCH, shuffle=False, verbose=0, callbacks=[tap.callback()])
+
+    dumped = Dumped(tmp_path / "r")
+    outputs = {
+        node.layer: node.name
+        for node in dumped.graph().nodes
+        if node.attributes.get("tensortap.kind") == "output"
+    }
+    kernel = next(
+        node.name
+        for node in dumped.graph().nodes
+        if node.attributes.get("tensortap.variable") == "mlp/hidden/kernel"
+        and node.op_type == "ReadVariableOp"
+    )
+    np.testing.assert_array_equal(dumped.value(outputs["mlp/hidden"] + ":0"), expected[0])
+    np.testing.assert_array_equal(dumped.value(outputs["mlp/logits"] + ":0"), expected[1])
+    np.testing.assert_array_equal(dumped.value(kernel + ":0"), expected[2])
+    np.testing.assert_array_equal(dumped.value("IteratorGetNext:0"), x)
+    np.testing.assert_array_equal(dumped.value("IteratorGetNext:1"), y)
+
+
+def test_gradients_are_those_the_weights_moved_by(tmp_path: Path) -> None:
+    model = mlp(optimizer=keras.optimizers.SGD(0.5))
+    x, y = data(batches=1)
+    before = {variable.path: variable.numpy() for variable in model.trainable_variables}
+
+    tap = Tap(tmp_path / "r", Watch(kinds="gradient", steps=1, keep="value"))
+    model.fit(x, y, batch_size=BATCH, verbose=0, callbacks=[tap.callback()])
+
+    dumped = Dumped(tmp_path / "r")
+    of_variable = {
+        node.attributes["tensortap.variable"]: node.name
+        for node in dumped.graph().nodes
+        if node.attributes.get("tensortap.kind") == "gradient"
+    }
+    assert set(of_variable) == set(before)
+    for variable in model.trainable_variables:
+        gradient = dumped.value(of_variable[variable.path] + ":0")
+        np.testing.assert_allclose(variable.numpy(), before[variable.path] - 0.5 * gradient, rtol=1e-6)
+
+
+def test_several_steps_in_one_call_are_visits(tmp_path: Path) -> None:
+    model = mlp(steps_per_execution=3)
+    x, y = data(batches=7)
+
+    tap = Tap(tmp_path / "r", Watch("hidden.*Relu$", steps=[4], keep="value"))
+    model.fit(x, y, batch_size=BATCH, shuffle=False, verbose=0, callbacks=[tap.callback()])
+
+    dumped = Dumped(tmp_path / "r")
+    assert dumped.steps == [3]
+    assert [row.visit for row in dumped.rows] == [0, 1, 2]
+    assert tap.next_step == 9  # Keras counts three batches for the last call, too
+
+
+def test_evaluate_and_predict_are_captured_when_asked(tmp_path: Path) -> None:
+    model = mlp()
+    x, y = data(batches=2)
+    tap = Tap(tmp_path / "r", Watch(kinds="output", steps=1))
+
+    model.evaluate(x, y, batch_size=BATCH, verbose=0, callbacks=[tap.callback()])
+    assert Dumped(tmp_path / "r").steps == [0, 1]
+    model.predict(x, batch_size=BATCH, verbose=0, callbacks=[tap.callback()])
+    assert Dumped(tmp_path / "r").steps == [0, 1, 2, 3]
+
+
+def test_validation_inside_fit_is_not_captured(tmp_path: Path) -> None:
+    x, y = data(batches=2)
+    tap = Tap(tmp_path / "r", Watch(steps=1))
+
+    mlp().fit(x, y, batch_size=BATCH, validation_data=(x, y), epochs=2, verbose=0, callbacks=[tap.callback()])
+
+    dumped = Dumped(tmp_path / "r")
+    assert dumped.steps == [0, 1, 2, 3]
+    assert len(dumped.graphs()) == 1
+
+
+def test_two_taps_capture_side_by_side(tmp_path: Path) -> None:
+    x, y = data(batches=4)
+    weights = Tap(tmp_path / "weights", Watch(kinds="weight", steps=every(2)))
+    outputs = Tap(tmp_path / "outputs", Watch(kinds="output", steps=1, keep="value"))
+
+    mlp().fit(x, y, batch_size=BATCH, verbose=0, callbacks=[weights.callback(), outputs.callback()])
+
+    assert Dumped(tmp_path / "weights").steps == [0, 2]
+    assert Dumped(tmp_path / "outputs").steps == [0, 1, 2, 3]
+    kinds = {
+        node.name: node.attributes.get("tensortap.kind")
+        for node in Dumped(tmp_path / "outputs").graph().nodes
+    }
+    assert {kinds[row.node] for row in Dumped(tmp_path / "weights").rows} == {"weight"}
+    assert {kinds[row.node] for row in Dumped(tmp_path / "outputs").rows} == {"output"}
+
+
+def test_several_watches_of_one_tap_keep_the_most_that_any_wants(tmp_path: Path) -> None:
+    x, y = data(batches=3)
+    tap = Tap(tmp_path / "r", [Watch("MatMul", steps=1), Watch("logits.*MatMul", steps=[2], keep="value")])
+
+    mlp().fit(x, y, batch_size=BATCH, verbose=0, callbacks=[tap.callback()])
+
+    dumped = Dumped(tmp_path / "r")
+    kept = {(row.step, "logits" in row.node) for row in dumped.rows if row.kept is not None}
+    assert dumped.steps == [0, 1, 2]
+    assert kept == {(2, True)}
+
+
+def test_eager_models_are_captured_op_by_op(tmp_path: Path) -> None:
+    x, y = data(batches=2)
+    tap = Tap(tmp_path / "r", Watch(ops="MatMul", steps=1))
+
+    mlp(run_eagerly=True).fit(x, y, batch_size=BATCH, verbose=0, callbacks=[tap.callback()])
+
+    dumped = Dumped(tmp_path / "r")
+    assert dumped.steps == [0, 1]
+    assert {"mlp/hidden/MatMul:0", "mlp/logits/MatMul:0"} <= dumped.names
+
+
+def test_a_failing_fit_leaves_nothing_behind(tmp_path: Path) -> None:
+    model = mlp()
+    x, y = data()
+    tap = Tap(tmp_path / "r", Watch(steps=1))
+
+    class Stops(keras.callbacks.Callback):  # type: ignore[misc]
+        def on_train_batch_end(self, batch: int, logs: object = None) -> None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(x, y, batch_size=BATCH, verbose=0, callbacks=[tap.callback(), Stops()])
+    captured = len(Dumped(tmp_path / "r").rows) if tap.flush() else 0
+    model.fit(x, y, batch_size=BATCH, verbose=0)
+    tap.close()
+
+    assert captured > 0
+    assert len(Dumped(tmp_path / "r").rows) == captured
+
+
+def test_a_closed_tap_says_so_before_training_and_is_silent_in_it(tmp_path: Path) -> None:
+    tap = Tap(tmp_path / "r", Watch(steps=1))
+    callback = tap.callback()
+    tap.close()
+
+    with pytest.raises(TapClosedError, match="closed"):
+        tap.callback()
+    x, y = data(batches=1)
+    mlp().fit(x, y, batch_size=BATCH, verbose=0, callbacks=[callback])
+    assert not (tmp_path / "r").exists()

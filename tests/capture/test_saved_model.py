@@ -1,0 +1,79 @@
+"""`tap.saved_model()`: every signature, tapped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from dumped import Dumped
+from small_models import FEATURES, mlp
+
+from tensortap.capture import Tap, Watch
+
+ALL = Watch(steps=1, keep="value")
+
+
+class Counter(tf.Module):  # type: ignore[misc]
+    """A loop, a branch and a side effect behind two signatures."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = tf.Variable(0)
+
+    @tf.function(input_signature=[tf.TensorSpec([None])])
+    def grow(self, x: Any) -> dict[str, Any]:
+        self.calls.assign_add(1)
+        while tf.reduce_sum(x) < 10.0:
+            x = tf.multiply(x, 2.0, name="doubled")
+        return {"grown": x}
+
+    @tf.function(input_signature=[tf.TensorSpec([])])
+    def negate(self, x: Any) -> dict[str, Any]:
+        return {"negated": tf.negative(x, name="minus")}
+
+
+def test_every_signature_of_a_directory(tmp_path: Path) -> None:
+    module = Counter()
+    tf.saved_model.save(module, str(tmp_path / "model"), {"grow": module.grow, "negate": module.negate})
+
+    with Tap(tmp_path / "r", ALL) as tap:
+        model = tap.saved_model(tmp_path / "model")
+        assert set(model.signatures) == {"grow", "negate"}
+        assert len(model.signatures) == 2
+        grown = model.signatures["grow"](x=tf.constant([1.0, 2.0]))["grown"]
+        model.signatures["negate"](x=tf.constant(3.0))
+        model.signatures["grow"](x=tf.constant([7.0]))
+        assert model.calls.numpy() == 2
+
+    np.testing.assert_array_equal(grown, [4.0, 8.0])
+    dumped = Dumped(tmp_path / "r")
+    doubled = next(
+        node.name for graph in dumped.graphs() for node in graph.nodes if node.name.endswith("doubled")
+    )
+    assert [row.value.tolist() for row in dumped.at(f"{doubled}:0", 0)] == [[2.0, 4.0], [4.0, 8.0]]
+    assert [row.value.tolist() for row in dumped.at(f"{doubled}:0", 1)] == [[14.0]]
+    minus = next(
+        node.name for graph in dumped.graphs() for node in graph.nodes if node.name.endswith("minus")
+    )
+    assert dumped.value(f"{minus}:0") == -3.0
+
+
+def test_a_loaded_keras_export(tmp_path: Path) -> None:
+    model = mlp()
+    model.export(str(tmp_path / "model"), verbose=False)
+    loaded = tf.saved_model.load(str(tmp_path / "model"))
+    x = np.ones((2, FEATURES), np.float32)
+
+    with Tap(tmp_path / "r", ALL) as tap:
+        (output,) = tap.saved_model(loaded).signatures["serving_default"](tf.constant(x)).values()
+
+    np.testing.assert_array_equal(output, model(x))
+    assert any(np.array_equal(row.value, output) for row in Dumped(tmp_path / "r").rows)
+
+
+def test_a_missing_model_says_so(tmp_path: Path) -> None:
+    with Tap(tmp_path / "r") as tap, pytest.raises(OSError, match="does not exist"):
+        tap.saved_model(tmp_path / "nowhere")
