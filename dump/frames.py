@@ -101,16 +101,16 @@ def read_frame(file: Input, offset: int, max_body: int = MAX_BODY) -> Frame:
     patched = bytearray(data)
     patched[crc_at : crc_at + 8] = b"00000000"
     if b"%08x" % google_crc32c.value(bytes(patched)) != data[crc_at : crc_at + 8]:
-        raise _WrongChecksumError("A message does not match its checksum.", cost=len(data))
+        raise WrongChecksumError("A message does not match its checksum.", length=len(data))
     return Frame("batch", offset, data, message, schema_crc)
 
 
-class _WrongChecksumError(DamagedError):
-    """`cost` is the number of bytes that were checked in vain."""
+class WrongChecksumError(DamagedError):
+    """A frame that is whole but damaged; `length` is what it claims to be long, in bytes."""
 
-    def __init__(self, message: str, cost: int) -> None:
+    def __init__(self, message: str, length: int) -> None:
         super().__init__(message)
-        self.cost = cost
+        self.length = length
 
 
 def _metadata_length(head: bytes) -> int:
@@ -149,16 +149,16 @@ class Resync:
         self._spent = 0
 
     def after(self, file: Input, offset: int) -> Frame | None:
-        """The first valid frame that starts behind `offset`; an EOS counts at the end of the file only."""
+        """The first valid commit that starts behind `offset`. (An EOS proves nothing: it has no checksum.)"""
         for start in _starts(file, offset + 1):
             try:
                 frame = read_frame(file, start)
             except DamagedError as error:
-                self._spent += error.cost if isinstance(error, _WrongChecksumError) else 256
+                self._spent += error.length if isinstance(error, WrongChecksumError) else 256
                 if self._spent > 8 * file.size + MAX_METADATA:
                     return None
             else:
-                if frame.kind == "batch" or frame.end == file.size:
+                if frame.kind == "batch":
                     return frame
         return None
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from .batches import STATISTICS_V1, Layout, decode_statistics, statistics_layout
 from .errors import DamagedError, NotFoundError
 from .files import Input
-from .frames import Frame, Resync, read_frame, read_schema_message
+from .frames import EOS, Frame, Resync, WrongChecksumError, read_frame, read_schema_message
 from .names import is_worker_name
 from .stats_writer import stats_path
 
@@ -93,6 +93,7 @@ class StatsTail:
     ) -> bool:
         """Reads on in a file; `final`: it has a successor. Returns whether its end was reached."""
         self.pending = None
+        self.closed = False
         if self._layout is None and not self._read_schema(file, final):
             return final
         while self._offset < file.size:
@@ -101,22 +102,28 @@ class StatsTail:
             frame = self._next_frame(file, final)
             if frame is None:
                 return final
-            if frame.kind == "batch":
-                self._take(frame, commits, columns)
+            if frame.kind == "eos":  # stays where it is: the next poll looks whether it still ends here
+                self._offset = frame.offset
+                self.closed = True
+                return True
+            self._take(frame, commits, columns)
             self._offset = frame.end
-            self.closed = frame.kind == "eos"
         return True
 
     def _next_frame(self, file: Input, final: bool) -> Frame | None:
         """The frame at the offset, or the next behind damage; None where the rest is pending or lost."""
+        found = None
         try:
             frame = read_frame(file, self._offset)
             if frame.kind == "batch" or frame.end == file.size:
                 return frame
             reason = "The stream ends here, but the file goes on."
+        except WrongChecksumError as error:
+            reason = error.message
+            found = _end_mark(file, self._offset + error.length)
         except DamagedError as error:
             reason = error.message
-        found = self._resync.after(file, self._offset)
+        found = found or self._resync.after(file, self._offset)
         rest = file.size - self._offset
         if found is not None:
             self._report(self._offset, f"{found.offset - self._offset} bytes skipped. {reason}")
@@ -164,6 +171,11 @@ class StatsTail:
 
     def _report(self, offset: int, what: str) -> None:
         self.damage.append(f"{self.worker}/{stats_path(self._dir, self._file).name}, byte {offset}: {what}")
+
+
+def _end_mark(file: Input, offset: int) -> Frame | None:
+    """The EOS, if the file ends with one at `offset`."""
+    return Frame("eos", offset, EOS) if file.read(offset, 9) == EOS else None
 
 
 def _layout_at_start(file: Input) -> Layout | None:
