@@ -57,9 +57,14 @@ export function SourceTab() {
 }
 
 function Frame({ frame: candidate, node: name, index }: { frame: StackFrame; node: string; index: number }) {
+  const row = useRef<HTMLLIElement>(null);
+  const current = frame.value === candidate;
+  useEffect(() => {
+    if (current) centre(row.current);
+  }, [current]);
   const place = `${candidate.file}:${candidate.line}`;
   return (
-    <li class="stack-frame" data-selected={frame.value === candidate}>
+    <li class="stack-frame" ref={row} data-selected={current}>
       <button
         type="button"
         class="grow"

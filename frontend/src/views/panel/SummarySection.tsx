@@ -3,6 +3,7 @@ import type { Snapshot } from '../../model/answers';
 import { itemsize } from '../../model/dtypes';
 import { neighbourSteps } from '../../model/step_list';
 import { history, node, snapshot, snapshots } from '../../state/node';
+import { runDetail } from '../../state/runs';
 import { selected } from '../../state/selection';
 import { goToStep, step } from '../../state/steps';
 import { Failure, Message } from '../kit/Message';
@@ -34,6 +35,7 @@ function SummaryCard({ row }: { row: Snapshot }) {
           {formatCount(row.size)} elements{Number.isNaN(bytes) ? '' : ` · ${formatBytes(bytes)}`}
         </span>
       </div>
+      <Origin row={row} />
       {row.dtype !== 'string' && (
         <>
           <CountsBar row={row} />
@@ -42,6 +44,19 @@ function SummaryCard({ row }: { row: Snapshot }) {
         </>
       )}
     </section>
+  );
+}
+
+/** Which worker the numbers are of, where there are several. */
+function Origin({ row }: { row: Snapshot }) {
+  const workers = runDetail.value?.workers ?? [];
+  if (workers.length < 2) return null;
+  const worker = workers.find((candidate) => candidate.id === row.worker);
+  const name = worker?.rank === null || worker === undefined ? row.worker : `rank ${worker.rank}`;
+  return (
+    <p class="faint truncate" title={row.worker}>
+      From {name}, the latest worker that has it. Choose another one at the top.
+    </p>
   );
 }
 

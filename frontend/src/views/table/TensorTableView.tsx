@@ -2,6 +2,7 @@ import { computed, signal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { formatCount, formatNumber } from '../../lib/format';
 import { virtualWindow } from '../../lib/virtual';
+import { splitScope } from '../../model/tensor_name';
 import { type ColumnId, NO_FILTER, TABLE_COLUMNS, type TableFilter, type TableSort, TensorTable } from '../../model/tensor_table';
 import { chosenTensor } from '../../state/choices';
 import { graph, overlay } from '../../state/graph';
@@ -126,19 +127,24 @@ function Row({ row, current }: { row: number; current: TensorTable }) {
       {TABLE_COLUMNS.map(({ id, text }) =>
         text ? (
           <td key={id} class={`text-${id}`} title={current.text(row, id)}>
-            {id === 'tensor' ? (
-              <button type="button" class="truncate">
-                {tensor}
-              </button>
-            ) : (
-              current.text(row, id)
-            )}
+            {id === 'tensor' ? <TensorLabel tensor={tensor} /> : current.text(row, id)}
           </td>
         ) : (
           <NumberCell key={id} id={id} value={current.number(row, id)} />
         ),
       )}
     </tr>
+  );
+}
+
+/** The scope gives way first where there is no room: the node's own label is what tells tensors apart. */
+function TensorLabel({ tensor }: { tensor: string }) {
+  const { scope, label } = splitScope(tensor);
+  return (
+    <button type="button" class="link-name">
+      <span class="faint scope-part">{scope}</span>
+      <span>{label}</span>
+    </button>
   );
 }
 
