@@ -94,10 +94,6 @@ class Catalog:
         values = self._columns[name].view(self.rows)[rows]
         return self.steps.values[values] if name == "step" else values
 
-    def step_codes(self, rows: Array | slice) -> Array:
-        """The codes of the steps at some rows."""
-        return self._columns["step"].view(self.rows)[rows]
-
     def commits_of(self, rows: Array) -> tuple[Array, Array]:
         """The numbers of the commits that hold some rows, and the rows' numbers in them."""
         starts = self._commit_row.view()

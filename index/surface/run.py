@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.dump import NotARunError
+from tensortap.dump import NotARunError, NotFoundError
 
 from ..find import Filters, find_rows
 from ..graph import GraphIndex
@@ -130,13 +130,19 @@ class Run:
 
         Raises:
             SelectionError: the pattern, condition or range cannot be parsed.
+            NotFoundError: the run has fewer steps; no such graph or worker.
         """
         index = self._index
-        if isinstance(step, int) and step < 0:
-            steps = self.steps
-            step = int(steps[step]) if -step <= len(steps) else 0
+        if isinstance(step, (int, np.integer)) and step < 0:
+            step = self._from_last(int(step))
         rows = find_rows(index, Filters(match=nodes, steps=step, where=where, **filters))
         return Tensors(index, rows[np.argsort(index.catalog.column("step", rows), kind="stable")])
+
+    def _from_last(self, step: int) -> int:
+        steps = self.steps
+        if -step > len(steps):
+            raise NotFoundError(f"The run has no step {step} from the end.", f"It has {len(steps)} steps.")
+        return int(steps[step])
 
     def __repr__(self) -> str:
         index = self._log.run(self._id)

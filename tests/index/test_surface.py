@@ -152,6 +152,8 @@ def test_snapshots_are_found(run):
     assert len(run.find(op_type="MatMul", kept=True)) == 12
     assert len(run.find("nothing like this")) == 0
     assert repr(run.find("nothing like this")).startswith("snapshots: 0 rows")
+    with pytest.raises(NotFoundError):
+        run.find(step=-8)
     with pytest.raises(SelectionError):
         run.find("(")
     with pytest.raises(SelectionError):

@@ -1,0 +1,120 @@
+"""Whatever is wrong with a dump's bytes: every question is answered, or refused with a sentence."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import shutil
+from collections.abc import Iterator
+from math import inf, nan
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tensortap.analysis import problems
+from tensortap.dump import (
+    DumpWriter,
+    Function,
+    Graph,
+    Histogram,
+    Node,
+    NotFoundError,
+    Summary,
+    TensortapError,
+)
+from tensortap.index import (
+    LogIndex,
+    RunIndex,
+    histograms,
+    history,
+    locate,
+    node_detail,
+    nonfinite_elements,
+    read_slice,
+    snapshots,
+    source,
+    step_statistics,
+)
+
+HISTOGRAM = Histogram(np.array([7, 300, 900], np.uint16), np.array([-3, 2**62, 2**62]))
+
+
+def harm(path: Path, rng: random.Random) -> None:
+    """Flips bytes of a file, cuts it, or fills a part with zeros."""
+    data = bytearray(path.read_bytes())
+    # A sealed values file is mostly blanks; its values lie behind them.
+    first = 262_144 if path.suffix == ".safetensors" and rng.random() < 0.8 else 0
+    at = rng.randrange(first, len(data))
+    kind = rng.choice(["flip", "cut", "zero", "insert"])
+    if kind == "flip":
+        for _ in range(rng.randint(1, 4)):
+            data[rng.randrange(first, len(data))] ^= 1 << rng.randrange(8)
+    elif kind == "cut":
+        del data[at:]
+    elif kind == "zero":
+        data[at : at + 64] = bytes(len(data[at : at + 64]))
+    else:
+        data[at:at] = rng.randbytes(16)
+    path.write_bytes(data)
+
+
+def questions(run: RunIndex) -> Iterator[object]:
+    """Asks everything, as far as the run still tells that it is there."""
+    yield run.overview(), run.workers, run.steps, run.damage, run.tensors, problems(run)
+    for tensor in run.tensors:
+        yield history(run, tensor), histograms(run, tensor)
+    for graph in run.graphs:
+        index = run.graph(graph.id)
+        yield index.paths, index.edges, index.order, index.shapes, index.op_type, index.functions
+        yield [step_statistics(run, graph.id, int(step)) for step in run.steps.step]
+        yield [node_detail(run, name, graph=graph.id) for name in index.names]
+    for snapshot in snapshots(run, limit=1000).rows:
+        yield locate(run, snapshot.tensor, step=snapshot.step, visit=snapshot.visit)
+        with contextlib.suppress(TensortapError):
+            yield read_slice(run, snapshot, "..., 0"), nonfinite_elements(run, snapshot)
+    yield source(run, "train.py")
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_nothing_but_sentences(logdir, tmp_path, seed):
+    rng = random.Random(seed)
+    shutil.copytree(logdir, tmp_path / "logs")
+    files = sorted(path for path in (tmp_path / "logs").rglob("*") if path.is_file())
+    for path in rng.sample(files, rng.randint(1, 2)):
+        harm(path, rng)
+    log = LogIndex(tmp_path / "logs")
+    log.refresh()
+    asked = 0
+    for run in log.runs:
+        with contextlib.suppress(TensortapError):
+            for _ in questions(run):
+                asked += 1
+    assert asked or not log.runs or log.runs[0].error or log.runs[0].catalog.rows == 0
+
+
+def test_a_made_up_dump_is_only_odd(tmp_path):
+    """Checksums match, but nothing makes sense."""
+    odd = Summary(
+        "nonsense", (-1, 2**62), -5, 2**62, 2**62, -1, 0, 0, 3, 9, inf, nan, 1.0, -1.0, inf, nan, HISTOGRAM
+    )
+    nodes = [
+        Node(
+            "a", "Odd", ["a:0", "b:999999999999", "^^", ":", "b"], "f", stack=99, output_shapes=[[None] * 99]
+        ),
+        Node("a", "Odd", [], "g", attributes={"x": "\x00"}, stack=-7),
+        Node("b\x00/../c", "NextIteration", ["a:0"], "nobody", output_dtypes=["?"] * 3),
+    ]
+    functions = {"f": Function("g", "a", "body", ["a:7", "x"]), "g": Function("f", "a", "cond", ["a"])}
+    with DumpWriter(tmp_path, "odd") as writer:
+        graph = writer.graph(Graph("\x1b", nodes, functions, stacks=[[("x.py", -1, "f")]]))
+        for at in ({"graph": graph}, {"graph": "never recorded"}, {}):
+            for step in (0, 2**63 - 1):
+                writer.log_summary("a:2147483647", odd, step=step, **at)
+                writer.log_summary("b", odd, step=step, time=9e12, **at)
+    log = LogIndex(tmp_path)
+    log.refresh()
+    with pytest.raises(NotFoundError, match=r"train\.py"):
+        list(questions(log.runs[0]))
+    for scale in ("symlog", "linear"):
+        assert len(histograms(log.runs[0], "b", graph="-", scale=scale, merge_visits=True).step) == 2
