@@ -118,8 +118,8 @@ def test_one_flipped_byte_costs_one_commit_at_most(dump: Path) -> None:
     commits = tail_of(dump).poll()
     first, last = commits[0].offset, commits[-1]
     rng = random.Random(1)
-    # The first commit's framing and metadata, bytes from anywhere, and the last commit's body. (If the last one's
-    # lengths are wrong, it cannot be told from a torn tail.)
+    # The first commit's framing and metadata, bytes from anywhere, and the last commit's body. (If the last
+    # one's lengths are wrong, it cannot be told from a torn tail.)
     anywhere = [rng.randrange(last.offset) for _ in range(120)]
     body = range(last.offset + last.length - 400, last.offset + last.length, 20)
     places = [*range(0, 40), *range(first, first + 120), *anywhere, *body]

@@ -1,0 +1,186 @@
+"""Disks that refuse: nothing that was committed is harmed, rows wait, and a healed disk takes them."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from dump_tools import read_all, stats_files, values_files
+
+from tensortap.dump import DumpWriter, files, stats_writer, writer
+
+
+class Disk:
+    """Stands in for `os.write`: takes `room` more bytes, and `at_once` of them a call."""
+
+    def __init__(self) -> None:
+        self.room: float = float("inf")
+        self.at_once = 1 << 30
+        self.write = os.write
+
+    def __call__(self, fd: int, data: Any) -> int:
+        if self.room <= 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written = self.write(fd, data[: int(min(len(data), self.at_once, self.room))])
+        self.room -= written
+        return written
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
+    monkeypatch.setattr(writer, "COMMIT_SECONDS", 1e9)
+    found = Disk()
+    monkeypatch.setattr(files.os, "write", found)
+    yield found
+    found.room = float("inf")
+
+
+def test_short_writes_are_completed(tmp_path: Path, disk: Disk) -> None:
+    disk.at_once = 7
+    array = np.arange(3000, dtype=np.int16)
+    with DumpWriter(tmp_path) as w:
+        w.log("x", array, step=0)
+    found = read_all(tmp_path)
+    assert found.values["x", 0, 0].tobytes() == array.tobytes()
+    assert (found.damage, found.tails[0].closed) == ([], True)
+
+
+@pytest.mark.parametrize("room", [0, 1, 9, 500, 1500])
+def test_a_full_disk_raises_and_a_healed_one_takes_the_rows(tmp_path: Path, disk: Disk, room: int) -> None:
+    with DumpWriter(tmp_path) as w:
+        w.log("x", 1.0, step=0)
+        w.flush()
+        w.log("x", 2.0, step=1)
+        disk.room = room
+        for _ in range(2):
+            with pytest.raises(OSError, match="No space"):
+                w.flush()
+        found = read_all(tmp_path)
+        assert [row["step"] for row in found.rows] == [0]
+        assert found.damage == []
+        disk.room = float("inf")
+        w.log("x", 3.0, step=2)
+        w.flush()
+        assert [row["step"] for row in read_all(tmp_path).rows] == [0, 1, 2]
+    found = read_all(tmp_path)
+    assert (found.damage, found.tails[0].closed, found.tails[0].dropped) == ([], True, 0)
+    assert len(stats_files(tmp_path)) == 2  # what was written in vain is followed by nothing
+
+
+def test_where_even_cutting_fails_the_torn_end_is_reported(
+    tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(fd: int, size: int) -> None:
+        raise OSError(errno.EIO, "I/O error")
+
+    with DumpWriter(tmp_path) as w:
+        w.log("x", 1.0, step=0)
+        monkeypatch.setattr(files.os, "ftruncate", refuse)
+        disk.room = 100
+        with pytest.raises(OSError, match="No space"):
+            w.flush()
+        disk.room = float("inf")
+        w.flush()
+    found = read_all(tmp_path)
+    assert [row["step"] for row in found.rows] == [0]
+    assert len(found.damage) == 1
+
+
+def test_a_value_that_finds_no_room_keeps_its_summary(tmp_path: Path, disk: Disk) -> None:
+    array = np.random.default_rng(0).standard_normal(5000)
+    with DumpWriter(tmp_path) as w:
+        w.log("a", array, step=0)
+        disk.room = 10_000
+        with pytest.raises(OSError, match="No space"):
+            w.log("b", array, step=0)
+        disk.room = float("inf")
+        w.log("c", array + 1, step=0)
+    found = read_all(tmp_path)
+    assert [(row["node"], row["value_codec"]) for row in found.rows] == [
+        ("a", "raw"),
+        ("b", ""),
+        ("c", "raw"),
+    ]
+    assert found.values["a", 0, 0].tobytes() == array.tobytes()
+    assert found.values["c", 0, 2].tobytes() == (array + 1).tobytes()
+    (file,) = values_files(tmp_path)
+    assert file.stat().st_size == 256 * 1024 + 2 * array.nbytes
+
+
+def test_log_raises_now_and_then_and_the_oldest_rows_are_dropped(
+    tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stats_writer, "MAX_PENDING", 150)
+    failures = 0
+    with DumpWriter(tmp_path) as w:
+        disk.room = 0
+        for step in range(400):
+            try:
+                w.log("x", 1.0, step=step)
+            except OSError:
+                failures += 1
+        assert failures == 1  # tried at 100 rows, and then not before COMMIT_SECONDS
+        disk.room = float("inf")
+    found = read_all(tmp_path)
+    assert [row["step"] for row in found.rows] == list(range(250, 400))
+    assert found.tails[0].dropped == 250
+
+
+def test_close_on_a_full_disk_raises_once_and_leaves_no_file_open(tmp_path: Path, disk: Disk) -> None:
+    w = DumpWriter(tmp_path)
+    w.log("x", np.random.default_rng(0).standard_normal(5000), step=0)
+    w.flush()
+    w.log("x", 1.0, step=1)
+    open_files = Path("/proc/self/fd")
+    before = len(list(open_files.iterdir())) if open_files.exists() else 0
+    disk.room = 0
+    with pytest.raises(OSError, match="No space"):
+        w.close()
+    w.close()
+    if open_files.exists():
+        assert len(list(open_files.iterdir())) == before - 2
+    assert [row["step"] for row in read_all(tmp_path).rows] == [0]
+
+
+LIMITED = """
+import resource, signal, sys
+import numpy as np
+from tensortap.dump import DumpWriter
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # writes fail with EFBIG instead
+w = DumpWriter(sys.argv[1])
+w.log("before", np.ones(100), step=0)
+w.flush()
+limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (300 << 10, limit[1]))
+refused = 0
+for step in range(20):
+    try:
+        w.log("large", np.random.default_rng(step).standard_normal(2000), step=step)
+    except OSError:
+        refused += 1
+resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+w.log("after", np.ones(2000), step=0)
+w.close()
+print(refused)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs RLIMIT_FSIZE")
+def test_a_real_limit(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(tmp_path)], check=True, capture_output=True, text=True
+    )
+    found = read_all(tmp_path)
+    large = [row for row in found.rows if row["node"] == "large"]
+    kept = [row for row in large if row["value_codec"]]
+    assert len(large) == 20
+    assert int(done.stdout) == 20 - len(kept) > 0
+    assert found.bad_values == found.damage == []
+    assert len(found.values) == len(kept) + 2
