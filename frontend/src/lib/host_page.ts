@@ -14,14 +14,17 @@ function host(): Location | null {
   }
 }
 
-/** The state that the surrounding page asks for, as a hash; empty where it asks for none. */
+/** The state to begin with: what was on show before a reload, else what the surrounding page's address asks for; empty for none. */
 export function stateFromHost(): string {
   const around = host();
   if (!around) return '';
+  const shared = sharedState(around.search);
   try {
-    return sessionStorage.getItem(STORED) ?? sharedState(around.search);
+    const [asked, shown] = JSON.parse(sessionStorage.getItem(STORED) ?? '[]');
+    // Another shared link than before wins over what was on show.
+    return asked === shared && typeof shown === 'string' ? shown : shared;
   } catch {
-    return '';
+    return shared;
   }
 }
 
@@ -32,9 +35,10 @@ export function sharedState(search: string): string {
 
 /** Remembers the state for a reload of the surrounding page. */
 export function rememberForHost(hash: string): void {
-  if (!host()) return;
+  const around = host();
+  if (!around) return;
   try {
-    sessionStorage.setItem(STORED, hash);
+    sessionStorage.setItem(STORED, JSON.stringify([sharedState(around.search), hash]));
   } catch {
     // Without storage a reload starts afresh.
   }
