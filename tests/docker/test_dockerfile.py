@@ -2,6 +2,7 @@
 
 import runpy
 from pathlib import Path
+from typing import Any
 
 import docker_rules
 import pytest
@@ -86,8 +87,8 @@ def test_stages_that_are_copied_from_exist() -> None:
     } <= names
 
 
-def compose() -> dict[str, object]:
-    service: dict[str, object] = yaml.safe_load((CHECKOUT / "docker" / "compose.yaml").read_text())[
+def compose() -> dict[str, Any]:
+    service: dict[str, Any] = yaml.safe_load((CHECKOUT / "docker" / "compose.yaml").read_text())[
         "services"
     ]["tensortap"]
     return service
