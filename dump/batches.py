@@ -17,7 +17,7 @@ from .errors import DamagedError
 from .flat import RECORD_BATCH, Message
 from .frames import Frame
 from .histogram import BUCKETS
-from .schema import SCHEMA, SCHEMA_MESSAGE
+from .schema import MAX_TIME, SCHEMA, SCHEMA_MESSAGE
 
 MAX_DECODED = 128 << 20  # bytes of one decoded statistics batch
 MAX_ROWS = 1 << 20  # of one statistics batch
@@ -138,15 +138,28 @@ def statistics_layout(message: bytes) -> Layout:
     return Layout(message, tuple((field.name, field.type) for field in SCHEMA), ("value",))
 
 
+_FROM_ZERO = ("seq", "slot", "step", "visit", "size")
 STATISTICS_V1 = statistics_layout(SCHEMA_MESSAGE)
 
 
 def decode_statistics(frame: Frame, layout: Layout, columns: Sequence[str] | None = None) -> pa.RecordBatch:
-    """The rows of a commit. Raises DamagedError as `Layout.decode`, and if a histogram makes no sense."""
+    """The rows of a commit. Raises DamagedError as `Layout.decode`, and for impossible numbers."""
     batch = layout.decode(frame, columns)
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if name in _FROM_ZERO and batch.num_rows:
+            _check_range(name, _plain(column))
+        elif name == "time" and batch.num_rows:
+            _check_range(name, _plain(column.view(pa.int64())), MAX_TIME)
+        elif name == "shape" and len(column.values):
+            _check_range(name, _plain(column.values))
     if columns is None or ("bucket_id" in columns and "bucket_count" in columns):
         _check_histograms(batch)
     return batch
+
+
+def _check_range(name: str, numbers: npt.NDArray[Any], limit: int = 2**63 - 1) -> None:
+    if int(numbers.min()) < 0 or int(numbers.max()) > limit:
+        raise DamagedError(f"The column {name!r} holds numbers out of range.")
 
 
 def _check_histograms(batch: pa.RecordBatch) -> None:

@@ -17,6 +17,7 @@ from .records import COUNTS, STATISTICS, Summary
 
 VERSION = 1
 INTEGERS = ("size", *COUNTS)
+MAX_TIME = 253_402_300_799_999_999  # microseconds: the end of the year 9999, where calendars end
 
 
 def _schema() -> pa.Schema:

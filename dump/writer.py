@@ -19,7 +19,7 @@ from .graphs import write_graph
 from .names import MAX_NAME, check_run_name, parse_tensor_name, tensor_name
 from .ragged import component_arrays
 from .records import Graph, Keep, Summary
-from .schema import NOT_KEPT, Row, Stored
+from .schema import MAX_TIME, NOT_KEPT, Row, Stored
 from .statistics import summarize_normal
 from .worker import EncodedValue, Worker, encode_value, ensure_run
 
@@ -275,9 +275,12 @@ def _check(name: str, step: int, visit: int | None, graph: str, device: str, tim
 
 def _micros(seconds: float) -> int:
     try:
-        return _number("time", int(seconds * 1e6), 63)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidValueError(f"time={seconds!r} is not possible.", "Use seconds since 1970.") from error
+        micros = int(seconds * 1e6)
+    except (TypeError, ValueError, OverflowError):
+        micros = -1
+    if not 0 <= micros <= MAX_TIME:
+        raise InvalidValueError(f"time={seconds!r} is not possible.", "Use seconds since 1970.")
+    return micros
 
 
 def _row(seq: int, place: _Place, visit: int, summary: Summary, stored: Stored) -> Row:

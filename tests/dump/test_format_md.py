@@ -1,0 +1,228 @@
+"""FORMAT.md is enough to write a reader from: here is one that imports nothing of tensortap."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import struct
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pytest
+from some_arrays import NUMBERS, from_bits, numpy_type
+
+import tensortap.dump as dump
+
+FORMAT = Path(__file__).resolve().parents[2] / "FORMAT.md"
+EOS = bytes.fromhex("ffffffff00000000")
+Array = npt.NDArray[Any]
+
+
+def crc32c(data: bytes) -> int:
+    """Castagnoli's CRC, from its polynomial."""
+    crc = 0xFFFFFFFF
+    for octet in data:
+        crc = CRC_TABLE[(crc ^ octet) & 0xFF] ^ (crc >> 8)
+    return crc ^ 0xFFFFFFFF
+
+
+def _crc_row(octet: int) -> int:
+    for _ in range(8):
+        octet = (octet >> 1) ^ (0x82F63B78 if octet & 1 else 0)
+    return octet
+
+
+CRC_TABLE = [_crc_row(octet) for octet in range(256)]
+
+
+def read_stats(file: Path) -> list[dict[str, Any]]:
+    """Section "Statistics": walks the messages, checks their checksums, decodes with Arrow."""
+    data = file.read_bytes()
+    schema_message, at = message_at(data, 0)
+    schema = pa.ipc.read_schema(pa.py_buffer(schema_message))
+    assert schema.metadata == {b"format": b"tensortap", b"version": b"1"}
+    rows: list[dict[str, Any]] = []
+    while data[at:] != EOS:
+        message, at = message_at(data, at)
+        (metadata,) = struct.unpack_from("<I", message, 4)
+        ((start, text),) = [
+            (m.start(), m.group())
+            for m in re.finditer(rb"crc32c=[0-9a-f]{8};schema=[0-9a-f]{8}", message[: 8 + metadata])
+        ]
+        zeroed = message[: start + 7] + b"00000000" + message[start + 15 :]
+        assert text == b"crc32c=%08x;schema=%08x" % (crc32c(zeroed), crc32c(schema_message))
+        batch = pa.ipc.read_record_batch(pa.ipc.read_message(message), schema)
+        batch.validate(full=True)
+        rows += batch.to_pylist()
+    return rows
+
+
+def message_at(data: bytes, at: int) -> tuple[bytes, int]:
+    mark, metadata = struct.unpack_from("<II", data, at)
+    assert (mark, metadata % 8) == (0xFFFFFFFF, 0)
+    body = pa.ipc.read_message(data[at:]).body
+    end = at + 8 + metadata + (body.size if body is not None else 0)
+    return data[at:end], end
+
+
+def read_kept(worker: Path, row: dict[str, Any]) -> Array | None:
+    """Section "Values"."""
+    if row["value_codec"] == "":
+        return None
+    stored = row["value"]
+    if stored is None:
+        file = worker / f"values-{row['value_file']:06d}.safetensors"
+        stored = file.read_bytes()[row["value_offset"] : row["value_offset"] + row["value_length"]]
+    assert len(stored) == row["value_length"]
+    assert crc32c(stored) == row["value_crc32c"]
+    if row["value_codec"].startswith("zstd:"):
+        stored = unpack(stored, int(row["value_codec"][5:]), row)
+    if row["dtype"] == "string":
+        offsets = struct.unpack_from(f"<{row['size'] + 1}q", stored)
+        texts = stored[8 * (row["size"] + 1) :]
+        items = [texts[a:b] for a, b in pairwise(offsets)]
+        return np.array(items, object).reshape(row["shape"])
+    return np.frombuffer(stored, dtype_of(row["dtype"])).reshape(row["shape"])
+
+
+def dtype_of(name: str) -> np.dtype[Any]:
+    return np.dtype(getattr(ml_dtypes, name, name))
+
+
+def unpack(stored: bytes, chunk: int, row: dict[str, Any]) -> bytes:
+    (count,) = struct.unpack_from("<I", stored)
+    lengths = struct.unpack_from(f"<{count}I", stored, 4)
+    left = row["size"] * dtype_of(row["dtype"]).itemsize
+    at, parts = 4 + 4 * count, []
+    for length in lengths:
+        size = min(chunk, left)
+        parts.append(pa.decompress(stored[at : at + length], size, codec="zstd", asbytes=True))
+        at, left = at + length, left - size
+    assert (at, left) == (len(stored), 0)
+    return b"".join(parts)
+
+
+def edges(bucket: int) -> tuple[float, float]:
+    """Section "Histogram buckets"."""
+
+    def f(i: int) -> float:
+        return (
+            math.inf
+            if i == 511
+            else 2.0**128
+            if i == 510
+            else struct.unpack("<f", struct.pack("<I", i << 22))[0]
+        )
+
+    low, high = f(bucket & 511), f((bucket & 511) + 1)
+    return (-high, -low) if bucket >= 512 else (low, high)
+
+
+@pytest.fixture(scope="module")
+def logged(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Array]]:
+    """A dump of all dtypes, and what was logged, by seq."""
+    rng = np.random.default_rng(0)
+    arrays: list[Array] = []
+    for name in NUMBERS:
+        for shape in ((), (3, 5), (40, 70)):
+            size = int(np.prod(shape)) * numpy_type(name).itemsize
+            arrays.append(from_bits(name, shape, rng.bytes(size)))
+    sparse = rng.standard_normal((700, 900))
+    sparse[:600] = 0
+    arrays += [
+        sparse,
+        np.array([[b"a", b""], ["ü".encode(), b"x" * 2000]], object),
+        np.empty((0, 3), np.int8),
+    ]
+    logdir = tmp_path_factory.mktemp("dump")
+    graph = dump.Graph(
+        "g", (dump.Node("x", "Const", output_dtypes=("float32",), output_shapes=((None, 2),)),)
+    )
+    with dump.DumpWriter(logdir, "some/run", rank=1) as writer:
+        graph_id = writer.graph(graph)
+        for step, array in enumerate(arrays):
+            writer.log("x:2", array, step=step, graph=graph_id, visit=4, device="cpu", time=12.5)
+        writer.log("x:2", arrays[0], step=0, keep="summary")
+    return logdir / "some" / "run", arrays
+
+
+def test_descriptions(logged: tuple[Path, list[Array]]) -> None:
+    run, _ = logged
+    record = json.loads((run / "run.json").read_bytes())
+    assert {"format", "version", "run", "created", "info"} == set(record)
+    (worker,) = [path for path in run.iterdir() if path.is_dir() and path.name != "graphs"]
+    assert re.fullmatch(r"[\w.]+-\d+-[0-9a-f]{8}", worker.name)
+    assert set(json.loads((worker / "worker.json").read_bytes())) == {
+        *("worker", "host", "pid", "rank", "started", "info")
+    }
+
+
+def test_statistics_and_values(logged: tuple[Path, list[Array]]) -> None:
+    run, arrays = logged
+    (stats,) = run.glob("*/stats-000000.arrows")
+    rows = read_stats(stats)
+    assert [row["seq"] for row in rows] == list(range(len(arrays) + 1))
+    assert read_kept(stats.parent, rows.pop()) is None
+    for row, array in zip(rows, arrays, strict=True):
+        value = read_kept(stats.parent, row)
+        assert value is not None
+        assert value.shape == array.shape == tuple(row["shape"])
+        assert (
+            value.tolist() == array.tolist() if array.dtype == object else value.tobytes() == array.tobytes()
+        )
+        assert (row["node"], row["slot"], row["visit"], row["device"]) == ("x", 2, 4, "cpu")
+        assert (row["time"].timestamp(), row["size"]) == (12.5, array.size)
+
+
+def test_histograms(logged: tuple[Path, list[Array]]) -> None:
+    run, arrays = logged
+    (stats,) = run.glob("*/stats-000000.arrows")
+    for row, array in zip(read_stats(stats), arrays, strict=False):
+        if array.dtype.kind in "c" or array.dtype == object:
+            continue
+        with np.errstate(invalid="ignore"):
+            numbers = array.astype(np.float64).reshape(-1)
+        for bucket, count in zip(row["bucket_id"], row["bucket_count"], strict=True):
+            low, high = edges(bucket)
+            inside = (
+                (low <= numbers) & (numbers < high) if bucket < 512 else (low < numbers) & (numbers <= high)
+            )
+            assert np.count_nonzero(inside & (numbers != 0)) == count > 0
+        counted = row["nan"] + row["pos_inf"] + row["neg_inf"] + row["zero"]
+        assert counted + row["negative"] + row["positive"] == row["size"]
+        assert sum(row["bucket_count"]) == row["negative"] + row["positive"]
+
+
+def test_graphs(logged: tuple[Path, list[Array]]) -> None:
+    run, _ = logged
+    (file,) = (run / "graphs").glob("*.arrows")
+    assert re.fullmatch(r"[\w.]{1,80}-[0-9a-f]{12}", file.stem)
+    with pa.ipc.open_stream(file) as stream:
+        table = stream.read_all()
+    about = json.loads(table.schema.metadata[b"graph"])
+    assert set(about) == {"name", "functions", "stacks", "sources"}
+    assert table.column("output_shapes").to_pylist() == [["[null,2]"]]
+
+
+def test_the_columns_of_the_document_are_those_of_the_files(logged: tuple[Path, list[Array]]) -> None:
+    run, _ = logged
+    for section, file in (("## Statistics", "*/stats-000000.arrows"), ("## Graphs", "graphs/*.arrows")):
+        with pa.ipc.open_stream(next(run.glob(file))) as stream:
+            found = [(field.name, str(field.type)) for field in stream.schema]
+        assert found == documented_columns(section)
+
+
+def documented_columns(section: str) -> list[tuple[str, str]]:
+    text = FORMAT.read_text(encoding="utf-8").split(section, 1)[1].split("\n## ")[0]
+    columns = []
+    for names, kind in re.findall(r"^\| ([\w, ]+) \| ([\w\\<>\[\], ]+) \|", text, re.MULTILINE):
+        kind = kind.replace("\\", "").removesuffix(", nullable").replace(", ", ", tz=")
+        kind = re.sub(r"list<(\w+)>", r"list<item: \1>", kind).replace("float64", "double")
+        columns += [(name, kind) for name in names.split(", ") if name != "column"]
+    return columns
