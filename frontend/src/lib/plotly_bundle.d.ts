@@ -24,7 +24,7 @@ declare module 'plotly.js-cartesian-dist-min' {
     p2l(pixel: number): number;
   }
 
-  export interface PlotElement extends HTMLDivElement {
+  export interface PlotElement extends HTMLElement {
     _fullLayout?: { xaxis: FullAxis; yaxis: FullAxis };
     on(event: string, handler: (event: PlotEvent) => void): void;
     removeAllListeners(event: string): void;

@@ -13,11 +13,6 @@ export function isInteger(dtype: string): boolean {
   return /^u?int\d/.test(dtype);
 }
 
-/** The kind of an .npy array that carries 64-bit integers exactly. */
-export function isBig(dtype: string): boolean {
-  return dtype === 'int64' || dtype === 'uint64';
-}
-
 /** Significant decimal digits that tell every two values of the dtype apart. */
 export function exactDigits(dtype: string): number {
   if (dtype.startsWith('float8')) return 4;

@@ -1,13 +1,12 @@
 import { computed, effect } from '@preact/signals';
 import { Latest } from '../lib/latest';
 import { Lru } from '../lib/lru';
-import { COLOUR_KINDS, type ColourBy, type GraphData, rowOf, STATISTIC_NAMES } from '../model/graph';
+import { COLOUR_KINDS, type ColourBy, type GraphData, STATISTIC_NAMES } from '../model/graph';
 import type { StepStatistics } from '../model/steps';
 import { colour } from './choices';
 import { api } from './provider';
 import { resource } from './resource';
 import { graphId, runDetail, runId, workerId } from './runs';
-import { selectedNode } from './selection';
 import { step, stepColumns, stepIndex } from './steps';
 
 /** The graph on show and the statistics of the step on show. Graphs never change; a step's statistics change only while it gains snapshots. */
@@ -64,10 +63,4 @@ export const colourBy = computed<ColourBy>(() => {
   const known = COLOUR_KINDS.find((candidate) => candidate === kind) ?? 'health';
   const statistic = STATISTIC_NAMES.find((candidate) => candidate === name);
   return known === 'statistic' ? { kind: known, statistic: statistic ?? 'abs_max' } : { kind: known };
-});
-
-/** Whether the selected node is in the graph on show. */
-export const selectionInGraph = computed(() => {
-  const node = selectedNode.value;
-  return node !== null && graph.data.value !== null && rowOf(graph.data.value, node) >= 0;
 });

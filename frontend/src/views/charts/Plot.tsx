@@ -17,7 +17,7 @@ export interface PlotProps {
 
 /** A Plotly chart that fills its parent. */
 export function Plot({ traces, layout, label, saveAs, onClick, onHover, onDrawn }: PlotProps) {
-  const { ref, width, height } = useSize<HTMLDivElement>();
+  const { ref, width, height } = useSize<HTMLElement>();
   const [failed, setFailed] = useState(false);
   const handlers = useRef({ onClick, onHover, onDrawn });
   handlers.current = { onClick, onHover, onDrawn };
@@ -49,7 +49,7 @@ export function Plot({ traces, layout, label, saveAs, onClick, onHover, onDrawn 
 
   if (failed)
     return <p class="muted plot-failed">The chart could not be drawn. Reload the page; the numbers are in the table of tensors too.</p>;
-  return <div class="plot" ref={ref} role="img" aria-label={label} />;
+  return <figure class="plot" ref={ref} aria-label={label} />;
 }
 
 type Handlers = { current: { [K in 'onClick' | 'onHover' | 'onDrawn']: PlotProps[K] | undefined } };

@@ -96,14 +96,14 @@ function SourceText() {
     ) : null;
   }
   return (
-    <div class="source mono" data-testid="source">
+    <section class="source mono" aria-label="Source" tabIndex={0} data-testid="source">
       {text.split('\n').map((line, i) => (
         <div key={i} class="source-line" ref={i + 1 === current.line ? marked : null} data-current={i + 1 === current.line}>
           <span class="source-number">{i + 1}</span>
           <span>{line || ' '}</span>
         </div>
       ))}
-    </div>
+    </section>
   );
 }
 
