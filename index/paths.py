@@ -20,8 +20,8 @@ def display_paths(
     """The display path of each node, unique; it ends in the node's own label.
 
     - A function's nodes are drawn below its calling node: `while/body/add`, with the function's role between
-      where the node calls several. A prefix that only made a node's name unique (the calling node's name) is
-      not repeated.
+      where the node calls several. Scopes that such a node's name shares with the calling node's are not
+      repeated, unless two nodes would get the same path.
     - Wrappers are transparent: see `transparent_functions`.
 
     Args:
@@ -31,10 +31,19 @@ def display_paths(
     """
     prefixes = _Prefixes(names, function_of, functions, rows)
     known = {
-        function: (prefixes.of(function), prefixes.own(function)) for function in dict.fromkeys(function_of)
+        function: (prefixes.of(function), prefixes.caller(function))
+        for function in dict.fromkeys(function_of)
     }
-    placed = (known[function] for function in function_of)
-    return _unique([prefix + _local(name, own) for name, (prefix, own) in zip(names, placed, strict=True)])
+    taken: set[str] = set()
+    paths = []
+    for name, function in zip(names, function_of, strict=True):
+        prefix, caller = known[function]
+        path = prefix + _local(name, caller)
+        if path in taken:
+            path = prefix + name
+        taken.add(path)
+        paths.append(path)
+    return paths if len(taken) == len(paths) else _unique(paths)
 
 
 def transparent_functions(
@@ -84,10 +93,10 @@ class _Prefixes:
         self._segments = _role_segments(functions)
         self._known: dict[str, str] = {}
 
-    def own(self, function: str) -> str:
-        """The calling node's name and a slash, which the dump may put before a name to make it unique."""
+    def caller(self, function: str) -> str:
+        """The name of the node below which a function is drawn; empty for the top."""
         row = self._callers.get(function)
-        return "" if row is None else self._names[row] + "/"
+        return "" if row is None else self._names[row]
 
     def of(self, function: str, depth: int = 0) -> str:
         """The path prefix of a function's nodes."""
@@ -96,14 +105,23 @@ class _Prefixes:
             return ""
         if function not in self._known:
             outer = self._function_of[row]
-            label = _local(self._names[row], self.own(outer))
+            label = _local(self._names[row], self.caller(outer))
             prefix = f"{self.of(outer, depth + 1)}{label}/{self._segments[function]}"
             self._known[function] = prefix if len(prefix) <= MAX_PREFIX else ""
         return self._known[function]
 
 
-def _local(name: str, own: str) -> str:
-    return name[len(own) :] if own and name.startswith(own) and len(name) > len(own) else name
+def _local(name: str, caller: str) -> str:
+    """A node's name without the scopes that it shares with its calling node's; the last part always stays."""
+    if not caller:
+        return name
+    *scopes, label = name.split("/")
+    shared = 0
+    for mine, outer in zip(scopes, caller.split("/"), strict=False):
+        if mine != outer:
+            break
+        shared += 1
+    return "/".join((*scopes[shared:], label)) or name
 
 
 def _role_segments(functions: Functions) -> dict[str, str]:

@@ -37,7 +37,7 @@ from tensortap.index import (
     step_statistics,
 )
 
-HISTOGRAM = Histogram(np.array([7, 300, 900], np.uint16), np.array([-3, 2**62, 2**62]))
+HISTOGRAM = Histogram(np.array([7, 300, 900], np.uint16), np.array([1, 2**62, 2**62]))
 
 
 def harm(path: Path, rng: random.Random) -> None:
@@ -96,7 +96,7 @@ def test_nothing_but_sentences(logdir, tmp_path, seed):
 def test_a_made_up_dump_is_only_odd(tmp_path):
     """Checksums match, but nothing makes sense."""
     odd = Summary(
-        "nonsense", (-1, 2**62), -5, 2**62, 2**62, -1, 0, 0, 3, 9, inf, nan, 1.0, -1.0, inf, nan, HISTOGRAM
+        "?", (2**62, 5), 5, 2**62, 2**62, 1, 2**62, 0, 3, 9, inf, nan, 1.0, -1.0, inf, nan, HISTOGRAM
     )
     nodes = [
         Node(

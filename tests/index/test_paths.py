@@ -48,6 +48,22 @@ def test_bodies_lie_below_the_calling_node_with_their_role():
     }
 
 
+def test_scopes_shared_with_the_calling_node_are_not_repeated():
+    nodes = {"x": "f", "y": "f", "z": "f", "tape/rnn/while/rnn/while_grad": "f"}
+    body = {"tape/rnn/while/gradients/Add": "b", "tape/rnn/mul": "b", "tape/rnnx/mul": "b", "other": "b"}
+    functions = {"f": (None, "root"), "b": ("tape/rnn/while/rnn/while_grad", "body")}
+    found = paths(nodes | body, functions)
+    drawn = [found[name].removeprefix("tape/rnn/while/rnn/while_grad/body/") for name in body]
+    assert drawn == ["gradients/Add", "mul", "rnnx/mul", "other"]
+
+
+def test_they_are_repeated_where_paths_would_be_equal():
+    nodes = {"a": "f", "b": "f", "s/loop": "f", "s/loop/add": "b", "s/add": "b", "add": "b"}
+    found = paths(nodes, {"f": (None, "root"), "b": ("s/loop", "body")})
+    drawn = [found[name] for name in ("s/loop/add", "s/add", "add")]
+    assert drawn == ["s/loop/body/add", "s/loop/body/s/add", "s/loop/body/add (2)"]
+
+
 def test_branches_of_one_role_are_numbered():
     nodes = {"case": "f", "p": "f", "q": "f", "a": "b0", "b": "b1"}
     found = paths(nodes, {"f": (None, "root"), "b0": ("case", "branch"), "b1": ("case", "branch")})
