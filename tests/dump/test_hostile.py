@@ -216,7 +216,8 @@ for seed in range(1500):
         if rng.random() < 0.5:
             frame[at] = rng.choice([0, 1, 127, 128, 255, rng.randrange(256)])
         else:
-            frame[at : at + 4] = rng.choice([b"\\xff" * 4, b"\\0\\0\\0\\x40", b"\\xff\\xff\\xff\\x7f", bytes(4)])
+            word = rng.choice([b"\\xff" * 4, b"\\0\\0\\0\\x40", b"\\xff\\xff\\xff\\x7f", bytes(4)])
+            frame[at : at + 4] = word
     try:
         file.write_bytes(whole[:start] + reseal(bytes(frame[: end - start])) + whole[end:])
     except AssertionError:
