@@ -29,9 +29,10 @@ test('positions never fall as values rise', () => {
 });
 
 test('a symlog axis gives every bucket the same width and ticks at powers of ten and zero', () => {
-  const axis = histogramAxis(EDGES, ZERO, 'symlog');
-  expect(axis.at).toEqual([0, 1, 2, 3, 4, 5]);
-  expect(axis.ticks.map((tick) => tick.label)).toEqual(['-1', '0', '1']);
+  expect(histogramAxis(EDGES, ZERO, 'symlog').at).toEqual([0, 1, 2, 3, 4, 5]);
+  const octaves = [1, 2, 4, 8, 16, 32, 64, 128];
+  const axis = histogramAxis([...octaves.map((edge) => -edge).reverse(), ...octaves], 7, 'symlog');
+  expect(axis.ticks.map((tick) => tick.label)).toEqual(['-100', '-10', '0', '10', '100']);
 });
 
 test('a linear axis is the edges themselves', () => {
@@ -41,6 +42,9 @@ test('a linear axis is the edges themselves', () => {
 test('a wide axis keeps few ticks', () => {
   const positive = Array.from({ length: 120 }, (_, i) => 2 ** (i / 2 - 40));
   const axis = histogramAxis([...positive.map((edge) => -edge).reverse(), ...positive], 119, 'symlog');
-  expect(axis.ticks.length).toBeLessThan(13);
+  expect(axis.ticks.length).toBeLessThan(11);
+  axis.ticks.slice(1).forEach((tick, i) => {
+    expect(tick.at - (axis.ticks[i]?.at ?? 0)).toBeGreaterThan(0.1 * axis.at.length);
+  });
   expect(axis.ticks.map((tick) => tick.at)).toEqual(axis.ticks.map((tick) => tick.at).sort((a, b) => a - b));
 });

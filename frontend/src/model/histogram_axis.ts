@@ -32,19 +32,20 @@ export function symlogPosition(edges: readonly number[], zeroBucket: number | nu
   return i + Math.log(value / left) / Math.log(right / left);
 }
 
-/** Labels such as `-0.0001` stand side by side in a panel of the usual width. */
-const MOST_TICKS = 7;
+/** Least distance between two ticks, as a part of the axis: labels such as `-0.0001` stand side by side in a panel of the usual width. */
+const LEAST_GAP = 0.11;
 
-/** Ticks at powers of ten, thinned evenly on both sides, and at zero. */
+/** Ticks at zero and at powers of ten, from the largest magnitudes inwards, where there is room for their labels. */
 function symlogTicks(edges: readonly number[], zeroBucket: number | null): { at: number; label: string }[] {
   const [low = 0, high = 0] = [edges[0], edges[edges.length - 1]];
-  const positive = powers(smallest(edges, 1), high);
   const negative = powers(smallest(edges, -1), -low).map((value) => -value);
-  const every = Math.max(1, Math.ceil((positive.length + negative.length) / MOST_TICKS));
-  const thin = (values: number[]) => values.filter((value) => Math.round(Math.log10(Math.abs(value))) % every === 0);
-  const values = [...thin(negative), ...thin(positive)];
-  const ticks = values.map((value) => ({ at: symlogPosition(edges, zeroBucket, value), label: formatNumber(value, 1) }));
-  if (zeroBucket !== null) ticks.push({ at: zeroBucket + 0.5, label: '0' });
+  const positive = powers(smallest(edges, 1), high);
+  const gap = LEAST_GAP * (edges.length - 1);
+  const ticks: { at: number; label: string }[] = zeroBucket === null ? [] : [{ at: zeroBucket + 0.5, label: '0' }];
+  for (const value of [...negative, ...positive].sort((a, b) => Math.abs(b) - Math.abs(a))) {
+    const at = symlogPosition(edges, zeroBucket, value);
+    if (ticks.every((tick) => Math.abs(tick.at - at) >= gap)) ticks.push({ at, label: formatNumber(value, 1) });
+  }
   return ticks.sort((a, b) => a.at - b.at);
 }
 
