@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from tensortap.index import Filters, RunIndex, find_rows
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from tensortap.index import Filters, GraphIndex, RunIndex, find_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,32 +50,43 @@ def problems(run: RunIndex) -> Problems:
 def _nonfinite(run: RunIndex) -> list[NonfiniteTensor]:
     catalog = run.catalog
     rows = find_rows(run, Filters(nonfinite=True))
+    if not len(rows):
+        return []
     rows = rows[np.lexsort((catalog.column("step", rows), catalog.column("tensor", rows)))]
-    tensor = catalog.column("tensor", rows)
-    groups = np.split(rows, np.flatnonzero(np.diff(tensor)) + 1) if len(rows) else []
-    found = [_describe(run, group) for group in groups]
+    tensor, step = catalog.column("tensor", rows), catalog.column("step", rows)
+    new_tensor = np.append(True, tensor[1:] != tensor[:-1])
+    new_step = new_tensor | np.append(True, step[1:] != step[:-1])
+    starts = np.flatnonzero(new_tensor)
+    first_step = step[starts]
+    at_first = step == np.repeat(first_step, np.diff(np.append(starts, len(rows))))
+    nan, pos_inf, neg_inf = (
+        np.add.reduceat(np.where(at_first, catalog.column(name, rows), 0).astype(np.int64), starts)
+        for name in ("nan", "pos_inf", "neg_inf")
+    )
+    steps = np.add.reduceat(new_step.astype(np.int64), starts)
+    totals = zip(tensor[starts], first_step, steps, nan, pos_inf + neg_inf, strict=True)
+    graphs = {graph.id: run.graph(graph.id) for graph in run.graphs}
+    found = [_describe(run, graphs, *map(int, total)) for total in totals]
     return [tensor for _, tensor in sorted(found, key=lambda entry: entry[0])]
 
 
-def _describe(run: RunIndex, rows: Array) -> tuple[tuple[int, str, int, str], NonfiniteTensor]:
-    """The rows of one tensor, ascending by step -> (where it belongs in the order, what is known of it)."""
-    catalog = run.catalog
-    steps = catalog.column("step", rows)
-    first = rows[steps == steps[0]]
-    code = int(catalog.column("tensor", rows[:1])[0])
-    node, _ = catalog.tensors.node_and_slot(code)
-    graph = run.graph(catalog.tensors.graph_of(code))
-    row = graph.row(node)
-    nan, pos_inf, neg_inf = (int(catalog.column(name, first).sum()) for name in ("nan", "pos_inf", "neg_inf"))
-    tensor = NonfiniteTensor(
-        tensor=catalog.tensors.names[code],
-        node=node,
-        graph=graph.id,
-        first_step=int(steps[0]),
-        steps=len(np.unique(steps)),
-        nan=nan,
-        inf=pos_inf + neg_inf,
-        op_type=graph.op_type[row],
-        layer=graph.layer[row],
+def _describe(
+    run: RunIndex,
+    graphs: Mapping[str, GraphIndex],
+    code: int,
+    first_step: int,
+    steps: int,
+    nan: int,
+    inf: int,
+) -> tuple[tuple[int, str, int, str], NonfiniteTensor]:
+    """Where a tensor belongs in the order, and what is known of it."""
+    tensors = run.catalog.tensors
+    node, _ = tensors.node_and_slot(code)
+    graph = graphs[tensors.graph_of(code)]
+    row = graph.rows.get(node)  # None for a node that was captured a moment ago
+    name = tensors.names[code]
+    place, op_type, layer = (
+        (0, "", "") if row is None else (int(graph.order[row]), graph.op_type[row], graph.layer[row])
     )
-    return (tensor.first_step, graph.id, int(graph.order[row]), tensor.tensor), tensor
+    tensor = NonfiniteTensor(name, node, graph.id, first_step, steps, nan, inf, op_type, layer)
+    return (first_step, graph.id, place, name), tensor
