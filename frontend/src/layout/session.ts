@@ -20,6 +20,7 @@ export class LayoutSession {
   constructor(
     private readonly reply: (reply: LayoutReply) => void,
     private readonly breathe: () => Promise<void> = () => new Promise((resolve) => setTimeout(resolve)),
+    private readonly sliceMs = SLICE_MS,
   ) {}
 
   /** Requests are worked on one after the other; a cancel overtakes. */
@@ -76,7 +77,7 @@ export class LayoutSession {
         this.reply({ type: 'update', update: step.value });
         return;
       }
-      if (performance.now() - rested < SLICE_MS) continue;
+      if (performance.now() - rested < this.sliceMs) continue;
       this.reply({ type: 'progress', done: step.value, total });
       await this.breathe();
       rested = performance.now();

@@ -23,9 +23,9 @@ export interface TreeInput {
 }
 
 export function buildTree({ paths, opTypes, callers }: TreeInput): ScopeTree {
-  const { scopes, scopeOf } = collectScopes(paths);
+  const { scopes, scopeOf, ownScope } = collectScopes(paths);
   const owner = new Int32Array(scopes.count).fill(-1);
-  moveNodesIntoOwnScopes(paths, callers, scopes, scopeOf, owner);
+  moveNodesIntoOwnScopes(callers, ownScope, scopeOf, owner);
   const counts = countChildren(scopes, scopeOf, opTypes, owner);
   const dissolved = dissolve(scopes, counts, owner);
   const start = mergeChains(scopes, counts, dissolved, owner);
@@ -33,15 +33,9 @@ export function buildTree({ paths, opTypes, callers }: TreeInput): ScopeTree {
 }
 
 /** A node and a scope may share a path: a calling node becomes the scope's owner, any other node moves into the scope. */
-function moveNodesIntoOwnScopes(
-  paths: TextColumn,
-  callers: ReadonlySet<number>,
-  scopes: RawScopes,
-  scopeOf: Int32Array,
-  owner: Int32Array,
-): void {
-  for (let row = 0; row < paths.length; row++) {
-    const own = scopes.find(paths.at(row));
+function moveNodesIntoOwnScopes(callers: ReadonlySet<number>, ownScope: Int32Array, scopeOf: Int32Array, owner: Int32Array): void {
+  for (let row = 0; row < ownScope.length; row++) {
+    const own = ownScope[row]!;
     if (own <= 0) continue;
     if (callers.has(row)) owner[own] = row;
     else scopeOf[row] = own;
@@ -57,7 +51,12 @@ interface ChildCounts {
 }
 
 function countChildren(scopes: RawScopes, scopeOf: Int32Array, opTypes: DictColumn, owner: Int32Array): ChildCounts {
-  const counts = { nodes: new Int32Array(scopes.count), auxiliary: new Int32Array(scopes.count), constants: new Int32Array(scopes.count), scopes: new Int32Array(scopes.count) };
+  const counts = {
+    nodes: new Int32Array(scopes.count),
+    auxiliary: new Int32Array(scopes.count),
+    constants: new Int32Array(scopes.count),
+    scopes: new Int32Array(scopes.count),
+  };
   const auxiliaryCode = opTypes.values.map(isAuxiliary);
   const constant = opTypes.values.indexOf('Const');
   const owners = new Set(owner);

@@ -1,6 +1,6 @@
 /** One graph of a run, as `runs/<run>/graphs/<graph>` sends it: columns over nodes (a row a node) and over edges. */
 
-import { type Columns, type DictColumn, decodeColumns, type TextColumn } from '../lib/columns';
+import { type Columns, ColumnsError, type DictColumn, decodeColumns, type TextColumn } from '../lib/columns';
 
 /** Edges by row number of their nodes; `slot` is the source's output slot, `input` the target's input position. */
 export interface EdgeColumns {
@@ -45,6 +45,7 @@ export function decodeGraph(buffer: ArrayBuffer): GraphData {
 
 export function graphFromColumns(columns: Columns): GraphData {
   const names = columns.text('name');
+  checkEdges(columns, names.length);
   return {
     id: String(columns.meta.id ?? ''),
     name: String(columns.meta.name ?? ''),
@@ -67,6 +68,15 @@ export function graphFromColumns(columns: Columns): GraphData {
     },
     functionInfo: (columns.meta.functions ?? {}) as Record<string, FunctionInfo>,
   };
+}
+
+/** An edge to a node that is not there would lead everything that follows edges astray. */
+function checkEdges(columns: Columns, nodes: number): void {
+  for (const name of ['edge_source', 'edge_target']) {
+    for (const row of columns.i32(name)) {
+      if (row < 0 || row >= nodes) throw new ColumnsError(`${name} names row ${row} of ${nodes} nodes; fetch the graph again`);
+    }
+  }
 }
 
 const rowsByName = new WeakMap<GraphData, Map<string, number>>();

@@ -114,7 +114,7 @@ export class TreeWriter {
       subtreeEnd: new Int32Array(scopeCount),
       nodesIn: new Int32Array(scopeCount),
       owner: new Int32Array(scopeCount).fill(-1),
-      entityOf: Int32Array.from({ length: this.rows }, (_, row) => row),
+      entityOf: new Int32Array(this.rows).map((_, row) => row),
       labelRow: new Int32Array(scopeCount),
       labelStart: new Int32Array(scopeCount),
       labelEnd: new Int32Array(scopeCount),

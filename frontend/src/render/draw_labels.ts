@@ -86,7 +86,8 @@ function addNode(frame: Frame, boxes: BoxList, i: number, items: TextItem[]): vo
   if (!subtitle) return;
   const small = roundSize(SUBTITLE_FONT * scene.zoom);
   const second = fitter.fit(subtitle, small, 400, room);
-  if (second) items.push({ text: second, x: x + indent, y: middle + lift, size: small, weight: 400, colour: style.subtitle, align: 'left', alpha });
+  if (second)
+    items.push({ text: second, x: x + indent, y: middle + lift, size: small, weight: 400, colour: style.subtitle, align: 'left', alpha });
 }
 
 function addSmall(frame: Frame, boxes: BoxList, i: number, items: TextItem[]): void {

@@ -31,7 +31,7 @@ function strokeBorders({ context, theme, colouring }: Frame, scopes: BoxList, ra
     let any = false;
     for (let i = 0; i < scopes.count; i++) {
       const health = colouring.health[scopes.entity[i]!]!;
-      if ((state === -1) !== (health < INF) || (state !== -1 && health !== state) || scopes.width[i]! < 10) continue;
+      if ((state === -1) !== health < INF || (state !== -1 && health !== state) || scopes.width[i]! < 10) continue;
       addScope(context, scopes, i, radius, 0.5);
       any = true;
     }

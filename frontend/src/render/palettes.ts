@@ -46,7 +46,7 @@ export function scaleColours(theme: Theme, diverging: boolean): string[] {
 }
 
 export function scaleStyle(colour: string, theme: Theme): BoxStyle {
-  const text = contrast(colour, '#ffffff') > contrast(colour, '#10141c') ? '#ffffff' : '#10141c';
+  const text = contrast(colour, '#ffffff') > contrast(colour, '#000000') ? '#ffffff' : '#000000';
   const border = mixColours(colour, theme.name === 'dark' ? '#ffffff' : '#000000', 0.28);
   return { fill: colour, border, text, subtitle: mixColours(text, colour, 0.12), solid: colour };
 }

@@ -53,7 +53,7 @@ const LIGHT: Theme = {
   node: { fill: '#ffffff', border: '#b4bfcd', text: '#1a202b', subtitle: '#667184', solid: '#c6cfdb' },
   small: { fill: '#f8f9fb', border: '#ccd3de', text: '#586273', subtitle: '#586273', solid: '#dbe0e8' },
   closed: { fill: '#e4e9f5', border: '#98a8c7', text: '#1a2440', subtitle: '#52607c', solid: '#b3c0d9' },
-  hollow: { fill: '#f8f9fb', border: '#cbd2dc', text: '#6b7482', subtitle: '#7d8695', solid: '#e0e4ea' },
+  hollow: { fill: '#f8f9fb', border: '#cbd2dc', text: '#656e7c', subtitle: '#6c7584', solid: '#e0e4ea' },
   fine: { fill: '#eff7f3', border: '#86bda6', text: '#12352a', subtitle: '#4a7464', solid: '#a5d3c0' },
   inf: { fill: '#ffe4bf', border: '#d97400', text: '#4d2a00', subtitle: '#8a4b00', solid: '#ec9a38' },
   nan: { fill: '#fcd5d9', border: '#d3263a', text: '#560a14', subtitle: '#98202f', solid: '#dd4657' },

@@ -68,7 +68,6 @@ export function GraphPane(props: GraphPaneProps) {
       <div
         ref={surface}
         class="graph-surface"
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: the keys of an application need the focus
         tabIndex={0}
         role="application"
         aria-roledescription="graph"

@@ -1,6 +1,6 @@
 /** The canvases of a graph pane: repaints when asked, at most once a frame, at the screen's own resolution. */
 
-import { drawHighlights } from '../../render/draw_highlights';
+import { drawHighlights, type Highlights } from '../../render/draw_highlights';
 import type { Frame } from '../../render/frame';
 import { MINIMAP, minimapCamera, paintMinimap, viewFrame } from '../../render/minimap';
 import { paint } from '../../render/painter';
@@ -107,14 +107,17 @@ export class Screen {
   }
 
   private paintAll(frame: Frame): void {
-    const { model } = this;
-    const { camera } = model.viewport;
-    const { graph, highlights } = this.contexts;
+    const { graph } = this.contexts;
     graph.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     paint(frame);
-    highlights.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    this.paintHighlights(frame);
+    this.paintMinimap(frame);
+  }
+
+  private paintHighlights(frame: Frame): void {
+    const { model } = this;
     const row = model.finder.currentRow;
-    drawHighlights({ ...frame, context: highlights }, camera, {
+    const highlights: Highlights = {
       selected: model.shown(model.selected),
       hovered: model.hover.value?.edge === -1 ? model.hover.value.entity : -1,
       neighbours: model.neighbours,
@@ -123,8 +126,14 @@ export class Screen {
       currentHit: row < 0 ? -1 : model.shown(frame.drawing.tree.entityOf[row]!),
       marked: model.marked,
       markedInScope: model.markedInScope,
-    });
-    this.paintMinimap(frame);
+    };
+    const empty = highlights.selected < 0 && highlights.hovered < 0 && highlights.currentHit < 0 && !highlights.hits && !highlights.marked;
+    // A hidden canvas costs nothing; an empty one is cleared and composed with each frame.
+    this.canvases.highlights.hidden = empty;
+    if (empty) return;
+    const { highlights: context } = this.contexts;
+    context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    drawHighlights({ ...frame, context }, model.viewport.camera, highlights);
   }
 
   private paintMinimap(frame: Frame): void {

@@ -1,0 +1,100 @@
+import { describe, expect, test } from 'vitest';
+import { contrast, luminance, mixColours, parseColour } from '../lib/colour';
+import { COLOUR_KINDS, type ColourBy } from '../model/graph';
+import { makeGraph, makeStep, treeOf } from '../model/graph_fixture';
+import { makeColouring } from './colouring';
+import { CATEGORY_COUNT, categoryStyle, scaleColours, scaleStyle } from './palettes';
+import { type BoxStyle, themeOf } from './theme';
+
+const THEMES = [themeOf('light'), themeOf('dark')];
+
+describe('colours', () => {
+  test.each(THEMES)('texts of the $name theme can be read on their boxes', (theme) => {
+    const styles: BoxStyle[] = [
+      theme.node,
+      theme.closed,
+      theme.fine,
+      theme.inf,
+      theme.nan,
+      ...Array.from({ length: CATEGORY_COUNT }, (_, i) => categoryStyle(theme, i)),
+    ];
+    for (const style of styles) {
+      expect(contrast(style.text, style.fill)).toBeGreaterThan(4.5);
+      expect(contrast(style.subtitle, style.fill)).toBeGreaterThan(4.5);
+    }
+    for (const style of [theme.hollow, theme.small]) expect(contrast(style.text, style.fill)).toBeGreaterThan(4.5);
+    for (const colour of [...scaleColours(theme, false), ...scaleColours(theme, true)])
+      expect(contrast(scaleStyle(colour, theme).text, colour)).toBeGreaterThan(4.5);
+  });
+
+  test('the scale of magnitudes gets steadily brighter', () => {
+    const brightness = scaleColours(THEMES[0]!, false).map(luminance);
+    expect(brightness.every((value, i) => i === 0 || value >= brightness[i - 1]! - 1e-3)).toBe(true);
+  });
+
+  test('mixing', () => {
+    expect(mixColours('#000000', '#ffffff', 0.5)).toBe('#808080');
+    expect(parseColour('#0a0b0c')).toEqual([10, 11, 12]);
+    expect(contrast('#000000', '#ffffff')).toBeCloseTo(21);
+  });
+});
+
+describe('makeColouring', () => {
+  const graph = makeGraph([
+    { path: 'a/p', op: 'MatMul', layer: 'one' },
+    { path: 'a/q', op: 'MatMul', layer: 'one' },
+    { path: 'b/t', op: 'Add', layer: 'two' },
+    { path: 'b/u', op: 'MatMul' },
+  ]);
+  const tree = treeOf(graph);
+  const overlay = makeStep([
+    { node: 0, nan: 1, abs_max: 1 },
+    { node: 2, abs_max: 100 },
+  ]);
+  const [a, b] = [tree.nodeCount + 1, tree.nodeCount + 2];
+  const colouring = (colour: ColourBy, step = overlay as typeof overlay | null) =>
+    makeColouring({ graph, tree, overlay: step, colour, theme: THEMES[0]! });
+  const items = (colour: ColourBy): string[] => {
+    const { legend } = colouring(colour);
+    return legend.kind === 'items' ? legend.items.map((item) => `${item.label} ${item.count}`) : [];
+  };
+
+  test('health: scopes take the worst, the legend counts nodes', () => {
+    const { index, styles } = colouring({ kind: 'health' });
+    expect([0, 1, 2, a, b].map((entity) => styles[index[entity]!])).toEqual([
+      THEMES[0]!.nan,
+      THEMES[0]!.hollow,
+      THEMES[0]!.fine,
+      THEMES[0]!.nan,
+      THEMES[0]!.fine,
+    ]);
+    expect(items({ kind: 'health' })).toEqual(['NaN 1', 'Infinity 0', 'fine 1', 'not captured 2']);
+  });
+
+  test('categories: the commonest first, scopes only where they are of one kind', () => {
+    const { index } = colouring({ kind: 'op' });
+    expect(items({ kind: 'op' })).toEqual(['MatMul 3', 'Add 1']);
+    expect(index[a]).toBe(index[0]);
+    expect(index[b]).toBe(0);
+    expect(items({ kind: 'layer' })).toEqual(['one 2', 'two 1', 'no layer 1']);
+  });
+
+  test('more kinds than colours: the rarest share one', () => {
+    const many = makeGraph(Array.from({ length: 30 }, (_, i) => ({ path: `n${i}`, op: `Op${i % 20}` })));
+    const { legend } = makeColouring({ graph: many, tree: treeOf(many), overlay: null, colour: { kind: 'op' }, theme: THEMES[0]! });
+    expect(legend.kind === 'items' && legend.items).toHaveLength(CATEGORY_COUNT);
+    expect(legend.kind === 'items' && legend.items[CATEGORY_COUNT - 1]!.label).toBe('9 others');
+  });
+
+  test('statistics: what was not captured is hollow', () => {
+    const { index, styles, legend } = colouring({ kind: 'statistic', statistic: 'abs_max' });
+    expect(styles[index[1]!]).toBe(THEMES[0]!.hollow);
+    expect(index[2]).toBeGreaterThan(index[0]!);
+    expect(legend.kind === 'scale' && legend.ticks).toHaveLength(5);
+  });
+
+  test.each(COLOUR_KINDS)('%s works without a step, and marks NaN whatever the colours mean', (kind) => {
+    expect(colouring({ kind }, null).index).toHaveLength(tree.nodeCount + tree.scopeCount);
+    expect(colouring({ kind }).health[a]).toBe(3);
+  });
+});
