@@ -27,8 +27,8 @@ FINITE, POS_ZERO, NEG_ZERO, SUBNORMAL, POS_INF, NEG_INF, NAN = range(BUCKETS, BU
 MOMENTS = BUCKETS + 8
 ACC_SIZE = BUCKETS + 12
 
-_BLOCK = 2048
-_STRIDE = 1056
+_BLOCK, _STRIDE = 2048, 1056  # elements of a block; entries from one table to the next
+_FEW = 256  # elements that are counted directly: emptying the tables would take longer
 _FOLD = 250 * _BLOCK  # elements after which the tables are emptied: an eighth of them fits into 16 bits
 _FAST = {"reassoc", "nsz", "contract", "arcp"}  # sums may be reordered; NaN and Inf keep their meaning
 
@@ -190,7 +190,7 @@ def _block32(values: Any, acc: Any, shift: float) -> float:
 
 def scan_float32(values: Any, acc: Any) -> None:
     """Adds float32 elements."""
-    whole = values.size & ~7
+    whole = values.size & ~7 if values.size > _FEW else 0
     shift = _first_finite(values)
     if whole:
         tables = np.zeros(8 * _STRIDE, np.uint16)

@@ -127,7 +127,7 @@ class ValuesWriter:
 
 
 def _entry(name: str, dtype: str, shape: tuple[int, ...], start: int, end: int) -> str:
-    record = {"dtype": dtype, "shape": list(shape), "data_offsets": [start, end]}
     # A lone surrogate would be escaped, and make the header unreadable for parsers that insist on Unicode.
-    text = name.encode("utf-8", "backslashreplace").decode()
-    return json.dumps(text) + ":" + json.dumps(record, separators=(",", ":"))
+    text = json.dumps(name.encode("utf-8", "backslashreplace").decode())
+    extents = ",".join(map(str, shape))
+    return f'{text}:{{"dtype":"{dtype}","shape":[{extents}],"data_offsets":[{start},{end}]}}'

@@ -1,0 +1,166 @@
+"""How fast a dump is written: rows of statistics, and values next to `os.write` and `np.save`.
+
+    python benchmarks/write.py [--quick] [--dir FOLDER]
+
+Statistics: summaries measured beforehand are logged, with a commit every so many rows; bytes are those of the
+files. Values: arrays are written to the same folder in turn by the writer (statistics, checksums and commits
+included, and again with the values alone), by plain `os.write`, and by `np.save`. The medians of wall times are
+given: the kernel's copying counts, the disk's own work mostly does not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from _table import print_table
+
+from tensortap.dump import DumpWriter, RunReader, Summary, summarize, writer
+
+Array = npt.NDArray[Any]
+
+
+def some_summaries(count: int) -> list[tuple[str, Summary]]:
+    """(name, summary) as of a network's tensors: names in scopes, normal and ReLU values of various scales."""
+    rng = np.random.default_rng(0)
+    found = []
+    for i in range(count):
+        values = rng.standard_normal(2000).astype(np.float32) * 10 ** rng.uniform(-3, 1)
+        name = f"model/block_{i // 8}/dense_{i % 8}/{('MatMul', 'Relu')[i % 2]}:0"
+        found.append((name, summarize(np.maximum(values, 0) if i % 2 else values)))
+    return found
+
+
+def write_rows(folder: Path, rows: int, per_commit: int) -> tuple[float, float, float]:
+    """(seconds of writing, bytes, seconds of reading all back)."""
+    summaries = some_summaries(200)
+    writer.COMMIT_ROWS, writer.COMMIT_SECONDS = per_commit, 1e9
+    with DumpWriter(folder) as w:
+        start = time.perf_counter()
+        for row in range(rows):
+            name, summary = summaries[row % 200]
+            w.log_summary(name, summary, step=row // 200, device="/device:CPU:0")
+        w.flush()
+        seconds = time.perf_counter() - start
+    size = sum(file.stat().st_size for file in folder.rglob("stats-*.arrows"))
+    run = RunReader(w.run_dir)
+    start = time.perf_counter()
+    commits = run.tail(run.workers()[0].worker).poll()
+    reading = time.perf_counter() - start
+    assert sum(commit.batch.num_rows for commit in commits) == rows
+    return seconds, size, reading
+
+
+def measure_rows(base: Path, rows: int) -> None:
+    table = []
+    for per_commit in (1, 10, 100, 500):
+        count = rows if per_commit > 1 else rows // 10
+        folder = Path(tempfile.mkdtemp(dir=base))
+        seconds, size, reading = write_rows(folder, count, per_commit)
+        shutil.rmtree(folder)
+        table.append(
+            [
+                f"{per_commit}",
+                f"{count / seconds:,.0f}",
+                f"{seconds / count * 1e6:.1f}",
+                f"{size / count:.0f}",
+                f"{reading / count * 1e6:.1f}",
+            ]
+        )
+    head = ["rows a commit", "rows/s", "us/row", "bytes/row", "us/row to read"]
+    print_table("Statistics", head, table)
+
+
+def with_writer(folder: Path, arrays: list[Array]) -> None:
+    with DumpWriter(folder) as w:
+        for step, array in enumerate(arrays):
+            w.log("x:0", array, step=step)
+
+
+def values_only(folder: Path, arrays: list[Array]) -> None:
+    """The writer with summaries that were measured before."""
+    known = {id(array): summarize(array) for array in arrays[:1]}
+    summary = known[id(arrays[0])]
+    measured = writer.summarize_normal
+    writer.summarize_normal = lambda values, dtype: summary
+    try:
+        with_writer(folder, arrays)
+    finally:
+        writer.summarize_normal = measured
+
+
+def with_os_write(folder: Path, arrays: list[Array]) -> None:
+    fd = os.open(folder / "plain", os.O_WRONLY | os.O_CREAT)
+    for array in arrays:
+        view = memoryview(array).cast("B")
+        while view.nbytes:
+            view = view[os.write(fd, view) :]
+    os.close(fd)
+
+
+def with_np_save(folder: Path, arrays: list[Array]) -> None:
+    for step, array in enumerate(arrays):
+        np.save(folder / f"{step}.npy", array)
+
+
+WAYS: dict[str, Callable[[Path, list[Array]], None]] = {
+    "os.write": with_os_write,
+    "np.save": with_np_save,
+    "DumpWriter": with_writer,
+    "values alone": values_only,
+}
+
+
+def measure_values(base: Path, total: int, rounds: int) -> None:
+    rng = np.random.default_rng(0)
+    table = []
+    for size in (4 << 10, 64 << 10, 1 << 20, 16 << 20):
+        arrays = [rng.standard_normal(size // 4, dtype=np.float32)] * max(1, min(total // size, 2000))
+        times: dict[str, list[float]] = {name: [] for name in WAYS}
+        for _ in range(rounds):
+            for name, way in WAYS.items():
+                folder = Path(tempfile.mkdtemp(dir=base))
+                start = time.perf_counter()
+                way(folder, arrays)
+                times[name].append(time.perf_counter() - start)
+                shutil.rmtree(folder)
+        medians = {name: sorted(found)[rounds // 2] for name, found in times.items()}
+        speeds = {name: size * len(arrays) / seconds / 1e6 for name, seconds in medians.items()}
+        table.append(
+            [
+                f"{size >> 10:,} KiB",
+                *(f"{speeds[name]:,.0f}" for name in WAYS),
+                f"{speeds['DumpWriter'] / speeds['os.write']:.2f}",
+                f"{speeds['values alone'] / speeds['os.write']:.2f}",
+                f"{speeds['DumpWriter'] / speeds['np.save']:.2f}",
+            ]
+        )
+    head = ["float32 values of", *(f"{name} MB/s" for name in WAYS)]
+    print_table("Values", [*head, "of os.write", "alone of os.write", "of np.save"], table)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="fewer rows, fewer bytes")
+    parser.add_argument(
+        "--dir", type=Path, help="folder to write to (default: the system's temporary folder)"
+    )
+    options = parser.parse_args()
+    base = Path(tempfile.mkdtemp(dir=options.dir))
+    try:
+        measure_values(base, (32 if options.quick else 256) << 20, 3 if options.quick else 5)
+        measure_rows(base, 10_000 if options.quick else 100_000)
+    finally:
+        shutil.rmtree(base)
+
+
+if __name__ == "__main__":
+    main()
