@@ -5,7 +5,7 @@ import { histogramScale, panelOpen } from './preferences';
 import { api } from './provider';
 import { resource } from './resource';
 import { graphId, runId, runRevision, workerId } from './runs';
-import { selectedNode } from './selection';
+import { selected, selectedNode } from './selection';
 import { step, stepColumns, stepIndex } from './steps';
 
 /** Everything about the selected node and tensor. Nothing is fetched while the panel is closed. */
@@ -24,9 +24,16 @@ export const node = resource(
   (wanted, abort) => api().node(wanted.run, wanted.graph, wanted.name, abort),
 );
 
+/** Whether the run holds any snapshot of the selected tensor; null until the node is known. */
+export const captured = computed<boolean | null>(() => {
+  const detail = node.data.value;
+  if (detail === null || detail.name !== selectedNode.value) return null;
+  return (detail.outputs.find((output) => output.slot === selected.value?.slot)?.snapshots ?? 0) > 0;
+});
+
 const tensorRequest = computed(() => {
   const tensor = chosenTensor.value;
-  if (tensor === null || place.value === null || !panelOpen.value) return null;
+  if (tensor === null || place.value === null || !panelOpen.value || !captured.value) return null;
   const subject = `${place.value.run} ${place.value.graph} ${workerId.value} ${tensor}`;
   return { ...place.value, worker: workerId.value, tensor, subject, key: `${subject} ${runRevision.value}` };
 });

@@ -1,4 +1,4 @@
-import { computed, signal } from '@preact/signals';
+import { computed, effect, signal } from '@preact/signals';
 import type { RunDetail, RunEntry, RunList } from '../model/answers';
 import { chosenGraph, chosenRun, chosenWorker } from './choices';
 import { api } from './provider';
@@ -30,11 +30,22 @@ export const run: Resource<RunDetail> = resource(
 /** Details of the run on show; null while those of another run are still there. */
 export const runDetail = computed<RunDetail | null>(() => (run.data.value?.id === runId.value ? run.data.value : null));
 
+/** The graph that was picked for a run without a choice; it stays, even when another one overtakes it while the run goes on. */
+const pickedGraph = signal<{ run: string; graph: string } | null>(null);
+
 /** The graph on show: the chosen one, else the one with most snapshots. */
 export const graphId = computed<string | null>(() => {
   const graphs = runDetail.value?.graphs ?? [];
-  const wanted = graphs.find((graph) => graph.id === chosenGraph.value);
-  return (wanted ?? graphs[0])?.id ?? null;
+  const find = (id: string | null | undefined) => graphs.find((graph) => graph.id === id);
+  const picked = pickedGraph.value?.run === runId.value ? pickedGraph.value?.graph : null;
+  return (find(chosenGraph.value) ?? find(picked) ?? graphs[0])?.id ?? null;
+});
+
+effect(() => {
+  const detail = runDetail.value;
+  const first = detail?.graphs[0];
+  if (!detail || !first || first.snapshots === 0 || pickedGraph.peek()?.run === detail.id) return;
+  pickedGraph.value = { run: detail.id, graph: first.id };
 });
 
 export const workerId = computed<string | null>(() => {

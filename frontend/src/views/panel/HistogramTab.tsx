@@ -6,7 +6,7 @@ import type { Histograms } from '../../model/answers';
 import { type HistogramAxis, histogramAxis } from '../../model/histogram_axis';
 import { thinRows } from '../../model/histogram_shapes';
 import { chosenTensor } from '../../state/choices';
-import { histograms, hoveredStep, stepHistogram } from '../../state/node';
+import { captured, histograms, hoveredStep, stepHistogram } from '../../state/node';
 import { histogramMode, histogramScale, theme } from '../../state/preferences';
 import { goToStep, step } from '../../state/steps';
 import { HistogramHeatmap } from '../charts/HistogramHeatmap';
@@ -32,8 +32,8 @@ const SCALES = [
 /** How the values are spread, over the steps and at the step on show. */
 export function HistogramTab() {
   const data = histograms.data.value;
+  if (captured.value === false) return <NotCaptured />;
   if (data === null) return histograms.error.value ? <Failure error={histograms.error.value} retry={histograms.reload} /> : null;
-  if (data.rows.length === 0) return <NotCaptured />;
   return (
     <div class="tab-body fill">
       <div class="tab-bar">

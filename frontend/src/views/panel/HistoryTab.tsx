@@ -3,7 +3,7 @@ import { fileName } from '../../lib/download';
 import type { PlotEvent } from '../../lib/plotly';
 import { historySeries } from '../../model/history_series';
 import { chosenTensor } from '../../state/choices';
-import { history, hoveredStep } from '../../state/node';
+import { captured, history, hoveredStep } from '../../state/node';
 import { historyLog, theme } from '../../state/preferences';
 import { goToStep, step } from '../../state/steps';
 import { historyLayout, historyTraces } from '../charts/history_chart';
@@ -17,8 +17,8 @@ import { NotCaptured } from './NotCaptured';
 /** How the statistics of the tensor move over the steps. Click a step to go there. */
 export function HistoryTab() {
   const data = history.data.value;
+  if (captured.value === false) return <NotCaptured />;
   if (data === null) return history.error.value ? <Failure error={history.error.value} retry={history.reload} /> : null;
-  if (data.rows.length === 0) return <NotCaptured />;
   return (
     <div class="tab-body fill">
       <div class="tab-bar">

@@ -6,11 +6,11 @@ import { Message } from '../kit/Message';
 export function NotCaptured() {
   const detail = node.data.value;
   const name = detail?.name ?? '…';
-  const code = `tap = tensortap.Tap("logs/run", watch=tensortap.Watch(nodes=${JSON.stringify(escapeRegex(name))}))`;
+  const code = `watch = tensortap.Watch(nodes=${JSON.stringify(escapeRegex(name))})\ntap = tensortap.Tap("logs/run", watch=watch)`;
   return (
     <Message title="Not captured" testid="not-captured">
       <p>This run holds no snapshot of this tensor. Watch its node and run again:</p>
-      <CodeBlock code={code} label="Copy the line" />
+      <CodeBlock code={code} label="Copy the lines" />
     </Message>
   );
 }

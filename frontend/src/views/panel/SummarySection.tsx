@@ -2,9 +2,8 @@ import { formatBytes, formatCount } from '../../lib/format';
 import type { Snapshot } from '../../model/answers';
 import { itemsize } from '../../model/dtypes';
 import { neighbourSteps } from '../../model/step_list';
-import { history, node, snapshot, snapshots } from '../../state/node';
+import { captured, history, snapshot, snapshots } from '../../state/node';
 import { runDetail } from '../../state/runs';
-import { selected } from '../../state/selection';
 import { goToStep, step } from '../../state/steps';
 import { Failure, Message } from '../kit/Message';
 import { CountsBar } from './CountsBar';
@@ -16,11 +15,9 @@ import { StatisticsGrid } from './StatisticsGrid';
 export function SummarySection() {
   const row = snapshot.value;
   if (row) return <SummaryCard row={row} />;
+  if (captured.value === false) return <NotCaptured />;
   if (snapshots.error.value) return <Failure error={snapshots.error.value} retry={snapshots.reload} />;
-  if (snapshots.loading.value || node.data.value === null) return <div class="summary-card loading" />;
-  const output = node.data.value.outputs.find((candidate) => candidate.slot === selected.value?.slot);
-  if (!output || output.snapshots === 0) return <NotCaptured />;
-  return <NotAtThisStep />;
+  return captured.value === null || snapshots.loading.value ? <div class="summary-card loading" /> : <NotAtThisStep />;
 }
 
 function SummaryCard({ row }: { row: Snapshot }) {

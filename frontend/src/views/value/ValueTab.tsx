@@ -1,8 +1,7 @@
 import type { ComponentType } from 'preact';
 import type { Snapshot } from '../../model/answers';
-import { history, node, snapshot, snapshots } from '../../state/node';
+import { captured, history, snapshot, snapshots } from '../../state/node';
 import { valueMode } from '../../state/preferences';
-import { selected } from '../../state/selection';
 import { VALUE_MODES, type ValueMode } from '../../state/value';
 import { Segmented } from '../kit/Button';
 import { Failure, Message } from '../kit/Message';
@@ -73,8 +72,7 @@ function ValueViewer({ row }: { row: Snapshot }) {
 }
 
 function NoValue() {
+  if (captured.value === false) return <NotCaptured />;
   if (snapshots.error.value) return <Failure error={snapshots.error.value} retry={snapshots.reload} />;
-  if (snapshots.loading.value || node.data.value === null) return null;
-  const output = node.data.value.outputs.find((candidate) => candidate.slot === selected.value?.slot);
-  return !output || output.snapshots === 0 ? <NotCaptured /> : <NotAtThisStep />;
+  return captured.value === null || snapshots.loading.value ? null : <NotAtThisStep />;
 }
