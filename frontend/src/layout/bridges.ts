@@ -21,6 +21,8 @@ export const HUB_IN = 32;
 const MOST_BRIDGES = 10;
 /** Plugs keep this distance from the scope's corners. */
 const PLUG_MARGIN = 22;
+/** And this part of its width. */
+const PLUG_SHARE = 0.2;
 
 export interface Bridges {
   readonly fromOutside: Int32Array;
@@ -99,25 +101,29 @@ class Sight {
   }
 }
 
-/** Plugs stand above (below) the middle of what they lead to. */
-export function plugs(
-  graph: ScopeGraph,
-  left: Numbers,
-  flags: Numbers,
-  sizes: BoxSizes,
-  width: number,
-): { plugIn: number; plugOut: number } {
-  const mean = (preferred: number, other: number, x: Float32Array): number => {
-    const sum = floats(2);
-    const number = integers(2);
-    for (let i = 0; i < graph.entities.length; i++) {
-      const kind = flags[i]! & preferred ? 0 : flags[i]! & other ? 1 : -1;
-      if (kind < 0) continue;
-      sum[kind]! += left[i]! + x[graph.entities[i]!]!;
-      number[kind]!++;
-    }
-    const at = number[0] ? sum[0]! / number[0] : number[1] ? sum[1]! / number[1]! : width / 2;
-    return clamp(at, Math.min(PLUG_MARGIN, width / 2), Math.max(width - PLUG_MARGIN, width / 2));
-  };
-  return { plugIn: mean(BRIDGE_IN, STUB_IN, sizes.inX), plugOut: mean(BRIDGE_OUT, STUB_OUT, sizes.outX) };
+/**
+ * The plugs stand above and below the middle of what they lead to, both at the same x: were they apart, each scope of a chain
+ * would stand a little farther to the side than the one before.
+ */
+export function plugX(graph: ScopeGraph, left: Numbers, flags: Numbers, sizes: BoxSizes, width: number): number {
+  const enters = meanX(graph, left, flags, BRIDGE_IN, STUB_IN, sizes.inX);
+  const leaves = meanX(graph, left, flags, BRIDGE_OUT, STUB_OUT, sizes.outX);
+  const middle = width / 2;
+  const wanted = ((enters ?? leaves ?? middle) + (leaves ?? enters ?? middle)) / 2;
+  const margin = Math.max(Math.min(PLUG_MARGIN, middle), PLUG_SHARE * width);
+  return clamp(wanted, margin, width - margin);
+}
+
+/** Mean x of the children with a flag, of those with the other one if there are none. */
+function meanX(graph: ScopeGraph, left: Numbers, flags: Numbers, preferred: number, other: number, x: Float32Array): number | undefined {
+  const sum = floats(2);
+  const number = integers(2);
+  for (let i = 0; i < graph.entities.length; i++) {
+    const kind = flags[i]! & preferred ? 0 : flags[i]! & other ? 1 : -1;
+    if (kind < 0) continue;
+    sum[kind]! += left[i]! + x[graph.entities[i]!]!;
+    number[kind]!++;
+  }
+  if (number[0]) return sum[0]! / number[0];
+  return number[1] ? sum[1]! / number[1] : undefined;
 }

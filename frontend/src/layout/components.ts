@@ -115,6 +115,7 @@ function problemOf(piece: Piece, cells: readonly Cell[], edges: CellEdges, ports
     plug: of(ports.plug),
     source: piece.edges.map((edge) => local.get(edges.source[edge]!)!),
     target: piece.edges.map((edge) => local.get(edges.target[edge]!)!),
+    weight: piece.edges.map((edge) => edges.weight[edge]!),
   };
 }
 

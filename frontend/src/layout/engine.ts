@@ -125,8 +125,7 @@ export class LayoutEngine {
     sizes.width[entity] = Math.max(layout.width, sizes.restWidth[entity]!);
     sizes.height[entity] = layout.height;
     const extra = (sizes.width[entity]! - layout.width) / 2;
-    sizes.inX[entity] = layout.plugIn + extra;
-    sizes.outX[entity] = layout.plugOut + extra;
+    sizes.inX[entity] = sizes.outX[entity] = layout.plug + extra;
   }
 
   private restoreSize(scope: number): void {

@@ -1,15 +1,16 @@
 /** Folds tall layouts: ranks are cut into columns that stand side by side, so that a chain of a hundred blocks is not a one-pixel tower. */
 
-import { clamp } from '../lib/numbers';
-
 /** Lower than this stays one column, whatever its proportions. */
 const TALL = 1500;
 const STEEP = 3.2;
 /** Wanted height by width of a folded layout. */
 const PROPORTION = 0.7;
-/** With scopes opened, the cut stays as it is up to this steepness: what one looks at stays put. */
+/** With scopes opened, the cut stays as it is up to this steepness, what one looks at stays put; less where it fills many screens. */
 const STEEPEST = 8;
+const MANY_SCREENS = 8000;
 const FEWEST_RANKS = 3;
+/** One more column has to gain at least this. */
+const BETTER = 0.97;
 
 export interface RowSizes {
   /** Height of each rank, the gap below it included, and its width. */
@@ -19,17 +20,32 @@ export interface RowSizes {
 
 /** First rank of each column. `crossing[r]`: edges between ranks r and r + 1. */
 export function foldRanks(rest: RowSizes, now: RowSizes, crossing: readonly number[]): number[] {
-  const cuts = cut(rest, crossing);
+  const cuts = cut(rest, crossing, FEWEST_RANKS);
   const { width, height } = folded(now, cuts);
-  return height > TALL && height > STEEPEST * width ? cut(now, crossing) : cuts;
+  const steepest = height > MANY_SCREENS ? STEEP : STEEPEST;
+  return height > TALL && height > steepest * width ? cut(now, crossing, 1) : cuts;
 }
 
-function cut(rows: RowSizes, crossing: readonly number[]): number[] {
+/** Of about as many columns as the proportion asks for, the cut that fits best onto a screen. */
+function cut(rows: RowSizes, crossing: readonly number[], fewestRanks: number): number[] {
   const count = rows.height.length;
   const height = sum(rows.height);
   const width = Math.max(...sampled(rows.width));
-  if (height < TALL || height < STEEP * width || count < 2 * FEWEST_RANKS) return [0];
-  const columns = clamp(Math.round(Math.sqrt(height / width / PROPORTION)), 2, Math.floor(count / FEWEST_RANKS));
+  if (height < TALL || height < STEEP * width || count < 2 * fewestRanks) return [0];
+  const wanted = Math.round(Math.sqrt(height / width / PROPORTION));
+  let best = { size: Number.POSITIVE_INFINITY, starts: [0] };
+  for (let columns = Math.max(2, wanted - 1); columns <= Math.min(wanted + 1, Math.floor(count / fewestRanks)); columns++) {
+    const starts = cutInto(columns, height, rows, crossing);
+    const size = folded(rows, starts);
+    const scale = Math.max(size.width * PROPORTION, size.height);
+    if (scale < best.size * BETTER) best = { size: scale, starts };
+  }
+  return best.starts;
+}
+
+/** Columns of nearly equal height; a little off where fewer edges cross there. */
+function cutInto(columns: number, height: number, rows: RowSizes, crossing: readonly number[]): number[] {
+  const count = rows.height.length;
   const starts = [0];
   const goal = height / columns;
   let y = 0;

@@ -24,6 +24,8 @@ export interface CellEdges {
   readonly meta: number[];
   /** 1 where only control edges make it. */
   readonly control: number[];
+  /** Number of graph edges that it stands for. */
+  readonly weight: number[];
 }
 
 /** Marks the edges that hubs spread or gather; with fewer neighbours, too, where that breaks a very wide layout into pieces. */
@@ -63,6 +65,7 @@ function isWide(cells: readonly Cell[], edges: CellEdges, hub: Numbers): boolean
     cells.length,
     kept.map((e) => edges.source[e]!),
     kept.map((e) => edges.target[e]!),
+    kept.map((e) => edges.weight[e]!),
   );
   const connected = integers(cells.length);
   for (const e of kept) connected[edges.source[e]!] = connected[edges.target[e]!] = 1;

@@ -22,6 +22,7 @@ function problem(
     plug: fill(0),
     source: edges.map(([a]) => a),
     target: edges.map(([, b]) => b),
+    weight: edges.map(() => 1),
   };
 }
 
@@ -97,6 +98,17 @@ describe('layered', () => {
     expect(y[0]).toBeLessThan(y[2]!);
     expect(back[1]).toBe(y[2]! - 18);
     expect(back[back.length - 1]).toBe(y[0]! + 18);
+  });
+
+  test('of a cycle the lightest edge is turned', () => {
+    const edges: [number, number][] = [
+      [0, 1],
+      [1, 2],
+      [2, 0],
+    ];
+    const given = problem(3, edges);
+    const { y } = layered({ ...given, weight: [1, 9, 9] });
+    expect([y[1]! < y[2]!, y[2]! < y[0]!]).toEqual([true, true]);
   });
 
   test('a chain is one straight line', () => {

@@ -12,7 +12,7 @@ import { placeRows } from './rows';
 export function layered(problem: Problem): Placement {
   const { count, width, height } = problem;
   if (count === 1) return { width: width[0]!, height: height[0]!, x: [width[0]! / 2], y: [height[0]! / 2], routes: [] };
-  const ranks = assignRanks(count, problem.source, problem.target);
+  const ranks = assignRanks(count, problem.source, problem.target, problem.weight);
   const levels = buildLevels(count, ranks);
   reduceCrossings(levels);
   const x = placeHorizontally(problem, levels);

@@ -13,8 +13,8 @@ export class PlacedGraph {
   readonly open: Uint8Array;
   /** 1 once a scope was laid out. */
   readonly known: Uint8Array;
-  readonly plugIn: Float32Array;
-  readonly plugOut: Float32Array;
+  /** Where edges enter at the top and leave at the bottom of an open scope, from its left side. */
+  readonly plug: Float32Array;
   /** Shift of routes and blocks from the scope's left side. */
   readonly shift: Float32Array;
   /** For each scope its meta edges in order: number of points, then x, y, x, y, … */
@@ -30,8 +30,7 @@ export class PlacedGraph {
     this.flags = new Uint8Array(entities);
     this.open = new Uint8Array(tree.scopeCount);
     this.known = new Uint8Array(tree.scopeCount);
-    this.plugIn = new Float32Array(tree.scopeCount);
-    this.plugOut = new Float32Array(tree.scopeCount);
+    this.plug = new Float32Array(tree.scopeCount);
     this.shift = new Float32Array(tree.scopeCount);
   }
 
@@ -58,10 +57,9 @@ export class PlacedGraph {
     this.known[scope] = 1;
     this.width[entity] = numbers[start]!;
     this.height[entity] = numbers[start + 1]!;
-    this.plugIn[scope] = numbers[start + 2]!;
-    this.plugOut[scope] = numbers[start + 3]!;
-    this.shift[scope] = numbers[start + 4]!;
-    const blocks = numbers[start + 5]!;
+    this.plug[scope] = numbers[start + 2]!;
+    this.shift[scope] = numbers[start + 3]!;
+    const blocks = numbers[start + 4]!;
     let at = start + SCOPE_NUMBERS;
     this.blocks[scope] = blocks ? numbers.subarray(at, at + blocks) : undefined;
     at += blocks;

@@ -19,6 +19,8 @@ export interface Problem {
   readonly plug: Numbers;
   readonly source: Numbers;
   readonly target: Numbers;
+  /** How much an edge counts where edges have to be turned to break cycles; more than 0. */
+  readonly weight: Numbers;
 }
 
 /** Boxes by their centres, in a frame whose top left corner is 0, 0; one polyline (x, y, x, y, …) an edge. */

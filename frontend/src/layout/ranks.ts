@@ -1,6 +1,7 @@
 /** Ranks: rows of the layered layout, so that edges run downwards. */
 
 import { type Adjacency, adjacency, integers, type Numbers } from '../lib/numbers';
+import { edgesToTurn } from './cycles';
 
 export interface Ranks {
   readonly rank: Numbers;
@@ -13,53 +14,20 @@ export interface Ranks {
   readonly order: Numbers;
 }
 
-export function assignRanks(count: number, source: Numbers, target: Numbers): Ranks {
-  const { upper, lower, turned } = breakCycles(count, source, target);
-  const order = topological(count, upper, lower);
-  const rank = longestPaths(count, order, upper, lower);
-  tighten(count, order, rank, upper, lower);
-  let highest = 0;
-  for (let v = 0; v < count; v++) highest = Math.max(highest, rank[v]!);
-  return { rank, count: highest + 1, upper, lower, turned, order };
-}
-
-/** Turns the edges that close a cycle, as a depth-first walk from the sources meets them. */
-function breakCycles(count: number, source: Numbers, target: Numbers): { upper: Numbers; lower: Numbers; turned: Numbers } {
-  const out = adjacency(count, source, target);
-  const turned = integers(source.length);
-  const state = integers(count);
-  const next = out.start.slice();
-  const stack: number[] = [];
-  const walk = (root: number): void => {
-    stack.push(root);
-    state[root] = 1;
-    while (stack.length) {
-      const v = stack[stack.length - 1]!;
-      if (next[v]! >= out.start[v + 1]!) {
-        state[v] = 2;
-        stack.pop();
-        continue;
-      }
-      const at = next[v]!++;
-      const w = out.list[at]!;
-      if (state[w] === 1) turned[out.edge[at]!] = 1;
-      else if (!state[w]) {
-        state[w] = 1;
-        stack.push(w);
-      }
-    }
-  };
-  const incoming = integers(count);
-  for (let e = 0; e < target.length; e++) incoming[target[e]!]!++;
-  for (let v = 0; v < count; v++) if (!incoming[v] && !state[v]) walk(v);
-  for (let v = 0; v < count; v++) if (!state[v]) walk(v);
+export function assignRanks(count: number, source: Numbers, target: Numbers, weight: Numbers): Ranks {
+  const turned = edgesToTurn(count, source, target, weight);
   const upper = integers(source.length);
   const lower = integers(source.length);
   for (let e = 0; e < source.length; e++) {
     upper[e] = turned[e] ? target[e]! : source[e]!;
     lower[e] = turned[e] ? source[e]! : target[e]!;
   }
-  return { upper, lower, turned };
+  const order = topological(count, upper, lower);
+  const rank = longestPaths(count, order, upper, lower);
+  tighten(count, order, rank, upper, lower);
+  let highest = 0;
+  for (let v = 0; v < count; v++) highest = Math.max(highest, rank[v]!);
+  return { rank, count: highest + 1, upper, lower, turned, order };
 }
 
 /** Depth-first topological order: what belongs to one chain stays together. */

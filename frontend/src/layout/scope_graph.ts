@@ -15,6 +15,8 @@ export interface ScopeGraph {
   readonly shapes: number[];
   /** 1 where there are only control edges. */
   readonly control: number[];
+  /** Number of graph edges in each. */
+  readonly weight: number[];
 }
 
 /** `local` is scratch of one number an entity. */
@@ -26,6 +28,7 @@ export function scopeGraph(tree: ScopeTree, meta: MetaEdges, scope: number, loca
   const target: number[] = [];
   const shapes: number[] = [];
   const control: number[] = [];
+  const weight: number[] = [];
   const hasData = new Array<number>(entities.length).fill(0);
   for (let m = first; m < end; m++) {
     const [a, b] = [local[meta.source[m]!]!, local[meta.target[m]!]!];
@@ -34,10 +37,11 @@ export function scopeGraph(tree: ScopeTree, meta: MetaEdges, scope: number, loca
     const data = meta.data[m]! > 0 ? 1 : 0;
     shapes.push(data);
     control.push(1 - data);
+    weight.push(meta.data[m]! + meta.control[m]!);
     if (data) hasData[a] = hasData[b] = 1;
   }
   for (let i = 0; i < shapes.length; i++) {
     if (!shapes[i] && !(hasData[source[i]!] && hasData[target[i]!])) shapes[i] = 1;
   }
-  return { scope, entities, firstMeta: first, source, target, shapes, control };
+  return { scope, entities, firstMeta: first, source, target, shapes, control, weight };
 }

@@ -2,7 +2,7 @@
 
 import { floats, integers, type Numbers } from '../lib/numbers';
 import { attachAuxiliary } from './attach';
-import { type Bridges, bridgeFlags, plugs } from './bridges';
+import { type Bridges, bridgeFlags, plugX } from './bridges';
 import { type BoxSizes, type Cell, type Cells, makeCells } from './cells';
 import { type Arrangement, arrange, type CellPorts } from './components';
 import { type CellEdges, hubEdges } from './hubs';
@@ -14,8 +14,7 @@ export interface ScopeLayout {
   readonly width: number;
   readonly height: number;
   /** Where edges enter at the top and leave at the bottom, from the scope's left side. */
-  readonly plugIn: number;
-  readonly plugOut: number;
+  readonly plug: number;
   /** Top left corner of each child from the scope's, and its flags (bridges.ts). */
   readonly left: Numbers;
   readonly top: Numbers;
@@ -55,17 +54,23 @@ export function layoutScope(graph: ScopeGraph, context: ScopeContext): ScopeLayo
 
 /** Meta edges between cells, equal ones once. */
 function cellEdges(graph: ScopeGraph, { cells, cellOf }: Cells): CellEdges {
-  const edges: CellEdges = { source: [], target: [], meta: [], control: [] };
-  const seen = new Set<number>();
+  const edges: CellEdges = { source: [], target: [], meta: [], control: [], weight: [] };
+  const seen = new Map<number, number>();
   for (let e = 0; e < graph.source.length; e++) {
     const [a, b] = [cellOf[graph.source[e]!]!, cellOf[graph.target[e]!]!];
+    if (!graph.shapes[e] || a === b) continue;
     const key = a * cells.length + b;
-    if (!graph.shapes[e] || a === b || seen.has(key)) continue;
-    seen.add(key);
+    const known = seen.get(key);
+    if (known !== undefined) {
+      edges.weight[known]! += graph.weight[e]!;
+      continue;
+    }
+    seen.set(key, edges.source.length);
     edges.source.push(a);
     edges.target.push(b);
     edges.meta.push(e);
     edges.control.push(graph.control[e]!);
+    edges.weight.push(graph.weight[e]!);
   }
   return edges;
 }
@@ -123,7 +128,7 @@ function finish(
   const blocks = cells.flatMap((cell, c) =>
     cell.main < 0 ? [PADDING + placed.left[c]!, topRoom + placed.top[c]!, cell.width, cell.height] : [],
   );
-  return { width, height, ...plugs(graph, left, flags.flags, context.sizes, width), left, top, flags: flags.flags, routes, blocks };
+  return { width, height, plug: plugX(graph, left, flags.flags, context.sizes, width), left, top, flags: flags.flags, routes, blocks };
 }
 
 interface Boxes {

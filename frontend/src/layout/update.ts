@@ -16,8 +16,8 @@ export interface LayoutUpdate {
   readonly open: Uint8Array;
 }
 
-/** Numbers before a stretch's blocks: width, height, plug in, plug out, shift of the content, length of the blocks. */
-export const SCOPE_NUMBERS = 6;
+/** Numbers before a stretch's blocks: width, height, plug, shift of the content, length of the blocks. */
+export const SCOPE_NUMBERS = 5;
 /** Numbers a child: left, top, width, height, flags. */
 export const CHILD_NUMBERS = 5;
 
@@ -32,14 +32,14 @@ export class UpdateWriter {
     private readonly sizes: BoxSizes,
   ) {}
 
-  /** Six numbers of the scope, its blocks, five numbers a child, then for each meta edge the number of points and the points. */
+  /** Five numbers of the scope, its blocks, five numbers a child, then for each meta edge the number of points and the points. */
   add(graph: ScopeGraph, layout: ScopeLayout): void {
     const entity = this.tree.nodeCount + graph.scope;
     const width = graph.scope === 0 ? layout.width : this.sizes.width[entity]!;
     const shift = (width - layout.width) / 2;
     this.scopes.push(graph.scope);
     this.offsets.push(this.used);
-    this.put([width, layout.height, layout.plugIn + shift, layout.plugOut + shift, shift, layout.blocks.length]);
+    this.put([width, layout.height, layout.plug + shift, shift, layout.blocks.length]);
     this.put(layout.blocks);
     graph.entities.forEach((child, i) => {
       this.put([layout.left[i]! + shift, layout.top[i]!, this.sizes.width[child]!, this.sizes.height[child]!, layout.flags[i]!]);

@@ -28,30 +28,29 @@ export function drawBridges(frame: Frame, scopes: BoxList): void {
       const top = scopes.y[i]! + box[1]! * scene.zoom;
       const [width, bottom] = [box[2]! * scene.zoom, top + box[3]! * scene.zoom];
       if (x + width < 0 || x > scene.view.width || bottom < -200 || top > scene.view.height + 200) continue;
-      const inX = x + entryX(frame, child, true) * scene.zoom;
-      const outX = x + entryX(frame, child, false) * scene.zoom;
+      const middle = x + entryX(frame, child) * scene.zoom;
       if (flags & BRIDGE_IN) {
         fromPlug(
           context,
-          scopes.x[i]! + placed.plugIn[scope]! * scene.zoom,
+          scopes.x[i]! + placed.plug[scope]! * scene.zoom,
           scopes.y[i]!,
           scopes.y[i]! + HEADER * scene.zoom,
-          inX,
+          middle,
           top,
           scene.zoom,
         );
-        arrows.push(inX, top);
+        arrows.push(middle, top);
       }
       if (flags & BRIDGE_OUT)
-        toPlug(context, outX, bottom, scopes.x[i]! + placed.plugOut[scope]! * scene.zoom, scopes.y[i]! + scopes.height[i]!, scene.zoom);
+        toPlug(context, middle, bottom, scopes.x[i]! + placed.plug[scope]! * scene.zoom, scopes.y[i]! + scopes.height[i]!, scene.zoom);
       if (flags & (STUB_IN | HUB_IN) && !(flags & BRIDGE_IN)) {
-        context.moveTo(inX, top - STUB * scene.zoom);
-        context.lineTo(inX, top);
-        arrows.push(inX, top);
+        context.moveTo(middle, top - STUB * scene.zoom);
+        context.lineTo(middle, top);
+        arrows.push(middle, top);
       }
       if (flags & (STUB_OUT | HUB_OUT)) {
-        context.moveTo(outX, bottom);
-        context.lineTo(outX, bottom + STUB * 0.8 * scene.zoom);
+        context.moveTo(middle, bottom);
+        context.lineTo(middle, bottom + STUB * 0.8 * scene.zoom);
       }
     }
   }
@@ -67,11 +66,11 @@ export function drawBridges(frame: Frame, scopes: BoxList): void {
 }
 
 /** Where edges enter or leave a box, from its left side: the plug of an open scope, else the middle. */
-export function entryX({ drawing }: Pick<Frame, 'drawing'>, entity: number, entering: boolean): number {
+export function entryX({ drawing }: Pick<Frame, 'drawing'>, entity: number): number {
   const { placed, tree } = drawing;
   const scope = entity - tree.nodeCount;
   if (scope < 0 || !placed.open[scope]) return placed.width[entity]! / 2;
-  return entering ? placed.plugIn[scope]! : placed.plugOut[scope]!;
+  return placed.plug[scope]!;
 }
 
 function fromPlug(context: CanvasRenderingContext2D, x: number, top: number, below: number, toX: number, toY: number, zoom: number): void {

@@ -114,9 +114,9 @@ function link(frame: Frame, camera: Camera, self: ScreenBox, selected: number, n
     return { fromX: source.x + source.width, fromY: middle, toX: target.x, toY, sideways: true };
   }
   return {
-    fromX: source.x + entryX(frame, from, false) * camera.zoom,
+    fromX: source.x + entryX(frame, from) * camera.zoom,
     fromY: source.y + source.height,
-    toX: target.x + entryX(frame, to, true) * camera.zoom,
+    toX: target.x + entryX(frame, to) * camera.zoom,
     toY: target.y,
     sideways: false,
   };

@@ -120,7 +120,7 @@ describe('hitTest', () => {
           edgeAt(
             drawing,
             0,
-            placed.left[tree.nodeCount + 1]! + placed.plugOut[1]!,
+            placed.left[tree.nodeCount + 1]! + placed.plug[1]!,
             placed.top[tree.nodeCount + 1]! + placed.height[tree.nodeCount + 1]! + 6,
             8,
           )
