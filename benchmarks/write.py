@@ -4,7 +4,7 @@
 
 Statistics: summaries measured beforehand are logged, with a commit every so many rows; bytes are those of the
 files. Values: arrays are written to the same folder in turn by the writer (statistics, checksums and commits
-included, and again with the values alone), by plain `os.write`, and by `np.save`. The medians of wall times are
+included, and again with the values alone), by plain `os.write`, and by `np.save`. Medians of wall times are
 given: the kernel's copying counts, the disk's own work mostly does not.
 """
 
@@ -29,7 +29,7 @@ Array = npt.NDArray[Any]
 
 
 def some_summaries(count: int) -> list[tuple[str, Summary]]:
-    """(name, summary) as of a network's tensors: names in scopes, normal and ReLU values of various scales."""
+    """(name, summary) as of a network's tensors: names in scopes, normal and ReLU values of many scales."""
     rng = np.random.default_rng(0)
     found = []
     for i in range(count):

@@ -58,32 +58,34 @@ class ValuesWriter:
         Raises:
             OSError: the disk refused; nothing was stored.
         """
-        pad = -self._size % align
-        while True:
-            start = self._size + pad
-            entries = [_entry(f"__pad__{self._size}", "U8", (pad,), self._size, start)] if pad else []
-            end = start + len(data)
-            entries.append(_entry(name, dtype or "U8", shape if dtype else (len(data),), start, end))
-            cost = sum(map(len, entries)) + len(entries)
-            if self._fd is None:
-                self._open()
-            elif self._is_full(cost):
-                self.seal()
-                pad = 0
-                continue
-            break
+        entries, start = self._place(name, len(data), dtype, shape, align)
+        if self._is_full(entries):
+            self.seal()
+            entries, start = self._place(name, len(data), dtype, shape, align)
+        if self._fd is None:
+            self._open()
         assert self._fd is not None
         try:
-            if pad:
-                write_all(self._fd, bytes(pad), HEADER + self._size)
+            if start > self._size:
+                write_all(self._fd, bytes(start - self._size), HEADER + self._size)
             write_all(self._fd, data, HEADER + start)
         except OSError:
             cut(self._fd, HEADER + self._size)
             raise
         self._entries += entries
-        self._header_size += cost
-        self._size = end
+        self._header_size += _cost(entries)
+        self._size = start + len(data)
         return self._number, HEADER + start
+
+    def _place(
+        self, name: str, length: int, dtype: str | None, shape: tuple[int, ...], align: int
+    ) -> tuple[list[str], int]:
+        """(header entries, start) of a value at the end of this shard; a gap before it gets an entry, too."""
+        start = self._size + -self._size % align
+        gap = start - self._size
+        entries = [_entry(f"__pad__{self._size}", "U8", (gap,), self._size, start)] if gap else []
+        entry_shape = shape if dtype else (length,)
+        return [*entries, _entry(name, dtype or "U8", entry_shape, start, start + length)], start
 
     def sync(self) -> None:
         """Forces the values to the disk, if the writer was asked to."""
@@ -112,10 +114,10 @@ class ValuesWriter:
         self._entries = []
         self._header_size = 0
 
-    def _is_full(self, cost: int) -> bool:
+    def _is_full(self, more: list[str]) -> bool:
         if not self._entries:
             return False
-        too_long = self._header_size + cost + 2 > HEADER - 8
+        too_long = self._header_size + _cost(more) + 2 > HEADER - 8
         return too_long or self._size >= MAX_SHARD or len(self._entries) >= MAX_TENSORS
 
     def _open(self) -> None:
@@ -124,6 +126,10 @@ class ValuesWriter:
         self._fd = fd
         with contextlib.suppress(OSError):  # sparse; a reader that looks early finds zeros
             os.ftruncate(fd, HEADER)
+
+
+def _cost(entries: list[str]) -> int:
+    return sum(map(len, entries)) + len(entries)  # a comma each
 
 
 def _entry(name: str, dtype: str, shape: tuple[int, ...], start: int, end: int) -> str:

@@ -1,0 +1,55 @@
+"""Kernels where numba cannot keep what it compiled, or cannot compile at all."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+MEASURE = """
+import numpy as np
+from tensortap.dump import summarize
+s = summarize(np.array([1, -2, 0, np.nan], np.float32))
+print(f"{s.mean:.9f}", s.nan, s.negative, s.histogram.buckets())
+"""
+EXPECTED = "-0.333333333 1 1 [(-3.0, -2.0, 1), (1.0, 1.5, 1)]\n"
+NOWHERE_TO_KEEP = "from numba.core import caching; caching.CacheImpl._locator_classes = []\n"
+NO_NUMBA = "import sys; sys.modules['numba'] = None\n"
+
+
+def measure(prefix: str, tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    variables = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), **environment}
+    return subprocess.run(
+        [sys.executable, "-c", prefix + MEASURE], env=variables, capture_output=True, text=True, check=True
+    )
+
+
+@pytest.mark.parametrize("prefix", ["", NOWHERE_TO_KEEP, NO_NUMBA])
+def test_figures_are_the_same(tmp_path: Path, prefix: str) -> None:
+    done = measure(prefix, tmp_path)
+    assert done.stdout == EXPECTED
+    assert ("10 times slower" in done.stderr) == (prefix == NO_NUMBA)
+
+
+def test_without_jit(tmp_path: Path) -> None:
+    done = measure("", tmp_path, NUMBA_DISABLE_JIT="1")
+    assert done.stdout == EXPECTED
+    assert "NUMBA_DISABLE_JIT" in done.stderr
+
+
+def test_damaged_kept_code_is_compiled_again(tmp_path: Path) -> None:
+    assert measure("", tmp_path).stdout == EXPECTED
+    kept = [path for path in (tmp_path / "cache").rglob("*") if path.suffix in (".nbi", ".nbc")]
+    assert kept
+    for path in kept:
+        path.write_bytes(b"junk")
+    assert measure("", tmp_path).stdout == EXPECTED
+
+
+def test_importing_compiles_and_imports_nothing_heavy(tmp_path: Path) -> None:
+    code = "import sys, tensortap.dump; print({'numba', 'tensorflow', 'pandas'} & {*sys.modules})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
