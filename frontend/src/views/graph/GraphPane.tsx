@@ -1,4 +1,5 @@
 import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { registerGraphProbe } from '../../lib/probe';
 import type { ColourBy, GraphData } from '../../model/graph';
 import type { StepStatistics } from '../../model/steps';
 import './graph.css';
@@ -7,6 +8,7 @@ import { handleKey } from './keys';
 import { LegendBox } from './LegendBox';
 import { Minimap } from './Minimap';
 import { PointerInput } from './pointer';
+import { probeOf } from './probe';
 import { SearchBox } from './SearchBox';
 import { Screen } from './screen';
 import { Toolbar } from './Toolbar';
@@ -46,7 +48,9 @@ export function GraphPane(props: GraphPaneProps) {
     const [base, above, minimap] = [canvases.graph.current!, canvases.highlights.current!, canvases.minimap.current!];
     const detach = model.attach(new Screen(model, { graph: base, highlights: above, minimap }));
     const pointer = new PointerInput(model, surface.current!);
+    const unregister = registerGraphProbe(probeOf(model, base));
     return () => {
+      unregister();
       pointer.close();
       detach();
       model.close();
@@ -68,6 +72,7 @@ export function GraphPane(props: GraphPaneProps) {
       <div
         ref={surface}
         class="graph-surface"
+        data-testid="graph"
         tabIndex={0}
         role="application"
         aria-roledescription="graph"

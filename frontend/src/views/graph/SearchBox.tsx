@@ -46,6 +46,7 @@ export function SearchBox({ model, onDone }: SearchBoxProps) {
         ref={input}
         type="text"
         class="graph-search-input"
+        data-testid="search"
         placeholder="Search nodes"
         title="Text, /regular expression/, op:MatMul, layer:dense, dtype:float32, shape:32x10, is:nan"
         aria-label="Search nodes"
