@@ -11,7 +11,8 @@ from . import tf_private
 from .candidates import Candidate
 from .instrument import Caught, InstrumentedFunction, TapFailedError
 from .layers import LayerTracker
-from .recorded import RecordedFunction, record_function
+from .memory import SHARE, available_bytes, estimated_bytes
+from .recorded import Place, RecordedFunction, record_function
 from .watch import Watch
 
 
@@ -40,6 +41,9 @@ class Capture(Protocol):
     def failed(self, function: str, what: str, error: BaseException) -> None:
         """Something went wrong with the taps of a function; the function itself runs."""
 
+    def missed(self, function: str) -> None:
+        """Nothing of a function is selected."""
+
     def out_of_reach(self, candidates: Sequence[Candidate]) -> None:
         """Selected tensors lie inside loops or branches that XLA compiles."""
 
@@ -54,6 +58,7 @@ class Interceptor:
         self._uninstall: Any = None
         self._local = threading.local()
         self._recorded: dict[str, RecordedFunction] = {}
+        self._copies: dict[tuple[str, frozenset[Place]], InstrumentedFunction] = {}
         self._instrumented: dict[tuple[str, frozenset[Watch]], InstrumentedFunction | None] = {}
 
     def acquire(self) -> None:
@@ -139,13 +144,23 @@ class Interceptor:
             if any(watch.selects(candidate) for watch in watches)
         ]
         if not chosen:
+            for capture in captures:
+                capture.missed(function)
             return None
-        instrumented = InstrumentedFunction(recorded, chosen)
+        instrumented = self._copy(recorded, frozenset(chosen))
         unreached = instrumented.rewritten.out_of_reach
         if unreached:
             for capture in captures:
                 capture.out_of_reach([recorded.candidates[place] for place in unreached])
         return instrumented
+
+    def _copy(self, recorded: RecordedFunction, chosen: frozenset[Place]) -> InstrumentedFunction:
+        """The copy that catches these tensors; watches that choose the same share one."""
+        key = recorded.root, chosen
+        if key not in self._copies:
+            _check_memory([recorded.candidates[place] for place in chosen])
+            self._copies[key] = InstrumentedFunction(recorded, chosen)
+        return self._copies[key]
 
     def _record(self, function: str, inputs: Sequence[Any], captures: Sequence[Capture]) -> RecordedFunction:
         recorded = self._recorded.get(function)
@@ -163,9 +178,9 @@ class Interceptor:
             capture.failed(function, what, error)
 
     def _discard(self) -> None:
-        for instrumented in self._instrumented.values():
-            if instrumented is not None:
-                instrumented.discard()
+        for copy in self._copies.values():
+            copy.discard()
+        self._copies.clear()
         self._instrumented.clear()
         self._recorded.clear()
 
@@ -184,6 +199,12 @@ class _Receiver:
     def failed(self, error: Exception) -> None:
         for capture in self._captures:
             capture.failed(self._recorded.root, "ran, but not all of its tensors could be read", error)
+
+
+def _check_memory(candidates: Sequence[Candidate]) -> None:
+    needed, available = estimated_bytes(candidates), available_bytes()
+    if available is not None and needed > SHARE * available:
+        raise MemoryError(f"a step would take {needed / 1e9:.1f} GB, {available / 1e9:.1f} GB are free")
 
 
 def _watches(captures: Sequence[Capture]) -> frozenset[Watch]:

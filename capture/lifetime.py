@@ -5,24 +5,29 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Sequence
 
-from .background import Background
 from .intercept import INTERCEPTOR
+from .step_capture import Outlet
+from .watch import Watch
 
 
 class Lifetime:
     """Installs the interceptor while it is in use, and closes the run.
 
     Args:
+        watches: the tap's, for the last message.
         run: name of the run, for the last message.
         close_seconds: how long to wait for what is still to be written.
     """
 
-    def __init__(self, background: Background, run: str, close_seconds: float) -> None:
-        self._background = background
+    def __init__(self, outlet: Outlet, watches: Sequence[Watch], run: str, close_seconds: float) -> None:
+        self._outlet = outlet
+        self._watches = watches
         self._run = run
         self._close_seconds = close_seconds
         self._uses = 0
+        self._held = False
         self._lock = threading.Lock()
         self._pid = os.getpid()
         self.closed = False
@@ -32,6 +37,14 @@ class Lifetime:
         with self._lock:
             self._uses += 1
         INTERCEPTOR.acquire()
+
+    def hold(self) -> None:
+        """Installs the interceptor until the lifetime is closed; further calls do nothing."""
+        with self._lock:
+            if self._held or self.closed:
+                return
+            self._held = True
+        self.use()
 
     def unuse(self) -> None:
         """Undoes one `use`; does nothing once the lifetime is closed."""
@@ -43,7 +56,7 @@ class Lifetime:
 
     def flush(self) -> bool:
         """Waits until all that was captured is committed; False if that took too long."""
-        return self._background.flush(self._close_seconds)
+        return self._outlet.background.flush(self._close_seconds)
 
     def close(self) -> None:
         """Writes what is left, closes the files, and says what was lost."""
@@ -52,8 +65,9 @@ class Lifetime:
         self.closed = True
         while self._uses:
             self.unuse()
-        in_time = self._background.stop(self._close_seconds)
-        dropped = self._background.dropped
+        in_time = self._outlet.background.stop(self._close_seconds)
+        self._outlet.tell_if_nothing_was_captured(self._watches)
+        dropped = self._outlet.background.dropped
         if dropped and os.getpid() == self._pid:
             because = "" if in_time else f" (the writer needed more than {self._close_seconds:g} s to finish)"
             print(

@@ -15,8 +15,11 @@ from .recorded import Place
 
 HOST = "/device:CPU:0"  # the queue's own device: on any other it would not be the one that is read
 
-MAX_TENSORS = 64  # of one queue entry: an enqueue waits for its last tensor, and holds all of them until then
-MAX_BYTES = 64 << 20
+# Of one queue entry. An enqueue waits for its last tensor and holds all of them until then, so smaller is
+# better for memory; but each entry costs two eager ops, at which the writer's thread may take Python's
+# lock for 5 ms.
+MAX_TENSORS = 512
+MAX_BYTES = 256 << 20
 
 Array = np.ndarray[Any, Any]
 
@@ -96,7 +99,7 @@ def keep_alive(definition: tf_private.FunctionDef, node: str) -> None:
 
 
 def grouped(tapped: Sequence[tuple[Tapped, str]]) -> list[list[tuple[Tapped, str]]]:
-    """Splits tapped tensors into groups of at most 64 tensors and, where shapes are known, about 64 MiB."""
+    """Splits tapped tensors into groups of at most 512 tensors and, where shapes are known, about 256 MiB."""
     groups: list[list[tuple[Tapped, str]]] = []
     size = MAX_BYTES
     for item in tapped:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,8 +24,7 @@ class GraphHandle:
     id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Captured:
+class Captured(NamedTuple):
     """One tensor of one visit. `keep` says how much of it goes to the dump."""
 
     candidate: Candidate
@@ -37,19 +35,16 @@ class Captured:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Tensors of one step and graph, in the order they should be written; `time` is seconds since 1970."""
+    """Tensors of one step and graph, in the order they should be written.
+
+    `time` is seconds since 1970; `nbytes` the size of all arrays (those that share a buffer count each).
+    """
 
     step: int
     time: float
     graph: GraphHandle
     captured: deque[Captured]
     nbytes: int
-
-
-def batch_bytes(captured: Iterable[Captured]) -> int:
-    """Host memory that the arrays hold, each shared buffer counted once."""
-    buffers = {buffer_key(item.array)[0]: item.array.nbytes for item in captured}
-    return sum(buffers.values())
 
 
 def buffer_key(array: Array) -> BufferKey:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +16,7 @@ from .background import Background
 from .candidates import Candidate
 from .naming import short_function_name
 from .recorded import Place, RecordedFunction
-from .snapshots import Batch, Captured, GraphHandle, batch_bytes
+from .snapshots import Batch, Captured, GraphHandle
 from .trouble import Trouble
 from .watch import Watch
 
@@ -31,14 +31,26 @@ class Outlet:
     trouble: Trouble
     graphs: dict[str, GraphHandle] = field(default_factory=dict)
     selections: dict[tuple[str, tuple[Watch, ...]], Selection] = field(default_factory=dict)
-    # Visits so far at the latest step, so that a step that is entered twice goes on counting.
+    missed: set[str] = field(default_factory=set)  # functions of which nothing was selected
+    # Visits so far at the latest step, by root function: a step that is entered twice goes on counting.
     step: int = -1
-    visits: Counter[tuple[str, str, int]] = field(default_factory=Counter)
+    visits: defaultdict[str, Counter[Place]] = field(default_factory=lambda: defaultdict(Counter))
 
-    def visits_of(self, step: int) -> Counter[tuple[str, str, int]]:
+    def visits_of(self, step: int) -> defaultdict[str, Counter[Place]]:
         if step != self.step:
-            self.step, self.visits = step, Counter()
+            self.step, self.visits = step, defaultdict(Counter)
         return self.visits
+
+    def tell_if_nothing_was_captured(self, watches: Sequence[Watch]) -> None:
+        """Warns if the watched steps ran functions, but the watches selected nothing in them."""
+        if self.missed and not self.selections:
+            self.trouble.tell(
+                "nothing",
+                f"nothing was captured, because {', '.join(map(repr, watches))} selects no tensor of"
+                f" {', '.join(sorted(self.missed)[:5])}",
+                "Layers and kinds are known of functions that were first called after the tap was made;"
+                " Watch() shows all names.",
+            )
 
     def graph_of(self, recorded: RecordedFunction) -> GraphHandle:
         return self.graphs.setdefault(recorded.root, GraphHandle(recorded.graph))
@@ -99,6 +111,9 @@ class StepCapture:
             error,
         )
 
+    def missed(self, function: str) -> None:
+        self._outlet.missed.add(short_function_name(function))
+
     def out_of_reach(self, candidates: Sequence[Candidate]) -> None:
         functions = sorted({candidate.function for candidate in candidates})
         self._outlet.trouble.tell(
@@ -117,13 +132,14 @@ class StepCapture:
 
     def _take(self, recorded: RecordedFunction, caught: Sequence[tuple[Place, np.ndarray[Any, Any]]]) -> None:
         selection = self._outlet.selection_of(recorded, self.watches)
+        visits = self._visits[recorded.root]
         captured: deque[Captured] = deque()
         for place, array in caught:
             if place in selection:
                 candidate, keep = selection[place]
-                key = recorded.root, candidate.node, candidate.slot
-                captured.append(Captured(candidate, self._visits[key], array, keep))
-                self._visits[key] += 1
+                visit = visits[place]
+                visits[place] = visit + 1
+                captured.append(Captured(candidate, visit, array, keep))
         if captured:
             self.put(self._outlet.graph_of(recorded), captured)
 
@@ -133,4 +149,5 @@ class StepCapture:
 
     def put(self, graph: GraphHandle, captured: deque[Captured]) -> None:
         """Hands tensors of one graph to the writer's thread."""
-        self._outlet.background.put(Batch(self.step, time.time(), graph, captured, batch_bytes(captured)))
+        nbytes = sum(item.array.nbytes for item in captured)
+        self._outlet.background.put(Batch(self.step, time.time(), graph, captured, nbytes))

@@ -94,7 +94,7 @@ class Tap:
             wait_seconds=wait_seconds,
         )
         self._outlet = Outlet(background, trouble)
-        self._lifetime = Lifetime(background, self.run, close_seconds)
+        self._lifetime = Lifetime(self._outlet, self.watches, self.run, close_seconds)
         # Also when the tap is forgotten, and at the end of the program.
         self._finalizer = weakref.finalize(self, self._lifetime.close)
 
@@ -104,7 +104,7 @@ class Tap:
 
     def __enter__(self) -> Self:
         self._check_open()
-        self._lifetime.use()
+        self._lifetime.hold()
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -168,7 +168,7 @@ class Tap:
         self._check_open()
         if function is None:
             return lambda decorated: self.function(decorated, **options)
-        self._lifetime.use()
+        self._lifetime.hold()
         return TappedFunction(self, function, options)
 
     @contextmanager
@@ -187,6 +187,7 @@ class Tap:
         """
         self._check_open()
         first = self._next_step if number is None else number
+        self._lifetime.hold()
         if first < 0:
             raise WatchError(f"step {first} is not possible.", "Steps are numbered from 0.")
         with self._steps(first, 1):
@@ -242,6 +243,7 @@ class Tap:
         """Keras has ended."""
         self._lifetime.unuse()
         self.flush()
+        self._outlet.tell_if_nothing_was_captured(self.watches)
 
     def _count_to(self, step: int) -> None:
         self._next_step = step
@@ -258,13 +260,11 @@ class Tap:
         outer = getattr(self._local, "in_step", False), getattr(self._local, "capture", None)
         self._local.in_step, self._local.capture = True, capture
         self._next_step = first + count
-        self._lifetime.use()
         try:
             with INTERCEPTOR.step(self, capture):
                 yield
         finally:
             self._local.in_step, self._local.capture = outer
-            self._lifetime.unuse()
 
     def _wants(self, watch: Watch, steps: range) -> bool:
         try:

@@ -10,7 +10,7 @@ from polling import until
 
 from tensortap.capture.background import Background, WhenFull
 from tensortap.capture.candidates import Candidate
-from tensortap.capture.snapshots import Batch, Captured, GraphHandle, batch_bytes
+from tensortap.capture.snapshots import Batch, Captured, GraphHandle
 
 
 class Recorder:
@@ -46,7 +46,7 @@ def background(sink: Recorder, when_full: WhenFull = "wait", wait_seconds: float
 
 def batch(step: int, nbytes: int = 40) -> Batch:
     captured = deque([Captured(Candidate("n", 0, "Add", "uint8"), 0, np.zeros(nbytes, np.uint8), "summary")])
-    return Batch(step, 0.0, GraphHandle(None), captured, batch_bytes(captured))
+    return Batch(step, 0.0, GraphHandle(None), captured, nbytes)
 
 
 def test_batches_are_written_in_order_and_flush_waits_for_them() -> None:
@@ -124,12 +124,3 @@ def test_nothing_put_means_no_thread_and_no_file() -> None:
     assert thread.stop(1)
     assert not sink.closed
     assert sink.flushes == 0
-
-
-def test_shared_buffers_are_counted_once() -> None:
-    values = np.zeros(50, np.float32)
-    captured = [
-        Captured(Candidate("n", slot, "Add", "float32"), 0, array, "summary")
-        for slot, array in enumerate([values, values.reshape(5, 10), np.zeros(50, np.float32)])
-    ]
-    assert batch_bytes(captured) == 400

@@ -192,3 +192,18 @@ with Tap(sys.argv[1], Watch("sum$", steps=1)) as tap:
     dumped = Dumped(tmp_path / "r")
     assert dumped.steps == [0, 1]
     assert len({row.step for row in dumped.rows}) == len(dumped.rows)
+
+
+def test_a_watch_that_selects_nothing_says_so(tmp_path: Path) -> None:
+    with pytest.warns(TapWarning, match=r"Watch\(nodes='dnse'.*selects no tensor of multi_step_on_iterator"):
+        fit_tapped(Tap(tmp_path / "r", Watch("dnse", steps=1)))
+
+
+def test_steps_that_were_never_watched_are_no_trouble(tmp_path: Path) -> None:
+    assert same(fit_tapped(Tap(tmp_path / "r", Watch("dnse", steps=[100]))), fit_plain())
+
+
+def test_a_step_that_would_not_fit_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tensortap.capture.intercept.available_bytes", lambda: 1000)
+    with pytest.warns(TapWarning, match="could not be tapped .MemoryError: a step would take"):
+        assert same(fit_tapped(Tap(tmp_path / "r", ALL)), fit_plain())

@@ -95,7 +95,7 @@ def test_variables_have_names_and_shapes(tmp_path: Path) -> None:
         for node in Dumped(tmp_path / "r").graph().nodes
         if node.op_type == "ReadVariableOp" and "tensortap.variable" in node.attributes
     }
-    assert reads["mlp/hidden/kernel"] == [6, 5]
+    assert reads["mlp/hidden/kernel"] == (6, 5)
     assert any("velocity" in name for name in reads)
 
 
