@@ -23,6 +23,16 @@ def create(path: Path) -> int:
     return os.open(path, _CREATE, 0o666)
 
 
+def sync_folder(path: Path) -> None:
+    """Makes the names in a folder survive a power loss, where the system can."""
+    with contextlib.suppress(OSError):  # Windows opens no folders
+        fd = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
 def write_all(fd: int, data: Any, offset: int) -> None:
     """Writes a buffer at `offset`, in as many calls as that takes. Raises OSError, maybe half-way."""
     view = memoryview(data).cast("B")

@@ -7,7 +7,7 @@ import os
 from collections import deque
 from pathlib import Path
 
-from .files import create, cut, write_all
+from .files import create, cut, sync_folder, write_all
 from .frames import EOS, encode
 from .schema import SCHEMA_MESSAGE, Row, build_batch
 
@@ -98,6 +98,8 @@ class StatsWriter:
             with contextlib.suppress(OSError):
                 path.unlink()
             raise
+        if self._fsync:
+            sync_folder(self._dir)
         self._fd = fd
         self._size = len(SCHEMA_MESSAGE)
 

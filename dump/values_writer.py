@@ -8,7 +8,7 @@ import os
 import struct
 from pathlib import Path
 
-from .files import create, cut, write_all
+from .files import create, cut, sync_folder, write_all
 
 HEADER = 256 << 10  # bytes reserved at the start of a shard; the length word says HEADER - 8
 MAX_SHARD = 64 << 20  # bytes of values after which a shard is sealed
@@ -126,6 +126,8 @@ class ValuesWriter:
         self._fd = fd
         with contextlib.suppress(OSError):  # sparse; a reader that looks early finds zeros
             os.ftruncate(fd, HEADER)
+        if self._fsync:
+            sync_folder(self._dir)
 
 
 def _cost(entries: list[str]) -> int:

@@ -16,7 +16,7 @@ import numpy as np
 
 from . import codec
 from .dtypes import STRING, Array
-from .files import publish_json
+from .files import publish_json, sync_folder
 from .names import new_worker_name
 from .records import Summary
 from .runs import RUN_FILE, WORKER_FILE, read_run_info
@@ -106,6 +106,8 @@ class Worker:
             "info": info,
         }
         publish_json(folder / WORKER_FILE, record)
+        if fsync:
+            sync_folder(run_dir)
         self._values = ValuesWriter(folder, fsync)
         self._stats = StatsWriter(folder, compression, fsync)
 

@@ -27,7 +27,7 @@ def measure(prefix: str, tmp_path: Path, **environment: str) -> subprocess.Compl
     )
 
 
-@pytest.mark.parametrize("prefix", ["", NOWHERE_TO_KEEP, NO_NUMBA])
+@pytest.mark.parametrize("prefix", [NOWHERE_TO_KEEP, NO_NUMBA])
 def test_figures_are_the_same(tmp_path: Path, prefix: str) -> None:
     done = measure(prefix, tmp_path)
     assert done.stdout == EXPECTED
