@@ -128,9 +128,20 @@ class GraphIndex:
         return {name: FunctionInfo(f["caller"], f["role"], f["parent"]) for name, f in functions}
 
     @cached_property
+    def _variables(self) -> set[int]:
+        """Rows of the arguments that are variables' handles."""
+        ops, dtypes = self.op_type, self.dtype
+        if "_Arg" not in ops.values or "resource" not in dtypes.values:
+            return set()
+        is_argument = np.asarray(ops.codes) == ops.values.index("_Arg")
+        is_handle = np.asarray(dtypes.codes) == dtypes.values.index("resource")
+        return set(np.flatnonzero(is_argument & is_handle).tolist())
+
+    @cached_property
     def paths(self) -> list[str]:
         """Display paths (see `display_paths`)."""
-        return display_paths(self.names, self.function.to_list(), self.about.get("functions", {}), self.rows)
+        functions = self.about.get("functions", {})
+        return display_paths(self.names, self.function.to_list(), functions, self.rows, self._variables)
 
     @cached_property
     def edges(self) -> Edges:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 Functions = Mapping[str, Mapping[str, Any]]
@@ -14,8 +14,15 @@ MAX_PREFIX = 4096  # characters
 _NAMED_ROLES = ("body", "cond", "then", "else", "branch")
 
 
+VARIABLES = "variables"
+
+
 def display_paths(
-    names: Sequence[str], function_of: Sequence[str], functions: Functions, rows: Mapping[str, int]
+    names: Sequence[str],
+    function_of: Sequence[str],
+    functions: Functions,
+    rows: Mapping[str, int],
+    variables: Collection[int] = (),
 ) -> list[str]:
     """The display path of each node, unique; it ends in the node's own label.
 
@@ -23,11 +30,14 @@ def display_paths(
       where the node calls several. Scopes that such a node's name shares with the calling node's are not
       repeated, unless two nodes would get the same path.
     - Wrappers are transparent: see `transparent_functions`.
+    - The handles of variables that a function is passed are drawn in a scope of their own: a train step has
+      hundreds of them, which would hide the model.
 
     Args:
         names, function_of: name and function of each node.
         functions: `caller` and `role` of each function.
         rows: row of each node name.
+        variables: rows of the arguments that are variables' handles.
     """
     prefixes = _Prefixes(names, function_of, functions, rows)
     known = {
@@ -36,8 +46,10 @@ def display_paths(
     }
     taken: set[str] = set()
     paths = []
-    for name, function in zip(names, function_of, strict=True):
+    for row, (name, function) in enumerate(zip(names, function_of, strict=True)):
         prefix, caller = known[function]
+        if row in variables:
+            prefix = f"{prefix}{VARIABLES}/"
         path = prefix + _local(name, caller)
         if path in taken:
             path = prefix + name

@@ -117,3 +117,15 @@ def test_any_functions_give_unique_paths(nodes, functions):
 def label(path):
     """The last part of a path, without the number that makes it unique."""
     return path.rsplit("/", 1)[-1].split(" (")[0]
+
+
+def test_handles_of_variables_lie_in_a_scope_of_their_own():
+    names, function_of = ["x", "w", "call", "b/w"], ["f", "f", "f", "g"]
+    functions = {"f": {"caller": None, "role": "root"}, "g": {"caller": "call", "role": "then"}}
+    rows = {name: row for row, name in enumerate(names)}
+    assert display_paths(names, function_of, functions, rows, {1, 3}) == [
+        "x",
+        "variables/w",
+        "call",
+        "call/then/variables/b/w",
+    ]
