@@ -21,8 +21,9 @@ export function SearchBox({ model, onDone }: SearchBoxProps) {
     if (searched === '') setDraft('');
   }, [searched]);
   useEffect(() => {
-    if (draft === model.finder.text.value) return;
-    const timer = setTimeout(() => model.search(draft), PAUSE_MS);
+    // Enter may have searched meanwhile, and gone to a hit.
+    const search = () => draft !== model.finder.text.value && model.search(draft);
+    const timer = setTimeout(search, PAUSE_MS);
     return () => clearTimeout(timer);
   }, [draft, model]);
   const onKeyDown = (event: KeyboardEvent) => {
