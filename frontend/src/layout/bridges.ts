@@ -55,13 +55,13 @@ export function bridgeFlags(
   const entering: number[] = [];
   const leaving: number[] = [];
   for (let i = 0; i < count; i++) {
-    if (host[i]! >= 0) continue;
+    // What stands beside something, or in a block, has no room for a stub.
+    if (host[i]! >= 0 || cells[cellOf[i]!]!.main < 0) continue;
     if (fromOutside[graph.entities[i]!]! > 0) entering.push(i);
     if (toOutside[graph.entities[i]!]! > 0) leaving.push(i);
   }
   const mark = (children: number[], free: (cell: number) => boolean, bridge: number, stub: number): boolean => {
-    const draw = (child: number): boolean =>
-      children.length <= MOST_BRIDGES && cells[cellOf[child]!]!.main === child && free(cellOf[child]!);
+    const draw = (child: number): boolean => children.length <= MOST_BRIDGES && free(cellOf[child]!);
     const drawn = children.filter(draw);
     for (const child of children) flags[child]! |= draw(child) ? bridge : stub;
     return drawn.length > 0;

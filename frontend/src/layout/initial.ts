@@ -13,7 +13,6 @@ const FEWEST_INSIDE = 5;
 /** Scopes that serve training more than they explain the model. */
 const ASIDE =
   /grad|adam|sgd|rmsprop|adagrad|optimi[sz]er|assign|update|save|restore|metric|init|iterator|dataset|clip|ema|summary|accuracy/i;
-const ASIDE_WEIGHT = 0.02;
 
 export function chooseOpen(tree: ScopeTree, paths: Paths, opTypes: DictColumn): number[] {
   const auxiliary = opTypes.values.map(isAuxiliary);
@@ -32,26 +31,26 @@ export function chooseOpen(tree: ScopeTree, paths: Paths, opTypes: DictColumn): 
     }
     return scopes;
   };
-  const weight = (scope: number): number => {
-    const aside = ASIDE.test(entityLabel(tree, paths, tree.nodeCount + scope)) ? ASIDE_WEIGHT : 1;
-    return (tree.nodesIn[scope]! * aside) / tree.depth[scope]!;
-  };
+  const aside = (scope: number): boolean => ASIDE.test(entityLabel(tree, paths, tree.nodeCount + scope));
+  const candidates = scopesIn(0).filter((scope) => !aside(scope));
   const open: number[] = [];
-  const candidates = scopesIn(0).map((scope) => ({ scope, weight: weight(scope) }));
   let shown = main(0);
   // However much lies beside it: the model itself is opened.
   let inside = 0;
   while ((shown < ENOUGH || inside < FEWEST_INSIDE) && candidates.length) {
-    candidates.sort((a, b) => b.weight - a.weight || a.scope - b.scope);
-    const { scope, weight: heaviest } = candidates.shift()!;
+    candidates.sort((a, b) => weight(tree, b) - weight(tree, a) || a - b);
+    const scope = candidates.shift()!;
     const children = main(scope);
     if (children > MOST_CHILDREN || (shown - 1 + children > MOST_SHOWN && inside > 0)) continue;
     shown += children - 1;
     inside += children - 1;
     open.push(scope);
-    // What lies in a scope that was set aside stays aside.
-    const aside = Math.min(1, (heaviest * tree.depth[scope]!) / tree.nodesIn[scope]!);
-    for (const inner of scopesIn(scope)) candidates.push({ scope: inner, weight: weight(inner) * aside });
+    for (const inner of scopesIn(scope)) if (!aside(inner)) candidates.push(inner);
   }
   return open;
+}
+
+/** Large scopes tell most, and outer ones before what is in them. */
+function weight(tree: ScopeTree, scope: number): number {
+  return tree.nodesIn[scope]! / tree.depth[scope]!;
 }

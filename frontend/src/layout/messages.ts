@@ -44,6 +44,8 @@ export interface LoadedReply {
   readonly tree: ScopeTree;
   readonly meta: MetaEdges;
   readonly update: LayoutUpdate;
+  /** The scope to look at first; 0 for the whole graph. */
+  readonly focus: number;
 }
 
 export interface UpdateReply {
@@ -66,12 +68,12 @@ export type LayoutReply = LoadedReply | UpdateReply | ProgressReply | FailedRepl
 
 export function loadRequest(graph: GraphData, callers: readonly number[], open: readonly string[] | null): LoadRequest {
   const text = ({ offsets, bytes }: TextArrays): TextArrays => ({ offsets, bytes });
-  const { codes, values } = graph.opTypes;
+  const dict = ({ codes, values }: DictArrays): DictArrays => ({ codes, values });
   return {
     type: 'load',
     paths: text(graph.paths),
     shapes: text(graph.shapes),
-    opTypes: { codes, values },
+    opTypes: dict(graph.opTypes),
     edges: graph.edges,
     callers,
     open,

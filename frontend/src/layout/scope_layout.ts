@@ -150,8 +150,14 @@ function attachedRoute({ graph, left, top, sizes }: Boxes, from: number, to: num
   return y1 === y2 ? [x1, y1, x2, y2] : [x1, y1, middle, y1, middle, y2, x2, y2];
 }
 
-/** An edge that the layout did not look at: one curve. */
+/** Control edges that the layout did not look at are drawn where they are short; others come with the selection. */
+const SHORT_X = 260;
+const SHORT_Y = 200;
+
+/** An edge that the layout did not look at: one curve, or nothing. */
 function directRoute({ graph, left, top, sizes }: Boxes, from: number, to: number): number[] {
   const [a, b] = [graph.entities[from]!, graph.entities[to]!];
-  return [left[from]! + sizes.outX[a]!, top[from]! + sizes.height[a]!, left[to]! + sizes.inX[b]!, top[to]!];
+  const route = [left[from]! + sizes.outX[a]!, top[from]! + sizes.height[a]!, left[to]! + sizes.inX[b]!, top[to]!] as const;
+  const short = Math.abs(route[2] - route[0]) < SHORT_X && Math.abs(route[3] - route[1]) < SHORT_Y;
+  return short ? [...route] : [];
 }

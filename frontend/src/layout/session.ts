@@ -49,8 +49,9 @@ export class LayoutSession {
     const meta = buildMetaEdges(tree, request.edges);
     this.tree = tree;
     this.engine = new LayoutEngine({ tree, meta, columns: { paths, shapes, opTypes } });
-    this.engine.setOpen(request.open ? this.scopesAt(request.open, paths) : chooseOpen(tree, paths, opTypes), true);
-    this.reply({ type: 'loaded', tree, meta, update: this.engine.relayoutNow() });
+    const open = request.open ? this.scopesAt(request.open, paths) : chooseOpen(tree, paths, opTypes);
+    this.engine.setOpen(open, true);
+    this.reply({ type: 'loaded', tree, meta, update: this.engine.relayoutNow(), focus: request.open ? 0 : (open[0] ?? 0) });
   }
 
   /** Scopes of these paths and what encloses them. */

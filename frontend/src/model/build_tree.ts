@@ -14,6 +14,7 @@ import { TreeWriter } from './tree_writer';
 const DISSOLVE_AUXILIARY = 4;
 /** The same where there is no other node. */
 const DISSOLVE_ONLY_AUXILIARY = 3;
+const SHORT_TOP_LEVEL = 30;
 
 export interface TreeInput {
   readonly paths: TextColumn;
@@ -74,12 +75,13 @@ function countChildren(scopes: RawScopes, scopeOf: Int32Array, opTypes: DictColu
 /** Marks the scopes that dissolve, innermost first (children have higher numbers than their parents). */
 function dissolve(scopes: RawScopes, counts: ChildCounts, owner: Int32Array): Uint8Array {
   const dissolved = new Uint8Array(scopes.count);
+  const crowded = counts.nodes[0]! + counts.scopes[0]! > SHORT_TOP_LEVEL;
   for (let scope = scopes.count - 1; scope > 0; scope--) {
     if (owner[scope]! >= 0 || counts.scopes[scope]! > 0) continue;
     const main = counts.nodes[scope]! - counts.auxiliary[scope]!;
     const few = counts.auxiliary[scope]! <= (main === 1 ? DISSOLVE_AUXILIARY : DISSOLVE_ONLY_AUXILIARY);
-    // The top level stays short: what reads variables there stays in its scope.
-    const clutter = scopes.parent[scope] === 0 && (main === 0 || counts.constants[scope] !== counts.auxiliary[scope]);
+    // A long top level gets no longer: what reads variables there stays in its scope.
+    const clutter = crowded && scopes.parent[scope] === 0 && (main === 0 || counts.constants[scope] !== counts.auxiliary[scope]);
     if (counts.nodes[scope] !== 1 && (main > 1 || !few || clutter)) continue;
     dissolved[scope] = 1;
     const parent = scopes.parent[scope]!;

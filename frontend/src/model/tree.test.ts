@@ -41,9 +41,11 @@ describe('buildTree', () => {
     expect(shape(graph)).toEqual([['m', 'f/a/b/Relu', 'Add', 'Mul']]);
   });
 
-  test('keeps variable reads out of the top level', () => {
-    const graph = makeGraph(['Add/ReadVariableOp', 'Add', 'Sub/y', 'Sub'].map(withOp));
-    expect(shape(graph)).toEqual([['Add', 'ReadVariableOp', 'Add'], 'Sub/y', 'Sub']);
+  test('keeps variable reads out of a long top level', () => {
+    const paths = ['Add/ReadVariableOp', 'Add', 'Sub/y', 'Sub'];
+    expect(shape(makeGraph(paths.map(withOp)))).toEqual(['Add/ReadVariableOp', 'Add', 'Sub/y', 'Sub']);
+    const many = Array.from({ length: 30 }, (_, i) => `n${i}`);
+    expect(shape(makeGraph([...paths, ...many].map(withOp)))).toEqual([['Add', 'ReadVariableOp', 'Add'], 'Sub/y', 'Sub', ...many]);
   });
 
   test('a function body stands for the node that calls it', () => {

@@ -3,12 +3,13 @@
 import type { Neighbour } from '../model/neighbours';
 import { entityLabel } from '../model/tree';
 import type { Camera } from './camera';
-import { toScreenX, toScreenY } from './camera';
-import { entryX } from './draw_bridges';
-import { arrowSize, edgeWidth } from './draw_edges';
+import { edgeWidth } from './draw_edges';
 import type { Frame } from './frame';
+import { Linker, type ScreenBox, screenBox } from './links';
 import { fontOf, roundSize } from './text';
-import { arrowHead } from './trace';
+
+/** More links than this are drawn lightly. */
+const MANY_LINKS = 60;
 
 export interface Highlights {
   readonly selected: number;
@@ -22,13 +23,6 @@ export interface Highlights {
   readonly markedInScope: Int32Array | null;
 }
 
-interface ScreenBox {
-  readonly x: number;
-  readonly y: number;
-  readonly width: number;
-  readonly height: number;
-}
-
 export function drawHighlights(frame: Frame, camera: Camera, highlights: Highlights): void {
   const { context, scene, theme } = frame;
   context.clearRect(0, 0, scene.view.width, scene.view.height);
@@ -38,18 +32,6 @@ export function drawHighlights(frame: Frame, camera: Camera, highlights: Highlig
     outline(frame, screenBox(frame, camera, highlights.hovered), theme.hover, 1.5, 0);
   if (highlights.selected >= 0) drawSelection(frame, camera, highlights);
   if (highlights.currentHit >= 0) outline(frame, screenBox(frame, camera, highlights.currentHit), theme.currentHit, 2.5, 3);
-}
-
-export function screenBox({ drawing, motion, scene }: Frame, camera: Camera, entity: number): ScreenBox {
-  const origin = motion.origin(drawing.placed, entity);
-  const box = new Float64Array(4);
-  motion.read(drawing.placed, entity, box);
-  return {
-    x: toScreenX(camera, scene.view, origin.x),
-    y: toScreenY(camera, scene.view, origin.y),
-    width: box[2]! * camera.zoom,
-    height: box[3]! * camera.zoom,
-  };
 }
 
 function outline({ context, scene }: Frame, box: ScreenBox, colour: string, width: number, distance: number): void {
@@ -65,68 +47,31 @@ function outline({ context, scene }: Frame, box: ScreenBox, colour: string, widt
 function drawSelection(frame: Frame, camera: Camera, { selected, neighbours }: Highlights): void {
   const { context, theme } = frame;
   const self = screenBox(frame, camera, selected);
+  const linker = new Linker(frame, camera, selected);
+  const width = Math.max(1.6, edgeWidth(1, camera.zoom));
   for (const input of [true, false]) {
     const colour = input ? theme.input : theme.output;
     const side = neighbours.filter((neighbour) => neighbour.input === input);
-    const width = Math.max(1.6, edgeWidth(1, camera.zoom));
-    const arrow = Math.max(6, arrowSize(1, camera.zoom));
     for (const control of [false, true]) {
-      const links = side
-        .filter((neighbour) => neighbour.control === control)
-        .map((neighbour) => link(frame, camera, self, selected, neighbour));
+      const links = side.filter((neighbour) => neighbour.control === control).map((neighbour) => linker.link(neighbour));
       if (links.length === 0) continue;
-      context.strokeStyle = context.fillStyle = colour;
+      context.strokeStyle = colour;
+      context.fillStyle = colour;
       context.lineWidth = width;
-      context.globalAlpha = links.length > 60 ? 0.45 : 0.9;
+      context.globalAlpha = links.length > MANY_LINKS ? 0.45 : 0.9;
       context.setLineDash(control ? [5, 4] : []);
       context.beginPath();
-      for (const path of links) traceLink(context, path, camera.zoom);
+      for (const link of links) linker.trace(link);
       context.stroke();
       context.setLineDash([]);
       context.beginPath();
-      for (const path of links) arrowHead(context, path.toX, path.toY, path.sideways ? 1 : 0, path.sideways ? 0 : 1, arrow);
+      for (const link of links) linker.traceArrow(link);
       context.fill();
       context.globalAlpha = 1;
     }
     for (const { entity } of side) outline(frame, screenBox(frame, camera, entity), colour, 1.75, 0);
   }
   outline(frame, self, theme.selection, 2.5, 2);
-}
-
-interface Link {
-  readonly fromX: number;
-  readonly fromY: number;
-  readonly toX: number;
-  readonly toY: number;
-  /** From the right side of a box to the left side of the next one, instead of from bottom to top. */
-  readonly sideways: boolean;
-}
-
-function link(frame: Frame, camera: Camera, self: ScreenBox, selected: number, neighbour: Neighbour): Link {
-  const other = screenBox(frame, camera, neighbour.entity);
-  const [source, target] = neighbour.input ? [other, self] : [self, other];
-  const [from, to] = neighbour.input ? [neighbour.entity, selected] : [selected, neighbour.entity];
-  const middle = source.y + source.height / 2;
-  const beside = source.x + source.width < target.x && source.y < target.y + target.height && target.y < source.y + source.height;
-  const attached = frame.drawing.small[from] === 1 && frame.drawing.tree.parent[from] === frame.drawing.tree.parent[to];
-  if (beside && attached) {
-    const toY = Math.min(Math.max(middle, target.y + 4), target.y + target.height - 4);
-    return { fromX: source.x + source.width, fromY: middle, toX: target.x, toY, sideways: true };
-  }
-  return {
-    fromX: source.x + entryX(frame, from) * camera.zoom,
-    fromY: source.y + source.height,
-    toX: target.x + entryX(frame, to) * camera.zoom,
-    toY: target.y,
-    sideways: false,
-  };
-}
-
-function traceLink(context: CanvasRenderingContext2D, { fromX, fromY, toX, toY, sideways }: Link, zoom: number): void {
-  context.moveTo(fromX, fromY);
-  const reach = sideways ? (toX - fromX) / 2 : Math.max(Math.min(70, 46 * zoom + 14), (toY - fromY) / 2);
-  if (sideways) context.bezierCurveTo(fromX + reach, fromY, toX - reach, toY, toX, toY);
-  else context.bezierCurveTo(fromX, fromY + reach, toX, toY - reach, toX, toY);
 }
 
 /** Rings around marked nodes; closed scopes that hold some get a ring, and a number if wanted. */

@@ -300,7 +300,7 @@ export class GraphView {
     else this.update(reply.update);
   }
 
-  private loaded(graph: GraphData, { tree, meta, update }: LoadedReply): void {
+  private loaded(graph: GraphData, { tree, meta, update, focus }: LoadedReply): void {
     const placed = new PlacedGraph(tree);
     placed.apply(update);
     const auxiliary = graph.opTypes.values.map(isAuxiliary);
@@ -308,7 +308,7 @@ export class GraphView {
     this.status.value = { kind: 'ready' };
     this.recolour();
     this.setHighlighted(this.highlightedRows);
-    this.fit(false);
+    this.viewport.look(this.rect(tree.nodeCount)!, this.rect(tree.nodeCount + focus)!);
     this.reportOpen();
     this.reported = null;
     this.select(this.wanted);

@@ -3,6 +3,10 @@
 import { between, type Camera, centreOn, easeOut, fitRect, panBy, type Rect, type View, zoomAt } from '../../render/camera';
 
 const FLIGHT_MS = 220;
+/** Nodes' labels are as large as 10 pixels from this zoom on. */
+const READABLE = 0.84;
+/** Room for the search box and the toolbar. */
+const TOOLS = 58;
 
 interface Flight {
   readonly from: Camera;
@@ -70,6 +74,19 @@ export class Viewport {
     const to = fitRect(rect, this.view);
     if (smoothly) this.flyTo(to);
     else this.jump(to);
+  }
+
+  /** Fits all, or, where that would be too small to read, as much of `focus` from its top as is readable. */
+  look(all: Rect, focus: Rect): void {
+    const whole = fitRect(all, this.view);
+    const part = fitRect(focus, this.view);
+    if (whole.zoom >= READABLE || this.view.width === 0) this.jump(whole);
+    else if (part.zoom >= READABLE) this.jump({ ...part, zoom: Math.min(1, part.zoom) });
+    else {
+      const belowTools = (this.view.height / 2 - TOOLS) / READABLE;
+      const y = Math.min(focus.y + focus.height / 2, focus.y + belowTools);
+      this.jump({ x: focus.x + focus.width / 2, y, zoom: READABLE });
+    }
   }
 
   centreOn(rect: Rect): void {
