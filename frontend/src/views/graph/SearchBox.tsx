@@ -1,6 +1,7 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import type { GraphView } from './graph_view';
 import { GraphIcon } from './icons';
+import { SearchResults } from './SearchResults';
 
 /** Typing stops for this long before a search of a large graph starts. */
 const PAUSE_MS = 60;
@@ -13,8 +14,8 @@ interface SearchBoxProps {
 
 export function SearchBox({ model, onDone }: SearchBoxProps) {
   const { finder } = model;
-  const input = useRef<HTMLInputElement>(null);
   const [draft, setDraft] = useState('');
+  const [listed, setListed] = useState(false);
   const searched = finder.text.value;
   // Cleared from outside (Esc on the graph, another graph): follow.
   useEffect(() => {
@@ -26,25 +27,32 @@ export function SearchBox({ model, onDone }: SearchBoxProps) {
     const timer = setTimeout(search, PAUSE_MS);
     return () => clearTimeout(timer);
   }, [draft, model]);
-  const onKeyDown = (event: KeyboardEvent) => {
+  const onKeyDown = (event: KeyboardEvent & { currentTarget: HTMLInputElement }) => {
     event.stopPropagation();
-    if (event.key === 'Enter') {
-      if (draft !== finder.text.value) model.search(draft);
-      model.findNext(event.shiftKey ? -1 : 1);
+    const text = event.currentTarget.value;
+    const back = event.key === 'ArrowUp' || (event.key === 'Enter' && event.shiftKey);
+    if (['Enter', 'ArrowDown', 'ArrowUp'].includes(event.key)) {
+      if (text !== finder.text.value) model.search(text);
+      model.findNext(back ? -1 : 1);
     } else if (event.key === 'Escape') {
-      if (draft === '') onDone();
+      if (text === '') onDone();
       setDraft('');
       model.clearSearch();
-    } else if (event.key === 'ArrowDown' && event.altKey) onDone();
-    else return;
+    } else return;
     event.preventDefault();
+  };
+  const leave = (event: FocusEvent & { currentTarget: HTMLElement }) => {
+    if (!event.currentTarget.contains(event.relatedTarget as Node | null)) setListed(false);
+  };
+  const choose = (index: number) => {
+    setListed(false);
+    model.findAt(index);
   };
   const [hits, error] = [finder.hits.value.length, finder.error.value];
   return (
-    <search class={`graph-search graph-card ${searched ? 'graph-searching' : ''}`}>
+    <search class={`graph-search graph-card ${searched ? 'graph-searching' : ''}`} onFocusIn={() => setListed(true)} onFocusOut={leave}>
       <GraphIcon name="search" />
       <input
-        ref={input}
         type="text"
         class="graph-search-input"
         data-testid="search"
@@ -55,10 +63,14 @@ export function SearchBox({ model, onDone }: SearchBoxProps) {
         spellcheck={false}
         autocomplete="off"
         value={draft}
-        onInput={(event) => setDraft(event.currentTarget.value)}
+        onInput={(event) => {
+          setDraft(event.currentTarget.value);
+          setListed(true);
+        }}
         onKeyDown={onKeyDown}
       />
       {searched && <Hits model={model} hits={hits} error={error} />}
+      {searched && listed && hits > 0 && <SearchResults model={model} onChoose={choose} />}
     </search>
   );
 }

@@ -46,6 +46,12 @@ export class Finder {
     return this.hits.value[this.current.value]!;
   }
 
+  /** Row of a hit, which becomes the current one. */
+  choose(index: number): number {
+    this.current.value = index;
+    return this.currentRow;
+  }
+
   get currentRow(): number {
     return this.hits.value[this.current.value] ?? -1;
   }

@@ -220,6 +220,12 @@ export class GraphView {
     if (row >= 0) this.reveal(this.drawing!.tree.entityOf[row]!, true);
   }
 
+  /** Goes to a hit by its number. */
+  findAt(index: number): void {
+    const row = this.finder.choose(index);
+    if (row >= 0) this.reveal(this.drawing!.tree.entityOf[row]!, true);
+  }
+
   search(text: string): void {
     const { drawing } = this;
     const health = this.colouring.value?.health;

@@ -1,12 +1,16 @@
 /** Where the camera is, and its short flights. */
 
-import { between, type Camera, centreOn, easeOut, fitRect, panBy, type Rect, type View, zoomAt } from '../../render/camera';
+import { between, type Camera, centreOn, easeOut, fitRect, panBy, type Rect, toScreenX, toScreenY, type View, zoomAt } from '../../render/camera';
 
 const FLIGHT_MS = 220;
 /** Nodes' labels are as large as 10 pixels from this zoom on. */
 const READABLE = 0.84;
 /** Room for the search box and the toolbar. */
 const TOOLS = 58;
+/** Room for the legend and the minimap. */
+const LEGENDS = 145;
+const SIDES = 24;
+const LEGIBLE = 0.3;
 
 interface Flight {
   readonly from: Camera;
@@ -93,13 +97,13 @@ export class Viewport {
     this.flyTo(centreOn(rect, this.view, this.camera));
   }
 
-  /** Whether a rectangle of the graph is wholly in view and large enough to read. */
+  /** Whether a rectangle of the graph is in view, clear of what lies over the edges, and large enough to read. */
   shows(rect: Rect): boolean {
     const { camera, view } = this;
-    const [halfWidth, halfHeight] = [view.width / 2 / camera.zoom, view.height / 2 / camera.zoom];
-    const inX = rect.x >= camera.x - halfWidth && rect.x + rect.width <= camera.x + halfWidth;
-    const inY = rect.y >= camera.y - halfHeight && rect.y + rect.height <= camera.y + halfHeight;
-    return inX && inY && camera.zoom > 0.3;
+    const [left, top] = [toScreenX(camera, view, rect.x), toScreenY(camera, view, rect.y)];
+    const [right, bottom] = [left + rect.width * camera.zoom, top + rect.height * camera.zoom];
+    const inside = left >= SIDES && top >= TOOLS && right <= view.width - SIDES && bottom <= view.height - LEGENDS;
+    return inside && camera.zoom > LEGIBLE;
   }
 
   /** Keeps the middle of the view in the middle. */
