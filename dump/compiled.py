@@ -24,7 +24,7 @@ _ARGUMENTS = {
     "count_bytes": ("uint8*", _ACC),
     "count_shorts": ("uint16*", _ACC),
     "add_codes": ("int64", "float64", "uint16", _ACC),
-    "scan_float32": ("float32*", _ACC),
+    "scan_float32": ("float32*", "int32*", "uint64*", _ACC),
     "scan_float64": ("float64*", _ACC),
 }
 
@@ -63,7 +63,7 @@ def _compile(name: str, result: str, arguments: tuple[str, ...]) -> Kernel:
 def _compile_now(name: str, result: str, arguments: tuple[str, ...]) -> Kernel:
     import numba
 
-    from . import kernels, kernels_codes  # numba takes 0.4 s to import
+    from . import jit, kernels, kernels_codes  # numba takes 0.4 s to import
 
     if getattr(numba.config, "DISABLE_JIT", False):
         raise CannotCompileError("NUMBA_DISABLE_JIT is set")
@@ -75,12 +75,11 @@ def _compile_now(name: str, result: str, arguments: tuple[str, ...]) -> Kernel:
         return numba.types.Array(getattr(numba.types, item), 1, "C", readonly=free, aligned=not free)
 
     signature = getattr(numba.types, result)(*map(numba_type, arguments))
-    function = getattr(kernels, name, None) or getattr(kernels_codes, name)
+    function: Kernel = getattr(kernels, name, None) or getattr(kernels_codes, name)
     try:
-        compiled: Kernel = numba.njit(signature, nogil=True, cache=True)(function)
+        return jit.kernel(signature, function, keep=True)
     except Exception:  # nowhere to keep compiled code (a read-only home), or what is kept there is damaged
-        compiled = numba.njit(signature, nogil=True)(function)
-    return compiled
+        return jit.kernel(signature, function, keep=False)
 
 
 class Scratch(threading.local):

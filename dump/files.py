@@ -50,12 +50,15 @@ def cut(fd: int, size: int) -> None:
 class Input:
     """A regular file being read at offsets. A context manager.
 
+    Args:
+        ahead: bytes that are read at once where less is asked for; the next reads find theirs among them.
+
     Raises:
         FileNotFoundError: there is none.
         DamagedError: it is a link, a folder or a device.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, ahead: int = 0) -> None:
         try:
             fd = os.open(path, _READ)
         except FileNotFoundError:
@@ -71,6 +74,8 @@ class Input:
         self.path = path
         self.size = status.st_size
         self._file = os.fdopen(fd, "rb", buffering=0)
+        self._ahead = ahead
+        self._window, self._window_at = b"", 0
 
     def __enter__(self) -> Input:
         return self
@@ -81,6 +86,15 @@ class Input:
     def read(self, offset: int, length: int) -> bytes:
         """At most `length` bytes from `offset`: fewer where the file ends."""
         length = max(0, min(length, self.size - offset))
+        if not 0 < length <= self._ahead:
+            return self._read(offset, length)
+        if not self._window_at <= offset <= offset + length <= self._window_at + len(self._window):
+            self._window = self._read(offset, min(self._ahead, self.size - offset))
+            self._window_at = offset
+        start = offset - self._window_at
+        return self._window[start : start + length]
+
+    def _read(self, offset: int, length: int) -> bytes:
         self._file.seek(offset)
         parts = []
         while length:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from .errors import DamagedError
 
 RECORD_BATCH = 3  # MessageHeader.RecordBatch in Arrow's Message.fbs
+_U8, _U16, _U32, _I32, _I64 = map(struct.Struct, ("<B", "<H", "<I", "<i", "<q"))
+_PAIR = struct.Struct("<qq")
 _MAX_ITEMS = 10_000  # buffers of one record batch, custom metadata entries
 
 
@@ -38,15 +40,15 @@ def parse_message(data: bytes) -> Message:
         DamagedError: an offset leads outside, or a number makes no sense.
     """
     try:
-        return _message(_Table(data, _unpack(data, "<I", 0)))
+        return _message(_Table(data, _unpack(data, _U32, 0)))
     except (struct.error, IndexError) as error:
         raise DamagedError("The metadata of a message makes no sense.") from error
 
 
-def _unpack(data: bytes, form: str, at: int) -> int:
+def _unpack(data: bytes, form: struct.Structuct.Struct, at: int) -> int:
     if at < 0:
         raise IndexError(at)
-    found: int = struct.unpack_from(form, data, at)[0]
+    found: int = form.unpack_from(data, at)[0]
     return found
 
 
@@ -56,23 +58,23 @@ class _Table:
     def __init__(self, data: bytes, at: int) -> None:
         self.data = data
         self.at = at
-        self._vtable = at - _unpack(data, "<i", at)
-        self._size = _unpack(data, "<H", self._vtable)
+        self._vtable = at - _unpack(data, _I32, at)
+        self._size = _unpack(data, _U16, self._vtable)
 
     def field(self, number: int) -> int | None:
         slot = 4 + 2 * number
         if slot + 2 > self._size:
             return None
-        offset = _unpack(self.data, "<H", self._vtable + slot)
+        offset = _unpack(self.data, _U16, self._vtable + slot)
         return self.at + offset if offset else None
 
-    def scalar(self, number: int, form: str) -> int:
+    def scalar(self, number: int, form: struct.Struct) -> int:
         at = self.field(number)
         return 0 if at is None else _unpack(self.data, form, at)
 
     def follow(self, number: int) -> int | None:
         at = self.field(number)
-        return None if at is None else at + _unpack(self.data, "<I", at)
+        return None if at is None else at + _unpack(self.data, _U32, at)
 
     def table(self, number: int) -> _Table | None:
         at = self.follow(number)
@@ -83,7 +85,7 @@ class _Table:
         at = self.follow(number)
         if at is None:
             return 0, 0
-        count = _unpack(self.data, "<I", at)
+        count = _unpack(self.data, _U32, at)
         if count > _MAX_ITEMS:
             raise IndexError(count)
         return at + 4, count
@@ -93,8 +95,7 @@ class _Table:
         start, count = self.vector(number)
         if start + 16 * count > len(self.data):
             raise IndexError(count)
-        numbers = struct.unpack_from(f"<{2 * count}q", self.data, start)
-        return tuple(zip(numbers[::2], numbers[1::2], strict=True))
+        return tuple(_PAIR.iter_unpack(self.data[start : start + 16 * count]))
 
     def text(self, number: int) -> bytes:
         start, count = self.vector(number)
@@ -104,12 +105,12 @@ class _Table:
 
 
 def _message(table: _Table) -> Message:
-    kind = table.scalar(1, "<B")
+    kind = table.scalar(1, _U8)
     batch = table.table(2) if kind == RECORD_BATCH else None
     return Message(
         kind=kind,
-        body_length=table.scalar(3, "<q"),
-        rows=batch.scalar(0, "<q") if batch is not None else 0,
+        body_length=table.scalar(3, _I64),
+        rows=batch.scalar(0, _I64) if batch is not None else 0,
         nodes=batch.pairs(1) if batch is not None else (),
         buffers=batch.pairs(2) if batch is not None else (),
         compressed=batch is not None and batch.field(3) is not None,
@@ -122,6 +123,6 @@ def _custom(table: _Table) -> dict[bytes, bytes]:
     found = {}
     for i in range(count):
         at = start + 4 * i
-        pair = _Table(table.data, at + _unpack(table.data, "<I", at))
+        pair = _Table(table.data, at + _unpack(table.data, _U32, at))
         found[pair.text(0)] = pair.text(1)
     return found

@@ -19,19 +19,16 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from .histogram import BUCKETS, TOP
+from .jit import fast_helper, helper
 
 FINITE, POS_ZERO, NEG_ZERO, SUBNORMAL, POS_INF, NEG_INF, NAN = range(BUCKETS, BUCKETS + 7)
 MOMENTS = BUCKETS + 8
 ACC_SIZE = BUCKETS + 12
 
 _BLOCK, _STRIDE = 2048, 1056  # elements of a block; entries from one table to the next
-_FEW = 256  # elements that are counted directly: emptying the tables would take longer
 _FOLD = 250 * _BLOCK  # elements after which the tables are emptied: an eighth of them fits into 16 bits
-_FAST = {"reassoc", "nsz", "contract", "arcp"}  # sums may be reordered; NaN and Inf keep their meaning
-
 _T1, _T2, _T3, _T4, _T5, _T6, _T7 = (np.uint64(_STRIDE * i) for i in range(1, 8))
 _I0, _I1, _I2, _I3, _I4 = (np.uint64(i) for i in range(5))  # unsigned: numba would allow for negative indices
 _ONE = np.uint16(1)
@@ -46,7 +43,7 @@ _TINY64 = np.int64(0x0010000000000000)
 _HIGH = np.uint64(0xFFFF_FFFF_FFFF_F800)  # the 53 highest of 64 bits
 
 
-@njit(nogil=True)
+@helper
 def _tally_words(words: Any, tables: Any) -> None:
     """Counts the top 10 bits of float32 patterns, two to a uint64; the number of words is a multiple of 4."""
     for i in range(_I0, np.uint64(words.size), _I4):
@@ -61,7 +58,7 @@ def _tally_words(words: Any, tables: Any) -> None:
         tables[_T7 + (d >> _U54)] += _ONE
 
 
-@njit(nogil=True)
+@helper
 def _tally_ids(words: Any, tables: Any) -> None:
     """Counts bucket ids, four uint16 in each uint64; the number of words is even."""
     mask = np.uint64(0xFFFF)
@@ -77,7 +74,7 @@ def _tally_ids(words: Any, tables: Any) -> None:
         tables[_T7 + (b >> _U48)] += _ONE
 
 
-@njit(nogil=True)
+@helper
 def _fold(tables: Any, acc: Any) -> None:
     """Adds the eight tables to the accumulator and clears them."""
     for i in range(BUCKETS):
@@ -88,17 +85,17 @@ def _fold(tables: Any, acc: Any) -> None:
         acc[i] += total
 
 
-@njit(nogil=True)
+@helper
 def _get(acc: Any, moment: int) -> float:
     return np.int64(acc[MOMENTS + moment]).view(np.float64)
 
 
-@njit(nogil=True)
+@helper
 def _put(acc: Any, moment: int, value: float) -> None:
     acc[MOMENTS + moment] = np.float64(value).view(np.int64)
 
 
-@njit(nogil=True)
+@helper
 def _add_block(
     acc: Any, count: int, shift: float, total: float, squares: float, low: float, high: float
 ) -> float:
@@ -116,7 +113,7 @@ def _add_block(
     return mean
 
 
-@njit(nogil=True)
+@helper
 def _range32(bits: Any) -> Any:
     """(positive zeros, negative zeros, smallest, largest ordered pattern) of float32 patterns."""
     zeros, negative_zeros = np.int32(0), np.int32(0)
@@ -130,7 +127,7 @@ def _range32(bits: Any) -> Any:
     return zeros, negative_zeros, low, high
 
 
-@njit(nogil=True, fastmath=_FAST)
+@fast_helper
 def _sums(values: Any, shift: float) -> Any:
     """Sum and sum of squares, in float64, about `shift`."""
     total, squares = 0.0, 0.0
@@ -141,7 +138,7 @@ def _sums(values: Any, shift: float) -> Any:
     return total, squares
 
 
-@njit(nogil=True)
+@helper
 def _careful_block(values: Any, acc: Any, shift: float) -> float:
     """Moments of a block that holds NaN or Inf, and their counts."""
     nan, pos_inf, neg_inf = np.int64(0), np.int64(0), np.int64(0)
@@ -165,7 +162,7 @@ def _careful_block(values: Any, acc: Any, shift: float) -> float:
     return _add_block(acc, count, shift, total, squares, low, high)
 
 
-@njit(nogil=True)
+@helper
 def _first_finite(values: Any) -> float:
     for i in range(values.size):
         value = np.float64(values[i])
@@ -174,10 +171,10 @@ def _first_finite(values: Any) -> float:
     return 0.0
 
 
-@njit(nogil=True)
-def _block32(values: Any, acc: Any, shift: float) -> float:
+@helper
+def _block32(values: Any, bits: Any, acc: Any, shift: float) -> float:
     """Everything but the histogram, of one block of float32."""
-    zeros, negative_zeros, low, high = _range32(values.view(np.int32))
+    zeros, negative_zeros, low, high = _range32(bits)
     acc[POS_ZERO] += zeros
     acc[NEG_ZERO] += negative_zeros
     if high >= _INF32 or low <= np.int32(_INF32 ^ np.int32(-1)):
@@ -188,32 +185,33 @@ def _block32(values: Any, acc: Any, shift: float) -> float:
     return _add_block(acc, values.size, shift, total, squares, np.float64(smallest), np.float64(largest))
 
 
-def scan_float32(values: Any, acc: Any) -> None:
-    """Adds float32 elements."""
-    whole = values.size & ~7 if values.size > _FEW else 0
+def scan_float32(values: Any, bits: Any, words: Any, acc: Any) -> None:
+    """Adds float32 elements.
+
+    `bits` are the same as int32, `words` the first 8 * n as uint64; the others are counted one by one.
+    (Views are made by the caller: numba needs a second to compile a change of dtype.)
+    """
     shift = _first_finite(values)
+    whole = 2 * words.size
     if whole:
         tables = np.zeros(8 * _STRIDE, np.uint16)
-        words = values[:whole].view(np.uint64)
         for start in range(0, whole, _BLOCK):
             stop = min(start + _BLOCK, whole)
             _tally_words(words[start >> 1 : stop >> 1], tables)
-            shift = _block32(values[start:stop], acc, shift)
+            shift = _block32(values[start:stop], bits[start:stop], acc, shift)
             if start % _FOLD == _FOLD - _BLOCK:
                 _fold(tables, acc)
         _fold(tables, acc)
-    rest = values[whole:]
-    if rest.size:
-        bits = rest.view(np.uint32)
-        for i in range(rest.size):
-            acc[bits[i] >> np.uint32(22)] += 1
-        _block32(rest, acc, shift)
+    for i in range(whole, values.size):
+        acc[np.uint32(bits[i]) >> np.uint32(22)] += 1
+    if whole < values.size:
+        _block32(values[whole:], bits[whole:], acc, shift)
     for top in (TOP, BUCKETS // 2 + TOP):  # where NaN and Inf were tallied; no finite float32 falls there
         acc[top] = 0
         acc[top + 1] = 0
 
 
-@njit(nogil=True)
+@helper
 def _range64(bits: Any, ids: Any) -> Any:
     """Writes bucket ids of float64 patterns; returns zeros (+, -), subnormals, the key range."""
     zeros, negative_zeros, subnormals = np.int64(0), np.int64(0), np.int64(0)
@@ -234,7 +232,7 @@ def _range64(bits: Any, ids: Any) -> Any:
     return zeros, negative_zeros, subnormals - zeros - negative_zeros, low, high
 
 
-@njit(nogil=True)
+@helper
 def _count64(values: Any, acc: Any, tables: Any, ids: Any) -> Any:
     """Histogram and counts of one block of float64; returns the smallest and largest key."""
     zeros, negative_zeros, subnormals, low, high = _range64(values.view(np.int64), ids)
@@ -248,7 +246,7 @@ def _count64(values: Any, acc: Any, tables: Any, ids: Any) -> Any:
     return low, high
 
 
-@njit(nogil=True)
+@helper
 def _block64(values: Any, acc: Any, low: Any, high: Any, shift: float) -> float:
     """Moments of one block of float64, given its smallest and largest key."""
     if high >= _INF64 or low <= (_INF64 ^ np.int64(-1)):
@@ -299,7 +297,7 @@ def scan_integer(values: Any, acc: Any) -> None:
     _fold(tables, acc)
 
 
-@njit(nogil=True)
+@helper
 def _modulus(real: float, imag: float) -> float:
     """NaN if either part is NaN, else infinite if either is; the largest float64 where it would overflow."""
     squares = real * real + imag * imag

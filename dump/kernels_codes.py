@@ -8,13 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from .jit import helper
 
 _BYTE_STRIDE, _SHORT_STRIDE = 288, 65568
 _MANY = 1 << 30  # words after which counters of 32 bits are emptied
 
 
-@njit(nogil=True)
+@helper
 def _gather(tables: Any, stride: int, counts: Any) -> None:
     """Moves the counts of several tables, `stride` apart, into one."""
     for table in range(tables.size // stride):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import MAXYEAR, UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +60,10 @@ def find_runs(logdir: str | Path) -> list[tuple[str, Path]]:
 
 
 def _is_run(path: Path) -> bool:
-    file = path / RUN_FILE
-    return file.is_file() and not file.is_symlink()
+    try:
+        return stat.S_ISREG((path / RUN_FILE).lstat().st_mode)
+    except OSError:  # there is none, or the folder is somebody else's
+        return False
 
 
 def _search(folder: Path, depth: int) -> Iterator[Path]:
@@ -115,6 +118,8 @@ def _time(text: Any) -> datetime:
     try:
         found = datetime.fromisoformat(text)
     except (TypeError, ValueError):
+        return _UNKNOWN
+    if not _UNKNOWN.year < found.year < MAXYEAR:  # in local time it must be a date too
         return _UNKNOWN
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 

@@ -20,6 +20,7 @@ from .records import Summary
 _CHUNK = 1 << 16  # elements converted at a time
 # Below so many elements, by their size, converting to float32 is cheaper than counting over all codes.
 _FEW = {1: 512, 2: 1 << 15}
+_DIRECT = 256  # elements of float32 that are counted one by one: emptying the tables would take longer
 _PARTS = {"complex64": "float32", "complex128": "float64"}
 _HUGE, _MINUTE = 1e140, 1e-145  # beyond these, sums of squares leave float64's range
 _WIDE = ("int32", "int64", "uint32", "uint64")
@@ -64,8 +65,10 @@ def _measure(flat: Array, dtype: str) -> Measured:
     """One pass with compiled kernels."""
     memory = scratch()
     acc = memory.acc
-    if dtype in ("float32", "float64"):
-        kernel("scan_" + dtype)(flat, acc)
+    if dtype == "float32":
+        _scan_float32(flat, acc)
+    elif dtype == "float64":
+        kernel("scan_float64")(flat, acc)
     elif dtype in _WIDE:
         kernel("scan_integer", dtype)(flat, acc)
     elif dtype in _PARTS:
@@ -73,10 +76,15 @@ def _measure(flat: Array, dtype: str) -> Measured:
     elif is_complex(dtype):
         kernel("scan_complex", "float64")(_quietly(flat, np.complex128).view(np.float64), acc)
     elif flat.size < _FEW[flat.itemsize]:
-        kernel("scan_float32")(_quietly(flat, np.float32), acc)
+        _scan_float32(_quietly(flat, np.float32), acc)
     else:
         _count_codes(flat, dtype, acc)
     return memory.finish(_tiny_id(dtype))
+
+
+def _scan_float32(flat: Array, acc: npt.NDArray[np.int64]) -> None:
+    whole = flat.size & ~7 if flat.size > _DIRECT else 0
+    kernel("scan_float32")(flat, flat.view(np.int32), flat[:whole].view(np.uint64), acc)
 
 
 def _count_codes(flat: Array, dtype: str, acc: npt.NDArray[np.int64]) -> None:

@@ -17,6 +17,9 @@ from .frames import EOS, Frame, Resync, WrongChecksumError, read_frame, read_sch
 from .names import is_worker_name
 from .stats_writer import stats_path
 
+READ_AHEAD = 256 << 10  # a commit takes three reads
+GROUP_BYTES = 8 << 20  # decoded at once: some 150 commits of 100 rows, or one of any size
+
 
 @dataclass(frozen=True, slots=True)
 class Commit:
@@ -72,13 +75,17 @@ class StatsTail:
             # Looked for first: if the next file exists now, this one is complete.
             has_next = stats_path(self._dir, self._file + 1).exists()
             try:
-                with Input(stats_path(self._dir, self._file)) as file:
+                with Input(stats_path(self._dir, self._file), READ_AHEAD) as file:
                     finished = self._read_file(file, commits, columns, has_next, max_bytes)
             except (FileNotFoundError, DamagedError) as error:
                 finished = has_next
                 self.pending = error.message if isinstance(error, DamagedError) else None
                 if has_next:
                     self._report(0, self.pending or "The file is missing.")
+            except OSError:
+                if not commits:
+                    raise
+                return commits  # they are counted as read; the next poll meets the failure again
             if not (finished and has_next):
                 return commits
             self._go_to(self._file + 1)
@@ -96,19 +103,42 @@ class StatsTail:
         self.closed = False
         if self._layout is None and not self._read_schema(file, final):
             return final
-        while self._offset < file.size:
+        finished: bool | None = None
+        while finished is None:
             if max_bytes is not None and self._decoded >= max_bytes:
                 return False
-            frame = self._next_frame(file, final)
+            frames, finished = self._gather(file, final, min(max_bytes or GROUP_BYTES, GROUP_BYTES))
+            self._take(frames, commits, columns)
+        return finished
+
+    def _gather(self, file: Input, final: bool, limit: int) -> tuple[list[Frame], bool | None]:
+        """Commits from the offset on that `Layout.check` lets through, until they decode to `limit` bytes.
+
+        Also returns what `_read_file` does, or None where the file goes on behind them.
+        """
+        assert self._layout is not None
+        frames: list[Frame] = []
+        decoded = 0
+        while self._offset < file.size and decoded < limit:
+            try:
+                frame = self._next_frame(file, final)
+            except OSError:
+                if not frames:
+                    raise
+                return frames, None  # the next call meets it again
             if frame is None:
-                return final
+                return frames, final
             if frame.kind == "eos":  # stays where it is: the next poll looks whether it still ends here
                 self._offset = frame.offset
                 self.closed = True
-                return True
-            self._take(frame, commits, columns)
+                return frames, True
+            try:
+                decoded += self._layout.check(frame)
+                frames.append(frame)
+            except DamagedError as error:
+                self._report_commit(frame, error)
             self._offset = frame.end
-        return True
+        return frames, None if self._offset < file.size else True
 
     def _next_frame(self, file: Input, final: bool) -> Frame | None:
         """The frame at the offset, or the next behind damage; None where the rest is pending or lost."""
@@ -157,17 +187,28 @@ class StatsTail:
             self.pending = f"{file.path.name} has no schema that a commit vouches for yet."
         return self._layout is not None
 
-    def _take(self, frame: Frame, commits: list[Commit], columns: Sequence[str] | None) -> None:
+    def _take(self, frames: list[Frame], commits: list[Commit], columns: Sequence[str] | None) -> None:
+        """Decodes commits together; one by one if any of them is invalid, to tell which."""
         assert self._layout is not None
-        try:
-            batch = decode_statistics(frame, self._layout, columns)
-        except DamagedError as error:
-            self._report(frame.offset, f"one commit skipped. {error.message}")
+        if not frames:
             return
-        status = parse_status(frame)
-        self.dropped = max(self.dropped, status["dropped"])
-        self._decoded += batch.nbytes
-        commits.append(Commit(self.worker, self._file, frame.offset, len(frame.data), batch, status))
+        try:
+            batches = decode_statistics(frames, self._layout, columns)
+        except DamagedError as error:
+            if len(frames) == 1:
+                self._report_commit(frames[0], error)
+            else:
+                for frame in frames:
+                    self._take([frame], commits, columns)
+            return
+        self._decoded += pa.Table.from_batches(batches).nbytes
+        for frame, batch in zip(frames, batches, strict=True):
+            status = parse_status(frame)
+            self.dropped = max(self.dropped, status["dropped"])
+            commits.append(Commit(self.worker, self._file, frame.offset, len(frame.data), batch, status))
+
+    def _report_commit(self, frame: Frame, error: DamagedError) -> None:
+        self._report(frame.offset, f"one commit skipped. {error.message}")
 
     def _report(self, offset: int, what: str) -> None:
         self.damage.append(f"{self.worker}/{stats_path(self._dir, self._file).name}, byte {offset}: {what}")
@@ -224,4 +265,5 @@ def read_commit(
             layout = STATISTICS_V1 if known else statistics_layout(read_schema_message(source))
     except FileNotFoundError as error:
         raise DamagedError(f"{path.name} is missing.", "Copy the run again, with all its files.") from error
-    return decode_statistics(frame, layout, columns)
+    layout.check(frame)
+    return decode_statistics([frame], layout, columns)[0]
