@@ -54,14 +54,18 @@ class TapPage:
         self.wait_until_ready()
 
     def search(self, text: str) -> None:
-        """Types into the graph's search and takes the first result."""
+        """Types into the graph's search and goes to the first hit."""
         self.page.keyboard.press("/")
-        self.page.get_by_test_id("search").fill(text)
-        self.page.get_by_test_id("search-result").first.click()
+        box = self.page.get_by_test_id("search")
+        expect(box).to_be_focused()
+        box.fill(text)
+        box.press("Enter")
+        expect(self.page.get_by_role("status").filter(has_text=re.compile(r"^1 of \d"))).to_be_visible()
         self.wait_until_ready()
 
     def drawn_nodes(self) -> list[str]:
         """Names of the nodes and paths of the scopes that the canvas shows now."""
+        self.page.wait_for_function("() => window.tensortap.nodes().length > 0")
         names: list[str] = self.page.evaluate("() => window.tensortap.nodes()")
         return names
 

@@ -30,17 +30,21 @@ def test_list_leads_to_the_first_nan(tap: TapPage, site: Site) -> None:
 
 
 def test_bad_nodes_are_red_on_the_canvas(tap: TapPage, site: Site) -> None:
-    """A node with NaN is drawn in a red, the same node of the healthy run is not."""
+    """A node with NaN is drawn in red, and not at a step where it had none."""
     tap.enter(site)
     tap.choose_run("digits-nan")
     if not tap.page.get_by_test_id("problems").is_visible():
         tap.page.get_by_test_id("problems-toggle").click()
-    problem = tap.page.get_by_test_id("problem").first
+    problem = tap.page.get_by_test_id("problem").filter(has_text="NaN").first
     node = problem.get_attribute("data-node")
     problem.click()
     tap.expect_inspected(str(node))
     tap.wait_until_ready()
     assert is_red(colour(tap, str(node)))
+    tap.page.get_by_test_id("step-slider").press("Home")
+    tap.expect_step(0)
+    tap.wait_until_ready()
+    assert not is_red(colour(tap, str(node)))
 
 
 def test_a_healthy_run_has_no_problems(tap: TapPage, site: Site) -> None:
@@ -68,4 +72,4 @@ def colour(tap: TapPage, node: str) -> tuple[float, ...]:
 
 def is_red(rgb: tuple[float, ...]) -> bool:
     red, green, blue = rgb
-    return red > 150 and red > 1.4 * max(green, blue)
+    return red > max(green, blue) + 25 and abs(green - blue) < 15  # amber has far more green than blue
