@@ -2,19 +2,20 @@
 
 import type { BoxList } from './box_list';
 import { forEachRoute } from './draw_edges';
-import { drawTexts } from './draw_labels';
+import { drawTexts, type TextItem } from './draw_labels';
 import type { Frame } from './frame';
 import { roundSize } from './text';
 
 const FROM_ZOOM = 0.8;
 const FONT = 9;
 
-export function drawEdgeLabels(frame: Frame, scopes: BoxList): void {
+export function drawEdgeLabels(frame: Frame, scopes: BoxList, depth: number): void {
   const { scene, drawing, theme, motion } = frame;
   if (scene.zoom < FROM_ZOOM || motion.active) return;
   const { tree, placed, meta } = drawing;
-  const items: Parameters<typeof drawTexts>[1] = [];
+  const items: TextItem[] = [];
   const size = roundSize(FONT * scene.zoom);
+  const halo = theme.scopes[Math.min(depth, theme.scopes.length - 1)]!;
   for (let i = 0; i < scopes.count; i++) {
     const scope = scopes.entity[i]! - tree.nodeCount;
     const routes = placed.routes[scope];
@@ -39,6 +40,7 @@ export function drawEdgeLabels(frame: Frame, scopes: BoxList): void {
         colour: theme.edgeLabel,
         align: 'left',
         alpha: 1,
+        halo,
       });
     });
   }

@@ -15,8 +15,9 @@ const READABLE = 8.5;
 /** From this zoom on a box shows its second line. */
 const SUBTITLE_FROM = 0.68;
 const GLYPH_FROM = 0.45;
+const HALO = 3;
 
-interface TextItem {
+export interface TextItem {
   readonly text: string;
   readonly x: number;
   readonly y: number;
@@ -25,6 +26,8 @@ interface TextItem {
   readonly colour: string;
   readonly align: CanvasTextAlign;
   readonly alpha: number;
+  /** Colour around the letters, where lines may run below them. */
+  readonly halo?: string;
 }
 
 export function drawBoxLabels(frame: Frame, boxes: BoxList): void {
@@ -44,6 +47,8 @@ export function drawBoxLabels(frame: Frame, boxes: BoxList): void {
 export function drawTexts({ context }: Frame, items: TextItem[]): void {
   items.sort((a, b) => a.size - b.size || a.weight - b.weight || (a.colour < b.colour ? -1 : a.colour > b.colour ? 1 : 0));
   context.textBaseline = 'middle';
+  context.lineWidth = HALO;
+  context.lineJoin = 'round';
   let [font, colour, align] = ['', '', ''];
   for (const item of items) {
     const wanted = fontOf(item.size, item.weight);
@@ -51,6 +56,10 @@ export function drawTexts({ context }: Frame, items: TextItem[]): void {
     if (item.colour !== colour) context.fillStyle = colour = item.colour;
     if (item.align !== align) context.textAlign = align = item.align;
     context.globalAlpha = item.alpha;
+    if (item.halo) {
+      context.strokeStyle = item.halo;
+      context.strokeText(item.text, item.x, item.y);
+    }
     context.fillText(item.text, item.x, item.y);
   }
   context.globalAlpha = 1;

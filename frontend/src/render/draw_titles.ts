@@ -1,9 +1,9 @@
 /** Titles of open scopes. Far out they keep a readable size, like names on a map, and give way to those of larger scopes. */
 
-import { HEADER, SCOPE_FONT } from '../layout/sizes';
+import { HEADER, SCOPE_FONT, SUBTITLE_FONT } from '../layout/sizes';
 import { entityLabel } from '../model/tree';
 import type { BoxList } from './box_list';
-import { drawTexts, scopeSubtitle } from './draw_labels';
+import { drawTexts, scopeSubtitle, type TextItem } from './draw_labels';
 import type { Frame } from './frame';
 import { roundSize } from './text';
 
@@ -12,6 +12,9 @@ const LEAST_FONT = 10.5;
 /** From this zoom on the title fits into the scope's title bar and cannot cover anything. */
 const FITS_FROM = 0.75;
 const MARGIN = 10;
+const LEAST_WIDTH = 56;
+/** From this zoom on there is the sign that closes the scope. */
+const SIGN_FROM = 0.45;
 
 interface Placed {
   readonly x: number;
@@ -20,58 +23,48 @@ interface Placed {
   readonly bottom: number;
 }
 
-/** Outermost scopes come first: call with one list for all depths. */
+/** Outermost scopes come first: call once a depth. */
 export class TitlePlacer {
   private readonly taken: Placed[] = [];
 
-  draw(frame: Frame, scopes: BoxList, depth: number): void {
+  constructor(private readonly frame: Frame) {}
+
+  draw(scopes: BoxList, depth: number): void {
     if (depth === 0) return;
-    const { scene, theme, fitter, drawing, context } = frame;
-    const { tree, graph } = drawing;
-    const items: Parameters<typeof drawTexts>[1] = [];
+    const { theme, scene } = this.frame;
+    const items: TextItem[] = [];
+    const halo = theme.scopes[Math.min(depth, theme.scopes.length - 1)]!;
+    for (let i = 0; i < scopes.count; i++) this.addTitle(scopes, i, halo, items);
+    drawTexts(this.frame, items);
+    if (scene.zoom >= SIGN_FROM) drawMinus(this.frame, scopes);
+  }
+
+  private addTitle(scopes: BoxList, i: number, halo: string, items: TextItem[]): void {
+    const { scene, theme, fitter, drawing } = this.frame;
+    const [x, y, width, height] = [scopes.x[i]!, scopes.y[i]!, scopes.width[i]!, scopes.height[i]!];
     const size = Math.max(LEAST_FONT, roundSize(SCOPE_FONT * scene.zoom));
     const bar = Math.max(HEADER * scene.zoom, size + 5);
-    for (let i = 0; i < scopes.count; i++) {
-      const [x, y, width, height] = [scopes.x[i]!, scopes.y[i]!, scopes.width[i]!, scopes.height[i]!];
-      if (width < 56 || height < bar + 8 || y + height < 0) continue;
-      // The title stays in view while its scope is.
-      const left = Math.max(x, Math.min(0, x + width - 160)) + titleIndent(scene.zoom);
-      const top = Math.max(y, Math.min(0, y + height - bar - 8));
-      const room = Math.min(x + width - MARGIN * scene.zoom, scene.view.width) - left;
-      const text = fitter.fit(entityLabel(tree, graph.paths, scopes.entity[i]!), size, 600, room);
-      if (!text) continue;
-      const textWidth = fitter.width(text, size, 600);
-      const place = { x: left - 3, y: top + 1, right: left + textWidth + 3, bottom: top + bar };
-      const floating = scene.zoom < FITS_FROM || top !== y;
-      if (floating && this.taken.some((other) => overlap(other, place))) continue;
-      this.taken.push(place);
-      if (floating) backdrop(context, place, theme.scopes[Math.min(depth, theme.scopes.length - 1)]!);
-      const alpha = scopes.alpha[i]! / 255;
-      items.push({ text, x: left, y: top + bar / 2 + 0.5, size, weight: 600, colour: theme.scopeTitle, align: 'left', alpha });
-      const small = roundSize(10 * scene.zoom);
-      const rest = room - textWidth - 10 * scene.zoom;
-      if (scene.zoom < FITS_FROM || rest < 40) continue;
-      const count = fitter.fit(scopeSubtitle(frame, scopes.entity[i]!), small, 400, rest);
-      if (count)
-        items.push({
-          text: count,
-          x: left + textWidth + 9 * scene.zoom,
-          y: top + bar / 2 + 0.5,
-          size: small,
-          weight: 400,
-          colour: theme.edgeLabel,
-          align: 'left',
-          alpha,
-        });
-    }
-    drawTexts(frame, items);
-    if (scene.zoom >= 0.45) drawMinus(frame, scopes);
+    if (width < LEAST_WIDTH || height < bar + 8 || y + height < 0) return;
+    // The title stays in view while its scope is.
+    const left = Math.max(x, Math.min(0, x + width - 160)) + (scene.zoom >= SIGN_FROM ? 28 * scene.zoom : 6);
+    const top = Math.max(y, Math.min(0, y + height - bar - 8));
+    const room = Math.min(x + width - MARGIN * scene.zoom, scene.view.width) - left;
+    const text = fitter.fit(entityLabel(drawing.tree, drawing.graph.paths, scopes.entity[i]!), size, 600, room);
+    if (!text) return;
+    const textWidth = fitter.width(text, size, 600);
+    const place = { x: left - 3, y: top + 1, right: left + textWidth + 3, bottom: top + bar };
+    const floating = scene.zoom < FITS_FROM || top !== y;
+    if (floating && this.taken.some((other) => overlap(other, place))) return;
+    this.taken.push(place);
+    if (floating) backdrop(this.frame.context, place, halo);
+    const common = { y: top + bar / 2 + 0.5, align: 'left', alpha: scopes.alpha[i]! / 255, halo } as const;
+    items.push({ ...common, text, x: left, size, weight: 600, colour: theme.scopeTitle });
+    if (scene.zoom < FITS_FROM) return;
+    const small = roundSize(SUBTITLE_FONT * scene.zoom);
+    const from = left + textWidth + 9 * scene.zoom;
+    const subtitle = fitter.fit(scopeSubtitle(this.frame, scopes.entity[i]!), small, 400, left + room - from);
+    if (subtitle) items.push({ ...common, text: subtitle, x: from, size: small, weight: 400, colour: theme.edgeLabel });
   }
-}
-
-/** Room for the sign that closes the scope. */
-export function titleIndent(zoom: number): number {
-  return zoom >= 0.45 ? 28 * zoom : 6;
 }
 
 function drawMinus({ context, scene, theme }: Frame, scopes: BoxList): void {

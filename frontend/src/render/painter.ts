@@ -22,12 +22,12 @@ export function paint(frame: Frame): void {
     drawEdges(frame, scopes);
     drawBoxes(frame, boxes);
   }
-  const titles = new TitlePlacer();
+  const titles = new TitlePlacer(frame);
   for (let depth = 0; depth < scene.depth; depth++) {
     const { scopes, boxes } = scene.level(depth);
-    drawEdgeLabels(frame, scopes);
+    drawEdgeLabels(frame, scopes, depth);
     drawBoxLabels(frame, boxes);
-    titles.draw(frame, scopes, depth);
+    titles.draw(scopes, depth);
   }
   for (let depth = 0; depth < scene.depth; depth++) drawMarkers(frame, scene.level(depth).boxes);
 }

@@ -1,6 +1,18 @@
 /** Where the camera is, and its short flights. */
 
-import { between, type Camera, centreOn, easeOut, fitRect, panBy, type Rect, toScreenX, toScreenY, type View, zoomAt } from '../../render/camera';
+import {
+  between,
+  type Camera,
+  centreOn,
+  easeOut,
+  fitRect,
+  panBy,
+  type Rect,
+  toScreenX,
+  toScreenY,
+  type View,
+  zoomAt,
+} from '../../render/camera';
 
 const FLIGHT_MS = 220;
 /** Nodes' labels are as large as 10 pixels from this zoom on. */
