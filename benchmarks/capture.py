@@ -4,8 +4,9 @@
 
 Two models are trained: a CNN and a 4-layer transformer. A measurement is a block of consecutive steps, all
 of them captured, and the flush after them; `sustained` is its time divided by the steps, so that work in
-the background counts; `step` is the median time until a step returns. Blocks of all modes are interleaved,
-and medians are given. tfdbg2 changes the whole process, so each of its modes runs in a process of its own,
+the background counts; `step` is the median time until a step returns; `cpu` is the processor time of all
+threads, which other programs on the machine disturb least. Blocks of all modes are interleaved, and
+medians are given. tfdbg2 changes the whole process, so each of its modes runs in a process of its own,
 with plain blocks before and after.
 """
 
@@ -39,18 +40,25 @@ class Row:
     mode: str
     step: float
     sustained: float
-    plain: float
+    cpu: float
+    plain_sustained: float
+    plain_cpu: float
     nbytes: float = 0.0
 
     @property
     def ratio(self) -> float:
-        return self.sustained / self.plain
+        return self.sustained / self.plain_sustained
+
+    @property
+    def cpu_ratio(self) -> float:
+        return self.cpu / self.plain_cpu
 
 
 @dataclass
 class Timings:
     steps: list[float] = field(default_factory=list)
     blocks: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
 
 
 Step = Callable[[], Any]
@@ -117,13 +125,14 @@ def transformer(quick: bool) -> tuple[Any, Any, Any]:
 
 def timed_block(steps: int, step: Step, settle: Step, into: Timings) -> None:
     """Runs a block of steps and what must follow it."""
-    began = time.perf_counter()
+    began, cpu = time.perf_counter(), time.process_time()
     for _ in range(steps):
         before = time.perf_counter()
         step()
         into.steps.append(time.perf_counter() - before)
     settle()
     into.blocks.append((time.perf_counter() - began) / steps)
+    into.cpu.append((time.process_time() - cpu) / steps)
 
 
 def tap_rows(model: str, quick: bool, steps: int, rounds: int) -> list[Row]:
@@ -172,8 +181,9 @@ def tap_rows(model: str, quick: bool, steps: int, rounds: int) -> list[Row]:
         written = {mode: folder_bytes(tap.run_dir) / (steps * (rounds + 1)) for mode, tap in taps.items()}
         for tap in taps.values():
             tap.close()
-    plain_time = statistics.median(timings[PLAIN].blocks)
-    return [row_of(model, mode, found, plain_time, written.get(mode, 0.0)) for mode, found in timings.items()]
+    return [
+        row_of(model, mode, found, timings[PLAIN], written.get(mode, 0.0)) for mode, found in timings.items()
+    ]
 
 
 def interleaved(runs: dict[str, tuple[Step, Step]], steps: int, rounds: int) -> dict[str, Timings]:
@@ -212,12 +222,21 @@ def tfdbg_row(model: str, quick: bool, mode: str, steps: int, rounds: int) -> Ro
         tf.debugging.experimental.disable_dump_debug_info()
     for _ in range(max(1, rounds // 2)):
         timed_block(steps, plain, lambda: None, plain_times)
-    return row_of(model, f"tfdbg2 {mode}", debugged_times, statistics.median(plain_times.blocks), nbytes)
+    return row_of(model, f"tfdbg2 {mode}", debugged_times, plain_times, nbytes)
 
 
-def row_of(model: str, mode: str, timings: Timings, plain: float, nbytes: float) -> Row:
+def row_of(model: str, mode: str, timings: Timings, plain: Timings, nbytes: float) -> Row:
     median = statistics.median
-    return Row(model, mode, median(timings.steps), median(timings.blocks), plain, nbytes)
+    return Row(
+        model,
+        mode,
+        median(timings.steps),
+        median(timings.blocks),
+        median(timings.cpu),
+        median(plain.blocks),
+        median(plain.cpu),
+        nbytes,
+    )
 
 
 def folder_bytes(folder: Path) -> int:
@@ -232,13 +251,15 @@ def run_apart(*arguments: str) -> list[Row]:
 
 
 def table(rows: list[Row]) -> str:
-    lines = [f"{'':48}{'step':>10}{'sustained':>11}{'/ plain':>9}{'MB/step':>9}"]
+    heads = f"{'step':>10}{'sustained':>12}{'/ plain':>9}{'cpu':>12}{'/ plain':>9}{'MB/step':>10}"
+    lines = [f"{'':47}{heads}"]
     for model in dict.fromkeys(row.model for row in rows):
         lines.append(model)
         for row in rows:
             if row.model == model:
-                times = f"{row.step * 1e3:7.1f} ms{row.sustained * 1e3:8.1f} ms"
-                lines.append(f"  {row.mode:46}{times}{row.ratio:9.2f}{row.nbytes / 1e6:9.2f}")
+                times = f"{row.step * 1e3:7.1f} ms{row.sustained * 1e3:9.1f} ms{row.ratio:9.2f}"
+                cpu = f"{row.cpu * 1e3:9.1f} ms{row.cpu_ratio:9.2f}"
+                lines.append(f"  {row.mode:46}{times}{cpu}{row.nbytes / 1e6:10.2f}")
     return "\n".join(lines)
 
 
@@ -268,7 +289,11 @@ def main() -> None:
             print(f"{model} {part}: done", file=sys.stderr)
     print(table(rows))
     if options.json:
-        options.json.write_text(json.dumps([asdict(row) | {"ratio": row.ratio} for row in rows], indent=1))
+        options.json.write_text(
+            json.dumps(
+                [asdict(row) | {"ratio": row.ratio, "cpu_ratio": row.cpu_ratio} for row in rows], indent=1
+            )
+        )
 
 
 if __name__ == "__main__":

@@ -41,6 +41,9 @@ class Capture(Protocol):
     def failed(self, function: str, what: str, error: BaseException) -> None:
         """Something went wrong with the taps of a function; the function itself runs."""
 
+    def draws_apart(self, function: str, nodes: Sequence[str]) -> None:
+        """The copy of a function has random streams of its own."""
+
     def missed(self, function: str) -> None:
         """Nothing of a function is selected."""
 
@@ -148,6 +151,10 @@ class Interceptor:
                 capture.missed(function)
             return None
         instrumented = self._copy(recorded, frozenset(chosen))
+        random = recorded.seeded_random_ops()
+        if random:
+            for capture in captures:
+                capture.draws_apart(function, random)
         unreached = instrumented.rewritten.out_of_reach
         if unreached:
             for capture in captures:

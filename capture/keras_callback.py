@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import keras
+import tensorflow as tf
 
 from .layers import layer_paths
 
@@ -85,7 +86,7 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
         count = int(getattr(self.model, "steps_per_execution", 1))
         try:
             with self._tap._steps(self._first, count):
-                if getattr(self.model, "run_eagerly", False):
+                if getattr(self.model, "run_eagerly", False) or tf.config.functions_run_eagerly():
                     with self._tap.eager():
                         return function(*args, **kwargs)
                 return function(*args, **kwargs)
@@ -101,6 +102,9 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
             self._end(attribute)  # it was left without an end, by an interrupt between two batches
         if self._running or self._tap.closed:
             return  # the validation of a fit
+        if keras.backend.backend() != "tensorflow":
+            self._tap._tell_wrong_backend(keras.backend.backend())
+            return
         self._running = attribute
         self._begun = None
         self._tap._begin(layer_paths(self.model))

@@ -159,16 +159,17 @@ class LayerTracker:
                 self._variables[tf_private.tensor_id(handle)] = str(variable.path)
 
     def _note_gradients(self, optimizer: Any, grads: list[Any], variables: list[Any] | None) -> None:
-        graph = _traced_graph()
-        if graph is None:
+        if _traced_graph() is None:
             return
         if variables is None:
             variables = getattr(optimizer, "_trainable_variables", [])
-        trace = self._trace(graph)
         for gradient, variable in zip(grads, variables, strict=False):
             tensor = gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient
-            if tf.is_tensor(tensor) and getattr(tensor, "graph", None) is graph:
-                trace.gradients[tensor.name] = str(getattr(variable, "path", None) or variable.name)
+            # An optimizer inside a tf.cond (loss scaling) may be given tensors of the graph around it.
+            graph = getattr(tensor, "graph", None)
+            if graph is not None and tf_private.is_function_graph(graph):
+                path = str(getattr(variable, "path", None) or variable.name)
+                self._trace(graph).gradients[tensor.name] = path
 
     def _trace(self, graph: Any) -> Trace:
         noted, trace = self._traces.get(id(graph), (None, None))

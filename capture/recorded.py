@@ -22,6 +22,20 @@ Place = tuple[str, str, int]
 _V1_CONTROL_FLOW = frozenset(
     {"Switch", "RefSwitch", "Enter", "RefEnter", "Merge", "LoopCond", "NextIteration", "Exit"}
 )
+# They keep the state of their generator in the op itself, of which a copy has its own.
+_RANDOM_OPS = frozenset(
+    {
+        "Multinomial",
+        "ParameterizedTruncatedNormal",
+        "RandomGamma",
+        "RandomPoissonV2",
+        "RandomShuffle",
+        "RandomStandardNormal",
+        "RandomUniform",
+        "RandomUniformInt",
+        "TruncatedNormal",
+    }
+)
 _INPUT_OPS = frozenset({"IteratorGetNext", "OptionalGetValue"})
 
 
@@ -33,6 +47,15 @@ class RecordedFunction:
     functions: dict[str, TracedFunction]
     candidates: dict[Place, Candidate]
     graph: Graph
+
+    def seeded_random_ops(self) -> list[str]:
+        """Names of the nodes that draw from a seeded stream of their own."""
+        return [
+            node.name
+            for function in self.functions.values()
+            for node in function.definition.node_def
+            if node.op in _RANDOM_OPS and (node.attr["seed"].i or node.attr["seed2"].i)
+        ]
 
 
 def record_function(

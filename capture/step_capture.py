@@ -111,6 +111,15 @@ class StepCapture:
             error,
         )
 
+    def draws_apart(self, function: str, nodes: Sequence[str]) -> None:
+        name = short_function_name(function)
+        self._outlet.trouble.tell(
+            f"random {name}",
+            f"the function {name} draws random numbers by seeded ops that keep their own state ({nodes[0]});"
+            " on watched steps these draw from a second stream, so that training takes another course",
+            "Draw from a tf.random.Generator or by stateless ops, as Keras layers do.",
+        )
+
     def missed(self, function: str) -> None:
         self._outlet.missed.add(short_function_name(function))
 

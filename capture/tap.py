@@ -245,6 +245,13 @@ class Tap:
         self.flush()
         self._outlet.tell_if_nothing_was_captured(self.watches)
 
+    def _tell_wrong_backend(self, backend: str) -> None:
+        self._outlet.trouble.tell(
+            "backend",
+            f"nothing is captured, because Keras runs on {backend}",
+            "Set KERAS_BACKEND=tensorflow before Keras is imported.",
+        )
+
     def _count_to(self, step: int) -> None:
         self._next_step = step
 

@@ -45,6 +45,10 @@ class Watch:
 
     Constants and the like are skipped unless `nodes` or `ops` selects them.
 
+    Layer outputs, gradients and weights are captured without changing a bit of the training (outside of
+    XLA, and in all that was measured inside of it). Capturing every intermediate node keeps TensorFlow
+    from merging some of them on the watched steps, which may change results in the last bit.
+
     Raises:
         WatchError: an argument cannot be understood.
     """

@@ -235,3 +235,21 @@ def test_a_closed_tap_says_so_before_training_and_is_silent_in_it(tmp_path: Path
     x, y = data(batches=1)
     mlp().fit(x, y, batch_size=BATCH, verbose=0, callbacks=[callback])
     assert not (tmp_path / "r").exists()
+
+
+def test_gradients_are_known_under_loss_scaling(tmp_path: Path) -> None:
+    x, y = data(batches=2)
+    optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.1))
+    tap = Tap(tmp_path / "r", Watch(kinds="gradient", steps=1))
+
+    model = mlp(optimizer=optimizer)
+    model.fit(x, y, batch_size=BATCH, verbose=0, callbacks=[tap.callback()])
+
+    dumped = Dumped(tmp_path / "r")
+    of_variable = {
+        node.attributes["tensortap.variable"]
+        for node in dumped.graph().nodes
+        if node.attributes.get("tensortap.kind") == "gradient"
+    }
+    assert of_variable == {variable.path for variable in model.trainable_variables}
+    assert len(dumped.at(dumped.rows[0].name)) == 2
