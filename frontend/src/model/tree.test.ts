@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { GraphData } from './graph';
 import { indexOf, makeGraph, treeOf } from './graph_fixture';
-import { enclosingScopes, entityLabel, findScope, isInside, type ScopeTree, scopePath, shownEntity } from './tree';
+import { enclosingScopes, entityLabel, findScope, isInside, openScopes, type ScopeTree, scopePath, shownEntity } from './tree';
 
 /** The tree as nested lists of labels; owners are marked by `!`. */
 function outline(tree: ScopeTree, graph: GraphData, scope = 0): unknown[] {
@@ -118,6 +118,13 @@ describe('finding the way', () => {
     expect(shownEntity(tree, open, sub)).toBe(sub);
     expect(enclosingScopes(tree, sub).map((scope) => scopePath(tree, graph.paths, scope))).toEqual(['a/b/c/d', 'a/b/c']);
   });
+});
+
+test('of the open scopes the innermost tell all', () => {
+  const tree = treeOf(makeGraph(['a/p/Add', 'a/p/Mul', 'a/q/Add', 'a/q/Mul', 'b/Sub', 'b/Div']));
+  expect(openScopes(tree, Uint8Array.of(1, 1, 0, 1, 1))).toEqual({ innermost: [3, 4], count: 3 });
+  expect(openScopes(tree, Uint8Array.of(1, 1, 0, 0, 0))).toEqual({ innermost: [1], count: 1 });
+  expect(openScopes(tree, new Uint8Array(5))).toEqual({ innermost: [], count: 0 });
 });
 
 function withOp(path: string): { path: string; op: string } {

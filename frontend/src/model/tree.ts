@@ -83,3 +83,18 @@ export function shownEntity(tree: ScopeTree, open: Uint8Array, entity: number): 
   }
   return shown;
 }
+
+/** How many scopes are open, and which of them hold no open one (the others are implied by these). */
+export function openScopes(tree: ScopeTree, open: Uint8Array): { innermost: number[]; count: number } {
+  const innermost: number[] = [];
+  let count = 0;
+  const holdsOpen = new Uint8Array(tree.scopeCount);
+  // Scopes are numbered depth first: backwards, what is inside comes first.
+  for (let scope = tree.scopeCount - 1; scope > 0; scope--) {
+    if (!open[scope]) continue;
+    count++;
+    holdsOpen[tree.parent[tree.nodeCount + scope]!] = 1;
+    if (!holdsOpen[scope]) innermost.push(scope);
+  }
+  return { innermost: innermost.reverse(), count };
+}

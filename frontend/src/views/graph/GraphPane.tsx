@@ -3,7 +3,7 @@ import { registerGraphProbe } from '../../lib/probe';
 import type { ColourBy, GraphData } from '../../model/graph';
 import type { StepStatistics } from '../../model/steps';
 import './graph.css';
-import { type GraphEvents, GraphView } from './graph_view';
+import { GraphView } from './graph_view';
 import { handleKey } from './keys';
 import { LegendBox } from './LegendBox';
 import { Minimap } from './Minimap';
@@ -13,6 +13,7 @@ import { SearchBox } from './SearchBox';
 import { Screen } from './screen';
 import { Toolbar } from './Toolbar';
 import { Tooltip } from './Tooltip';
+import type { GraphEvents } from './types';
 
 export interface GraphPaneProps {
   readonly graph: GraphData | null;

@@ -1,7 +1,8 @@
 import { useMemo } from 'preact/hooks';
 import { describeEdge, describeEntity, type Subject } from '../../model/describe';
 import { rowsByNode } from '../../model/node_values';
-import type { GraphView, Hover } from './graph_view';
+import type { GraphView } from './graph_view';
+import type { Hover } from './types';
 
 const NO_ROWS = new Int32Array(0);
 

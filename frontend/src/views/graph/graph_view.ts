@@ -11,7 +11,7 @@ import { countInScopes, type Neighbour, shownNeighbours } from '../../model/neig
 import { INF, NAN } from '../../model/node_values';
 import { isAuxiliary } from '../../model/op_kinds';
 import type { StepStatistics } from '../../model/steps';
-import { enclosingScopes, scopePath, shownEntity } from '../../model/tree';
+import { enclosingScopes, openScopes, scopePath, shownEntity } from '../../model/tree';
 import { easeOut, type Rect, toScreenX, toScreenY } from '../../render/camera';
 import { type Colouring, makeColouring } from '../../render/colouring';
 import { describe } from '../../render/draw_highlights';
@@ -20,27 +20,12 @@ import { MOTION_MS, Motion } from '../../render/motion';
 import { type ThemeName, themeOf } from '../../render/theme';
 import { Finder } from './finder';
 import type { Screen } from './screen';
+import type { GraphEvents, Hover, Status } from './types';
 import { prefersStillness, Viewport } from './viewport';
 
 /** Larger changes jump: there is nothing to follow with the eye. */
 const MOST_MOVING = 300;
 const MOST_REPORTED = 200;
-
-export type Status = { readonly kind: 'empty' | 'loading' | 'ready' } | { readonly kind: 'failed'; readonly message: string };
-
-export interface Hover {
-  readonly entity: number;
-  /** Meta edge, where the pointer is over one; -1 else. */
-  readonly edge: number;
-  readonly x: number;
-  readonly y: number;
-}
-
-export interface GraphEvents {
-  select(name: string | null): void;
-  hover(name: string | null): void;
-  expanded(scopes: readonly string[]): void;
-}
 
 interface Anchor {
   readonly entity: number;
@@ -398,18 +383,10 @@ export class GraphView {
 
   private reportOpen(): void {
     const { tree, placed, graph } = this.drawing!;
-    const leaves: number[] = [];
-    let open = 0;
-    // Scopes are numbered depth first: walking backwards meets what is inside first.
-    const holdsOpen = new Uint8Array(tree.scopeCount);
-    for (let scope = tree.scopeCount - 1; scope > 0; scope--) {
-      if (!placed.open[scope]) continue;
-      open++;
-      holdsOpen[tree.parent[tree.nodeCount + scope]!] = 1;
-      if (!holdsOpen[scope] && leaves.length < MOST_REPORTED) leaves.push(scope);
-    }
-    this.anyOpen.value = open > 0;
-    const all = open === tree.scopeCount - 1 && open > 0;
-    this.events.expanded(all ? ['*'] : leaves.reverse().map((scope) => scopePath(tree, graph.paths, scope)));
+    const { innermost, count } = openScopes(tree, placed.open);
+    this.anyOpen.value = count > 0;
+    const all = count === tree.scopeCount - 1 && count > 0;
+    const paths = innermost.slice(0, MOST_REPORTED).map((scope) => scopePath(tree, graph.paths, scope));
+    this.events.expanded(all ? ['*'] : paths);
   }
 }

@@ -4,7 +4,8 @@ import { HEADER } from '../../layout/sizes';
 import { toGraphX, toGraphY } from '../../render/camera';
 import { edgeAt } from '../../render/edge_hit';
 import { type Hit, hitTest } from '../../render/hit';
-import type { GraphView, Hover } from './graph_view';
+import type { GraphView } from './graph_view';
+import type { Hover } from './types';
 
 /** A press that moves less than this many pixels is a click. */
 const CLICK_SLOP = 4;
