@@ -45,7 +45,7 @@ def parse_message(data: bytes) -> Message:
         raise DamagedError("The metadata of a message makes no sense.") from error
 
 
-def _unpack(data: bytes, form: struct.Structuct.Struct, at: int) -> int:
+def _unpack(data: bytes, form: struct.Struct, at: int) -> int:
     if at < 0:
         raise IndexError(at)
     found: int = form.unpack_from(data, at)[0]
