@@ -17,6 +17,7 @@ from tensortap.dump import (
     RunReader,
     StatsTail,
     ValueRef,
+    files,
     find_runs,
     read_bytes,
     read_commit,
@@ -299,3 +300,21 @@ def test_references_into_nowhere(dump: Path) -> None:
     for start, length in ((-1, 5), (0, 4001), (3999, 2), (0, -1)):
         with pytest.raises(DamagedError):
             read_bytes(good, start, length)
+
+
+def test_commits_read_before_a_failing_disk_are_not_lost(dump: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tail = tail_of(dump)
+    real, left = files.Input.read, iter([True] * 12)
+
+    def failing(file: files.Input, offset: int, length: int) -> bytes:
+        if not next(left, False):
+            raise OSError(5, "Input/output error")
+        return real(file, offset, length)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(files.Input, "read", failing)
+        before = tail.poll()
+        with pytest.raises(OSError, match="Input/output"):
+            tail.poll()
+    assert 0 < len(before) < COMMITS
+    assert len(before) + len(tail.poll()) == COMMITS

@@ -125,8 +125,9 @@ def test_times_beyond_all_calendars(dump: Path, micros: int) -> None:
     assert with_batch(dump, replaced(batch, "time", column)).poll() == []
 
 
-def test_negative_extents(dump: Path) -> None:
-    column = pa.array([[-1], [5, 5], []], pa.list_(pa.int64()))
+@pytest.mark.parametrize("shape", [[-1], [1] * 255])
+def test_shapes_that_no_tensor_has(dump: Path, shape: list[int]) -> None:
+    column = pa.array([shape, [5, 5], []], pa.list_(pa.int64()))
     assert with_batch(dump, replaced(good_batch(dump), "shape", column)).poll() == []
 
 
@@ -139,6 +140,19 @@ def test_histograms_that_make_no_sense(dump: Path, ids: list[list[int]], counts:
     tail = with_batch(dump, replaced(batch, "bucket_count", pa.array(counts, pa.list_(pa.int64()))))
     assert tail.poll() == []
     assert "histogram" in tail.damage[0]
+
+
+def test_one_invalid_batch_among_many_is_skipped_alone(dump: Path) -> None:
+    (file,) = stats_files(dump)
+    batch = good_batch(dump)
+    bad = replaced(batch, "step", pa.array([0, -1, 2], pa.int64()))
+    good, wrong = (frames.encode(b, schema.SCHEMA_MESSAGE, {}, "zstd") for b in (batch, bad))
+    start = len(schema.SCHEMA_MESSAGE)
+    file.write_bytes(schema.SCHEMA_MESSAGE + good + wrong + good + frames.EOS)
+    tail = tail_of(dump)
+    assert [commit.offset - start for commit in tail.poll()] == [0, len(good) + len(wrong)]
+    (sentence,) = tail.damage
+    assert f"byte {start + len(good)}: one commit skipped" in sentence
 
 
 def test_a_later_minor_version_may_add_columns(dump: Path) -> None:

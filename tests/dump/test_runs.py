@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -135,3 +136,25 @@ def test_the_description_is_plain_json(tmp_path: Path) -> None:
     record = json.loads((tmp_path / "r" / "run.json").read_bytes())
     assert (record["format"], record["version"], record["run"]) == ("tensortap", 1, "r")
     assert record["info"]["path"] == str(tmp_path)
+
+
+@pytest.mark.parametrize("created", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59", "1969-12-31"])
+def test_times_that_have_no_local_time_are_unknown(tmp_path: Path, created: str) -> None:
+    record = {"format": "tensortap", "version": 1, "created": created}
+    (tmp_path / "run.json").write_text(json.dumps(record))
+    assert RunReader(tmp_path).info().created == datetime.fromtimestamp(0, UTC)
+
+
+def test_a_folder_that_may_not_be_entered_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path, "mine", "theirs")
+    real = Path.lstat
+
+    def refusing(path: Path) -> os.stat_result:
+        if path.parent.name == "theirs":
+            raise PermissionError
+        return real(path)
+
+    monkeypatch.setattr(Path, "lstat", refusing)
+    assert [name for name, _ in find_runs(tmp_path)] == ["mine"]
