@@ -64,13 +64,13 @@ class TensorView:
         series = histograms(
             run,
             snapshot.tensor,
-            graph=graph,
+            graph=snapshot.graph,
             worker=snapshot.worker,
             steps=snapshot.step,
+            visit=snapshot.visit,
             scale="linear",
             bins=_BINS,
         )
-        row = list(series.visit).index(snapshot.visit)
         chosen = excerpt(snapshot.shape) if selection is None else selection
         try:
             values = read_slice(run, snapshot, chosen, limit=_MAX_BYTES)
@@ -78,7 +78,7 @@ class TensorView:
             if selection is not None:
                 raise
             values = None
-        return cls(snapshot, steps, series.edges, series.counts[row], chosen, values)
+        return cls(snapshot, steps, series.edges, series.counts[-1], chosen, values)
 
     def as_data(self) -> dict[str, Any]:
         """The same as plain data."""

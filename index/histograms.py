@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -61,6 +62,7 @@ def histograms(
     graph: str | None = None,
     worker: str | None = None,
     steps: object = None,
+    visit: int | None = None,
     scale: Scale = "symlog",
     bins: int = 60,
     low: float | None = None,
@@ -71,7 +73,7 @@ def histograms(
     """The histograms of one tensor.
 
     Args:
-        graph, worker, steps: as in `history`.
+        graph, worker, steps: as in `history`. visit: only this one of each step.
         scale: `symlog`: the native buckets, exact; `linear`: `bins` equal bins between `low` and `high` (by
             default the finite range of all rows), into which native buckets are spread evenly.
         limit: at most so many rows, evenly thinned; the first and last stay.
@@ -85,7 +87,9 @@ def histograms(
     catalog = run.catalog
     code = latest_tensor(catalog, tensor, graph)
     rows = in_order(catalog, select_rows(catalog, catalog.rows_of_tensor(code), parse_steps(steps), worker))
-    groups = _groups(catalog, rows) if merge_visits else [rows[i : i + 1] for i in range(len(rows))]
+    if visit is not None:
+        rows = rows[catalog.column("visit", rows) == visit]
+    groups: Sequence[Array] | Array = _groups(catalog, rows) if merge_visits else rows[:, None]
     kept = [groups[i] for i in thin(len(groups), limit)]
     thinned = len(groups) if len(kept) < len(groups) else None
     series = _Series(catalog, run.commits, kept)

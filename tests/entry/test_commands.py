@@ -238,3 +238,12 @@ def test_a_reader_that_stops_reading_is_no_error(logdir: Path) -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(timeout=60) == 0
+
+
+def test_a_late_visit_of_a_long_loop_is_shown(run: Run, tmp_path: Path) -> None:
+    with DumpWriter(tmp_path) as writer:
+        for visit in range(250):
+            writer.log("loop", np.full(2, visit), step=0)
+    status, out, _ = run("show", tmp_path, "loop", "--visit", "200", "--json")
+    shown = json.loads(out)
+    assert (status, shown["visit"], shown["min"], sum(shown["histogram"]["counts"])) == (0, 200, 200, 2)
