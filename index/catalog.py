@@ -68,8 +68,8 @@ class Catalog:
         commits = [commit for commit in commits if commit.batch.num_rows]
         if not commits:
             return 0
-        batches = [commit.batch.select(list(INDEXED_COLUMNS)) for commit in commits]
-        table = pa.Table.from_batches(batches).combine_chunks()
+        table = pa.Table.from_batches([commit.batch for commit in commits])
+        table = table.select(list(INDEXED_COLUMNS)).combine_chunks()
         with self.lock:
             columns = self._decode(table)
             self._add_commits(self.workers.intern(worker), commits)

@@ -6,7 +6,6 @@ import hashlib
 import os
 import re
 import threading
-import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -55,12 +54,11 @@ class LogIndex:
         self._generation = 0
         self._refreshing = threading.Lock()
         self._found = threading.Event()
-        self._refreshed = -float("inf")
 
     @property
     def name(self) -> str:
-        """The log directories, for display."""
-        return ", ".join(str(path) for path in self.logdirs)
+        """The log directories, for display: their own names, as where they are is nobody else's business."""
+        return ", ".join(path.resolve().name or str(path) for path in self.logdirs)
 
     @property
     def runs(self) -> list[RunIndex]:
@@ -94,16 +92,15 @@ class LogIndex:
         gone = [run_id for run_id, at in list(self._gone.items()) if known >= 0 and at > known]
         return Changes(f"{self._session}.{version}", {**changed, **dict.fromkeys(gone)})
 
-    def refresh(self, min_interval: float = 0.0) -> bool:
+    def wait_for_runs(self, timeout: float) -> None:
+        """Returns once a refresh has found the runs, or after `timeout` seconds."""
+        self._found.wait(timeout)
+
+    def refresh(self) -> bool:
         """Looks for new runs and reads on in all of them; returns whether anything changed.
 
         While another thread refreshes, it returns once the runs are known; what is read appears bit by bit.
-
-        Args:
-            min_interval: return at once if the last refresh ended less than so many seconds ago.
         """
-        if time.monotonic() - self._refreshed < min_interval:
-            return False
         if not self._refreshing.acquire(blocking=False):
             self._found.wait()
             return False
@@ -114,7 +111,6 @@ class LogIndex:
             waiting = [entry.run.id for entry in self._entries.values()]
             while waiting:  # in turns, so that a large run does not hide the others
                 waiting = [run_id for run_id in waiting if self._poll(run_id)]
-            self._refreshed = time.monotonic()
             return self._version != before
         finally:
             self._found.set()
@@ -127,9 +123,9 @@ class LogIndex:
             for name, path in find_runs(logdir)
         ]
         for run_id in self._entries.keys() - {run_id for run_id, _, _ in found}:
-            self._version += 1
+            self._gone[run_id] = self._version + 1
             del self._entries[run_id]
-            self._gone[run_id] = self._version
+            self._version += 1  # last: who reads a version must find what it stands for
         for run_id, name, path in found:
             entry = self._entries.get(run_id)
             identity = _identity(path)
@@ -140,10 +136,10 @@ class LogIndex:
 
     def _add(self, run_id: str, name: str, path: Path) -> None:
         self._generation += 1
-        self._version += 1
-        self._gone.pop(run_id, None)
         run = RunIndex(run_id, name, path, self._shared, self._generation)
-        self._entries[run_id] = _Entry(run, _identity(path), self._version)
+        self._entries[run_id] = _Entry(run, _identity(path), self._version + 1)
+        self._gone.pop(run_id, None)
+        self._version += 1
 
     def _poll(self, run_id: str) -> bool:
         entry = self._entries[run_id]

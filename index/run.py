@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from .graph import GraphIndex
 from .graphs import GraphOverview, GraphShelf
 from .step_tally import StepTable
 from .worker import WorkerFollower, WorkerStatus
+
+_LOG = logging.getLogger(__name__)
 
 SETTLE_SECONDS = 2.0  # the coarsest time stamps of common file systems (FAT)
 
@@ -74,6 +77,8 @@ class RunIndex:
         self._shelf: GraphShelf | None = None
         self._followers: dict[str, WorkerFollower] = {}
         self._settled: tuple[int, ...] | None = None
+        self._broken = False
+        self._overview: tuple[tuple[int, int], RunOverview] | None = None
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
@@ -86,21 +91,31 @@ class RunIndex:
             RunReplacedError: a worker's folder that was read is gone.
         """
         with self._lock:
-            if self._settled is not None and self._settled == self._touched():
+            if self._broken or (self._settled is not None and self._settled == self._touched()):
                 return False
             before, touched = self._state(), self._touched()
             try:
                 more = self._poll()
                 self.error = None
+            except RunReplacedError:
+                raise
             except (TensortapError, OSError) as error:
                 more = False
-                self.error = (
-                    error.message if isinstance(error, TensortapError) else f"{self.path}: {error.strerror}"
-                )
+                self.error = self._sentence(error)
+            except Exception as error:  # the other runs must stay readable, whatever this one holds
+                _LOG.exception("the run %r cannot be read", self.name)
+                more = False
+                self._broken = True  # its columns may have grown unevenly
+                self.error = f"The run cannot be read: {type(error).__name__}."
             self.version += self._state() != before
             if not more:
                 self._settle(touched)
             return more
+
+    def _sentence(self, error: TensortapError | OSError) -> str:
+        """What is wrong, without the path that the run has on this machine: others read it too."""
+        text = error.message if isinstance(error, TensortapError) else f"{self.name}: {error.strerror}"
+        return text.replace(str(self.path), self.name)
 
     def _touched(self) -> tuple[int, ...]:
         """When files or folders were last added where a run that all its workers have closed can change,
@@ -214,7 +229,14 @@ class RunIndex:
         return {tensors.node_and_slot(c)[1]: (tensors.snapshots.of(c), tensors.kept.of(c)) for c in codes}
 
     def overview(self) -> RunOverview:
-        """The run in numbers."""
+        """The run in numbers; counted anew only if it changed, as every open page keeps asking."""
+        state = self.version, self.catalog.rows
+        known = self._overview
+        if known is None or known[0] != state:
+            known = self._overview = state, self._count()
+        return known[1]
+
+    def _count(self) -> RunOverview:
         steps = self.steps.step
         return RunOverview(
             id=self.id,

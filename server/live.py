@@ -31,7 +31,7 @@ class LiveLog:
         if reader is not None:
             reader.join(PATIENCE)
         else:
-            self.log.refresh(min_interval=REFRESH_INTERVAL)  # while it is read: until the runs are known
+            self.log.wait_for_runs(PATIENCE)
 
     def _start(self) -> threading.Thread | None:
         """A new reader if one is due and none is at work."""

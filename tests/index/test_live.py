@@ -12,7 +12,8 @@ import pytest
 from polling import until
 
 from tensortap.dump import DumpWriter, Graph, Node, NotFoundError
-from tensortap.index import LogIndex, history, snapshots, step_statistics
+from tensortap.index import LogIndex, RunIndex, history, snapshots, step_statistics
+from tensortap.index.catalog import Catalog
 from tensortap.index.worker import WorkerFollower
 
 
@@ -233,15 +234,6 @@ def test_a_closed_run_is_left_alone_until_something_is_added(tmp_path, log, monk
     assert polls != []
 
 
-def test_a_refresh_is_skipped_when_one_was_just_made(tmp_path, log):
-    log.refresh()
-    with DumpWriter(tmp_path, "r") as writer:
-        writer.log("a", np.ones(2), step=0)
-    assert not log.refresh(min_interval=3600)
-    assert log.runs == []
-    assert log.refresh()
-
-
 def check_rows(log):
     """What a reader asks for; every row must be whole."""
     for run in log.runs:
@@ -277,3 +269,60 @@ def test_readers_see_whole_rows_while_other_threads_refresh(tmp_path, log):
         for thread in threads:
             thread.join()
     assert failures == []
+
+
+def test_a_cursor_taken_while_a_run_is_added_does_not_miss_it(tmp_path, log, monkeypatch):
+    cursors = []
+
+    class Slow(RunIndex):
+        def __init__(self, *arguments):
+            cursors.append(log.cursor)
+            super().__init__(*arguments)
+
+    monkeypatch.setattr("tensortap.index.log.RunIndex", Slow)
+    with DumpWriter(tmp_path, "r"):
+        log.refresh()
+    assert log.changes(cursors[0]).runs.keys() == {log.runs[0].id}
+
+
+def test_an_unforeseen_failure_ends_one_run_only(tmp_path, log, monkeypatch, caplog):
+    for name in ("bad", "good"):
+        with DumpWriter(tmp_path, name) as writer:
+            writer.log("a", np.ones(2), step=0)
+    add = Catalog.add
+
+    def failing(catalog, worker, commits):
+        if catalog.run_dir.name == "bad":
+            raise ZeroDivisionError
+        return add(catalog, worker, commits)
+
+    monkeypatch.setattr(Catalog, "add", failing)
+    log.refresh()
+    runs = {run.name: run for run in log.runs}
+    assert runs["good"].overview().snapshots == 1
+    assert runs["bad"].error == "The run cannot be read: ZeroDivisionError."
+    assert "the run 'bad' cannot be read" in caplog.text
+    assert not log.refresh()
+
+
+def test_errors_do_not_tell_where_the_run_is_on_this_machine(tmp_path, log):
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / "run.json").write_text("[]")
+    log.refresh()
+    error = log.runs[0].error
+    assert error.startswith("r is not a run")
+    assert str(tmp_path) not in error
+
+
+def test_the_overview_is_counted_once_per_change(tmp_path, log):
+    with DumpWriter(tmp_path, "r") as writer:
+        writer.log("a", np.ones(2), step=0)
+        writer.flush()
+        log.refresh()
+        (run,) = log.runs
+        before = run.overview()
+        assert run.overview() is before
+        writer.log("a", np.ones(2), step=1)
+        writer.flush()
+        log.refresh()
+        assert (before.snapshots, run.overview().snapshots) == (1, 2)

@@ -22,13 +22,13 @@ class SlowLog(LogIndex):
         super().__init__(logdir)
         self.may_end = threading.Event()
         self.reads = 0
+        self.readers: set[str] = set()
         self.at_once = 0
         self.most_at_once = 0
 
-    def refresh(self, min_interval: float = 0.0) -> bool:
-        if min_interval:
-            return False
+    def refresh(self) -> bool:
         self.reads += 1
+        self.readers.add(threading.current_thread().name)
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         self.may_end.wait(30)
@@ -60,6 +60,7 @@ def test_one_reader_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         thread.join()
     assert log.most_at_once == 1
     assert log.reads >= 1
+    assert log.readers == {"tensortap-read"}, "no request reads itself"
 
 
 def test_requests_within_the_interval_share_a_reading(
@@ -81,11 +82,11 @@ def test_a_failure_is_logged_and_does_not_end_reading(
     failures = iter([OSError("disk"), None])
 
     class Failing(LogIndex):
-        def refresh(self, min_interval: float = 0.0) -> bool:
+        def refresh(self) -> bool:
             error = next(failures, None)
             if error is not None:
                 raise error
-            return super().refresh(min_interval)
+            return super().refresh()
 
     reading = LiveLog(Failing(tmp_path))
     with caplog.at_level(logging.ERROR):

@@ -16,7 +16,7 @@ MATMUL = "tensor=dense/MatMul:0"
 
 def test_runs_are_listed(api: Api, logdir: Path) -> None:
     answer = api.json("/api/runs")
-    assert answer["logdir"] == str(logdir)
+    assert answer["logdir"] == logdir.name, "where it is on this machine is not told"
     by_name = {run["name"]: run for run in answer["runs"]}
     assert set(by_name) == {"exp/first", "numpy"}
     first = by_name["exp/first"]
