@@ -55,6 +55,10 @@ def file(file: str) -> Response:
 def _send(file: str, caching: str) -> Response:
     path = safe_join(str(STATIC), file)
     kind = CONTENT_TYPES.get(Path(file).suffix)
-    if path is None or kind is None or not Path(path).is_file():
+    if path is None or kind is None:
         raise NotFound
-    return Response(Path(path).read_bytes(), content_type=kind, headers={"Cache-Control": caching})
+    try:
+        body = Path(path).read_bytes()
+    except (OSError, ValueError) as error:  # there is none, or no file can have that name
+        raise NotFound from error
+    return Response(body, content_type=kind, headers={"Cache-Control": caching})

@@ -62,3 +62,7 @@ def test_the_token_guards_the_assets_too(tmp_path: Path, built: Path, opened: Op
     api = opened(tmp_path, token="t" * 48)
     api.json("/assets/index-abc123.js", 401)
     assert api.client.get("/", headers={"Authorization": f"Bearer {'t' * 48}"}).status_code == 200
+
+
+def test_a_name_that_no_file_can_have_is_not_found(tmp_path: Path, built: Path, opened: Opened) -> None:
+    opened(tmp_path).get(f"/{'a' * 300}.js", 404)
