@@ -65,7 +65,7 @@ def _nonfinite(run: RunIndex) -> list[NonfiniteTensor]:
     )
     steps = np.add.reduceat(new_step.astype(np.int64), starts)
     totals = zip(tensor[starts], first_step, steps, nan, pos_inf + neg_inf, strict=True)
-    graphs = {graph.id: run.graph(graph.id) for graph in run.graphs}
+    graphs = {graph: run.graph(graph) for graph in map(catalog.tensors.graph_of, tensor[starts].tolist())}
     found = [_describe(run, graphs, *map(int, total)) for total in totals]
     return [tensor for _, tensor in sorted(found, key=lambda entry: entry[0])]
 
