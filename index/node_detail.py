@@ -118,13 +118,14 @@ def find_graph(run: RunIndex, node: str) -> GraphIndex:
     Raises:
         NotFoundError: none does.
     """
-    graphs = [run.graph(overview.id) for overview in run.graphs]
-    for graph in graphs:
+    names: list[str] = []
+    for overview in run.graphs:
+        graph = run.graph(overview.id)  # one by one: not all graphs of a run are held in memory
         if node in graph.rows:
             return graph
-    names = (name for graph in graphs for name in graph.names)
+        names += graph.names
     raise NotFoundError(
-        f"No graph has a node {node[:200]!r}.", did_you_mean(node, list(names), "Look at the graphs.")
+        f"No graph has a node {node[:200]!r}.", did_you_mean(node, names, "Look at the graphs.")
     )
 
 

@@ -39,6 +39,8 @@ def read_selected_strings(
     if starts.size and not (starts.min() >= 0 and (starts <= stops).all() and stops.max() <= stored - base):
         raise DamagedError("The offsets of a string value do not ascend to its end.")
     size = int((stops - starts).sum())
+    if size > stored - base:  # texts that overlap, which would take more memory than there are bytes
+        raise DamagedError("The texts of a string value overlap.")
     check_limit(size, limit, stored)
     texts = np.empty(starts.size, object)
     for group in _close_together(starts.ravel(), stops.ravel()):

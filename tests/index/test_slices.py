@@ -116,3 +116,11 @@ def test_text_obeys_the_limit():
     )
     with pytest.raises(DamagedError, match="shorter than its offsets"):
         read_selected_strings(Source(data), (50,), resolve_selection("1", (50,)), len(data), None)
+
+
+def test_texts_that_overlap_are_damage():
+    data = np.array([0, 6, 0, 6], "<i8").tobytes() + b"abcdef"
+    with pytest.raises(DamagedError, match="overlap"):
+        read_selected_strings(
+            lambda at, length: data[at : at + length], (3,), resolve_selection("::2", (3,)), len(data), None
+        )
