@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 from tensortap.dump import DumpWriter, InvalidNameError, InvalidValueError, Summary
 
@@ -122,16 +124,17 @@ def _write_one(writer: DumpWriter, batch: Batch, item: Captured, summaries: dict
     candidate = item.candidate
     key = buffer_key(item.array)
     known = summaries.get(key)
+    place: dict[str, Any] = {
+        "step": batch.step,
+        "visit": item.visit,
+        "graph": graph,
+        "device": candidate.device,
+        "time": batch.time,
+    }
     if item.keep == "summary" and known is not None:
-        writer.log_summary(
-            candidate.name, known, step=batch.step, visit=item.visit, graph=graph,
-            device=candidate.device, time=batch.time,
-        )  # fmt: skip
+        writer.log_summary(candidate.name, replace(known, shape=item.array.shape), **place)
     else:
-        summaries[key] = writer.log(
-            candidate.name, item.array, step=batch.step, visit=item.visit, graph=graph,
-            device=candidate.device, keep=item.keep, time=batch.time,
-        )  # fmt: skip
+        summaries[key] = writer.log(candidate.name, item.array, keep=item.keep, **place)
 
 
 def _graph_id(handle: GraphHandle, writer: DumpWriter) -> str:

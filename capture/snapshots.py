@@ -13,7 +13,7 @@ from tensortap.dump import Graph, Keep
 from .candidates import Candidate
 
 Array = np.ndarray[Any, Any]
-BufferKey = tuple[int, tuple[int, ...], str]
+BufferKey = tuple[int, int, np.dtype[Any]]
 
 
 @dataclass(eq=False)
@@ -48,5 +48,5 @@ class Batch:
 
 
 def buffer_key(array: Array) -> BufferKey:
-    """Equal for arrays that show the same bytes in the same way while both are alive."""
-    return array.ctypes.data, array.shape, array.dtype.str if array.dtype.isbuiltin == 1 else array.dtype.name
+    """Equal for arrays that hold the same values in some shape, because they show the same memory."""
+    return array.ctypes.data, array.size, array.dtype

@@ -118,3 +118,20 @@ def test_captured_arrays_are_not_overwritten_by_later_steps(tmp_path: Path) -> N
             expected = row.step + (0.5 if row.node == "moved" else 0.0)
             np.testing.assert_array_equal(row.value, np.full((1000, 100), expected, np.float32))
     assert len(dumped.at("moved:0")) == 20
+
+
+def test_tensors_that_share_memory_have_their_own_shapes(tmp_path: Path) -> None:
+    with Tap(tmp_path / "r", Watch(steps=1)) as tap:
+
+        @tap.function
+        def views(x: Any) -> Any:
+            doubled = tf.add(x, x, name="doubled")
+            return tf.identity(tf.reshape(doubled, [3, 2], name="reshaped"), name="same")
+
+        views(tf.constant([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
+
+    dumped = Dumped(tmp_path / "r")
+    rows = {row.node: row for row in dumped.rows}
+    assert rows["doubled"].shape == [2, 3]
+    assert rows["reshaped"].shape == rows["same"].shape == [3, 2]
+    assert rows["doubled"].mean == rows["reshaped"].mean == rows["same"].mean == 7.0
