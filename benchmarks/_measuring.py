@@ -85,12 +85,15 @@ def measure_small(seconds: float) -> None:
     rows = []
     for size in (1, 10, 100, 1_000, 10_000, 100_000):
         array = rng.standard_normal(size, dtype=np.float32)
+        calls = max(1, 100_000 // (size + 1_000))  # in a row, as the layers of a model come
         found = interleaved(
-            {"tensortap": lambda a=array: summarize(a), "NumPy": lambda a=array: with_numpy(a)},
+            {
+                "tensortap": lambda array=array, calls=calls: [summarize(array) for _ in range(calls)],
+                "NumPy": lambda array=array, calls=calls: [with_numpy(array) for _ in range(calls)],
+            },
             seconds / 4,
-            100,
         )
-        ours, numpys = found["tensortap"] * 1e6, found["NumPy"] * 1e6
+        ours, numpys = (found[name] / calls * 1e6 for name in ("tensortap", "NumPy"))
         rows.append([f"{size:,}", f"{ours:.1f}", f"{numpys:.1f}", f"{numpys / ours:.1f}"])
     print_table("Small float32 arrays", ["elements", "tensortap us", "NumPy us", "times NumPy"], rows)
 

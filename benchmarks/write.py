@@ -3,9 +3,9 @@
     python benchmarks/write.py [--quick] [--dir FOLDER]
 
 Statistics: summaries measured beforehand are logged, with a commit every so many rows; bytes are those of the
-files. Values: arrays are written to the same folder in turn by the writer (statistics, checksums and commits
-included, and again with the values alone), by plain `os.write`, and by `np.save`. Medians of wall times are
-given: the kernel's copying counts, the disk's own work mostly does not.
+files, times those of the CPU. Values: arrays are written to the same folder in turn by the writer
+(statistics, checksums and commits included, and again with the values alone), by plain `os.write`, and by
+`np.save`. Medians of wall times are given: the kernel's copying counts, the disk's own work mostly does not.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ def some_summaries(count: int) -> list[tuple[str, Summary]]:
 
 
 def write_rows(folder: Path, rows: int, per_commit: int) -> tuple[float, float, float]:
-    """(seconds of writing, bytes, seconds of reading all back)."""
+    """(CPU seconds of writing, bytes, CPU seconds of reading all back)."""
     summaries = some_summaries(200)
     writer.COMMIT_ROWS, writer.COMMIT_SECONDS = per_commit, 1e9
     with DumpWriter(folder) as w:
-        start = time.perf_counter()
+        start = time.thread_time()
         for row in range(rows):
             name, summary = summaries[row % 200]
             w.log_summary(name, summary, step=row // 200, device="/device:CPU:0")
         w.flush()
-        seconds = time.perf_counter() - start
+        seconds = time.thread_time() - start
     size = sum(file.stat().st_size for file in folder.rglob("stats-*.arrows"))
     run = RunReader(w.run_dir)
-    start = time.perf_counter()
+    start = time.thread_time()
     commits = run.tail(run.workers()[0].worker).poll()
-    reading = time.perf_counter() - start
+    reading = time.thread_time() - start
     assert sum(commit.batch.num_rows for commit in commits) == rows
     return seconds, size, reading
 
@@ -75,7 +75,7 @@ def measure_rows(base: Path, rows: int) -> None:
                 f"{reading / count * 1e6:.1f}",
             ]
         )
-    head = ["rows a commit", "rows/s", "us/row", "bytes/row", "us/row to read"]
+    head = ["rows a commit", "rows/s", "us/row", "bytes/row", "us/row to read back"]
     print_table("Statistics", head, table)
 
 
