@@ -24,7 +24,8 @@ def tensor_codes(catalog: Catalog, tensor: str, graph: str | None = None) -> lis
     tensors = catalog.tensors
     codes = tensors.named(tensor_name(*parse_tensor_name(tensor)))
     if not codes:
-        hint = did_you_mean(tensor, tensors.sorted_names(), "List the captured tensors to see their names.")
+        lists = "'tensortap show RUN' lists the captured tensors; in Python, run.tensors does."
+        hint = did_you_mean(tensor, tensors.sorted_names(), lists)
         raise NotFoundError(f"No tensor {tensor[:200]!r} was captured.", hint)
     if graph is None:
         return codes
@@ -35,14 +36,20 @@ def tensor_codes(catalog: Catalog, tensor: str, graph: str | None = None) -> lis
     return inside
 
 
-def latest_tensor(catalog: Catalog, tensor: str, graph: str | None = None) -> int:
-    """The code of a tensor name; of several graphs, the one that captured it last.
+def tensor_rows(
+    catalog: Catalog, tensor: str, graph: str | None, steps: StepRange, worker: str | None
+) -> tuple[int, Array]:
+    """(a code, the rows in order) of a tensor name: of all graphs that captured it, unless one is named.
+
+    The code is that of the graph which captured it last.
 
     Raises:
-        NotFoundError: as `tensor_codes`.
+        NotFoundError: as `tensor_codes` and `select_rows`.
     """
     codes = tensor_codes(catalog, tensor, graph)
-    return codes[0] if len(codes) == 1 else max(codes, key=catalog.tensors.last_row)
+    rows = np.concatenate([catalog.rows_of_tensor(code) for code in codes])
+    rows = in_order(catalog, select_rows(catalog, rows, steps, worker))
+    return max(codes, key=catalog.tensors.last_row), rows
 
 
 def select_rows(catalog: Catalog, rows: Array, steps: StepRange, worker: str | None) -> Array:

@@ -12,7 +12,7 @@ from tensortap.dump import SelectionError
 
 from .bins import DENSE, ZERO, Binned, dense_column, linear_bins, native_bins
 from .catalog import Catalog
-from .choose import in_order, latest_tensor, select_rows
+from .choose import tensor_rows
 from .commits import CommitCache, histogram_rows
 from .merge import group_starts
 from .run import RunIndex
@@ -85,8 +85,7 @@ def histograms(
     """
     _check(scale, bins, low, high)
     catalog = run.catalog
-    code = latest_tensor(catalog, tensor, graph)
-    rows = in_order(catalog, select_rows(catalog, catalog.rows_of_tensor(code), parse_steps(steps), worker))
+    code, rows = tensor_rows(catalog, tensor, graph, parse_steps(steps), worker)
     if visit is not None:
         rows = rows[catalog.column("visit", rows) == visit]
     groups: Sequence[Array] | Array = _groups(catalog, rows) if merge_visits else rows[:, None]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .catalog import Catalog
-from .choose import in_order, latest_tensor, select_rows
+from .choose import tensor_rows
 from .run import RunIndex
 from .snapshot import PLAIN_COLUMNS
 from .steps import parse_steps
@@ -20,10 +20,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 @dataclass(frozen=True, slots=True)
 class History:
     """One row a snapshot, ordered by step, visit, worker. `thinned_from`: how many there were, if some were
-    left out.
+    left out. `graph`: of several, the one that captured the tensor last.
 
     Columns: `step`, `visit`, `size` and counts (int64), statistics and `time` (float64, seconds since 1970),
-    `kept` (bool); lists for `worker`, `dtype` (str) and `shape` (tuples). `rows` are the rows of the catalog.
+    `kept` (bool); lists for `graph`, `worker`, `dtype` (str) and `shape` (tuples). `rows` are the rows of the
+    catalog.
     """
 
     tensor: str
@@ -45,7 +46,7 @@ def history(
     """The snapshots of one tensor.
 
     Args:
-        graph: which graph's, if several captured a tensor of that name; by default the one that did last.
+        graph: only this graph's; by default those of all graphs that captured a tensor of that name.
         steps: a range of steps (see `parse_steps`).
         limit: at most so many rows, evenly thinned; the first and last stay.
 
@@ -53,8 +54,7 @@ def history(
         NotFoundError: no such tensor, graph or worker. SelectionError: `steps` cannot be parsed.
     """
     catalog = run.catalog
-    code = latest_tensor(catalog, tensor, graph)
-    rows = in_order(catalog, select_rows(catalog, catalog.rows_of_tensor(code), parse_steps(steps), worker))
+    code, rows = tensor_rows(catalog, tensor, graph, parse_steps(steps), worker)
     kept = rows[thin(len(rows), limit)]
     thinned = len(rows) if len(kept) < len(rows) else None
     name, graph = catalog.tensors.names[code], catalog.tensors.graph_of(code)
@@ -67,8 +67,9 @@ def row_columns(catalog: Catalog, rows: Array) -> dict[str, Any]:
     named = (("worker", catalog.workers), ("dtype", catalog.dtypes), ("device", catalog.devices))
     columns |= {name: [table[code] for code in catalog.column(name, rows).tolist()] for name, table in named}
     columns["time"] = catalog.column("time", rows) / 1e6
+    columns["graph"] = [catalog.tensors.graph_of(code) for code in catalog.column("tensor", rows).tolist()]
     columns["shape"] = [catalog.shapes.values[code] for code in catalog.column("shape", rows).tolist()]
-    order = ("step", "visit", "worker", "time", "device", "dtype", "shape", *PLAIN_COLUMNS[2:])
+    order = ("step", "visit", "graph", "worker", "time", "device", "dtype", "shape", *PLAIN_COLUMNS[2:])
     return {name: columns[name] for name in order}
 
 

@@ -35,13 +35,12 @@ class Tensors(Sequence[Tensor]):
         return Tensor(self._run, take(self._run.catalog, row)[0])
 
     def table(self) -> Table:
-        """One row a snapshot: tensor, graph, step, visit, worker, time, dtype, shape, counts, statistics,
+        """One row a snapshot: tensor, step, visit, graph, worker, time, dtype, shape, counts, statistics,
         kept."""
         catalog = self._run.catalog
         codes = catalog.column("tensor", self._rows).tolist()
         names = {"tensor": [catalog.tensors.names[code] for code in codes]}
-        graphs = {"graph": [catalog.tensors.graph_of(code) for code in codes]}
-        return Table({**names, **graphs, **row_columns(catalog, self._rows)}, "snapshots: ")
+        return Table({**names, **row_columns(catalog, self._rows)}, "snapshots: ")
 
     def to_pandas(self) -> Any:
         """The table as a `pandas.DataFrame`.

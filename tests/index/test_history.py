@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tensortap.dump import DumpWriter, NotFoundError, SelectionError, summarize
-from tensortap.index import LogIndex, history, step_statistics
+from tensortap.index import LogIndex, histograms, history, step_statistics
 
 
 def test_a_row_a_snapshot_in_order_of_step_and_visit(run, graph_id):
@@ -25,6 +25,20 @@ def test_the_slot_may_be_left_out_and_steps_restricted(run):
     assert history(run, "dense/Relu", steps="20:40").columns["step"].tolist() == [20, 20, 30, 30]
     assert history(run, "dense/Relu", steps=50).columns["visit"].tolist() == [0, 1]
     assert len(history(run, "dense/Relu", steps="60:").columns["step"]) == 0
+
+
+def test_all_graphs_that_captured_a_tensor_are_in_its_history(tmp_path):
+    # As when one tap is used for fit and evaluate: both graphs name a layer's output alike.
+    with DumpWriter(tmp_path, run="two") as writer:
+        for step in range(6):
+            writer.log("dense/Relu:0", np.full(3, step), step=step, graph="train" if step < 4 else "test")
+    run = LogIndex([tmp_path]).run("two")
+    found = history(run, "dense/Relu:0")
+    assert found.columns["step"].tolist() == [0, 1, 2, 3, 4, 5]
+    assert found.columns["graph"] == ["train"] * 4 + ["test"] * 2
+    assert found.graph == "test"
+    assert history(run, "dense/Relu:0", graph="train").columns["step"].tolist() == [0, 1, 2, 3]
+    assert histograms(run, "dense/Relu:0").step.tolist() == [0, 1, 2, 3, 4, 5]
 
 
 def test_long_histories_are_thinned(run):
