@@ -32,9 +32,9 @@ def test_all_graphs_that_captured_a_tensor_are_in_its_history(tmp_path):
     with DumpWriter(tmp_path, run="two") as writer:
         for step in range(6):
             writer.log("dense/Relu:0", np.full(3, step), step=step, graph="train" if step < 4 else "test")
-    log = LogIndex([tmp_path])
+    log = LogIndex(tmp_path)
     log.refresh()
-    run = log.run("two")
+    run = log.runs[0]
     found = history(run, "dense/Relu:0")
     assert found.columns["step"].tolist() == [0, 1, 2, 3, 4, 5]
     assert found.columns["graph"] == ["train"] * 4 + ["test"] * 2
