@@ -1,11 +1,14 @@
 /** Meta edges of the open scopes of one depth: data edges by thickness, control edges dashed. */
 
 import type { BoxList } from './box_list';
+import type { View } from './camera';
 import type { Frame } from './frame';
 import { traceArrow, traceRoute, traceStraight } from './trace';
 
 /** Scopes smaller than this show no edges. */
 const LEAST_SCOPE = 44;
+/** Edges shorter than this many pixels are not drawn. */
+const LEAST_EDGE = 4.5;
 /** Below this zoom edges are straight and have no arrow heads. */
 const CURVES_FROM = 0.16;
 const ARROWS_FROM = 0.28;
@@ -75,7 +78,7 @@ function collect(frame: Frame, scopes: BoxList): Batches {
     const routes = placed.routes[scope];
     const ox = scopes.x[i]! + placed.shift[scope]! * scene.zoom;
     forEachRoute(frame, scope, (m, at, points) => {
-      if (!routes || outside(routes, at, points, ox, scopes.y[i]!, scene.zoom, scene.view.width, scene.view.height)) return;
+      if (!routes || unseen(routes, at, points, ox, scopes.y[i]!, scene.zoom, scene.view)) return;
       const kind = meta.data[m]! > 0 ? widthClass(meta.data[m]!) : WIDTHS.length;
       items[kind]!.push(i, at, points);
     });
@@ -83,26 +86,19 @@ function collect(frame: Frame, scopes: BoxList): Batches {
   return { items };
 }
 
-function outside(
-  routes: Float32Array,
-  at: number,
-  points: number,
-  ox: number,
-  oy: number,
-  zoom: number,
-  width: number,
-  height: number,
-): boolean {
-  let [left, right, top, bottom] = [true, true, true, true];
+/** Whether a route lies outside of the view, or is too short to be seen as a line. */
+function unseen(routes: Float32Array, at: number, points: number, ox: number, oy: number, zoom: number, view: View): boolean {
+  let [left, right, top, bottom] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (let k = 0; k < points; k++) {
     const x = ox + routes[at + 2 * k]! * zoom;
     const y = oy + routes[at + 2 * k + 1]! * zoom;
-    if (x >= 0) left = false;
-    if (x <= width) right = false;
-    if (y >= 0) top = false;
-    if (y <= height) bottom = false;
+    if (x < left) left = x;
+    if (x > right) right = x;
+    if (y < top) top = y;
+    if (y > bottom) bottom = y;
   }
-  return left || right || top || bottom;
+  if (right < 0 || left > view.width || bottom < 0 || top > view.height) return true;
+  return right - left < LEAST_EDGE && bottom - top < LEAST_EDGE;
 }
 
 function drawBatch(frame: Frame, scopes: BoxList, items: readonly number[], kind: number, colour: string): void {

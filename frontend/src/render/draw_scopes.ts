@@ -8,15 +8,20 @@ import type { Frame } from './frame';
 /** Corners are round where they can be seen. */
 const ROUND_FROM = 46;
 const RADIUS = 9;
+const LEAST_BORDERED = 14;
 
 export function drawScopeBodies(frame: Frame, scopes: BoxList, depth: number): void {
   const { context, theme, scene } = frame;
   if (depth === 0) return;
   const radius = RADIUS * Math.min(1, scene.zoom * 1.4);
   context.fillStyle = theme.scopes[Math.min(depth, theme.scopes.length - 1)]!;
-  context.beginPath();
-  for (let i = 0; i < scopes.count; i++) addScope(context, scopes, i, radius, 0);
-  context.fill();
+  for (let i = 0; i < scopes.count; i++) {
+    if (isRound(scopes, i)) {
+      context.beginPath();
+      addScope(context, scopes, i, radius, 0);
+      context.fill();
+    } else context.fillRect(scopes.x[i]!, scopes.y[i]!, scopes.width[i]!, scopes.height[i]!);
+  }
   strokeBorders(frame, scopes, radius);
 }
 
@@ -31,7 +36,7 @@ function strokeBorders({ context, theme, colouring }: Frame, scopes: BoxList, ra
     let any = false;
     for (let i = 0; i < scopes.count; i++) {
       const health = colouring.health[scopes.entity[i]!]!;
-      if ((state === -1) !== health < INF || (state !== -1 && health !== state) || scopes.width[i]! < 10) continue;
+      if ((state === -1) !== health < INF || (state !== -1 && health !== state) || scopes.width[i]! < LEAST_BORDERED) continue;
       addScope(context, scopes, i, radius, 0.5);
       any = true;
     }
@@ -42,9 +47,13 @@ function strokeBorders({ context, theme, colouring }: Frame, scopes: BoxList, ra
   }
 }
 
+function isRound({ width, height }: Pick<BoxList, 'width' | 'height'>, i: number): boolean {
+  return width[i]! > ROUND_FROM && height[i]! > ROUND_FROM / 2;
+}
+
 function addScope(context: CanvasRenderingContext2D, { x, y, width, height }: BoxList, i: number, radius: number, inset: number): void {
   const [w, h] = [Math.max(1, width[i]! - 2 * inset), Math.max(1, height[i]! - 2 * inset)];
-  if (width[i]! > ROUND_FROM && height[i]! > ROUND_FROM / 2) context.roundRect(x[i]! + inset, y[i]! + inset, w, h, radius);
+  if (isRound({ width, height }, i)) context.roundRect(x[i]! + inset, y[i]! + inset, w, h, radius);
   else context.rect(x[i]! + inset, y[i]! + inset, w, h);
 }
 

@@ -3,15 +3,13 @@
 import type { PlacedGraph } from '../layout/placed';
 import { HEADER } from '../layout/sizes';
 import { type Camera, toGraphX, toGraphY, type View } from './camera';
+import { LEAST_SCOPE } from './scene';
 
 export interface Hit {
   readonly entity: number;
   /** For scopes: `title` where the title bar or, closed, the box itself is hit, `body` for the space around the content. */
   readonly part: 'node' | 'title' | 'body';
 }
-
-/** Scopes that are drawn as one rectangle are hit as one. */
-const LEAST_SCOPE = 7;
 
 /** The innermost entity at a screen point, or null over the empty canvas. */
 export function hitTest(placed: PlacedGraph, camera: Camera, view: View, screenX: number, screenY: number): Hit | null {
@@ -26,6 +24,7 @@ export function hitTest(placed: PlacedGraph, camera: Camera, view: View, screenX
     y -= placed.top[child]!;
     if (child < tree.nodeCount) return { entity: child, part: 'node' };
     scope = child - tree.nodeCount;
+    // Scopes that are drawn as one rectangle are hit as one.
     const whole = placed.width[child]! * camera.zoom < LEAST_SCOPE || placed.height[child]! * camera.zoom < LEAST_SCOPE;
     if (!placed.open[scope] || whole) return { entity: child, part: 'title' };
     found = { entity: child, part: y < HEADER ? 'title' : 'body' };

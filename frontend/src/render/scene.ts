@@ -9,9 +9,9 @@ import { type Camera, toScreenX, toScreenY, type View } from './camera';
 import type { Motion } from './motion';
 
 /** Scopes smaller than this many pixels are one rectangle. */
-const LEAST_SCOPE = 7;
+export const LEAST_SCOPE = 10;
 /** Boxes narrower than this are not drawn. */
-const LEAST_BOX = 0.9;
+const LEAST_BOX = 1.2;
 
 /** Open scopes of one depth, and the nodes and closed scopes directly in them. */
 export interface Level {

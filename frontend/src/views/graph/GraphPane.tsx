@@ -69,7 +69,7 @@ export function GraphPane(props: GraphPaneProps) {
   };
   const [status, hover, legend] = [model.status.value, model.hover.value, model.colouring.value?.legend];
   return (
-    <div ref={pane} class="graph-pane" data-theme={theme} data-status={status.kind}>
+    <div ref={pane} class="graph-pane" data-theme={theme} data-status={status.kind} data-layouts={model.layouts.value}>
       <div
         ref={surface}
         class="graph-surface"

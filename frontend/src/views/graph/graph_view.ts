@@ -40,6 +40,8 @@ export class GraphView {
   readonly colouring = signal<Colouring | null>(null);
   readonly announcement = signal('');
   readonly showControl = signal(true);
+  /** How many layouts were shown so far, for tests and benchmarks. */
+  readonly layouts = signal(0);
   /** Whether any scope is open. */
   readonly anyOpen = signal(false);
   readonly finder = new Finder();
@@ -299,8 +301,10 @@ export class GraphView {
     this.status.value = { kind: 'ready' };
     this.recolour();
     this.setHighlighted(this.highlightedRows);
-    this.viewport.look(this.rect(tree.nodeCount)!, this.rect(tree.nodeCount + focus)!);
+    if (focus > 0) this.viewport.look(this.rect(tree.nodeCount)!, this.rect(tree.nodeCount + focus)!);
+    else this.fit(false);
     this.reportOpen();
+    this.layouts.value++;
     this.reported = null;
     this.select(this.wanted);
   }
@@ -326,6 +330,7 @@ export class GraphView {
     this.setNeighbours();
     this.reportOpen();
     for (const then of this.afterUpdate.splice(0)) then();
+    this.layouts.value++;
     this.screen?.layoutChanged();
   }
 

@@ -1,0 +1,197 @@
+"""The graph in a browser: how soon it can be used, how fast scopes open, how smoothly it moves.
+
+    python benchmarks/graph.py [--nodes 5000,50000,200000] [--json FILE]
+
+Graphs of these sizes (transformer towers, their gradients, a flat optimizer scope) are written into a log
+directory, served, and shown by headless Chromium. `usable` counts from the navigation to the second frame
+after the first layout, server included; `open one` opens `gradients`, `open all` every scope. `moving` is the
+time between frames while the wheel zooms and pans, at its 95th percentile; `CPU` is what the browser's
+processes spend on such a frame, which a busy machine changes less. Headless browsers draw without a GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from _table import print_table
+from _towers import towers
+from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
+from werkzeug.serving import make_server
+
+from tensortap.dump import DumpWriter
+from tensortap.server import create_app
+
+_FIGURES = ["usable s", "open one ms", "open all s", "moving ms", "all open ms", "CPU ms", "search ms", "MB"]
+_SEARCHES = ("softmax", "/query.*MatMul$/", "op:Mul")
+_FRAMES = 90
+_DEADLINE_S = 300
+
+_PROBES = """
+const pane = () => document.querySelector('.graph-pane');
+const frame = () => new Promise(resolve => requestAnimationFrame(resolve));
+const layouts = () => Number(pane()?.dataset.layouts ?? 0);
+const surface = () => document.querySelector('.graph-surface');
+window.bench = {
+    usable: async () => {
+        while (pane()?.dataset.status !== 'ready' || layouts() === 0) await frame();
+        await frame();
+        await frame();
+        return performance.now();
+    },
+    openOne: async name => {
+        const box = window.tensortap.node(name);
+        const [before, start] = [layouts(), performance.now()];
+        const at = {clientX: box.x + box.width / 2, clientY: box.y + box.height / 2, bubbles: true};
+        surface().dispatchEvent(new MouseEvent('dblclick', at));
+        while (layouts() === before) await frame();
+        return performance.now() - start;
+    },
+    openAll: async () => {
+        const [before, start] = [layouts(), performance.now()];
+        document.querySelector('[aria-label^="Open all"]').click();
+        while (layouts() === before) await frame();
+        return performance.now() - start;
+    },
+    move: async frames => {
+        const times = [];
+        const box = surface().getBoundingClientRect();
+        const at = {clientX: box.x + box.width / 2, clientY: box.y + box.height / 2};
+        for (let i = 0, last = 0; i < frames; i++) {
+            await frame();
+            const now = performance.now();
+            if (last) times.push(now - last);
+            last = now;
+            const turned = {deltaY: 40 * Math.sin(i / 6), shiftKey: i % 3 === 0};
+            const wheel = {...turned, bubbles: true, cancelable: true};
+            surface().dispatchEvent(new WheelEvent('wheel', {...at, ...wheel}));
+        }
+        return times.sort((a, b) => a - b)[Math.floor(times.length * 0.95)];
+    },
+    search: async text => {
+        const input = document.querySelector('.graph-search-input');
+        const start = performance.now();
+        input.value = text;
+        input.dispatchEvent(new InputEvent('input', {bubbles: true}));
+        input.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', bubbles: true, cancelable: true}));
+        return performance.now() - start;
+    },
+};
+"""
+
+
+def write_run(logdir: Path, nodes: int) -> None:
+    """A run with one graph and statistics of every fourth node at step 0, one of them with a NaN."""
+    graph = towers(nodes)
+    rng = np.random.default_rng(0)
+    with DumpWriter(logdir, run=f"n{nodes}") as writer:
+        graph_id = writer.graph(graph)
+        for i, node in enumerate(graph.nodes[::4]):
+            array = rng.normal(size=64).astype(np.float32)
+            if i == len(graph.nodes) // 8:
+                array[3] = np.nan
+            writer.log(f"{node.name}:0", array, step=0, graph=graph_id, keep="summary")
+
+
+@contextmanager
+def served(logdir: Path) -> Iterator[str]:
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = make_server("127.0.0.1", 0, create_app(logdir, token=None), threaded=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+
+
+def renderers(session: CDPSession) -> tuple[float, float]:
+    """CPU seconds of the browser's processes so far, and megabytes that the largest page occupies."""
+    processes = session.send("SystemInfo.getProcessInfo")["processInfo"]
+    cpu = sum(float(process["cpuTime"]) for process in processes)
+    sizes = [_resident(process["id"]) for process in processes if process["type"] == "renderer"]
+    return cpu, max(sizes, default=0.0)
+
+
+def _resident(pid: int) -> float:
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except OSError:  # not Linux, or gone
+        return 0.0
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def measure(browser: Browser, url: str, run: str) -> dict[str, float]:
+    page = browser.new_page(viewport={"width": 1600, "height": 1000})
+    page.set_default_timeout(_DEADLINE_S * 1000)
+    page.add_init_script(_PROBES)
+    session = browser.new_browser_cdp_session()
+    page.goto(f"{url}#run={run}")
+    found = {"usable s": _call(page, "usable") / 1000}
+    page.get_by_test_id("graph").press("f")
+    page.wait_for_timeout(600)
+    found["moving ms"] = _call(page, "move", _FRAMES)
+    page.get_by_test_id("graph").press("f")
+    page.wait_for_timeout(600)
+    found["open one ms"] = _call(page, "openOne", "gradients")
+    found["open all s"] = _call(page, "openAll") / 1000
+    page.wait_for_timeout(600)
+    before, _ = renderers(session)
+    found["all open ms"] = _call(page, "move", _FRAMES)
+    after, found["MB"] = renderers(session)
+    found["CPU ms"] = 1000 * (after - before) / _FRAMES
+    found["search ms"] = max(_call(page, "search", text) for text in _SEARCHES)
+    page.close()
+    return found
+
+
+def _call(page: Page, name: str, argument: str | int | None = None) -> float:
+    return float(page.evaluate(f"argument => window.bench.{name}(argument)", argument))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="The graph in a browser, measured.")
+    parser.add_argument("--nodes", default="5000,50000,200000", help="sizes of the graphs, by commas")
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    options = parser.parse_args()
+    sizes = [int(size) for size in options.nodes.split(",")]
+    names = [os.environ.get("TENSORTAP_CHROMIUM", ""), "chromium", "google-chrome"]
+    chromium = next(filter(None, map(shutil.which, filter(None, names))), None)
+    figures = {}
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        for size in sizes:
+            write_run(Path(folder), size)
+        with served(Path(folder)) as url:
+            browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+            runs = {run["name"]: run["id"] for run in _runs(browser, url)}
+            for size in sizes:
+                figures[size] = measure(browser, url, runs[f"n{size}"])
+            browser.close()
+    rows = [[f"{size:,}", *(_text(name, figures[size][name]) for name in _FIGURES)] for size in sizes]
+    print_table("The graph in a browser", ["nodes", *_FIGURES], rows)
+    if options.json:
+        options.json.write_text(json.dumps({"made": time.time(), "figures": figures}, indent=1))
+
+
+def _runs(browser: Browser, url: str) -> list[dict[str, Any]]:
+    page = browser.new_page()
+    page.goto(url)
+    answer = page.evaluate("() => fetch('api/runs').then(answer => answer.json())")
+    page.close()
+    return list(answer["runs"])
+
+
+def _text(name: str, figure: float) -> str:
+    return f"{figure:.2f}" if name.endswith(" s") else f"{figure:.0f}"
+
+
+if __name__ == "__main__":
+    main()
