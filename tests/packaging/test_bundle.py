@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import shutil
 import sys
 from pathlib import Path
@@ -96,3 +97,9 @@ def test_a_failed_npm_says_where(bundle: ModuleType, tmp_path: Path) -> None:
     node = bundle.Node(tmp_path, (false,))
     with pytest.raises(bundle.BuildError, match=r"`npm ci` ended with 1 in .*frontend; what it printed"):
         node.npm("ci")
+
+
+def test_no_script_starts_npm_itself() -> None:
+    """Where Node.js comes from PyPI there is no `npm` on the PATH that works."""
+    scripts = json.loads((CHECKOUT / "frontend" / "package.json").read_text())["scripts"]
+    assert [name for name, script in scripts.items() if "npm" in script or "npx" in script] == []
