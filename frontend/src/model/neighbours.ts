@@ -75,6 +75,21 @@ function add(found: Map<string, Neighbour>, neighbour: Neighbour): void {
   if (!before || (before.control && !neighbour.control)) found.set(key, neighbour);
 }
 
+/** Some nodes, for drawing: 1 for each of them, and how many of them each scope holds. */
+export interface Marks {
+  readonly nodes: Uint8Array;
+  readonly inScope: Int32Array;
+}
+
+/** Null for no rows: then there is nothing to draw. */
+export function markNodes(tree: ScopeTree, rows: Iterable<number>): Marks | null {
+  const known = [...rows].filter((row) => row >= 0 && row < tree.nodeCount);
+  if (known.length === 0) return null;
+  const nodes = new Uint8Array(tree.nodeCount);
+  for (const row of known) nodes[row] = 1;
+  return { nodes, inScope: countInScopes(tree, known) };
+}
+
 /** How many of some nodes each scope holds, the scopes they own included. */
 export function countInScopes(tree: ScopeTree, rows: Iterable<number>): Int32Array {
   const counts = new Int32Array(tree.scopeCount);

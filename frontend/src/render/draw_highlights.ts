@@ -1,6 +1,6 @@
 /** What changes as one points and clicks, on a canvas above the graph: hover, selection with its edges, search hits, marks. */
 
-import type { Neighbour } from '../model/neighbours';
+import type { Marks, Neighbour } from '../model/neighbours';
 import { entityLabel } from '../model/tree';
 import type { Camera } from './camera';
 import { edgeWidth } from './draw_edges';
@@ -15,19 +15,20 @@ export interface Highlights {
   readonly selected: number;
   readonly hovered: number;
   readonly neighbours: readonly Neighbour[];
-  /** 1 for nodes that the search found, and how many each scope holds. */
-  readonly hits: Uint8Array | null;
-  readonly hitsInScope: Int32Array | null;
+  /** A meta edge. */
+  readonly hoveredEdge: number;
+  /** What the search found. */
+  readonly hits: Marks | null;
   readonly currentHit: number;
-  readonly marked: Uint8Array | null;
-  readonly markedInScope: Int32Array | null;
+  readonly marks: Marks | null;
 }
 
 export function drawHighlights(frame: Frame, camera: Camera, highlights: Highlights): void {
   const { context, scene, theme } = frame;
   context.clearRect(0, 0, scene.view.width, scene.view.height);
-  if (highlights.marked) drawRings(frame, highlights.marked, highlights.markedInScope, theme.hover, false);
-  if (highlights.hits) drawRings(frame, highlights.hits, highlights.hitsInScope, theme.hit, true);
+  if (highlights.marks) drawRings(frame, highlights.marks, theme.hover, false);
+  if (highlights.hits) drawRings(frame, highlights.hits, theme.hit, true);
+  if (highlights.hoveredEdge >= 0) drawHoveredEdge(frame, camera, highlights.hoveredEdge);
   if (highlights.hovered >= 0 && highlights.hovered !== highlights.selected)
     outline(frame, screenBox(frame, camera, highlights.hovered), theme.hover, 1.5, 0);
   if (highlights.selected >= 0) drawSelection(frame, camera, highlights);
@@ -74,8 +75,23 @@ function drawSelection(frame: Frame, camera: Camera, { selected, neighbours }: H
   outline(frame, self, theme.selection, 2.5, 2);
 }
 
+function drawHoveredEdge(frame: Frame, camera: Camera, edge: number): void {
+  const { context, theme, drawing } = frame;
+  const linker = new Linker(frame, camera, drawing.meta.source[edge]!);
+  const link = linker.link({ entity: drawing.meta.target[edge]!, input: false, control: false });
+  context.strokeStyle = theme.hover;
+  context.fillStyle = theme.hover;
+  context.lineWidth = Math.max(2, edgeWidth(1, camera.zoom));
+  context.beginPath();
+  linker.trace(link);
+  context.stroke();
+  context.beginPath();
+  linker.traceArrow(link);
+  context.fill();
+}
+
 /** Rings around marked nodes; closed scopes that hold some get a ring, and a number if wanted. */
-function drawRings(frame: Frame, marked: Uint8Array, inScope: Int32Array | null, colour: string, numbers: boolean): void {
+function drawRings(frame: Frame, marks: Marks, colour: string, numbers: boolean): void {
   const { context, scene, drawing } = frame;
   const { nodeCount } = drawing.tree;
   const badges: [number, number, number][] = [];
@@ -84,7 +100,7 @@ function drawRings(frame: Frame, marked: Uint8Array, inScope: Int32Array | null,
     const { boxes } = scene.level(depth);
     for (let i = 0; i < boxes.count; i++) {
       const entity = boxes.entity[i]!;
-      const count = entity < nodeCount ? marked[entity]! : (inScope?.[entity - nodeCount] ?? 0);
+      const count = entity < nodeCount ? marks.nodes[entity]! : marks.inScope[entity - nodeCount]!;
       if (!count) continue;
       const [width, height] = [Math.max(5, boxes.width[i]!), Math.max(5, boxes.height[i]!)];
       const distance = boxes.width[i]! > 16 ? 2 : 0.5;

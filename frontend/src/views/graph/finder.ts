@@ -2,7 +2,7 @@
 
 import { computed, signal } from '@preact/signals';
 import type { GraphData } from '../../model/graph';
-import { countInScopes } from '../../model/neighbours';
+import { type Marks, markNodes } from '../../model/neighbours';
 import { type HealthTest, parseQuery, runQuery } from '../../model/search';
 import type { ScopeTree } from '../../model/tree';
 
@@ -11,9 +11,8 @@ export class Finder {
   readonly hits = signal<Int32Array>(new Int32Array(0));
   readonly current = signal(-1);
   readonly error = computed(() => parseQuery(this.text.value).error);
-  /** 1 for nodes that were found, and how many each scope holds; null without a search. */
-  marks: Uint8Array | null = null;
-  inScope: Int32Array | null = null;
+  /** What was found; null without a search. */
+  marks: Marks | null = null;
 
   /** Searches anew; the current hit is left to `step`. */
   search(text: string, graph: GraphData, tree: ScopeTree, health: HealthTest): void {
@@ -21,20 +20,14 @@ export class Finder {
     this.current.value = -1;
     const rows = runQuery(graph, parseQuery(text), health);
     this.hits.value = rows;
-    if (rows.length === 0) {
-      this.marks = this.inScope = null;
-      return;
-    }
-    this.marks = new Uint8Array(graph.nodeCount);
-    for (const row of rows) this.marks[row] = 1;
-    this.inScope = countInScopes(tree, rows);
+    this.marks = markNodes(tree, rows);
   }
 
   clear(): void {
     this.text.value = '';
     this.hits.value = new Int32Array(0);
     this.current.value = -1;
-    this.marks = this.inScope = null;
+    this.marks = null;
   }
 
   /** Row of the next (1) or previous (-1) hit, around the ends; -1 if there are none. */

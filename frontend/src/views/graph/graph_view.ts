@@ -7,12 +7,13 @@ import { PlacedGraph } from '../../layout/placed';
 import type { LayoutUpdate } from '../../layout/update';
 import { type ColourBy, type GraphData, rowOf } from '../../model/graph';
 import { type Direction, move } from '../../model/moves';
-import { countInScopes, type Neighbour, shownNeighbours } from '../../model/neighbours';
+import { type Marks, markNodes, type Neighbour, shownNeighbours } from '../../model/neighbours';
 import { INF, NAN } from '../../model/node_values';
 import { isAuxiliary } from '../../model/op_kinds';
 import type { StepStatistics } from '../../model/steps';
 import { enclosingScopes, openScopes, scopePath, shownEntity } from '../../model/tree';
-import { easeOut, type Rect, toScreenX, toScreenY } from '../../render/camera';
+import { type Anchor, anchorAt, heldCamera } from '../../render/anchor';
+import { easeOut, type Rect } from '../../render/camera';
 import { type Colouring, makeColouring } from '../../render/colouring';
 import { describe } from '../../render/draw_highlights';
 import type { Drawing } from '../../render/frame';
@@ -26,12 +27,6 @@ import { prefersStillness, Viewport } from './viewport';
 /** Larger changes jump: there is nothing to follow with the eye. */
 const MOST_MOVING = 300;
 const MOST_REPORTED = 200;
-
-interface Anchor {
-  readonly entity: number;
-  readonly screenX: number;
-  readonly screenY: number;
-}
 
 export class GraphView {
   readonly status = signal<Status>({ kind: 'empty' });
@@ -50,8 +45,8 @@ export class GraphView {
   drawing: Drawing | null = null;
   selected = -1;
   neighbours: readonly Neighbour[] = [];
-  marked: Uint8Array | null = null;
-  markedInScope: Int32Array | null = null;
+  /** Nodes that the page asked to mark. */
+  marks: Marks | null = null;
   overlay: StepStatistics | null = null;
 
   private screen: Screen | null = null;
@@ -65,6 +60,7 @@ export class GraphView {
   private motionStart = 0;
   private afterUpdate: (() => void)[] = [];
   private graph: GraphData | null = null;
+  private openPaths: readonly string[] = [];
 
   constructor(private readonly events: GraphEvents) {}
 
@@ -87,23 +83,29 @@ export class GraphView {
     return themeOf(this.theme);
   }
 
+  /** Shows a graph; a later version of the one on show takes its place without anything else changing. */
   setGraph(graph: GraphData | null, open: readonly string[] | null): void {
+    const again = graph !== null && this.drawing !== null && graph.id === this.graph?.id && graph.name === this.graph.name;
     this.close();
     this.graph = graph;
-    this.drawing = null;
-    this.colouring.value = null;
     this.progress.value = null;
-    this.hover.value = null;
     this.anchor = null;
     this.afterUpdate = [];
     this.motion.finish();
-    this.finder.clear();
-    this.setSelected(-1);
-    this.status.value = { kind: graph ? 'loading' : 'empty' };
+    if (!again) this.forget(graph);
     this.screen?.request();
     if (!graph) return;
     this.client = new LayoutClient((reply) => this.receive(graph, reply));
-    this.client.load(graph, open);
+    this.client.load(graph, again ? this.openPaths : open);
+  }
+
+  private forget(graph: GraphData | null): void {
+    this.drawing = null;
+    this.colouring.value = null;
+    this.hover.value = null;
+    this.finder.clear();
+    this.setSelected(-1);
+    this.status.value = { kind: graph ? 'loading' : 'empty' };
   }
 
   setColours(overlay: StepStatistics | null, colour: ColourBy, theme: ThemeName): void {
@@ -115,25 +117,16 @@ export class GraphView {
 
   setHighlighted(rows: ReadonlySet<number> | undefined): void {
     this.highlightedRows = rows;
-    const { drawing } = this;
-    this.marked = this.markedInScope = null;
-    if (drawing && rows && rows.size > 0) {
-      this.marked = new Uint8Array(drawing.tree.nodeCount);
-      for (const row of rows) this.marked[row] = 1;
-      this.markedInScope = countInScopes(
-        drawing.tree,
-        [...rows].filter((row) => row < drawing.tree.nodeCount),
-      );
-    }
+    this.marks = this.drawing && rows ? markNodes(this.drawing.tree, rows) : null;
     this.screen?.request();
   }
 
   /** Selection from outside: shows the node unless the choice was made here. */
   select(name: string | null): void {
     this.wanted = name;
-    if (!this.drawing || !this.graph || name === this.reported) return;
+    if (!this.drawing || name === this.reported) return;
     this.reported = name;
-    const row = name === null ? -1 : rowOf(this.graph, name);
+    const row = name === null ? -1 : rowOf(this.drawing.graph, name);
     if (row < 0) this.setSelected(-1);
     else this.reveal(this.drawing.tree.entityOf[row]!);
   }
@@ -164,6 +157,7 @@ export class GraphView {
   }
 
   setAllOpen(open: boolean): void {
+    if (this.drawing?.graph !== this.graph) return;
     this.afterUpdate.push(() => this.fit(false));
     this.client?.setOpen('all', open);
   }
@@ -202,9 +196,11 @@ export class GraphView {
     if (rect && (always || !this.viewport.shows(rect))) this.viewport.centreOn(rect);
   }
 
-  findNext(direction: 1 | -1): void {
+  /** Goes to the next hit; false if there is none. */
+  findNext(direction: 1 | -1): boolean {
     const row = this.finder.step(direction);
     if (row >= 0) this.reveal(this.drawing!.tree.entityOf[row]!, true);
+    return row >= 0;
   }
 
   /** Goes to a hit by its number. */
@@ -251,10 +247,12 @@ export class GraphView {
     if (this.drawing && this.selected >= this.drawing.tree.nodeCount) this.toggle(this.selected - this.drawing.tree.nodeCount);
   }
 
-  /** Clears the search if there is one, else the selection. */
-  clearOne(): void {
+  /** Clears the search if there is one, else the selection; false if there is neither. */
+  clearOne(): boolean {
     if (this.finder.text.value !== '') this.clearSearch();
-    else this.pick(-1);
+    else if (this.selected >= 0) this.pick(-1);
+    else return false;
+    return true;
   }
 
   setShowControl(show: boolean): void {
@@ -297,16 +295,27 @@ export class GraphView {
     const placed = new PlacedGraph(tree);
     placed.apply(update);
     const auxiliary = graph.opTypes.values.map(isAuxiliary);
+    const again = this.drawing !== null;
     this.drawing = { graph, tree, meta, placed, small: Uint8Array.from(graph.opTypes.codes, (code) => (auxiliary[code] ? 1 : 0)) };
     this.status.value = { kind: 'ready' };
     this.recolour();
     this.setHighlighted(this.highlightedRows);
-    if (focus > 0) this.viewport.look(this.rect(tree.nodeCount)!, this.rect(tree.nodeCount + focus)!);
+    if (again) this.renumber();
+    else if (focus > 0) this.viewport.look(this.rect(tree.nodeCount)!, this.rect(tree.nodeCount + focus)!);
     else this.fit(false);
     this.reportOpen();
     this.layouts.value++;
+    if (again) return;
     this.reported = null;
     this.select(this.wanted);
+  }
+
+  /** In a later version of a graph things may have other numbers. */
+  private renumber(): void {
+    this.hover.value = null;
+    const row = this.reported === null ? -1 : rowOf(this.drawing!.graph, this.reported);
+    this.setSelected(row < 0 ? -1 : this.drawing!.tree.entityOf[row]!);
+    if (this.finder.text.value !== '') this.search(this.finder.text.value);
   }
 
   private update(update: LayoutUpdate): void {
@@ -335,30 +344,17 @@ export class GraphView {
   }
 
   private setOpen(scopes: readonly number[], open: boolean, around: number): void {
-    this.anchor = this.anchorAt(around);
+    const { drawing, viewport } = this;
+    // Between two versions of a graph the worker already has the next one, with other numbers.
+    if (!drawing || drawing.graph !== this.graph) return;
+    this.anchor = anchorAt(drawing.placed, this.motion, viewport.camera, viewport.view, this.shown(around));
     this.client?.setOpen(scopes, open);
   }
 
-  /** The top left corner of an entity, or of the closed scope that hides it, stays where it is on the screen. */
-  private anchorAt(entity: number): Anchor | null {
-    const { drawing } = this;
-    if (!drawing) return null;
-    const shown = shownEntity(drawing.tree, drawing.placed.open, entity);
-    const { x, y } = this.motion.origin(drawing.placed, shown);
-    const { camera, view } = this.viewport;
-    return { entity: shown, screenX: toScreenX(camera, view, x), screenY: toScreenY(camera, view, y) };
-  }
-
   private holdAnchor(): void {
-    const { anchor, drawing } = this;
-    if (!anchor || !drawing || this.viewport.flying) return;
-    const { x, y } = this.motion.origin(drawing.placed, anchor.entity);
-    const { camera, view } = this.viewport;
-    this.viewport.jump({
-      ...camera,
-      x: x - (anchor.screenX - view.width / 2) / camera.zoom,
-      y: y - (anchor.screenY - view.height / 2) / camera.zoom,
-    });
+    const { anchor, drawing, viewport } = this;
+    if (!anchor || !drawing || viewport.flying) return;
+    viewport.jump(heldCamera(anchor, drawing.placed, this.motion, viewport.camera, viewport.view));
     if (!this.motion.active) this.anchor = null;
   }
 
@@ -392,6 +388,7 @@ export class GraphView {
     this.anyOpen.value = count > 0;
     const all = count === tree.scopeCount - 1 && count > 0;
     const paths = innermost.slice(0, MOST_REPORTED).map((scope) => scopePath(tree, graph.paths, scope));
-    this.events.expanded(all ? ['*'] : paths);
+    this.openPaths = all ? ['*'] : paths;
+    this.events.expanded(this.openPaths);
   }
 }

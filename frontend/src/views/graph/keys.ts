@@ -8,8 +8,8 @@ export interface GraphKey {
 }
 
 interface KeyRow extends GraphKey {
-  /** `event.key` to what it does; rows without are done by the pointer or by the search box. */
-  readonly actions?: Readonly<Record<string, (model: GraphView) => void>>;
+  /** `event.key` to what it does, false where it does nothing now; rows without are done by the pointer or by the search box. */
+  readonly actions?: Readonly<Record<string, (model: GraphView) => unknown>>;
 }
 
 const ZOOM = 1.35;
@@ -58,7 +58,5 @@ const ACTIONS = new Map(ROWS.flatMap((row) => Object.entries(row.actions ?? {}))
 export function handleKey(model: GraphView, event: KeyboardEvent): boolean {
   if (event.ctrlKey || event.metaKey || event.altKey) return false;
   const action = ACTIONS.get(event.key);
-  if (!action) return false;
-  action(model);
-  return true;
+  return action !== undefined && action(model) !== false;
 }

@@ -61,6 +61,8 @@ export class Screen {
   private resize(): void {
     const { graph, highlights, minimap } = this.canvases;
     const { clientWidth: width, clientHeight: height } = graph;
+    // Hidden: what was in view will be so again.
+    if (width === 0 || height === 0) return;
     this.ratio = window.devicePixelRatio || 1;
     for (const canvas of [graph, highlights]) {
       canvas.width = Math.round(width * this.ratio);
@@ -73,14 +75,19 @@ export class Screen {
     this.minimapStale = true;
     const first = this.model.viewport.view.width === 0;
     this.model.viewport.resize({ width, height });
-    if (first && width > 0) this.model.fit(false);
+    if (first) this.model.fit(false);
     // A resized canvas is blank: waiting for the next frame would flicker.
-    if (width > 0 && this.model.drawing) this.frame(performance.now());
+    if (this.model.drawing) this.frame(performance.now());
   }
 
   private frame(now: number): void {
     cancelAnimationFrame(this.requested);
     this.requested = 0;
+    // The window may have moved to another screen.
+    if (this.ratio !== (window.devicePixelRatio || 1)) {
+      this.resize();
+      return;
+    }
     const more = this.model.advance(now);
     const frame = this.prepare();
     if (!frame) this.blank();
@@ -117,17 +124,18 @@ export class Screen {
   private paintHighlights(frame: Frame): void {
     const { model } = this;
     const row = model.finder.currentRow;
+    const hover = model.hover.value;
     const highlights: Highlights = {
       selected: model.shown(model.selected),
-      hovered: model.hover.value?.edge === -1 ? model.hover.value.entity : -1,
+      hovered: hover?.entity ?? -1,
+      hoveredEdge: hover?.edge ?? -1,
       neighbours: model.neighbours,
       hits: model.finder.marks,
-      hitsInScope: model.finder.inScope,
       currentHit: row < 0 ? -1 : model.shown(frame.drawing.tree.entityOf[row]!),
-      marked: model.marked,
-      markedInScope: model.markedInScope,
+      marks: model.marks,
     };
-    const empty = highlights.selected < 0 && highlights.hovered < 0 && highlights.currentHit < 0 && !highlights.hits && !highlights.marked;
+    const points = Math.max(highlights.selected, highlights.hovered, highlights.hoveredEdge, highlights.currentHit);
+    const empty = points < 0 && !highlights.hits && !highlights.marks;
     // A hidden canvas costs nothing; an empty one is cleared and composed with each frame.
     this.canvases.highlights.hidden = empty;
     if (empty) return;
