@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections import deque
@@ -14,7 +15,9 @@ WhenFull = Literal["wait", "drop"]
 
 
 class Sink(Protocol):
-    """Where the thread writes to. Its methods never raise, and return how many snapshots they lost."""
+    """Where the thread writes to. Its methods never raise; most return how many snapshots they lost."""
+
+    def prepare(self) -> None: ...
 
     def write(self, batch: Batch) -> int: ...
 
@@ -24,7 +27,8 @@ class Sink(Protocol):
 
 
 class Background:
-    """Writes batches in the order they are put, in one daemon thread that starts with the first one.
+    """Writes batches in the order they are put, in one daemon thread that starts with the first one,
+    or before it (`start`).
 
     Args:
         make_sink: called once in each process that captures.
@@ -57,7 +61,15 @@ class Background:
         self._flushes_wanted = 0
         self._flushes_done = 0
         self.dropped = 0
-        self._dropped_known = 0  # of these, how many the sink was told of
+        self.refused = 0  # of these, how many the sink lost
+        self._dropped_known = 0  # of all, how many the sink was told of
+
+    def start(self) -> None:
+        """Starts the thread before the first batch comes, so that it gets ready while that is computed."""
+        self._notice_fork()
+        with self._changed, contextlib.suppress(RuntimeError):  # no thread can be had now; `put` tries again
+            if not self._stopping:
+                self._ensure_thread()
 
     def put(self, batch: Batch) -> bool:
         """Hands a batch over; False if it was dropped. Blocks on a full queue if that is the policy."""
@@ -71,9 +83,7 @@ class Background:
                 return False
             self._batches.append(batch)
             self._waiting_bytes += batch.nbytes
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="tensortap-writer", daemon=True)
-                self._thread.start()
+            self._ensure_thread()
             self._changed.notify_all()
             return True
 
@@ -115,6 +125,12 @@ class Background:
         thread.join(timeout)
         return False
 
+    def _ensure_thread(self) -> None:
+        if self._thread is None:
+            thread = threading.Thread(target=self._run, name="tensortap-writer", daemon=True)
+            thread.start()
+            self._thread = thread
+
     def _has_room(self, nbytes: int) -> bool:
         return self._waiting_bytes == 0 or self._waiting_bytes + nbytes <= self._queue_bytes
 
@@ -124,6 +140,7 @@ class Background:
             self._start_afresh()
 
     def _run(self) -> None:
+        self._sink.prepare()
         while self._work():
             pass
         self._tell_sink(self._sink.close)
@@ -143,6 +160,7 @@ class Background:
             lost = self._sink.write(batch)
             with self._changed:
                 self.dropped += lost
+                self.refused += lost
                 self._waiting_bytes -= batch.nbytes
                 self._changed.notify_all()
             return True
@@ -159,3 +177,4 @@ class Background:
         lost = call(fresh)
         with self._changed:
             self.dropped += lost
+            self.refused += lost

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tensortap.dump import DumpWriter, InvalidNameError, InvalidValueError, Summary
+from tensortap.dump import DumpWriter, InvalidNameError, InvalidValueError, Summary, warm_up
 
 from .snapshots import Batch, BufferKey, Captured, GraphHandle, buffer_key
 from .trouble import Trouble
@@ -16,7 +17,12 @@ from .trouble import Trouble
 _CHECK_SECONDS = 1.0
 _RETRY_SECONDS = 5.0
 
-_DISK_HINT = "Free space or choose another log directory; tensortap tries again by itself. Training goes on."
+REFUSALS = ("open", "reserve", "disk", "write", "unfit")
+"""The kinds of trouble for which snapshots are lost here, the gravest first."""
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+_IN_THE_WAY = frozenset({errno.ENOTDIR, errno.EEXIST})
 
 
 class BatchWriter:
@@ -36,6 +42,13 @@ class BatchWriter:
         self._next_check = 0.0
         self._has_room = True
 
+    def prepare(self) -> None:
+        """Compiles what measures arrays, while the first step is still computed."""
+        try:
+            warm_up()
+        except Exception as error:
+            self._trouble.tell("prepare", "the writer is not prepared", "It goes on all the same.", error)
+
     def write(self, batch: Batch) -> int:
         """Writes one batch, freeing each array as it goes; returns how many snapshots were lost."""
         writer = self._ready()
@@ -52,7 +65,7 @@ class BatchWriter:
                 self._trouble.tell("unfit", f"{item.candidate.name} cannot be dumped", "Exclude it.", error)
             except OSError as error:
                 # The writer keeps the row and tries again later; only a value may be missing.
-                self._trouble.tell("disk", "the dump cannot be written", _DISK_HINT, error)
+                self._trouble.tell("disk", "the dump cannot be written", _way_out(error), error)
                 if not batch.graph.id:
                     lost += 1 + len(batch.captured)
                     batch.captured.clear()
@@ -73,7 +86,7 @@ class BatchWriter:
                     self._writer.dropped(dropped)
                 self._writer.flush()
             except Exception as error:
-                self._trouble.tell("disk", "the dump cannot be written", _DISK_HINT, error)
+                self._trouble.tell("disk", "the dump cannot be written", _way_out(error), error)
         return 0
 
     def close(self, dropped: int) -> int:
@@ -97,7 +110,7 @@ class BatchWriter:
             try:
                 self._writer = self._open_writer()
             except Exception as error:
-                self._trouble.tell("open", "the run cannot be opened", _DISK_HINT, error)
+                self._trouble.tell("open", "the run cannot be opened", _way_out(error), error)
         if self._writer is not None and now >= self._next_check:
             self._next_check = now + _CHECK_SECONDS
             self._has_room = self._disk_has_room(self._writer)
@@ -117,6 +130,21 @@ class BatchWriter:
             )
             return False
         return True
+
+
+def _way_out(error: Exception) -> str:
+    """What to do about a log directory that refuses."""
+    if not isinstance(error, OSError):
+        return "Choose another directory for the run. Training goes on."
+    if error.errno in _FULL:
+        way = "Free space or choose another log directory"
+    elif error.errno in _FORBIDDEN:
+        way = "Make the log directory writable or choose another one"
+    elif error.errno in _IN_THE_WAY:
+        way = "A file is where a directory is needed: move it away or choose another log directory"
+    else:
+        way = "See whether the log directory can be used, or choose another one"
+    return f"{way}; tensortap tries again by itself. Training goes on."
 
 
 def _write_one(writer: DumpWriter, batch: Batch, item: Captured, summaries: dict[BufferKey, Summary]) -> None:

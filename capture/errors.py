@@ -9,6 +9,10 @@ class WatchError(TensortapError):
     """An argument of `Watch`, `every` or `Tap` makes no sense. The message names it and what fits."""
 
 
+class ChoiceFailedError(TensortapError):
+    """A callable that was given to `Watch` raised; the message says which one, and on which node."""
+
+
 class TapClosedError(TensortapError):
     """A tap was used after `close()`. Make a new one, or close it later."""
 

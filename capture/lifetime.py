@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Sequence
 
+from .batch_writer import REFUSALS
 from .intercept import INTERCEPTOR
 from .step_capture import Outlet
 from .watch import Watch
@@ -69,9 +70,23 @@ class Lifetime:
         self._outlet.tell_if_nothing_was_captured(self._watches)
         dropped = self._outlet.background.dropped
         if dropped and os.getpid() == self._pid:
-            because = "" if in_time else f" (the writer needed more than {self._close_seconds:g} s to finish)"
             print(
-                f"tensortap: {dropped:,} snapshots of run {self._run!r} were dropped{because}. "
-                "Watch fewer steps or tensors, or raise Tap(queue_bytes=…, wait_seconds=…).",
+                f"tensortap: {dropped:,} snapshots of run {self._run!r} were dropped: {self._why(in_time)}",
                 file=sys.stderr,
             )
+
+    def _why(self, in_time: bool) -> str:
+        """What most of the drops come from, and what helps against that."""
+        background = self._outlet.background
+        refusal = self._outlet.trouble.told(*REFUSALS)
+        if refusal and 2 * background.refused >= background.dropped:
+            return refusal
+        if not in_time:
+            return (
+                f"the writer needed more than {self._close_seconds:g} s to finish."
+                " Watch fewer steps or tensors, or raise Tap(close_seconds=…)."
+            )
+        return (
+            "they came faster than they could be written, or did not fit into memory."
+            " Watch fewer steps or tensors, or raise Tap(queue_bytes=…, wait_seconds=…)."
+        )

@@ -14,6 +14,7 @@ from tensortap.dump import Keep
 
 from .background import Background
 from .candidates import Candidate
+from .errors import ChoiceFailedError
 from .naming import short_function_name
 from .recorded import Place, RecordedFunction
 from .snapshots import Batch, Captured, GraphHandle
@@ -104,6 +105,14 @@ class StepCapture:
 
     def failed(self, function: str, what: str, error: BaseException) -> None:
         name = short_function_name(function)
+        if isinstance(error, ChoiceFailedError):
+            self._outlet.trouble.tell(
+                "choice",
+                error.message,
+                f"Correct the callable. The function {name} runs untapped, training goes on.",
+                error.__cause__,
+            )
+            return
         self._outlet.trouble.tell(
             f"function {name}: {what}",
             f"the function {name} {what}",

@@ -15,7 +15,7 @@ class every:  # noqa: N801  reads as a word: Watch(steps=every(100))
     """Every `interval`-th step from `start` (included) to `stop` (excluded; None: for ever).
 
     Raises:
-        WatchError: `interval` is less than 1, or `start` negative.
+        WatchError: `interval` is less than 1, `start` negative, or `stop` no step number.
     """
 
     interval: int
@@ -29,6 +29,8 @@ class every:  # noqa: N801  reads as a word: Watch(steps=every(100))
             )
         if not isinstance(self.start, Integral) or self.start < 0:
             raise WatchError(f"every(…, start={self.start!r}) starts nowhere.", "Steps are numbered from 0.")
+        if self.stop is not None and not isinstance(self.stop, Integral):
+            raise WatchError(f"every(…, stop={self.stop!r}) ends nowhere.", "Use a step number, or None.")
 
     def __call__(self, step: int) -> bool:
         """Whether `step` is one of them."""
@@ -48,17 +50,17 @@ def step_predicate(steps: Any) -> Callable[[int], bool]:
     """What `Watch.steps` may be, as a predicate. A single int `n` means `every(n)`.
 
     Raises:
-        WatchError: it is none of the accepted kinds.
+        WatchError: it is none of the accepted kinds, or an empty range or list.
     """
     if isinstance(steps, Integral) and not isinstance(steps, bool):
         return every(int(steps))
-    if isinstance(steps, range):
+    if isinstance(steps, range) and steps:
         return steps.__contains__
-    if callable(steps):
+    if callable(steps) and not isinstance(steps, type):
         return lambda step: bool(steps(step))
     if isinstance(steps, Collection) and not isinstance(steps, str | bytes):
         numbers = list(steps)
-        if all(isinstance(number, Integral) and int(number) >= 0 for number in numbers):
+        if numbers and all(isinstance(number, Integral) and int(number) >= 0 for number in numbers):
             return frozenset(int(number) for number in numbers).__contains__
     raise WatchError(
         f"steps={steps!r} says no steps.",

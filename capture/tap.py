@@ -7,11 +7,11 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Self, overload
 
 from tensortap.dump import DumpWriter, check_run_name
 
+from .arguments import byte_count, process_rank, run_directory, run_facts, seconds
 from .background import Background, WhenFull
 from .batch_writer import BatchWriter
 from .eager import EagerRecorder
@@ -53,7 +53,7 @@ class Tap:
 
     Raises:
         InvalidNameError: the last part of `path` cannot be the name of a run.
-        WatchError: another argument makes no sense.
+        WatchError: `path` is empty or no path, or another argument makes no sense.
     """
 
     def __init__(
@@ -70,18 +70,20 @@ class Tap:
         rank: int | None = None,
         info: dict[str, Any] | None = None,
     ) -> None:
-        self.run_dir = Path(path).absolute()
+        self.run_dir = run_directory(path)
         self.run = check_run_name(self.run_dir.name)
         self.watches = _watches(watch)
         if when_full not in ("wait", "drop"):
             raise WatchError(f"when_full={when_full!r} is unknown.", "Use 'wait' or 'drop'.")
         self._sources = sources
-        self._queue_bytes = queue_bytes
+        self._queue_bytes = byte_count("queue_bytes", queue_bytes)
+        disk_reserve = byte_count("disk_reserve", disk_reserve)
+        rank = process_rank(rank)
         self._known_layers: list[str] = []
         self._next_step = 0
         self._local = threading.local()
         trouble = Trouble(self.run)
-        facts = {**environment(), "watch": [repr(each) for each in self.watches], **(info or {})}
+        facts = {**environment(), "watch": [repr(each) for each in self.watches], **run_facts(info)}
         logdir, run = str(self.run_dir.parent), self.run
 
         def open_writer() -> DumpWriter:
@@ -89,12 +91,13 @@ class Tap:
 
         background = Background(
             lambda: BatchWriter(open_writer, trouble, disk_reserve),
-            queue_bytes=queue_bytes,
+            queue_bytes=self._queue_bytes,
             when_full=when_full,
-            wait_seconds=wait_seconds,
+            wait_seconds=seconds("wait_seconds", wait_seconds),
         )
         self._outlet = Outlet(background, trouble)
-        self._lifetime = Lifetime(self._outlet, self.watches, self.run, close_seconds)
+        patience = seconds("close_seconds", close_seconds)
+        self._lifetime = Lifetime(self._outlet, self.watches, self.run, patience)
         # Also when the tap is forgotten, and at the end of the program.
         self._finalizer = weakref.finalize(self, self._lifetime.close)
 
@@ -259,6 +262,8 @@ class Tap:
     def _steps(self, first: int, count: int) -> Iterator[None]:
         """`count` steps in one call, numbered from `first`."""
         watches = tuple(watch for watch in self.watches if self._wants(watch, range(first, first + count)))
+        if watches:
+            self._outlet.background.start()
         capture = (
             StepCapture(self, self._outlet, first, watches, self._known_layers, self._sources)
             if watches

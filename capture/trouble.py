@@ -20,22 +20,28 @@ class Trouble:
 
     def __init__(self, where: str) -> None:
         self._where = where
-        self._told: set[str] = set()
+        self._told: dict[str, str] = {}  # what was said, by kind
         self._lock = threading.Lock()
 
     def tell(self, kind: str, message: str, hint: str, cause: BaseException | None = None) -> None:
         """Warns, unless this kind of trouble was told before. `message` has no full stop, `hint` has."""
+        because = f" ({type(cause).__name__}: {first_line(cause)})" if cause is not None else ""
+        said = f"{message}{because}. {hint}"
         with self._lock:
             if kind in self._told:
                 return
-            self._told.add(kind)
-        because = f" ({type(cause).__name__}: {first_line(cause)})" if cause is not None else ""
-        text = f"tensortap, run {self._where!r}: {message}{because}. {hint}"
+            self._told[kind] = said
+        text = f"tensortap, run {self._where!r}: {said}"
         try:
             warnings.warn(text, TapWarning, stacklevel=2)
         except TapWarning:
             # The program turns warnings into errors; this one must not end its training.
             _log.warning(text)
+
+    def told(self, *kinds: str) -> str:
+        """What was said of the first of these kinds that there was; empty if there was none."""
+        with self._lock:
+            return next((self._told[kind] for kind in kinds if kind in self._told), "")
 
 
 def first_line(error: BaseException) -> str:

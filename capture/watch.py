@@ -12,7 +12,7 @@ import numpy as np
 from tensortap.dump import InvalidValueError, Keep, numpy_dtype
 
 from .candidates import Candidate, Kind
-from .errors import WatchError
+from .errors import ChoiceFailedError, WatchError
 from .steps import Steps, every, step_predicate
 
 Choice = str | re.Pattern[str] | Callable[[Candidate], bool]
@@ -80,13 +80,18 @@ class Watch:
         return self._step(step)
 
     def selects(self, candidate: Candidate) -> bool:
-        """Whether a tensor is kept at the steps that are."""
+        """Whether a tensor is kept at the steps that are.
+
+        Raises:
+            ChoiceFailedError: a callable of the watch raised.
+        """
         return all(test(candidate) for test in self._tests)
 
     def _make_tests(self) -> Iterable[Test]:
         if self.nodes is not None:
             yield _choice("nodes", self.nodes, lambda candidate: candidate.node)
         if self.ops is not None:
+            _check_ops(self.ops)
             yield _member(self.ops, lambda candidate: candidate.op_type)
         if self.nodes is None and self.ops is None:
             yield _is_telling
@@ -125,7 +130,7 @@ def _tuple(given: Any) -> tuple[Any, ...] | None:
 def _choice(argument: str, choice: Any, text: Callable[[Candidate], str]) -> Test:
     """A regular expression searched in `text`, or the callable itself."""
     if callable(choice):
-        return lambda candidate: bool(choice(candidate))
+        return lambda candidate: _ask(argument, choice, candidate)
     try:
         pattern = re.compile(choice)
     except re.error as error:
@@ -139,6 +144,14 @@ def _choice(argument: str, choice: Any, text: Callable[[Candidate], str]) -> Tes
             "Use a regular expression or a callable Candidate -> bool.",
         ) from error
     return lambda candidate: pattern.search(text(candidate)) is not None
+
+
+def _ask(argument: str, choice: Callable[[Candidate], Any], candidate: Candidate) -> bool:
+    try:
+        return bool(choice(candidate))
+    except Exception as error:
+        message = f"{argument}={_text(choice)} of a Watch failed on node {candidate.node!r}"
+        raise ChoiceFailedError(message) from error
 
 
 def _member(names: Iterable[str], text: Callable[[Candidate], str]) -> Test:
@@ -156,6 +169,12 @@ def _dtype_name(dtype: Any) -> str:
             f"dtypes={dtype!r} is no dtype.", "Use names as 'float32', or NumPy or TensorFlow dtypes."
         ) from error
     return str(name)
+
+
+def _check_ops(ops: Iterable[Any]) -> None:
+    for op in ops:
+        if not isinstance(op, str) or not op:
+            raise WatchError(f"ops={op!r} is no op type.", "Use a name as 'MatMul', or a list of them.")
 
 
 def _check_kinds(kinds: Iterable[str]) -> None:

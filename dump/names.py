@@ -23,8 +23,10 @@ def parse_tensor_name(name: str) -> tuple[str, int]:
     """`"dense/Relu:0"` -> `("dense/Relu", 0)`; a name without a slot means slot 0.
 
     Raises:
-        InvalidNameError: the name is empty, too long, or holds NUL.
+        InvalidNameError: the name is no text, empty, too long, or holds NUL.
     """
+    if not isinstance(name, str):
+        raise InvalidNameError(f"{name!r} is not a tensor name.", "Use text: 'node' or 'node:slot'.")
     if not name or len(name) > MAX_NAME or "\x00" in name:
         raise InvalidNameError(
             f"{name[:80]!r} is not a tensor name.",

@@ -300,7 +300,7 @@ def _row(seq: int, place: _Place, visit: int, summary: Summary, stored: Stored) 
 
 def _number(what: str, value: Any, bits: int) -> int:
     try:
-        number = operator.index(value)
+        number = -1 if isinstance(value, bool) else operator.index(value)
     except TypeError:
         number = -1
     if not 0 <= number < 1 << bits:

@@ -20,9 +20,13 @@ class Recorder:
         self.written: list[int] = []
         self.told_dropped = 0
         self.flushes = 0
+        self.prepared = 0
         self.closed = False
         self.open = threading.Event()
         self.open.set()
+
+    def prepare(self) -> None:
+        self.prepared += 1
 
     def write(self, batch: Batch) -> int:
         self.open.wait(30)
@@ -124,3 +128,15 @@ def test_nothing_put_means_no_thread_and_no_file() -> None:
     assert thread.stop(1)
     assert not sink.closed
     assert sink.flushes == 0
+
+
+def test_it_gets_ready_before_the_first_batch() -> None:
+    sink = Recorder()
+    thread = background(sink)
+    thread.start()
+    until(lambda: sink.prepared == 1, "the thread is ready")
+    assert thread.put(batch(0))
+    assert thread.stop(30)
+    assert (sink.prepared, sink.written) == (1, [0])
+    thread.start()
+    assert sink.prepared == 1

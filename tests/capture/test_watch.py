@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 from tensortap.capture import Candidate, Watch, WatchError, every
+from tensortap.capture.errors import ChoiceFailedError
 
 RELU = Candidate("cnn/relu/Relu", 0, "Relu", "float32", (None, 8), "cnn/relu", "output")
 GRADIENT = Candidate(
@@ -79,6 +80,10 @@ def test_steps(steps: Any, wanted: list[int]) -> None:
         ({"steps": "all"}, "steps='all' says no steps.*every"),
         ({"steps": [1.5]}, "says no steps"),
         ({"steps": True}, "says no steps"),
+        ({"steps": []}, "steps=.* says no steps"),
+        ({"steps": range(3, 3)}, "says no steps"),
+        ({"steps": every}, "says no steps.*every.100"),
+        ({"ops": 5}, "ops=5 is no op type.*'MatMul'"),
         ({"keep": "values"}, "keep='values' keeps nothing.*'value'"),
         ({"kinds": "gradients"}, "kinds='gradients' is unknown.*gradient"),
         ({"dtypes": "flaot32"}, "flaot32"),
@@ -93,6 +98,16 @@ def test_mistakes_are_named(arguments: dict[str, Any], message: str) -> None:
 def test_every_needs_a_start_that_exists() -> None:
     with pytest.raises(WatchError, match="numbered from 0"):
         every(2, start=-1)
+    with pytest.raises(WatchError, match=r"stop='x'.*ends nowhere"):
+        every(2, stop="x")  # type: ignore[arg-type]
+
+
+def test_a_callable_that_fails_is_named_with_its_node() -> None:
+    def ratio(candidate: Candidate) -> bool:
+        return 1 / candidate.slot > 0
+
+    with pytest.raises(ChoiceFailedError, match="layers=ratio of a Watch failed on node 'cnn/relu/Relu'"):
+        Watch(layers=ratio).selects(RELU)
 
 
 def test_repr_shows_what_was_given() -> None:

@@ -110,6 +110,8 @@ def test_keeping_summaries_only(tmp_path: Path) -> None:
     [
         ({"name": ""}, InvalidNameError),
         ({"name": "a\0b"}, InvalidNameError),
+        ({"name": 5}, InvalidNameError),
+        ({"step": True}, InvalidValueError),
         ({"step": -1}, InvalidValueError),
         ({"step": 1.5}, InvalidValueError),
         ({"step": 2**63}, InvalidValueError),

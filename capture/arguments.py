@@ -1,0 +1,90 @@
+"""Checks of what a tap is made with: a mistake is named at once, not when training is under way."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import threading
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+from .errors import WatchError
+
+
+def run_directory(path: Any) -> Path:
+    """The absolute path of a run.
+
+    Raises:
+        WatchError: it is empty, or no path.
+    """
+    if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str) or not os.fspath(path):
+        raise WatchError(f"Tap({path!r}) names no run.", "Give the directory of the run: Tap('logs/first').")
+    return Path(path).absolute()
+
+
+def byte_count(argument: str, value: Any) -> int:
+    """A number of bytes.
+
+    Raises:
+        WatchError: it is negative, or no whole number.
+    """
+    if not _is_count(value):
+        raise WatchError(
+            f"{argument}={value!r} is no number of bytes.",
+            f"Use a whole number of at least 0, as {argument}=512 << 20 for 512 MiB.",
+        )
+    return int(value)
+
+
+def seconds(argument: str, value: Any) -> float:
+    """A time that something waits.
+
+    Raises:
+        WatchError: it is negative, longer than a thread can wait, or no number.
+    """
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    if not 0 <= number <= threading.TIMEOUT_MAX:
+        raise WatchError(
+            f"{argument}={value!r} is no time to wait.", f"Use seconds from 0, as {argument}=30."
+        )
+    return number
+
+
+def process_rank(value: Any) -> int | None:
+    """The number of a process in a distributed job, or None.
+
+    Raises:
+        WatchError: it is negative, or no whole number.
+    """
+    if value is None:
+        return None
+    if not _is_count(value):
+        raise WatchError(f"rank={value!r} is no number of a process.", "Use a whole number from 0, or None.")
+    return int(value)
+
+
+def run_facts(info: Any) -> dict[str, Any]:
+    """The free facts of a run.
+
+    Raises:
+        WatchError: it is not an object as JSON has them.
+    """
+    try:
+        if info is None:
+            return {}
+        if isinstance(info, dict) and all(isinstance(name, str) for name in info):
+            json.dumps(info, default=str)
+            return dict(info)
+    except (TypeError, ValueError, RecursionError):
+        pass  # keys inside of it that JSON does not have, or an object that holds itself
+    shown = repr(info)
+    raise WatchError(
+        f"info={shown[:80]}{'…' if len(shown) > 80 else ''} is no JSON object.",
+        "Use a dict with names as keys, as info={'lr': 0.1}.",
+    )
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0

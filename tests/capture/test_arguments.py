@@ -1,0 +1,49 @@
+"""What a tap is made with is checked when it is made."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tensortap.capture import Tap, WatchError
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"queue_bytes": -1}, "queue_bytes=-1 is no number of bytes.*512 << 20"),
+        ({"queue_bytes": 1e9}, "is no number of bytes"),
+        ({"disk_reserve": "x"}, "disk_reserve='x' is no number of bytes"),
+        ({"wait_seconds": -1}, "wait_seconds=-1 is no time.*wait_seconds=30"),
+        ({"wait_seconds": math.inf}, "wait_seconds=inf is no time"),
+        ({"close_seconds": -1}, "close_seconds=-1 is no time"),
+        ({"close_seconds": math.nan}, "close_seconds=nan"),
+        ({"rank": "a"}, "rank='a' is no number of a process.*from 0"),
+        ({"rank": -1}, "rank=-1"),
+        ({"rank": True}, "rank=True"),
+        ({"info": {1: 2}}, "info=.1: 2. is no JSON object.*'lr'"),
+        ({"info": {"a": {(1, 2): 3}}}, "is no JSON object"),
+        ({"info": "x"}, "info='x' is no JSON object"),
+        ({"path": None}, r"Tap\(None\) names no run.*'logs/first'"),
+        ({"path": ""}, r"Tap\(''\) names no run"),
+        ({"path": b"logs/r"}, "names no run"),
+    ],
+)
+def test_mistakes_are_named(tmp_path: Path, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(WatchError, match=message):
+        Tap(**({"path": tmp_path / "r"} | arguments))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_numpy_numbers_will_do(tmp_path: Path) -> None:
+    numbers: dict[str, Any] = {
+        "rank": np.int64(3),
+        "queue_bytes": np.int32(99),
+        "wait_seconds": np.float32(1),
+    }
+    with Tap(tmp_path / "r", **numbers) as tap:
+        assert tap.dropped == 0

@@ -1,0 +1,102 @@
+"""What is said when the log directory refuses: the advice fits the cause. No TensorFlow graph involved."""
+
+from __future__ import annotations
+
+import errno
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tensortap.capture import TapWarning, batch_writer
+from tensortap.capture.background import Background
+from tensortap.capture.batch_writer import BatchWriter
+from tensortap.capture.candidates import Candidate
+from tensortap.capture.lifetime import Lifetime
+from tensortap.capture.snapshots import Batch, Captured, GraphHandle
+from tensortap.capture.step_capture import Outlet
+from tensortap.capture.trouble import Trouble
+from tensortap.dump import DumpWriter
+
+CANDIDATE = Candidate("n", 0, "Add", "uint8")
+
+
+def batch() -> Batch:
+    captured = deque([Captured(CANDIDATE, 0, np.zeros(40, np.uint8), "summary")])
+    return Batch(0, 0.0, GraphHandle(None), captured, 40)
+
+
+def last_words(
+    open_writer: Callable[[], DumpWriter], capsys: pytest.CaptureFixture[str], disk_reserve: int = 0
+) -> str:
+    """What a tap says at its end, after one batch."""
+    trouble = Trouble("r")
+    background = Background(
+        lambda: BatchWriter(open_writer, trouble, disk_reserve),
+        queue_bytes=100,
+        when_full="drop",
+        wait_seconds=0,
+    )
+    assert background.put(batch())
+    Lifetime(Outlet(background, trouble), (), "r", 30).close()
+    assert (background.dropped, background.refused) == (1, 1)
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [
+        (errno.ENOSPC, "Free space"),
+        (errno.EACCES, "Make the log directory writable"),
+        (errno.EROFS, "Make the log directory writable"),
+        (errno.EIO, "See whether the log directory can be used"),
+    ],
+)
+def test_the_advice_fits_the_refusal(number: int, advice: str, capsys: pytest.CaptureFixture[str]) -> None:
+    def refuse() -> DumpWriter:
+        raise OSError(number, "refused")
+
+    with pytest.warns(TapWarning, match=advice):
+        said = last_words(refuse, capsys)
+
+    assert "1 snapshots of run 'r' were dropped: the run cannot be opened" in said
+    assert advice in said
+    assert "queue_bytes" not in said
+
+
+def test_a_file_in_the_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.warns(TapWarning, match="A file is where a directory is needed"):
+        said = last_words(lambda: DumpWriter(tmp_path / "file", "r"), capsys)
+    assert "Free space" not in said
+
+
+def test_a_nearly_full_disk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.warns(TapWarning, match="disk_reserve"):
+        said = last_words(lambda: DumpWriter(tmp_path, "r"), capsys, disk_reserve=1 << 60)
+    assert "lower Tap(disk_reserve=…)" in said
+    assert "queue_bytes" not in said
+
+
+def test_a_full_queue(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trouble = Trouble("r")
+    background = Background(
+        lambda: BatchWriter(lambda: DumpWriter(tmp_path, "r"), trouble, 0),
+        queue_bytes=100,
+        when_full="drop",
+        wait_seconds=0,
+    )
+    background.drop(3)
+    Lifetime(Outlet(background, trouble), (), "r", 30).close()
+    assert "raise Tap(queue_bytes=…" in capsys.readouterr().err
+
+
+def test_preparing_never_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise RuntimeError("no compiler")
+
+    monkeypatch.setattr(batch_writer, "warm_up", fail)
+    with pytest.warns(TapWarning, match="not prepared .RuntimeError: no compiler"):
+        BatchWriter(lambda: DumpWriter("unused"), Trouble("r"), 0).prepare()
