@@ -15,7 +15,7 @@ from tensortap.dump import COUNTS, STATISTICS, Commit
 from .columns import GrowingColumn, NarrowColumn, StringTable
 from .decode import INDEXED_COLUMNS, STATISTICS_COLUMNS, ShapeTable, chunk, filled, numbers
 from .postings import Postings
-from .step_tally import StepTally
+from .step_tally import GraphSteps, StepTally
 from .tally import Tally
 from .tensors import TensorTable
 
@@ -44,6 +44,7 @@ class Catalog:
         self.lock = threading.RLock()
         self.rows = 0
         self.tensors, self.steps, self.shapes = TensorTable(), StepTally(), ShapeTable()
+        self.graph_steps = GraphSteps()
         self.workers, self.devices, self.dtypes = StringTable(), StringTable(), StringTable()
         self.worker_rows = Tally()
         self.nonfinite = 0
@@ -139,6 +140,8 @@ class Catalog:
         self.tensors.kept.count(tensor[columns["kept"]])
         self.tensors.nonfinite.count(tensor[bad])
         self.steps.count(columns["step"], nan, inf, columns["time"])
+        graphs, steps = self.tensors.columns(len(self.tensors))[0][tensor], self.steps.values[columns["step"]]
+        self.graph_steps.count(graphs, steps, nan, inf, columns["time"])
         self.nonfinite += int(np.count_nonzero(bad))
         latest = float(columns["time"].max()) / 1e6
         self.last_time = latest if self.last_time is None else max(self.last_time, latest)

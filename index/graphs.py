@@ -22,7 +22,7 @@ _KEPT = 8  # graphs of a run held in memory; one of 200,000 nodes takes some 150
 
 @dataclass(frozen=True, slots=True)
 class GraphOverview:
-    """A graph in numbers; `nonfinite`: snapshots with a NaN or infinity."""
+    """A graph in numbers; `nonfinite`: snapshots with a NaN or infinity. Steps: those with its snapshots."""
 
     id: str
     name: str
@@ -31,6 +31,9 @@ class GraphOverview:
     functions: int
     snapshots: int
     nonfinite: int
+    first_step: int | None
+    last_step: int | None
+    step_count: int
 
 
 @dataclass(slots=True)
@@ -62,10 +65,8 @@ class GraphShelf:
             NotFoundError: neither was it recorded, nor do snapshots name it.
         """
         with self._lock:
+            self.require(graph_id)
             codes = self._catalog.tensors.in_graph(graph_id)
-            if graph_id not in self.recorded and not len(codes):
-                hint = did_you_mean(graph_id, self.ids(), "List the run's graphs to see their ids.")
-                raise NotFoundError(f"The run has no graph {graph_id[:200]!r}.", hint)
             held = self._held.get(graph_id)
             if held is None or self._outdated(held, codes):
                 held = _Held(self._build(graph_id, codes), len(codes))
@@ -75,6 +76,12 @@ class GraphShelf:
             while len(self._held) > _KEPT:
                 self._held.popitem(last=False)
             return held.graph
+
+    def require(self, graph_id: str) -> None:
+        """Raises NotFoundError if a graph was neither recorded nor do snapshots name it."""
+        if graph_id not in self.recorded and self._catalog.tensors.graph_code(graph_id) is None:
+            hint = did_you_mean(graph_id, self.ids(), "List the run's graphs to see their ids.")
+            raise NotFoundError(f"The run has no graph {graph_id[:200]!r}.", hint)
 
     def ids(self) -> list[str]:
         """All graphs: recorded, or named by snapshots."""
@@ -95,7 +102,8 @@ class GraphShelf:
         for graph_id in self.ids():
             code = tensors.graph_code(graph_id)
             snapshots, nonfinite = (0, 0) if code is None else (int(total[code]) for total in totals)
-            found.append(GraphOverview(graph_id, *self._size(graph_id), snapshots, nonfinite))
+            steps = self._catalog.graph_steps.of(code).span()
+            found.append(GraphOverview(graph_id, *self._size(graph_id), snapshots, nonfinite, *steps))
         return sorted(found, key=lambda graph: -graph.snapshots)
 
     def nodes(self) -> int:

@@ -180,6 +180,16 @@ class RunIndex:
         with self.catalog.lock:
             return self.catalog.steps.table()
 
+    def steps_of(self, graph_id: str) -> StepTable:
+        """Totals by step of one graph's snapshots, ascending; no rows if none were captured.
+
+        Raises:
+            NotFoundError: neither was it recorded, nor do snapshots name it.
+        """
+        with self.catalog.lock:
+            self._readable().require(graph_id)
+            return self.catalog.graph_steps.of(self.catalog.tensors.graph_code(graph_id)).table()
+
     @property
     def tensors(self) -> list[str]:
         """Names of the captured tensors, ascending."""
@@ -204,12 +214,15 @@ class RunIndex:
         Raises:
             NotFoundError: neither was it recorded, nor do snapshots name it.
         """
+        with self.catalog.lock:
+            return self._readable().get(graph_id)
+
+    def _readable(self) -> GraphShelf:
         if self._shelf is None:
             raise NotFoundError(
                 f"The run {self.name!r} cannot be read.", self.error or "It was not read yet."
             )
-        with self.catalog.lock:
-            return self._shelf.get(graph_id)
+        return self._shelf
 
     @property
     def damage(self) -> list[str]:

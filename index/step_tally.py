@@ -65,9 +65,35 @@ class StepTally:
         np.minimum.at(times, codes, time)
         self._time = times
 
+    def span(self) -> tuple[int | None, int | None, int]:
+        """The first step, the last one (None where there is none), and how many there are."""
+        if not len(self.values):
+            return None, None, 0
+        return int(self.values.min()), int(self.values.max()), len(self.values)
+
     def table(self) -> StepTable:
         """The totals, one row a step, ascending."""
         count = len(self._time)
         order = np.argsort(self.values[:count])
         totals = (tally.totals(count)[order] for tally in (self._snapshots, self._nan, self._inf))
         return StepTable(self.values[:count][order], self._time[order] / 1e6, *totals)
+
+
+class GraphSteps:
+    """A step tally for each graph (by its code): only the steps at which that graph was captured."""
+
+    def __init__(self) -> None:
+        self._tallies: dict[int, StepTally] = {}
+        self._none = StepTally()
+
+    def of(self, graph: int | None) -> StepTally:
+        """The steps of a graph; an empty tally if it was not captured."""
+        return self._none if graph is None else self._tallies.get(graph, self._none)
+
+    def count(self, graphs: Array, steps: Array, nan: Array, inf: Array, time: Array) -> None:
+        """Adds snapshots: graph codes, steps, whether they hold NaN or infinities, times (us since 1970)."""
+        order = np.argsort(graphs, kind="stable")
+        distinct, starts = np.unique(graphs[order], return_index=True)
+        for graph, rows in zip(distinct.tolist(), np.split(order, starts[1:]), strict=True):
+            tally = self._tallies.setdefault(graph, StepTally())
+            tally.count(tally.encode(steps[rows]), nan[rows], inf[rows], time[rows])

@@ -8,7 +8,7 @@ from typing import Any
 
 from flask import Blueprint, Response
 
-from tensortap.index import STATISTICS_COLUMNS, RunOverview
+from tensortap.index import STATISTICS_COLUMNS, GraphOverview, RunOverview
 
 from .live import current_log, current_run
 from .parameters import Parameters
@@ -24,7 +24,7 @@ def list_runs() -> Response:
     Parameters().done()
     log = current_log()
     cursor = log.cursor  # before the list: what changes in between is then told again
-    overviews = [_overview(run.overview()) for run in log.runs]
+    overviews = [_with_steps(run.overview()) for run in log.runs]
     return json_reply({"logdir": log.name, "version": VERSION, "cursor": cursor, "runs": overviews})
 
 
@@ -43,7 +43,9 @@ def changes() -> Response:
 @blueprint.get("/api/runs/<run>")
 def one_run(run: str) -> Response:
     """GET api/runs/<run>"""
-    Parameters().done()
+    parameters = Parameters()
+    graph = parameters.text("graph")
+    parameters.done()
     found = current_run(run)
     return json_reply(
         {
@@ -52,8 +54,8 @@ def one_run(run: str) -> Response:
             "info": found.info,
             "created": found.created,
             "workers": list(found.workers),
-            "graphs": list(found.graphs),
-            "steps": found.steps,
+            "graphs": [_with_steps(graph) for graph in found.graphs],
+            "steps": found.steps if graph is None else found.steps_of(graph),
             "statistics": list(STATISTICS_COLUMNS),
         }
     )
@@ -63,11 +65,11 @@ def one_run(run: str) -> Response:
 def list_graphs(run: str) -> Response:
     """GET api/runs/<run>/graphs"""
     Parameters().done()
-    return json_reply({"graphs": list(current_run(run).graphs)})
+    return json_reply({"graphs": [_with_steps(graph) for graph in current_run(run).graphs]})
 
 
-def _overview(run: RunOverview) -> dict[str, Any]:
-    fields = asdict(run)
+def _with_steps(overview: RunOverview | GraphOverview) -> dict[str, Any]:
+    fields = asdict(overview)
     steps = {
         "first": fields.pop("first_step"),
         "last": fields.pop("last_step"),

@@ -8,6 +8,7 @@ import { node, snapshots } from './state/node';
 import { theme } from './state/preferences';
 import { chooseProvider, useProvider } from './state/provider';
 import { run, runList } from './state/runs';
+import { graphSteps } from './state/steps';
 import { App } from './views/App';
 
 /** Mounts the application into `root`: the page's `#app` (main.ts), or an element in TensorBoard's iframe (plugin.js). */
@@ -15,7 +16,9 @@ export async function mount(root: HTMLElement): Promise<void> {
   root.classList.add('mount');
   document.documentElement.dataset.theme = theme.value;
   useProvider(await chooseProvider());
-  installProbe(() => runList.value !== null && ![run, graph, overlay, node, snapshots].some((resource) => resource.loading.value));
+  installProbe(
+    () => runList.value !== null && ![run, graphSteps, graph, overlay, node, snapshots].some((resource) => resource.loading.value),
+  );
   syncAddress();
   startPolling();
   prefetchNeighbours();

@@ -50,6 +50,20 @@ def test_graphs_are_listed_with_their_sizes(run, graph_id):
         run.graph(graph_id[:-1])
 
 
+def test_each_graph_has_the_steps_at_which_it_was_captured(run, graph_id):
+    assert run.steps.step.tolist() == [0, 7, 10, 20, 30, 40, 50]
+    steps = run.steps_of(graph_id)
+    assert steps.step.tolist() == [0, 10, 20, 30, 40, 50]
+    assert steps.time.tolist() == [1000, 1010, 1020, 1030, 1040, 1050]
+    assert steps.snapshots.tolist() == [4] * 6
+    assert (steps.nan.tolist(), steps.inf.tolist()) == ([0, 0, 0, 4, 4, 4], [0, 0, 0, 4, 4, 4])
+    assert (run.steps_of("-").step.tolist(), run.steps_of("-").snapshots.tolist()) == ([7], [2])
+    spans = [(graph.first_step, graph.last_step, graph.step_count) for graph in run.graphs]
+    assert spans == [(0, 50, 6), (7, 7, 1)]
+    with pytest.raises(NotFoundError, match="Did you mean"):
+        run.steps_of(graph_id[:-1])
+
+
 def test_snapshots_without_a_graph_make_one(run):
     graph = run.graph("-")
     assert graph.names == graph.paths == ["loose", "text"]

@@ -17,6 +17,7 @@ ROUTES = {
     "nonfinite": "tensor step visit worker graph limit",
     "source": "file",
     "nodes": "node graph",
+    "": "graph",
 }
 NEEDED = {"tensor": "dense/MatMul:0", "step": "1", "node": "dense/MatMul", "file": "train.py"}
 NUMBERS = (

@@ -9,7 +9,10 @@ from urllib.parse import quote
 
 import numpy as np
 import pytest
+from polling import until
 from small_dump import ODD_NODES, WEIGHTS, Api
+
+from tensortap.dump import DumpWriter, Graph, Node
 
 MATMUL = "tensor=dense/MatMul:0"
 
@@ -43,6 +46,34 @@ def test_one_run(api: Api, first: str) -> None:
     assert run["workers"][0]["closed"] is True
     assert {"nan", "mean", "l2"} <= set(run["statistics"])
     assert [graph["name"] for graph in run["graphs"]] == ["train_step"]
+
+
+def test_one_run_with_the_steps_of_one_graph(opened: Callable[..., Api], tmp_path: Path) -> None:
+    with DumpWriter(tmp_path, run="two") as writer:
+        fit, predict = (writer.graph(Graph(name, [Node(name, "Exp")])) for name in ("fit", "predict"))
+        writer.graph(Graph("never", [Node("never", "Exp")]))
+        for step in range(3):
+            writer.log("fit:0", np.float32(step), step=step, graph=fit)
+        writer.log("predict:0", np.float32(np.nan), step=2, graph=predict)
+        writer.log("predict:0", np.float32(1), step=9, graph=predict)
+        writer.flush()
+        api = opened(tmp_path)
+        run = f"/api/runs/{api.run_id('two')}"
+        everything = api.json(run)
+        assert everything["steps"]["step"] == [0, 1, 2, 9]
+        assert [(graph["name"], graph["steps"]) for graph in everything["graphs"]] == [
+            ("fit", {"first": 0, "last": 2, "count": 3}),
+            ("predict", {"first": 2, "last": 9, "count": 2}),
+            ("never", {"first": None, "last": None, "count": 0}),
+        ]
+        restricted = api.json(f"{run}?graph={predict}")
+        assert (restricted["steps"]["step"], restricted["steps"]["nan"]) == ([2, 9], [1, 0])
+        assert {**restricted, "steps": everything["steps"]} == everything
+        assert api.json(f"{run}?graph={everything['graphs'][2]['id']}")["steps"]["step"] == []
+        assert "Did you mean" in api.get(f"{run}?graph={predict[:-1]}", 404).get_json()["hint"]
+        writer.log("predict:0", np.float32(1), step=10, graph=predict)
+        writer.flush()
+        until(lambda: api.json(f"{run}?graph={predict}")["steps"]["step"] == [2, 9, 10], "the new step")
 
 
 def test_graph_columns(api: Api, graph: str) -> None:

@@ -38,8 +38,9 @@ export class Api {
     return this.json('changes', { since }, signal);
   }
 
-  run(run: string, signal?: AbortSignal): Promise<RunDetail> {
-    return this.json(`runs/${pathOf(run)}`, {}, signal);
+  /** With a graph, `steps` are those at which it was captured. */
+  run(run: string, graph: string | null, signal?: AbortSignal): Promise<RunDetail> {
+    return this.json(`runs/${pathOf(run)}`, { graph }, signal);
   }
 
   async graphs(run: string, signal?: AbortSignal): Promise<GraphEntry[]> {

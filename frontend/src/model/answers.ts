@@ -8,12 +8,18 @@ export interface RunEntry {
   last_time: number | null;
   snapshots: number;
   nodes: number;
-  steps: { first: number | null; last: number | null; count: number };
+  steps: StepSpan;
   graphs: number;
   workers: number;
   nonfinite: number;
   live: boolean;
   error: string | null;
+}
+
+export interface StepSpan {
+  first: number | null;
+  last: number | null;
+  count: number;
 }
 
 export interface RunList {
@@ -44,6 +50,8 @@ export interface GraphEntry {
   functions: number;
   snapshots: number;
   nonfinite: number;
+  /** Those at which the graph was captured. */
+  steps: StepSpan;
 }
 
 export interface WorkerEntry {

@@ -24,7 +24,7 @@ export const run: Resource<RunDetail> = resource(
     const id = runId.value;
     return id === null || runEntry.value === null ? null : { key: `${id} ${runRevision.value}`, subject: id, id };
   }),
-  ({ id }, abort) => api().run(id, abort),
+  ({ id }, abort) => api().run(id, null, abort),
 );
 
 /** Details of the run on show; null while those of another run are still there. */

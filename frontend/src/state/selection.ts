@@ -1,8 +1,9 @@
 import { batch, computed } from '@preact/signals';
 import type { PanelTab } from '../model/deep_link';
 import { parseTensorName, tensorName } from '../model/tensor_name';
-import { chosenGraph, chosenStep, chosenTensor, chosenVisit, panelTab } from './choices';
+import { chosenGraph, chosenStep, chosenTensor, chosenVisit, openScopes, panelTab } from './choices';
 import { panelOpen } from './preferences';
+import { graphId } from './runs';
 
 /** The selected node and output slot, and how they change together. */
 export const selected = computed(() => (chosenTensor.value === null ? null : parseTensorName(chosenTensor.value)));
@@ -21,10 +22,18 @@ export function selectTensor(tensor: string | null): void {
   });
 }
 
+/** Another graph has other scopes. */
+export function chooseGraph(graph: string | null): void {
+  batch(() => {
+    if (graph !== graphId.value) openScopes.value = null;
+    chosenGraph.value = graph;
+  });
+}
+
 /** Goes to a tensor at a step, from a list of problems or a table. */
 export function goTo(place: { graph?: string; tensor: string; step?: number; tab?: PanelTab }): void {
   batch(() => {
-    if (place.graph !== undefined) chosenGraph.value = place.graph;
+    if (place.graph !== undefined) chooseGraph(place.graph);
     if (place.step !== undefined) chosenStep.value = place.step;
     if (place.tab !== undefined) panelTab.value = place.tab;
     selectTensor(place.tensor);

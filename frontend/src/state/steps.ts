@@ -2,11 +2,29 @@ import { computed, signal } from '@preact/signals';
 import type { StepColumns } from '../model/answers';
 import { indexOfStep, moveStep, nearestStep } from '../model/step_list';
 import { chosenStep } from './choices';
-import { runDetail } from './runs';
+import { api } from './provider';
+import { resource } from './resource';
+import { graphId, runDetail, runRevision } from './runs';
 
 const NO_STEPS: StepColumns = { step: [], time: [], snapshots: [], nan: [], inf: [] };
 
-export const stepColumns = computed<StepColumns>(() => runDetail.value?.steps ?? NO_STEPS);
+/** Steps of the graph on show where the run has others too: no other step shows anything in it. */
+export const graphSteps = resource(
+  computed(() => {
+    const [run, graph] = [runDetail.value, graphId.value];
+    if (run === null || graph === null || run.graphs.length < 2) return null;
+    const subject = `${run.id} ${graph}`;
+    return { key: `${subject} ${runRevision.value}`, subject, run: run.id, graph };
+  }),
+  async ({ run, graph }, abort) => (await api().run(run, graph, abort)).steps,
+);
+
+/** The steps of the graph on show. */
+export const stepColumns = computed<StepColumns>(() => {
+  const run = runDetail.value;
+  if (run === null) return NO_STEPS;
+  return run.graphs.length < 2 ? run.steps : (graphSteps.data.value ?? NO_STEPS);
+});
 
 /** Following the latest step: no step is chosen. */
 export const following = computed(() => chosenStep.value === null);

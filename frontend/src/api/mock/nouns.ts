@@ -1,4 +1,5 @@
 import type { RunDetail, RunEntry } from '../../model/answers';
+import { ApiError } from '../provider';
 import { BREAK_STEP, mockArray } from './arrays';
 import { encodeNpy } from './encode';
 import { MOCK_FILE, MOCK_SOURCE, type MockNode } from './network';
@@ -28,7 +29,8 @@ export function runEntry(run: MockRun): RunEntry {
   };
 }
 
-export function runDetail(run: MockRun): RunDetail {
+export function runDetail(run: MockRun, graph: unknown): RunDetail {
+  if (graph && graph !== GRAPH_ID) throw new ApiError(404, `The run has no graph '${graph}'.`, 'Choose another one.');
   const steps = run.steps;
   const entry = runEntry(run);
   const hurt = (step: number) => (step >= BREAK_STEP ? run.tapped.filter((node) => /^(gradient|adam|loss)/.test(node.name)).length : 0);
@@ -74,6 +76,7 @@ export function graphEntries(run: MockRun): RunDetail['graphs'] {
       functions: 1,
       snapshots: runEntry(run).snapshots,
       nonfinite: runEntry(run).nonfinite,
+      steps: runEntry(run).steps,
     },
   ];
 }

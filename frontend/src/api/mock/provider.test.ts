@@ -7,7 +7,7 @@ const api = new Api(new MockProvider());
 test('the made-up server answers as http_api.md says', async () => {
   const list = await api.runs();
   const run = list.runs[0]?.id ?? '';
-  const detail = await api.run(run);
+  const detail = await api.run(run, null);
   const graph = await api.graph(run, detail.graphs[0]?.id ?? '');
   const step = await api.step(run, graph.id, 200, null);
   expect(detail.steps.step).toContain(200);

@@ -75,7 +75,7 @@ function PanelHeader({ name }: { name: string }) {
           <CopyButton text={name} label="Copy the node name" />
         </h2>
         <div class="panel-chips">
-          {detail && <span class="chip accent">{detail.op_type}</span>}
+          {detail?.op_type && <span class="chip accent">{detail.op_type}</span>}
           {detail?.layer && (
             <span class="chip truncate" title={`Keras layer ${detail.layer}`}>
               {detail.layer}

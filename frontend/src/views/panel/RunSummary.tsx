@@ -15,7 +15,7 @@ export function RunSummary() {
     ['last snapshot', entry.last_time === null ? 'none yet' : formatAgo(entry.last_time, Date.now() / 1000)],
     ['steps', steps.length === 0 ? 'none yet' : `${formatCount(steps.length)} (${steps[0]} … ${steps[steps.length - 1]})`],
     ['snapshots', formatCount(entry.snapshots)],
-    ['with NaN or Inf', formatCount(entry.nonfinite)],
+    ['snapshots with NaN or Inf', formatCount(entry.nonfinite)],
     ...Object.entries(detail.info).flatMap(([name, value]): [string, string][] => (isPlain(value) ? [[name, String(value)]] : [])),
   ];
   return (

@@ -3,6 +3,7 @@ import { formatCount } from '../../lib/format';
 import { healthRuns, positionAt } from '../../model/health_strip';
 import { hoveredStep } from '../../state/node';
 import { problems } from '../../state/problems';
+import { graphId } from '../../state/runs';
 import { goToStep, step, stepColumns, stepIndex } from '../../state/steps';
 import { useSize } from '../kit/use_size';
 
@@ -56,9 +57,9 @@ export function HealthStrip() {
   );
 }
 
-/** Points at the first step with a NaN or Inf. */
+/** Points at the first step with a NaN or Inf in the graph on show. */
 function FirstBad({ steps }: { steps: number[] }) {
-  const first = problems.data.value?.nonfinite[0];
+  const first = problems.data.value?.nonfinite.find((problem) => problem.graph === graphId.value);
   const at = first ? steps.indexOf(first.first_step) : -1;
   if (!first || at < 0) return null;
   return <div class="strip-flag" data-health={first.nan > 0 ? 'nan' : 'inf'} style={{ left: placeOf(at, steps.length) }} />;
@@ -78,7 +79,7 @@ function pointedByChart(steps: number[]): number | null {
 function StepRange({ count }: { count: number }) {
   const { step: steps, nan, inf } = stepColumns.value;
   const at = stepIndex.value;
-  const health = nan[at] ? `, ${nan[at]} tensors with NaN` : inf[at] ? `, ${inf[at]} tensors with Inf` : '';
+  const health = nan[at] ? `, ${nan[at]} snapshots with NaN` : inf[at] ? `, ${inf[at]} snapshots with Inf` : '';
   return (
     <input
       type="range"

@@ -3,6 +3,7 @@ import type { NonfiniteProblem } from '../../model/answers';
 import { splitScope } from '../../model/tensor_name';
 import { chosenTensor } from '../../state/choices';
 import { notices, problems } from '../../state/problems';
+import { graphId } from '../../state/runs';
 import { goTo } from '../../state/selection';
 import { step } from '../../state/steps';
 import { toggleProblems } from '../../state/ui';
@@ -50,15 +51,16 @@ const show = (problem: NonfiniteProblem) => goTo({ graph: problem.graph, tensor:
 function FirstProblem({ problem }: { problem: NonfiniteProblem }) {
   return (
     <div class="problem-first">
-      First {problem.nan > 0 ? 'NaN' : 'Inf'} at <b class="num">step {problem.first_step}</b> in <b>{problem.op_type}</b>. What comes after
-      it in the list may only pass it on.
+      First {problem.nan > 0 ? 'NaN' : 'Inf'} at <b class="num">step {problem.first_step}</b> in{' '}
+      <b>{problem.op_type || splitScope(problem.node).label}</b>. What comes after it in the list may only pass it on.
     </div>
   );
 }
 
 function ProblemRow({ problem }: { problem: NonfiniteProblem }) {
   const { scope, label } = splitScope(problem.node);
-  const selected = chosenTensor.value === problem.tensor && step.value === problem.first_step;
+  const onShow = chosenTensor.value === problem.tensor && graphId.value === problem.graph;
+  const selected = onShow && step.value === problem.first_step;
   return (
     <button
       type="button"

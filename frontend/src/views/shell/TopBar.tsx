@@ -1,9 +1,11 @@
 import { formatCount } from '../../lib/format';
 import { shareAddress } from '../../lib/host_page';
-import { chosenGraph, chosenStep, chosenWorker, openScopes } from '../../state/choices';
+import { graphChoices } from '../../model/graph_choices';
+import { chosenStep, chosenWorker } from '../../state/choices';
 import { theme, toggleTheme } from '../../state/preferences';
 import { problemCount } from '../../state/problems';
 import { graphId, run, runEntry, workerId } from '../../state/runs';
+import { chooseGraph } from '../../state/selection';
 import { helpOpen, problemsShown, toggleProblems } from '../../state/ui';
 import { IconButton } from '../kit/Button';
 import { CopyButton } from '../kit/CopyButton';
@@ -54,22 +56,7 @@ function Mark() {
 function GraphPicker() {
   const graphs = run.data.value?.graphs ?? [];
   if (graphs.length < 2) return null;
-  const choices = graphs.map((graph) => ({
-    id: graph.id,
-    name: graph.id === '-' ? 'without a graph' : graph.name,
-    detail: `${formatCount(graph.nodes)} nodes · ${formatCount(graph.snapshots)} snapshots`,
-  }));
-  return (
-    <Picker
-      label="Graph"
-      choices={choices}
-      selected={graphId.value}
-      onSelect={(id) => {
-        chosenGraph.value = id;
-        openScopes.value = null;
-      }}
-    />
-  );
+  return <Picker label="Graph" choices={graphChoices(graphs)} selected={graphId.value} onSelect={chooseGraph} />;
 }
 
 function WorkerPicker() {
@@ -107,7 +94,7 @@ function ProblemsButton() {
       data-testid="problems-toggle"
     >
       <Icon name="warning" />
-      {count > 0 ? `${formatCount(count)} with NaN/Inf` : 'No NaN/Inf'}
+      {count > 0 ? `${formatCount(count)} ${count === 1 ? 'tensor' : 'tensors'} with NaN/Inf` : 'No NaN/Inf'}
     </button>
   );
 }

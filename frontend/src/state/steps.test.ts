@@ -1,0 +1,43 @@
+import { expect, test, vi } from 'vitest';
+import type { Provider } from '../api/provider';
+import { chosenGraph, chosenStep, openScopes } from './choices';
+import { useProvider } from './provider';
+import { graphId, runList } from './runs';
+import { goTo } from './selection';
+import { step, stepColumns, stepIndex } from './steps';
+
+// It asks the browser for its colour scheme.
+vi.mock('./preferences', () => ({ panelOpen: { value: true } }));
+
+const STEPS: Record<string, number[]> = { fit: [0, 5, 10], predict: [11, 12] };
+
+const columns = (step: number[]) => ({ step, time: step, snapshots: step.map(() => 1), nan: step.map(() => 0), inf: step.map(() => 0) });
+
+/** A run whose graphs `fit` and `predict` were captured at different steps. */
+const server: Provider = {
+  json: async (_path, query) => ({
+    id: 'r',
+    workers: [],
+    graphs: Object.entries(STEPS).map(([id, steps]) => ({ id, snapshots: steps.length })),
+    steps: columns(query?.graph ? (STEPS[String(query.graph)] as number[]) : Object.values(STEPS).flat()),
+  }),
+  bytes: async () => new ArrayBuffer(0),
+  href: (path) => path,
+};
+
+test('steps are those of the graph on show; another graph keeps the nearest step, a jump sets both', async () => {
+  useProvider(server);
+  runList.value = { logdir: 'logs', version: '1', cursor: '1', runs: [{ id: 'r', snapshots: 5, graphs: 2, live: false } as never] };
+  await vi.waitFor(() => expect(stepColumns.value.step).toEqual([0, 5, 10]));
+  expect([graphId.value, step.value]).toEqual(['fit', 10]);
+
+  chosenStep.value = 5;
+  chosenGraph.value = 'predict';
+  await vi.waitFor(() => expect(stepColumns.value.step).toEqual([11, 12]));
+  expect([step.value, stepIndex.value]).toEqual([11, 0]);
+
+  openScopes.value = ['a'];
+  goTo({ graph: 'fit', tensor: 'a:0', step: 5 });
+  await vi.waitFor(() => expect(stepColumns.value.step).toEqual([0, 5, 10]));
+  expect([graphId.value, step.value, openScopes.value]).toEqual(['fit', 5, null]);
+});
