@@ -25,6 +25,7 @@ export function Picker({ label, choices, selected, onSelect, none }: PickerProps
     <div class="picker">
       <Popover
         label={label}
+        className="choice-popover"
         trigger={(open, toggle) => <PickerButton label={label} name={current?.name ?? none ?? ''} open={open} toggle={toggle} />}
       >
         {(close) => (
