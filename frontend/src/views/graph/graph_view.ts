@@ -6,7 +6,6 @@ import type { LayoutReply, LoadedReply } from '../../layout/messages';
 import { PlacedGraph } from '../../layout/placed';
 import type { LayoutUpdate } from '../../layout/update';
 import { type ColourBy, type GraphData, rowOf } from '../../model/graph';
-import { type Direction, move } from '../../model/moves';
 import { type Marks, markNodes, type Neighbour, shownNeighbours } from '../../model/neighbours';
 import { INF, NAN } from '../../model/node_values';
 import { isAuxiliary } from '../../model/op_kinds';
@@ -61,6 +60,8 @@ export class GraphView {
   private afterUpdate: (() => void)[] = [];
   private graph: GraphData | null = null;
   private openPaths: readonly string[] = [];
+  /** Requests that the worker has not answered. */
+  private pending = 0;
 
   constructor(private readonly events: GraphEvents) {}
 
@@ -79,6 +80,11 @@ export class GraphView {
     this.client = null;
   }
 
+  /** Whether something is being laid out, or moves. */
+  get busy(): boolean {
+    return this.pending > 0 || this.motion.active || this.viewport.flying;
+  }
+
   get themeColours() {
     return themeOf(this.theme);
   }
@@ -91,6 +97,7 @@ export class GraphView {
     this.progress.value = null;
     this.anchor = null;
     this.afterUpdate = [];
+    this.pending = 0;
     this.motion.finish();
     if (!again) this.forget(graph);
     this.screen?.request();
@@ -158,6 +165,7 @@ export class GraphView {
 
   setAllOpen(open: boolean): void {
     if (this.drawing?.graph !== this.graph) return;
+    this.pending++;
     this.afterUpdate.push(() => this.fit(false));
     this.client?.setOpen('all', open);
   }
@@ -221,38 +229,6 @@ export class GraphView {
   clearSearch(): void {
     this.finder.clear();
     this.screen?.request();
-  }
-
-  /** Follows an arrow key; without a selection starts at the first node on show. */
-  moveSelection(direction: Direction): void {
-    const { drawing } = this;
-    if (!drawing) return;
-    const from = this.selected >= 0 ? shownEntity(drawing.tree, drawing.placed.open, this.selected) : -1;
-    const to = from < 0 ? (drawing.tree.children[0] ?? -1) : move(drawing.tree, drawing.placed, this.neighboursOf(from), from, direction);
-    if (to < 0) return;
-    this.pick(to);
-    this.centre(to, false);
-  }
-
-  /** Selects the scope around the selection. */
-  selectOuter(): void {
-    const scope = this.drawing && this.selected >= 0 ? this.drawing.tree.parent[this.selected]! : -1;
-    if (scope <= 0) return;
-    this.pick(this.drawing!.tree.nodeCount + scope);
-    this.centre(this.selected, false);
-  }
-
-  /** Opens or closes the selected scope. */
-  toggleSelected(): void {
-    if (this.drawing && this.selected >= this.drawing.tree.nodeCount) this.toggle(this.selected - this.drawing.tree.nodeCount);
-  }
-
-  /** Clears the search if there is one, else the selection; false if there is neither. */
-  clearOne(): boolean {
-    if (this.finder.text.value !== '') this.clearSearch();
-    else if (this.selected >= 0) this.pick(-1);
-    else return false;
-    return true;
   }
 
   setShowControl(show: boolean): void {
@@ -320,6 +296,7 @@ export class GraphView {
 
   private update(update: LayoutUpdate): void {
     const { drawing } = this;
+    this.pending--;
     this.progress.value = null;
     this.setHover(null);
     if (!drawing) return;
@@ -347,6 +324,7 @@ export class GraphView {
     const { drawing, viewport } = this;
     // Between two versions of a graph the worker already has the next one, with other numbers.
     if (!drawing || drawing.graph !== this.graph) return;
+    this.pending++;
     this.anchor = anchorAt(drawing.placed, this.motion, viewport.camera, viewport.view, this.shown(around));
     this.client?.setOpen(scopes, open);
   }
@@ -369,7 +347,7 @@ export class GraphView {
     this.neighbours = this.selected >= 0 ? this.neighboursOf(this.selected) : [];
   }
 
-  private neighboursOf(entity: number): readonly Neighbour[] {
+  neighboursOf(entity: number): readonly Neighbour[] {
     if (!this.drawing) return [];
     const { tree, graph, meta, placed } = this.drawing;
     return shownNeighbours(tree, graph.edges, meta, placed.open, entity);

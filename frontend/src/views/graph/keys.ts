@@ -1,6 +1,7 @@
 /** The graph's keys: one row a key, for the help overlay and for the handler. */
 
 import type { GraphView } from './graph_view';
+import { clearOne, moveSelection, selectOuter, toggleSelected } from './walk';
 
 export interface GraphKey {
   readonly keys: readonly string[];
@@ -32,22 +33,22 @@ const ROWS: readonly KeyRow[] = [
   {
     keys: ['↑', '↓'],
     does: 'Go to an input, to a consumer',
-    actions: { ArrowUp: (m) => m.moveSelection('up'), ArrowDown: (m) => m.moveSelection('down') },
+    actions: { ArrowUp: (m) => moveSelection(m, 'up'), ArrowDown: (m) => moveSelection(m, 'down') },
   },
   {
     keys: ['←', '→'],
     does: 'Go to the neighbour on the left, on the right',
-    actions: { ArrowLeft: (m) => m.moveSelection('left'), ArrowRight: (m) => m.moveSelection('right') },
+    actions: { ArrowLeft: (m) => moveSelection(m, 'left'), ArrowRight: (m) => moveSelection(m, 'right') },
   },
-  { keys: ['Enter', 'double click'], does: 'Open or close the scope', actions: { Enter: (m) => m.toggleSelected() } },
-  { keys: ['Backspace'], does: 'Go out to the enclosing scope', actions: { Backspace: (m) => m.selectOuter() } },
+  { keys: ['Enter', 'double click'], does: 'Open or close the scope', actions: { Enter: toggleSelected } },
+  { keys: ['Backspace'], does: 'Go out to the enclosing scope', actions: { Backspace: selectOuter } },
   {
     keys: ['[', ']'],
     does: 'Close all scopes, open all scopes',
     actions: { '[': (m) => m.setAllOpen(false), ']': (m) => m.setAllOpen(true) },
   },
   { keys: ['c'], does: 'Show or hide control edges', actions: { c: (m) => m.setShowControl(!m.showControl.value) } },
-  { keys: ['Esc'], does: 'Clear the search, then the selection', actions: { Escape: (m) => m.clearOne() } },
+  { keys: ['Esc'], does: 'Clear the search, then the selection', actions: { Escape: clearOne } },
 ];
 
 export const GRAPH_KEYS: readonly GraphKey[] = ROWS;

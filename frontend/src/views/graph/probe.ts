@@ -30,7 +30,7 @@ export function probeOf(model: GraphView, canvas: HTMLElement): GraphProbe {
         color: style?.fill ?? '',
       };
     },
-    ready: () => model.status.value.kind === 'ready' || model.status.value.kind === 'empty',
+    ready: () => (model.status.value.kind === 'ready' || model.status.value.kind === 'empty') && !model.busy,
   };
 }
 
