@@ -45,9 +45,12 @@ class Watch:
 
     Constants and the like are skipped unless `nodes` or `ops` selects them.
 
-    Layer outputs, gradients and weights are captured without changing a bit of the training (outside of
-    XLA, and in all that was measured inside of it). Capturing every intermediate node keeps TensorFlow
-    from merging some of them on the watched steps, which may change results in the last bit.
+    Does capturing change the training? TensorFlow's arithmetic optimizer and its constant folding merge
+    operations, but not across a tensor that is captured, so that on watched steps the last bit of a result
+    may
+    differ: seldom with `kinds=["output", "gradient", "weight"]`, often with all nodes. With
+    `tf.config.optimizer.set_experimental_options({"arithmetic_optimization": False, "constant_folding":
+    False})` watched and unwatched steps agree bit by bit.
 
     Raises:
         WatchError: an argument cannot be understood.

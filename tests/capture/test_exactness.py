@@ -9,11 +9,13 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from small_models import BATCH, CLASSES, cnn, transformer, weights_of
 
 from tensortap.capture import Tap, Watch
 
 STEPS = 12
+MERGING_OFF = {"arithmetic_optimization": False, "constant_folding": False}
 
 
 def images() -> np.ndarray[Any, Any]:
@@ -41,3 +43,19 @@ def test_weights_are_bit_identical(
 
     assert trained(Tap(tmp_path / "r", watch).callback()) == trained()
     assert (tmp_path / "r").exists()
+
+
+def test_everything_is_bit_identical_without_the_optimizers_that_merge(tmp_path: Path) -> None:
+    x = sentences()
+    y = np.random.default_rng(3).integers(0, CLASSES, len(x))
+    before = tf.config.optimizer.get_experimental_options()
+    tf.config.optimizer.set_experimental_options(MERGING_OFF)
+    try:
+        weights = []
+        for callbacks in ([], [Tap(tmp_path / "r", Watch(steps=2)).callback()]):
+            model = transformer()
+            model.fit(x, y, batch_size=BATCH, verbose=0, callbacks=callbacks)
+            weights.append(weights_of(model))
+        assert weights[0] == weights[1]
+    finally:
+        tf.config.optimizer.set_experimental_options({**dict.fromkeys(MERGING_OFF, True), **before})
