@@ -176,8 +176,7 @@ class Tap:
 
     @contextmanager
     def step(self, number: int | None = None) -> Iterator[int]:
-        """Captures the functions that this thread calls in the body as one step, which it yields the
-        number of.
+        """Captures the functions that this thread calls in the body as one step; yields its number.
 
         Gradients that a tape computes outside of a tapped function belong in the body, too.
 
@@ -198,8 +197,7 @@ class Tap:
 
     @contextmanager
     def eager(self) -> Iterator[None]:
-        """Captures every op that this thread runs in the body, outside of functions as well as inside of
-        them.
+        """Captures every op that this thread runs in the body, inside of functions and outside.
 
         The body is one step, the tap's next; `with tap.step(n), tap.eager():` says which. Nodes are named
         by layer, op type and order: `mlp/dense/MatMul`, `mlp/dense/MatMul_1`.
