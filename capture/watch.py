@@ -47,9 +47,9 @@ class Watch:
 
     Does capturing change the training? TensorFlow's arithmetic optimizer and its constant folding merge
     operations, but not across a tensor that is captured, so that on watched steps the last bit of a result
-    may differ: seldom with `kinds=["output", "gradient", "weight"]`, often with all nodes. After
-    `tf.config.optimizer.set_experimental_options(dict(constant_folding=False, arithmetic_optimization=False))`
-    watched and unwatched steps agree bit by bit.
+    may differ: seldom with `kinds=["output", "gradient", "weight"]`, often with all nodes. With
+    both switched off (`tf.config.optimizer.set_experimental_options`: `arithmetic_optimization` and
+    `constant_folding` False) watched and unwatched steps agree bit by bit.
 
     Raises:
         WatchError: an argument cannot be understood.
