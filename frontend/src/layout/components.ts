@@ -71,6 +71,7 @@ interface Piece {
 }
 
 function connectedPieces(count: number, edges: CellEdges, skipped: Numbers): Piece[] {
+  if (count === 1) return [{ cells: [0], edges: [] }];
   const root = integers(count);
   for (let i = 0; i < count; i++) root[i] = i;
   const find = (v: number): number => {

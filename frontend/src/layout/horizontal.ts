@@ -13,8 +13,11 @@ const PASSES_WITHOUT_WAYPOINTS = 4;
 const FARTHEST = 12;
 /** Waypoints keep this distance from what stands beside them. */
 const GAP_WAYPOINT = 10;
+/** Weight of what nothing pulls. */
+const ALONE = 0.05;
 
 export function placeHorizontally(problem: Problem, levels: Levels): Numbers {
+  if (levels.rows.every((row) => row.length === 1)) return straightLine(problem, levels);
   const solver = new Rows(problem, levels);
   const passes = levels.hasWaypoints ? PASSES : PASSES_WITHOUT_WAYPOINTS;
   for (let pass = 0; pass < passes; pass++) solver.sweep(pass % 2 === 0, pass >= passes - 2);
@@ -22,8 +25,29 @@ export function placeHorizontally(problem: Problem, levels: Levels): Numbers {
   return solver.x;
 }
 
+/** One vertex a rank: each stands right below the one before. */
+function straightLine(problem: Problem, levels: Levels): Numbers {
+  const x = floats(levels.count);
+  let line = 0;
+  for (let rank = 0; rank < levels.rows.length; rank++) {
+    const v = levels.rows[rank]![0]!;
+    x[v] = rank === 0 ? 0 : line - problem.inOffset[v]!;
+    line = x[v]! + problem.outOffset[v]!;
+  }
+  return x;
+}
+
 class Rows {
   readonly x: Numbers;
+  // Scratch: rows are fitted by the hundred thousand.
+  private readonly want: number[] = [];
+  private readonly weight: number[] = [];
+  private readonly mean: number[] = [];
+  private readonly mass: number[] = [];
+  private readonly size: number[] = [];
+  private readonly offset: number[] = [];
+  private sum = 0;
+  private pull = 0;
 
   constructor(
     private readonly problem: Problem,
@@ -38,20 +62,19 @@ class Rows {
     const { rows, up, down } = this.levels;
     for (let q = 0; q < rows.length; q++) {
       const row = rows[downwards ? q : rows.length - 1 - q]!;
-      const want: number[] = [];
-      const weight: number[] = [];
-      for (const v of row) {
-        const pull = { sum: 0, weight: 0 };
-        if (downwards || bothSides) this.addPull(pull, v, up, true);
-        if (!downwards || bothSides) this.addPull(pull, v, down, false);
-        want.push(pull.weight > 0 ? pull.sum / pull.weight : this.x[v]!);
-        weight.push(pull.weight > 0 ? pull.weight : 0.05);
+      for (let i = 0; i < row.length; i++) {
+        const v = row[i]!;
+        this.sum = this.pull = 0;
+        if (downwards || bothSides) this.addPull(v, up, true);
+        if (!downwards || bothSides) this.addPull(v, down, false);
+        this.want[i] = this.pull > 0 ? this.sum / this.pull : this.x[v]!;
+        this.weight[i] = this.pull > 0 ? this.pull : ALONE;
       }
-      this.fit(row, want, weight);
+      this.fit(row);
     }
   }
 
-  private addPull(pull: { sum: number; weight: number }, v: number, beside: Adjacency, above: boolean): void {
+  private addPull(v: number, beside: Adjacency, above: boolean): void {
     const { rank, boxes } = this.levels;
     for (let i = beside.start[v]!; i < beside.start[v + 1]!; i++) {
       const w = beside.list[i]!;
@@ -60,8 +83,8 @@ class Rows {
       const waypoints = Number(v >= boxes) + Number(w >= boxes);
       const weight = (waypoints === 2 ? 8 : waypoints === 1 ? 2 : 1) / Math.max(1, distance);
       const at = above ? this.x[w]! + this.out(w) - this.into(v) : this.x[w]! + this.into(w) - this.out(v);
-      pull.sum += at * weight;
-      pull.weight += weight;
+      this.sum += at * weight;
+      this.pull += weight;
     }
   }
 
@@ -75,24 +98,31 @@ class Rows {
   }
 
   /** Least squares fit of one row to `want`, no two closer than their distance. */
-  private fit(row: number[], want: number[], weight: number[]): void {
-    const mean: number[] = [];
-    const mass: number[] = [];
-    const size: number[] = [];
-    const offset: number[] = [];
+  private fit(row: number[]): void {
+    const { want, weight, mean, mass, size, offset } = this;
+    let blocks = 0;
     let run = 0;
     for (let i = 0; i < row.length; i++) {
       if (i > 0) run += this.distance(row[i - 1]!, row[i]!);
-      offset.push(run);
-      mean.push(want[i]! - run);
-      mass.push(weight[i]!);
-      size.push(1);
-      while (mean.length > 1 && mean[mean.length - 2]! > mean[mean.length - 1]!) poolLastTwo(mean, mass, size);
+      offset[i] = run;
+      mean[blocks] = want[i]! - run;
+      mass[blocks] = weight[i]!;
+      size[blocks++] = 1;
+      while (blocks > 1 && mean[blocks - 2]! > mean[blocks - 1]!) this.poolLast(--blocks);
     }
     let i = 0;
-    for (let block = 0; block < mean.length; block++) {
+    for (let block = 0; block < blocks; block++) {
       for (let k = 0; k < size[block]!; k++, i++) this.x[row[i]!] = mean[block]! + offset[i]!;
     }
+  }
+
+  /** Joins a block with the one before it. */
+  private poolLast(block: number): void {
+    const { mean, mass, size } = this;
+    const [m, n] = [mass[block - 1]!, mass[block]!];
+    mean[block - 1] = (mean[block - 1]! * m + mean[block]! * n) / (m + n);
+    mass[block - 1] = m + n;
+    size[block - 1]! += size[block]!;
   }
 
   /** Least distance of the middles of two neighbours in a row. */
@@ -112,12 +142,4 @@ class Rows {
   private out(v: number): number {
     return v < this.levels.boxes ? this.problem.outOffset[v]! : 0;
   }
-}
-
-function poolLastTwo(mean: number[], mass: number[], size: number[]): void {
-  const [m, w, n] = [mean.pop()!, mass.pop()!, size.pop()!];
-  const last = mean.length - 1;
-  mean[last] = (mean[last]! * mass[last]! + m * w) / (mass[last]! + w);
-  mass[last]! += w;
-  size[last]! += n;
 }

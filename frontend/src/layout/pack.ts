@@ -22,40 +22,41 @@ const PROPORTION = 1.6;
 const [NARROWEST, WIDEST] = [0.2, 6];
 
 export function pack(rectangles: readonly Rectangle[], gap: number): Packing {
+  const only = rectangles[0];
+  if (rectangles.length === 1 && only) return { width: only.width, height: only.height, x: [0], y: [0] };
   const rest = shelves(
-    rectangles.map((r) => [r.restWidth, r.restHeight]),
+    rectangles.map((r) => r.restWidth),
+    rectangles.map((r) => r.restHeight),
     gap,
   );
   const packing = stack(rectangles, rest, gap);
   const proportion = packing.width / Math.max(1, packing.height);
   if (proportion > NARROWEST && proportion < WIDEST) return packing;
-  return stack(
-    rectangles,
-    shelves(
-      rectangles.map((r) => [r.width, r.height]),
-      gap,
-    ),
+  const now = shelves(
+    rectangles.map((r) => r.width),
+    rectangles.map((r) => r.height),
     gap,
   );
+  return stack(rectangles, now, gap);
 }
 
 /** Index of the first rectangle of each shelf. */
-function shelves(sizes: readonly (readonly [number, number])[], gap: number): number[] {
+function shelves(widths: readonly number[], heights: readonly number[], gap: number): number[] {
   let [area, widest] = [0, 0];
-  for (const [width, height] of sizes) {
-    area += (width + gap) * (height + gap);
-    widest = Math.max(widest, width);
+  for (let i = 0; i < widths.length; i++) {
+    area += (widths[i]! + gap) * (heights[i]! + gap);
+    widest = Math.max(widest, widths[i]!);
   }
   const limit = Math.max(Math.sqrt(area * PROPORTION), widest);
   const starts = [0];
   let x = 0;
-  sizes.forEach(([width], i) => {
-    if (x > 0 && x + width > limit) {
+  for (let i = 0; i < widths.length; i++) {
+    if (x > 0 && x + widths[i]! > limit) {
       starts.push(i);
       x = 0;
     }
-    x += width + gap;
-  });
+    x += widths[i]! + gap;
+  }
   return starts;
 }
 

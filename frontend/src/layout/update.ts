@@ -41,11 +41,18 @@ export class UpdateWriter {
     this.offsets.push(this.used);
     this.put([width, layout.height, layout.plug + shift, shift, layout.blocks.length]);
     this.put(layout.blocks);
-    graph.entities.forEach((child, i) => {
-      this.put([layout.left[i]! + shift, layout.top[i]!, this.sizes.width[child]!, this.sizes.height[child]!, layout.flags[i]!]);
-    });
+    this.reserve(CHILD_NUMBERS * graph.entities.length);
+    for (let i = 0; i < graph.entities.length; i++) {
+      const child = graph.entities[i]!;
+      this.numbers[this.used++] = layout.left[i]! + shift;
+      this.numbers[this.used++] = layout.top[i]!;
+      this.numbers[this.used++] = this.sizes.width[child]!;
+      this.numbers[this.used++] = this.sizes.height[child]!;
+      this.numbers[this.used++] = layout.flags[i]!;
+    }
     for (const route of layout.routes) {
-      this.put([route.length / 2]);
+      this.reserve(1);
+      this.numbers[this.used++] = route.length / 2;
       this.put(route);
     }
   }
@@ -60,11 +67,14 @@ export class UpdateWriter {
   }
 
   private put(numbers: readonly number[]): void {
-    if (this.used + numbers.length > this.numbers.length) {
-      const larger = new Float32Array(Math.max(2 * this.numbers.length, this.used + numbers.length));
-      larger.set(this.numbers.subarray(0, this.used));
-      this.numbers = larger;
-    }
+    this.reserve(numbers.length);
     for (let i = 0; i < numbers.length; i++) this.numbers[this.used++] = numbers[i]!;
+  }
+
+  private reserve(count: number): void {
+    if (this.used + count <= this.numbers.length) return;
+    const larger = new Float32Array(Math.max(2 * this.numbers.length, this.used + count));
+    larger.set(this.numbers.subarray(0, this.used));
+    this.numbers = larger;
   }
 }
