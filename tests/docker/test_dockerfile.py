@@ -88,9 +88,9 @@ def test_stages_that_are_copied_from_exist() -> None:
 
 
 def compose() -> dict[str, Any]:
-    service: dict[str, Any] = yaml.safe_load((CHECKOUT / "docker" / "compose.yaml").read_text())[
-        "services"
-    ]["tensortap"]
+    service: dict[str, Any] = yaml.safe_load((CHECKOUT / "docker" / "compose.yaml").read_text())["services"][
+        "tensortap"
+    ]
     return service
 
 

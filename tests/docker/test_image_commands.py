@@ -1,10 +1,12 @@
 """What the image runs, run from the wheel: the server starts, its health check agrees, it ends when told."""
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,8 +15,32 @@ import polling
 import pytest
 import yaml
 
-DOCKER = Path(__file__).resolve().parents[2] / "docker"
-FINAL = docker_rules.parse((DOCKER / "Dockerfile").read_text())[-1]
+CHECKOUT = Path(__file__).resolve().parents[2]
+DOCKER = CHECKOUT / "docker"
+_, PACKAGE, FINAL = docker_rules.parse((DOCKER / "Dockerfile").read_text())
+
+
+def test_what_is_copied_is_enough_to_install(distributions: Path, tmp_path: Path) -> None:
+    """GIVEN only what the image copies WHEN it is installed THEN it has what the wheel has."""
+    context, target = tmp_path / "context", tmp_path / "target"
+    for copy in PACKAGE.all("COPY"):
+        *sources, place = copy.words()
+        for source in sources:
+            found = CHECKOUT / source.removeprefix("/build/")
+            if found.is_dir():
+                shutil.copytree(found, context / place, dirs_exist_ok=True)
+            else:
+                (context / place).mkdir(parents=True, exist_ok=True)
+                shutil.copy(found, context / place)
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    subprocess.run(
+        [*pip, "--no-deps", "--no-build-isolation", "--target", str(target), str(context)], check=True
+    )
+    (wheel,) = distributions.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        expected = {name for name in archive.namelist() if name.startswith("tensortap/")}
+    got = {str(path.relative_to(target)) for path in (target / "tensortap").rglob("*") if path.is_file()}
+    assert {name for name in got if not name.endswith(".pyc")} == expected
 
 
 def free_port() -> int:
