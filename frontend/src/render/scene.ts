@@ -12,6 +12,8 @@ import type { Motion } from './motion';
 export const LEAST_SCOPE = 10;
 /** Boxes narrower than this are not drawn. */
 const LEAST_BOX = 1.2;
+/** Below this zoom no node is: a scope of nothing but nodes would be empty, and is one rectangle instead. */
+const LEAST_ZOOM = 0.02;
 
 /** Open scopes of one depth, and the nodes and closed scopes directly in them. */
 export interface Level {
@@ -72,7 +74,8 @@ export class Scene {
         // A scope that is still growing shows what fits in it so far.
         if (appearing && (x + width > right + 1 || y + height > bottom + 1)) continue;
         const inner = child - tree.nodeCount;
-        if (inner >= 0 && open[inner] && known[inner] && width >= LEAST_SCOPE && height >= LEAST_SCOPE) {
+        const hollow = zoom < LEAST_ZOOM && tree.subtreeEnd[inner] === inner + 1;
+        if (inner >= 0 && open[inner] && known[inner] && width >= LEAST_SCOPE && height >= LEAST_SCOPE && !hollow) {
           this.level(depth + 1).scopes.push(child, x, y, width, height, alpha);
           this.depth = Math.max(this.depth, depth + 2);
         } else boxes.push(child, x, y, width, height, alpha);

@@ -166,6 +166,7 @@ export class GraphView {
   setAllOpen(open: boolean): void {
     if (this.drawing?.graph !== this.graph) return;
     this.pending++;
+    this.progress.value = { done: 0, total: 1 };
     this.afterUpdate.push(() => this.fit(false));
     this.client?.setOpen('all', open);
   }
