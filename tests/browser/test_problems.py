@@ -20,9 +20,8 @@ def test_list_leads_to_the_first_nan(tap: TapPage, site: Site) -> None:
     problem.click()
     tap.expect_inspected(node)
     tap.expect_step(int(step))
-    tap.wait_until_ready()
-    state = tap.page.evaluate("name => window.tensortap.nodeState(name)", node)
-    assert state["selected"] is True and state["nonfinite"] is True
+    wait_until_drawn(tap, node, nonfinite=True)
+    assert tap.page.evaluate("name => window.tensortap.nodeState(name).selected", node) is True
 
     run = tensortap.open(site.logdir).runs["digits-nan"]
     first = run.tensor(f"{node}:0", step=int(step)).summary
@@ -39,11 +38,11 @@ def test_bad_nodes_are_red_on_the_canvas(tap: TapPage, site: Site) -> None:
     node = problem.get_attribute("data-node")
     problem.click()
     tap.expect_inspected(str(node))
-    tap.wait_until_ready()
+    wait_until_drawn(tap, str(node), nonfinite=True)
     assert is_red(colour(tap, str(node)))
     tap.page.get_by_test_id("step-slider").press("Home")
     tap.expect_step(0)
-    tap.wait_until_ready()
+    wait_until_drawn(tap, str(node), nonfinite=False)
     assert not is_red(colour(tap, str(node)))
 
 
@@ -57,6 +56,12 @@ def test_steps_with_nan_are_marked_in_the_strip(tap: TapPage, site: Site) -> Non
     tap.enter(site)
     tap.choose_run("digits-nan")
     expect(tap.page.get_by_test_id("health-strip").locator("[data-health=nan]").first).to_be_visible()
+
+
+def wait_until_drawn(tap: TapPage, node: str, *, nonfinite: bool) -> None:
+    """Waits until the canvas shows the node with this health: scopes open, and colours come, later."""
+    wanted = "([name, bad]) => window.tensortap.nodeState(name)?.nonfinite === bad"
+    tap.page.wait_for_function(wanted, arg=[node, nonfinite])
 
 
 def colour(tap: TapPage, node: str) -> tuple[float, ...]:
