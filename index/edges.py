@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 RETURNED = -1  # `input` of an edge from what a function returns to the node that calls it
 
@@ -40,7 +41,7 @@ def build_edges(
         rows: row of each node name.
     """
     flat = inputs.flatten().dictionary_encode()
-    of_input = _parse_all(flat.dictionary.to_pylist(), rows)[:, flat.indices.to_numpy()]
+    of_input = _parse_all(flat.dictionary, rows)[:, flat.indices.to_numpy()]
     lengths = inputs.value_lengths().to_numpy()
     owner = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
     position = np.arange(len(owner), dtype=np.int32) - np.repeat(np.cumsum(lengths) - lengths, lengths)
@@ -61,10 +62,22 @@ def parse_input(text: str, rows: Mapping[str, int]) -> tuple[int, int, bool]:
     return rows.get(text, -1), 0, False
 
 
-def _parse_all(texts: Sequence[str], rows: Mapping[str, int]) -> Int32s:
-    """[3, texts]: row, slot, control."""
-    parsed = (field for text in texts for field in parse_input(text, rows))
-    return np.fromiter(parsed, np.int32, 3 * len(texts)).reshape(-1, 3).T
+_NODE_AND_SLOT = r"(?s)\A(?P<node>[^^].*):(?P<slot>[0-9]{1,9})\z"
+
+
+def _parse_all(texts: pa.StringArray, rows: Mapping[str, int]) -> Int32s:
+    """[3, texts]: row, slot, control. What is not `node:slot`, which nearly all are, is parsed one by one."""
+    parts = pc.extract_regex(texts, _NODE_AND_SLOT)
+    row = rows.get
+    nodes = np.array([row(node, -1) for node in parts.field("node").to_pylist()], np.int32)
+    slots = pc.fill_null(pc.cast(pc.if_else(parts.is_valid(), parts.field("slot"), None), pa.int32()), 0)
+    parsed = np.vstack((nodes, slots.to_numpy(zero_copy_only=False), np.zeros(len(texts), np.int32)))
+    others = np.flatnonzero(parts.is_null().to_numpy(zero_copy_only=False))
+    if len(others):
+        parsed[:, others] = np.array(
+            [parse_input(text, rows) for text in texts.take(pa.array(others)).to_pylist()]
+        ).T
+    return parsed
 
 
 def _returned(functions: Mapping[str, Mapping[str, Any]], rows: Mapping[str, int]) -> Int32s:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
@@ -40,7 +40,9 @@ class GraphIndex:
 
     Args:
         table, about: what `RunReader.graph_table` returned; None for a graph that was not recorded.
-        captured: for each captured node, the (dtype, shape as JSON) of its output slots, as far as known.
+        captured: names of the captured nodes.
+        slots_of: (dtype, shape as JSON) of a captured node's output slots, as far as known; asked for the
+            nodes that are not in the table only, which mostly are none.
     """
 
     def __init__(
@@ -48,7 +50,8 @@ class GraphIndex:
         graph_id: str,
         table: pa.RecordBatch | None,
         about: Mapping[str, Any],
-        captured: Mapping[str, Sequence[tuple[str, str]]],
+        captured: Iterable[str],
+        slots_of: Callable[[str], Sequence[tuple[str, str]]],
     ) -> None:
         self.id = graph_id
         self.name = str(about.get("name") or graph_id)
@@ -57,10 +60,10 @@ class GraphIndex:
         recorded: list[str] = [] if table is None else table.column("name").to_pylist()
         self.recorded = len(recorded)
         self.rows: dict[str, int] = {}
-        for row, name in enumerate(recorded):
-            self.rows.setdefault(name, row)
+        # backwards: the first of equal names stays
+        self.rows.update(zip(reversed(recorded), range(self.recorded - 1, -1, -1), strict=True))
         extra = [name for name in captured if name not in self.rows]
-        self._extra_slots = [captured[name] for name in extra]
+        self._extra_slots = [slots_of(name) for name in extra]
         self.names = recorded + extra
         self.rows |= {name: self.recorded + i for i, name in enumerate(extra)}
 

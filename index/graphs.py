@@ -136,17 +136,19 @@ class GraphShelf:
             return True
         if held.tensors == len(codes):
             return False
-        nodes = {self._catalog.tensors.node_and_slot(code)[0] for code in codes.tolist()}
-        return not nodes <= held.graph.rows.keys()
+        return not held.graph.rows.keys() >= set(self._catalog.tensors.nodes_and_slots(codes)[0])
 
     def _build(self, graph_id: str, codes: np.ndarray[Any, np.dtype[np.int32]]) -> GraphIndex:
         table, about = self._read(graph_id)
-        slots: dict[str, dict[int, tuple[str, str]]] = {}
-        for code in codes.tolist():
-            node, slot = self._catalog.tensors.node_and_slot(code)
-            slots.setdefault(node, {})[slot] = self._last_form(code)
-        captured = {node: _by_slot(known) for node, known in slots.items()}
-        return GraphIndex(graph_id, table, about, captured)
+        nodes, slots = self._catalog.tensors.nodes_and_slots(codes)
+        of_node: dict[str, dict[int, int]] = {}
+        for node, slot, code in zip(nodes, slots.tolist(), codes.tolist(), strict=True):
+            of_node.setdefault(node, {})[slot] = code
+
+        def slots_of(node: str) -> list[tuple[str, str]]:
+            return _by_slot({slot: self._last_form(code) for slot, code in of_node[node].items()})
+
+        return GraphIndex(graph_id, table, about, of_node, slots_of)
 
     def _read(self, graph_id: str) -> tuple[pa.RecordBatch | None, dict[str, Any]]:
         if graph_id not in self.recorded or graph_id in self.damage:

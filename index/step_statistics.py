@@ -55,12 +55,13 @@ def step_statistics(run: RunIndex, graph_id: str, step: int, *, worker: str | No
 def _merged(catalog: Catalog, graph: GraphIndex, rows: Array) -> dict[str, Array | Coded]:
     tensor = catalog.column("tensor", rows)
     starts = group_starts(tensor)
-    tensors = [catalog.tensors.node_and_slot(code) for code in tensor[starts].tolist()]
-    known = np.array([node in graph.rows for node, _ in tensors], np.bool_)  # a node may just have appeared
+    nodes, slots = catalog.tensors.nodes_and_slots(tensor[starts])
+    node_rows = np.array([graph.rows.get(node, -1) for node in nodes], np.int32)
+    known = node_rows >= 0  # a node may just have appeared
     merged = merge_statistics({name: catalog.column(name, rows) for name in STATISTICS_COLUMNS}, starts)
     columns: dict[str, Array | Coded] = {
-        "node": np.array([graph.rows[node] for node, _ in tensors if node in graph.rows], np.int32),
-        "slot": np.array([slot for _, slot in tensors], np.int32)[known],
+        "node": node_rows[known],
+        "slot": slots.astype(np.int32)[known],
         "visits": np.diff(np.append(starts, len(rows))).astype(np.int32)[known],
     }
     columns |= {name: values.astype(np.float64)[known] for name, values in merged.items()}

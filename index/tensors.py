@@ -93,6 +93,11 @@ class TensorTable:
         """The node name and output slot of a tensor."""
         return self.nodes[int(self._node.view()[code])], int(self._slot.view()[code])
 
+    def nodes_and_slots(self, codes: Int32s) -> tuple[list[str], Int32s]:
+        """The node names and output slots of some tensors."""
+        names = self.nodes.values
+        return [names[node] for node in self._node.view()[codes].tolist()], self._slot.view()[codes]
+
     def graph_code(self, graph_id: str) -> int | None:
         """The code of a graph id that holds captured tensors."""
         return self.graphs.code("" if graph_id == NO_GRAPH else graph_id)
