@@ -57,6 +57,7 @@ def build_parser() -> argparse.ArgumentParser:
             help=command.HELP,
             description=command.HELP[0].upper() + command.HELP[1:] + ".",
             epilog=f"example: {command.EXAMPLE}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         command.add_arguments(added)
         added.set_defaults(run=command.run)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensortap.dump import COUNTS, STATISTICS, NotFoundError, ValueNotKeptError
 
-from .terminal import cell, escaped, number_text
+from .terminal import cell, counted, escaped, number_text
+from .value_text import Highlight, highlighted_count, value_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,7 +23,6 @@ _BINS = 16
 _BAR = 40  # characters
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _EXCERPT = 8  # elements of each of the last two dimensions
-_MAX_PRINTED = 2000
 _MAX_BYTES = 64 * 2**20
 
 Array = np.ndarray[Any, Any]
@@ -80,6 +82,26 @@ class TensorView:
             values = None
         return cls(snapshot, steps, series.edges, series.counts[-1], chosen, values)
 
+    def save(self, path: Path) -> None:
+        """Writes the selected values as a .npy file.
+
+        Raises:
+            ValueNotKeptError: only the summary was kept.
+            FileExistsError: there is such a file already.
+        """
+        if self.values is None:
+            raise ValueNotKeptError(
+                f"The value of {self.snapshot.tensor!r} at step {self.snapshot.step} was not kept.",
+                'Capture it with Watch(keep="value").',
+            )
+        values = self.values
+        if values.dtype.hasobject:  # texts, at a fixed width: no pickle
+            values = np.array(values.tolist())
+        elif values.dtype.kind == "V":  # bfloat16 and the like, which .npy cannot name
+            values = values.astype(np.float32)
+        with path.open("xb") as file:
+            np.save(file, values, allow_pickle=False)
+
     def as_data(self) -> dict[str, Any]:
         """The same as plain data."""
         fields = asdict(self.snapshot)
@@ -90,8 +112,8 @@ class TensorView:
         histogram = {"edges": self.edges, "counts": self.counts}
         return fields | {"steps": self.steps, "histogram": histogram, "values": values}
 
-    def print(self, out: Console) -> None:
-        """Writes it as a page of text."""
+    def print(self, out: Console, highlights: Sequence[Highlight] = ()) -> None:
+        """Writes it as a page of text, the elements in the ranges of `highlights` marked."""
         snapshot = self.snapshot
         shape = "×".join(map(str, snapshot.shape)) or "scalar"
         out.print(cell(snapshot.tensor, "bold"))
@@ -111,9 +133,10 @@ class TensorView:
         out.print()
         out.print(cell(self._values_heading()))
         if self.values is not None:
-            with np.printoptions(threshold=_MAX_PRINTED, linewidth=min(out.width, 200), precision=5):
-                for line in str(self.values).splitlines():
-                    out.print(cell(line))
+            for row in value_lines(self.values, out.width, highlights):
+                out.print(row)
+            if highlights:
+                out.print(cell(_highlighted(self.values, highlights)))
 
     def _values_heading(self) -> str:
         if self.values is None:
@@ -140,6 +163,10 @@ def bars(edges: Array, counts: Array) -> list[str]:
         bar = "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
         lines.append(f"  {number_text(left):>12} … {number_text(right):<12} {bar:<{_BAR}} {count:,.0f}")
     return lines
+
+
+def _highlighted(values: Array, highlights: Sequence[Highlight]) -> str:
+    return f"{highlighted_count(values, highlights):,} of {counted(values.size, 'element')} highlighted"
 
 
 def _share(count: int, size: int) -> str:

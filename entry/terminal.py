@@ -31,10 +31,16 @@ def _code(character: str) -> str:
     return character.encode("unicode_escape", "backslashreplace").decode("ascii")
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """`tensortap ls | head` is no failure: the command line ends quietly (rich would say status 1)."""
+        raise BrokenPipeError
+
+
 def console(stderr: bool = False) -> Console:
     """A console without markup in data; as wide as needed where the output is piped."""
     piped = not (sys.stderr if stderr else sys.stdout).isatty()
-    return Console(
+    return _Console(
         stderr=stderr,
         markup=False,
         highlight=False,

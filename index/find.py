@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +10,8 @@ import numpy as np
 from tensortap.dump import SelectionError
 
 from .catalog import Catalog
+from .catalog_rows import CatalogRows, tensors_by_node
 from .choose import tensor_codes, worker_code
-from .graph import GraphIndex
 from .patterns import match_names
 from .predicate import parse_predicate
 from .run import RunIndex
@@ -89,12 +88,8 @@ def find_rows(run: RunIndex, filters: Filters) -> Array:
     if filters.where is not None:
         conditions.append(parse_predicate(filters.where))
     for condition in conditions:
-        rows = rows[condition.mask(_getter(catalog, rows))]
+        rows = rows[condition.mask(CatalogRows(run, rows))]
     return rows
-
-
-def _getter(catalog: Catalog, rows: Array) -> Callable[[str], Array]:
-    return lambda name: catalog.column(name, rows)
 
 
 def _by_tensor_and_step(run: RunIndex, filters: Filters, steps: StepRange) -> Array:
@@ -137,12 +132,14 @@ def _tensor_mask(run: RunIndex, filters: Filters) -> Mask | None:
     if filters.match is not None:
         masks.append(match_names(filters.match, tensors.names[:count]))
     if filters.op_type is not None:
-        masks.append(_by_node(run, count, lambda graph: graph.op_type.where(filters.op_type.__eq__)))
+        masks.append(tensors_by_node(run, count, lambda graph: graph.op_type.where(filters.op_type.__eq__)))
     if filters.layer is not None:
         prefix = filters.layer.rstrip("/")
         within = (prefix, prefix + "/")
         masks.append(
-            _by_node(run, count, lambda g: g.layer.where(lambda t: t == within[0] or t.startswith(within[1])))
+            tensors_by_node(
+                run, count, lambda g: g.layer.where(lambda t: t == within[0] or t.startswith(within[1]))
+            )
         )
     return np.logical_and.reduce(masks) if masks else None
 
@@ -151,20 +148,6 @@ def _mask(count: int, codes: Any) -> Mask:
     mask = np.zeros(count, np.bool_)
     codes = np.asarray(codes, np.int64)
     mask[codes[codes < count]] = True
-    return mask
-
-
-def _by_node(run: RunIndex, count: int, fits: Callable[[GraphIndex], Mask]) -> Mask:
-    """Tensors by a property of their nodes."""
-    tensors = run.catalog.tensors
-    mask = np.zeros(count, np.bool_)
-    for overview in run.graphs:
-        graph = run.graph(overview.id)
-        nodes = fits(graph)
-        for code in tensors.in_graph(graph.id).tolist():
-            row = graph.rows.get(tensors.node_and_slot(code)[0])
-            if row is not None and code < count:
-                mask[code] = nodes[row]
     return mask
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 from collections.abc import Iterable, Sequence
@@ -78,6 +79,8 @@ class Server:
             raise ServingError(str(error), "Use --allow-host NAME or --allow-host NAME:PORT.") from error
         self._running = False
         self._channels: dict[int, object] = {}
+        # a page asks for a dozen things at once: that they queue for a moment is no news to anybody
+        logging.getLogger("waitress.queue").setLevel(logging.ERROR)
         self._waitress = create_server(self.app, map=self._channels, sockets=[self._socket], **_TUNING)
 
     def run(self) -> None:

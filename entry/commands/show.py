@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import argparse
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..runs import add_path, only_run
+from ..snapshot_list import add_filters, is_asked_for, list_snapshots
 from ..tensor_view import TensorView
 from ..terminal import cell, console, plain_table, print_json
+from ..value_text import parse_highlight
 
 if TYPE_CHECKING:
     from tensortap.index import RunIndex
 
 HELP = "list the tensors of a run, or show one: summary, histogram, values"
-EXAMPLE = "tensortap show logs/digits dense/Relu:0 --step 30 --selection 0,:10"
+EXAMPLE = """tensortap show logs/digits dense/Relu:0 --step 30 --selection 0,:10 --highlight 1:
+         tensortap show logs/digits --where "nan > 0 and op == 'MatMul'" --sort max --reverse"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,14 +29,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--match", type=_pattern, metavar="REGEX", help="list only tensors whose name matches"
     )
-    parser.add_argument("--step", type=_natural, help="default: the last one")
+    parser.add_argument(
+        "--step", type=_natural, help="of one tensor, by default the last one; without TENSOR, all snapshots"
+    )
     parser.add_argument(
         "--visit", type=_natural, default=0, help="which run of the node within the step (default: 0)"
     )
     parser.add_argument("--worker", help="which worker's; default: the latest")
     parser.add_argument("--graph", help="which graph's, where several have the tensor")
     parser.add_argument("--selection", help="values to print, as in 0,:,10:20")
+    parser.add_argument(
+        "--highlight",
+        type=parse_highlight,
+        action="append",
+        default=[],
+        metavar="RANGE",
+        help="mark values: 'nan', '1:', ':-1', '-1:1' or a number; may be repeated",
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE.npy", help="also write the value, or its selection, there"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
+    add_filters(parser)
 
 
 def _pattern(text: str) -> re.Pattern[str]:
@@ -51,7 +69,10 @@ def _natural(text: str) -> int:
 def run(arguments: argparse.Namespace) -> int:
     found = only_run(arguments.path)
     if arguments.tensor is None:
-        _list(found, arguments.match, arguments.json)
+        if is_asked_for(arguments):
+            list_snapshots(found, arguments)
+        else:
+            _list(found, arguments.match, arguments.json)
         return 0
     view = TensorView.of(
         found,
@@ -60,12 +81,14 @@ def run(arguments: argparse.Namespace) -> int:
         visit=arguments.visit,
         worker=arguments.worker,
         graph=arguments.graph,
-        selection=arguments.selection,
+        selection="" if arguments.out and arguments.selection is None else arguments.selection,
     )
+    if arguments.out is not None:
+        view.save(arguments.out)
     if arguments.json:
         print_json(view.as_data())
     else:
-        view.print(console())
+        view.print(console(), arguments.highlight)
     return 0
 
 

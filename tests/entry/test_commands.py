@@ -247,3 +247,51 @@ def test_a_late_visit_of_a_long_loop_is_shown(run: Run, tmp_path: Path) -> None:
     status, out, _ = run("show", tmp_path, "loop", "--visit", "200", "--json")
     shown = json.loads(out)
     assert (status, shown["visit"], shown["min"], sum(shown["histogram"]["counts"])) == (0, 200, 200, 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        (["--where", "nan > 0"], ["dense/MatMul:0"]),
+        (["--where", "tensor ~ '^dense/M'", "--step", "1"], ["dense/MatMul:0"]),
+        (["--match", "^dense/", "--sort", "max", "--reverse", "--limit", "2"], 2),
+        (["--where", "step > 1000"], []),
+        (["--kept", "--dtype", "float32", "--nonfinite"], ["dense/MatMul:0"]),
+    ],
+)
+def test_show_lists_the_snapshots_that_fit(
+    run: Run, logdir: Path, arguments: list[str], names: list[str] | int
+) -> None:
+    status, text, _ = run("show", logdir / "exp" / "first", *arguments, "--json")
+    rows = json.loads(text)
+    assert status == 0
+    if isinstance(names, int):
+        assert len(rows) == names
+        assert rows[0]["max"] >= rows[-1]["max"]
+        return
+    assert sorted({row["tensor"] for row in rows}) == names
+    assert all(name in run("show", logdir / "exp" / "first", *arguments)[1] for name in names)
+
+
+def test_show_refuses_a_condition_it_cannot_read(run: Run, logdir: Path) -> None:
+    status, _, err = run("show", logdir / "exp" / "first", "--where", "__import__('os')")
+    assert status == 1
+    assert "statistic" in err
+
+
+def test_show_highlights_and_saves(run: Run, logdir: Path, tmp_path: Path) -> None:
+    saved = tmp_path / "value.npy"
+    arguments = ["dense/MatMul:0", "--step", "1", "--highlight", "nan", "--highlight", "0:", "--out", saved]
+    status, out, _ = run("show", logdir / "exp" / "first", *arguments)
+    values = np.load(saved)
+    assert status == 0
+    wanted = int(np.sum(np.isnan(values) | (values >= 0)))
+    assert f"{wanted} of {values.size} elements highlighted" in out
+    status, _, err = run("show", logdir / "exp" / "first", *arguments)
+    assert status == 1
+    assert str(saved) in err
+
+
+@pytest.mark.parametrize("text", ["a", "2:1", "", "1:2:3", "nan:1"])
+def test_what_is_no_range_to_highlight(run: Run, logdir: Path, text: str) -> None:
+    assert run("show", logdir / "exp" / "first", "dense/MatMul:0", "--highlight", text)[0] == 2

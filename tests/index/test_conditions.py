@@ -22,6 +22,7 @@ COLUMNS = {
     "max": np.array([1.0, np.nan, np.inf, 1e5]),
     "step": np.array([0, 1, 2, 3]),
 }
+TEXTS = {"op": ["Relu", "MatMul", "Relu", "Log"], "layer": ["a/b", "", "a", "c"]}
 OPERATORS = {
     "<": operator.lt,
     "<=": operator.le,
@@ -30,6 +31,18 @@ OPERATORS = {
     "==": operator.eq,
     "!=": operator.ne,
 }
+
+
+class Rows:
+    def number(self, field):
+        return COLUMNS[field]
+
+    def text(self, field, fits):
+        return fits(TEXTS[field])
+
+
+def selected(text):
+    return parse_predicate(text).mask(Rows())
 
 
 @pytest.mark.parametrize(
@@ -44,15 +57,27 @@ OPERATORS = {
         ("max == inf", [2]),
         ("max >= 1e4", [2, 3]),
         ("max < nan", []),
+        ("(nan > 0)", [1, 3]),
+        ("(nan > 0 or step == 0) and not step == 3", [0, 1]),
+        ("not (nan > 0 or step = 0)", [2]),
+        ("((step)) + 1 > 3", [3]),
+        ("nan / (step + 1) > 0.5", [1]),
+        ("step - 2 * step <= -2", [2, 3]),
+        ("pos_inf * pos_inf == 10000", [2]),  # int8 would wrap
+        ("op == 'Relu'", [0, 2]),
+        ('op != "Relu" and step > 1', [3]),
+        ("op ~ '^(Mat|L)'", [1, 3]),
+        ("layer !~ 'a' or nan > 1", [1, 3]),
+        ("2 > 1", [0, 1, 2, 3]),
     ],
 )
 def test_a_condition_selects_rows(text, rows):
-    assert np.flatnonzero(parse_predicate(text).mask(COLUMNS.__getitem__)).tolist() == rows
+    assert np.flatnonzero(selected(text)).tolist() == rows
 
 
 @given(st.sampled_from(list(OPERATORS)), st.floats(allow_nan=False))
 def test_comparisons_mean_what_they_say(comparison, number):
-    mask = parse_predicate(f"max {comparison} {number!r}").mask(COLUMNS.__getitem__)
+    mask = selected(f"max {comparison} {number!r}")
     assert mask.tolist() == OPERATORS[comparison](COLUMNS["max"], number).tolist()
 
 
@@ -68,13 +93,33 @@ def test_comparisons_mean_what_they_say(comparison, number):
         "foo > 0",
         "nan > 0; import os",
         "__class__ > 0",
-        "(nan > 0)",
+        "(nan > 0",
+        "nan > 0)",
+        "op == Relu",
+        "op > 'Relu'",
+        "op ~ '('",
+        "op == 'Relu",
+        "nan > 'a'",
+        "not",
+        "1 2",
+        "nan > 1e",
+        "(" * 100 + "nan" + ")" * 100 + " > 0",
     ],
 )
 def test_what_is_no_condition_is_refused(text):
     with pytest.raises(SelectionError) as error:
         parse_predicate(text)
     assert error.value.hint
+
+
+@given(st.text(alphabet="nastep ()<>=~'\"+-*/0123.eandorint!", max_size=60))
+def test_any_text_is_a_condition_or_refused(text):
+    try:
+        mask = selected(text)
+    except (SelectionError, KeyError):  # KeyError: a column that these rows lack
+        return
+    assert mask.dtype == np.bool_
+    assert mask.shape == (4,)
 
 
 def test_long_conditions_and_patterns_are_refused():

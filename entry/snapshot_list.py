@@ -1,0 +1,95 @@
+"""Snapshots as a table: those that fit a filter, sorted, with their main statistics."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from .terminal import cell, console, counted, number_text, plain_table, print_json
+
+if TYPE_CHECKING:
+    from tensortap.index import RunIndex, Snapshot
+
+_NUMBERS = ("step", "visit", "nan", "inf", "zero", "min", "mean", "max", "std")
+_FILTERS = ("where", "op", "layer", "dtype", "nonfinite", "kept", "sort", "reverse", "step")
+
+
+def add_filters(parser: argparse.ArgumentParser) -> None:
+    """The options that choose snapshots; each means a list of snapshots instead of tensors."""
+    group = parser.add_argument_group("list snapshots instead of tensors")
+    group.add_argument(
+        "--where", metavar="CONDITION", help='as in "nan > 0 and op == \'MatMul\'" or "zero / size > 0.9"'
+    )
+    group.add_argument("--op", metavar="TYPE", help="only of nodes of this op type")
+    group.add_argument("--layer", metavar="PATH", help="only of this Keras layer, and layers in it")
+    group.add_argument("--dtype", help="only of this dtype")
+    group.add_argument("--nonfinite", action="store_true", help="only with a NaN or infinity")
+    group.add_argument("--kept", action="store_true", help="only those whose value was kept")
+    group.add_argument("--sort", metavar="COLUMN", help="a statistic, or step, tensor, dtype, time …")
+    group.add_argument("--reverse", action="store_true", help="largest first")
+    group.add_argument("--limit", type=int, default=50, metavar="N", help="at most so many (default: 50)")
+
+
+def is_asked_for(arguments: argparse.Namespace) -> bool:
+    """Whether one of the filters was given (step 0 and the like count)."""
+    return any(getattr(arguments, name) not in (None, False) for name in _FILTERS)
+
+
+def list_snapshots(run: RunIndex, arguments: argparse.Namespace) -> None:
+    """Prints the snapshots that fit; says how many more there are.
+
+    Raises:
+        SelectionError: a condition, pattern or column cannot be parsed.
+    """
+    from tensortap.index import snapshots
+
+    page = snapshots(
+        run,
+        sort=("-" if arguments.reverse else "") + (arguments.sort or "step"),
+        limit=max(arguments.limit, 0),
+        match=arguments.match.pattern if arguments.match else None,
+        steps=arguments.step,
+        worker=arguments.worker,
+        graph=arguments.graph,
+        op_type=arguments.op,
+        layer=arguments.layer,
+        dtype=arguments.dtype,
+        nonfinite=arguments.nonfinite,
+        kept=arguments.kept,
+        where=arguments.where,
+    )
+    if arguments.json:
+        print_json([_data(row) for row in page.rows])
+        return
+    if not page.total:
+        console().print("No snapshot fits.")
+        return
+    table = plain_table("tensor", "dtype", "shape", *_NUMBERS, numeric=_NUMBERS)
+    for row in page.rows:
+        table.add_row(*_cells(row))
+    console().print(table)
+    if page.total > len(page.rows):
+        more = counted(page.total - len(page.rows), "more snapshot")
+        console(stderr=True).print(f"{more}; see them with --limit {page.total}", style="dim")
+
+
+def _data(row: Snapshot) -> dict[str, Any]:
+    fields = asdict(row)
+    del fields["row"]
+    return fields
+
+
+def _cells(row: Snapshot) -> list[Any]:
+    infinite = row.pos_inf + row.neg_inf
+    return [
+        cell(row.tensor),
+        cell(row.dtype),
+        "×".join(map(str, row.shape)) or "scalar",
+        str(row.step),
+        str(row.visit),
+        cell(f"{row.nan:,}", "red" if row.nan else ""),
+        cell(f"{infinite:,}", "red" if infinite else ""),
+        f"{row.zero:,}",
+        *(number_text(value) for value in (row.min, row.mean, row.max, row.std)),
+    ]
