@@ -252,7 +252,7 @@ def test_a_late_visit_of_a_long_loop_is_shown(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "names"),
     [
-        (["--where", "nan > 0"], ["dense/MatMul:0"]),
+        (["--where", "nan > 0"], ["dense/MatMul:0", "dense/Relu:0"]),
         (["--where", "tensor ~ '^dense/M'", "--step", "1"], ["dense/MatMul:0"]),
         (["--match", "^dense/", "--sort", "max", "--reverse", "--limit", "2"], 2),
         (["--where", "step > 1000"], []),
