@@ -18,6 +18,7 @@ from .errors import (
     TensortapError,
     ValueNotKeptError,
 )
+from .files import crc32c
 from .histogram import Histogram, bucket_edges, value_order
 from .names import check_run_name, is_worker_name, new_worker_name, parse_tensor_name, tensor_name
 from .ragged import component_arrays
@@ -60,6 +61,7 @@ __all__ = [
     "bucket_edges",
     "check_run_name",
     "component_arrays",
+    "crc32c",
     "dtype_name",
     "find_runs",
     "is_worker_name",

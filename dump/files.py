@@ -10,12 +10,20 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+import google_crc32c
+
 from .errors import DamagedError
 
 # O_NONBLOCK: opening a FIFO somebody put into a dump must not wait for its writer.
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 MAX_JSON = 4 << 20  # run.json and worker.json; real ones have a few KB
+
+
+def crc32c(data: Any, before: int = 0) -> int:
+    """CRC-32C of a buffer, or of bytes whose checksum is `before` followed by it."""
+    checksum: int = google_crc32c.extend(before, bytes(data) if isinstance(data, memoryview) else data)
+    return checksum
 
 
 def create(path: Path) -> int:

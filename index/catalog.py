@@ -1,4 +1,4 @@
-"""The catalog: one row a snapshot in typed columns. Histograms and values stay in the dump."""
+"""The catalog: one row a snapshot in typed columns. Values stay in the dump."""
 
 from __future__ import annotations
 
@@ -10,16 +10,23 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tensortap.dump import COUNTS, STATISTICS, Commit
+from tensortap.dump import Commit
 
-from .columns import GrowingColumn, NarrowColumn, StringTable
-from .decode import INDEXED_COLUMNS, STATISTICS_COLUMNS, ShapeTable, chunk, filled, numbers
-from .postings import Postings
+from .columns import GrowingColumn, StringTable
+from .decode import (
+    HISTOGRAM_COLUMNS,
+    INDEXED_COLUMNS,
+    STATISTICS_COLUMNS,
+    ShapeTable,
+    chunk,
+    decode_histograms,
+    filled,
+    numbers,
+)
+from .rows import Rows
 from .step_tally import GraphSteps, StepTally
 from .tally import Tally
 from .tensors import TensorTable
-
-_NARROW = ("visit", "device", "dtype", "shape", "size", *COUNTS)
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -37,32 +44,32 @@ class Catalog:
     """All snapshots of a run, in the order in which they were read. Rows never move and are never removed.
 
     One thread adds (under `lock`); others read up to `rows` without it.
+
+    Attributes:
+        parts: where the rows are. places: int64 columns that say where each commit is, see `CommitPlace`.
+
+    Args:
+        histograms: hold histograms, too, until they are saved.
     """
 
-    def __init__(self, run_dir: Path) -> None:
+    def __init__(self, run_dir: Path, *, histograms: bool = False) -> None:
         self.run_dir = run_dir
         self.lock = threading.RLock()
         self.rows = 0
+        self.read_columns = INDEXED_COLUMNS + (HISTOGRAM_COLUMNS if histograms else ())
         self.tensors, self.steps, self.shapes = TensorTable(), StepTally(), ShapeTable()
         self.graph_steps = GraphSteps()
         self.workers, self.devices, self.dtypes = StringTable(), StringTable(), StringTable()
         self.worker_rows = Tally()
         self.nonfinite = 0
         self.last_time: float | None = None
-        self._columns: dict[str, GrowingColumn] = {name: NarrowColumn() for name in _NARROW}
-        self._columns |= {name: GrowingColumn(np.float64) for name in STATISTICS}
-        self._columns |= {name: GrowingColumn(np.int32) for name in ("tensor", "step")}
-        self._columns |= {"time": GrowingColumn(np.int64), "kept": GrowingColumn(np.bool_)}
-        self._commits: list[CommitPlace] = []
-        self._commit_row, self._commit_worker = GrowingColumn(np.int64), GrowingColumn(np.int32)
-        self._by_tensor = Postings(self._columns["tensor"])
-        self._by_step = Postings(self._columns["step"])
+        self.parts = Rows(histograms)
+        self.places = {name: GrowingColumn(np.int64) for name in ("row", "worker", *CommitPlace._fields[1:])}
 
     @property
     def nbytes(self) -> int:
         """Bytes of the columns and side tables (strings not counted)."""
-        columns = sum(column.nbytes for column in self._columns.values())
-        return columns + self._by_tensor.nbytes + self._by_step.nbytes
+        return self.parts.nbytes + sum(column.nbytes for column in self.places.values())
 
     def add(self, worker: str, commits: Sequence[Commit]) -> int:
         """Appends the snapshots of a worker's commits; returns how many."""
@@ -70,53 +77,58 @@ class Catalog:
         if not commits:
             return 0
         table = pa.Table.from_batches([commit.batch for commit in commits])
-        table = table.select(list(INDEXED_COLUMNS)).combine_chunks()
+        table = table.select(list(self.read_columns)).combine_chunks()
+        histograms = decode_histograms(table) if "bucket_id" in self.read_columns else None
         with self.lock:
             columns = self._decode(table)
             self._add_commits(self.workers.intern(worker), commits)
-            for name, values in columns.items():
-                self._columns[name].extend(values)
+            self.parts.add(columns, histograms)
             self._count(columns)
             self.rows += table.num_rows
         return int(table.num_rows)
 
     def rows_of_tensor(self, code: int) -> Array:
         """Rows of one tensor, ascending."""
-        return self._by_tensor.rows(code, self.rows)
+        return self.parts.rows_of("tensor", code, self.rows)
 
     def rows_of_step(self, code: int) -> Array:
         """Rows of one step (by its code), ascending."""
-        return self._by_step.rows(code, self.rows)
+        return self.parts.rows_of("step", code, self.rows)
 
     def column(self, name: str, rows: Array | slice) -> Array:
         """A column of codes, integers or float64, at some rows. `step` holds steps, `time` microseconds."""
         if name == "worker":
             return self._workers(rows)
-        values = self._columns[name].view(self.rows)[rows]
+        values = self.parts.column(name, rows, self.rows)
         return self.steps.values[values] if name == "step" else values
 
     def commits_of(self, rows: Array) -> tuple[Array, Array]:
         """The numbers of the commits that hold some rows, and the rows' numbers in them."""
-        starts = self._commit_row.view()
+        starts = self.places["row"].view()
         commits = np.searchsorted(starts, rows, "right") - 1
         return commits, rows - starts[commits]
 
     def place(self, commit: int) -> CommitPlace:
         """Where a commit lies."""
-        return self._commits[commit]
+        worker, file, offset, length = (
+            int(self.places[name].view()[commit]) for name in ("worker", *CommitPlace._fields[1:])
+        )
+        return CommitPlace(self.workers[worker], file, offset, length)
 
     def _workers(self, rows: Array | slice) -> Array:
         if isinstance(rows, slice):
             rows = np.arange(self.rows)[rows]
-        commits = np.searchsorted(self._commit_row.view(), rows, "right") - 1
-        return self._commit_worker.view()[commits]
+        if len(self.workers) == 1:
+            return np.zeros(len(rows), np.int64)
+        commits = np.searchsorted(self.places["row"].view(), rows, "right") - 1
+        return self.places["worker"].view()[commits]
 
     def _add_commits(self, worker: int, commits: Sequence[Commit]) -> None:
         lengths = np.array([commit.batch.num_rows for commit in commits], np.int64)
-        name = self.workers[worker]
-        self._commits.extend(CommitPlace(name, c.file, c.offset, c.length) for c in commits)
-        self._commit_worker.extend(np.full(len(commits), worker, np.int32))
-        self._commit_row.extend(self.rows + np.cumsum(lengths) - lengths)
+        self.places["worker"].extend(np.full(len(commits), worker))
+        for name in CommitPlace._fields[1:]:
+            self.places[name].extend(np.array([getattr(commit, name) for commit in commits], np.int64))
+        self.places["row"].extend(self.rows + np.cumsum(lengths) - lengths)
         self.worker_rows.count(np.full(int(lengths.sum()), worker, np.int32))
 
     def _decode(self, table: pa.Table) -> dict[str, Array]:

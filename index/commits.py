@@ -1,10 +1,9 @@
-"""Commits read again: histograms and small values are not held in memory, the last used commits are."""
+"""Commits read again: what the index does not hold is in them; the last used ones stay in memory."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,9 @@ import pyarrow as pa
 from tensortap.dump import read_commit
 
 from .catalog import Catalog, CommitPlace
+from .decode import HISTOGRAM_COLUMNS
 
 CACHE_BYTES = 64 * 1024 * 1024  # histograms of some 250,000 snapshots
-HISTOGRAM_COLUMNS = ("bucket_id", "bucket_count")
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -57,17 +56,21 @@ class CommitCache:
         return batch
 
 
-def histogram_rows(
-    catalog: Catalog, cache: CommitCache, rows: Array
-) -> Iterator[tuple[pa.RecordBatch, Array, Array]]:
-    """Reads the histograms of the commits that hold some rows, each commit once.
+def read_histograms(catalog: Catalog, cache: CommitCache, rows: Array) -> list[tuple[Array, Array]]:
+    """(bucket ids, counts) of each row: as they are held, or else from its commit, each commit once.
 
-    Yields:
-        A commit, the numbers of the wanted rows in it, and the positions of those rows in `rows`.
+    Raises:
+        DamagedError: a commit cannot be read any more.
     """
-    commits, within = catalog.commits_of(rows)
+    held, _ = catalog.parts.histograms(rows)
+    missing = np.array([i for i, histogram in enumerate(held) if histogram is None], np.int64)
+    found = {i: histogram for i, histogram in enumerate(held) if histogram is not None}
+    commits, within = catalog.commits_of(rows[missing])
     order = np.argsort(commits, kind="stable")
     edges = np.flatnonzero(np.diff(commits[order])) + 1
-    for positions in np.split(order, edges) if len(rows) else ():
-        place = catalog.place(int(commits[positions[0]]))
-        yield cache.get(catalog.run_dir, place, HISTOGRAM_COLUMNS), within[positions], positions
+    for positions in np.split(order, edges) if len(missing) else ():
+        batch = cache.get(catalog.run_dir, catalog.place(int(commits[positions[0]])), HISTOGRAM_COLUMNS)
+        ids, counts = (batch.column(name) for name in HISTOGRAM_COLUMNS)
+        for place, row in zip(missing[positions].tolist(), within[positions].tolist(), strict=True):
+            found[place] = ids[row].values.to_numpy(), counts[row].values.to_numpy()
+    return [found[i] for i in range(len(rows))]

@@ -11,12 +11,14 @@ from tensortap.dump import COUNTS, STATISTICS
 
 from .columns import StringTable
 from .factor import factorize_rows
+from .ragged import Ragged, narrowed
 
 STATISTICS_COLUMNS = ("size", *COUNTS, *STATISTICS)
 INDEXED_COLUMNS = (
     *("graph", "node", "slot", "step", "visit", "time", "device", "dtype", "shape"),
     *(*STATISTICS_COLUMNS, "value_codec"),
 )
+HISTOGRAM_COLUMNS = ("bucket_id", "bucket_count")
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -72,3 +74,10 @@ def filled(table: pa.Table, name: str) -> Array:
     codes = table_of_values.encode(chunk(table, name))
     found: Array = np.array([bool(value) for value in table_of_values.values], np.bool_)[codes]
     return found
+
+
+def decode_histograms(table: pa.Table) -> Ragged:
+    """The histograms of decoded commits."""
+    ids, counts = (chunk(table, name) for name in HISTOGRAM_COLUMNS)
+    starts = ids.offsets.to_numpy().astype(np.int64)
+    return Ragged(starts - starts[0], ids.flatten().to_numpy(), narrowed(counts.flatten().to_numpy()))

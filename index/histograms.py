@@ -13,7 +13,7 @@ from tensortap.dump import SelectionError
 from .bins import DENSE, ZERO, Binned, dense_column, linear_bins, native_bins
 from .catalog import Catalog
 from .choose import tensor_rows
-from .commits import CommitCache, histogram_rows
+from .commits import CommitCache, read_histograms
 from .merge import group_starts
 from .run import RunIndex
 from .steps import parse_steps
@@ -144,11 +144,12 @@ class _Series:
         self._dense = np.zeros((len(groups), DENSE), np.int64)
         self._dense[:, ZERO] = self.total("zero")
         group_of = np.repeat(np.arange(len(groups)), lengths)
-        for batch, within, positions in histogram_rows(catalog, cache, self._rows):
-            ids, counts = batch.column("bucket_id"), batch.column("bucket_count")
-            for row, group in zip(within.tolist(), group_of[positions].tolist(), strict=True):
-                columns = dense_column(ids[row].values.to_numpy())
-                self._dense[group, columns] += counts[row].values.to_numpy()
+        found = read_histograms(catalog, cache, self._rows)
+        if found:
+            sizes = [len(ids) for ids, _ in found]
+            columns = dense_column(np.concatenate([ids for ids, _ in found]))
+            counts = np.concatenate([counts for _, counts in found])
+            np.add.at(self._dense, (np.repeat(group_of, sizes), columns), counts)
 
     def total(self, name: str) -> Ints:
         """The sum of a count over each group."""

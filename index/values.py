@@ -20,7 +20,7 @@ from tensortap.dump import (
     value_ref,
 )
 
-from .commits import HISTOGRAM_COLUMNS, histogram_rows
+from .commits import read_histograms
 from .run import RunIndex
 from .selection import resolve_selection
 from .slices import BLOCK, GAP, check_limit, read_selected
@@ -49,9 +49,8 @@ def find_histogram(run: RunIndex, snapshot: Snapshot) -> Histogram:
     Raises:
         DamagedError: the dump is damaged there.
     """
-    ((batch, within, _),) = histogram_rows(run.catalog, run.commits, np.array([snapshot.row]))
-    ids, counts = (batch.column(name)[int(within[0])].values for name in HISTOGRAM_COLUMNS)
-    return Histogram(ids.to_numpy(), counts.to_numpy())
+    ((ids, counts),) = read_histograms(run.catalog, run.commits, np.array([snapshot.row]))
+    return Histogram(ids, counts.astype(np.int64))
 
 
 def find_value(run: RunIndex, snapshot: Snapshot) -> ValueRef:

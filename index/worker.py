@@ -10,7 +10,6 @@ from pathlib import Path
 from tensortap.dump import RunReader, WorkerInfo
 
 from .catalog import Catalog
-from .decode import INDEXED_COLUMNS
 
 LIVE_SECONDS = 60.0  # a worker that has not closed and wrote so recently counts as live
 POLL_BYTES = (
@@ -50,7 +49,7 @@ class WorkerFollower:
     def poll(self) -> bool:
         """Reads on; returns whether there was so much to read that more may be left."""
         damage = len(self._tail.damage)
-        commits = self._tail.poll(INDEXED_COLUMNS, POLL_BYTES)
+        commits = self._tail.poll(self._catalog.read_columns, POLL_BYTES)
         self._catalog.add(self.info.worker, commits)
         return bool(commits) or len(self._tail.damage) > damage
 
