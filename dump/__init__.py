@@ -19,11 +19,13 @@ from .errors import (
     ValueNotKeptError,
 )
 from .files import crc32c
+from .events import EventsTail
 from .histogram import Histogram, bucket_edges, value_order
 from .names import check_run_name, is_worker_name, new_worker_name, parse_tensor_name, tensor_name
 from .ragged import component_arrays
 from .records import COUNTS, STATISTICS, Frame, Function, Graph, Keep, Node, Summary
 from .runs import RunInfo, RunReader, WorkerInfo, find_runs
+from .sample import Sample, split_sample
 from .statistics import summarize, warm_up
 from .tail import Commit, StatsTail, read_commit
 from .values_reader import ValueRef, read_bytes, read_value, value_ref
@@ -37,6 +39,7 @@ __all__ = [
     "DamagedError",
     "DumpClosedError",
     "DumpWriter",
+    "EventsTail",
     "FormatVersionError",
     "Frame",
     "Function",
@@ -51,6 +54,7 @@ __all__ = [
     "NotFoundError",
     "RunInfo",
     "RunReader",
+    "Sample",
     "SelectionError",
     "StatsTail",
     "Summary",
@@ -72,6 +76,7 @@ __all__ = [
     "read_bytes",
     "read_commit",
     "read_value",
+    "split_sample",
     "summarize",
     "tensor_name",
     "value_order",

@@ -16,12 +16,16 @@ from .dtypes import STRING, Array, itemsize, numpy_dtype
 from .errors import DamagedError
 from .files import Input
 from .names import is_worker_name
+from .sample import Sample, split_sample
 from .values_writer import values_path
 
 
 @dataclass(frozen=True, slots=True)
 class ValueRef:
-    """Where a snapshot's value is stored, and what it is. `inline` holds the stored bytes of small ones."""
+    """Where a snapshot's value is stored, and what it is. `inline` holds the stored bytes of small ones.
+
+    Of a value that was sampled, `shape` is that of the sample, one-dimensional; `whole_shape` the value's.
+    """
 
     run_dir: Path
     worker: str
@@ -33,6 +37,8 @@ class ValueRef:
     dtype: str
     shape: tuple[int, ...]
     inline: bytes | None = None
+    sample: Sample | None = None
+    whole_shape: tuple[int, ...] = ()
 
     @property
     def size(self) -> int:
@@ -46,10 +52,16 @@ class ValueRef:
 
 
 def value_ref(run_dir: Path | str, worker: str, batch: pa.RecordBatch, row: int) -> ValueRef | None:
-    """The value of row `row` of a commit's batch, or None if only its summary was kept."""
+    """The value of row `row` of a commit's batch, or None if only its summary was kept.
+
+    Raises:
+        DamagedError: it claims to be a sample and is none.
+    """
     codec = batch.column("value_codec")[row].as_py()
     if not codec:
         return None
+    shape = tuple(batch.column("shape")[row].as_py())
+    sample, codec = split_sample(codec)
     return ValueRef(
         run_dir=Path(run_dir),
         worker=worker,
@@ -59,8 +71,10 @@ def value_ref(run_dir: Path | str, worker: str, batch: pa.RecordBatch, row: int)
         crc32c=batch.column("value_crc32c")[row].as_py(),
         codec=codec,
         dtype=batch.column("dtype")[row].as_py(),
-        shape=tuple(batch.column("shape")[row].as_py()),
+        shape=shape if sample is None else (sample.kept(math.prod(shape)),),
         inline=batch.column("value")[row].as_py(),
+        sample=sample,
+        whole_shape=shape,
     )
 
 

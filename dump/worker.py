@@ -6,7 +6,8 @@ import os
 import platform
 import socket
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,12 @@ import numpy as np
 
 from . import codec
 from .dtypes import STRING, Array
+from .events import EventsWriter
 from .files import publish_json, sync_folder
 from .names import new_worker_name
 from .records import Summary
 from .runs import RUN_FILE, WORKER_FILE, read_run_info
+from .sample import Sample, with_sample
 from .schema import VERSION, Row, Stored
 from .stats_writer import StatsWriter
 from .values_writer import SAFETENSORS, ValuesWriter
@@ -63,6 +66,14 @@ class EncodedValue:
     entry_dtype: str | None
     shape: tuple[int, ...]
     align: int
+
+
+def encode_sample(values: Array, summary: Summary, compress: bool, sample: Sample) -> EncodedValue:
+    """The stored form of a part of a normalized array, one-dimensional; whole if it is not larger."""
+    if sample.count >= values.size:
+        return encode_value(values, summary, compress)
+    encoded = encode_value(values.reshape(-1)[sample.positions(values.size)], summary, compress)
+    return replace(encoded, codec=with_sample(encoded.codec, sample))
 
 
 def encode_value(values: Array, summary: Summary, compress: bool) -> EncodedValue:
@@ -109,6 +120,7 @@ class Worker:
         if fsync:
             sync_folder(run_dir)
         self._values = ValuesWriter(folder, fsync)
+        self._events = EventsWriter(folder, fsync)
         self._stats = StatsWriter(folder, compression, fsync)
 
     @property
@@ -129,6 +141,10 @@ class Worker:
         self._stats.add(row)
         self.seq = row.seq + 1
 
+    def event(self, record: Mapping[str, Any]) -> None:
+        """Writes an event. Raises InvalidValueError, OSError."""
+        self._events.append(record)
+
     def drop(self, count: int) -> None:
         """Adds to the number of lost snapshots."""
         self._stats.dropped += count
@@ -144,9 +160,11 @@ class Worker:
             self._values.seal()
         finally:
             self._values.abandon()
+            self._events.abandon()
             self._stats.close()
 
     def abandon(self) -> None:
         """Closes the files as they are: in a forked child they are the parent's."""
         self._values.abandon()
+        self._events.abandon()
         self._stats.abandon()

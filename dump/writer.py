@@ -19,9 +19,10 @@ from .graphs import write_graph
 from .names import MAX_NAME, check_run_name, parse_tensor_name, tensor_name
 from .ragged import component_arrays
 from .records import Graph, Keep, Summary
+from .sample import Sample
 from .schema import MAX_TIME, NOT_KEPT, Row, Stored
 from .statistics import summarize_normal
-from .worker import EncodedValue, Worker, encode_value, ensure_run
+from .worker import EncodedValue, Worker, encode_sample, encode_value, ensure_run
 
 COMMIT_ROWS = 100
 COMMIT_SECONDS = 0.5
@@ -63,6 +64,7 @@ class DumpWriter:
 
     Raises:
         InvalidNameError: `run` is not a run name.
+        InvalidValueError: `info`, `rank` or `compression` is not possible.
         NotARunError, FormatVersionError: the run was written by something else, or a newer tensortap.
         OSError: the directory cannot be made.
     """
@@ -82,8 +84,8 @@ class DumpWriter:
         if compression not in _COMPRESSIONS:
             raise InvalidValueError(f"{compression!r} is not a compression.", "Use 'zstd', 'lz4' or None.")
         self.run_dir = Path(logdir) / check_run_name(run)
-        self._info = dict(info or {})
-        self._rank = rank
+        self._info = _facts(info)
+        self._rank = _rank(rank)
         self._compression = compression
         self._fsync = fsync
         self._closed = False
@@ -119,6 +121,7 @@ class DumpWriter:
         device: str = "",
         keep: Keep = "value",
         time: float | None = None,
+        sample: Sample | None = None,
     ) -> Summary:
         """Dumps one snapshot.
 
@@ -134,6 +137,7 @@ class DumpWriter:
             device: where it was computed, or empty.
             keep: `"value"`, or `"summary"` to keep statistics and histogram only.
             time: seconds since 1970; now if left out.
+            sample: which elements to keep of a value that has more than `sample.count`.
 
         Returns:
             The array's summary (that of the values, for a ragged or sparse tensor).
@@ -148,7 +152,7 @@ class DumpWriter:
             raise InvalidValueError(f"keep={keep!r} is not possible.", "Use keep='value' or keep='summary'.")
         parts = component_arrays(name, array)
         if parts is None:
-            return self._log(place, array, keep)
+            return self._log(place, array, keep, sample)
         options: dict[str, Any] = {"step": step, "visit": visit, "graph": graph, "device": device}
         summaries = [self.log(part, rows, keep=keep, time=time, **options) for part, rows in parts]
         return summaries[0]
@@ -173,6 +177,24 @@ class DumpWriter:
         """Adds to the number of snapshots lost before they came here; written with the next commit."""
         with self._lock:
             self._current().drop(count)
+
+    def event(self, kind: str, *, step: int | None = None, **facts: Any) -> None:
+        """Writes an event (FORMAT.md, "Events"), at once: what happened to the run besides snapshots.
+
+        Args:
+            kind: what kind of event it is.
+            step: the step it belongs to, if it belongs to one.
+            facts: JSON.
+
+        Raises:
+            InvalidValueError: it is no JSON, or more than 1 MiB. DumpClosedError: the writer is closed.
+            OSError: the disk refused; the event is lost.
+        """
+        record: dict[str, Any] = {"kind": kind, "time": clock.time()}
+        if step is not None:
+            record["step"] = _number("step", step, 63)
+        with self._lock:
+            self._current().event(record | facts)
 
     def flush(self) -> None:
         """Commits everything logged so far, and returns once that is done.
@@ -203,13 +225,19 @@ class DumpWriter:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def _log(self, place: _Place, array: Any, keep: Keep) -> Summary:
+    def _log(self, place: _Place, array: Any, keep: Keep, sample: Sample | None) -> Summary:
         values, dtype = normalize(array)
         summary = summarize_normal(values, dtype)
-        value = encode_value(values, summary, self._compression is not None) if keep == "value" else None
+        value = self._encode(values, summary, sample) if keep == "value" else None
         with self._lock:
             self._add(self._current(), place, summary, value)
         return summary
+
+    def _encode(self, values: Any, summary: Summary, sample: Sample | None) -> EncodedValue:
+        compress = self._compression is not None
+        if sample is not None:
+            return encode_sample(values, summary, compress, sample)
+        return encode_value(values, summary, compress)
 
     def _add(self, worker: Worker, place: _Place, summary: Summary, value: EncodedValue | None) -> None:
         """Stores the value, if there is one, queues the row, and commits if it is time to."""
@@ -253,6 +281,18 @@ class DumpWriter:
         self._forget_worker()
         if worker is not None:
             worker.abandon()
+
+
+def _facts(info: Any) -> dict[str, Any]:
+    if info is None:
+        return {}
+    if not isinstance(info, dict) or not all(isinstance(name, str) for name in info):
+        raise InvalidValueError(f"info={info!r:.80} is no JSON object.", "Use a dict, as info={'lr': 0.1}.")
+    return dict(info)
+
+
+def _rank(rank: Any) -> int | None:
+    return None if rank is None else _number("rank", rank, 31)
 
 
 def _check(name: str, step: int, visit: int | None, graph: str, device: str, time: float | None) -> _Place:
