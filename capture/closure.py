@@ -2,55 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from typing import Any
 
 import tensorflow as tf
 
+from tensortap.dump import CALLS, Callee, Role, argument_inputs, callees
+
 from . import tf_private
 
-Role = Literal["root", "call", "body", "cond", "then", "else", "branch"]
-
-T = TypeVar("T")
-
-CALLS = ("PartitionedCall", "StatefulPartitionedCall")
-
-# Op type -> the attributes that name functions, with the role of each.
-_CALL_ATTRIBUTES: dict[str, tuple[tuple[str, Role], ...]] = {
-    **dict.fromkeys(CALLS, (("f", "call"),)),
-    **dict.fromkeys(("While", "StatelessWhile"), (("cond", "cond"), ("body", "body"))),
-    **dict.fromkeys(("If", "StatelessIf"), (("then_branch", "then"), ("else_branch", "else"))),
-    **dict.fromkeys(("Case", "StatelessCase"), (("branches", "branch"),)),
-}
-
-
-@dataclass(frozen=True)
-class Callee:
-    """One reference of a node to a function. `reference` is the mutable proto that holds the name."""
-
-    role: Role
-    reference: Any
-
-    @property
-    def function(self) -> str:
-        return str(self.reference.name)
-
-
-def callees(node: tf_private.NodeDef) -> Iterator[Callee]:
-    """The functions that a node calls, in the order of its attributes."""
-    for attribute, role in _CALL_ATTRIBUTES.get(node.op, ()):
-        value = node.attr[attribute]
-        references = value.list.func if role == "branch" else [value.func]
-        for reference in references:
-            yield Callee(role, reference)
-
-
-def argument_inputs(op_type: str, inputs: list[T]) -> list[T]:
-    """Of a calling node's inputs those that become the callee's arguments."""
-    # If and Case take the predicate or branch index first.
-    return inputs[1:] if op_type in ("If", "StatelessIf", "Case", "StatelessCase") else inputs
+__all__ = [
+    "CALLS",
+    "Callee",
+    "Role",
+    "TracedFunction",
+    "argument_inputs",
+    "callees",
+    "closure",
+    "must_compile",
+]
 
 
 @dataclass(frozen=True, eq=False)

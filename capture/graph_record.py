@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tensortap.dump import Frame, Function, Graph, Node
+from tensortap.dump import Frame, Function, Graph, Node, attribute_texts
 
-from .attributes import attribute_texts
 from .candidates import Candidate
 from .closure import TracedFunction, argument_inputs, callees
 from .graph_def import serialized_graph_def

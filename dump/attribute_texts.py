@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
-import tensorflow as tf
-
-from .naming import short_function_name
-from .tf_private import AttrValue
+from .errors import TensortapError
+from .function_names import short_function_name
+from .tensor_proto import proto_shape, tensor_array, tensorflow_type_name
 
 _LONGEST = 200  # characters of one attribute; longer ones are cut, the GraphDef has them whole
 _FEW = 8  # elements of a constant that are written out
@@ -27,8 +27,8 @@ _HIDDEN = frozenset(
 )
 
 
-def attribute_texts(attributes: Mapping[str, AttrValue]) -> dict[str, str]:
-    """Attribute name -> text of at most 200 characters, sorted by name."""
+def attribute_texts(attributes: Mapping[str, Any]) -> dict[str, str]:
+    """Attribute name -> text of at most 200 characters, sorted by name, of AttrValue messages."""
     return {name: _cut(_text(attributes[name])) for name in sorted(attributes) if name not in _HIDDEN}
 
 
@@ -36,7 +36,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def _text(value: AttrValue) -> str:
+def _text(value: Any) -> str:
     which = value.WhichOneof("value")
     if which is None:
         return ""
@@ -60,9 +60,9 @@ def _scalar_text(which: str, value: Any) -> str:
     if which == "b":
         return "true" if value else "false"
     if which == "type":
-        return str(tf.dtypes.as_dtype(value).name)
+        return tensorflow_type_name(value)
     if which == "shape":
-        return str(tf.TensorShape(value))
+        return _shape_text(value)
     if which == "func":
         return short_function_name(value.name)
     if which == "tensor":
@@ -70,12 +70,17 @@ def _scalar_text(which: str, value: Any) -> str:
     return f"{value:.9g}" if which == "f" else str(value)
 
 
+def _shape_text(proto: Any) -> str:
+    shape = proto_shape(proto)
+    return "<unknown>" if shape is None else str(shape)
+
+
 def _tensor_text(proto: Any) -> str:
-    shape = tf.TensorShape(proto.tensor_shape)
-    head = f"{tf.dtypes.as_dtype(proto.dtype).name}{shape}"
-    if (shape.num_elements() or 0) > _FEW:
+    head = f"{tensorflow_type_name(proto.dtype)}{_shape_text(proto.tensor_shape)}"
+    shape = proto_shape(proto.tensor_shape)
+    if shape is not None and math.prod(extent or 0 for extent in shape) > _FEW:
         return head
     try:
-        return f"{head} {tf.make_ndarray(proto).tolist()}"
-    except (TypeError, ValueError):  # variants and resources have no array
+        return f"{head} {tensor_array(proto).tolist()}"
+    except TensortapError:  # variants and resources have no array
         return head
