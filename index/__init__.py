@@ -3,7 +3,7 @@
 `LogIndex` and the query functions serve other rooms; `open_logdir` (as `tensortap.open`) serves people.
 """
 
-from .columns import Coded
+from .columns import Coded, Texts
 from .decode import STATISTICS_COLUMNS
 from .edges import RETURNED, Edges
 from .find import SORT_COLUMNS, Filters, SnapshotPage, find_rows, snapshots
@@ -15,7 +15,7 @@ from .log import Changes, LogIndex
 from .node_detail import CallDetail, FrameDetail, InputDetail, NodeDetail, OutputDetail, node_detail
 from .run import RunIndex, RunOverview
 from .selection import Selection, parse_selection, resolve_selection
-from .snapshot import Snapshot, locate
+from .snapshot import Snapshot, locate, take
 from .source import source
 from .step_statistics import StepStatistics, step_statistics
 from .step_tally import StepTable
@@ -60,6 +60,7 @@ __all__ = [
     "Table",
     "Tensor",
     "Tensors",
+    "Texts",
     "WorkerStatus",
     "find_rows",
     "histograms",
@@ -75,4 +76,5 @@ __all__ = [
     "snapshots",
     "source",
     "step_statistics",
+    "take",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,6 +96,30 @@ class Coded:
         """The strings themselves."""
         values = self.values
         return [values[code] for code in self.codes.tolist()]
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Strings in one buffer: row `i` is the UTF-8 text `data[offsets[i]:offsets[i + 1]]`."""
+
+    offsets: np.ndarray[Any, np.dtype[np.uint32]]
+    data: bytes
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @classmethod
+    def of(cls, strings: Sequence[str]) -> Texts:
+        """The strings; what has no UTF-8 form (half a surrogate pair) becomes a question mark."""
+        try:
+            column = pa.array(strings, pa.large_string())  # in C++; 5 times faster than encoding one by one
+        except UnicodeEncodeError:
+            column = pa.array(
+                [text.encode("utf-8", "replace").decode() for text in strings], pa.large_string()
+            )
+        _, offsets, data = column.buffers()
+        ends = np.frombuffer(offsets, np.int64)[: len(strings) + 1] if offsets else np.zeros(1)
+        return cls(ends.astype(np.uint32), data.to_pybytes()[: int(ends[-1])] if data else b"")
 
 
 class StringTable:

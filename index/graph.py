@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tensortap.dump import NotFoundError
 
-from .columns import Coded, StringTable
+from .columns import Coded, StringTable, Texts
 from .edges import Edges, build_edges
 from .order import data_flow_order
 from .paths import display_paths
@@ -113,10 +113,20 @@ class GraphIndex:
         return self._first_slot("output_dtypes", 0)
 
     @cached_property
-    def shapes(self) -> list[str]:
+    def shape(self) -> Coded:
         """Shapes of output slot 0, as text (see `shape_text`)."""
         texts = self._first_slot("output_shapes", 1)
-        return Coded(texts.codes, [shape_text(text) for text in texts.values]).to_list()
+        return Coded(texts.codes, [shape_text(text) for text in texts.values])
+
+    @cached_property
+    def name_texts(self) -> Texts:
+        """The names, as they are sent."""
+        return Texts.of(self.names)
+
+    @cached_property
+    def path_texts(self) -> Texts:
+        """The display paths, as they are sent; the very object of the names where they are the same."""
+        return self.name_texts if self.paths == self.names else Texts.of(self.paths)
 
     @cached_property
     def slots(self) -> Int32s:
@@ -144,6 +154,8 @@ class GraphIndex:
     def paths(self) -> list[str]:
         """Display paths (see `display_paths`)."""
         functions = self.about.get("functions", {})
+        if not functions and not self._variables and len(self.rows) == len(self.names):
+            return self.names
         return display_paths(self.names, self.function.to_list(), functions, self.rows, self._variables)
 
     @cached_property

@@ -25,7 +25,7 @@ _FIXED = len(MAGIC) + 4
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column. `type`: `i32`, `u32`, `f64`, `u8` (numbers), `utf8` (text), `dict` (codes of `values`)."""
+    """One column. `type`: `i32`, `u32`, `f64`, `u8` (numbers), `utf8` (Texts), `dict` (codes of `values`)."""
 
     name: str
     type: str
@@ -46,13 +46,16 @@ def write_columns(meta: Mapping[str, Any], columns: Iterable[Column]) -> bytes:
         return place
 
     described = []
+    texts: dict[int, dict[str, Any]] = {}  # columns of the very same texts share their place
     for column in columns:
         entry: dict[str, Any] = {"name": column.name, "type": column.type, "count": len(column.data)}
         if column.type == "utf8":
-            offsets, text = _text(column.data)
-            entry |= append(offsets)
-            place = append(text)
-            entry |= {"bytes_offset": place["offset"], "bytes_length": place["length"]}
+            if id(column.data) not in texts:
+                offsets = append(column.data.offsets.astype("<u4", copy=False).tobytes())
+                place = append(column.data.data)
+                place = {"bytes_offset": place["offset"], "bytes_length": place["length"]}
+                texts[id(column.data)] = offsets | place
+            entry |= texts[id(column.data)]
         elif column.type == "dict":
             entry |= append(np.asarray(column.data, "<i4").tobytes()) | {"values": list(column.values)}
         else:
@@ -61,13 +64,6 @@ def write_columns(meta: Mapping[str, Any], columns: Iterable[Column]) -> bytes:
     header = to_json({"meta": meta, "columns": described})
     header += b" " * (-(_FIXED + len(header)) % 8)
     return b"".join((MAGIC, struct.pack("<I", len(header)), header, *buffers))
-
-
-def _text(values: Sequence[str]) -> tuple[bytes, bytes]:
-    encoded = [value.encode("utf-8", "replace") for value in values]
-    offsets = np.zeros(len(encoded) + 1, "<u4")
-    np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=offsets[1:])
-    return offsets.tobytes(), b"".join(encoded)
 
 
 def read_columns(data: bytes) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from flask import Blueprint, Response
 
 from tensortap.index import Coded, Edges, GraphIndex, step_statistics
 
-from .columns import Column
+from .columns import CONTENT_TYPE, Column, write_columns
 from .live import current_run
 from .parameters import Parameters
-from .replies import columns_reply
+from .replies import KeptReply, columns_reply, kept_reply
 
 blueprint = Blueprint("graphs", __name__)
 
-_CODED = ("op_type", "device", "layer", "function", "dtype")
+_CODED = ("op_type", "device", "layer", "function", "dtype", "shape")
+# Of graphs that the index holds: these never change, and encoding a large one takes half a second.
+_ANSWERS: WeakKeyDictionary[GraphIndex, KeptReply] = WeakKeyDictionary()
+_LOCK = threading.Lock()
 _EDGE_TYPES = {"source": "i32", "target": "i32", "slot": "i32", "input": "i32", "control": "u8"}
 _ARRAY_TYPES = {"i": "i32", "u": "u8", "f": "f64"}
 
@@ -26,6 +31,14 @@ def one_graph(run: str, graph: str) -> Response:
     """GET api/runs/<run>/graphs/<graph>"""
     Parameters().done()
     found = current_run(run).graph(graph)
+    with _LOCK:  # two requests at once must not both encode it
+        answer = _ANSWERS.get(found)
+        if answer is None:
+            answer = _ANSWERS[found] = KeptReply.of(_encode(found), CONTENT_TYPE)
+    return kept_reply(answer)
+
+
+def _encode(found: GraphIndex) -> bytes:
     functions = {
         name: {"caller": info.caller, "role": info.role, "parent": info.parent}
         for name, info in found.functions.items()
@@ -38,7 +51,7 @@ def one_graph(run: str, graph: str) -> Response:
         "edges": len(edges.source),
         "functions": functions,
     }
-    return columns_reply(meta, [*_node_columns(found), *_edge_columns(edges)])
+    return write_columns(meta, [*_node_columns(found), *_edge_columns(edges)])
 
 
 @blueprint.get("/api/runs/<run>/graphs/<graph>/steps/<int(max=9223372036854775807):step>")
@@ -52,11 +65,10 @@ def one_step(run: str, graph: str, step: int) -> Response:
 
 
 def _node_columns(graph: GraphIndex) -> Iterator[Column]:
-    yield Column("name", "utf8", graph.names)
-    yield Column("path", "utf8", graph.paths)
+    yield Column("name", "utf8", graph.name_texts)
+    yield Column("path", "utf8", graph.path_texts)
     for name in _CODED:
         yield _column(name, getattr(graph, name))
-    yield Column("shape", "utf8", graph.shapes)
     yield Column("slots", "i32", graph.slots)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from flask import Flask, Response, request
@@ -28,6 +29,33 @@ def columns_reply(meta: Mapping[str, Any], columns: Iterable[Column]) -> Respons
     return Response(write_columns(meta, columns), content_type=CONTENT_TYPE)
 
 
+@dataclass(frozen=True, slots=True)
+class KeptReply:
+    """An answer that is sent again and again: hashed and packed once, and held packed only."""
+
+    packed: bytes
+    content_type: str
+    etag: str
+
+    @classmethod
+    def of(cls, body: bytes, content_type: str) -> KeptReply:
+        """Packs a body."""
+        return cls(gzip.compress(body, _GZIP_LEVEL, mtime=0), content_type, _hash(body))
+
+
+def kept_reply(kept: KeptReply) -> Response:
+    """The answer, unpacked for a client that asks for that."""
+    packs = request.accept_encodings.quality("gzip") > 0
+    response = Response(
+        kept.packed if packs else gzip.decompress(kept.packed), content_type=kept.content_type
+    )
+    response.vary.add("Accept-Encoding")
+    response.set_etag(kept.etag + ("-gzip" if packs else ""))
+    if packs:
+        response.headers["Content-Encoding"] = "gzip"
+    return response
+
+
 def install(app: Flask) -> None:
     """Finishes every answer of `app` this way."""
     app.after_request(_finish)
@@ -37,16 +65,22 @@ def _finish(response: Response) -> Response:
     if response.status_code != 200:
         return response
     response.headers.setdefault("Cache-Control", "no-cache")
+    request.environ[CONTENT_TYPE_KEY] = response.content_type
+    if response.get_etag()[0] is not None:  # kept
+        return response.make_conditional(request)
     response.direct_passthrough = False  # files are small, and are gzipped like the rest
     body = response.get_data()
     packs = len(body) >= GZIP_FROM and response.content_type.startswith(_PACKS_WELL)
     if packs:
         response.vary.add("Accept-Encoding")
     packs = packs and request.accept_encodings.quality("gzip") > 0
-    response.set_etag(hashlib.blake2b(body, digest_size=12).hexdigest() + ("-gzip" if packs else ""))
-    request.environ[CONTENT_TYPE_KEY] = response.content_type
+    response.set_etag(_hash(body) + ("-gzip" if packs else ""))
     response.make_conditional(request)
     if packs and response.status_code == 200:
         response.set_data(gzip.compress(body, _GZIP_LEVEL, mtime=0))
         response.headers["Content-Encoding"] = "gzip"
     return response
+
+
+def _hash(body: bytes) -> str:
+    return hashlib.blake2b(body, digest_size=12).hexdigest()

@@ -66,7 +66,7 @@ def questions(run: RunIndex) -> Iterator[object]:
         yield history(run, tensor), histograms(run, tensor)
     for graph in run.graphs:
         index = run.graph(graph.id)
-        yield index.paths, index.edges, index.order, index.shapes, index.op_type, index.functions
+        yield index.paths, index.edges, index.order, index.shape, index.op_type, index.functions
         yield [step_statistics(run, graph.id, int(step)) for step in run.steps.step]
         yield [node_detail(run, name, graph=graph.id) for name in index.names]
     for snapshot in snapshots(run, limit=1000).rows:

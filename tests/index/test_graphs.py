@@ -18,12 +18,12 @@ def test_a_graph_is_columns(run, graph_id):
     assert graph.device[rows["dense/MatMul"]] == "/cpu:0"
     assert graph.layer.to_list().count("model/dense") == 2
     assert graph.function[rows["loop/body_add"]] == "body"
-    assert (graph.dtype[rows["loop"]], graph.shapes[rows["loop"]], graph.slots[rows["loop"]]) == (
+    assert (graph.dtype[rows["loop"]], graph.shape[rows["loop"]], graph.slots[rows["loop"]]) == (
         "int32",
         "scalar",
         2,
     )
-    assert (graph.dtype[rows["dense/Relu"]], graph.shapes[rows["dense/Relu"]]) == ("float32", "?×4")
+    assert (graph.dtype[rows["dense/Relu"]], graph.shape[rows["dense/Relu"]]) == ("float32", "?×4")
     assert graph.functions["body"].parent == "step"
     assert graph.paths[rows["loop/body_add"]] == "loop/body/body_add"
     assert graph.paths[rows["dense/Relu"]] == "dense/Relu"  # the wrapper is looked through
@@ -67,7 +67,7 @@ def test_each_graph_has_the_steps_at_which_it_was_captured(run, graph_id):
 def test_snapshots_without_a_graph_make_one(run):
     graph = run.graph("-")
     assert graph.names == graph.paths == ["loose", "text"]
-    assert (graph.dtype.to_list(), graph.shapes) == (["int16", "string"], ["3×4", "2×2"])
+    assert (graph.dtype.to_list(), graph.shape.to_list()) == (["int16", "string"], ["3×4", "2×2"])
     assert graph is run.graph("-")
 
 

@@ -180,7 +180,7 @@ def test_a_graph_may_come_late_or_never(tmp_path, log):
     (run,) = log.runs
     early = run.graph(graph)
     assert (early.names, early.op_type.to_list(), early.slots.tolist()) == (["a", "b"], ["", ""], [1, 4])
-    assert early.shapes == ["2", ""]
+    assert early.shape.to_list() == ["2", ""]
     assert step_statistics(run, graph, 0).columns["node"].tolist() == [0, 1]
     hidden.rename(table)
     log.refresh()

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tensortap.index import Texts
 from tensortap.server.columns import Column, read_columns, write_columns
 from tensortap.server.wire import plain, to_json
 
@@ -58,9 +59,9 @@ def test_columns_round_trip() -> None:
         Column("flag", "u8", [1, 0, 1]),
         Column("count", "u32", [7, 8, 9]),
         Column("mean", "f64", [1.5, math.nan, -math.inf]),
-        Column("name", "utf8", ["a/b", "", "π·×"]),
+        Column("name", "utf8", Texts.of(["a/b", "", "π·×"])),
         Column("op", "dict", [1, 0, 1], ["MatMul", "Relu"]),
-        Column("empty", "utf8", []),
+        Column("empty", "utf8", Texts.of([])),
     ]
     data = write_columns(meta, columns)
     read_meta, read = read_columns(data)
@@ -75,7 +76,8 @@ def test_columns_round_trip() -> None:
 
 
 def test_columns_layout_is_the_documented_one() -> None:
-    data = write_columns({}, [Column("a", "u8", [1]), Column("b", "f64", [2.0]), Column("c", "utf8", ["xy"])])
+    texts = Column("c", "utf8", Texts.of(["xy"]))
+    data = write_columns({}, [Column("a", "u8", [1]), Column("b", "f64", [2.0]), texts])
     assert data[:8] == b"TTCOLS01"
     (length,) = struct.unpack("<I", data[8:12])
     assert (12 + length) % 8 == 0
@@ -90,8 +92,18 @@ def test_columns_layout_is_the_documented_one() -> None:
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]))))
 def test_any_text_round_trips(values: list[str]) -> None:
-    _, read = read_columns(write_columns({}, [Column("x", "u8", [1]), Column("t", "utf8", values)]))
+    _, read = read_columns(write_columns({}, [Column("x", "u8", [1]), Column("t", "utf8", Texts.of(values))]))
     assert read["t"] == values
+
+
+def test_equal_columns_of_text_travel_once() -> None:
+    texts = Texts.of(["name" * 10, "half a pair: \ud800"])
+    once = write_columns({}, [Column("name", "utf8", texts)])
+    twice = write_columns({}, [Column("name", "utf8", texts), Column("path", "utf8", texts)])
+    _, read = read_columns(twice)
+    assert read["path"] == read["name"] == ["name" * 10, "half a pair: ?"]
+    data_of = [len(data) - int.from_bytes(data[8:12], "little") for data in (once, twice)]
+    assert data_of[0] == data_of[1]
 
 
 def test_other_bytes_are_refused() -> None:

@@ -18,7 +18,7 @@ interface TextArrays {
 export interface LoadRequest {
   readonly type: 'load';
   readonly paths: TextArrays;
-  readonly shapes: TextArrays;
+  readonly shapes: DictArrays;
   readonly opTypes: DictArrays;
   readonly edges: EdgeColumns;
   readonly callers: readonly number[];
@@ -72,7 +72,7 @@ export function loadRequest(graph: GraphData, callers: readonly number[], open: 
   return {
     type: 'load',
     paths: text(graph.paths),
-    shapes: text(graph.shapes),
+    shapes: dict(graph.shapes),
     opTypes: dict(graph.opTypes),
     edges: graph.edges,
     callers,

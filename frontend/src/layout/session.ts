@@ -43,7 +43,7 @@ export class LayoutSession {
 
   private async load(request: LoadRequest): Promise<void> {
     const paths = new TextColumn(request.paths.offsets, request.paths.bytes);
-    const shapes = new TextColumn(request.shapes.offsets, request.shapes.bytes);
+    const shapes = new DictColumn(request.shapes.codes, request.shapes.values);
     const opTypes = new DictColumn(request.opTypes.codes, request.opTypes.values);
     const tree = buildTree({ paths, opTypes, callers: new Set(request.callers) });
     const meta = buildMetaEdges(tree, request.edges);

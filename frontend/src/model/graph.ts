@@ -31,7 +31,7 @@ export interface GraphData {
   readonly functions: DictColumn;
   /** dtype and shape (`32×?×10`) of output slot 0. */
   readonly dtypes: DictColumn;
-  readonly shapes: TextColumn;
+  readonly shapes: DictColumn;
   /** Number of outputs. */
   readonly slots: Int32Array;
   readonly edges: EdgeColumns;
@@ -57,7 +57,7 @@ export function graphFromColumns(columns: Columns): GraphData {
     layers: columns.dict('layer'),
     functions: columns.dict('function'),
     dtypes: columns.dict('dtype'),
-    shapes: columns.text('shape'),
+    shapes: columns.dict('shape'),
     slots: columns.i32('slots'),
     edges: {
       source: columns.i32('edge_source'),

@@ -37,7 +37,7 @@ export function makeGraph(
     layers: DictColumn.of(specs.map((spec) => spec.layer ?? '')),
     functions: DictColumn.of(specs.map(() => '')),
     dtypes: DictColumn.of(specs.map(() => 'float32')),
-    shapes: TextColumn.of(specs.map((spec) => spec.shape ?? '')),
+    shapes: DictColumn.of(specs.map((spec) => spec.shape ?? '')),
     slots: new Int32Array(nodes.length).fill(1),
     edges: {
       source: Int32Array.from(ends, ([source]) => row(source)),

@@ -6,7 +6,7 @@ import { entityLabel, type ScopeTree } from './tree';
 export interface LabelColumns {
   readonly paths: TextColumn;
   readonly opTypes: DictColumn;
-  readonly shapes: TextColumn;
+  readonly shapes: DictColumn;
 }
 
 /** Second line of a node: its op type, unless the label says it, and its shape. */

@@ -71,7 +71,7 @@ function markTerm(graph: GraphData, term: Term, hit: Uint8Array, health: HealthT
   } else if (term.kind === 'pattern') {
     for (let row = 0; row < hit.length; row++)
       if (term.pattern.test(graph.names.at(row)) || term.pattern.test(graph.paths.at(row))) hit[row] = 1;
-  } else if (term.field === 'shape') markText(graph.shapes, term.text.replaceAll('x', '×').replaceAll(',', '×'), hit);
+  } else if (term.field === 'shape') markShapes(graph.shapes, term.text.replaceAll('x', '×').replaceAll(',', '×'), hit);
   else if (term.field === 'is') markHealth(term.text, hit, health);
   else markValues(dictOf(graph, term.field), term.text, hit);
 }
@@ -85,6 +85,11 @@ function markValues(column: DictColumn, text: string, hit: Uint8Array): void {
   const lower = column.values.map((value) => value.toLowerCase());
   const exact = lower.includes(text);
   const wanted = lower.map((value) => (exact ? value === text : value.includes(text)));
+  for (let row = 0; row < hit.length; row++) if (wanted[column.codes[row]!]) hit[row] = 1;
+}
+
+function markShapes(column: DictColumn, text: string, hit: Uint8Array): void {
+  const wanted = column.values.map((value) => value.includes(text));
   for (let row = 0; row < hit.length; row++) if (wanted[column.codes[row]!]) hit[row] = 1;
 }
 

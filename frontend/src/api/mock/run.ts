@@ -69,7 +69,7 @@ export class MockRun {
       layer: { dict: text((node) => node.layer) },
       function: { dict: text(() => 'train_step') },
       dtype: { dict: text((node) => node.dtype) },
-      shape: { text: text((node) => node.shape.join('×')) },
+      shape: { dict: text((node) => node.shape.join('×')) },
       slots: Int32Array.from(this.nodes, () => 1),
       edge_source: Int32Array.from(edges, (edge) => edge[0]),
       edge_target: Int32Array.from(edges, (edge) => edge[1]),
