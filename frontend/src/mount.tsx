@@ -1,5 +1,6 @@
 import './styles/index.css';
 import { render } from 'preact';
+import { prepareWorker } from './layout/client';
 import { installProbe } from './lib/probe';
 import { syncAddress } from './state/address';
 import { graph, overlay, prefetchNeighbours } from './state/graph';
@@ -16,6 +17,7 @@ export async function mount(root: HTMLElement): Promise<void> {
   root.classList.add('mount');
   document.documentElement.dataset.theme = theme.value;
   useProvider(await chooseProvider());
+  prepareWorker();
   installProbe(
     () => runList.value !== null && ![run, graphSteps, graph, overlay, node, snapshots].some((resource) => resource.loading.value),
   );

@@ -1,6 +1,9 @@
+import { Ahead } from '../api/ahead';
 import { Api } from '../api/api';
 import { HttpProvider } from '../api/http';
 import type { Provider } from '../api/provider';
+import { stateFromHost } from '../lib/host_page';
+import { decodeLink } from '../model/deep_link';
 
 let current: Api | null = null;
 
@@ -20,5 +23,5 @@ export async function chooseProvider(): Promise<Provider> {
     const mock = new URLSearchParams(location.search).get('mock');
     if (mock) return new (await import('../api/mock/provider')).MockProvider(mock === 'empty');
   }
-  return new HttpProvider();
+  return new Ahead(new HttpProvider(), decodeLink(location.hash || stateFromHost()));
 }

@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest';
+import { Ahead } from './ahead';
+import type { Provider } from './provider';
+
+function recorded(answers: Record<string, unknown>) {
+  const asked: string[] = [];
+  const answer = async (path: string): Promise<never> => {
+    asked.push(path);
+    if (!(path in answers)) throw new Error(`no ${path}`);
+    return answers[path] as never;
+  };
+  const provider: Provider = { json: answer, bytes: answer, href: (path) => path };
+  return { asked, provider };
+}
+
+const ANSWERS = {
+  runs: { runs: [{ id: 'new' }, { id: 'old' }] },
+  'runs/new': { graphs: [{ id: 'main' }, { id: 'other' }] },
+  'runs/old': { graphs: [{ id: 'main' }] },
+  'runs/new/graphs/main': new ArrayBuffer(1),
+  'runs/new/graphs/other': new ArrayBuffer(2),
+  'runs/old/graphs/main': new ArrayBuffer(3),
+};
+
+const settled = () => new Promise((resolve) => setTimeout(resolve));
+
+test('the newest run and its first graph are asked for before anybody wants them, and once', async () => {
+  const { asked, provider } = recorded(ANSWERS);
+  const ahead = new Ahead(provider, { run: null, graph: null });
+  await settled();
+  expect(asked).toEqual(['runs', 'runs/new', 'runs/new/graphs/main']);
+  expect(await ahead.json('runs')).toBe(ANSWERS.runs);
+  expect(await ahead.json('runs/new', { graph: null })).toBe(ANSWERS['runs/new']);
+  expect((await ahead.bytes('runs/new/graphs/main')).byteLength).toBe(1);
+  expect(asked).toHaveLength(3);
+  await ahead.json('runs');
+  expect(asked).toHaveLength(4);
+});
+
+test('what the address names goes first; a graph that is gone gives way', async () => {
+  const other = recorded(ANSWERS);
+  new Ahead(other.provider, { run: 'new', graph: 'other' });
+  const gone = recorded(ANSWERS);
+  new Ahead(gone.provider, { run: 'old', graph: 'other' });
+  await settled();
+  expect(other.asked).toEqual(['runs', 'runs/new', 'runs/new/graphs/other']);
+  expect(gone.asked).toEqual(['runs', 'runs/old', 'runs/old/graphs/main']);
+});
+
+test('failures reach who asks, and old answers are not handed out', async () => {
+  let now = 0;
+  const { asked, provider } = recorded({ runs: ANSWERS.runs });
+  const ahead = new Ahead(provider, { run: 'new', graph: null }, () => now);
+  await settled();
+  await expect(ahead.json('runs/new')).rejects.toThrow('no runs/new');
+  now = 60_000;
+  await ahead.json('runs');
+  expect(asked).toEqual(['runs', 'runs/new', 'runs']);
+});
