@@ -135,4 +135,5 @@ class EagerRecorder:
             functions={_NAME: Function()},
             stacks=list(self._stacks),
             sources=sources_of(self._stacks) if self._sources else {},
+            way="in-place",
         )

@@ -40,11 +40,17 @@ _COMPILER_ERRORS = (tf.errors.InvalidArgumentError, tf.errors.UnimplementedError
 class InstrumentedFunction:
     """Copies of one root function that catch chosen tensors.
 
+    Args:
+        chosen: the tensors.
+        muted: op types that do nothing in the copies.
+
     Not for two threads at once: the queues are shared by all calls of the copy, so calls are serialised.
     """
 
-    def __init__(self, recorded: RecordedFunction, chosen: Collection[Place]) -> None:
-        self._rewritten = rewrite(recorded, chosen)
+    def __init__(
+        self, recorded: RecordedFunction, chosen: Collection[Place], muted: Collection[str] = ()
+    ) -> None:
+        self._rewritten = rewrite(recorded, chosen, muted)
         self._name = self._rewritten.name.encode()
         self._lock = threading.RLock()
         self._has_run = False
@@ -63,7 +69,12 @@ class InstrumentedFunction:
         return self._rewritten
 
     def call(
-        self, run: tf_private.CallFunction, inputs: Sequence[Any], num_outputs: int, receiver: Receiver
+        self,
+        run: tf_private.CallFunction,
+        name: bytes,  # noqa: ARG002  of the original, which does not run
+        inputs: Sequence[Any],
+        num_outputs: int,
+        receiver: Receiver,
     ) -> Any:
         """Runs the copy and hands over what it caught, also if it fails half way.
 

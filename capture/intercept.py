@@ -7,13 +7,19 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+from tensortap.dump import Way
+
 from . import tf_private
 from .candidates import Candidate
 from .instrument import Caught, InstrumentedFunction, TapFailedError
 from .layers import LayerTracker
+from .obstacles import MUTED
 from .memory import SHARE, available_bytes, estimated_bytes
 from .recorded import Place, RecordedFunction, record_function
+from .shadow import NoShadowError, Shadow, ShadowFailedError
 from .watch import Watch
+
+_Key = tuple[str, frozenset[Watch], bool]  # a function, what is watched of it, and whether exactly
 
 
 class Capture(Protocol):
@@ -28,6 +34,10 @@ class Capture(Protocol):
         """The tap's watches that want this step."""
 
     @property
+    def exact(self) -> bool:
+        """Whether the untouched function must make the step, and a shadow of it be captured."""
+
+    @property
     def known_layers(self) -> Sequence[str]:
         """Layer paths of the model, as far as they are known."""
 
@@ -35,11 +45,14 @@ class Capture(Protocol):
     def embeds_sources(self) -> bool:
         """Whether the graph should carry the text of user files."""
 
-    def take(self, recorded: RecordedFunction, caught: Caught) -> None:
-        """Keeps what its watches select of that which a call caught."""
+    def take(self, recorded: RecordedFunction, caught: Caught, way: Way) -> None:
+        """Keeps what its watches select of that which a call caught, in place or in a shadow."""
 
     def failed(self, function: str, what: str, error: BaseException) -> None:
         """Something went wrong with the taps of a function; the function itself runs."""
+
+    def no_shadow(self, function: str, why: str) -> None:
+        """A function that must be captured exactly cannot be; it runs untapped."""
 
     def draws_apart(self, function: str, nodes: Sequence[str]) -> None:
         """The copy of a function has random streams of its own."""
@@ -61,8 +74,8 @@ class Interceptor:
         self._uninstall: Any = None
         self._local = threading.local()
         self._recorded: dict[str, RecordedFunction] = {}
-        self._copies: dict[tuple[str, frozenset[Place]], InstrumentedFunction] = {}
-        self._instrumented: dict[tuple[str, frozenset[Watch]], InstrumentedFunction | None] = {}
+        self._copies: dict[tuple[str, frozenset[Place], bool], InstrumentedFunction] = {}
+        self._instrumented: dict[_Key, InstrumentedFunction | Shadow | None] = {}
 
     def acquire(self) -> None:
         """Installs the interceptor for one more user."""
@@ -115,30 +128,39 @@ class Interceptor:
             instrumented = self._instrument(function, inputs, captures)
         if instrumented is None:
             return run(name, inputs, num_outputs)
-        receiver = _Receiver(self._recorded[function], captures)
+        shadowed = isinstance(instrumented, Shadow)
+        receiver = _Receiver(self._recorded[function], captures, "shadow" if shadowed else "in-place")
         try:
-            return instrumented.call(run, inputs, num_outputs, receiver)
+            return instrumented.call(run, name, inputs, num_outputs, receiver)
+        except ShadowFailedError as failure:
+            self._give_up(function, captures, "could not run as a shadow", failure.__cause__ or failure)
+            return failure.outputs
         except TapFailedError as failure:
             self._give_up(function, captures, "could not run with taps", failure.__cause__ or failure)
             return run(name, inputs, num_outputs)
 
     def _instrument(
         self, function: str, inputs: Sequence[Any], captures: Sequence[Capture]
-    ) -> InstrumentedFunction | None:
+    ) -> InstrumentedFunction | Shadow | None:
         """The function's copy for these captures; None if nothing is selected or it cannot be tapped."""
-        watches = _watches(captures)
+        key = _key(function, captures)
         with self._lock:
             try:
-                if (function, watches) not in self._instrumented:
-                    self._instrumented[function, watches] = self._make(function, inputs, captures)
-                return self._instrumented[function, watches]
+                if key not in self._instrumented:
+                    self._instrumented[key] = self._make(function, inputs, captures)
+                return self._instrumented[key]
+            except NoShadowError as error:
+                self._instrumented[key] = None
+                for capture in captures:
+                    capture.no_shadow(function, str(error))
+                return None
             except Exception as error:
                 self._give_up(function, captures, "could not be tapped", error)
                 return None
 
     def _make(
         self, function: str, inputs: Sequence[Any], captures: Sequence[Capture]
-    ) -> InstrumentedFunction | None:
+    ) -> InstrumentedFunction | Shadow | None:
         recorded = self._record(function, inputs, captures)
         watches = _watches(captures)
         chosen = [
@@ -150,7 +172,9 @@ class Interceptor:
             for capture in captures:
                 capture.missed(function)
             return None
-        instrumented = self._copy(recorded, frozenset(chosen))
+        exact = _exact(captures)
+        instrumented = self._copy(recorded, frozenset(chosen), exact)
+        shadow = Shadow(recorded, instrumented) if exact else None
         random = recorded.seeded_random_ops()
         if random:
             for capture in captures:
@@ -159,14 +183,16 @@ class Interceptor:
         if unreached:
             for capture in captures:
                 capture.out_of_reach([recorded.candidates[place] for place in unreached])
-        return instrumented
+        return shadow or instrumented
 
-    def _copy(self, recorded: RecordedFunction, chosen: frozenset[Place]) -> InstrumentedFunction:
+    def _copy(
+        self, recorded: RecordedFunction, chosen: frozenset[Place], exact: bool
+    ) -> InstrumentedFunction:
         """The copy that catches these tensors; watches that choose the same share one."""
-        key = recorded.root, chosen
+        key = recorded.root, chosen, exact
         if key not in self._copies:
             _check_memory([recorded.candidates[place] for place in chosen])
-            self._copies[key] = InstrumentedFunction(recorded, chosen)
+            self._copies[key] = InstrumentedFunction(recorded, chosen, MUTED if exact else ())
         return self._copies[key]
 
     def _record(self, function: str, inputs: Sequence[Any], captures: Sequence[Capture]) -> RecordedFunction:
@@ -180,7 +206,7 @@ class Interceptor:
 
     def _give_up(self, function: str, captures: Sequence[Capture], what: str, error: BaseException) -> None:
         with self._lock:
-            self._instrumented[function, _watches(captures)] = None
+            self._instrumented[_key(function, captures)] = None
         for capture in captures:
             capture.failed(function, what, error)
 
@@ -195,13 +221,14 @@ class Interceptor:
 class _Receiver:
     """Passes what one call catches on to all captures."""
 
-    def __init__(self, recorded: RecordedFunction, captures: Sequence[Capture]) -> None:
+    def __init__(self, recorded: RecordedFunction, captures: Sequence[Capture], way: Way) -> None:
         self._recorded = recorded
         self._captures = captures
+        self._way = way
 
     def take(self, caught: Caught) -> None:
         for capture in self._captures:
-            capture.take(self._recorded, caught)
+            capture.take(self._recorded, caught, self._way)
 
     def failed(self, error: Exception) -> None:
         for capture in self._captures:
@@ -216,6 +243,14 @@ def _check_memory(candidates: Sequence[Candidate]) -> None:
 
 def _watches(captures: Sequence[Capture]) -> frozenset[Watch]:
     return frozenset(watch for capture in captures for watch in capture.watches)
+
+
+def _exact(captures: Sequence[Capture]) -> bool:
+    return any(capture.exact for capture in captures)
+
+
+def _key(function: str, captures: Sequence[Capture]) -> _Key:
+    return function, _watches(captures), _exact(captures)
 
 
 INTERCEPTOR = Interceptor()

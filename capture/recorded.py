@@ -14,6 +14,7 @@ from .graph_record import graph_of
 from .layer_map import LayerMap, forward_name
 from .layers import LayerTracker
 from .naming import short_function_names, unique_node_names
+from .random_ops import RANDOM_OPS
 from .shapes import capturable_dtype, static_shape
 
 Place = tuple[str, str, int]
@@ -21,20 +22,6 @@ Place = tuple[str, str, int]
 
 _V1_CONTROL_FLOW = frozenset(
     {"Switch", "RefSwitch", "Enter", "RefEnter", "Merge", "LoopCond", "NextIteration", "Exit"}
-)
-# They keep the state of their generator in the op itself, of which a copy has its own.
-_RANDOM_OPS = frozenset(
-    {
-        "Multinomial",
-        "ParameterizedTruncatedNormal",
-        "RandomGamma",
-        "RandomPoissonV2",
-        "RandomShuffle",
-        "RandomStandardNormal",
-        "RandomUniform",
-        "RandomUniformInt",
-        "TruncatedNormal",
-    }
 )
 _INPUT_OPS = frozenset({"IteratorGetNext", "OptionalGetValue"})
 
@@ -54,7 +41,7 @@ class RecordedFunction:
             node.name
             for function in self.functions.values()
             for node in function.definition.node_def
-            if node.op in _RANDOM_OPS and (node.attr["seed"].i or node.attr["seed2"].i)
+            if node.op in RANDOM_OPS and (node.attr["seed"].i or node.attr["seed2"].i)
         ]
 
 

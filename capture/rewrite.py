@@ -59,13 +59,20 @@ class Rewritten:
             queue.destroy()
 
 
-def rewrite(recorded: RecordedFunction, chosen: Collection[Place]) -> Rewritten:
-    """Makes and registers copies that hand out the chosen tensors. Functions without any stay uncopied."""
-    return _Rewriter(recorded, frozenset(chosen)).run()
+def rewrite(
+    recorded: RecordedFunction, chosen: Collection[Place], muted: Collection[str] = ()
+) -> Rewritten:
+    """Makes and registers copies that hand out the chosen tensors. Functions without any stay uncopied.
+
+    Args:
+        muted: op types that do nothing in the copies; they have no outputs.
+    """
+    return _Rewriter(recorded, frozenset(chosen), frozenset(muted)).run()
 
 
 class _Rewriter:
-    def __init__(self, recorded: RecordedFunction, chosen: frozenset[Place]) -> None:
+    def __init__(self, recorded: RecordedFunction, chosen: frozenset[Place], muted: frozenset[str]) -> None:
+        self._muted = muted
         self._functions = recorded.functions
         self._root = recorded.root
         self._chosen = chosen
@@ -90,11 +97,10 @@ class _Rewriter:
         return result
 
     def _find_chosen(self, name: str) -> bool:
-        if name in self._by_function:
+        nodes = self._functions[name].definition.node_def
+        if name in self._by_function or any(node.op in self._muted for node in nodes):
             return True
-        called = (
-            callee.function for node in self._functions[name].definition.node_def for callee in callees(node)
-        )
+        called = (callee.function for node in nodes for callee in callees(node))
         return any(self._reaches(function) for function in called)
 
     def _reaches(self, function: str) -> bool:
@@ -111,6 +117,9 @@ class _Rewriter:
         definition = tf_private.copied(function.definition, name)
         # Grappler's implementation selector would swap the copy for the original.
         definition.attr.pop("api_implements", None)
+        for node in definition.node_def:
+            if node.op in self._muted:
+                _mute(node, function)
         self._definitions.append(definition)
         tapped = self._own(function) + self._of_callees(
             function, definition, compiled=compiled, looped=looped
@@ -203,6 +212,15 @@ def _add_outputs(definition: tf_private.FunctionDef, tapped: list[tuple[Tapped, 
         )
         definition.ret[argument.name] = reference
     return [item for item, _ in tapped]
+
+
+def _mute(node: tf_private.NodeDef, function: TracedFunction) -> None:
+    """Makes a node do nothing, in its place in the order."""
+    sources = [source.removeprefix("^").split(":")[0] for source in node.input]
+    del node.input[:]
+    node.input.extend(f"^{source}" for source in dict.fromkeys(sources) if source not in function.arguments)
+    node.op = "NoOp"
+    node.attr.clear()
 
 
 def _tie_to_result(definition: tf_private.FunctionDef) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from tensortap.dump import Keep
+from tensortap.dump import Keep, Way
 
 from .background import Background
 from .candidates import Candidate
@@ -30,7 +30,7 @@ class Outlet:
 
     background: Background
     trouble: Trouble
-    graphs: dict[str, GraphHandle] = field(default_factory=dict)
+    graphs: dict[tuple[str, Way], GraphHandle] = field(default_factory=dict)
     selections: dict[tuple[str, tuple[Watch, ...]], Selection] = field(default_factory=dict)
     missed: set[str] = field(default_factory=set)  # functions of which nothing was selected
     # Visits so far at the latest step, by root function: a step that is entered twice goes on counting.
@@ -53,8 +53,11 @@ class Outlet:
                 " Watch() shows all names.",
             )
 
-    def graph_of(self, recorded: RecordedFunction) -> GraphHandle:
-        return self.graphs.setdefault(recorded.root, GraphHandle(recorded.graph))
+    def graph_of(self, recorded: RecordedFunction, way: Way) -> GraphHandle:
+        key = recorded.root, way
+        if key not in self.graphs:
+            self.graphs[key] = GraphHandle(replace(recorded.graph, way=way))
+        return self.graphs[key]
 
     def selection_of(self, recorded: RecordedFunction, watches: tuple[Watch, ...]) -> Selection:
         key = recorded.root, watches
@@ -91,7 +94,9 @@ class StepCapture:
         watches: tuple[Watch, ...],
         known_layers: Collection[str],
         embeds_sources: bool,
+        exact: bool = False,
     ) -> None:
+        self.exact = exact
         self.owner = owner
         self.step = step
         self.watches = watches
@@ -100,8 +105,10 @@ class StepCapture:
         self._outlet = outlet
         self._visits = outlet.visits_of(step)
 
-    def take(self, recorded: RecordedFunction, caught: Sequence[tuple[Place, np.ndarray[Any, Any]]]) -> None:
-        self._safely(recorded.root, lambda: self._take(recorded, caught))
+    def take(
+        self, recorded: RecordedFunction, caught: Sequence[tuple[Place, np.ndarray[Any, Any]]], way: Way
+    ) -> None:
+        self._safely(recorded.root, lambda: self._take(recorded, caught, way))
 
     def failed(self, function: str, what: str, error: BaseException) -> None:
         name = short_function_name(function)
@@ -118,6 +125,14 @@ class StepCapture:
             f"the function {name} {what}",
             "It runs untapped, training goes on. A narrower Watch may leave out what cannot be tapped.",
             error,
+        )
+
+    def no_shadow(self, function: str, why: str) -> None:
+        name = short_function_name(function)
+        self._outlet.trouble.tell(
+            f"shadow {name}",
+            f"the function {name} is not captured, because exact=True cannot run it twice: {why}",
+            "It runs untouched. Without exact=True it is captured in place.",
         )
 
     def draws_apart(self, function: str, nodes: Sequence[str]) -> None:
@@ -148,7 +163,9 @@ class StepCapture:
         except Exception as error:
             self.failed(function, "ran, but its tensors could not be handed over", error)
 
-    def _take(self, recorded: RecordedFunction, caught: Sequence[tuple[Place, np.ndarray[Any, Any]]]) -> None:
+    def _take(
+        self, recorded: RecordedFunction, caught: Sequence[tuple[Place, np.ndarray[Any, Any]]], way: Way
+    ) -> None:
         selection = self._outlet.selection_of(recorded, self.watches)
         visits = self._visits[recorded.root]
         captured: deque[Captured] = deque()
@@ -159,7 +176,7 @@ class StepCapture:
                 visits[place] = visit + 1
                 captured.append(Captured(candidate, visit, array, keep))
         if captured:
-            self.put(self._outlet.graph_of(recorded), captured)
+            self.put(self._outlet.graph_of(recorded, way), captured)
 
     def drop(self, count: int) -> None:
         """Counts tensors that were selected but could not be kept."""

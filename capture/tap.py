@@ -42,6 +42,10 @@ class Tap:
         path: directory of the run: `Tap("logs/r")` writes the run `r` of the log directory `logs`.
         watch: what to keep, or several watches; by default summaries of all nodes at every 10th step.
         sources: whether the graph embeds the text of the user's own source files.
+        exact: whether the untouched function makes every step, and a tapped copy of it runs before, as a
+            shadow, on copies of the variables. Then no bit of the training can change, whatever is
+            watched, for the price of a second run of each watched step. A function with state that cannot
+            be copied is not captured, and named.
         queue_bytes: host memory that captured tensors may take while they wait to be written.
         when_full: `"wait"` (up to `wait_seconds`) when they take more, or `"drop"` at once. Drops are
             counted.
@@ -62,6 +66,7 @@ class Tap:
         watch: Watch | Sequence[Watch] = Watch(),  # noqa: B008  frozen
         *,
         sources: bool = True,
+        exact: bool = False,
         queue_bytes: int = 512 << 20,
         when_full: WhenFull = "wait",
         wait_seconds: float = 30.0,
@@ -76,6 +81,7 @@ class Tap:
         if when_full not in ("wait", "drop"):
             raise WatchError(f"when_full={when_full!r} is unknown.", "Use 'wait' or 'drop'.")
         self._sources = sources
+        self._exact = exact
         self._queue_bytes = byte_count("queue_bytes", queue_bytes)
         disk_reserve = byte_count("disk_reserve", disk_reserve)
         rank = process_rank(rank)
@@ -263,7 +269,7 @@ class Tap:
         if watches:
             self._outlet.background.start()
         capture = (
-            StepCapture(self, self._outlet, first, watches, self._known_layers, self._sources)
+            StepCapture(self, self._outlet, first, watches, self._known_layers, self._sources, self._exact)
             if watches
             else None
         )

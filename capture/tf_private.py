@@ -8,13 +8,14 @@ this room imports from `tensorflow.python` or `tensorflow.core`.
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 from tensorflow.core.framework import function_pb2, types_pb2
 from tensorflow.python.eager import context, record
-from tensorflow.python.framework import function_def_to_graph, importer, op_callbacks
+from tensorflow.python.framework import function_def_to_graph, importer, op_callbacks, op_def_registry
 from tensorflow.python.framework.func_graph import FuncGraph
 from tensorflow.python.ops import gen_data_flow_ops, gen_resource_variable_ops, handle_data_util
 
@@ -25,6 +26,8 @@ NodeDef: TypeAlias = Any
 AttrValue: TypeAlias = Any
 HandleData: TypeAlias = Any
 GraphDebugInfo: TypeAlias = Any
+
+_RESOURCE_TYPE = re.compile(r'ResourceHandle\(.*, type="([^"]*)"', re.DOTALL)
 
 XLA_ATTRIBUTE = "_XlaMustCompile"
 
@@ -121,6 +124,28 @@ def handle_data(tensor: Any) -> HandleData | None:
     """Shape and dtype behind a resource tensor, if they are known."""
     data = handle_data_util.get_handle_data(tensor)
     return data if data is not None and data.is_set else None
+
+
+def resource_type(handle: Any) -> str:
+    """The C++ type behind an eager resource tensor, as `tensorflow::Var`; empty if it is not known."""
+    match = _RESOURCE_TYPE.search(str(handle))
+    return match.group(1) if match else ""
+
+
+def anonymous_name() -> str:
+    """The name that makes a resource go away with its last handle."""
+    return str(context.anonymous_name())
+
+
+def iterator_handle(iterator: Any) -> Any:
+    """The resource tensor of an eager iterator."""
+    return iterator._iterator_resource
+
+
+def is_stateful(op_type: str) -> bool:
+    """Whether TensorFlow takes an op for stateful; so it is, if it is unknown."""
+    definition = op_def_registry.get(op_type)
+    return definition is None or bool(definition.is_stateful)
 
 
 def flat_graph_def(definition: FunctionDef) -> tuple[GraphDef, dict[str, str]]:

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pyarrow as pa
 
@@ -15,7 +15,7 @@ from .batches import Layout
 from .errors import DamagedError, NotFoundError
 from .files import Input, publish
 from .frames import EOS, encode, read_frame, read_schema_message
-from .records import Function, Graph, Node
+from .records import Function, Graph, Node, Way
 from .schema import VERSION
 
 _COLUMNS = {
@@ -91,6 +91,7 @@ def _build(graph: Graph) -> pa.RecordBatch:
         },
         "stacks": graph.stacks,
         "sources": dict(graph.sources),
+        "way": graph.way,
     }
     metadata = {"format": "tensortap", "version": str(VERSION), "graph": _json(about)}
     schema = pa.schema(
@@ -105,7 +106,7 @@ def _json(what: Any) -> str:
 
 
 def read_graph_table(run_dir: Path, graph_id: str) -> tuple[pa.RecordBatch, dict[str, Any]]:
-    """(nodes, metadata) of a graph; the metadata has `name`, `functions`, `stacks` and `sources`.
+    """(nodes, metadata) of a graph; the metadata has `name`, `functions`, `stacks`, `sources` and `way`.
 
     Raises:
         NotFoundError: the run has no such graph.
@@ -137,12 +138,13 @@ def _metadata(schema: pa.Schema, file_name: str) -> dict[str, Any]:
     functions = functions if isinstance(functions, dict) else {}
     sources = about.get("sources")
     sources = sources if isinstance(sources, dict) else {}
-    stacks = about.get("stacks")
+    stacks, way = about.get("stacks"), about.get("way")
     return {
         "name": str(about.get("name", "")),
         "functions": {name: _function(f) for name, f in functions.items() if isinstance(f, dict)},
         "stacks": [_stack(stack) for stack in stacks] if isinstance(stacks, list) else [],
         "sources": {name: text for name, text in sources.items() if isinstance(text, str)},
+        "way": way if way in get_args(Way) else "",
     }
 
 
@@ -177,6 +179,7 @@ def read_graph(run_dir: Path, graph_id: str) -> Graph:
         stacks=tuple(tuple((file, line, name) for file, line, name in stack) for stack in about["stacks"]),
         sources=about["sources"],
         graph_def=_graph_def(run_dir, graph_id),
+        way=about["way"],
     )
 
 

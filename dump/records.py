@@ -12,6 +12,7 @@ COUNTS = ("nan", "pos_inf", "neg_inf", "zero", "negative", "positive", "subnorma
 STATISTICS = ("min", "max", "mean", "std", "l2", "abs_max")
 
 Keep = Literal["summary", "value"]
+Way = Literal["", "in-place", "shadow"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,8 @@ class Graph:
     """The nodes of one traced function and of all functions it calls.
 
     `stacks` hold user frames only, innermost last; `sources` maps the files named in them to their text.
-    `graph_def` is the serialized GraphDef with its library, if there is one.
+    `graph_def` is the serialized GraphDef with its library, if there is one. `way` says how its tensors were
+    captured: in the step itself, or in a shadow that ran beside the untouched step; empty if that is not known.
     """
 
     name: str
@@ -89,3 +91,4 @@ class Graph:
     stacks: Sequence[Sequence[Frame]] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
     graph_def: bytes | None = None
+    way: Way = ""

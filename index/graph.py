@@ -55,6 +55,7 @@ class GraphIndex:
     ) -> None:
         self.id = graph_id
         self.name = str(about.get("name") or graph_id)
+        self.way = str(about.get("way") or "")
         self.about = about
         self.table = table
         recorded: list[str] = [] if table is None else table.column("name").to_pylist()

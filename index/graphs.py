@@ -20,12 +20,19 @@ from .tensors import NO_GRAPH
 _KEPT = 8  # graphs of a run held in memory; one of 200,000 nodes takes some 150 MB
 
 
+_Size = tuple[str, str, int, int, int]
+
+
 @dataclass(frozen=True, slots=True)
 class GraphOverview:
-    """A graph in numbers; `nonfinite`: snapshots with a NaN or infinity. Steps: those with its snapshots."""
+    """A graph in numbers; `nonfinite`: snapshots with a NaN or infinity. Steps: those with its snapshots.
+
+    `way`: how its tensors were captured (`in-place`, `shadow`, or empty if that is unknown).
+    """
 
     id: str
     name: str
+    way: str
     nodes: int
     edges: int
     functions: int
@@ -50,7 +57,7 @@ class GraphShelf:
         self.damage: dict[str, str] = {}
         self._reader, self._catalog = reader, catalog
         self._held: OrderedDict[str, _Held] = OrderedDict()
-        self._sizes: dict[str, tuple[tuple[int, bool], tuple[str, int, int, int]]] = {}
+        self._sizes: dict[str, tuple[tuple[int, bool], _Size]] = {}
         self._node_counts = node_counts  # of recorded graphs, whose ids are hashes: shared by all runs
         self._lock = threading.RLock()
 
@@ -121,13 +128,13 @@ class GraphShelf:
         nodes = tensors.columns(len(tensors))[1]
         return len(np.unique(nodes[tensors.in_graph(graph_id)]))
 
-    def _size(self, graph_id: str) -> tuple[str, int, int, int]:
-        """Name, nodes, edges and functions of a graph; read again when snapshots name new tensors."""
+    def _size(self, graph_id: str) -> _Size:
+        """Name, way, nodes, edges and functions of a graph; read again when snapshots name new tensors."""
         version = (len(self._catalog.tensors.in_graph(graph_id)), graph_id in self.recorded)
         known = self._sizes.get(graph_id)
         if known is None or known[0] != version:
             graph = self.get(graph_id)
-            known = (version, (graph.name, len(graph), len(graph.edges), len(graph.functions)))
+            known = (version, (graph.name, graph.way, len(graph), len(graph.edges), len(graph.functions)))
             self._sizes[graph_id] = known
         return known[1]
 

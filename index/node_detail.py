@@ -64,11 +64,12 @@ class CallDetail:
 
 @dataclass(frozen=True, slots=True)
 class NodeDetail:
-    """One node of a graph. `forward`: the forward node if this is a gradient's."""
+    """One node of a graph. `forward`: the forward node if this is a gradient's. `way`: see `GraphOverview`."""
 
     name: str
     path: str
     graph: str
+    way: str
     op_type: str
     device: str
     function: str
@@ -98,6 +99,7 @@ def node_detail(run: RunIndex, node: str, *, graph: str | None = None) -> NodeDe
         name=node,
         path=index.paths[row],
         graph=index.id,
+        way=index.way,
         op_type=index.op_type[row],
         device=index.device[row],
         function=index.function[row],

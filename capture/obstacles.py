@@ -1,0 +1,112 @@
+"""What keeps a function from being run twice, once as a shadow: state that cannot be copied, effects on the
+world outside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from . import tf_private
+from .closure import TracedFunction
+from .random_ops import RANDOM_OPS
+
+# They act on variables only, and the shadow is given copies of these; generators of random numbers are
+# variables, too.
+_ON_VARIABLES = frozenset(
+    {
+        "ReadVariableOp",
+        "AssignVariableOp",
+        "AssignAddVariableOp",
+        "AssignSubVariableOp",
+        "VarIsInitializedOp",
+        "VariableShape",
+        "RngReadAndSkip",
+        "RngSkip",
+        "StatefulRandomBinomial",
+        "StatefulStandardNormal",
+        "StatefulStandardNormalV2",
+        "StatefulTruncatedNormal",
+        "StatefulUniform",
+        "StatefulUniformFullInt",
+        "StatefulUniformInt",
+    }
+)
+_ON_VARIABLES_PREFIXES = (
+    "ResourceApply",
+    "ResourceSparseApply",
+    "ResourceScatter",
+    "ResourceGather",
+    "ResourceStridedSliceAssign",
+    "ResourceCountUpTo",
+)
+# TensorFlow calls them stateful, but running them once more changes nothing.
+_HARMLESS = frozenset(
+    {
+        "Assert",
+        "CheckNumerics",
+        "CheckNumericsV2",
+        "LookupTableExportV2",
+        "LookupTableFindV2",
+        "LookupTableSizeV2",
+        "MatchingFiles",
+        "NcclAllReduce",
+        "ReadFile",
+        "RestoreV2",
+        "StatefulPartitionedCall",
+        "While",
+        "If",
+        "Case",
+        "Timestamp",
+        "_Arg",
+    }
+)
+_HARMLESS_PREFIXES = ("TensorArray", "Stack")  # made within the call, gone after it
+NEXT_OPS = frozenset({"IteratorGetNext", "IteratorGetNextSync", "IteratorGetNextAsOptional"})
+"""They draw from an iterator; the shadow is given one of its own."""
+
+MUTED = frozenset(
+    {
+        "PrintV2",
+        "FlushSummaryWriter",
+        "WriteAudioSummary",
+        "WriteGraphSummary",
+        "WriteHistogramSummary",
+        "WriteImageSummary",
+        "WriteRawProtoSummary",
+        "WriteScalarSummary",
+        "WriteSummary",
+    }
+)
+"""Their only effect is what they print or write; the shadow leaves it to the step itself."""
+
+_REASONS = {
+    **dict.fromkeys(RANDOM_OPS, "draws random numbers from a stream that the op itself keeps"),
+    **dict.fromkeys(("PyFunc", "EagerPyFunc"), "calls Python code, whose effects cannot be undone"),
+    "VarHandleOp": "uses a variable that it finds by name",
+    "LookupTableInsertV2": "changes a lookup table",
+    "LookupTableImportV2": "changes a lookup table",
+    "LookupTableRemoveV2": "changes a lookup table",
+}
+
+
+def obstacle(functions: Mapping[str, TracedFunction]) -> str:
+    """Why a function cannot have a shadow: `changes a lookup table (node 'insert')`; empty if it can."""
+    for function in functions.values():
+        for node in function.definition.node_def:
+            reason = _reason(node.op)
+            if reason:
+                return f"it {reason} (node {node.name!r}, {node.op})"
+    return ""
+
+
+def _reason(op_type: str) -> str:
+    if op_type in _REASONS:
+        return _REASONS[op_type]
+    if not tf_private.is_stateful(op_type) or op_type in _ON_VARIABLES | _HARMLESS | NEXT_OPS | MUTED:
+        return ""
+    if op_type.startswith((*_ON_VARIABLES_PREFIXES, *_HARMLESS_PREFIXES)):
+        return ""
+    if "Dataset" in op_type or "Iterator" in op_type:
+        return "goes through a dataset inside of the function"
+    if op_type.startswith("Collective"):
+        return "exchanges tensors with other processes"
+    return "changes something that cannot be copied"
