@@ -4,6 +4,7 @@ Write with `DumpWriter`; read with `find_runs`, `RunReader`, `StatsTail`, `read_
 """
 
 from .attribute_texts import attribute_texts
+from .bundle import read_bundle, write_bundle
 from .calls import CALLS, Callee, Role, argument_inputs, callees
 from .dtypes import dtype_name, itemsize, numpy_dtype
 from .errors import (
@@ -21,16 +22,19 @@ from .errors import (
     ValueNotKeptError,
 )
 from .events import EventsTail
-from .files import crc32c
+from .files import crc32c, crc32c_of_file
 from .function_names import NamedFunction, short_function_name, short_function_names, unique_node_names
 from .histogram import Histogram, bucket_edges, value_order
 from .names import check_run_name, is_worker_name, new_worker_name, parse_tensor_name, tensor_name
 from .ragged import component_arrays
+from .recording import Argument, Part, Recording, array_hash
+from .recordings import RecordingPlace, find_recordings, read_recording, write_recording
 from .records import COUNTS, STATISTICS, Frame, Function, Graph, Keep, Node, Summary, Way
-from .runs import RunInfo, RunReader, WorkerInfo, find_runs
+from .runs import RUN_FILE, RunInfo, RunReader, WorkerInfo, find_runs
 from .sample import Sample, split_sample
 from .statistics import summarize, warm_up
-from .tail import Commit, StatsTail, read_commit
+from .stats_writer import stats_path
+from .tail import Commit, StatsTail, TailPosition, read_commit
 from .tensor_proto import data_type_name, proto_shape, tensor_array
 from .values_reader import ValueRef, read_bytes, read_value, value_ref
 from .writer import DumpWriter
@@ -38,8 +42,10 @@ from .writer import DumpWriter
 __all__ = [
     "CALLS",
     "COUNTS",
+    "RUN_FILE",
     "STATISTICS",
     "AmbiguousError",
+    "Argument",
     "Callee",
     "Commit",
     "DamagedError",
@@ -59,6 +65,9 @@ __all__ = [
     "Node",
     "NotARunError",
     "NotFoundError",
+    "Part",
+    "Recording",
+    "RecordingPlace",
     "Role",
     "RunInfo",
     "RunReader",
@@ -66,20 +75,24 @@ __all__ = [
     "SelectionError",
     "StatsTail",
     "Summary",
+    "TailPosition",
     "TensortapError",
     "ValueNotKeptError",
     "ValueRef",
     "Way",
     "WorkerInfo",
     "argument_inputs",
+    "array_hash",
     "attribute_texts",
     "bucket_edges",
     "callees",
     "check_run_name",
     "component_arrays",
     "crc32c",
+    "crc32c_of_file",
     "data_type_name",
     "dtype_name",
+    "find_recordings",
     "find_runs",
     "is_worker_name",
     "itemsize",
@@ -87,12 +100,15 @@ __all__ = [
     "numpy_dtype",
     "parse_tensor_name",
     "proto_shape",
+    "read_bundle",
     "read_bytes",
     "read_commit",
+    "read_recording",
     "read_value",
     "short_function_name",
     "short_function_names",
     "split_sample",
+    "stats_path",
     "summarize",
     "tensor_array",
     "tensor_name",
@@ -100,4 +116,6 @@ __all__ = [
     "value_order",
     "value_ref",
     "warm_up",
+    "write_bundle",
+    "write_recording",
 ]

@@ -17,6 +17,7 @@ from .errors import DamagedError
 # O_NONBLOCK: opening a FIFO somebody put into a dump must not wait for its writer.
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+_PIECE = 4 << 20  # bytes that are checksummed at a time
 MAX_JSON = 4 << 20  # run.json and worker.json; real ones have a few KB
 
 
@@ -24,6 +25,19 @@ def crc32c(data: Any, before: int = 0) -> int:
     """CRC-32C of a buffer, or of bytes whose checksum is `before` followed by it."""
     checksum: int = google_crc32c.extend(before, bytes(data) if isinstance(data, memoryview) else data)
     return checksum
+
+
+def crc32c_of_file(path: Path, length: int) -> int:
+    """CRC-32C of the first `length` bytes of a file.
+
+    Raises:
+        FileNotFoundError, DamagedError: there is no such file, or it is too short.
+    """
+    found = 0
+    with Input(path) as file:
+        for at in range(0, length, _PIECE):
+            found = crc32c(file.read_exactly(at, min(_PIECE, length - at)), found)
+    return found
 
 
 def create(path: Path) -> int:
@@ -130,7 +144,7 @@ class Input:
         return data
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path, limit: int = MAX_JSON) -> dict[str, Any]:
     """The JSON object in a small file.
 
     Raises:
@@ -138,8 +152,8 @@ def read_json(path: Path) -> dict[str, Any]:
         DamagedError: it holds something else.
     """
     with Input(path) as file:
-        if file.size > MAX_JSON:
-            raise DamagedError(f"{path.name} has {file.size} bytes, more than the {MAX_JSON} that are read.")
+        if file.size > limit:
+            raise DamagedError(f"{path.name} has {file.size} bytes, more than the {limit} that are read.")
         data = file.read(0, file.size)
     try:
         found = json.loads(data)

@@ -1,0 +1,121 @@
+"""A recording: what one call of a traced function needs to run again, with no code of the user's."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from .codec import bytes_to_strings, strings_to_bytes
+from .dtypes import STRING, Array, itemsize, normalize, numpy_dtype
+from .errors import DamagedError, InvalidValueError
+
+ArgumentKind = Literal["tensor", "variable", "iterator"]
+MAX_RANK = 254
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What an iterator yields at one position of its elements; `shape` holds None where it varies."""
+
+    dtype: str
+    shape: tuple[int | None, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One flat input of the function.
+
+    `arrays` holds the tensor; the variable's value (nothing if it had none yet); or all that was drawn from
+    the iterator, element by element, `len(parts)` arrays each. `dtype` and `shape` are a variable's own.
+    """
+
+    kind: ArgumentKind
+    name: str = ""
+    arrays: tuple[Array, ...] = ()
+    dtype: str = ""
+    shape: tuple[int | None, ...] | None = None
+    parts: tuple[Part, ...] = ()
+    device: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """One call of a function.
+
+    Attributes:
+        function: the root's name in `library`.
+        library: a serialized FunctionDefLibrary: the root and all that it calls.
+        arguments: the inputs, before the call changed anything.
+        step: the step that the call made, or belongs to.
+        call: which call of a recorded function it was within the step, from 0.
+        graph: id of the function's graph in the dump, or empty.
+        reason: why it was recorded: `every 100`, `on NonFinite`, …
+        output_hashes: `array_hash` of each tensor that the call returned.
+        variable_hashes: number of an argument -> `array_hash` of the variable after the call.
+        tensor_hashes: `node:slot` -> `array_hash` of each of its visits.
+        versions: of tensorflow, keras, numpy, python, …
+        failed: what the call raised, or empty.
+    """
+
+    function: str
+    library: bytes
+    arguments: tuple[Argument, ...]
+    step: int
+    call: int = 0
+    graph: str = ""
+    worker: str = ""
+    time: float = 0.0
+    reason: str = ""
+    output_hashes: tuple[str, ...] = ()
+    variable_hashes: Mapping[int, str] = field(default_factory=dict)
+    tensor_hashes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    failed: str = ""
+
+
+def array_bytes(value: Array) -> tuple[bytes | memoryview, str]:
+    """The stored form of an array, and its logical dtype; strings as (size + 1) offsets and the texts.
+
+    Raises:
+        InvalidValueError: the dtype cannot be dumped.
+    """
+    array, name = normalize(value)
+    if name == STRING:
+        return strings_to_bytes(array), name
+    return memoryview(array.reshape(-1).view("u1") if array.size else array.tobytes()).cast("B"), name
+
+
+def array_hash(value: Array) -> str:
+    """SHA-256 over dtype, shape and bytes, in hex: equal if and only if every bit is (NaN bits too)."""
+    data, name = array_bytes(value)
+    digest = hashlib.sha256(f"{name}{list(value.shape)}".encode())
+    digest.update(data)
+    return digest.hexdigest()
+
+
+def array_of(data: bytes, dtype: str, shape: tuple[int, ...]) -> Array:
+    """The inverse of `array_bytes`.
+
+    Raises:
+        DamagedError: the bytes do not fit dtype and shape.
+    """
+    if len(shape) > MAX_RANK or any(size < 0 for size in shape):
+        raise DamagedError(f"{list(shape)[:10]} is not a shape.")
+    size = 1
+    for extent in shape:
+        size *= extent
+    try:
+        width = itemsize(dtype)
+    except InvalidValueError as error:
+        raise DamagedError(error.message, error.hint) from error
+    if dtype == STRING:
+        if size > len(data) // 8:
+            raise DamagedError(f"{len(data)} bytes cannot hold {size} texts.")
+        return bytes_to_strings(data, size).reshape(shape)
+    if size * width != len(data):
+        raise DamagedError(f"{len(data)} bytes are not {dtype} of shape {list(shape)}.")
+    return np.frombuffer(data, numpy_dtype(dtype)).reshape(shape)

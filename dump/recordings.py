@@ -1,0 +1,84 @@
+"""The recordings of a run (FORMAT.md, "Recordings")."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+from .blobs import LARGE, SMALL, BlobReader, Blobs, FolderBlobs, get, store
+from .errors import NotFoundError
+from .files import read_json
+from .recording import Recording
+from .recording_manifest import from_manifest, to_manifest
+
+FOLDER = "recordings"
+MANIFEST = "recording.json"
+MAX_MANIFEST = 64 << 20
+_NAME = re.compile(r"(\d{1,19})-(\d{1,9})-[0-9a-f]{8}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingPlace:
+    """A recording of a run: its step, which call within the step, and the folder that holds it."""
+
+    step: int
+    call: int
+    path: Path
+
+
+def write_recording(run_dir: Path, recording: Recording) -> Path:
+    """Adds a recording to a run; nobody sees half of it. Returns its folder.
+
+    Raises:
+        OSError: the disk refused; what was begun is ignored by readers.
+    """
+    blobs = Blobs()
+    manifest = to_manifest(recording, blobs)
+    base = run_dir / FOLDER
+    store(base / LARGE, blobs)
+    name = f"{recording.step}-{recording.call}-{uuid.uuid4().hex[:8]}"
+    folder = base / f".{name}.tmp"
+    folder.mkdir(parents=True)
+    (folder / SMALL).write_bytes(blobs.small)
+    (folder / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+    return folder.rename(base / name)
+
+
+def find_recordings(run_dir: Path) -> list[RecordingPlace]:
+    """The recordings of a run, by step and call. Links are not followed."""
+    base = run_dir / FOLDER
+    if base.is_symlink() or not base.is_dir():
+        return []
+    found = []
+    for path in base.iterdir():
+        name = _NAME.match(path.name)
+        if name and not path.is_symlink() and (path / MANIFEST).is_file():
+            found.append(RecordingPlace(int(name[1]), int(name[2]), path))
+    return sorted(found, key=lambda place: (place.step, place.call, place.path.name))
+
+
+def read_recording(folder: Path) -> Recording:
+    """The recording in a folder of a run's `recordings/`.
+
+    Raises:
+        NotFoundError: there is none.
+        DamagedError: it is not whole, or not as it was written.
+        FormatVersionError: a newer tensortap wrote it.
+    """
+    try:
+        manifest = read_json(folder / MANIFEST, MAX_MANIFEST)
+    except FileNotFoundError as error:
+        raise NotFoundError(
+            f"There is no recording in {str(folder)!r}.", "Name a folder of 'recordings/'."
+        ) from error
+    reader = FolderBlobs(folder)
+    shared = FolderBlobs(folder.parent)
+    return from_manifest(manifest, lambda reference: _get(reader, shared, reference))
+
+
+def _get(own: BlobReader, shared: BlobReader, reference: object) -> bytes:
+    large = isinstance(reference, dict) and reference.get("at") is None
+    return get(shared if large else own, reference)

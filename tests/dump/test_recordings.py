@@ -1,0 +1,162 @@
+"""Recordings and bundles: written, read, shared between recordings, proven by hashes."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tensortap.dump import (
+    Argument,
+    DamagedError,
+    FormatVersionError,
+    NotFoundError,
+    Part,
+    Recording,
+    TensortapError,
+    array_hash,
+    find_recordings,
+    read_bundle,
+    read_recording,
+    write_bundle,
+    write_recording,
+)
+
+LARGE = np.arange(50_000, dtype=np.float32)  # 200 kB
+
+
+def recording(step: int = 7, **changed: object) -> Recording:
+    arguments = (
+        Argument("tensor", "x", (np.array([[1, np.nan], [-0.0, 3]], np.float32),)),
+        Argument("variable", "dense/kernel", (LARGE,), "float32", (50_000,), device="/device:CPU:0"),
+        Argument("variable", "unset", (), "float32", (None, 3)),
+        Argument(
+            "iterator",
+            "iterator",
+            (np.zeros((0, 3), ml_dtypes.bfloat16), np.array([b"a", b"", b"\xff"], object)),
+            parts=(Part("bfloat16", (None, 3)), Part("string", None)),
+        ),
+        Argument("tensor", "flag", (np.array(True),)),
+    )
+    fields = {
+        "function": "__inference_step_1",
+        "library": b"\x00library" * 10,
+        "arguments": arguments,
+        "step": step,
+        "time": 1.5,
+        "reason": "every 100",
+        "output_hashes": (array_hash(LARGE),),
+        "variable_hashes": {1: array_hash(LARGE + 1)},
+        "tensor_hashes": {"a:0": (array_hash(LARGE), array_hash(LARGE * 2))},
+        "versions": {"tensorflow": "2.21.0"},
+    }
+    return Recording(**(fields | changed))
+
+
+def assert_same(found: Recording, wanted: Recording) -> None:
+    for name in Recording.__slots__:
+        if name != "arguments":
+            assert getattr(found, name) == getattr(wanted, name), name
+    for got, want in zip(found.arguments, wanted.arguments, strict=True):
+        for name in Argument.__slots__:
+            if name != "arrays":
+                assert getattr(got, name) == getattr(want, name)
+        assert list(map(array_hash, got.arrays)) == list(map(array_hash, want.arrays))
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    folder = write_recording(tmp_path, recording())
+    assert [place.path for place in find_recordings(tmp_path)] == [folder]
+    assert_same(read_recording(folder), recording())
+    write_bundle(tmp_path / "step.tapbundle", recording())
+    assert_same(read_bundle(tmp_path / "step.tapbundle"), recording())
+    with pytest.raises(FileExistsError):
+        write_bundle(tmp_path / "step.tapbundle", recording())
+
+
+def test_what_did_not_change_is_kept_once(tmp_path: Path) -> None:
+    for step in (1, 2, 3):
+        write_recording(tmp_path, recording(step))
+    assert [place.step for place in find_recordings(tmp_path)] == [1, 2, 3]
+    assert len(list((tmp_path / "recordings" / "blobs").iterdir())) == 1
+
+
+def test_hashes_tell_every_bit_apart() -> None:
+    zero, quiet = np.zeros(2, np.float32), np.array([0x7FC00000, 0], np.uint32).view(np.float32)
+    odd = np.array([0x7FC00001, 0], np.uint32).view(np.float32)
+    arrays = [zero, -zero, quiet, odd, zero.reshape(2, 1), zero.astype(np.int32), zero[:1]]
+    assert len({array_hash(array) for array in arrays}) == len(arrays)
+    assert array_hash(LARGE[::2]) == array_hash(LARGE[::2].copy())
+
+
+def test_there_is_none(tmp_path: Path) -> None:
+    assert find_recordings(tmp_path) == []
+    (tmp_path / "recordings" / "7-0-00000000").mkdir(parents=True)
+    assert find_recordings(tmp_path) == []
+    with pytest.raises(NotFoundError):
+        read_recording(tmp_path / "recordings" / "7-0-00000000")
+
+
+@pytest.mark.parametrize("file", ["small.bin", "../blobs/*.blob", "recording.json"])
+def test_damage_is_told(tmp_path: Path, file: str) -> None:
+    folder = write_recording(tmp_path, recording())
+    (path,) = folder.parent.glob(f"blobs/{Path(file).name}") if "blobs" in file else [folder / file]
+    data = bytearray(path.read_bytes())
+    data[5] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(DamagedError):
+        read_recording(folder)
+    path.unlink()
+    with pytest.raises(TensortapError):
+        read_recording(folder)
+
+
+def test_a_newer_version_is_refused(tmp_path: Path) -> None:
+    folder = write_recording(tmp_path, recording())
+    manifest = json.loads((folder / "recording.json").read_text())
+    (folder / "recording.json").write_text(json.dumps(manifest | {"version": 2}))
+    with pytest.raises(FormatVersionError):
+        read_recording(folder)
+
+
+def test_a_bundle_cannot_claim_more_than_it_holds(tmp_path: Path) -> None:
+    write_bundle(tmp_path / "good", recording())
+    with zipfile.ZipFile(tmp_path / "good") as good, zipfile.ZipFile(tmp_path / "bad", "w") as bad:
+        for name in good.namelist():
+            data = good.read(name)
+            if name == "recording.json":
+                data = data.replace(b'"length": 200000', b'"length": 8000000000')
+            bad.writestr(name, data)
+    with pytest.raises(DamagedError):
+        read_bundle(tmp_path / "bad")
+
+
+@given(st.data())
+def test_flipped_bytes_of_a_manifest_never_crash(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    folder = write_recording(tmp_path_factory.mktemp("run"), recording())
+    path = folder / "recording.json"
+    text = bytearray(path.read_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        text[data.draw(st.integers(0, len(text) - 1))] = data.draw(st.integers(0, 255))
+    path.write_bytes(text)
+    try:
+        found = read_recording(folder)
+    except TensortapError:
+        return
+    assert isinstance(found, Recording)
+
+
+@given(st.binary(max_size=2000))
+def test_any_bytes_are_no_bundle(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+    path = tmp_path_factory.mktemp("bundle") / "x"
+    path.write_bytes(data)
+    with pytest.raises(DamagedError):
+        read_bundle(path)
