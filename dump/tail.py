@@ -33,6 +33,18 @@ class Commit:
     status: dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class TailPosition:
+    """How far a worker's statistics were read: up to byte `offset` of file `file`, whose commits carry the
+    checksum `schema` (None: no commit of it was read), and what was found until there."""
+
+    file: int
+    offset: int
+    schema: int | None
+    dropped: int
+    damage: tuple[str, ...]
+
+
 class StatsTail:
     """Reads the commits of one worker, from the first on and as they appear.
 
@@ -61,6 +73,35 @@ class StatsTail:
         self._layout: Layout | None = None  # of this file's commits
         self._resync = Resync()
         self.closed = False
+
+    @property
+    def position(self) -> TailPosition:
+        """How far was read: `resume` goes on there, in another process too."""
+        schema = None if self._layout is None else self._layout.crc
+        return TailPosition(self._file, self._offset, schema, self.dropped, tuple(self.damage))
+
+    def resume(self, position: TailPosition) -> None:
+        """Goes on at a position. The files before it must be those that it was taken from.
+
+        Raises:
+            DamagedError, FileNotFoundError: the schema of the file at that position is another one now.
+        """
+        self._go_to(position.file)
+        self._offset = position.offset
+        self.dropped, self.damage = position.dropped, list(position.damage)
+        if position.schema is None:
+            return
+        self._layout = STATISTICS_V1
+        if position.schema != STATISTICS_V1.crc:
+            with Input(stats_path(self._dir, self._file)) as file:
+                self._layout = statistics_layout(read_schema_message(file))
+            if self._layout.crc != position.schema:
+                raise DamagedError(f"The schema of {self.worker} is another one now.")
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes of the file being read that are done with."""
+        return self._offset
 
     def poll(self, columns: Sequence[str] | None = None, max_bytes: int | None = None) -> list[Commit]:
         """All commits that are new since the last call.

@@ -66,6 +66,11 @@ class Catalog:
         self.parts = Rows(histograms)
         self.places = {name: GrowingColumn(np.int64) for name in ("row", "worker", *CommitPlace._fields[1:])}
 
+    def hold_no_histograms(self) -> None:
+        """Reads them from their commits from now on: there will be no saved index to put them into."""
+        self.read_columns = INDEXED_COLUMNS
+        self.parts.let_go()
+
     @property
     def nbytes(self) -> int:
         """Bytes of the columns and side tables (strings not counted)."""

@@ -62,7 +62,7 @@ def read_histograms(catalog: Catalog, cache: CommitCache, rows: Array) -> list[t
     Raises:
         DamagedError: a commit cannot be read any more.
     """
-    held, _ = catalog.parts.histograms(rows)
+    held = catalog.parts.histograms(rows)
     missing = np.array([i for i, histogram in enumerate(held) if histogram is None], np.int64)
     found = {i: histogram for i, histogram in enumerate(held) if histogram is not None}
     commits, within = catalog.commits_of(rows[missing])

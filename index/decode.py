@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,11 @@ class ShapeTable:
     def __init__(self) -> None:
         self.values: list[tuple[int, ...]] = []
         self._codes: dict[tuple[int, ...], int] = {}
+
+    def restore(self, shapes: Sequence[tuple[int, ...]]) -> None:
+        """Takes over the shapes of another table."""
+        for shape in shapes:
+            self._intern(shape)
 
     def encode(self, column: pa.ListArray) -> Array:
         """The codes (int32) of an Arrow column of int64 lists."""

@@ -7,13 +7,14 @@ import os
 import re
 import threading
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tensortap.dump import NotFoundError, find_runs
 
 from .run import RunIndex, RunOverview, RunReplacedError, Shared
+from .saved import cache_folder
 from .suggest import did_you_mean
 
 RUN_FILE = "run.json"
@@ -41,16 +42,20 @@ class LogIndex:
     """All runs found below the log directories. Nothing is read before the first `refresh`.
 
     Any number of threads may read while one refreshes.
+
+    Args:
+        cache: the folder for saved indices, instead of the user's (see `cache_folder`).
+        use_cache: whether indices are loaded and saved at all.
     """
 
-    def __init__(self, logdirs: LogDirs) -> None:
+    def __init__(self, logdirs: LogDirs, *, cache: Path | None = None, use_cache: bool = True) -> None:
         paths = [logdirs] if isinstance(logdirs, (str, os.PathLike)) else list(logdirs)
         self.logdirs = [Path(path) for path in paths]
         self._entries: dict[str, _Entry] = {}
         self._gone: dict[str, int] = {}
         self._version = 0
         self._session = uuid.uuid4().hex[:8]
-        self._shared = Shared()
+        self._shared = Shared(cache or cache_folder() if use_cache else None)
         self._generation = 0
         self._refreshing = threading.Lock()
         self._found = threading.Event()
@@ -96,9 +101,10 @@ class LogIndex:
         """Returns once a refresh has found the runs, or after `timeout` seconds."""
         self._found.wait(timeout)
 
-    def refresh(self) -> bool:
+    def refresh(self, advance: Callable[[RunIndex], object] | None = None) -> bool:
         """Looks for new runs and reads on in all of them; returns whether anything changed.
 
+        `advance` is called with a run whenever a part of it was read and more is left.
         While another thread refreshes, it returns once the runs are known; what is read appears bit by bit.
         """
         if not self._refreshing.acquire(blocking=False):
@@ -111,6 +117,8 @@ class LogIndex:
             waiting = [entry.run.id for entry in self._entries.values()]
             while waiting:  # in turns, so that a large run does not hide the others
                 waiting = [run_id for run_id in waiting if self._poll(run_id)]
+                if advance is not None and waiting:
+                    advance(self._entries[waiting[0]].run)
             return self._version != before
         finally:
             self._found.set()

@@ -29,11 +29,15 @@ class _Parts(NamedTuple):
 class Rows:
     """Columns and postings of all rows. One thread adds and seals; others read without a lock.
 
+    Attributes:
+        damaged: a segment's histograms turned out to be damaged.
+
     Args:
         histograms: hold histograms, too, so that segments can be made.
     """
 
     def __init__(self, histograms: bool = False) -> None:
+        self.damaged = False
         self._holds_histograms = histograms
         self._parts = _assemble((), Tail(0, histograms))
 
@@ -61,6 +65,11 @@ class Rows:
         stop = segments[-1].first + len(segments[-1]) if segments else 0
         self._parts = _assemble(tuple(segments), Tail(stop, self._holds_histograms))
 
+    def let_go(self) -> None:
+        """Holds no more histograms: there will be no further segments."""
+        self._holds_histograms = False
+        self._parts.tail.let_go()
+
     def rows_of(self, key: Key, code: int, length: int) -> Array:
         """Rows below `length` with a code, ascending."""
         found = [part.rows_of(key, code, length) for part in self._parts.all if part.first < max(length, 1)]
@@ -80,26 +89,22 @@ class Rows:
             return _whole(parts, name, high + 1, low)
         return _gathered(parts, name, rows)
 
-    def histograms(self, rows: Array) -> tuple[list[tuple[Array, Array] | None], bool]:
-        """(bucket ids, counts) of each row, None where the dump must be read.
-
-        Also returns whether a segment turned out to be damaged.
-        """
+    def histograms(self, rows: Array) -> list[tuple[Array, Array] | None]:
+        """(bucket ids, counts) of each row, None where the dump must be read."""
         parts = self._parts
         found: list[tuple[Array, Array] | None] = [None] * len(rows)
-        damaged = False
         for part, at in _by_part(parts, rows):
             try:
                 held = part.histograms(rows[at] - part.first)
             except PackedError:
-                held, damaged = None, True
+                held, self.damaged = None, True
             for place, histogram in zip(at.tolist(), held or (), strict=held is not None):
                 found[place] = histogram
-        return found, damaged
+        return found
 
 
 def _assemble(segments: tuple[Segment, ...], tail: Tail) -> _Parts:
-    return _Parts(segments, tail, np.array([part.first for part in (*segments, tail)], np.int64))
+    return _Parts(segments, tail, np.array([*(segment.first for segment in segments), tail.first], np.int64))
 
 
 def _whole(parts: _Parts, name: str, stop: int, start: int = 0) -> Array:

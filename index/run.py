@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tensortap.dump import NotFoundError, RunReader, TensortapError
+from tensortap.dump import NotFoundError, RunReader, TailPosition, TensortapError, WorkerInfo
 
 from .catalog import Catalog
 from .commits import CommitCache
 from .graph import GraphIndex
 from .graphs import GraphOverview, GraphShelf
+from .saved import ContainerError, SavedRun
 from .step_tally import StepTable
 from .worker import WorkerFollower, WorkerStatus
 
@@ -48,11 +49,13 @@ class RunReplacedError(Exception):
 
 
 class Shared:
-    """What the runs of a log share: recently read commits, and how many nodes recorded graphs have, by id."""
+    """What the runs of a log share: recently read commits, how many nodes recorded graphs have (by id), and
+    the folder of saved indices, if there is one."""
 
-    def __init__(self) -> None:
+    def __init__(self, cache: Path | None = None) -> None:
         self.commits = CommitCache()
         self.graph_nodes: dict[str, int] = {}
+        self.cache = cache
 
 
 class RunIndex:
@@ -72,7 +75,9 @@ class RunIndex:
         self.error: str | None = None
         self.created = 0.0
         self.info: dict[str, Any] = {}
-        self.catalog = Catalog(path)
+        self._saved = None if shared.cache is None else SavedRun(shared.cache, path)
+        self.catalog = Catalog(path, histograms=self._saved is not None)
+        self._positions: dict[str, TailPosition] = {}  # where the saved index ends
         self._reader: RunReader | None = None
         self._shelf: GraphShelf | None = None
         self._followers: dict[str, WorkerFollower] = {}
@@ -140,6 +145,7 @@ class RunIndex:
         self._find_workers(self._reader)
         self._shelf.poll()
         more = [follower.poll() for follower in self._followers.values()]
+        self._save(any(more))
         for follower in self._followers.values():
             follower.look()
         return any(more)
@@ -148,8 +154,32 @@ class RunIndex:
         reader = RunReader(self.path)
         info = reader.info()
         self.created, self.info = info.created.timestamp(), info.info
+        self._load()
         self._shelf = GraphShelf(reader, self.catalog, self._shared.graph_nodes)
         self._reader = reader
+
+    def _load(self) -> None:
+        """Takes over the saved index, if it fits the dump."""
+        if self._saved is None:
+            return
+        try:
+            self._positions = self._saved.load(self.catalog)
+        except ContainerError as error:
+            _LOG.debug("%s is read from its dump: %s", self.name, error)
+            self.catalog = Catalog(self.path, histograms=True)
+
+    def _save(self, more: bool) -> None:
+        """Saves what was read, if it is time to."""
+        if self._saved is None:
+            return
+        if self.catalog.parts.damaged:
+            self._saved.discard()
+        elif not self._saved.is_due(self.catalog, more) or self._saved.save(
+            self.catalog, {name: f.position for name, f in self._followers.items()}
+        ):
+            return
+        self._saved = None
+        self.catalog.hold_no_histograms()
 
     def _find_workers(self, reader: RunReader) -> None:
         workers = {info.worker: info for info in reader.workers()}
@@ -159,10 +189,22 @@ class RunIndex:
         followers = dict(self._followers)
         for name, follower in followers.items():
             follower.info = workers[name]
-        followers |= {info.worker: WorkerFollower(reader, info, self.catalog) for info in new}
+        followers |= {info.worker: self._follow(reader, info) for info in new}
         self._followers = {
             name: followers[name] for name in workers
         }  # replaced, for those who iterate over it
+
+    def _follow(self, reader: RunReader, info: WorkerInfo) -> WorkerFollower:
+        follower = WorkerFollower(reader, info, self.catalog)
+        position = self._positions.get(info.worker)
+        if position is not None:
+            follower.resume(position)
+        return follower
+
+    def progress(self) -> tuple[int, int]:
+        """Bytes of statistics that were read, and that there are."""
+        found = [follower.progress() for follower in list(self._followers.values())]
+        return sum(done for done, _ in found), sum(size for _, size in found)
 
     @property
     def commits(self) -> CommitCache:

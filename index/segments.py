@@ -61,6 +61,10 @@ class Tail:
         for name in COLUMNS:
             self.columns[name].extend(columns[name])
 
+    def let_go(self) -> None:
+        """Forgets the histograms."""
+        self._histograms = None
+
     def column(self, name: str) -> Array:
         """One column of all rows."""
         return self.columns[name].view()
@@ -72,12 +76,13 @@ class Tail:
 
     def histograms(self, rows: Array) -> list[tuple[Array, Array]] | None:
         """(bucket ids, counts) of some rows, counted in the tail; None if they are not held."""
-        if self._histograms is None:
+        held = self._histograms
+        if held is None:
             return None
         parts = np.searchsorted(self._histogram_starts, rows, "right") - 1
         local = rows - np.asarray(self._histogram_starts, np.int64)[parts]
         found = zip(parts.tolist(), local.tolist(), strict=True)
-        return [self._histograms[part].row(row) for part, row in found]
+        return [held[part].row(row) for part, row in found]
 
     def all_histograms(self) -> Ragged | None:
         """Those of all rows; None if they are not held."""

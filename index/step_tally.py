@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,6 +66,21 @@ class StepTally:
         np.minimum.at(times, codes, time)
         self._time = times
 
+    def arrays(self) -> dict[str, Array]:
+        """Everything, for `restore`."""
+        count = len(self.values)
+        tallies = {"snapshots": self._snapshots, "nan": self._nan, "inf": self._inf}
+        totals = {name: tally.totals(count) for name, tally in tallies.items()}
+        return {"values": self.values, "time": self._time, **totals}
+
+    def restore(self, arrays: Mapping[str, Array]) -> None:
+        """Takes over what `arrays` gave."""
+        self.values = arrays["values"].astype(np.int64)
+        self._codes = {step: code for code, step in enumerate(self.values.tolist())}
+        self._time = arrays["time"].astype(np.int64)
+        for name, tally in (("snapshots", self._snapshots), ("nan", self._nan), ("inf", self._inf)):
+            tally.restore(arrays[name])
+
     def span(self) -> tuple[int | None, int | None, int]:
         """The first step, the last one (None where there is none), and how many there are."""
         if not len(self.values):
@@ -89,6 +105,15 @@ class GraphSteps:
     def of(self, graph: int | None) -> StepTally:
         """The steps of a graph; an empty tally if it was not captured."""
         return self._none if graph is None else self._tallies.get(graph, self._none)
+
+    @property
+    def tallies(self) -> dict[int, StepTally]:
+        """The tallies by graph code."""
+        return dict(self._tallies)
+
+    def restore(self, tallies: dict[int, StepTally]) -> None:
+        """Takes over the tallies by graph code."""
+        self._tallies = tallies
 
     def count(self, graphs: Array, steps: Array, nan: Array, inf: Array, time: Array) -> None:
         """Adds snapshots: graph codes, steps, whether they hold NaN or infinities, times (us since 1970)."""

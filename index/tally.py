@@ -23,6 +23,10 @@ class Tally:
             self._totals = self.totals(max(len(added), len(self._totals)))
             self._totals[: len(added)] += added
 
+    def restore(self, totals: Array) -> None:
+        """Sets the totals of all codes."""
+        self._totals = totals.astype(np.int64)
+
     def totals(self, length: int) -> Ints:
         """A copy of the totals of codes 0 … length - 1."""
         totals = np.zeros(length, np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,22 @@ class TensorTable:
             self._by_name.setdefault(name, []).append(code)
             self.names.append(name)
         return code
+
+    def arrays(self) -> dict[str, Array]:
+        """Everything but the strings, for `restore`."""
+        count = len(self)
+        tallies = {"snapshots": self.snapshots, "kept": self.kept, "nonfinite": self.nonfinite}
+        columns = {"graph": self._graph, "node": self._node, "slot": self._slot, "last_row": self._last_row}
+        views = {name: column.view() for name, column in columns.items()}
+        return views | {name: tally.totals(count) for name, tally in tallies.items()}
+
+    def restore(self, arrays: Mapping[str, Array]) -> None:
+        """Takes over what `arrays` gave, into an empty table whose strings are known."""
+        for key in zip(*(arrays[name].tolist() for name in ("graph", "node", "slot")), strict=True):
+            self._intern(key)
+        self._last_row.extend(arrays["last_row"])
+        for name in ("snapshots", "kept", "nonfinite"):
+            getattr(self, name).restore(arrays[name])
 
     def note_rows(self, codes: Int32s, first_row: int) -> None:
         """Remembers the last row of each tensor; `codes` are those of the rows from `first_row` on."""

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tensortap.dump import RunReader, WorkerInfo
+from tensortap.dump import RunReader, TailPosition, WorkerInfo
 
 from .catalog import Catalog
 
@@ -53,6 +53,22 @@ class WorkerFollower:
         self._catalog.add(self.info.worker, commits)
         return bool(commits) or len(self._tail.damage) > damage
 
+    @property
+    def position(self) -> TailPosition:
+        """How far was read."""
+        return self._tail.position
+
+    def resume(self, position: TailPosition) -> None:
+        """Goes on behind what a saved index holds. Raises DamagedError, FileNotFoundError."""
+        self._tail.resume(position)
+
+    def progress(self) -> tuple[int, int]:
+        """Bytes of statistics files that were read, and that there are."""
+        sizes = _stats_sizes(self._folder)
+        position = self._tail.position
+        done = sum(size for name, size in sizes.items() if name < f"stats-{position.file:06d}")
+        return done + position.offset, sum(sizes.values())
+
     def look(self) -> None:
         """Finds out whether the worker is live."""
         self._live = not self._tail.closed and time.time() - _last_write(self._folder) < LIVE_SECONDS
@@ -74,6 +90,15 @@ class WorkerFollower:
             damage=list(tail.damage),
             live=self._live,
         )
+
+
+def _stats_sizes(folder: Path) -> dict[str, int]:
+    """Sizes of a worker's statistics files by name."""
+    try:
+        with os.scandir(folder) as entries:
+            return {e.name: e.stat().st_size for e in entries if e.name.startswith("stats-")}
+    except OSError:  # it is just being removed
+        return {}
 
 
 def _last_write(folder: Path) -> float:

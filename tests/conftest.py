@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,10 @@ from tensorboard_process import Start, TensorBoard
 
 # Read when TensorFlow is first imported, here or in a subprocess.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+# Saved indices of this session's runs: none of an earlier one is taken over, and none is left behind.
+_CACHE = tempfile.TemporaryDirectory(prefix="tensortap-cache-")
+os.environ["TENSORTAP_CACHE"] = _CACHE.name
 
 # The first example of a property may compile a kernel, so no deadline holds.
 settings.register_profile("here", deadline=None)
