@@ -3,10 +3,23 @@
 The only room that imports TensorFlow. Nothing in it may raise into the user's training.
 """
 
+from tensortap.dump import Sample
+
 from .candidates import Candidate
 from .errors import TapClosedError, TapWarning, WatchError
-from .steps import every
+from .steps import every, log_spaced
 from .tap import Tap
-from .watch import Watch
+from .watch import Watch, Watches
 
-__all__ = ["Candidate", "Tap", "TapClosedError", "TapWarning", "Watch", "WatchError", "every"]
+__all__ = [
+    "Candidate",
+    "Sample",
+    "Tap",
+    "TapClosedError",
+    "TapWarning",
+    "Watch",
+    "WatchError",
+    "Watches",
+    "every",
+    "log_spaced",
+]

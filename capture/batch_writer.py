@@ -162,7 +162,7 @@ def _write_one(writer: DumpWriter, batch: Batch, item: Captured, summaries: dict
     if item.keep == "summary" and known is not None:
         writer.log_summary(candidate.name, replace(known, shape=item.array.shape), **place)
     else:
-        summaries[key] = writer.log(candidate.name, item.array, keep=item.keep, **place)
+        summaries[key] = writer.log(candidate.name, item.array, keep=item.keep, sample=item.sample, **place)
 
 
 def _graph_id(handle: GraphHandle, writer: DumpWriter) -> str:

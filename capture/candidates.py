@@ -7,9 +7,10 @@ from typing import Literal
 
 from tensortap.dump import tensor_name
 
-Kind = Literal["", "input", "output", "weight", "gradient"]
-"""What a tensor is to the model: an input of the step, a layer's output, a layer's weight as it was read, or
-the gradient that an optimizer is given; empty for everything in between."""
+Kind = Literal["", "input", "output", "weight", "gradient", "update", "loss"]
+"""What a tensor is to the model: an input of the step, a layer's output, a weight as it was read, the
+gradient that an optimizer is given, what the optimizer changes a weight by, or the loss that a gradient tape
+derives from; empty for everything in between."""
 
 
 @dataclass(frozen=True, slots=True)

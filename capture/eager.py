@@ -16,7 +16,8 @@ from .naming import unused
 from .provenance import is_user_file, sources_of
 from .shapes import capturable_dtype, dtype_text, static_shape
 from .snapshots import Captured, GraphHandle
-from .step_capture import StepCapture, keep_of
+from .step_capture import StepCapture
+from .wish import selected
 
 _FUNCTION_MARKS = ("__inference_", "__forward_", "__backward_")
 _NAME = "eager"  # of the graph and its one function
@@ -106,15 +107,15 @@ class EagerRecorder:
             function=_NAME,
             device=str(tensor.device),
         )
-        keep = keep_of(candidate, self._capture.watches)
-        if keep is None:
+        chosen = selected(candidate, self._capture.watches)
+        if chosen is None:
             return
         array = tf_private.as_array(tensor)
         if array.nbytes > self._room:
             self._dropped += 1
             return
         self._room -= array.nbytes
-        self._captured.append(Captured(candidate, 0, array, keep))
+        self._captured.append(Captured(candidate, 0, array, *chosen.wish))
 
     def _stack(self) -> int:
         """Number of the current stack of user frames."""

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import keras
 import tensorflow as tf
@@ -27,12 +27,15 @@ class Trace:
     graph: str
     layers: dict[str, str] = field(default_factory=dict)  # node -> layer path
     outputs: dict[str, str] = field(default_factory=dict)  # tensor name -> path of the layer that returned it
-    gradients: dict[str, str] = field(default_factory=dict)  # tensor name -> path of the variable
+    gradients: dict[str, str] = field(default_factory=dict)  # given to an optimizer -> path of the variable
+    derived: dict[str, str] = field(default_factory=dict)  # computed by a tape -> path of the variable
+    losses: set[str] = field(default_factory=set)  # what a tape derives from
 
     @property
     def nodes(self) -> set[str]:
         """All nodes that something was noted about."""
-        return {*self.layers, *(tensor.rpartition(":")[0] for tensor in self.gradients)}
+        tensors = {*self.gradients, *self.derived, *self.losses}
+        return {*self.layers, *(tensor.rpartition(":")[0] for tensor in tensors)}
 
 
 class LayerTracker:
@@ -45,12 +48,15 @@ class LayerTracker:
     def __init__(self) -> None:
         self._traces: dict[int, tuple[weakref.ref[Any], Trace]] = {}  # by id of the graph
         self._variables: dict[int, str] = {}  # id of the handle -> path
+        self._owners: dict[str, str] = {}  # path of a variable -> path of the innermost layer that has it
+        self.trained: set[str] = set()  # paths of variables that have gradients
         self._local = threading.local()
         self._undo: list[Callable[[], None]] = []
 
     def install(self) -> None:
         layer_call = keras.layers.Layer.__call__
         apply = keras.optimizers.Optimizer.apply
+        derive = tf.GradientTape.gradient
 
         @functools.wraps(layer_call)
         def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
@@ -70,6 +76,13 @@ class LayerTracker:
             self._note_variables(optimizer.variables)
             return outcome
 
+        @functools.wraps(derive)
+        def noted_derive(tape: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
+            gradients = derive(tape, target, sources, *args, **kwargs)
+            self._note_derived(target, sources, gradients)
+            return gradients
+
+        self._replace(tf.GradientTape, "gradient", noted_derive)
         self._replace(keras.layers.Layer, "__call__", call)
         self._replace(keras.optimizers.Optimizer, "apply", noted_apply)
 
@@ -99,6 +112,10 @@ class LayerTracker:
     def variable_of(self, tensor: Any) -> str:
         """The path of the variable that an eager resource tensor is the handle of, or empty."""
         return self._variables.get(tf_private.tensor_id(tensor), "") if tensor.dtype == tf.resource else ""
+
+    def owner_of(self, variable: str) -> str:
+        """The path of the layer that has a variable, or empty."""
+        return self._owners.get(variable, "")
 
     def current_path(self) -> str:
         """The path of the layer that is being called in this thread, or empty."""
@@ -131,6 +148,8 @@ class LayerTracker:
         def note(outputs: Any) -> None:
             if graph is not None:
                 self._note_layer(graph, before, path, outputs)
+                for variable in layer.variables:  # an inner layer, which returned earlier, has said so
+                    self._owners.setdefault(str(variable.path), path)
                 if len(stack) == 1:
                     self._note_variables(layer.variables)
 
@@ -164,12 +183,31 @@ class LayerTracker:
         if variables is None:
             variables = getattr(optimizer, "_trainable_variables", [])
         for gradient, variable in zip(grads, variables, strict=False):
-            tensor = gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient
-            # An optimizer inside a tf.cond (loss scaling) may be given tensors of the graph around it.
-            graph = getattr(tensor, "graph", None)
-            if graph is not None and tf_private.is_function_graph(graph):
-                path = str(getattr(variable, "path", None) or variable.name)
-                self._trace(graph).gradients[tensor.name] = path
+            path = str(getattr(variable, "path", None) or variable.name)
+            self._note_gradient("gradients", gradient, path)
+
+    def _note_gradient(self, notes: Literal["gradients", "derived"], gradient: Any, path: str) -> None:
+        tensor = gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient
+        # An optimizer inside a tf.cond (loss scaling) may be given tensors of the graph around it.
+        graph = getattr(tensor, "graph", None)
+        if graph is not None and tf_private.is_function_graph(graph):
+            getattr(self._trace(graph), notes)[tensor.name] = path
+            self.trained.add(path)
+
+    def _note_derived(self, target: Any, sources: Any, gradients: Any) -> None:
+        """What a tape derives from, and its gradients of variables."""
+        if _traced_graph() is None:
+            return
+        for loss in tf.nest.flatten(target):
+            graph = getattr(loss, "graph", None)
+            if tf.is_tensor(loss) and graph is not None and tf_private.is_function_graph(graph):
+                self._trace(graph).losses.add(loss.name)
+        pairs = zip(_flat(sources), _flat(gradients), strict=False)
+        for variable, gradient in pairs:
+            handle = getattr(variable, "handle", None)
+            if handle is not None and hasattr(handle, "_id"):
+                path = self._variables.setdefault(tf_private.tensor_id(handle), _path_of(variable))
+                self._note_gradient("derived", gradient, path)
 
     def _trace(self, graph: Any) -> Trace:
         noted, trace = self._traces.get(id(graph), (None, None))
@@ -188,6 +226,16 @@ def _traced_graph() -> Any:
         return None
     graph = tf.compat.v1.get_default_graph()
     return graph if tf_private.is_function_graph(graph) and not graph.name.startswith(_SCRATCH) else None
+
+
+def _flat(structure: Any) -> list[Any]:
+    """Its leaves; sparse gradients are leaves."""
+    return list(tf.nest.flatten(structure, expand_composites=False))
+
+
+def _path_of(variable: Any) -> str:
+    """Of a tf.Variable outside of Keras: its name without the output slot."""
+    return str(variable.name).rpartition(":")[0] or str(variable.name)
 
 
 def layer_paths(model: Any) -> list[str]:

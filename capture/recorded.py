@@ -8,10 +8,11 @@ from typing import Any
 
 from tensortap.dump import Graph
 
-from .candidates import Candidate, Kind
+from .candidates import Candidate
 from .closure import TracedFunction, closure
 from .graph_record import graph_of
-from .layer_map import LayerMap, forward_name
+from .kinds import Kinds
+from .layer_map import LayerMap
 from .layers import LayerTracker
 from .naming import short_function_names, unique_node_names
 from .random_ops import RANDOM_OPS
@@ -23,7 +24,6 @@ Place = tuple[str, str, int]
 _V1_CONTROL_FLOW = frozenset(
     {"Switch", "RefSwitch", "Enter", "RefEnter", "Merge", "LoopCond", "NextIteration", "Exit"}
 )
-_INPUT_OPS = frozenset({"IteratorGetNext", "OptionalGetValue"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,16 +68,17 @@ def record_function(
     candidates = {
         place: candidate
         for function in functions.values()
-        for place, candidate in _candidates(function, short[function.name], names, layers)
+        for place, candidate in _candidates(
+            function, short[function.name], names, Kinds(function, layers, tracker)
+        )
     }
     graph = graph_of(functions, names, short, layers, candidates, sources=sources)
     return RecordedFunction(root, functions, candidates, graph)
 
 
 def _candidates(
-    function: TracedFunction, short: str, names: dict[tuple[str, str], str], layers: LayerMap
+    function: TracedFunction, short: str, names: dict[tuple[str, str], str], kinds: Kinds
 ) -> Iterator[tuple[Place, Candidate]]:
-    trace = layers.traces[function.name]
     conditional = _conditional_nodes(function)
     for operation in function.operations.values():
         if operation.name in conditional:
@@ -86,7 +87,7 @@ def _candidates(
         for slot, tensor in enumerate(operation.outputs):
             dtype = capturable_dtype(tensor.dtype)
             if dtype:
-                layer = layers.layer_of(function.name, operation.name)
+                kind, variable, layer = kinds.of(operation, op_type, tensor)
                 yield (
                     (function.name, operation.name, slot),
                     Candidate(
@@ -95,27 +96,13 @@ def _candidates(
                         op_type=op_type,
                         dtype=dtype,
                         shape=static_shape(tensor.shape),
-                        layer=trace.outputs.get(tensor.name, layer),
-                        kind=_kind(function, op_type, operation, tensor, trace, layer),
-                        variable=trace.gradients.get(tensor.name) or function.variable_of(operation),
+                        layer=layer,
+                        kind=kind,
+                        variable=variable,
                         function=short,
                         device=operation.device,
                     ),
                 )
-
-
-def _kind(
-    function: TracedFunction, op_type: str, operation: Any, tensor: Any, trace: Any, layer: str
-) -> Kind:
-    if tensor.name in trace.gradients:
-        return "gradient"
-    if tensor.name in trace.outputs:
-        return "output"
-    if op_type == "ReadVariableOp" and layer and not forward_name(operation.name):
-        return "weight"
-    if op_type in _INPUT_OPS or (op_type == "_Arg" and function.role == "root"):
-        return "input"
-    return ""
 
 
 def _conditional_nodes(function: TracedFunction) -> set[str]:

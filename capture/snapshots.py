@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensortap.dump import Graph, Keep
+from tensortap.dump import Graph, Keep, Sample
 
 from .candidates import Candidate
 
@@ -25,12 +25,13 @@ class GraphHandle:
 
 
 class Captured(NamedTuple):
-    """One tensor of one visit. `keep` says how much of it goes to the dump."""
+    """One tensor of one visit. `keep` says how much of it goes to the dump, `sample` what part of it."""
 
     candidate: Candidate
     visit: int
     array: Array
     keep: Keep
+    sample: Sample | None = None
 
 
 @dataclass(frozen=True, eq=False)

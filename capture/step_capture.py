@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from tensortap.dump import Keep, Way
+from tensortap.dump import Way
 
 from .background import Background
 from .candidates import Candidate
@@ -20,8 +20,9 @@ from .recorded import Place, RecordedFunction
 from .snapshots import Batch, Captured, GraphHandle
 from .trouble import Trouble
 from .watch import Watch
+from .wish import Selected, selected
 
-Selection = dict[Place, tuple[Candidate, Keep]]
+Selection = dict[Place, Selected]
 
 
 @dataclass(eq=False)
@@ -66,21 +67,11 @@ class Outlet:
         return self.selections[key]
 
 
-def _select(
-    candidates: dict[Place, Candidate], watches: Sequence[Watch]
-) -> Iterator[tuple[Place, tuple[Candidate, Keep]]]:
+def _select(candidates: dict[Place, Candidate], watches: Sequence[Watch]) -> Iterator[tuple[Place, Selected]]:
     for place, candidate in candidates.items():
-        keep = keep_of(candidate, watches)
-        if keep is not None:
-            yield place, (candidate, keep)
-
-
-def keep_of(candidate: Candidate, watches: Iterable[Watch]) -> Keep | None:
-    """How much the watches want of a tensor: the most that any of them does; None if none selects it."""
-    kept = {watch.keep for watch in watches if watch.selects(candidate)}
-    if not kept:
-        return None
-    return "value" if "value" in kept else "summary"
+        chosen = selected(candidate, watches)
+        if chosen is not None:
+            yield place, chosen
 
 
 class StepCapture:
@@ -171,10 +162,12 @@ class StepCapture:
         captured: deque[Captured] = deque()
         for place, array in caught:
             if place in selection:
-                candidate, keep = selection[place]
+                chosen = selection[place]
                 visit = visits[place]
                 visits[place] = visit + 1
-                captured.append(Captured(candidate, visit, array, keep))
+                wish = chosen.wish_of(array.size)
+                if wish is not None:
+                    captured.append(Captured(chosen.candidate, visit, array, *wish))
         if captured:
             self.put(self._outlet.graph_of(recorded, way), captured)
 

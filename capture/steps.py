@@ -1,7 +1,8 @@
-"""Which steps a watch keeps: `every(100)`, a range, a collection of numbers, or a callable."""
+"""Which steps a watch keeps: `every(100)`, `log_spaced(10)`, ranges, numbers, or a callable."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from numbers import Integral
@@ -43,11 +44,41 @@ class every:  # noqa: N801  reads as a word: Watch(steps=every(100))
         return f"every({self.interval}{start}{stop})"
 
 
-Steps = every | range | int | Collection[int] | Callable[[int], bool]
+@dataclass(frozen=True)
+class log_spaced:  # noqa: N801  as every
+    """Steps ever farther apart: 0, 1, 2, … and then `per_decade` of them from each power of ten to the next.
+
+    Those are the steps nearest to `10 ** (k / per_decade)` for whole `k` from 0.
+
+    Raises:
+        WatchError: `per_decade` is not a whole number from 1 to 1000.
+    """
+
+    per_decade: int = 10
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.per_decade, Integral) or not 1 <= self.per_decade <= 1000:
+            raise WatchError(
+                f"log_spaced({self.per_decade!r}) has no steps.", "Use a whole number from 1 to 1000."
+            )
+
+    def __call__(self, step: int) -> bool:
+        """Whether `step` is one of them."""
+        if step <= 1:
+            return step >= 0
+        k = round(self.per_decade * math.log10(step))
+        return step in (round(10 ** (near / self.per_decade)) for near in (k - 1, k, k + 1))
+
+    def __repr__(self) -> str:
+        return f"log_spaced({self.per_decade})"
+
+
+Steps = every | log_spaced | range | int | Collection[Any] | Callable[[int], bool]
 
 
 def step_predicate(steps: Any) -> Callable[[int], bool]:
-    """What `Watch.steps` may be, as a predicate. A single int `n` means `every(n)`.
+    """What `Watch.steps` may be, as a predicate. A single int `n` means `every(n)`; a collection may hold
+    numbers of steps, ranges, `every(…)` and `log_spaced(…)`, and means all of them together.
 
     Raises:
         WatchError: it is none of the accepted kinds, or an empty range or list.
@@ -58,11 +89,26 @@ def step_predicate(steps: Any) -> Callable[[int], bool]:
         return steps.__contains__
     if callable(steps) and not isinstance(steps, type):
         return lambda step: bool(steps(step))
-    if isinstance(steps, Collection) and not isinstance(steps, str | bytes):
-        numbers = list(steps)
-        if numbers and all(isinstance(number, Integral) and int(number) >= 0 for number in numbers):
-            return frozenset(int(number) for number in numbers).__contains__
+    if isinstance(steps, Collection) and not isinstance(steps, str | bytes | range):
+        parts = list(steps)
+        spans = [part for part in parts if isinstance(part, range | every | log_spaced)]
+        numbers = [part for part in parts if _is_step(part)]
+        if parts and len(numbers) + len(spans) == len(parts) and all(map(_not_empty, spans)):
+            return _any_of(frozenset(map(int, numbers)), [step_predicate(span) for span in spans])
     raise WatchError(
         f"steps={steps!r} says no steps.",
-        "Use every(100), a range, a list of step numbers from 0, or a callable step -> bool.",
+        "Use every(100), log_spaced(10), a range, a list of these and of step numbers from 0,"
+        " or a callable step -> bool.",
     )
+
+
+def _is_step(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0
+
+
+def _not_empty(span: range | every | log_spaced) -> bool:
+    return not isinstance(span, range) or len(span) > 0
+
+
+def _any_of(numbers: frozenset[int], spans: list[Callable[[int], bool]]) -> Callable[[int], bool]:
+    return lambda step: step in numbers or any(span(step) for span in spans)

@@ -40,7 +40,8 @@ class Tap:
 
     Args:
         path: directory of the run: `Tap("logs/r")` writes the run `r` of the log directory `logs`.
-        watch: what to keep, or several watches; by default summaries of all nodes at every 10th step.
+        watch: what to keep, one watch or several (`Watch(…) | Watch(…)`); by default summaries of all nodes
+            at every 10th step.
         sources: whether the graph embeds the text of the user's own source files.
         exact: whether the untouched function makes every step, and a tapped copy of it runs before, as a
             shadow, on copies of the variables. Then no bit of the training can change, whatever is

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
+from numbers import Integral
 from typing import Any, get_args
 
 import numpy as np
 
-from tensortap.dump import InvalidValueError, Keep, numpy_dtype
+from tensortap.dump import InvalidValueError, Keep, Sample, numpy_dtype
 
-from .candidates import Candidate, Kind
+from .candidates import Candidate
 from .errors import ChoiceFailedError, WatchError
-from .steps import Steps, every, step_predicate
+from .roles import parse_role
+from .steps import Steps, every, log_spaced, step_predicate
 
 Choice = str | re.Pattern[str] | Callable[[Candidate], bool]
 Test = Callable[[Candidate], bool]
@@ -22,8 +25,6 @@ Test = Callable[[Candidate], bool]
 # function's arguments are what its caller passes. They are captured only where `nodes=` or `ops=` asks for
 # them.
 BOOKKEEPING = frozenset({"Const", "NoOp", "Placeholder", "PlaceholderWithDefault", "_Arg", "VarHandleOp"})
-
-_KINDS = tuple(kind for kind in get_args(Kind) if kind)
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,13 +38,20 @@ class Watch:
             bool`.
         dtypes: a dtype (`"float32"`, `np.float16`, `tf.bfloat16`) or several; all that a dump can hold by
             default.
-        kinds: `"input"`, `"output"` (of layers), `"weight"`, `"gradient"`, or several of them.
-        steps: `every(n)`, a range, a list of step numbers, a callable `step -> bool`, or an int `n` for
-            `every(n)`.
+        kinds: roles, which need no names of ops: `"input"`, `"output"` (of layers; or `"activation"`),
+            `"weight"`, `"gradient"`, `"update"` (what an optimizer changes a weight by), `"loss"`, or several
+            of them; of one layer: `"gradients of dense_2"`.
+        steps: `every(n)`, `log_spaced(n)`, a range, a list of these and of step numbers, a callable `step ->
+            bool`, or an int `n` for `every(n)`.
         keep: `"summary"` (counts, statistics, histogram) or `"value"` (the array too).
         exclude: leaves out what it matches: a regular expression or callable, as for `nodes`.
+        min_size, max_size: numbers of elements; smaller and larger tensors are left out.
+        sample: of a kept value with more elements than this number, or than that of a `Sample`, only so many
+            are kept (evenly spaced, or drawn at random); the summary is still that of the whole.
 
-    Constants and the like are skipped unless `nodes` or `ops` selects them.
+    Constants and the like are skipped unless `nodes` or `ops` selects them. `Watch(…) | Watch(…)` keeps what
+    any of them does, each with its own steps and `keep`; of a tensor that several select, as much as any
+    wants.
 
     Does capturing change the training? TensorFlow's arithmetic optimizer and its constant folding merge
     operations, but not across a tensor that is captured, so that on watched steps the last bit of a result
@@ -63,6 +71,9 @@ class Watch:
     steps: Steps = every(10)  # noqa: RUF009  frozen
     keep: Keep = "summary"
     exclude: Choice | None = None
+    min_size: int | None = None
+    max_size: int | None = None
+    sample: Sample | int | None = None
     _step: Callable[[int], bool] = field(init=False, compare=False)
     _tests: tuple[Test, ...] = field(init=False, compare=False)
 
@@ -71,7 +82,8 @@ class Watch:
             raise WatchError(f"keep={self.keep!r} keeps nothing.", "Use 'summary' or 'value'.")
         # Collections are stored as tuples, so that a watch can be compared, hashed and used twice.
         for name in ("ops", "dtypes", "kinds"):
-            object.__setattr__(self, name, _tuple(getattr(self, name)))
+            object.__setattr__(self, name, _tuple(name, getattr(self, name)))
+        object.__setattr__(self, "sample", _sample(self.sample, self.keep))
         if isinstance(self.steps, list | set | np.ndarray):
             object.__setattr__(self, "steps", tuple(self.steps))
         object.__setattr__(self, "_step", step_predicate(self.steps))
@@ -89,6 +101,37 @@ class Watch:
         """
         return all(test(candidate) for test in self._tests)
 
+    def fits_size(self, size: int) -> bool:
+        """Whether a tensor of `size` elements is neither too small nor too large."""
+        return (self.min_size or 0) <= size and (self.max_size is None or size <= self.max_size)
+
+    def __or__(self, other: Watch | Watches) -> Watches:
+        """Keeps what either does."""
+        return Watches((self,)) | other
+
+    def to_json(self) -> str:
+        """The watch as JSON text, for `watch.json` and for `Watch.from_json`.
+
+        Raises:
+            WatchError: it holds a callable, which JSON cannot.
+        """
+        return Watches((self,)).to_json()
+
+    @staticmethod
+    def from_json(text: str, step: int = 0) -> Watch | Watches:
+        """The inverse of `to_json`, also of several watches.
+
+        Args:
+            step: where `{"next": n}` begins.
+
+        Raises:
+            WatchError: it is no JSON, or no watch; the message says where.
+        """
+        from .watch_json import watches_of_text
+
+        found = watches_of_text(text, step)
+        return found[0] if len(found) == 1 else Watches(found)
+
     def _make_tests(self) -> Iterable[Test]:
         if self.nodes is not None:
             yield _choice("nodes", self.nodes, lambda candidate: candidate.node)
@@ -100,10 +143,12 @@ class Watch:
         if self.layers is not None:
             yield _choice("layers", self.layers, lambda candidate: candidate.layer)
         if self.dtypes is not None:
-            yield _member(tuple(map(_dtype_name, self.dtypes)), lambda candidate: candidate.dtype)
+            yield _member(tuple(map(dtype_name, self.dtypes)), lambda candidate: candidate.dtype)
         if self.kinds is not None:
-            _check_kinds(self.kinds)
-            yield _member(self.kinds, lambda candidate: candidate.kind)
+            roles = [parse_role(kind) for kind in self.kinds]
+            yield lambda candidate: any(role.fits(candidate) for role in roles)
+        if _check_sizes(self.min_size, self.max_size):
+            yield lambda candidate: not is_static(candidate) or self.fits_size(static_size(candidate))
         if self.exclude is not None:
             excluded = _choice("exclude", self.exclude, lambda candidate: candidate.node)
             yield lambda candidate: not excluded(candidate)
@@ -117,16 +162,82 @@ class Watch:
         return f"Watch({', '.join(given)})"
 
 
+class Watches(tuple[Watch, ...]):
+    """Several watches: keeps what any of them does. `Watch(…) | Watch(…)` makes one.
+
+    Raises:
+        WatchError: from the constructor, for something that is no watch, or nothing.
+    """
+
+    def __new__(cls, watches: Iterable[Watch]) -> Watches:
+        found = tuple(watches)
+        if not found or not all(isinstance(watch, Watch) for watch in found):
+            raise WatchError(f"{list(found)!r} watches nothing.", "Use Watch(…) | Watch(…).")
+        return super().__new__(cls, found)
+
+    def __or__(self, other: Watch | Watches) -> Watches:
+        """Keeps what either does."""
+        if not isinstance(other, Watch | Watches):
+            return NotImplemented
+        return Watches((*self, *((other,) if isinstance(other, Watch) else other)))
+
+    def to_json(self) -> str:
+        """As `Watch.to_json`."""
+        from .watch_json import text_of_watches
+
+        return text_of_watches(self)
+
+    def __repr__(self) -> str:
+        return " | ".join(map(repr, self))
+
+
+def is_static(candidate: Candidate) -> bool:
+    """Whether the size of a tensor is known before it runs."""
+    return candidate.shape is not None and None not in candidate.shape
+
+
+def static_size(candidate: Candidate) -> int:
+    """Number of elements, unknown dimensions taken as 1."""
+    return math.prod(extent or 0 if extent is not None else 1 for extent in candidate.shape or ())
+
+
 def _is_telling(candidate: Candidate) -> bool:
     return candidate.op_type not in BOOKKEEPING or candidate.kind == "input"
 
 
-def _tuple(given: Any) -> tuple[Any, ...] | None:
+def _tuple(argument: str, given: Any) -> tuple[Any, ...] | None:
     if given is None:
         return None
     if isinstance(given, str | type | np.dtype) or not isinstance(given, Iterable):
         return (given,)
-    return tuple(given)
+    found = tuple(given)
+    if not found:
+        raise WatchError(f"{argument}={given!r} selects nothing.", f"Name some, or leave {argument} out.")
+    return found
+
+
+def _sample(given: Any, keep: str) -> Sample | None:
+    if given is None:
+        return None
+    try:
+        sample = given if isinstance(given, Sample) else Sample(given)
+    except InvalidValueError as error:
+        raise WatchError(error.message, "Use a number of elements, or Sample(…).") from error
+    if keep != "value":
+        raise WatchError(f"sample={given!r} is of a value, but keep={keep!r}.", "Add keep='value'.")
+    return sample
+
+
+def _check_sizes(low: Any, high: Any) -> bool:
+    """Whether there are limits of size at all."""
+    for name, value in (("min_size", low), ("max_size", high)):
+        if value is not None and (
+            not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 0
+        ):
+            raise WatchError(f"{name}={value!r} is no number of elements.", "Use a whole number from 0.")
+    if low is not None and high is not None and low > high:
+        raise WatchError(f"min_size={low} is above max_size={high}.", "Swap them.")
+    return low is not None or high is not None
 
 
 def _choice(argument: str, choice: Any, text: Callable[[Candidate], str]) -> Test:
@@ -161,7 +272,7 @@ def _member(names: Iterable[str], text: Callable[[Candidate], str]) -> Test:
     return lambda candidate: text(candidate) in members
 
 
-def _dtype_name(dtype: Any) -> str:
+def dtype_name(dtype: Any) -> str:
     """`"float32"`, a NumPy dtype or scalar type, or a TensorFlow dtype -> its logical name."""
     try:
         name = dtype if isinstance(dtype, str) else getattr(dtype, "name", None) or np.dtype(dtype).name
@@ -179,15 +290,9 @@ def _check_ops(ops: Iterable[Any]) -> None:
             raise WatchError(f"ops={op!r} is no op type.", "Use a name as 'MatMul', or a list of them.")
 
 
-def _check_kinds(kinds: Iterable[str]) -> None:
-    unknown = [kind for kind in kinds if kind not in _KINDS]
-    if unknown:
-        raise WatchError(f"kinds={unknown[0]!r} is unknown.", f"There are: {', '.join(_KINDS)}.")
-
-
 def _text(value: Any) -> str:
     if isinstance(value, tuple) and len(value) == 1:
         value = value[0]
-    if callable(value) and not isinstance(value, every | type):
+    if callable(value) and not isinstance(value, every | log_spaced | type):
         return str(getattr(value, "__name__", value))
     return repr(value)

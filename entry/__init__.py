@@ -15,20 +15,34 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tensortap.capture import Tap, Watch, every
-    from tensortap.dump import DumpWriter, TensortapError
+    from tensortap.capture import Tap, Watch, Watches, every, log_spaced
+    from tensortap.dump import DumpWriter, Sample, TensortapError
     from tensortap.index import open_logdir as open
 
     __version__: str
 
-__all__ = ["DumpWriter", "Tap", "TensortapError", "Watch", "__version__", "every", "open"]
+__all__ = [
+    "DumpWriter",
+    "Sample",
+    "Tap",
+    "TensortapError",
+    "Watch",
+    "Watches",
+    "__version__",
+    "every",
+    "log_spaced",
+    "open",
+]
 
 _HOMES = {
     "DumpWriter": ("tensortap.dump", "DumpWriter"),
+    "Sample": ("tensortap.dump", "Sample"),
     "Tap": ("tensortap.capture", "Tap"),
     "TensortapError": ("tensortap.dump", "TensortapError"),
     "Watch": ("tensortap.capture", "Watch"),
+    "Watches": ("tensortap.capture", "Watches"),
     "every": ("tensortap.capture", "every"),
+    "log_spaced": ("tensortap.capture", "log_spaced"),
     "open": ("tensortap.index", "open_logdir"),
 }
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tensortap.capture import Candidate, Watch, WatchError, every
+from tensortap.capture import Candidate, Sample, Watch, WatchError, Watches, every, log_spaced
 from tensortap.capture.errors import ChoiceFailedError
 
 RELU = Candidate("cnn/relu/Relu", 0, "Relu", "float32", (None, 8), "cnn/relu", "output")
@@ -40,6 +40,12 @@ EVERYTHING = [RELU, GRADIENT, CONSTANT, INPUT, INNER]
         (Watch(dtypes=ml_dtypes.bfloat16), [GRADIENT]),
         (Watch(kinds="gradient"), [GRADIENT]),
         (Watch(kinds=["output", "input"]), [RELU, INPUT]),
+        (Watch(kinds="activations"), [RELU]),
+        (Watch(kinds=["gradients of fc", "Inputs"]), [GRADIENT, INPUT]),
+        (Watch(kinds="gradients of cnn"), [GRADIENT]),
+        (Watch(kinds="gradients of f"), []),
+        (Watch(min_size=10, max_size=20), [RELU, GRADIENT, INPUT]),  # sizes that are not known yet may fit
+        (Watch(max_size=8), [RELU, GRADIENT]),
         (Watch(exclude="gradient_tape/"), [RELU, INPUT]),
         (Watch(".", exclude=lambda candidate: candidate.op_type == "_Arg"), [RELU, GRADIENT, CONSTANT]),
         (Watch("cnn", layers="relu", dtypes="float32"), [RELU]),
@@ -61,6 +67,9 @@ def test_selection(watch: Watch, selected: list[Candidate]) -> None:
         ({2}, [2]),
         (np.array([1, 4]), [1, 4]),
         (lambda step: step in (9, 11), [9, 11]),
+        ([range(2, 4), every(10), 7], [0, 2, 3, 7, 10, 20]),
+        (log_spaced(3), [0, 1, 2, 5, 10, 22]),
+        (log_spaced(1000), list(range(25))),
     ],
 )
 def test_steps(steps: Any, wanted: list[int]) -> None:
@@ -85,7 +94,19 @@ def test_steps(steps: Any, wanted: list[int]) -> None:
         ({"steps": every}, "says no steps.*every.100"),
         ({"ops": 5}, "ops=5 is no op type.*'MatMul'"),
         ({"keep": "values"}, "keep='values' keeps nothing.*'value'"),
-        ({"kinds": "gradients"}, "kinds='gradients' is unknown.*gradient"),
+        ({"kinds": "gradiants"}, "kinds='gradiants' is unknown.*gradient.*gradients of dense_2"),
+        ({"kinds": "slopes of dense"}, "kinds='slopes of dense' is unknown"),
+        ({"kinds": 3}, "kinds=3 is unknown"),
+        ({"kinds": []}, r"kinds=\[\] selects nothing.*leave kinds out"),
+        ({"ops": []}, r"ops=\[\] selects nothing"),
+        ({"dtypes": ()}, "selects nothing"),
+        ({"min_size": -1}, "min_size=-1 is no number of elements"),
+        ({"max_size": 1.5}, "max_size=1.5 is no number of elements"),
+        ({"min_size": 5, "max_size": 2}, "min_size=5 is above max_size=2"),
+        ({"sample": 0, "keep": "value"}, "sample=0 keeps no elements"),
+        ({"sample": 10}, "sample=10 is of a value, but keep='summary'.*keep='value'"),
+        ({"steps": [range(3, 3)]}, "says no steps"),
+        ({"steps": [3, "x"]}, "says no steps"),
         ({"dtypes": "flaot32"}, "flaot32"),
         ({"dtypes": object()}, "is no dtype"),
     ],
@@ -121,3 +142,74 @@ def test_repr_shows_what_was_given() -> None:
 def test_a_watch_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
         Watch().keep = "value"  # type: ignore[misc]
+
+
+def test_watches_are_composed() -> None:
+    gradients, values = Watch(kinds="gradient"), Watch("Relu", keep="value", steps=[3])
+
+    both = gradients | values | Watch(ops="Const")
+
+    assert both == Watches((gradients, values, Watch(ops="Const")))
+    assert gradients | (values | gradients) == (gradients | values) | gradients
+    assert repr(gradients | values) == f"{gradients!r} | {values!r}"
+    with pytest.raises(WatchError, match="watches nothing"):
+        Watches(())
+    with pytest.raises(TypeError):
+        gradients | 3  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    "watch",
+    [
+        Watch(),
+        Watch("dense", ops=["MatMul"], layers="cnn", dtypes=["float32"], kinds="gradients of fc"),
+        Watch(exclude="x", min_size=3, max_size=9, steps=[4, 7], keep="value"),
+        Watch(steps=range(3, 30, 2), keep="value", sample=Sample(100, "random", 7)),
+        Watch(steps=[range(3), every(10, 5, 100), log_spaced(4), 77]),
+    ],
+)
+def test_a_watch_survives_json(watch: Watch) -> None:
+    assert Watch.from_json(watch.to_json()) == watch
+    assert Watch.from_json((watch | Watch("b")).to_json()) == watch | Watch("b")
+
+
+def test_json_holds_what_other_spellings_mean() -> None:
+    back = Watch.from_json(
+        Watch(re.compile("RELU", re.IGNORECASE), dtypes=[np.float32, tf.bfloat16], steps={5, 2}).to_json()
+    )
+    assert isinstance(back, Watch)
+    assert (back.nodes, back.dtypes, back.steps) == ("(?i)RELU", ("float32", "bfloat16"), (2, 5))
+    assert Watch.from_json(Watch(steps=7).to_json()) == Watch(steps=every(7))
+    assert Watch.from_json('{"steps": {"next": 3}}', step=50) == Watch(steps=range(50, 53))
+
+
+@pytest.mark.parametrize("argument", ["nodes", "layers", "exclude", "steps"])
+def test_a_callable_is_no_json(argument: str) -> None:
+    def only_small(_: Any) -> bool:
+        return True
+
+    with pytest.raises(WatchError, match=f"{argument}=only_small is a callable, which JSON cannot hold"):
+        Watch(**{argument: only_small}).to_json()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "It is not JSON"),
+        ("[" * 100_000, "It is not JSON"),
+        ("3", "It holds no rules"),
+        ('{"rules": []}', "It holds no rules"),
+        ('{"rules": [{"node": "x"}]}', "In rule 1: 'node' is unknown.*nodes, layers"),
+        ('[{}, {"nodes": "("}]', r"In rule 2: nodes='\(' is not a regular expression"),
+        ('{"nodes": 3}', "In rule 1: nodes=3 is no text"),
+        ('{"steps": {"evry": 3}}', "In rule 1: steps=.* says no steps"),
+        ('{"steps": {"range": ["a"]}}', "In rule 1: "),
+        ('{"steps": {"every": 0}}', "In rule 1: every.0. has no interval"),
+        ('{"keep": "value", "sample": {"number": 3}}', "In rule 1: sample=.* is unknown"),
+        ('{"keep": "all"}', "In rule 1: keep='all' keeps nothing"),
+        (" " * (5 << 20), "characters"),
+    ],
+)
+def test_json_that_is_no_watch(text: str, message: str) -> None:
+    with pytest.raises(WatchError, match=message):
+        Watch.from_json(text)

@@ -1,0 +1,99 @@
+"""Tensors chosen by what they are to the model, with real training steps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+from dumped import Dumped
+from small_models import BATCH, data, mlp, weights_of
+
+from tensortap.capture import Sample, Tap, Watch
+
+
+def test_roles_of_layers_in_a_keras_fit(tmp_path: Path) -> None:
+    x, y = data(batches=2)
+    plain = mlp(optimizer="adam")
+    plain.fit(x, y, batch_size=BATCH, shuffle=False, verbose=0)
+    model = mlp(optimizer="adam")
+    kinds = ["gradients of hidden", "updates of logits", "weights of logits", "losses"]
+    tap = Tap(tmp_path / "r", Watch(kinds=kinds, steps=1, keep="value"))
+
+    before = [weight.numpy() for weight in model.layers[-1].weights]
+    model.fit(x, y, batch_size=BATCH, shuffle=False, verbose=0, callbacks=[tap.callback()])
+
+    dumped = Dumped(tmp_path / "r")
+    nodes = {node.name: node for node in dumped.graph().nodes}
+    found = {
+        (nodes[row.node].attributes["tensortap.kind"], nodes[row.node].attributes.get("tensortap.variable"))
+        for row in dumped.rows
+    }
+    assert found == {
+        ("gradient", "mlp/hidden/kernel"),
+        ("gradient", "mlp/hidden/bias"),
+        ("update", "mlp/logits/kernel"),
+        ("update", "mlp/logits/bias"),
+        ("weight", "mlp/logits/kernel"),
+        ("weight", "mlp/logits/bias"),
+        ("loss", None),
+    }
+    (kernel,) = [
+        row.name
+        for row in dumped.rows
+        if row.step == 0
+        and nodes[row.node].attributes.items()
+        >= {"tensortap.kind": "update", "tensortap.variable": "mlp/logits/kernel"}.items()
+    ]
+    steps = [dumped.value(kernel, step) for step in (0, 1)]
+    np.testing.assert_allclose(
+        before[0] - steps[0] - steps[1], model.layers[-1].weights[0].numpy(), rtol=1e-5
+    )
+    assert weights_of(model) == weights_of(plain)
+
+
+def test_roles_in_a_loop_without_keras(tmp_path: Path) -> None:
+    weight = tf.Variable([1.0, 2.0], name="w")
+    tap = Tap(tmp_path / "r", Watch(kinds=["gradient", "update", "loss", "weight"], steps=1, keep="value"))
+
+    @tap.function
+    def train(x: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum((weight * x) ** 2)
+        (gradient,) = tape.gradient(loss, [weight])
+        weight.assign_sub(0.1 * gradient)
+        return loss
+
+    train(tf.constant([1.0, 3.0]))
+    tap.close()
+
+    dumped = Dumped(tmp_path / "r")
+    kinds = {node.name: node.attributes.get("tensortap.kind") for node in dumped.graph().nodes}
+    by_kind = {kinds[row.node]: row.value.tolist() for row in dumped.rows}
+    assert by_kind["weight"] == [1, 2]
+    assert by_kind["loss"] == 37
+    assert by_kind["gradient"] == [2, 36]
+    np.testing.assert_allclose(by_kind["update"], [0.2, 3.6], rtol=1e-6)
+
+
+def test_sizes_and_samples_of_running_tensors(tmp_path: Path) -> None:
+    """The rows of a batch are known only when it comes, so whether it is large is, too."""
+    large = Watch("^(x|double)$", min_size=100, keep="value", sample=Sample(10), steps=1)
+    tap = Tap(tmp_path / "r", large | Watch("double$", max_size=99, keep="value", steps=1))
+
+    @tap.function(input_signature=[tf.TensorSpec([None], tf.float32)])
+    def run(x: tf.Tensor) -> tf.Tensor:
+        return tf.multiply(x, 2.0, name="double")
+
+    run(tf.range(50.0))
+    run(tf.range(1000.0))
+    tap.close()
+
+    dumped = Dumped(tmp_path / "r")
+    assert {(row.name, row.step): row.kept is not None and row.value.shape for row in dumped.rows} == {
+        ("double:0", 0): (50,),
+        ("x:0", 1): (10,),
+        ("double:0", 1): (10,),
+    }
+    assert dumped.value("double:0", 1).tolist() == list(range(0, 2000, 200))
+    assert dumped.at("double:0", 1)[0].size == 1000
