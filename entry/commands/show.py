@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..arguments import natural
 from ..runs import add_path, only_run
 from ..snapshot_list import add_filters, is_asked_for, list_snapshots
 from ..tensor_view import TensorView
@@ -30,10 +31,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--match", type=_pattern, metavar="REGEX", help="list only tensors whose name matches"
     )
     parser.add_argument(
-        "--step", type=_natural, help="of one tensor, by default the last one; without TENSOR, all snapshots"
+        "--step", type=natural, help="of one tensor, by default the last one; without TENSOR, all snapshots"
     )
     parser.add_argument(
-        "--visit", type=_natural, default=0, help="which run of the node within the step (default: 0)"
+        "--visit", type=natural, default=0, help="which run of the node within the step (default: 0)"
     )
     parser.add_argument("--worker", help="which worker's; default: the latest")
     parser.add_argument("--graph", help="which graph's, where several have the tensor")
@@ -58,12 +59,6 @@ def _pattern(text: str) -> re.Pattern[str]:
         return re.compile(text)
     except re.error as error:
         raise argparse.ArgumentTypeError(f"{text!r} is no regular expression: {error}") from error
-
-
-def _natural(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 18):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 on")
-    return int(text)
 
 
 def run(arguments: argparse.Namespace) -> int:

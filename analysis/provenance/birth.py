@@ -1,0 +1,138 @@
+"""A birth: the tensor where non-finite values appear first, with its inputs and what explains it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tensortap.index import RETURNED, FrameDetail, node_detail
+
+from .elements import ElementTrace, trace_elements
+from .ends import Ends, find_ends
+from .explanation import Explanation
+from .flow import BadFlow, BadTensor
+from .intentional import reason
+from .operand import Operand, of_snapshot, unknown
+from .patterns import explain
+from .step import Slot
+from .upstream import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Birth:
+    """A non-finite tensor that was not just handed its NaNs and infinities.
+
+    Attributes:
+        tensor, node, graph, op_type, layer, step, visit, worker: where.
+        verdict: one of `VERDICTS` but `passed`. output, inputs: what is known of the tensors (an input's
+            `known` is False where it was not captured).
+        explanation: the known pattern, or None. demoted: why it is harmless, a sentence, or empty.
+        missing: what would have to be captured to be sure: tensor and node names.
+        ends: what its descendants reach; reached: how many non-finite tensors they are.
+        frame: the innermost line of user code that made the node, or None.
+        elements: the offending elements, where values were kept.
+    """
+
+    tensor: str
+    node: str
+    graph: str
+    op_type: str
+    layer: str
+    step: int
+    visit: int
+    worker: str
+    verdict: str
+    output: Operand
+    inputs: list[Operand]
+    explanation: Explanation | None
+    demoted: str
+    missing: list[str]
+    ends: Ends
+    reached: int
+    frame: FrameDetail | None
+    elements: list[ElementTrace]
+
+
+def describe_birth(flow: BadFlow, bad: BadTensor) -> Birth:
+    """All that can be said without reading values."""
+    tensors, graph = flow.tensors, flow.tensors.graph
+    row, slot = bad.slot
+    reached = list(flow.descendants([bad.slot]))
+    ends = find_ends(flow, reached)
+    output = of_snapshot(tensors.snapshot(bad.slot, bad.visit))
+    inputs = operands(flow, bad)
+    explained = bad.verdict in ("born", "suspected", "turned")
+    return Birth(
+        tensor=tensors.name((row, slot)),
+        node=graph.names[row],
+        graph=graph.id,
+        op_type=graph.op_type[row],
+        layer=graph.layer[row],
+        step=tensors.step,
+        visit=bad.visit,
+        worker=tensors.worker,
+        verdict=bad.verdict,
+        output=output,
+        inputs=inputs,
+        explanation=explain(graph.op_type[row], inputs, output) if explained else None,
+        demoted=reason(flow, bad, reached, ends),
+        missing=_missing(flow, bad),
+        ends=ends,
+        reached=len(reached) - 1,
+        frame=None,
+        elements=[],
+    )
+
+
+def with_details(flow: BadFlow, birth: Birth) -> Birth:
+    """The birth with its source line and, where values were kept, the offending elements."""
+    tensors = flow.tensors
+    stack = node_detail(tensors.run, birth.node, graph=birth.graph).stack
+    bad = flow.bad[tensors.graph.rows[birth.node], int(birth.tensor.rpartition(":")[2])]
+    return replace(birth, frame=stack[-1] if stack else None, elements=trace_elements(flow, bad))
+
+
+def operands(flow: BadFlow, bad: BadTensor) -> list[Operand]:
+    """What is known of each input of a node, in order, under the names the node knows them by."""
+    by_position: dict[int, list[Source]] = {}
+    for source in bad.sources:
+        by_position.setdefault(source.position, []).append(source)
+    found = []
+    for row, slot, position in flow.tensors.roles.inputs(bad.slot[0]):
+        if position == RETURNED:
+            continue
+        telling = _telling(by_position.get(position, []))
+        if telling is None:
+            found.append(unknown(flow.tensors.name((row, slot))))
+        else:
+            found.append(flow.upstream.operand(telling, _visit(flow, bad, telling)))
+    return found
+
+
+def _telling(sources: list[Source]) -> Source | None:
+    """The source that an input's value is: the non-finite one, or the last (what a loop handed on)."""
+    direct = [source for source in sources if not source.behind]
+    return next((source for source in direct if source.bad), direct[-1] if direct else None)
+
+
+def _visit(flow: BadFlow, bad: BadTensor, source: Source) -> int | None:
+    """The visit at which a source made what the node took: the one before, where a loop handed it on."""
+    graph = flow.tensors.graph
+    if graph.function.codes[source.slot[0]] != graph.function.codes[bad.slot[0]]:
+        return None
+    later = int(graph.order[source.slot[0]]) > int(graph.order[bad.slot[0]])
+    return bad.visit - 1 if later and bad.visit else bad.visit
+
+
+def _missing(flow: BadFlow, bad: BadTensor) -> list[str]:
+    names: dict[str, None] = {}
+    for source in bad.missing:
+        for row in source.behind:
+            names[flow.tensors.graph.names[row]] = None
+        if not (source.captured or source.why == "constant"):
+            names[flow.tensors.name(source.slot)] = None
+    return list(names)[:20]
+
+
+def children_of(flow: BadFlow, slot: Slot) -> list[Slot]:
+    """The non-finite tensors that a tensor was handed to."""
+    return flow.children.get(slot, [])

@@ -1,0 +1,263 @@
+"""Element level: from a non-finite element back through the ops to the element, and sample, it comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tensortap.index import RETURNED
+
+from ..ops import ops
+from .flow import BadFlow, BadTensor
+from .index_maps import Call, Part, inputs_of_element
+from .kept import Kept
+from .samples import sample_of
+from .step import Slot
+from .upstream import Source
+
+MOST = 5  # elements of a birth that are followed
+MAX_TRAIL = 80  # ops that are walked back
+_DIVISIONS = ops("RealDiv Div Xdivy Mod FloorMod FloorDiv TruncateMod TruncateDiv")
+_MEANT_ZERO = ops("SqrtGrad RsqrtGrad")
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """One element of one tensor: `value` is NaN or infinite where it is bad; `kind`: `input`, `weight`, … or
+    empty."""
+
+    tensor: str
+    node: str
+    op_type: str
+    layer: str
+    kind: str
+    visit: int
+    index: tuple[int, ...]
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class ElementTrace:
+    """A non-finite element and where it comes from.
+
+    Attributes:
+        trail: from the element at the birth back; the second is the offending one. It ends at an input, a
+            weight, or where no value was kept.
+        row: which row of the batch it belongs to (the first index of the input it leads to), or None.
+        sample: the id of that sample, where the run says which samples a step was fed.
+    """
+
+    trail: list[Element]
+    row: int | None
+    sample: str | None = None
+
+
+def trace_elements(flow: BadFlow, bad: BadTensor) -> list[ElementTrace]:
+    """Follows the first non-finite elements of a birth back; empty if its value was not kept."""
+    kept = Kept(flow)
+    found = []
+    for index in kept.nonfinite(bad.slot, bad.visit, MOST):
+        trail = _walk(flow, kept, bad.slot, bad.visit, index)
+        ends = [element for element in trail if element.kind == "input" and element.index]
+        row = ends[-1].index[0] if ends else _row_of(flow, trail)
+        found.append(ElementTrace(trail, row, sample_of(flow.tensors, row)))
+    return found
+
+
+def _walk(flow: BadFlow, kept: Kept, slot: Slot, visit: int | None, index: tuple[int, ...]) -> list[Element]:
+    trail = list[Element]()
+    while len(trail) < MAX_TRAIL:
+        value = kept.read(slot, visit, index)
+        if value is None or value.size != 1:
+            break
+        trail.append(_element(flow, slot, visit, index, _real(value)))
+        if trail[-1].kind in ("input", "weight") or _Step(flow, slot).op_type == "Const":
+            break
+        following = _Step(flow, slot).back(kept, visit, index, trail[-1].value)
+        if following is None:
+            break
+        slot, visit, index = following
+    return trail
+
+
+def _element(flow: BadFlow, slot: Slot, visit: int | None, index: tuple[int, ...], value: float) -> Element:
+    graph = flow.tensors.graph
+    return Element(
+        tensor=flow.tensors.name(slot),
+        node=graph.names[slot[0]],
+        op_type=graph.op_type[slot[0]],
+        layer=graph.layer[slot[0]],
+        kind=flow.tensors.roles.kind.get(slot[0], ""),
+        visit=flow.tensors.snapshot(slot, visit).visit if slot in flow.tensors.captured else 0,
+        index=index,
+        value=value,
+    )
+
+
+def _real(value: Array) -> float:
+    item = value.reshape(-1)[0]
+    return float(abs(item)) if np.iscomplexobj(value) else float(item)
+
+
+def _row_of(flow: BadFlow, trail: list[Element]) -> int | None:
+    """The row of the batch, told by the first dimension alone: that of an element whose tensor is as long as
+    the batch."""
+    lengths = {
+        shape[0]
+        for row in flow.tensors.roles.of_kind("input")
+        for slot in ((row, 0),)
+        if slot in flow.tensors.captured and (shape := flow.tensors.snapshot(slot).shape)
+    }
+    for element in reversed(trail):
+        slot = (flow.tensors.graph.rows[element.node], int(element.tensor.rpartition(":")[2]))
+        shape = flow.tensors.snapshot(slot).shape if slot in flow.tensors.captured else ()
+        if element.index and shape and shape[0] in lengths and element.kind != "weight":
+            return element.index[0]
+    return None
+
+
+class _Step:
+    """One op, walked through backwards."""
+
+    def __init__(self, flow: BadFlow, slot: Slot) -> None:
+        self._flow, self._slot = flow, slot
+        graph = flow.tensors.graph
+        self.op_type = graph.op_type[slot[0]]
+        self._inputs = [
+            (r, s) for r, s, position in flow.tensors.roles.inputs(slot[0]) if position != RETURNED
+        ]
+
+    def back(
+        self, kept: Kept, visit: int | None, index: tuple[int, ...], value: float
+    ) -> tuple[Slot, int | None, tuple[int, ...]] | None:
+        """The element of an input that is to blame for an element of the output, if that can be told."""
+        tensors = self._flow.tensors
+        if not self._inputs or self._slot not in tensors.captured:
+            return None
+        if len(self._inputs) == 1 and self.op_type in ("Identity", "StopGradient"):
+            only = self._resolved(visit).get(0)
+            return None if only is None else (*only, index)
+        resolved = self._resolved(visit)
+        call = Call(
+            self.op_type,
+            [self._shape(resolved.get(p)) for p in range(len(self._inputs))],
+            tensors.snapshot(self._slot, visit).shape,
+            lambda position, parts: self._integers(kept, resolved.get(position), parts),
+            tensors.roles.attributes(self._slot[0]),
+        )
+        offers = []
+        for position, parts in inputs_of_element(call, index):
+            source = resolved.get(position)
+            values = None if source is None else kept.read(source[0], source[1], parts)
+            if source is not None and values is not None and values.size and values.dtype.kind in "fV":
+                offers.append((position, source, parts, values.astype(np.float64)))
+        return _blame(self.op_type, self._without_weights(offers), index, value)
+
+    def _without_weights(self, offers: list[_Offer]) -> list[_Offer]:
+        """Finite weights are the same for the whole batch: what an element got from them says little. In sums
+        of products they stay as factors, so that the largest term is found."""
+        if len(offers) < 2:
+            return offers
+        first, second = offers[0][3], offers[1][3]
+        if len(offers) == 2 and first.shape == second.shape and first.ndim and np.isfinite(first).all():
+            offers = [
+                (*offer[:3], np.where(np.isfinite(offer[3]), first * second, offer[3])) for offer in offers
+            ]
+        roles = self._flow.tensors.roles
+        activations = [
+            o for o in offers if roles.kind.get(o[1][0][0]) != "weight" or not np.isfinite(o[3]).all()
+        ]
+        return activations or offers
+
+    def _resolved(self, visit: int | None) -> dict[int, tuple[Slot, int | None]]:
+        """Input position -> the captured tensor (and visit) or constant that it is."""
+        found: dict[int, tuple[Slot, int | None]] = {}
+        by_position: dict[int, list[Source]] = {}
+        for source in self._flow.upstream.sources(self._slot[0], visit):
+            by_position.setdefault(source.position, []).append(source)
+        for position, sources in by_position.items():
+            usable = [s for s in sources if not s.behind and (s.captured or s.why == "constant")]
+            chosen = next((s for s in usable if s.bad), usable[-1] if usable else None)
+            if chosen is not None:
+                found[position] = chosen.slot, self._visit(chosen.slot, visit)
+        for position, (row, slot) in enumerate(self._inputs):
+            if position not in found and self._flow.tensors.graph.op_type[row] == "Const":
+                found[position] = (row, slot), None
+        return found
+
+    def _visit(self, slot: Slot, visit: int | None) -> int | None:
+        graph = self._flow.tensors.graph
+        if visit is None or graph.function.codes[slot[0]] != graph.function.codes[self._slot[0]]:
+            return None
+        later = int(graph.order[slot[0]]) > int(graph.order[self._slot[0]])
+        return visit - 1 if later and visit else visit
+
+    def _shape(self, source: tuple[Slot, int | None] | None) -> tuple[int, ...] | None:
+        if source is None:
+            return None
+        slot, visit = source
+        if slot in self._flow.tensors.captured:
+            return self._flow.tensors.snapshot(slot, visit).shape
+        value = Kept(self._flow).constant(slot)
+        return None if value is None else value.shape
+
+    def _integers(
+        self, kept: Kept, source: tuple[Slot, int | None] | None, parts: tuple[Part, ...] | None
+    ) -> Array | None:
+        if source is None:
+            return None
+        shape = self._shape(source)
+        whole = (slice(None),) * len(shape or ())
+        return kept.read(*source, whole if parts is None else parts)
+
+
+_Offer = tuple[int, tuple[Slot, int | None], tuple[Part, ...], Array]
+
+
+def _blame(
+    op_type: str, offers: list[_Offer], index: tuple[int, ...], value: float
+) -> tuple[Slot, int | None, tuple[int, ...]] | None:
+    """Of the elements that an output element is made of, the one to look at: a non-finite one; a 0 that is
+    divided by, or that made a product 0; else the largest in magnitude."""
+    if not offers:
+        return None
+    if op_type in ("Softmax", "LogSoftmax"):
+        offers = [_own_place(offer, index) for offer in offers]
+    best = max(offers, key=lambda offer: _weight(op_type, offer, value))
+    _, (slot, visit), parts, values = best
+    keys = np.where(np.isfinite(values), np.abs(values), np.inf)
+    if value == 0 and op_type not in ("Softmax", "Exp"):
+        keys = -np.where(np.isfinite(values), np.abs(values), np.inf)
+    flat = int(np.argmax(keys))
+    within = iter(np.unravel_index(flat, values.shape) if values.shape else ())
+    return slot, visit, tuple(_absolute(part, within) for part in parts)
+
+
+def _own_place(offer: _Offer, index: tuple[int, ...]) -> _Offer:
+    """A softmax's finite element depends most on its own logit; a non-finite row on what is bad in it."""
+    position, source, _, values = offer
+    if not np.isfinite(values).all():
+        return offer
+    return position, source, index, values[index[-1]]
+
+
+def _absolute(part: Part, within: Any) -> int:
+    if isinstance(part, slice):
+        return int((part.start or 0) + (part.step or 1) * int(next(within)))
+    return part
+
+
+def _weight(op_type: str, offer: _Offer, value: float) -> tuple[int, float]:
+    position, _, _, values = offer
+    if not np.isfinite(values).all():
+        return 3, float(np.isnan(values).any())
+    zero = bool((values == 0).any())
+    if op_type in _DIVISIONS or op_type in _MEANT_ZERO:
+        suspect = position == (0 if op_type in _MEANT_ZERO else 1)
+        return (2, 0.0) if zero and suspect and not np.isfinite(value) else (1, float(np.abs(values).max()))
+    if value == 0 and zero:
+        return 2, 0.0
+    return (0 if position and op_type in ("Select", "SelectV2") else 1), float(np.abs(values).max())

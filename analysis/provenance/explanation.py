@@ -1,0 +1,31 @@
+"""An explanation: the known pattern behind a non-finite value, in a sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """`pattern`: its short name, as docs/problems.md lists it. `text`: what happened, a sentence. `help`:
+    what usually helps. `certain`: whether the numbers at hand prove it, or only fit it."""
+
+    pattern: str
+    text: str
+    help: str = ""
+    certain: bool = True
+
+
+def elements(count: int) -> str:
+    """`1 element`, `1,200 elements`."""
+    return f"{count:,} element" + ("" if count == 1 else "s")
+
+
+def are(count: int) -> str:
+    """`1 element … is`, `2 elements … are`."""
+    return "is" if count == 1 else "are"
+
+
+def number(value: float) -> str:
+    """Four significant digits."""
+    return f"{value:.4g}"

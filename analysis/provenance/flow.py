@@ -1,0 +1,134 @@
+"""The non-finite tensors of one step in data flow order: which were born so, and which were handed it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..limits import LARGEST
+from ..ops import ops
+from .step import Slot, StepTensors
+from .upstream import Source, Upstream
+
+# What a non-finite tensor is: `born` of finite inputs; `suspected` to be, as some of its inputs were not
+# captured; `turned`: its inputs were infinite, it is NaN; `data`: it came in with the step's inputs;
+# `carried`: a variable held it when the step began; `constant`: the program says so; `passed`: it was handed
+# on.
+VERDICTS = ("born", "suspected", "turned", "data", "carried", "constant", "passed")
+
+_READS = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableV2", "Variable")
+_ENTRIES = ("IteratorGetNext", "_Arg", "Placeholder", "PlaceholderWithDefault", "OptionalGetValue")
+# One operand, elementwise: more non-finite elements behind than before mean that some were born here.
+_UNARY = ops("Log Log1p Exp Expm1 Sqrt Rsqrt Reciprocal Inv Square Cast Relu Neg Abs")
+
+
+@dataclass(frozen=True, slots=True)
+class BadTensor:
+    """One non-finite tensor. `visit`: the first at which it was. `sources`: where its inputs come from."""
+
+    slot: Slot
+    visit: int
+    verdict: str
+    sources: tuple[Source, ...]
+
+    @property
+    def missing(self) -> list[Source]:
+        """Sources that were not captured, or lie behind nodes that were not."""
+        return [s for s in self.sources if s.behind or not (s.captured or s.why == "constant")]
+
+
+class BadFlow:
+    """All non-finite tensors of a step.
+
+    Attributes:
+        tensors, upstream: the step. bad: slot -> tensor, in data flow order. children: slot -> the non-finite
+        tensors that were handed it.
+    """
+
+    def __init__(self, tensors: StepTensors) -> None:
+        self.tensors = tensors
+        self.upstream = Upstream(tensors)
+        order = tensors.graph.order
+        slots = sorted(tensors.bad, key=lambda slot: (tensors.bad[slot], int(order[slot[0]]), slot))
+        slots.sort(key=lambda slot: int(order[slot[0]]))
+        self.bad = {slot: self._judge(slot) for slot in slots}
+        self.children: dict[Slot, list[Slot]] = {}
+        for slot, tensor in self.bad.items():
+            for source in tensor.sources:
+                if source.captured and source.bad:
+                    self.children.setdefault(source.slot, []).append(slot)
+
+    def _judge(self, slot: Slot) -> BadTensor:
+        row, visit = slot[0], self.tensors.bad[slot]
+        sources = self.upstream.sources(row, visit) or self._assigned(row)
+        return BadTensor(slot, visit, self._verdict(slot, visit, sources), tuple(sources))
+
+    def _verdict(self, slot: Slot, visit: int, sources: list[Source]) -> str:
+        graph, roles = self.tensors.graph, self.tensors.roles
+        op_type, kind = graph.op_type[slot[0]], roles.kind.get(slot[0], "")
+        bad = [source for source in sources if source.bad]
+        if bad:
+            return self._handed(slot, visit, bad)
+        if op_type in _READS or (kind == "weight" and not sources):
+            return "carried"
+        if kind == "input" or (op_type in _ENTRIES and not sources):
+            return "data"
+        if op_type == "Const":
+            return "constant"
+        unseen = any(s.behind or not s.captured for s in sources if not self._known_constant(s))
+        if unseen or not roles.inputs_complete(slot[0]) or not (sources or graph.cell("inputs", slot[0])):
+            return "suspected"
+        return "born"
+
+    def _known_constant(self, source: Source) -> bool:
+        return source.why == "constant" and not source.behind and self.upstream.constant(source.slot[0]).known
+
+    def _handed(self, slot: Slot, visit: int, bad: list[Source]) -> str:
+        out = self.tensors.snapshot(slot, visit)
+        captured = [self.upstream.operand(source, visit) for source in bad]
+        if out.nan and not any(operand.nan for operand in captured):
+            return "turned"
+        if self.tensors.graph.op_type[slot[0]] in _UNARY and len(captured) == 1 and not bad[0].behind:
+            (before,) = captured
+            if before.size == out.size and before.bad < out.nan + out.pos_inf + out.neg_inf:
+                return "born"
+        if all(source.why == "constant" for source in bad):
+            return "constant"
+        return "passed"
+
+    def _assigned(self, row: int) -> list[Source]:
+        """A variable that is read after the step assigned it holds what was assigned."""
+        graph, roles = self.tensors.graph, self.tensors.roles
+        if graph.op_type[row] not in _READS:
+            return []
+        resources = {source for source, _, _ in roles.inputs(row)}
+        found: list[Source] = []
+        for text in graph.cell("inputs", row) or []:
+            writer = graph.rows.get(text[1:]) if text.startswith("^") else None
+            if writer is not None and graph.op_type[writer].startswith(("Assign", "ResourceApply")):
+                taken = roles.inputs(writer)
+                if resources & {source for source, _, _ in taken}:
+                    found += self.upstream.sources(writer)
+        return found
+
+    def births(self) -> list[BadTensor]:
+        """The tensors that were not just handed their non-finite values, in data flow order."""
+        return [tensor for tensor in self.bad.values() if tensor.verdict != "passed"]
+
+    def descendants(self, slots: Iterable[Slot]) -> dict[Slot, Slot | None]:
+        """All non-finite tensors that some were handed to, each with the one it got it from: the first on the
+        shortest way."""
+        before: dict[Slot, Slot | None] = dict.fromkeys(slots)
+        waiting = deque(before)
+        while waiting:
+            slot = waiting.popleft()
+            for child in self.children.get(slot, ()):
+                if child not in before:
+                    before[child] = slot
+                    waiting.append(child)
+        return before
+
+    def is_float(self, slot: Slot) -> bool:
+        """Whether a captured tensor could hold a NaN."""
+        return self.tensors.snapshot(slot).dtype in LARGEST

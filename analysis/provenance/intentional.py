@@ -1,0 +1,67 @@
+"""Infinities that are meant: why a birth need not worry anybody."""
+
+from __future__ import annotations
+
+from .ends import Ends, Healer
+from .flow import BadFlow, BadTensor
+from .step import Slot
+
+_SCALES = ("dynamic_scale", "loss_scale", "current_loss_scale")
+_RESERVED = {  # slots that only the gradient op reads; TensorFlow's enable_check_numerics skips them too
+    "FusedBatchNorm": (1, 2, 3, 4),
+    "FusedBatchNormV2": (1, 2, 3, 4),
+    "FusedBatchNormV3": (1, 2, 3, 4, 5),
+}
+
+
+def reason(flow: BadFlow, birth: BadTensor, reached: list[Slot], ends: Ends) -> str:
+    """Why the non-finite values that `birth` began are harmless, a sentence; empty if they are not.
+
+    Args:
+        reached: the birth and all it was handed to. ends: where those end.
+    """
+    graph = flow.tensors.graph
+    op_type = graph.op_type[birth.slot[0]]
+    if birth.slot[1] in _RESERVED.get(op_type, ()) and not ends.matter:
+        return f"Output {birth.slot[1]} of {op_type} is scratch space for the gradient."
+    if ends.loss is None and ends.gradients and not ends.returned and _scales_loss(flow):
+        return "The loss is scaled dynamically: a step whose scaled gradients overflow is skipped."
+    if ends.matter or not ends.healers or _ends_open(flow, reached):
+        return ""
+    nan = any(flow.tensors.snapshot(slot, flow.bad[slot].visit).nan for slot in reached)
+    meant = birth.verdict == "constant" or any(
+        source.why == "constant" and source.bad for source in birth.sources
+    )
+    return _sentence(ends.healers, nan=nan, meant=meant)
+
+
+def _sentence(healers: list[Healer], *, nan: bool, meant: bool) -> str:
+    begin = "A constant of the program; " if meant else ""
+    kinds = {healer.how: healer for healer in reversed(healers)}
+    what = "NaN" if nan else "infinity"
+    if "softmax" in kinds and not nan:
+        healer = kinds["softmax"]
+        text = f"{healer.node} ({healer.op_type}) turns it into a finite number, as with an attention mask."
+    elif "extremum" in kinds and not nan:
+        text = f"it is the neutral element of {kinds['extremum'].node} ({kinds['extremum'].op_type})."
+    elif "masked" in kinds:
+        text = f"{kinds['masked'].node} ({kinds['masked'].op_type}) leaves the {what} out."
+    elif "compared" in kinds:
+        text = f"it is only compared, by {kinds['compared'].node} ({kinds['compared'].op_type})."
+    else:
+        text = f"the {what} ends in {healers[0].node} ({healers[0].op_type}), whose output is finite."
+    text = begin + text
+    return text[0].upper() + text[1:] + " It reaches neither loss nor gradients nor weights."
+
+
+def _ends_open(flow: BadFlow, reached: list[Slot]) -> bool:
+    """Whether a non-finite tensor has no captured consumer, so that nobody knows what became of it."""
+    roles = flow.tensors.roles
+    return any(
+        flow.tensors.snapshot(slot, flow.bad[slot].visit).nan and not roles.consumers(*slot)
+        for slot in reached
+    )
+
+
+def _scales_loss(flow: BadFlow) -> bool:
+    return any(path.endswith(_SCALES) for path in flow.tensors.roles.variable.values())

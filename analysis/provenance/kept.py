@@ -1,0 +1,61 @@
+"""Elements of kept values at one step, read as little as possible; None where nothing was kept."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+
+from tensortap.dump import TensortapError
+from tensortap.index import nonfinite_elements, read_slice
+
+from .flow import BadFlow
+from .step import Slot
+
+Array = np.ndarray[Any, np.dtype[Any]]
+MAX_BYTES = 8 << 20  # of one slice: a sum over more elements is not looked into
+_CONSTANT = re.compile(r"[a-z]+[0-9a-z_]*(?:\([0-9, ]*\))? (?P<value>.+)\Z")
+
+
+class Kept:
+    """Reads elements of a step's tensors."""
+
+    def __init__(self, flow: BadFlow) -> None:
+        self._flow = flow
+
+    def read(self, slot: Slot, visit: int | None, parts: tuple[int | slice, ...]) -> Array | None:
+        """A slice of a captured value or of a small constant."""
+        if slot not in self._flow.tensors.captured:
+            value = self.constant(slot)
+            return None if value is None else np.asarray(value[parts])
+        snapshot = self._flow.tensors.snapshot(slot, visit)
+        if not snapshot.kept or len(parts) != len(snapshot.shape):
+            return None
+        try:
+            return np.asarray(read_slice(self._flow.tensors.run, snapshot, parts, limit=MAX_BYTES))
+        except (TensortapError, OSError):  # damaged, kept in part, too large, or deleted meanwhile
+            return None
+
+    def constant(self, slot: Slot) -> Array | None:
+        """The value of a constant that the graph writes out."""
+        roles = self._flow.tensors.roles
+        match = _CONSTANT.match(roles.attributes(slot[0]).get("value", ""))
+        try:
+            return None if match is None else np.asarray(json.loads(match["value"]))
+        except (ValueError, RecursionError):
+            return None
+
+    def nonfinite(self, slot: Slot, visit: int, limit: int) -> list[tuple[int, ...]]:
+        """Positions of the first non-finite elements of a whole kept value."""
+        snapshot = self._flow.tensors.snapshot(slot, visit)
+        if not snapshot.kept:
+            return []
+        try:
+            found = nonfinite_elements(self._flow.tensors.run, snapshot, limit=limit)
+        except (TensortapError, OSError):
+            return []
+        whole = found.total == snapshot.nan + snapshot.pos_inf + snapshot.neg_inf
+        fits = found.indices.shape[1:] == (len(snapshot.shape),)
+        return [tuple(index) for index in found.indices.tolist()] if whole and fits else []

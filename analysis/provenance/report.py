@@ -1,0 +1,173 @@
+"""The whole answer: where non-finite values were born at a step, of which run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tensortap.dump import NotFoundError
+from tensortap.index import Filters, RunIndex, find_rows
+
+from .birth import Birth, describe_birth, with_details
+from .chain import Link, chain
+from .flow import BadFlow
+from .step import StepTensors
+
+Array = np.ndarray[Any, np.dtype[Any]]
+DETAILED = 20  # births whose source line and elements are looked up
+MAX_BIRTHS = 400  # births that are described at all
+
+
+@dataclass(frozen=True, slots=True)
+class NanReport:
+    """Where non-finite values were born at a step.
+
+    Attributes:
+        run: its name. step: the step, None if no captured tensor of the run is non-finite.
+        births: in data flow order, those that matter. demoted: harmless ones, each with its reason.
+        chain: from the first birth to the loss. nonfinite, passed: tensors; healed: captured ones that
+            were handed non-finite values and are finite.
+        notes: sentences about what limits the answer, and what to capture to know more.
+        graph, graph_name, worker: whose step; loss: the tensor taken for the loss, or None.
+        previous: the captured step before, or None.
+    """
+
+    run: str
+    step: int | None
+    graph: str
+    graph_name: str
+    worker: str
+    loss: str | None
+    births: list[Birth]
+    demoted: list[Birth]
+    chain: list[Link]
+    nonfinite: int
+    passed: int
+    healed: int
+    previous: int | None
+    notes: list[str]
+
+
+def nan_report(run: RunIndex, step: int | None = None) -> NanReport:
+    """Follows the non-finite values of a step to where they were born.
+
+    Args:
+        step: by default the first one with a birth that matters, or else the first one with any.
+
+    Raises:
+        NotFoundError: nothing was captured at that step.
+    """
+    if step is not None:
+        if run.catalog.steps.code(step) is None:
+            raise NotFoundError(f"The run has no snapshot at step {step}.", _span(run))
+        reports = list(_reports(run, step))
+        return _worst(reports) if reports else nothing_found(run, step)
+    first: NanReport | None = None
+    for candidate in novel_steps(run):
+        for report in _reports(run, candidate):
+            if report.births:
+                return report
+            first = first or report
+    return first or nothing_found(run, None)
+
+
+def nothing_found(run: RunIndex, step: int | None) -> NanReport:
+    """The report where every captured tensor is finite."""
+    return NanReport(run.name, step, "", "", "", None, [], [], [], 0, 0, 0, None, [])
+
+
+def novel_steps(run: RunIndex) -> list[int]:
+    """The steps at which some tensor held NaN, or held infinities, for the first time; ascending."""
+    catalog = run.catalog
+    rows = find_rows(run, Filters(nonfinite=True))
+    if not len(rows):
+        return []
+    key = catalog.column("tensor", rows).astype(np.int64) * 2 + (catalog.column("nan", rows) > 0)
+    step = catalog.column("step", rows)
+    order = np.lexsort((step, key))
+    starts = np.flatnonzero(np.append(True, np.diff(key[order]) != 0))
+    return np.unique(step[order][starts]).tolist()  # type: ignore[no-any-return]
+
+
+def _reports(run: RunIndex, step: int) -> Iterator[NanReport]:
+    """A report for each graph and worker that has non-finite tensors at a step."""
+    catalog = run.catalog
+    rows = find_rows(run, Filters(steps=step, nonfinite=True))
+    tensors, workers = catalog.column("tensor", rows), catalog.column("worker", rows)
+    graphs = catalog.tensors.columns(len(catalog.tensors))[0][tensors]
+    for graph, worker in np.unique(np.stack([graphs, workers], axis=1), axis=0).tolist():
+        graph_id = catalog.tensors.graphs[graph] or "-"
+        yield step_report(run, graph_id, step, worker)
+
+
+def step_report(run: RunIndex, graph_id: str, step: int, worker: int | None = None) -> NanReport:
+    """The report on one graph's tensors at a step; `worker` is a code of the catalog, None for all."""
+    graph = run.graph(graph_id)
+    flow = BadFlow(StepTensors(run, graph, step, worker))
+    found = flow.births()
+    described = [describe_birth(flow, bad) for bad in found[:MAX_BIRTHS]]
+    births = [birth for birth in described if not birth.demoted]
+    detailed = [with_details(flow, birth) for birth in births[:DETAILED]] + births[DETAILED:]
+    loss = flow.tensors.roles.loss
+    previous = _previous(run, graph_id, step)
+    return NanReport(
+        run=run.name,
+        step=step,
+        graph=graph_id,
+        graph_name=graph.name,
+        worker=flow.tensors.worker,
+        loss=None if loss is None else f"{graph.names[loss]}:0",
+        births=detailed,
+        demoted=[birth for birth in described if birth.demoted],
+        chain=chain(flow, next(bad.slot for bad in found if flow.tensors.name(bad.slot) == births[0].tensor))
+        if births
+        else [],
+        nonfinite=len(flow.bad),
+        passed=len(flow.bad) - len(found),
+        healed=len({healer.tensor for birth in described for healer in birth.ends.healers}),
+        previous=previous,
+        notes=_notes(detailed, step, previous),
+    )
+
+
+def _worst(reports: list[NanReport]) -> NanReport:
+    return max(reports, key=lambda report: (bool(report.births), len(report.births) + report.nonfinite))
+
+
+def _previous(run: RunIndex, graph_id: str, step: int) -> int | None:
+    before = [at for at in run.steps_of(graph_id).step.tolist() if at < step]
+    return before[-1] if before else None
+
+
+def _span(run: RunIndex) -> str:
+    steps = run.steps.step
+    return f"Steps go from {steps[0]} to {steps[-1]}." if len(steps) else "There are no snapshots yet."
+
+
+def _notes(births: list[Birth], step: int, previous: int | None) -> list[str]:
+    notes = []
+    if births and births[0].verdict == "carried":
+        before = (
+            "before the first captured step"
+            if previous is None
+            else f"between step {previous} and step {step}"
+        )
+        notes.append(
+            f"{births[0].tensor} was non-finite already when step {step} began: it happened {before}. "
+            "Capture every step there (Watch(steps=every(1))) to see where."
+        )
+    if births and births[0].verdict == "suspected":
+        notes.append(
+            "Inputs of the first birth were not captured, so it may have been born further up. Capture them: "
+            f"Watch(nodes={'|'.join(births[0].missing[:2])!r})."
+            if births[0].missing
+            else "The graph does not say what the first birth was made of."
+        )
+    if births and not any(birth.elements for birth in births):
+        notes.append(
+            'Only summaries were kept: with Watch(keep="value") the offending elements are shown too.'
+        )
+    return notes

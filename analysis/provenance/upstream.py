@@ -1,0 +1,192 @@
+"""Where the inputs of a node come from: back through arguments, calls and nodes that were not captured."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from tensortap.index import RETURNED
+
+from ..ops import ops
+from .operand import Operand, of_constant, of_snapshot, unknown
+from .step import Slot, StepTensors
+
+MAX_SEEN = 4000  # nodes looked at behind one node: where little was captured, the way back is long
+_FLOATING = ("float", "bfloat", "complex")
+_OPAQUE = ("", "variant")  # may carry floats: a TensorList, or a node that only snapshots name
+_LOOPS = ("body", "cond")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A tensor that a node's input comes from.
+
+    Attributes:
+        slot: the tensor. position: at which input of the node (-1: what a called function returned).
+        captured: whether the step holds it. bad: whether it was non-finite when the node ran.
+        behind: nodes between that compute something and were not captured (rows).
+        why: what an uncaptured source is: `constant`, `argument`, `variable`, `beyond` (too far away).
+    """
+
+    slot: Slot
+    position: int
+    captured: bool
+    bad: bool
+    behind: tuple[int, ...] = ()
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """A tensor on the way back; `visit` bounds when it was made, None for at any time."""
+
+    slot: Slot
+    position: int
+    visit: int | None
+    behind: tuple[int, ...]
+
+
+class Upstream:
+    """Answers where the inputs of a step's nodes come from."""
+
+    def __init__(self, tensors: StepTensors) -> None:
+        self.tensors = tensors
+        self.graph, self.roles = tensors.graph, tensors.roles
+
+    def sources(self, row: int, visit: int | None = None) -> list[Source]:
+        """The nearest captured tensors (and uncaptured ends) behind each input of a node, at a visit."""
+        found: list[Source] = []
+        waiting = deque(
+            _Way((source, slot), position, self._same_time(source, row, visit), ())
+            for source, slot, position in self.roles.inputs(row)
+        )
+        seen: set[tuple[Slot, int | None]] = set()
+        while waiting:
+            way = waiting.popleft()
+            if (way.slot, way.visit) in seen and way.position == RETURNED:
+                continue
+            seen.add((way.slot, way.visit))
+            if len(seen) > MAX_SEEN or len(found) > MAX_SEEN:
+                found.append(Source(way.slot, way.position, False, False, way.behind, "beyond"))
+                break
+            self._look(way, found, waiting, seen)
+        return found
+
+    def _look(
+        self, way: _Way, found: list[Source], waiting: deque[_Way], seen: set[tuple[Slot, int | None]]
+    ) -> None:
+        row, slot = way.slot
+        if way.slot in self.tensors.captured:
+            bad = self.tensors.bad_at(way.slot, way.visit)
+            found.append(Source(way.slot, way.position, True, bad, way.behind))
+        elif not self._may_be_bad(row, slot):
+            return
+        elif self.graph.op_type[row] == "Const":
+            bad = self.constant(row).bad > 0
+            found.append(Source(way.slot, way.position, False, bad, way.behind, "constant"))
+        else:
+            further = [w for w in self._behind(way) if (w.slot, w.visit) not in seen]
+            if further:
+                waiting.extend(further)
+            else:
+                why = "argument" if self.graph.op_type[row] == "_Arg" else "variable"
+                found.append(Source(way.slot, way.position, False, False, way.behind, why))
+
+    def _behind(self, way: _Way) -> Iterator[_Way]:
+        """What an uncaptured tensor is made of."""
+        row, slot = way.slot
+        op_type = self.graph.op_type[row]
+        called = self._called.get(row)
+        if op_type == "_Arg":
+            yield from self._passed(way)
+        elif called:
+            for function in called:
+                outputs = self._outputs[function]
+                if slot < len(outputs) and outputs[slot][0] >= 0:
+                    yield _Way(outputs[slot], way.position, None, way.behind)
+        else:
+            behind = way.behind if op_type in PASSIVE else (*way.behind[:8], row)
+            for source, from_slot, _ in self.roles.inputs(row):
+                if self._may_be_bad(source, from_slot):
+                    yield _Way((source, from_slot), way.position, way.visit, behind)
+
+    def _passed(self, way: _Way) -> Iterator[_Way]:
+        """What the caller passes as an argument; in a loop also what the body returned the time before."""
+        row, _ = way.slot
+        for source, slot, _ in self.roles.inputs(row):
+            yield _Way((source, slot), way.position, None, way.behind)
+        name = self.graph.function[row]
+        function = self.graph.functions.get(name)
+        if function is None or function.role not in _LOOPS or way.visit == 0:
+            return
+        for body, info in self.graph.functions.items():
+            if info.role == "body" and info.caller == function.caller:
+                outputs, place = self._outputs[body], self._arguments[name].index(row)
+                before = None if way.visit is None else way.visit - 1
+                if place < len(outputs) and outputs[place][0] >= 0:
+                    yield _Way(outputs[place], way.position, before, way.behind)
+
+    def _same_time(self, source: int, target: int, visit: int | None) -> int | None:
+        """Visits are comparable within a function only."""
+        function = self.graph.function
+        return visit if function.codes[source] == function.codes[target] else None
+
+    def _may_be_bad(self, row: int, slot: int) -> bool:
+        """Whether a tensor's dtype can hold (or hide) a NaN; handles of variables end the way back."""
+        texts = self.graph.slot_texts(row)
+        dtype = texts[slot][0] if slot < len(texts) else ""
+        return dtype.startswith(_FLOATING) or dtype in _OPAQUE
+
+    def constant(self, row: int) -> Operand:
+        """What is known of a constant."""
+        return of_constant(f"{self.graph.names[row]}:0", self.roles.attributes(row).get("value", ""))
+
+    def operand(self, source: Source, visit: int | None) -> Operand:
+        """What is known of a source at a visit."""
+        if source.captured:
+            return of_snapshot(self.tensors.snapshot(source.slot, visit))
+        if source.why == "constant":
+            return self.constant(source.slot[0])
+        return unknown(self.tensors.name(source.slot))
+
+    @cached_property
+    def _called(self) -> dict[int, list[str]]:
+        """Row of each calling node -> the functions it calls that return what it returns."""
+        called: dict[int, list[str]] = {}
+        for name, info in self.graph.functions.items():
+            row = None if info.caller is None else self.graph.rows.get(info.caller)
+            if row is not None and info.role != "cond":
+                called.setdefault(row, []).append(name)
+        return called
+
+    @cached_property
+    def _outputs(self) -> dict[str, list[Slot]]:
+        """What each function returns, in order; (-1, 0) for what is not in the graph."""
+        found: dict[str, list[Slot]] = {}
+        for name, about in self.graph.about.get("functions", {}).items():
+            parts = (str(output).rpartition(":") for output in about["outputs"])
+            found[name] = [
+                (self.graph.rows.get(node, -1), int(slot) if slot.isdigit() else 0) for node, _, slot in parts
+            ]
+        return found
+
+    @cached_property
+    def _arguments(self) -> dict[str, list[int]]:
+        """The argument nodes of each function, in order."""
+        found: dict[str, list[int]] = {}
+        for row in range(len(self.graph)):
+            if self.graph.op_type[row] == "_Arg":
+                found.setdefault(self.graph.function[row], []).append(row)
+        return found
+
+
+# They hand on what they are given: not having captured them hides nothing.
+PASSIVE = ops(
+    "Identity IdentityN StopGradient PreventGradient Snapshot Reshape ExpandDims Squeeze Enter Exit Merge "
+    "Switch NextIteration RefIdentity Transpose EmptyTensorList TensorListPushBack TensorListPopBack "
+    "TensorListReserve TensorListSetItem TensorListGetItem TensorListStack TensorListFromTensor "
+    "OptionalFromValue OptionalGetValue Slice StridedSlice Split SplitV Unpack Pack ConcatV2 "
+    "EnsureShape CheckNumerics CheckNumericsV2 DeepCopy"
+)

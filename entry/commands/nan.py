@@ -1,0 +1,32 @@
+"""`tensortap nan`: where NaN and infinities were born."""
+
+from __future__ import annotations
+
+import argparse
+
+from ..arguments import natural
+from ..nan_view import print_report
+from ..runs import add_path, only_run
+from ..terminal import console, print_json
+
+HELP = "find where NaN and infinities were born, why, and how they reached the loss"
+EXAMPLE = "tensortap nan logs/digits-nan; tensortap nan logs/digits-nan --step 27 --json"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_path(parser)
+    parser.add_argument(
+        "--step", type=natural, metavar="N", help="default: the first step at which some are born"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from tensortap.analysis import nan_report
+
+    report = nan_report(only_run(arguments.path), arguments.step)
+    if arguments.json:
+        print_json(report)
+    else:
+        print_report(report, console())
+    return 0

@@ -1,0 +1,160 @@
+"""What `tensortap nan` prints: where NaN and infinities were born, why, and how they reached the loss."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from .terminal import cell, counted, escaped, number_text, plain_table
+
+if TYPE_CHECKING:
+    from tensortap.analysis import Birth, ElementTrace, Link, NanReport, Operand
+
+_WORDS = {
+    "born": "born here, of finite inputs",
+    "suspected": "suspected: not all inputs were captured",
+    "turned": "infinity becomes NaN here",
+    "data": "came in with the data",
+    "carried": "a variable held it when the step began",
+    "constant": "a constant of the program",
+}
+_OTHERS = 8  # further births, and harmless ones, that are listed
+_ENDS = 5  # links that are shown at either end of a long chain
+_TRAIL = 6  # elements that are shown on the way back
+
+
+def print_report(report: NanReport, out: Console) -> None:
+    """Prints a report: first what and why, then the chain, then the rest."""
+    if report.step is None or not (report.births or report.demoted):
+        where = "" if report.step is None else f" at step {report.step}"
+        out.print(cell(f"{report.run}: no NaN and no infinity in any captured tensor{where}.", "green"))
+        return
+    if report.births:
+        _print_first(report, report.births[0], out)
+        _print_chain(report.chain, report.loss, out)
+        _print_others(report.births[1:], out)
+    else:
+        out.print(cell(f"{report.run}: nothing to worry about at step {report.step}.", "bold green"))
+    _print_demoted(report.demoted, out)
+    _print_totals(report, out)
+
+
+def _print_first(report: NanReport, birth: Birth, out: Console) -> None:
+    kind = "NaN" if birth.output.nan else "infinity"
+    where = f" (visit {birth.visit})" if birth.visit else ""
+    out.print(
+        cell(f"{report.run}, step {birth.step}{where}: ", "bold"),
+        cell(f"{kind} {_verb(birth)} {birth.node} ({birth.op_type})", "bold red"),
+        sep="",
+    )
+    explanation = birth.explanation
+    if explanation is not None:
+        hedge = "" if explanation.certain else " (fits, not proven)"
+        out.print(cell(explanation.text + hedge, "yellow"))
+    elif birth.verdict in ("born", "suspected"):
+        out.print(cell("No known pattern fits; look at the inputs below.", "yellow"))
+    if birth.layer:
+        out.print(cell(f"  layer   {birth.layer}"))
+    if birth.frame is not None:
+        out.print(cell(f"  source  {birth.frame.file}:{birth.frame.line}  {birth.frame.text or ''}", "cyan"))
+    out.print(cell(f"  output  {_operand(birth.output)}"))
+    for operand in birth.inputs:
+        out.print(cell(f"  input   {_operand(operand)}"))
+    for number, trace in enumerate(birth.elements):
+        _print_trace(trace, out, 0 if number else _TRAIL)
+    if explanation is not None and explanation.help:
+        out.print(cell(f"  helps   {explanation.help}", "green"))
+
+
+def _verb(birth: Birth) -> str:
+    return {"born": "is born in", "suspected": "appears in", "turned": "is born in"}.get(
+        birth.verdict, "comes from"
+    )
+
+
+def _operand(operand: Operand) -> str:
+    if not operand.known:
+        return f"{operand.tensor}  not captured"
+    bad = [f"{count:,} {name}" for name in ("nan", "pos_inf", "neg_inf") if (count := getattr(operand, name))]
+    names = " ".join(bad).replace("pos_inf", "+inf").replace("neg_inf", "-inf").replace("nan", "NaN")
+    span = f"{number_text(operand.min)} … {number_text(operand.max)}" if operand.finite else "nothing finite"
+    zeros = f", {operand.zero:,} zeros" if operand.zero else ""
+    return f"{operand.tensor}  {names + ' of ' if bad else ''}{operand.size:,}, {span}{zeros}"
+
+
+def _print_trace(trace: ElementTrace, out: Console, trail: int) -> None:
+    from tensortap.analysis import place_text
+
+    bad, *back = trace.trail
+    sample = f" (sample {trace.sample})" if trace.sample is not None else ""
+    if not back:
+        out.print(cell(f"  at      {place_text(bad, trace.row)}{sample}"))
+        return
+    cause = back[0]
+    place = f"{place_text(cause, trace.row)} of {cause.tensor} = {number_text(cause.value)}"
+    out.print(cell(f"  at      {place} -> {bad.op_type} = {number_text(bad.value)}{sample}", "magenta"))
+    for element in [e for e in back[1:] if e.kind or e.op_type in _TELLING][:trail]:
+        when = f" (visit {element.visit})" if element.visit else ""
+        text = f"{place_text(element, trace.row)} of {element.tensor}{when} = {number_text(element.value)}"
+        out.print(cell(f"            from {text}", "dim"))
+
+
+_TELLING = ("MatMul", "Conv2D", "BiasAdd", "Softmax", "Sub", "AddV2", "RealDiv", "Mul")
+
+
+def _print_chain(links: list[Link], loss: str | None, out: Console) -> None:
+    if len(links) < 2:
+        return
+    goal = "the loss" if links[-1].tensor == loss else links[-1].tensor
+    out.print()
+    out.print(cell(f"From there to {goal}, {counted(len(links), 'tensor')}", "bold"))
+    table = plain_table("tensor", "op", "NaN", "inf", "of", "", numeric=("NaN", "inf", "of"))
+    cut = len(links) > 2 * _ENDS + 1
+    for number, link in enumerate(links):
+        if cut and _ENDS <= number < len(links) - _ENDS:
+            if number == _ENDS:
+                table.add_row(cell(f"… {len(links) - 2 * _ENDS} more"))
+            continue
+        style = "" if link.verdict == "passed" else "red"
+        numbers = [f"{count:,}" if count else "" for count in (link.nan, link.inf)]
+        word = "" if link.verdict == "passed" else link.verdict
+        table.add_row(
+            cell(link.tensor, style), cell(link.op_type), *numbers, f"{link.size:,}", cell(word, style)
+        )
+    out.print(table)
+
+
+def _print_others(births: list[Birth], out: Console) -> None:
+    if not births:
+        return
+    out.print()
+    out.print(cell(f"Further down, {counted(len(births), 'more birth')}", "bold"))
+    for birth in births[:_OTHERS]:
+        said = birth.explanation.text if birth.explanation else _WORDS[birth.verdict]
+        out.print(cell(f"  {birth.tensor} ({birth.op_type}): {said}"))
+    if len(births) > _OTHERS:
+        out.print(f"  … {len(births) - _OTHERS:,} more (--json has all)")
+
+
+def _print_demoted(births: list[Birth], out: Console) -> None:
+    if not births:
+        return
+    out.print()
+    out.print(cell(f"Harmless, {counted(len(births), 'tensor')}", "bold"))
+    for birth in births[:_OTHERS]:
+        out.print(cell(f"  {birth.tensor} ({birth.op_type}): {birth.demoted}", "dim"))
+    if len(births) > _OTHERS:
+        out.print(f"  … {len(births) - _OTHERS:,} more (--json has all)")
+
+
+def _print_totals(report: NanReport, out: Console) -> None:
+    births = len(report.births) + len(report.demoted)
+    before = "" if report.previous is None else f" The captured step before is {report.previous}."
+    out.print(
+        f"\n{counted(report.nonfinite, 'non-finite tensor')} at step {report.step} of "
+        f"{escaped(report.graph_name)}: {counted(births, 'birth')}, {report.passed:,} handed it on, "
+        f"{report.healed:,} healed or masked it.{before}"
+    )
+    for note in report.notes:
+        out.print(cell(f"Note: {note}", "yellow"))
