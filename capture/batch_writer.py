@@ -5,17 +5,16 @@ from __future__ import annotations
 import errno
 import shutil
 import time
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Sequence
 
-from tensortap.dump import DumpWriter, InvalidNameError, InvalidValueError, Summary, warm_up
+from tensortap.dump import DumpWriter, InvalidNameError, InvalidValueError, Snapshot, warm_up
 
-from .snapshots import Batch, BufferKey, Captured, GraphHandle, buffer_key
+from .snapshots import Batch, Captured, GraphHandle
 from .trouble import Trouble
 
 _CHECK_SECONDS = 1.0
 _RETRY_SECONDS = 5.0
+_PART_BYTES = 64 << 20  # of the tensors that are written, and freed, together
 
 REFUSALS = ("open", "reserve", "disk", "write", "unfit")
 """The kinds of trouble for which snapshots are lost here, the gravest first."""
@@ -50,31 +49,41 @@ class BatchWriter:
             self._trouble.tell("prepare", "the writer is not prepared", "It goes on all the same.", error)
 
     def write(self, batch: Batch) -> int:
-        """Writes one batch, freeing each array as it goes; returns how many snapshots were lost."""
+        """Writes one batch, freeing its arrays as it goes; returns how many snapshots were lost."""
         writer = self._ready()
         if writer is None:
             return len(batch.captured)
         lost = 0
-        summaries: dict[BufferKey, Summary] = {}
         while batch.captured:
-            item = batch.captured.popleft()
+            part = _next_part(batch)
             try:
-                _write_one(writer, batch, item, summaries)
-            except (InvalidNameError, InvalidValueError) as error:
-                lost += 1
-                self._trouble.tell("unfit", f"{item.candidate.name} cannot be dumped", "Exclude it.", error)
+                graph = _graph_id(batch.graph, writer)
             except OSError as error:
-                # The writer keeps the row and tries again later; only a value may be missing.
-                self._trouble.tell("disk", "the dump cannot be written", _way_out(error), error)
-                if not batch.graph.id:
-                    lost += 1 + len(batch.captured)
-                    batch.captured.clear()
-            except Exception as error:
-                lost += 1
-                self._trouble.tell(
-                    "write", f"{item.candidate.name} was not written", "Please report this.", error
-                )
+                self._tell_disk(error)
+                lost += len(part)
+            else:
+                lost += self._write_part(writer, batch, graph, part)
         return lost
+
+    def _write_part(self, writer: DumpWriter, batch: Batch, graph: str, part: Sequence[Captured]) -> int:
+        """Returns how many of these snapshots were lost."""
+        try:
+            writer.log_many([_snapshot(item) for item in part], step=batch.step, graph=graph, time=batch.time)
+        except OSError as error:
+            self._tell_disk(error)  # the writer keeps the rows and tries again later; values may be missing
+        except Exception as error:
+            if len(part) > 1:  # one that cannot be dumped must not take the others along
+                return sum(self._write_part(writer, batch, graph, [item]) for item in part)
+            name = part[0].candidate.name
+            if isinstance(error, InvalidNameError | InvalidValueError):
+                self._trouble.tell("unfit", f"{name} cannot be dumped", "Exclude it.", error)
+            else:
+                self._trouble.tell("write", f"{name} was not written", "Please report this.", error)
+            return 1
+        return 0
+
+    def _tell_disk(self, error: Exception) -> None:
+        self._trouble.tell("disk", "the dump cannot be written", _way_out(error), error)
 
     def flush(self, dropped: int) -> int:
         """Commits what was written; `dropped` goes into the dump's count. Returns 0: rows stay queued."""
@@ -86,7 +95,7 @@ class BatchWriter:
                     self._writer.dropped(dropped)
                 self._writer.flush()
             except Exception as error:
-                self._trouble.tell("disk", "the dump cannot be written", _way_out(error), error)
+                self._tell_disk(error)
         return 0
 
     def close(self, dropped: int) -> int:
@@ -147,22 +156,19 @@ def _way_out(error: Exception) -> str:
     return f"{way}; tensortap tries again by itself. Training goes on."
 
 
-def _write_one(writer: DumpWriter, batch: Batch, item: Captured, summaries: dict[BufferKey, Summary]) -> None:
-    graph = _graph_id(batch.graph, writer)
+def _next_part(batch: Batch) -> list[Captured]:
+    """The next snapshots of a batch, taken out of it, so that they are freed when they are written."""
+    part: list[Captured] = []
+    nbytes = 0
+    while batch.captured and (not part or nbytes + batch.captured[0].array.nbytes <= _PART_BYTES):
+        part.append(batch.captured.popleft())
+        nbytes += part[-1].array.nbytes
+    return part
+
+
+def _snapshot(item: Captured) -> Snapshot:
     candidate = item.candidate
-    key = buffer_key(item.array)
-    known = summaries.get(key)
-    place: dict[str, Any] = {
-        "step": batch.step,
-        "visit": item.visit,
-        "graph": graph,
-        "device": candidate.device,
-        "time": batch.time,
-    }
-    if item.keep == "summary" and known is not None:
-        writer.log_summary(candidate.name, replace(known, shape=item.array.shape), **place)
-    else:
-        summaries[key] = writer.log(candidate.name, item.array, keep=item.keep, sample=item.sample, **place)
+    return Snapshot(candidate.name, item.array, item.visit, candidate.device, item.keep, item.sample)
 
 
 def _graph_id(handle: GraphHandle, writer: DumpWriter) -> str:

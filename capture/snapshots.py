@@ -13,7 +13,6 @@ from tensortap.dump import Graph, Keep, Sample
 from .candidates import Candidate
 
 Array = np.ndarray[Any, Any]
-BufferKey = tuple[int, int, np.dtype[Any]]
 
 
 @dataclass(eq=False)
@@ -46,8 +45,3 @@ class Batch:
     graph: GraphHandle
     captured: deque[Captured]
     nbytes: int
-
-
-def buffer_key(array: Array) -> BufferKey:
-    """Equal for arrays that hold the same values in some shape, because they show the same memory."""
-    return array.ctypes.data, array.size, array.dtype

@@ -26,6 +26,7 @@ from .files import crc32c, crc32c_of_file
 from .function_names import NamedFunction, short_function_name, short_function_names, unique_node_names
 from .histogram import Histogram, bucket_edges, value_order
 from .names import check_run_name, is_worker_name, new_worker_name, parse_tensor_name, tensor_name
+from .places import Snapshot
 from .ragged import component_arrays
 from .recording import Argument, Part, Recording, array_hash
 from .recordings import RecordingPlace, find_recordings, read_recording, write_recording
@@ -73,6 +74,7 @@ __all__ = [
     "RunReader",
     "Sample",
     "SelectionError",
+    "Snapshot",
     "StatsTail",
     "Summary",
     "TailPosition",

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .histogram import BUCKETS, Histogram
 from .measured import Measured
@@ -18,6 +19,7 @@ Kernel = Callable[..., Any]
 # Item types of the arguments, all arrays; marked ones may be read-only or unaligned: otherwise each such
 # array would need a kernel of its own.
 _FREE = "*"
+_TABLE = "#"  # of two dimensions
 _NUMBER = "a number"
 _ACC = "int64"
 _ARGUMENTS = {
@@ -26,6 +28,7 @@ _ARGUMENTS = {
     "add_codes": ("int64", "float64", "uint16", _ACC),
     "scan_float32": ("float32*", "int32*", "uint64*", _ACC),
     "scan_float64": ("float64*", _ACC),
+    "scan_small": ("float64", "int64", "int64", _NUMBER, _ACC, "uint16", "int64", "int64", "int64#"),
 }
 
 
@@ -63,7 +66,7 @@ def _compile(name: str, result: str, arguments: tuple[str, ...]) -> Kernel:
 def _compile_now(name: str, result: str, arguments: tuple[str, ...]) -> Kernel:
     import numba
 
-    from . import jit, kernels, kernels_codes  # numba takes 0.4 s to import
+    from . import jit, kernels, kernels_codes, kernels_small  # numba takes 0.4 s to import
 
     if getattr(numba.config, "DISABLE_JIT", False):
         raise CannotCompileError("NUMBA_DISABLE_JIT is set")
@@ -71,11 +74,16 @@ def _compile_now(name: str, result: str, arguments: tuple[str, ...]) -> Kernel:
     def numba_type(text: str) -> Any:
         if text == _NUMBER:
             return numba.types.int64
-        item, free = text.removesuffix(_FREE), text.endswith(_FREE)
-        return numba.types.Array(getattr(numba.types, item), 1, "C", readonly=free, aligned=not free)
+        item, free, rank = (
+            text.rstrip(_FREE + _TABLE),
+            text.endswith(_FREE),
+            2 if text.endswith(_TABLE) else 1,
+        )
+        return numba.types.Array(getattr(numba.types, item), rank, "C", readonly=free, aligned=not free)
 
     signature = getattr(numba.types, result)(*map(numba_type, arguments))
-    function: Kernel = getattr(kernels, name, None) or getattr(kernels_codes, name)
+    modules = (kernels, kernels_codes, kernels_small)
+    function: Kernel = next(getattr(module, name) for module in modules if hasattr(module, name))
     try:
         return jit.kernel(signature, function, keep=True)
     except Exception:  # nowhere to keep compiled code (a read-only home), or what is kept there is damaged
@@ -102,9 +110,14 @@ class Scratch(threading.local):
 
     def finish(self, tiny_id: int) -> Measured:
         """What was added since the last call; `tiny_id` as for the kernel `finish`."""
-        used = self._finish(self.acc, tiny_id, self._ids, self._counts, self._result)
-        histogram = Histogram(self._ids[:used].copy(), self._counts[:used].copy())
-        return Measured(histogram, *self._result[:8].tolist(), *self._moments.tolist())
+        ids, counts = self.finish_into(tiny_id, self._result)
+        return Measured(Histogram(ids, counts), *self._result[:8].tolist(), *self._moments.tolist())
+
+    def finish_into(self, tiny_id: int, result: npt.NDArray[np.int64]) -> tuple[Any, Any]:
+        """As `finish`, but counts and the moments' bits go into `result` (int64[12], as in the kernel
+        `finish`); returns the histogram's ids and counts."""
+        used = self._finish(self.acc, tiny_id, self._ids, self._counts, result)
+        return self._ids[:used].copy(), self._counts[:used].copy()
 
 
 @cache

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from .histogram import Histogram
 
+SMALL = 1024  # elements of an array that is measured together with others: a call costs as much as 3,000
+
 
 class Measured(NamedTuple):
     """Histogram, exact counts, mean, sum of squared deviations (`m2`) and extremes of the finite elements."""

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import google_crc32c
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from .records import COUNTS, STATISTICS, Summary
+from .records import STATISTICS, Summary
+from .summary_table import INTEGERS, SummaryTable
 
 VERSION = 1
-INTEGERS = ("size", *COUNTS)
 MAX_TIME = 253_402_300_799_999_999  # microseconds: the end of the year 9999, where calendars end
 
 
@@ -38,8 +37,7 @@ SCHEMA_MESSAGE: bytes = SCHEMA.serialize().to_pybytes()
 SCHEMA_CRC: int = google_crc32c.value(SCHEMA_MESSAGE)
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(NamedTuple):
     """Where a snapshot's value is. The defaults say that it was not kept."""
 
     inline: bytes | None = None
@@ -69,40 +67,66 @@ class Row:
     stored: Stored
 
 
-_INTEGERS_OF = attrgetter(*INTEGERS)
-_STATISTICS_OF = attrgetter(*STATISTICS)
+@dataclass(slots=True)
+class Columns:
+    """Several snapshots on their way into a statistics file, a sequence per field of `Row`."""
+
+    seq: Sequence[int]
+    graph: Sequence[str]
+    node: Sequence[str]
+    slot: Sequence[int]
+    step: Sequence[int]
+    visit: Sequence[int]
+    time: Sequence[int]
+    device: Sequence[str]
+    summaries: SummaryTable
+    stored: Sequence[Stored]
 
 
-def build_batch(rows: Sequence[Row]) -> pa.RecordBatch:
+def columns_of(rows: Sequence[Row]) -> Columns:
+    """The same rows, by column."""
+    return Columns(
+        seq=[row.seq for row in rows],
+        graph=[row.graph for row in rows],
+        node=[row.node for row in rows],
+        slot=[row.slot for row in rows],
+        step=[row.step for row in rows],
+        visit=[row.visit for row in rows],
+        time=[row.time for row in rows],
+        device=[row.device for row in rows],
+        summaries=SummaryTable.of([row.summary for row in rows]),
+        stored=[row.stored for row in rows],
+    )
+
+
+def build_batch(rows: Columns) -> pa.RecordBatch:
     """One record batch of `SCHEMA`.
 
     Columns are assembled from buffers: `pa.array(list)` infers types and costs 30 times more.
     """
-    summaries = [row.summary for row in rows]
-    stored = [row.stored for row in rows]
-    histograms = [summary.histogram for summary in summaries]
-    shapes = [summary.shape for summary in summaries]
+    summaries = rows.summaries
+    inline, file, offset, length, crc32c, codec = zip(*rows.stored, strict=True) if rows.stored else ((),) * 6
     columns = [
-        _numbers([row.seq for row in rows], np.int64),
-        _strings([row.graph for row in rows]),
-        _strings([row.node for row in rows]),
-        _numbers([row.slot for row in rows], np.int32),
-        _numbers([row.step for row in rows], np.int64),
-        _numbers([row.visit for row in rows], np.int32),
-        _numbers([row.time for row in rows], np.int64).view(pa.timestamp("us", "UTC")),
-        _strings([row.device for row in rows]),
-        _strings([summary.dtype for summary in summaries]),
-        _lists(shapes, list(chain.from_iterable(shapes)), np.int64),
-        *_table([_INTEGERS_OF(summary) for summary in summaries], len(INTEGERS), np.int64),
-        *_table([_STATISTICS_OF(summary) for summary in summaries], len(STATISTICS), np.float64),
-        _histogram_column([histogram.bucket_id for histogram in histograms], np.uint16),
-        _histogram_column([histogram.bucket_count for histogram in histograms], np.int64),
-        _binaries([place.inline for place in stored]),
-        _numbers([place.file for place in stored], np.int32),
-        _numbers([place.offset for place in stored], np.int64),
-        _numbers([place.length for place in stored], np.int64),
-        _numbers([place.crc32c for place in stored], np.uint32),
-        _strings([place.codec for place in stored]),
+        _numbers(rows.seq, np.int64),
+        _strings(rows.graph),
+        _strings(rows.node),
+        _numbers(rows.slot, np.int32),
+        _numbers(rows.step, np.int64),
+        _numbers(rows.visit, np.int32),
+        _numbers(rows.time, np.int64).view(pa.timestamp("us", "UTC")),
+        _strings(rows.device),
+        _strings(summaries.dtypes),
+        _lists(summaries.shapes, list(chain.from_iterable(summaries.shapes)), np.int64),
+        *(_numbers(column, np.int64) for column in np.ascontiguousarray(summaries.integers.T)),
+        *(_numbers(column, np.float64) for column in np.ascontiguousarray(summaries.statistics.T)),
+        _histogram_column(summaries.bucket_ids, np.uint16),
+        _histogram_column(summaries.bucket_counts, np.int64),
+        _binaries(inline),
+        _numbers(file, np.int32),
+        _numbers(offset, np.int64),
+        _numbers(length, np.int64),
+        _numbers(crc32c, np.uint32),
+        _strings(codec),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
@@ -114,12 +138,6 @@ _ARROW |= {np.uint16: pa.uint16(), np.uint32: pa.uint32()}
 def _numbers(values: Any, dtype: Any) -> pa.Array:
     array = np.asarray(values, dtype)
     return pa.Array.from_buffers(_ARROW[dtype], array.size, [None, pa.py_buffer(array)])
-
-
-def _table(rows: Sequence[Sequence[Any]], width: int, dtype: Any) -> list[pa.Array]:
-    """`width` columns of numbers at once."""
-    columns = np.array(rows, dtype).reshape(len(rows), width).T
-    return [_numbers(column, dtype) for column in np.ascontiguousarray(columns)]
 
 
 def _offsets(lengths: Iterable[int], count: int, dtype: Any) -> pa.Buffer:

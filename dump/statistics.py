@@ -22,7 +22,7 @@ _CHUNK = 1 << 16  # elements converted at a time
 _FEW = {1: 512, 2: 1 << 15}
 _DIRECT = 256  # elements of float32 that are counted one by one: emptying the tables would take longer
 _PARTS = {"complex64": "float32", "complex128": "float64"}
-_HUGE, _MINUTE = 1e140, 1e-145  # beyond these, sums of squares leave float64's range
+HUGE, MINUTE = 1e140, 1e-145  # beyond these, sums of squares leave float64's range
 _WIDE = ("int32", "int64", "uint32", "uint64")
 
 
@@ -47,12 +47,17 @@ def summarize_normal(values: Array, dtype: str) -> Summary:
     """`summarize` of what `normalize` returned."""
     if dtype == STRING or not values.size:
         return _summary(dtype, values, Measured())
-    flat = values.reshape(-1)
+    return _summary(dtype, values, measure(values.reshape(-1), dtype))
+
+
+def measure(flat: Array, dtype: str) -> Measured:
+    """One pass over the elements of a 1-d array that is not empty."""
     try:
-        found = _measure(flat, dtype)
+        memory = scratch()
+        scan(flat, dtype, memory.acc)
     except CannotCompileError:
-        found = plain.measure(_real_chunks(flat), smallest_normal(dtype))
-    return _summary(dtype, values, found)
+        return plain.measure(_real_chunks(flat), smallest_normal(dtype))
+    return memory.finish(tiny_id(dtype))
 
 
 def warm_up(*dtypes: str) -> None:
@@ -61,10 +66,12 @@ def warm_up(*dtypes: str) -> None:
         summarize(np.ones(1, numpy_dtype(dtype)))
 
 
-def _measure(flat: Array, dtype: str) -> Measured:
-    """One pass with compiled kernels."""
-    memory = scratch()
-    acc = memory.acc
+def scan(flat: Array, dtype: str, acc: npt.NDArray[np.int64]) -> None:
+    """Adds the elements of a 1-d array to an accumulator.
+
+    Raises:
+        CannotCompileError: nothing was added.
+    """
     if dtype == "float32":
         _scan_float32(flat, acc)
     elif dtype == "float64":
@@ -79,7 +86,6 @@ def _measure(flat: Array, dtype: str) -> Measured:
         _scan_float32(_quietly(flat, np.float32), acc)
     else:
         _count_codes(flat, dtype, acc)
-    return memory.finish(_tiny_id(dtype))
 
 
 def _scan_float32(flat: Array, acc: npt.NDArray[np.int64]) -> None:
@@ -154,7 +160,7 @@ def smallest_normal(dtype: str) -> float:
 
 
 @cache
-def _tiny_id(dtype: str) -> int:
+def tiny_id(dtype: str) -> int:
     """Bucket id of the smallest normal number; -1 for float64's, which lies within bucket 0."""
     tiny = smallest_normal(dtype)
     if tiny == 0:
@@ -167,10 +173,8 @@ def _summary(dtype: str, values: Array, found: Measured) -> Summary:
     mean = std = l2 = low = high = abs_max = math.nan
     if found.finite:
         low, high, abs_max = found.minimum, found.maximum, found.abs_max
-        ordinary = _MINUTE < abs_max < _HUGE or abs_max == 0
-        mean, std, l2 = (
-            (found.mean, found.std, found.l2) if ordinary else _scaled(values.reshape(-1), abs_max)
-        )
+        ordinary = MINUTE < abs_max < HUGE or abs_max == 0
+        mean, std, l2 = (found.mean, found.std, found.l2) if ordinary else scaled(values.reshape(-1), abs_max)
     return Summary(
         dtype,
         values.shape,
@@ -192,16 +196,16 @@ def _summary(dtype: str, values: Array, found: Measured) -> Summary:
     )
 
 
-def _scaled(flat: Array, abs_max: float) -> tuple[float, float, float]:
+def scaled(flat: Array, abs_max: float) -> tuple[float, float, float]:
     """(mean, std, l2) of numbers whose squares leave float64's range; infinite if the result does."""
     exponent = math.frexp(abs_max)[1]
 
-    def scaled() -> Iterator[Array]:
+    def numbers_of() -> Iterator[Array]:
         for chunk in _real_chunks(flat):
             numbers = _quietly(chunk, np.float64)
             yield np.ldexp(numbers[np.isfinite(numbers)], -exponent)
 
-    found = plain.measure(scaled(), 0.0)
+    found = plain.measure(numbers_of(), 0.0)
     with np.errstate(over="ignore"):
         mean, std, l2 = np.ldexp([found.mean, found.std, found.l2], exponent).tolist()
     return mean, std, l2

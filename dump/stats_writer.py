@@ -7,9 +7,11 @@ import os
 from collections import deque
 from pathlib import Path
 
+import pyarrow as pa
+
 from .files import create, cut, sync_folder, write_all
 from .frames import EOS, encode
-from .schema import SCHEMA_MESSAGE, Row, build_batch
+from .schema import SCHEMA_MESSAGE, Row, build_batch, columns_of
 
 ROTATE = 64 << 20  # bytes of one file
 MAX_PENDING = 10_000  # rows kept while the disk refuses them
@@ -33,7 +35,9 @@ class StatsWriter:
         self._dir = worker_dir
         self._compression = compression
         self._fsync = fsync
-        self._pending: deque[Row] = deque()
+        self._batches: deque[pa.RecordBatch] = deque()  # of at most MAX_BATCH rows
+        self._rows: list[Row] = []  # behind them
+        self._pending = 0
         self._number = 0
         self._fd: int | None = None
         self._size = 0
@@ -43,14 +47,20 @@ class StatsWriter:
     @property
     def pending(self) -> int:
         """Rows not committed yet."""
-        return len(self._pending)
+        return self._pending
 
     def add(self, row: Row) -> None:
         """Queues a row for the next commit."""
-        if len(self._pending) >= MAX_PENDING:
-            self._pending.popleft()
-            self.dropped += 1
-        self._pending.append(row)
+        self._rows.append(row)
+        self._pending += 1
+        self._drop_oldest()
+
+    def add_batch(self, batch: pa.RecordBatch) -> None:
+        """Queues many rows for the next commit."""
+        self._gather_rows()
+        self._queue(batch)
+        self._pending += batch.num_rows
+        self._drop_oldest()
 
     def commit(self) -> None:
         """Writes all pending rows.
@@ -58,14 +68,14 @@ class StatsWriter:
         Raises:
             OSError: the disk refused; what was not written stays pending.
         """
-        while self._pending or self.dropped != self._committed_drops:
-            count = min(len(self._pending), MAX_BATCH)
-            rows = [self._pending[i] for i in range(count)]
+        self._gather_rows()
+        while self._batches or self.dropped != self._committed_drops:
+            batch = self._batches[0] if self._batches else build_batch(columns_of(()))
             dropped = self.dropped
-            frame = encode(build_batch(rows), SCHEMA_MESSAGE, {"dropped": dropped}, self._compression)
-            self._append(frame)
-            for _ in rows:
-                self._pending.popleft()
+            self._append(encode(batch, SCHEMA_MESSAGE, {"dropped": dropped}, self._compression))
+            if self._batches:
+                self._batches.popleft()
+                self._pending -= batch.num_rows
             self._committed_drops = dropped
             if self._size >= ROTATE:
                 self._rotate_file()
@@ -86,6 +96,25 @@ class StatsWriter:
             with contextlib.suppress(OSError):
                 os.close(self._fd)
         self._fd = None
+
+    def _gather_rows(self) -> None:
+        if self._rows:
+            self._queue(build_batch(columns_of(self._rows)))
+            self._rows = []
+
+    def _queue(self, batch: pa.RecordBatch) -> None:
+        for start in range(0, batch.num_rows, MAX_BATCH):
+            self._batches.append(batch.slice(start, MAX_BATCH))
+
+    def _drop_oldest(self) -> None:
+        while self._pending > MAX_PENDING:
+            self._gather_rows()
+            oldest = self._batches.popleft()
+            count = min(self._pending - MAX_PENDING, oldest.num_rows)
+            if count < oldest.num_rows:
+                self._batches.appendleft(oldest.slice(count))
+            self._pending -= count
+            self.dropped += count
 
     def _open(self) -> None:
         path = stats_path(self._dir, self._number)

@@ -7,25 +7,20 @@ import platform
 import socket
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import google_crc32c
-import numpy as np
+import pyarrow as pa
 
-from . import codec
-from .dtypes import STRING, Array
+from .encoding import EncodedValue
 from .events import EventsWriter
 from .files import publish_json, sync_folder
 from .names import new_worker_name
-from .records import Summary
 from .runs import RUN_FILE, WORKER_FILE, read_run_info
-from .sample import Sample, with_sample
 from .schema import VERSION, Row, Stored
 from .stats_writer import StatsWriter
-from .values_writer import SAFETENSORS, ValuesWriter
+from .values_writer import ValuesWriter
 from .visits import VisitCounter
 
 INLINE = 1024  # stored bytes up to which a value lies in its statistics row
@@ -54,42 +49,6 @@ def ensure_run(run_dir: Path, run: str, info: dict[str, Any]) -> None:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat()
-
-
-@dataclass(frozen=True, slots=True)
-class EncodedValue:
-    """A value ready to be stored; `entry_dtype` is its safetensors dtype, if it has one."""
-
-    data: memoryview | bytes
-    codec: str
-    crc32c: int
-    entry_dtype: str | None
-    shape: tuple[int, ...]
-    align: int
-
-
-def encode_sample(values: Array, summary: Summary, compress: bool, sample: Sample) -> EncodedValue:
-    """The stored form of a part of a normalized array, one-dimensional; whole if it is not larger."""
-    if sample.count >= values.size:
-        return encode_value(values, summary, compress)
-    encoded = encode_value(values.reshape(-1)[sample.positions(values.size)], summary, compress)
-    return replace(encoded, codec=with_sample(encoded.codec, sample))
-
-
-def encode_value(values: Array, summary: Summary, compress: bool) -> EncodedValue:
-    """The stored form of a normalized array: compressed where most of it is zero and that saves space."""
-    if summary.dtype == STRING:
-        data: memoryview | bytes = codec.strings_to_bytes(values)
-        return EncodedValue(data, codec.RAW, google_crc32c.value(data), None, values.shape, 8)
-    octets: Any = values.reshape(-1).view(np.uint8)
-    if compress and octets.nbytes > INLINE and 2 * summary.zero > summary.size:
-        packed = codec.compress(memoryview(octets))
-        if len(packed) < octets.nbytes:
-            name = f"zstd:{codec.CHUNK}"
-            return EncodedValue(packed, name, google_crc32c.value(packed), None, values.shape, 1)
-    crc = google_crc32c.value(octets)
-    entry_dtype = SAFETENSORS.get(summary.dtype)
-    return EncodedValue(memoryview(octets), codec.RAW, crc, entry_dtype, values.shape, values.itemsize)
 
 
 class Worker:
@@ -140,6 +99,11 @@ class Worker:
         """Queues a row."""
         self._stats.add(row)
         self.seq = row.seq + 1
+
+    def add_batch(self, batch: pa.RecordBatch) -> None:
+        """Queues rows of the statistics schema, numbered from `seq` on."""
+        self._stats.add_batch(batch)
+        self.seq += batch.num_rows
 
     def event(self, record: Mapping[str, Any]) -> None:
         """Writes an event. Raises InvalidValueError, OSError."""

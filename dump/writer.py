@@ -4,42 +4,31 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import operator
 import os
 import threading
 import time as clock
 import weakref
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from .bulk import Bulk, check_snapshots
 from .dtypes import normalize
+from .encoding import EncodedValue, encode_value
 from .errors import DumpClosedError, InvalidValueError
 from .graphs import write_graph
-from .names import MAX_NAME, check_run_name, parse_tensor_name, tensor_name
+from .names import check_run_name, tensor_name
+from .places import Place, Snapshot, check_keep, check_place, check_text, microseconds, whole_number
 from .ragged import component_arrays
 from .records import Graph, Keep, Summary
 from .sample import Sample
-from .schema import MAX_TIME, NOT_KEPT, Row, Stored
+from .schema import NOT_KEPT, Row, Stored
 from .statistics import summarize_normal
-from .worker import EncodedValue, Worker, encode_sample, encode_value, ensure_run
+from .worker import Worker, ensure_run
 
 COMMIT_ROWS = 100
 COMMIT_SECONDS = 0.5
 _COMPRESSIONS = ("zstd", "lz4", None)
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Which snapshot a row is about, checked."""
-
-    graph: str
-    node: str
-    slot: int
-    step: int
-    visit: int | None
-    device: str
-    time: int
 
 
 class DumpWriter:
@@ -147,15 +136,49 @@ class DumpWriter:
             DumpClosedError: the writer is closed.
             OSError: see the class.
         """
-        place = _check(name, step, visit, graph, device, time)
-        if keep not in ("value", "summary"):
-            raise InvalidValueError(f"keep={keep!r} is not possible.", "Use keep='value' or keep='summary'.")
+        place = check_place(name, step, visit, graph, device, clock.time() if time is None else time)
+        check_keep(keep)
         parts = component_arrays(name, array)
         if parts is None:
             return self._log(place, array, keep, sample)
         options: dict[str, Any] = {"step": step, "visit": visit, "graph": graph, "device": device}
         summaries = [self.log(part, rows, keep=keep, time=time, **options) for part, rows in parts]
         return summaries[0]
+
+    def log_many(
+        self, snapshots: Sequence[Snapshot], *, step: int, graph: str = "", time: float | None = None
+    ) -> Sequence[Summary]:
+        """Dumps many snapshots of one step, in a tenth of the time that `log` takes for small ones.
+
+        Arrays that show the same memory are measured and stored once.
+
+        Args:
+            snapshots: what `log` takes, but no ragged or sparse tensors.
+            step, graph, time: of all of them, as for `log`.
+
+        Returns:
+            The summaries, one a snapshot, made when they are asked for.
+
+        Raises:
+            InvalidNameError, InvalidValueError: one of them cannot be dumped; nothing was.
+            DumpClosedError: the writer is closed.
+            OSError: see the class. The values of snapshots behind the first one that was refused are not
+                kept either; all summaries are queued.
+        """
+        micros = microseconds(clock.time() if time is None else time)
+        options: dict[str, Any] = {
+            "step": whole_number("step", step, 63),
+            "graph": check_text("graph", graph),
+        }
+        compress = self._compression is not None
+        bulk = Bulk(snapshots, check_snapshots(snapshots), **options, time=micros, compress=compress)
+        with self._lock:
+            worker = self._current()
+            summaries: Sequence[Summary] = bulk.write(worker) if snapshots else ()
+            if bulk.error is not None:
+                raise bulk.error
+            self._commit_if_due(worker)
+        return summaries
 
     def log_summary(
         self,
@@ -169,7 +192,7 @@ class DumpWriter:
         time: float | None = None,
     ) -> None:
         """Dumps a snapshot of which only the summary is known. Arguments and errors as for `log`."""
-        place = _check(name, step, visit, graph, device, time)
+        place = check_place(name, step, visit, graph, device, clock.time() if time is None else time)
         with self._lock:
             self._add(self._current(), place, summary, None)
 
@@ -192,7 +215,7 @@ class DumpWriter:
         """
         record: dict[str, Any] = {"kind": kind, "time": clock.time()}
         if step is not None:
-            record["step"] = _number("step", step, 63)
+            record["step"] = whole_number("step", step, 63)
         with self._lock:
             self._current().event(record | facts)
 
@@ -225,21 +248,16 @@ class DumpWriter:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def _log(self, place: _Place, array: Any, keep: Keep, sample: Sample | None) -> Summary:
+    def _log(self, place: Place, array: Any, keep: Keep, sample: Sample | None) -> Summary:
         values, dtype = normalize(array)
         summary = summarize_normal(values, dtype)
-        value = self._encode(values, summary, sample) if keep == "value" else None
+        zeros = summary.zero if self._compression is not None else 0
+        value = encode_value(values, dtype, zeros, sample) if keep == "value" else None
         with self._lock:
             self._add(self._current(), place, summary, value)
         return summary
 
-    def _encode(self, values: Any, summary: Summary, sample: Sample | None) -> EncodedValue:
-        compress = self._compression is not None
-        if sample is not None:
-            return encode_sample(values, summary, compress, sample)
-        return encode_value(values, summary, compress)
-
-    def _add(self, worker: Worker, place: _Place, summary: Summary, value: EncodedValue | None) -> None:
+    def _add(self, worker: Worker, place: Place, summary: Summary, value: EncodedValue | None) -> None:
         """Stores the value, if there is one, queues the row, and commits if it is time to."""
         stored: Stored = NOT_KEPT
         tensor = tensor_name(place.node, place.slot)
@@ -251,6 +269,9 @@ class DumpWriter:
             if visit is None:
                 visit = worker.visits.take(place.graph, tensor, place.step)
             worker.add(_row(worker.seq, place, visit, summary, stored))
+        self._commit_if_due(worker)
+
+    def _commit_if_due(self, worker: Worker) -> None:
         age = clock.monotonic() - self._last_try
         if age >= COMMIT_SECONDS or (worker.pending >= COMMIT_ROWS and not self._failing):
             self._commit(worker)
@@ -292,38 +313,10 @@ def _facts(info: Any) -> dict[str, Any]:
 
 
 def _rank(rank: Any) -> int | None:
-    return None if rank is None else _number("rank", rank, 31)
+    return None if rank is None else whole_number("rank", rank, 31)
 
 
-def _check(name: str, step: int, visit: int | None, graph: str, device: str, time: float | None) -> _Place:
-    node, slot = parse_tensor_name(name)
-    for what, text in (("graph", graph), ("device", device)):
-        if len(text) > MAX_NAME:
-            raise InvalidValueError(
-                f"{what}={text[:80]!r}… is too long.", f"Use at most {MAX_NAME} characters."
-            )
-    return _Place(
-        graph=graph,
-        node=node,
-        slot=slot,
-        step=_number("step", step, 63),
-        visit=None if visit is None else _number("visit", visit, 31),
-        device=device,
-        time=_micros(clock.time() if time is None else time),
-    )
-
-
-def _micros(seconds: float) -> int:
-    try:
-        micros = int(seconds * 1e6)
-    except (TypeError, ValueError, OverflowError):
-        micros = -1
-    if not 0 <= micros <= MAX_TIME:
-        raise InvalidValueError(f"time={seconds!r} is not possible.", "Use seconds since 1970.")
-    return micros
-
-
-def _row(seq: int, place: _Place, visit: int, summary: Summary, stored: Stored) -> Row:
+def _row(seq: int, place: Place, visit: int, summary: Summary, stored: Stored) -> Row:
     return Row(
         seq=seq,
         graph=place.graph,
@@ -336,18 +329,6 @@ def _row(seq: int, place: _Place, visit: int, summary: Summary, stored: Stored) 
         summary=summary,
         stored=stored,
     )
-
-
-def _number(what: str, value: Any, bits: int) -> int:
-    try:
-        number = -1 if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        number = -1
-    if not 0 <= number < 1 << bits:
-        raise InvalidValueError(
-            f"{what}={value!r} is not possible.", f"Use an integer from 0 to 2^{bits} - 1."
-        )
-    return number
 
 
 _OPEN: weakref.WeakSet[DumpWriter] = weakref.WeakSet()

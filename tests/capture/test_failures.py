@@ -48,7 +48,7 @@ def broken(*args: Any, **kwargs: Any) -> Any:
 
 
 def test_a_disk_that_refuses_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(DumpWriter, "log", broken)
+    monkeypatch.setattr(DumpWriter, "log_many", broken)
     monkeypatch.setattr(DumpWriter, "graph", broken)
 
     with pytest.warns(TapWarning, match="No space left") as told:

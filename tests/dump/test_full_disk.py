@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from dump_tools import read_all, stats_files, values_files
 
-from tensortap.dump import DumpWriter, files, stats_writer, writer
+from tensortap.dump import DumpWriter, Snapshot, files, stats_writer, writer
 
 
 class Disk:
@@ -184,3 +184,23 @@ def test_a_real_limit(tmp_path: Path) -> None:
     assert int(done.stdout) == 20 - len(kept) > 0
     assert found.bad_values == found.damage == []
     assert len(found.values) == len(kept) + 2
+
+
+def test_many_values_that_find_no_room_keep_their_summaries(tmp_path: Path, disk: Disk) -> None:
+    arrays = [np.random.default_rng(i).standard_normal(5000) for i in range(5)]
+    with DumpWriter(tmp_path) as w:
+        w.log_many([Snapshot("before", arrays[0])], step=0)
+        disk.room = 60_000
+        with pytest.raises(OSError, match="No space"):
+            w.log_many([Snapshot(f"n{i}", array) for i, array in enumerate(arrays)], step=1)
+        disk.room = float("inf")
+        w.log_many([Snapshot("after", arrays[0])], step=2)
+    found = read_all(tmp_path)
+    assert [(row["node"], bool(row["value_codec"])) for row in found.rows] == [
+        ("before", True),
+        ("n0", True),
+        *((f"n{i}", False) for i in range(1, 5)),
+        ("after", True),
+    ]
+    assert found.values["n0", 0, 1].tobytes() == arrays[0].tobytes()
+    assert found.values["after", 0, 6].tobytes() == arrays[0].tobytes()
