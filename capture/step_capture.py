@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.dump import Way
+from tensortap.dump import Keep, Way
 
 from .background import Background
 from .candidates import Candidate
@@ -72,6 +72,12 @@ def _select(candidates: dict[Place, Candidate], watches: Sequence[Watch]) -> Ite
         chosen = selected(candidate, watches)
         if chosen is not None:
             yield place, chosen
+
+
+def keep_of(candidate: Candidate, watches: Sequence[Watch]) -> Keep | None:
+    """How much the watches want of a tensor of any size; None if none selects it."""
+    chosen = selected(candidate, watches)
+    return None if chosen is None else chosen.wish.keep
 
 
 class StepCapture:
