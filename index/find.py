@@ -84,11 +84,11 @@ def find_rows(run: RunIndex, filters: Filters) -> Array:
         rows = rows[catalog.column("dtype", rows) == (-1 if code is None else code)]
     if filters.kept:
         rows = rows[catalog.column("kept", rows)]
-    conditions = [parse_predicate("nonfinite > 0")] if filters.nonfinite else []
+    if filters.nonfinite:
+        bad = [catalog.column(name, rows) > 0 for name in ("nan", "pos_inf", "neg_inf")]
+        rows = rows[np.logical_or.reduce(bad)]
     if filters.where is not None:
-        conditions.append(parse_predicate(filters.where))
-    for condition in conditions:
-        rows = rows[condition.mask(CatalogRows(run, rows))]
+        rows = rows[parse_predicate(filters.where).mask(CatalogRows(run, rows))]
     return rows
 
 
@@ -129,6 +129,8 @@ def _tensor_mask(run: RunIndex, filters: Filters) -> Mask | None:
     if filters.node is not None:
         code = tensors.nodes.code(filters.node)
         masks.append(tensors.columns(count)[1] == (-1 if code is None else code))
+    if filters.nonfinite:
+        masks.append(tensors.nonfinite.totals(count) > 0)
     if filters.match is not None:
         masks.append(match_names(filters.match, tensors.names[:count]))
     if filters.op_type is not None:
@@ -163,9 +165,10 @@ def sort_rows(catalog: Catalog, rows: Array, sort: str, first: int) -> Array:
     keys = _sort_keys(catalog, rows, name)
     keys = -keys if descending else keys
     if 0 < first < len(rows) // 8:
-        bounded = np.where(np.isnan(keys), np.inf, keys)
-        within = np.flatnonzero(bounded <= np.partition(bounded, first - 1)[first - 1])
-        rows, keys = rows[within], keys[within]
+        last = np.partition(keys, first - 1)[first - 1]  # NaN is the largest there
+        if last == last:
+            within = np.flatnonzero(keys <= last)
+            rows, keys = rows[within], keys[within]
     return rows[np.argsort(keys, kind="stable")]
 
 
@@ -182,4 +185,4 @@ def _sort_keys(catalog: Catalog, rows: Array, name: str) -> Array:
         rank = np.empty(len(known), np.int64)
         rank[sorted(range(len(known)), key=known.__getitem__)] = np.arange(len(known))
         values = rank[values]
-    return values.astype(np.float64)
+    return values.astype(np.int8) if values.dtype == np.bool_ else values

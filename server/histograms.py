@@ -11,6 +11,7 @@ from tensortap.index import HistogramSeries, histograms, history
 from .live import current_run
 from .parameters import Parameters, ordered_range
 from .replies import json_reply
+from .wire import plain
 
 blueprint = Blueprint("histograms", __name__)
 
@@ -62,7 +63,7 @@ def _thinned(rows: int | None) -> dict[str, int]:
 
 
 def _series(found: HistogramSeries) -> dict[str, Any]:
-    columns = [getattr(found, name) for name in _ROW_FIELDS]
+    columns = [plain(getattr(found, name)) for name in _ROW_FIELDS]
     return {
         "tensor": found.tensor,
         "graph": found.graph,

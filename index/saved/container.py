@@ -59,7 +59,7 @@ def write_container(
         with temporary.open("xb") as file:
             file.write(_HEAD.pack(MAGIC, len(header), crc32c(header)) + header)
             for array in arrays.values():
-                file.write(memoryview(_octets(array)))
+                file.write(_octets(array).data)
                 file.write(bytes(-array.nbytes % _ALIGN))
         temporary.replace(path)
     finally:

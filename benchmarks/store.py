@@ -1,0 +1,187 @@
+"""How the store grows: bytes a snapshot, opening (cold, warm), every query of the HTTP API, memory.
+
+    python benchmarks/store.py [--sizes 20000x200,200000x200,200000x2000,1000000x2000] [--runs 1,10]
+                               [--tensorboard 200000x200] [--calls 60]
+
+A size is SNAPSHOTSxTENSORS. Each is written, opened without a saved index (cold) and with it (warm), and
+asked about tensors and steps drawn at random, each time in a process of its own. `--runs` splits the first
+size over several runs. `--tensorboard` loads one size's statistics as histogram summaries too, with
+TensorBoard's own reader. Read the ratios: times depend on the machine and on what else it does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from _table import print_table
+from query import Measured, ask_tensorboard, opened, resident, rows, write_dump, write_events
+
+MAX_BYTES, MAX_OPEN_S, MAX_P99_MS, MAX_MB = 200, 1.0, 50.0, 500  # what the store promises for 1M snapshots
+
+
+def tensor_name(number: int) -> str:
+    """As `query.rows` names them."""
+    return f"model/block_{number // 8}/layer_{number % 8}/Relu:0"
+
+
+def questions(tensors: int, steps: int, seed: int) -> dict[str, Callable[[], str]]:
+    """Addresses of each kind below a run, with parameters drawn at random."""
+    draw = random.Random(seed)
+    some = lambda: tensor_name(draw.randrange(tensors))  # noqa: E731
+    return {
+        "run": lambda: "",
+        "graph": lambda: "/graphs/-",
+        "one step": lambda: f"/graphs/-/steps/{draw.randrange(steps)}",
+        "node": lambda: f"/nodes?graph=-&node={some().removesuffix(':0')}",
+        "history": lambda: f"/history?tensor={some()}",
+        "histograms": lambda: f"/histograms?tensor={some()}",
+        "histograms, 500 rows": lambda: f"/histograms?tensor={some()}&limit=500",
+        "snapshots, first page": lambda: "/snapshots",
+        "snapshots of a tensor": lambda: f"/snapshots?tensor={some()}&sort=-step",
+        "snapshots by pattern": lambda: f"/snapshots?match=block_{draw.randrange(9)}/.*Relu&sort=-abs_max",
+        "snapshots, sorted": lambda: f"/snapshots?sort=-{draw.choice(['abs_max', 'std', 'l2', 'time'])}",
+        "snapshots, condition": lambda: f"/snapshots?where=abs_max+>+{draw.uniform(0, 10):.3f}",
+        "non-finite": lambda: "/snapshots?nonfinite=1",
+        "problems": lambda: "/problems",
+    }
+
+
+def ask(folder: Path, tensors: int, steps: int, calls: int) -> Measured:
+    """Opens the log directory and asks its API; milliseconds at the median and at the 99th of 100 calls."""
+    from tensortap.server import create_app
+
+    app = create_app(folder)
+    client = app.test_client()
+    log = app.extensions["tensortap"].log
+    found = opened(log.refresh)
+    start = time.perf_counter()
+    overview = client.get("/api/runs").get_json()["runs"][0]
+    found["first page, ms"] = (time.perf_counter() - start) * 1e3
+    times: dict[str, list[float]] = {}
+    for name, address in questions(tensors, steps, 0).items():
+        for _ in range(calls):
+            url = f"/api/runs/{overview['id']}{address()}"
+            begun = time.perf_counter()
+            answer = client.get(url)
+            times.setdefault(name, []).append((time.perf_counter() - begun) * 1e3)
+            assert answer.status_code == 200, (url, answer.get_data(as_text=True)[:300])
+    for name, taken in times.items():
+        found[f"{name}, p50"], found[f"{name}, p99"] = np.percentile(taken, [50, 99]).tolist()
+    found["memory after all, MB"] = resident()
+    return found
+
+
+def in_a_process_of_its_own(what: str, folder: Path, cache: Path, *numbers: int) -> Measured:
+    command = [sys.executable, __file__, "--ask", what, str(folder), *map(str, numbers)]
+    environment = os.environ | {"TENSORTAP_CACHE": str(cache)}
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
+    measured: Measured = json.loads(done.stdout)
+    return measured
+
+
+def folder_size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def measure(snapshots: int, tensors: int, runs: int, calls: int) -> Measured:
+    """One size of dump, written and removed again."""
+    with tempfile.TemporaryDirectory() as folder:
+        dump, cache = Path(folder, "dump"), Path(folder, "cache")
+        for number in range(runs):
+            write_dump(dump / f"run_{number}", snapshots // runs, tensors)
+        steps = snapshots // runs // tensors
+        cold = in_a_process_of_its_own("open", dump, cache, tensors, steps, calls)
+        warm = in_a_process_of_its_own("ask", dump, cache, tensors, steps, calls)
+        sizes = {"dump": folder_size(dump) / snapshots, "saved index": folder_size(cache) / snapshots}
+    head = {"snapshots": snapshots, "tensors": tensors, "steps": steps, "runs": runs}
+    head |= {f"{name}, bytes a snapshot": size for name, size in sizes.items()}
+    names = ("open, s", "open, CPU s", "peak, MB")
+    return head | {f"cold: {name}": cold[name] for name in names} | {f"warm: {k}": v for k, v in warm.items()}
+
+
+def measure_tensorboard(snapshots: int, tensors: int) -> Measured:
+    with tempfile.TemporaryDirectory() as folder:
+        write_events(Path(folder), snapshots, tensors)
+        size = folder_size(Path(folder)) / snapshots
+        found = in_a_process_of_its_own("tensorboard", Path(folder), Path(folder), 0, 0, 0)
+    return {"snapshots": snapshots, "tensors": tensors, "bytes a snapshot": size, **found}
+
+
+def answer(what: str, folder: Path, tensors: int, steps: int, calls: int) -> Measured:
+    if what == "tensorboard":
+        return ask_tensorboard(folder, next(name for _, name, _ in rows(1, 1)))
+    if what == "ask":
+        return ask(folder, tensors, steps, calls)
+    from tensortap.index import LogIndex
+
+    return opened(lambda: LogIndex(folder).refresh())
+
+
+def verdicts(found: Measured) -> list[str]:
+    """What the store promises, and whether it keeps it."""
+    slowest = max((value, name) for name, value in found.items() if name.endswith("p99"))
+    checks = [
+        ("bytes a snapshot", found["dump, bytes a snapshot"], MAX_BYTES),
+        ("opened, s", found["warm: open, s"] + found["warm: first page, ms"] / 1e3, MAX_OPEN_S),
+        (f"slowest p99, ms ({slowest[1]})", slowest[0], MAX_P99_MS),
+        ("memory, MB", max(found["warm: peak, MB"], found["warm: memory after all, MB"]), MAX_MB),
+    ]
+    return [
+        f"{'kept ' if value <= limit else 'MISSED'} {what}: {value:.3g} of {limit}"
+        for what, value, limit in checks
+    ]
+
+
+def print_columns(title: str, columns: list[Measured]) -> None:
+    names = list(columns[0])
+    print_table(
+        title,
+        ["", *map(str, range(1, len(columns) + 1))],
+        [[n, *(f"{c[n]:,.3f}".removesuffix(".000") for c in columns)] for n in names],
+    )
+
+
+def size(text: str) -> tuple[int, int]:
+    snapshots, _, tensors = text.partition("x")
+    return int(snapshots), int(tensors)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--sizes", default="20000x200,200000x200,200000x2000,1000000x2000")
+    parser.add_argument("--runs", default="1,10", help="over how many runs the first size is split")
+    parser.add_argument("--tensorboard", default="200000x200", help="size for the comparison; empty for none")
+    parser.add_argument("--calls", type=int, default=60, help="of each query")
+    parser.add_argument("--ask", nargs="+", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.ask:
+        what, folder, *numbers = options.ask
+        print(json.dumps(answer(what, Path(folder), *map(int, numbers))))
+        return
+    sizes = [size(text) for text in options.sizes.split(",")]
+    grown = [measure(*sizes[0], int(runs), options.calls) for runs in options.runs.split(",") if runs != "1"]
+    columns = [measure(*each, 1, options.calls) for each in sizes]
+    print_columns("Growth (milliseconds where nothing else is said)", columns + grown)
+    for column in columns:
+        print(f"\n{column['snapshots']:,.0f} snapshots of {column['tensors']:,.0f} tensors")
+        print(*verdicts(column), sep="\n")
+    if options.tensorboard:
+        print_columns(
+            "TensorBoard, the same as histogram summaries", [measure_tensorboard(*size(options.tensorboard))]
+        )
+
+
+if __name__ == "__main__":
+    main()
