@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Literal, Protocol
@@ -12,6 +14,8 @@ from typing import Literal, Protocol
 from .snapshots import Batch
 
 WhenFull = Literal["wait", "drop"]
+
+_FIRST_REPORT = 1.0  # seconds that training has waited in all; then at 2, 4, 8, …
 
 
 class Sink(Protocol):
@@ -32,8 +36,10 @@ class Background:
 
     Args:
         make_sink: called once in each process that captures.
-        queue_bytes: most bytes of tensors that wait. A larger batch is let in when nothing else waits.
+        queue_bytes: most bytes of tensors that wait or are being written. A larger batch is let in when
+            there are no others.
         when_full: `"wait"` up to `wait_seconds` for room, then drop; or `"drop"` at once. Drops are counted.
+            When training has waited 1, 2, 4, 8, … s in all, a line on stderr says so.
     """
 
     def __init__(
@@ -63,6 +69,8 @@ class Background:
         self.dropped = 0
         self.refused = 0  # of these, how many the sink lost
         self._dropped_known = 0  # of all, how many the sink was told of
+        self.waited = 0.0  # seconds that `put` has waited for room
+        self._next_report = _FIRST_REPORT
 
     def start(self) -> None:
         """Starts the thread before the first batch comes, so that it gets ready while that is computed."""
@@ -77,8 +85,7 @@ class Background:
         with self._changed:
             if self._stopping:
                 return False
-            fits = self._changed.wait_for(lambda: self._has_room(batch.nbytes), timeout=self._wait_seconds)
-            if not fits:
+            if not self._wait_for_room(batch.nbytes):
                 self.drop(len(batch.captured))
                 return False
             self._batches.append(batch)
@@ -130,6 +137,30 @@ class Background:
             thread = threading.Thread(target=self._run, name="tensortap-writer", daemon=True)
             thread.start()
             self._thread = thread
+
+    def _wait_for_room(self, nbytes: int) -> bool:
+        """Whether a batch of this size may be queued; waits for that, if this is the policy."""
+        last, deadline = time.monotonic(), time.monotonic() + self._wait_seconds
+        while not self._has_room(nbytes):
+            if last >= deadline:
+                return False
+            self._changed.wait(min(deadline - last, self._next_report - self.waited))
+            now = time.monotonic()
+            self.waited += now - last
+            last = now
+            if self.waited >= self._next_report:
+                self._report_waiting()
+        return True
+
+    def _report_waiting(self) -> None:
+        self._next_report = 2 * self.waited
+        print(
+            f"tensortap: training has waited {self.waited:.1f} s for the writer so far;"
+            f" {self._waiting_bytes / 2**20:,.0f} MiB of tensors are queued"
+            f" (queue_bytes={self._queue_bytes / 2**20:,.0f} MiB)."
+            " Watch fewer steps or tensors, or use Tap(when_full='drop').",
+            file=sys.stderr,
+        )
 
     def _has_room(self, nbytes: int) -> bool:
         return self._waiting_bytes == 0 or self._waiting_bytes + nbytes <= self._queue_bytes

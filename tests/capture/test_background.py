@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import deque
 
 import numpy as np
+import pytest
 from polling import until
 
 from tensortap.capture.background import Background, WhenFull
@@ -98,6 +100,31 @@ def test_waiting_has_an_end() -> None:
     assert thread.stop(30)
     assert False in accepted
     assert thread.dropped == accepted.count(False)
+
+
+def test_waiting_is_reported_at_growing_intervals(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("tensortap.capture.background._FIRST_REPORT", 0.02)
+    sink = Recorder()
+    thread = background(sink)
+    sink.open.clear()
+    threading.Timer(0.3, sink.open.set).start()
+    assert all(thread.put(batch(step)) for step in range(4))
+    assert thread.stop(30)
+    said = capsys.readouterr().err.splitlines()
+    assert 2 <= len(said) <= 6
+    assert all(re.match(r"tensortap: training has waited \d+\.\d s for the writer", line) for line in said)
+    assert "Tap(when_full='drop')" in said[0]
+    assert thread.waited >= 0.1
+
+
+def test_nothing_is_said_while_there_is_room(capsys: pytest.CaptureFixture[str]) -> None:
+    thread = background(Recorder())
+    assert thread.put(batch(0))
+    assert thread.stop(30)
+    assert thread.waited == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_a_batch_larger_than_the_queue_is_let_in_alone() -> None:
