@@ -242,7 +242,7 @@ class StatsTail:
                 for frame in frames:
                     self._take([frame], commits, columns)
             return
-        self._decoded += pa.Table.from_batches(batches).nbytes
+        self._decoded += sum(batch.get_total_buffer_size() for batch in batches)
         for frame, batch in zip(frames, batches, strict=True):
             status = parse_status(frame)
             self.dropped = max(self.dropped, status["dropped"])
