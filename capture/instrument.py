@@ -71,7 +71,7 @@ class InstrumentedFunction:
     def call(
         self,
         run: tf_private.CallFunction,
-        name: bytes,  # noqa: ARG002  of the original, which does not run
+        name: bytes,
         inputs: Sequence[Any],
         num_outputs: int,
         receiver: Receiver,

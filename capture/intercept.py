@@ -13,8 +13,8 @@ from . import tf_private
 from .candidates import Candidate
 from .instrument import Caught, InstrumentedFunction, TapFailedError
 from .layers import LayerTracker
-from .obstacles import MUTED
 from .memory import SHARE, available_bytes, estimated_bytes
+from .obstacles import MUTED
 from .recorded import Place, RecordedFunction, record_function
 from .shadow import NoShadowError, Shadow, ShadowFailedError
 from .watch import Watch

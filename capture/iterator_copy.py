@@ -44,6 +44,11 @@ class SharedIterator:
         shadow, real = map(tf_private.iterator_handle, self._iterators)
         return shadow, real
 
+    @property
+    def drawn(self) -> list[tuple[Any, ...]]:
+        """What was drawn by the first and not yet by the second, element by element, as arrays."""
+        return list(self._drawn)
+
     def release(self) -> None:
         """Lets go of the real iterator and of the elements drawn from it."""
         self._source, self._iterators = None, []

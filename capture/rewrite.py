@@ -59,9 +59,7 @@ class Rewritten:
             queue.destroy()
 
 
-def rewrite(
-    recorded: RecordedFunction, chosen: Collection[Place], muted: Collection[str] = ()
-) -> Rewritten:
+def rewrite(recorded: RecordedFunction, chosen: Collection[Place], muted: Collection[str] = ()) -> Rewritten:
     """Makes and registers copies that hand out the chosen tensors. Functions without any stay uncopied.
 
     Args:

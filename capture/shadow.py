@@ -54,7 +54,7 @@ class Shadow:
             Whatever the untouched function raises. `ShadowFailedError` if only the shadow failed; it holds
             what the untouched function returned.
         """
-        failure: Exception | None = None
+        failure: BaseException | None = None
         real = list(inputs)
         with self._lock:
             try:

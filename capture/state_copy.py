@@ -1,4 +1,4 @@
-"""What a shadow runs on: copies of the variables, and iterators of its own, in place of a function's inputs."""
+"""What a shadow runs on in place of a function's inputs: copies of variables, iterators of its own."""
 
 from __future__ import annotations
 
@@ -50,8 +50,15 @@ def is_variable(tensor: Any) -> bool:
 
 
 def _copied_variable(handle: Any) -> Any:
-    """The handle of a new variable of the same dtype, shape, device and value (if it has one yet)."""
-    (held,) = tf_private.handle_data(handle).shape_and_type
+    """The handle of a new variable of the same dtype, shape, device and value (if it has one yet).
+
+    Raises:
+        ValueError: the handle does not tell dtype and shape.
+    """
+    data = tf_private.handle_data(handle)
+    if data is None:
+        raise ValueError("a variable does not tell its dtype and shape")
+    (held,) = data.shape_and_type
     with tf.device(handle.device):
         copy = tf.raw_ops.VarHandleOp(
             dtype=held.dtype, shape=held.shape, shared_name=tf_private.anonymous_name()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -177,6 +177,46 @@ class StepCapture:
         if captured:
             self.put(self._outlet.graph_of(recorded, way), captured)
 
+    def take_tensors(
+        self,
+        key: str,
+        graph: GraphHandle,
+        groups: Iterable[tuple[Mapping[Any, tuple[Candidate, Keep]], Mapping[Any, Sequence[Any]]]],
+    ) -> None:
+        """Keeps what a run of a session computed: chosen tensors, and their values by visit.
+
+        Args:
+            key: tells kinds of runs apart; visits of one kind are counted through the step.
+        """
+        visits = self._visits[key]
+        captured: deque[Captured] = deque()
+        for chosen, values in groups:
+            for tensor, (candidate, keep) in chosen.items():
+                place = "", candidate.node, candidate.slot
+                for value in values.get(tensor, ()):
+                    captured.append(Captured(candidate, visits[place], _as_array(value), keep))
+                    visits[place] += 1
+        if captured:
+            self._safely(key, lambda: self.put(graph, captured))
+
+    def cannot_see(self, imported: Sequence[str], calls: Sequence[str]) -> None:
+        """Parts of a session's graph that its taps do not reach."""
+        if imported:
+            self._outlet.trouble.tell(
+                "imported control flow",
+                f"{len(imported)} nodes in or behind loops and branches are not captured ({imported[0]}),"
+                " because the graph was imported without what belongs to them",
+                "Import a MetaGraph (tf.compat.v1.train.import_meta_graph) instead of a GraphDef.",
+            )
+        if calls:
+            self._outlet.trouble.tell(
+                "functions of a session",
+                f"the insides of the functions that {', '.join(calls[:3])} run are not captured;"
+                " their results are",
+                "With tf.compat.v1.disable_control_flow_v2() loops and branches are built of single ops,"
+                " which are captured one by one.",
+            )
+
     def drop(self, count: int) -> None:
         """Counts tensors that were selected but could not be kept."""
         self._outlet.background.drop(count)
@@ -185,3 +225,8 @@ class StepCapture:
         """Hands tensors of one graph to the writer's thread."""
         nbytes = sum(item.array.nbytes for item in captured)
         self._outlet.background.put(Batch(self.step, time.time(), graph, captured, nbytes))
+
+
+def _as_array(value: Any) -> np.ndarray[Any, Any]:
+    """What a session returns for a tensor; text comes as bytes."""
+    return np.array(value, dtype=object) if isinstance(value, bytes | str) else np.asarray(value)

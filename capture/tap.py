@@ -22,6 +22,7 @@ from .intercept import INTERCEPTOR
 from .keras_callback import TapCallback
 from .lifetime import Lifetime
 from .saved_model import TappedModel, tap_model
+from .session import TappedSession
 from .step_capture import Outlet, StepCapture
 from .trouble import Trouble
 from .watch import Watch
@@ -236,6 +237,25 @@ class Tap:
         """
         self._check_open()
         return tap_model(self, model)
+
+    def session(self, session: Any) -> TappedSession:
+        """A `tf.compat.v1.Session` (or MonitoredSession) whose `run` is tapped: each call of it is a step.
+
+        What a run is fed and computes is captured, with one visit for each iteration of a loop. For that,
+        ops named `tensortap/…` are added to the graph beside watched tensors inside of version 1 loops and
+        branches. `make_callable` and `partial_run` are not captured.
+
+        Raises:
+            TapClosedError: the tap is closed.
+        """
+        self._check_open()
+        self._lifetime.hold()
+        return TappedSession(self, session)
+
+    @property
+    def _capture(self) -> StepCapture | None:
+        """What this thread's current step captures, if it is watched."""
+        return getattr(self._local, "capture", None)
 
     @property
     def in_step(self) -> bool:

@@ -17,7 +17,13 @@ from tensorflow.core.framework import function_pb2, types_pb2
 from tensorflow.python.eager import context, record
 from tensorflow.python.framework import function_def_to_graph, importer, op_callbacks, op_def_registry
 from tensorflow.python.framework.func_graph import FuncGraph
-from tensorflow.python.ops import gen_data_flow_ops, gen_resource_variable_ops, handle_data_util
+from tensorflow.python.ops import (
+    control_flow_util,
+    gen_data_flow_ops,
+    gen_resource_variable_ops,
+    handle_data_util,
+    script_ops,
+)
 
 # Messages of protobuf, which carry no types.
 FunctionDef: TypeAlias = Any
@@ -28,6 +34,8 @@ HandleData: TypeAlias = Any
 GraphDebugInfo: TypeAlias = Any
 
 _RESOURCE_TYPE = re.compile(r'ResourceHandle\(.*, type="([^"]*)"', re.DOTALL)
+
+_FUNCTION_LINKS = ("forward_function_name", "backward_function_name")
 
 XLA_ATTRIBUTE = "_XlaMustCompile"
 
@@ -73,6 +81,34 @@ def copied(definition: FunctionDef, name: str) -> FunctionDef:
     copy.CopyFrom(definition)
     copy.signature.name = name
     return copy
+
+
+def library(definitions: Sequence[FunctionDef]) -> bytes:
+    """Definitions as a serialized FunctionDefLibrary, without what has a meaning in this process only."""
+    found = function_pb2.FunctionDefLibrary()
+    for definition in definitions:
+        copy = found.function.add()
+        copy.CopyFrom(definition)
+        for link in _FUNCTION_LINKS:
+            copy.attr.pop(link, None)
+        for node in copy.node_def:
+            node.attr.pop("_gradient_op_type", None)
+    return bytes(found.SerializeToString(deterministic=True))
+
+
+def definitions(library: bytes) -> list[FunctionDef]:
+    """The inverse of `library`. Raises google.protobuf.message.DecodeError."""
+    return list(function_pb2.FunctionDefLibrary.FromString(library).function)
+
+
+def call_function(name: str, inputs: Sequence[Any], num_outputs: int) -> list[Any]:
+    """Runs a registered function on flat eager inputs."""
+    return list(context.context().call_function(name.encode(), list(inputs), num_outputs) or ())
+
+
+def set_handle_data(handle: Any, dtype: Any, shape: Any) -> None:
+    """Tells what variable is behind a resource tensor that an op made."""
+    handle_data_util.set_handle_data(handle, handle_data_util.create_handle_data(shape, dtype))
 
 
 def has_function(name: str) -> bool:
@@ -221,3 +257,79 @@ def as_array(tensor: Any) -> np.ndarray[Any, Any]:
         return values
     # Scalars come as NumPy scalars or bytes.
     return np.array(values, dtype=object) if isinstance(values, bytes) else np.asarray(values)
+
+
+def control_flow_of(operation: Any) -> Any:
+    """The version 1 loop or branch that the outputs of a graph's op lie in, or None."""
+    return control_flow_util.GetOutputContext(operation)
+
+
+def knows_control_flow(operation: Any) -> bool:
+    """Whether an op was made inside of a version 1 loop or branch, and knows it."""
+    return operation._get_control_flow_context() is not None
+
+
+def loops_around(operation: Any) -> list[Any]:
+    """The version 1 loops that an op lies in, outermost first."""
+    found: list[Any] = []
+    context_ = control_flow_of(operation)
+    while context_ is not None:
+        if context_.IsWhileContext():
+            found.insert(0, context_)
+        context_ = context_.outer_context
+    return found
+
+
+def iteration_counter(graph: Any, loop: Any) -> Any:
+    """Adds a counter to a version 1 loop; returns a tensor in it that numbers the iterations from 0."""
+    before = graph._get_control_flow_context()
+    try:
+        graph._set_control_flow_context(loop.outer_context)
+        with graph.as_default(), graph.control_dependencies(None):
+            graph._set_control_flow_context(loop.outer_context)
+            enters, exits = list(loop.loop_enters), list(loop.loop_exits)
+            _, following = loop.AddForwardLoopCounter(None)
+            loop.loop_enters[:], loop.loop_exits[:] = enters, exits  # gradients must not see it
+    finally:
+        graph._set_control_flow_context(before)
+    # NextIteration(Add(Switch(Merge), 1)): the merged one is there from the first iteration to the last.
+    return following.op.inputs[0].op.inputs[0].op.inputs[0]
+
+
+def call_in_graph(function: Callable[..., None], tensor: Any, more: Sequence[Any], *, name: str) -> Any:
+    """Adds an op beside a tensor of a version 1 graph that calls `function(array, *more arrays)`."""
+    graph = tensor.graph
+    before = graph._get_control_flow_context()
+    with graph.as_default(), graph.control_dependencies(None), graph.name_scope(None):
+        try:
+            graph._set_control_flow_context(control_flow_of(tensor.op))
+            operation = script_ops.py_func_common(function, [tensor, *more], [], stateful=True, name=name)
+        finally:
+            graph._set_control_flow_context(before)
+    # What is in a loop must not be fetched, lest the run waits for a value; this op has none.
+    graph._unfetchable_ops.discard(operation)
+    return operation
+
+
+@contextlib.contextmanager
+def unfinalized(graph: Any) -> Iterator[None]:
+    """Lets ops be added to a graph although it may be closed (a MonitoredSession closes it)."""
+    finalized = bool(graph.finalized)
+    if finalized:
+        graph._unsafe_unfinalize()
+    try:
+        yield
+    finally:
+        if finalized:
+            graph.finalize()
+
+
+def is_reference(tensor: Any) -> bool:
+    """Whether a tensor of a graph refers to a variable's memory, which may change while it is read."""
+    return bool(tensor.dtype._is_ref_dtype)
+
+
+def runs_functions(operation: Any) -> bool:
+    """Whether an op runs functions of the graph's library."""
+    names = {value.func.name for value in operation.node_def.attr.values() if value.HasField("func")}
+    return any(operation.graph._is_function(name) for name in names)

@@ -1,0 +1,208 @@
+"""`tap.session()`: version 1 graphs, loops and branches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from dumped import Dumped
+
+from tensortap.capture import Tap, TapWarning, Watch
+
+tf1 = tf.compat.v1
+ALL = Watch(steps=1, keep="value")
+X = np.random.default_rng(0).standard_normal((4, 5, 2)).astype(np.float32)
+
+
+@pytest.fixture(autouse=True)
+def _version_1_control_flow() -> Iterator[None]:
+    tf1.disable_control_flow_v2()
+    yield
+    tf1.enable_control_flow_v2()
+
+
+def direction(name: str, x: Any, weight: Any, reverse: bool) -> Any:
+    """One direction of a recurrent network over [batch, 5, 2]: all states, [batch, 5, 3]."""
+    with tf1.name_scope(name):
+        x = tf.reverse(x, [1]) if reverse else x
+        rows = tf.TensorArray(tf.float32, 5).unstack(tf.transpose(x, [1, 0, 2]))
+
+        def body(time: Any, state: Any, states: Any) -> Any:
+            state = tf.tanh(tf.matmul(tf.concat([rows.read(time), state], 1), weight), name="state")
+            return time + 1, state, states.write(time, state)
+
+        start = tf.zeros([tf.shape(x)[0], 3])
+        loop = [0, start, tf.TensorArray(tf.float32, 5)]
+        _, _, states = tf1.while_loop(lambda time, *_: time < 5, body, loop)
+        out = tf.transpose(states.stack(), [1, 0, 2])
+        return tf.reverse(out, [1]) if reverse else out
+
+
+@pytest.fixture(scope="module")
+def network() -> Any:
+    """A bidirectional recurrent network with an optimizer, of single ops."""
+    tf1.disable_control_flow_v2()
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf1.placeholder(tf.float32, [None, 5, 2], name="x")
+        weights = [
+            tf1.get_variable(name, [5, 3], initializer=tf1.glorot_uniform_initializer(1), use_resource=True)
+            for name in ("forward_weight", "backward_weight")
+        ]
+        with tf1.name_scope("bidirectional_rnn"):
+            both = [direction("fw", x, weights[0], False), direction("bw", x, weights[1], True)]
+        loss = tf.reduce_mean(tf.square(tf.concat(both, 2, name="out")), name="loss")
+        tf1.train.AdamOptimizer(0.01).minimize(loss, name="train")
+        tf1.global_variables_initializer()
+    return graph
+
+
+def test_a_bidirectional_network_is_captured_and_trains_bit_by_bit_the_same(
+    network: Any, tmp_path: Path
+) -> None:
+    def trained(tap: Tap | None) -> list[Any]:
+        with tf1.Session(graph=network) as session:
+            session.run("init")
+            run = session.run if tap is None else tap.session(session).run
+            losses = [run(["loss:0", "train"], {"x:0": X})[0] for _ in range(5)]
+            weights = session.run([f"{way}_weight/Read/ReadVariableOp:0" for way in ("forward", "backward")])
+        return [losses, *(weight.tobytes() for weight in weights)]
+
+    with Tap(tmp_path / "r", Watch(steps=2, keep="value")) as tap:
+        assert trained(tap) == trained(None)
+
+    dumped = Dumped(tmp_path / "r")
+    assert dumped.steps == [0, 2, 4]
+    np.testing.assert_array_equal(dumped.value("x:0", 2), X)
+    states = {
+        way: [row.value for row in dumped.at(f"bidirectional_rnn/{way}/while/state:0", 2)]
+        for way in ("fw", "bw")
+    }
+    together = [np.stack(states["fw"], 1), np.stack(states["bw"][::-1], 1)]
+    np.testing.assert_array_equal(dumped.value("out:0", 2), np.concatenate(together, 2))
+    kinds = {
+        (node.attributes["tensortap.kind"], node.attributes["tensortap.variable"])
+        for node in dumped.graph().nodes
+        if "tensortap.variable" in node.attributes
+    }
+    assert kinds >= {("gradient", "forward_weight"), ("gradient", "backward_weight")}
+    assert dumped.graph().name == "session loss, train"
+
+
+def test_nested_loops_and_branches(tmp_path: Path) -> None:
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [], name="x")
+
+        def inner(j: Any, total: Any) -> Any:
+            return j + 1, tf.add(total, tf.cast(j, tf.float32), name="sum")
+
+        def outer(i: Any, value: Any) -> Any:
+            doubled = tf.multiply(value, 2.0, name="doubled")
+            up, down = lambda: tf.add(doubled, 1.0, name="up"), lambda: tf.subtract(doubled, 1.0, name="down")
+            either = tf1.cond(tf.equal(i % 2, 0), up, down)
+            _, total = tf1.while_loop(lambda j, _: j <= i, inner, [0, tf.constant(0.0)], name="inner")
+            return i + 1, either + total
+
+        _, end = tf1.while_loop(lambda i, _: i < 4, outer, [0, x], name="outer")
+        tf.negative(end, name="end")
+
+    with Tap(tmp_path / "r", ALL) as tap, tf1.Session(graph=graph) as session:
+        assert tap.session(session).run("end:0", {x: 1.0}) == -37.0
+
+    dumped = Dumped(tmp_path / "r")
+
+    def values(name: str) -> list[float]:
+        rows = dumped.at(name)
+        assert [row.visit for row in rows] == list(range(len(rows)))
+        return [float(row.value) for row in rows]
+
+    assert values("outer/doubled:0") == [2.0, 6.0, 12.0, 32.0]
+    assert values("outer/cond/up:0") == [3.0, 13.0]
+    assert values("outer/cond/down:0") == [5.0, 31.0]
+    assert values("outer/inner/sum:0") == [0.0, 0.0, 1.0, 0.0, 1.0, 3.0, 0.0, 1.0, 3.0, 6.0]
+    assert values("outer/Less:0") == [1.0, 1.0, 1.0, 1.0, 0.0]
+    assert values("end:0") == [-37.0]
+
+
+def test_fetches_and_feeds_of_all_kinds(tmp_path: Path) -> None:
+    with tf.Graph().as_default() as graph:
+        sparse = tf1.sparse_placeholder(tf.float32, name="sparse")
+        dense = tf.sparse.to_dense(sparse, name="dense")
+        text = tf.strings.as_string(dense, name="text", precision=1)
+        half = tf.multiply(dense, 0.5, name="half")
+        tf.add(half, 1.0, name="more")
+
+    with Tap(tmp_path / "r", ALL) as tap, tap.session(tf1.Session(graph=graph)) as session:
+        fed = tf1.SparseTensorValue([[0, 1]], [2.0], [1, 2])
+        got = session.run({"all": [text, (dense, sparse)]}, {sparse: fed})
+        with tap.step(7):
+            assert session.run("more:0", {half: [[5.0]]}) == [[6.0]]
+            session.run("more:0", {half: [[6.0]]})
+        with pytest.raises(ValueError, match="nowhere"):
+            session.run("nowhere:0")
+        assert session.graph is graph
+
+    assert got["all"][0].tolist() == [[b"0.0", b"2.0"]]
+    np.testing.assert_array_equal(got["all"][1][0], [[0.0, 2.0]])
+    dumped = Dumped(tmp_path / "r")
+    np.testing.assert_array_equal(dumped.value("sparse/values:0", 0), [2.0])
+    np.testing.assert_array_equal(dumped.value("dense:0", 0), [[0.0, 2.0]])
+    assert [(row.visit, row.value.item()) for row in dumped.at("half:0", 7)] == [(0, 5.0), (1, 6.0)]
+    assert not dumped.at("dense:0", 7)
+
+
+def test_a_monitored_session(network: Any, tmp_path: Path) -> None:
+    losses: list[float] = []
+
+    class Hook(tf1.train.SessionRunHook):  # type: ignore[misc]
+        def before_run(self, run_context: Any) -> Any:
+            return tf1.train.SessionRunArgs("loss:0")
+
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            losses.append(float(run_values.results))
+
+    with (
+        network.as_default(),
+        tf1.train.MonitoredSession(hooks=[Hook()]) as monitored,
+        Tap(tmp_path / "r", ALL) as tap,
+    ):
+        session = tap.session(monitored)
+        assert not session.should_stop()
+        session.run(["loss:0", "train"], {"x:0": X})
+
+    dumped = Dumped(tmp_path / "r")
+    assert float(dumped.value("loss:0")) == losses[0]
+    assert len(dumped.at("bidirectional_rnn/fw/while/state:0")) == 5
+
+
+def test_what_is_not_seen_is_told(network: Any, tmp_path: Path) -> None:
+    with tf.Graph().as_default() as imported:
+        tf.import_graph_def(network.as_graph_def(), name="")
+    tf1.enable_control_flow_v2()
+    with tf.Graph().as_default() as functional:
+        tf.identity(tf1.while_loop(lambda i: i < 3, lambda i: (i + 1,), [0]), name="end")
+
+    tap = Tap(tmp_path / "r", ALL)
+    with tf1.Session(graph=imported) as session:
+        session.run("init")
+        with pytest.warns(TapWarning, match="the graph was imported"):
+            tap.session(session).run("loss:0", {"x:0": X})
+    with (
+        tf1.Session(graph=functional) as session,
+        pytest.warns(TapWarning, match="insides of the functions"),
+    ):
+        assert tap.session(session).run("end:0") == 3
+    tap.close()
+
+    exact = Tap(tmp_path / "exact", ALL, exact=True)
+    with (
+        tf1.Session(graph=functional) as session,
+        pytest.warns(TapWarning, match="state of a session cannot be copied"),
+    ):
+        exact.session(session).run("end:0")
+    exact.close()
+    assert Dumped(tmp_path / "r").value("x:0", 0).shape == (4, 5, 2)
