@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterator
 
 from rich.progress import (
     BarColumn,
+    DownloadColumn,
     MofNCompleteColumn,
     Progress,
     SpinnerColumn,
     TextColumn,
     TimeElapsedColumn,
+    TimeRemainingColumn,
 )
 
 from .terminal import console, escaped
@@ -28,6 +30,18 @@ def progress(title: str, *, quiet: bool = False) -> Iterator[Callable[[str], Non
     with Progress(*columns, console=console(stderr=True), transient=True) as shown:
         task = shown.add_task(title)
         yield lambda text: shown.update(task, description=f"{title} {escaped(text)}")
+
+
+@contextlib.contextmanager
+def bytes_progress(title: str) -> Iterator[Callable[[int, int], None]]:
+    """Gives a function `(bytes done, bytes in all)` that moves a bar; it vanishes when the work is done."""
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=console(stderr=True), transient=True) as shown:
+        task = shown.add_task(escaped(title), total=None)
+        yield lambda done, total: shown.update(task, completed=done, total=total)
 
 
 @contextlib.contextmanager

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from tensortap.dump import NotARunError, NotFoundError
 
+from .progress import bytes_progress
+
 if TYPE_CHECKING:
     from tensortap.index import LogIndex, RunIndex
 
@@ -31,13 +33,20 @@ def open_log(path: Path) -> LogIndex:
     if not path.is_dir():
         raise NotARunError(f"There is no directory {str(path)!r}.", "Name a log directory, or a run in it.")
     log = LogIndex(path)
-    log.refresh()
+    with bytes_progress("reading") as advance:
+        log.refresh(lambda _: advance(*_progress(log)))
     if not log.runs:
         raise NotARunError(
             f"There is no run in {str(path)!r}.",
             "A run is a directory with a run.json; see 'tensortap demo'.",
         )
     return log
+
+
+def _progress(log: LogIndex) -> tuple[int, int]:
+    """Bytes of statistics that were read, and that there are."""
+    found = [run.progress() for run in log.runs]
+    return sum(done for done, _ in found), sum(size for _, size in found)
 
 
 def only_run(path: Path) -> RunIndex:
