@@ -47,11 +47,7 @@ export function bridgeFlags(
 ): BridgeFlags {
   const count = graph.entities.length;
   const flags = integers(count);
-  for (let e = 0; e < edges.source.length; e++) {
-    if (!hub[e]) continue;
-    flags[graph.source[edges.meta[e]!]!]! |= HUB_OUT;
-    flags[graph.target[edges.meta[e]!]!]! |= HUB_IN;
-  }
+  flagHubs(flags, graph, edges, hub);
   const entering: number[] = [];
   const leaving: number[] = [];
   for (let i = 0; i < count; i++) {
@@ -70,6 +66,15 @@ export function bridgeFlags(
   const bridgesIn = mark(entering, (cell) => sight.upwards(cell), BRIDGE_IN, STUB_IN);
   const bridgesOut = mark(leaving, (cell) => sight.downwards(cell), BRIDGE_OUT, STUB_OUT);
   return { flags, bridgesIn, bridgesOut };
+}
+
+/** Alone in a function for the reason given in update.ts. */
+function flagHubs(flags: Numbers, graph: ScopeGraph, edges: CellEdges, hub: Numbers): void {
+  for (let e = 0; e < edges.source.length; e++) {
+    if (!hub[e]) continue;
+    flags[graph.source[edges.meta[e]!]!]! |= HUB_OUT;
+    flags[graph.target[edges.meta[e]!]!]! |= HUB_IN;
+  }
 }
 
 /** Whether a cell sees the top or the bottom of the scope with no other cell in between. */

@@ -8,6 +8,7 @@ import { nodeSubtitle } from '../model/labels';
 import type { MetaEdges } from '../model/meta_edges';
 import { isAuxiliary } from '../model/op_kinds';
 import { entityLabel, type ScopeTree } from '../model/tree';
+import { LayoutMemo } from './memo';
 import { scopeGraph } from './scope_graph';
 import { layoutScope, type ScopeContext, type ScopeLayout } from './scope_layout';
 import { CLOSED_HEIGHT, closedWidth, NODE_HEIGHT, nodeWidth, SMALL_HEIGHT, smallWidth } from './sizes';
@@ -26,6 +27,7 @@ export class LayoutEngine {
   private readonly local: Int32Array;
   private readonly auxiliaryCode: boolean[];
   private readonly context: ScopeContext;
+  private readonly memo = new LayoutMemo();
 
   constructor(private readonly input: EngineInput) {
     const { tree, meta, columns } = input;
@@ -112,7 +114,7 @@ export class LayoutEngine {
     if (scope > 0 && this.context.sizes.restWidth[tree.nodeCount + scope] === 0) this.measure(tree.nodeCount + scope);
     this.measureChildren(scope);
     const graph = scopeGraph(tree, meta, scope, this.local);
-    const layout = layoutScope(graph, this.context);
+    const layout = this.memo.get(graph, this.context, () => layoutScope(graph, this.context));
     this.setSize(scope, layout);
     this.dirty[scope] = 0;
     writer.add(graph, layout);

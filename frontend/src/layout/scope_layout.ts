@@ -120,15 +120,20 @@ function finish(
   edges.meta.forEach((meta, e) => {
     routes[meta] = placed.routes[e]!.map((at, k) => at + (k % 2 ? topRoom : PADDING));
   });
-  const boxes = { graph, left, top, sizes: context.sizes };
-  for (let e = 0; e < graph.source.length; e++) {
-    if (host[graph.source[e]!] === graph.target[e]) routes[e] = attachedRoute(boxes, graph.source[e]!, graph.target[e]!);
-    else if (!graph.shapes[e]) routes[e] = directRoute(boxes, graph.source[e]!, graph.target[e]!);
-  }
+  addDirectRoutes(routes, { graph, left, top, sizes: context.sizes }, host);
   const blocks = cells.flatMap((cell, c) =>
     cell.main < 0 ? [PADDING + placed.left[c]!, topRoom + placed.top[c]!, cell.width, cell.height] : [],
   );
   return { width, height, plug: plugX(graph, left, flags.flags, context.sizes, width), left, top, flags: flags.flags, routes, blocks };
+}
+
+/** Alone in a function for the reason given in update.ts. */
+function addDirectRoutes(routes: (readonly number[])[], boxes: Boxes, host: Numbers): void {
+  const { source, target, shapes } = boxes.graph;
+  for (let e = 0; e < source.length; e++) {
+    if (host[source[e]!] === target[e]) routes[e] = attachedRoute(boxes, source[e]!, target[e]!);
+    else if (!shapes[e]) routes[e] = directRoute(boxes, source[e]!, target[e]!);
+  }
 }
 
 interface Boxes {

@@ -15,14 +15,19 @@ export const SMALL_FONT = 10;
 export const SUBTITLE_FONT = 10;
 export const SCOPE_FONT = 12.5;
 
+/** Widths go in steps: so `MatMul_3` and `MatMul_12` are equally wide, and what repeats in a network looks and is laid out alike. */
+const STEP = 10;
+
+const stepped = (width: number): number => STEP * Math.ceil(width / STEP);
+
 export function nodeWidth(label: string, subtitle: string): number {
-  return Math.round(clamp(Math.max(textWidth(label, NODE_FONT), textWidth(subtitle, SUBTITLE_FONT)) + 26, 76, 210));
+  return stepped(clamp(Math.max(textWidth(label, NODE_FONT), textWidth(subtitle, SUBTITLE_FONT)) + 24, 76, 210));
 }
 
 export function smallWidth(label: string): number {
-  return Math.round(clamp(textWidth(label, SMALL_FONT) + 16, 34, 120));
+  return stepped(clamp(textWidth(label, SMALL_FONT) + 14, 34, 120));
 }
 
 export function closedWidth(label: string): number {
-  return Math.round(clamp(textWidth(label, SCOPE_FONT) * 1.06 + 46, 104, 250));
+  return stepped(clamp(textWidth(label, SCOPE_FONT) * 1.06 + 46, 104, 250));
 }

@@ -41,19 +41,29 @@ export class UpdateWriter {
     this.offsets.push(this.used);
     this.put([width, layout.height, layout.plug + shift, shift, layout.blocks.length]);
     this.put(layout.blocks);
-    this.reserve(CHILD_NUMBERS * graph.entities.length);
-    for (let i = 0; i < graph.entities.length; i++) {
-      const child = graph.entities[i]!;
-      this.numbers[this.used++] = layout.left[i]! + shift;
-      this.numbers[this.used++] = layout.top[i]!;
+    this.addChildren(graph.entities, layout, shift);
+    this.addRoutes(layout.routes);
+  }
+
+  // Loops over what may be thousands stand alone in their functions: where something comes after such a loop, V8 keeps
+  // throwing away the code it made for it, which took half of the time that opening 50,000 scopes takes.
+  private addChildren(entities: Int32Array, { left, top, flags }: ScopeLayout, shift: number): void {
+    this.reserve(CHILD_NUMBERS * entities.length);
+    for (let i = 0; i < entities.length; i++) {
+      const child = entities[i]!;
+      this.numbers[this.used++] = left[i]! + shift;
+      this.numbers[this.used++] = top[i]!;
       this.numbers[this.used++] = this.sizes.width[child]!;
       this.numbers[this.used++] = this.sizes.height[child]!;
-      this.numbers[this.used++] = layout.flags[i]!;
+      this.numbers[this.used++] = flags[i]!;
     }
-    for (const route of layout.routes) {
+  }
+
+  private addRoutes(routes: ScopeLayout['routes']): void {
+    for (let e = 0; e < routes.length; e++) {
       this.reserve(1);
-      this.numbers[this.used++] = route.length / 2;
-      this.put(route);
+      this.numbers[this.used++] = routes[e]!.length / 2;
+      this.put(routes[e]!);
     }
   }
 
