@@ -23,7 +23,13 @@ from .errors import (
 )
 from .events import EventsTail
 from .files import crc32c, crc32c_of_file
-from .function_names import NamedFunction, short_function_name, short_function_names, unique_node_names
+from .function_names import (
+    NamedFunction,
+    UnusedNames,
+    short_function_name,
+    short_function_names,
+    unique_node_names,
+)
 from .histogram import Histogram, bucket_edges, value_order
 from .names import check_run_name, is_worker_name, new_worker_name, parse_tensor_name, tensor_name
 from .places import Snapshot
@@ -79,6 +85,7 @@ __all__ = [
     "Summary",
     "TailPosition",
     "TensortapError",
+    "UnusedNames",
     "ValueNotKeptError",
     "ValueRef",
     "Way",

@@ -1,0 +1,22 @@
+"""Foreign formats -> a run: `import_source` into a log directory, `cached_import` into a cache.
+
+`FORMATS` is the table of formats; docs/import.md says what is read of each, and what is not.
+"""
+
+from .formats import FORMATS, Format, detect
+from .imports import CachedImport, cached_import, import_source
+from .refused import MissingReaderError, RefusedError, UnknownFormatError
+from .target import Imported
+
+__all__ = [
+    "FORMATS",
+    "CachedImport",
+    "Format",
+    "Imported",
+    "MissingReaderError",
+    "RefusedError",
+    "UnknownFormatError",
+    "cached_import",
+    "detect",
+    "import_source",
+]

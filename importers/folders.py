@@ -1,0 +1,98 @@
+"""Array folders: `.npy` files by node and step; `.npz`, `.safetensors`, `.h5`, `.keras` files as steps."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from . import hdf5, npy, npz, safetensors
+from .arrays import StoredArray, step_in, without_step, write_arrays
+from .refused import RefusedError
+from .source_files import any_below, files_below
+from .target import RunWriter, Target, run_name_of
+
+Reader = Callable[[Path], Iterator[StoredArray]]
+
+_READERS: dict[str, Reader] = {
+    ".npz": npz.stored_arrays,
+    ".safetensors": safetensors.stored_arrays,
+    ".h5": hdf5.stored_arrays,
+    ".hdf5": hdf5.stored_arrays,
+    ".keras": hdf5.stored_arrays,
+}
+_SUFFIXES = re.compile(r"(\.weights)?\.[A-Za-z0-9]+\Z")
+_SHARD = re.compile(r"-\d+-of-\d+\Z")
+_STEP_FOLDER = re.compile(r"(?:step|epoch)?[-_ ]?(\d{1,18})\Z")
+_STEP_MARK = re.compile(r"(?:@|[-_.](?:step|epoch)[-_]?)(\d{1,18})\Z")
+
+
+def matches(path: Path) -> bool:
+    """Whether it is a folder that holds such files."""
+    return path.is_dir() and any_below(path, _is_array_file)
+
+
+def _is_array_file(path: Path) -> bool:
+    return path.suffix == ".npy" or path.suffix in _READERS
+
+
+def read(path: Path, target: Target) -> None:
+    """The `.npy` files are one run; so are other files whose names differ in the step only."""
+    series: dict[str, list[Path]] = defaultdict(list)
+    arrays = []
+    for found in files_below(path):
+        if found.suffix == ".npy":
+            arrays.append(found)
+        elif found.suffix in _READERS:
+            series[_series(found.relative_to(path))].append(found)
+    if arrays:
+        with target.writer() as out:
+            for file in arrays:
+                name, step = name_and_step(file.relative_to(path))
+                out.progress(name)
+                write_arrays(out, (StoredArray(name, a.load) for a in npy.stored_arrays(file)), step)
+    alone = len(series) == 1 and not arrays
+    for name, files in series.items():
+        with target.writer("" if alone else run_name_of(name)) as out:
+            _read_steps(files, out)
+
+
+def name_and_step(below: Path) -> tuple[str, int]:
+    """Tensor name and step of a `.npy` file, from its path below the folder.
+
+    `step_12/dense/kernel.npy`, `12/dense/kernel.npy` and `dense/kernel@12.npy` are `dense/kernel` at step 12;
+    without a step it is 0.
+    """
+    *folders, stem = below.with_suffix("").parts
+    for number, folder in enumerate(folders):
+        match = _STEP_FOLDER.fullmatch(folder)
+        if match and (number == 0 or not folder.isdigit()):  # deeper down, numbers are those of layers
+            return "/".join([*folders[:number], *folders[number + 1 :], stem]), int(match[1])
+    mark = _STEP_MARK.search(stem)
+    if mark and mark.start():
+        return "/".join([*folders, stem[: mark.start()]]), int(mark[1])
+    return "/".join([*folders, stem]), 0
+
+
+def _stem(path: Path) -> str:
+    return _SHARD.sub("", _SUFFIXES.sub("", path.name))
+
+
+def _series(below: Path) -> str:
+    name = without_step(_stem(below)) or "steps"
+    folders = [part for part in below.parts[:-1] if not _STEP_FOLDER.fullmatch(part)]
+    return "/".join([*folders, name])
+
+
+def _read_steps(files: list[Path], out: RunWriter) -> None:
+    for number, file in enumerate(files):
+        folder = _STEP_FOLDER.fullmatch(file.parent.name)
+        step = step_in(_stem(file))
+        if step is None:
+            step = int(folder[1]) if folder else 0 if _SHARD.search(_SUFFIXES.sub("", file.name)) else number
+        out.progress(file.name)
+        try:
+            write_arrays(out, _READERS[file.suffix](file), step)
+        except RefusedError as error:
+            out.note(f"Left out: {file.name}: {error}", "files left out")

@@ -1,0 +1,102 @@
+"""The formats that can be imported, one row each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from . import checkpoints, event_files, folders, hdf5, npy, npz, safetensors, saved_graphs, tfdbg1, tfdbg2
+from .arrays import StoredArray, step_in, write_arrays
+from .refused import RefusedError
+from .source_files import open_file
+from .target import Target
+
+
+class Format(NamedTuple):
+    """A format: its name on the command line, what it is, whether a path is one, and how it is read."""
+
+    name: str
+    title: str
+    matches: Callable[[Path], bool]
+    read: Callable[[Path, Target], None]
+
+
+def _arrays_of(read: Callable[[Path], Iterator[StoredArray]]) -> Callable[[Path, Target], None]:
+    """Reads a file of arrays as one step: the one that its name ends in, or 0."""
+
+    def read_file(path: Path, target: Target) -> None:
+        with target.writer() as out:
+            step = step_in(path.name.split(".")[0]) if path.suffix != ".npy" else 0
+            write_arrays(out, read(path), step or 0)
+
+    return read_file
+
+
+def _begins(path: Path, *starts: bytes) -> bool:
+    try:
+        with open_file(path) as file:
+            return file.read(8).startswith(starts)
+    except (OSError, RefusedError):
+        return False
+
+
+def _is_safetensors(path: Path) -> bool:
+    return path.is_file() and path.name.endswith((".safetensors", safetensors.INDEX))
+
+
+def _read_safetensors_folder(path: Path, target: Target) -> None:
+    _arrays_of(safetensors.stored_arrays)(_indexes(path)[0], target)
+
+
+def _indexes(path: Path) -> list[Path]:
+    return sorted(path.glob(f"*{safetensors.INDEX}")) if path.is_dir() else []
+
+
+_ZIP = b"PK"
+
+# The first that matches reads the source.
+FORMATS = (
+    Format("tfdbg2", "tfdbg2 event sets", tfdbg2.matches, tfdbg2.read),
+    Format("tfdbg1", "a tfdbg v1 dump", tfdbg1.matches, tfdbg1.read),
+    Format("saved_model", "a SavedModel", saved_graphs.is_saved_model, saved_graphs.read_saved_model),
+    Format("checkpoint", "TensorFlow checkpoints", checkpoints.matches, checkpoints.read),
+    Format("event_files", "TensorBoard event files", event_files.matches, event_files.read),
+    Format("safetensors", "safetensors", _is_safetensors, _arrays_of(safetensors.stored_arrays)),
+    Format(
+        "safetensors_shards",
+        "safetensors in shards",
+        lambda path: bool(_indexes(path)),
+        _read_safetensors_folder,
+    ),
+    Format("npy", "a NumPy array", lambda path: _begins(path, npy.MAGIC), _arrays_of(npy.stored_arrays)),
+    Format(
+        "hdf5",
+        "Keras weights (HDF5)",
+        lambda path: _begins(path, hdf5.SIGNATURE),
+        _arrays_of(hdf5.stored_arrays),
+    ),
+    Format(
+        "keras",
+        "a Keras model",
+        lambda path: path.suffix == ".keras" and _begins(path, _ZIP),
+        _arrays_of(hdf5.stored_arrays),
+    ),
+    Format(
+        "npz",
+        "NumPy arrays",
+        lambda path: path.suffix == ".npz" and _begins(path, _ZIP),
+        _arrays_of(npz.stored_arrays),
+    ),
+    Format("graph_def", "a frozen GraphDef", saved_graphs.is_graph_def, saved_graphs.read_graph_def),
+    Format("folder", "a folder of arrays", folders.matches, folders.read),
+)
+BY_NAME = {row.name: row for row in FORMATS}
+
+
+def detect(path: Path) -> Format | None:
+    """The format of a path; None if it is none of these, or is not there."""
+    try:
+        return next((row for row in FORMATS if row.matches(path)), None)
+    except OSError:
+        return None

@@ -1,0 +1,131 @@
+"""Keras' `.weights.h5`, `.h5` and `.keras`: every dataset is a tensor, named by its path in the file."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Generator, Iterator
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from tensortap.dump import TensortapError, numpy_dtype
+
+from .arrays import Array, StoredArray, from_bytes
+from .refused import MissingReaderError, RefusedError
+from .source_files import open_file
+from .zips import ZIP_ERRORS, open_zip
+
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
+WEIGHTS = "model.weights.h5"
+_CHILD = Path(__file__).with_name("hdf5_child.py")
+_MAX_LINE = 16 << 20
+_MAX_BYTES = 4 << 30
+_STARTING, _SECONDS_PER_GB = 120, 200  # seconds that the child may take; reading takes about 2 a gigabyte
+
+
+def stored_arrays(path: Path) -> Iterator[StoredArray]:
+    """The datasets of a file, or of the weights in a `.keras` archive.
+
+    Raises:
+        RefusedError: HDF5 cannot read it.
+        MissingReaderError: h5py is not installed.
+    """
+    if path.suffix == ".keras":
+        with _unpacked(path) as weights:
+            yield from _datasets(weights, path.name)
+    else:
+        yield from _datasets(path, path.name)
+
+
+@contextlib.contextmanager
+def _unpacked(path: Path) -> Iterator[Path]:
+    """The weights of a `.keras` archive as a file of their own."""
+    with open_zip(path) as archive, tempfile.TemporaryDirectory(prefix="tensortap-") as folder:
+        weights = Path(folder, WEIGHTS)
+        try:
+            with archive.open(WEIGHTS) as packed, weights.open("wb") as file:
+                shutil.copyfileobj(packed, file, 16 << 20)
+        except ZIP_ERRORS as error:
+            raise RefusedError(f"{path.name} holds no {WEIGHTS} that can be unpacked: {error}") from error
+        yield weights
+
+
+def _datasets(path: Path, what: str) -> Iterator[StoredArray]:
+    if importlib.util.find_spec("h5py") is None:
+        raise MissingReaderError(f"{what} needs h5py to be read.", "pip install 'tensortap[hdf5]'")
+    with open_file(path) as file:
+        seconds = _STARTING + _SECONDS_PER_GB * (file.seek(0, 2) >> 30)
+    command = [sys.executable, "-I", str(_CHILD), str(path.resolve())]
+    with tempfile.TemporaryFile() as errors:
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors)
+        watchdog = threading.Timer(seconds, child.kill)
+        watchdog.start()
+        try:
+            assert child.stdout is not None
+            ended = yield from _received(child.stdout)
+        finally:
+            watchdog.cancel()
+            child.kill()
+            child.communicate()
+        if not ended:
+            raise RefusedError(f"{what} cannot be read by HDF5: {_last_line(errors)}")
+
+
+def _last_line(errors: IO[bytes]) -> str:
+    errors.seek(0)
+    lines = errors.read(1 << 20).decode("utf-8", "replace").strip().splitlines()
+    return lines[-1][:300] if lines else "its library stopped without a word."
+
+
+def _received(stream: IO[bytes]) -> Generator[StoredArray, None, bool]:
+    """Datasets as they come; returns whether all of them came."""
+    while line := stream.readline(_MAX_LINE):
+        try:
+            record = json.loads(line)
+        except ValueError:
+            return False
+        if record.get("end"):
+            return True
+        if "refused" in record:
+            yield StoredArray(record["name"], _refusal(record["refused"]))
+            continue
+        data = stream.read(min(record["bytes"], _MAX_BYTES))
+        if len(data) != record["bytes"]:
+            return False
+        yield StoredArray(record["name"], partial(_array, record, data))
+    return False
+
+
+def _refusal(sentence: str) -> Any:
+    def load() -> Array:
+        raise RefusedError(sentence)
+
+    return load
+
+
+def _array(record: dict[str, Any], data: bytes) -> Array:
+    shape = tuple(record["shape"])
+    if record["dtype"] == "string":
+        texts = np.empty(len(record["lengths"]), object)
+        at = 0
+        for i, length in enumerate(record["lengths"]):
+            texts[i] = data[at : at + length]
+            at += length
+        return texts.reshape(shape)
+    try:
+        dtype = np.dtype(record["dtype"])
+    except TypeError:
+        try:
+            dtype = numpy_dtype(record["dtype"])  # bfloat16, which Keras stores as bytes
+        except TensortapError as error:
+            raise RefusedError(f"Its dtype {record['dtype'][:40]!r} is not known here.") from error
+    return from_bytes(data, dtype, shape, record["name"])

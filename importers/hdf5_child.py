@@ -1,0 +1,110 @@
+"""Reads an HDF5 file in a process of its own: the C library behind it does not survive every damaged file.
+
+Run as a script: `python hdf5_child.py FILE`. Writes one line of JSON for each dataset, its bytes behind it,
+and a last line that says it is done. Imports nothing of tensortap, so that it starts fast.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import sys
+from typing import Any, BinaryIO
+
+MAX_DATASET = 4 << 30  # bytes
+MAX_DATASETS = 1_000_000
+MAX_RATIO = 1_100  # deflate's limit is 1,032 to 1
+MEMORY = 12 << 30  # bytes of address space
+_PIECE = 64 << 20  # bytes of one write
+
+
+def main(path: str, out: BinaryIO) -> None:
+    """Writes the datasets of a file."""
+    _limit_memory()
+    import h5py
+
+    found: list[tuple[str, Any]] = []
+
+    def visit(name: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset) and len(found) < MAX_DATASETS:
+            found.append((name, item))
+
+    with h5py.File(path, "r") as file:
+        file.visititems(visit)  # follows hard links only, and each object once
+        for name, dataset in _titled(found):
+            try:
+                _write(name, dataset, out)
+            except Exception as error:
+                _line(out, {"name": name, "refused": f"{type(error).__name__}: {str(error)[:300]}"})
+    _line(out, {"end": True})
+
+
+def _titled(found: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """Keras numbers layers by class (`layers/dense_1/vars/0`), and tells their own names beside."""
+    titled: dict[str, Any] = {}
+    for name, dataset in found:
+        *parents, layer, _, _ = ["", "", *name.split("/")][-max(name.count("/") + 1, 3) :]
+        own = dataset.parent.attrs.get("name")
+        better = "/".join([*parents, str(own), *name.split("/")[-2:]])
+        mine = isinstance(own, str) and "/vars/" in name and layer not in ("", "optimizer")
+        titled[better if mine and better not in titled else name] = dataset
+    return list(titled.items())
+
+
+def _write(name: str, dataset: Any, out: BinaryIO) -> None:
+    refused = _refused(dataset)
+    if refused:
+        _line(out, {"name": name, "refused": refused})
+        return
+    if dataset.dtype.hasobject:
+        texts = [text if isinstance(text, bytes) else str(text).encode() for text in _flat(dataset[()])]
+        data = b"".join(texts)
+        facts = {"dtype": "string", "lengths": list(map(len, texts)), "bytes": len(data)}
+        _line(out, {"name": name, "shape": dataset.shape, **facts})
+        out.write(data)
+        return
+    array = dataset[()]
+    data = array.tobytes()
+    dtype = dataset.attrs.get("dtype", "") if dataset.dtype.kind == "V" else dataset.dtype.str
+    _line(out, {"name": name, "dtype": str(dtype), "shape": dataset.shape, "bytes": len(data)})
+    for start in range(0, len(data), _PIECE):
+        out.write(data[start : start + _PIECE])
+
+
+def _flat(array: Any) -> list[Any]:
+    return array.reshape(-1).tolist() if hasattr(array, "reshape") else [array]
+
+
+def _refused(dataset: Any) -> str:
+    """Why a dataset is not read, or empty."""
+    if dataset.shape is None:
+        return "It is empty."
+    if dataset.external or dataset.is_virtual:
+        return "Its data lie in other files, which are not followed."
+    if dataset.dtype.names is not None or dataset.dtype.subdtype is not None:
+        return "It holds structs."
+    size = math.prod(dataset.shape) * dataset.dtype.itemsize
+    if size > MAX_DATASET:
+        return f"It takes {size:,} bytes; the limit is 4 GiB."
+    stored = dataset.id.get_storage_size()
+    if size > MAX_RATIO * stored + (1 << 20):
+        return f"{stored:,} stored bytes should unpack to {size:,}."
+    return ""
+
+
+def _line(out: BinaryIO, record: dict[str, Any]) -> None:
+    out.write(json.dumps(record).encode() + b"\n")
+
+
+def _limit_memory() -> None:
+    with contextlib.suppress(ImportError, ValueError, OSError):  # Windows has no resource module
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.stdout.buffer)
+    sys.stdout.buffer.flush()

@@ -1,0 +1,30 @@
+"""`.npz`: a zip of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from .arrays import Array, StoredArray
+from .npy import read_npy
+from .refused import RefusedError
+from .zips import ZIP_ERRORS, open_zip
+
+
+def stored_arrays(path: Path) -> Iterator[StoredArray]:
+    """The arrays under their names.
+
+    Raises:
+        RefusedError: it is no archive of arrays, or beyond a limit.
+    """
+    with open_zip(path) as archive:
+        for member in archive.infolist():
+
+            def load(name: str = member.filename, size: int = member.file_size) -> Array:
+                try:
+                    with archive.open(name) as file:
+                        return read_npy(file, size, name)
+                except ZIP_ERRORS as error:
+                    raise RefusedError(f"It cannot be unpacked: {str(error)[:200]}") from error
+
+            yield StoredArray(member.filename.removesuffix(".npy"), load)

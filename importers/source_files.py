@@ -1,0 +1,94 @@
+"""Files of a source, read with care: regular files only, sizes checked before anything is allocated."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO
+
+from .refused import RefusedError
+
+MAX_FILES = 1_000_000  # of a folder, its sub-folders included
+MAX_FOLDERS = 32  # levels
+_LOOKED_AT = 20_000
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+def open_file(path: Path) -> BinaryIO:
+    """A regular file to read; a FIFO or device is refused before anything waits for it.
+
+    Raises:
+        RefusedError: it is no regular file.
+        OSError: it cannot be opened.
+    """
+    fd = os.open(path, _FLAGS)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise RefusedError(f"{path.name} is not a regular file.")
+    return os.fdopen(fd, "rb")
+
+
+def file_size(file: BinaryIO) -> int:
+    """Bytes of an open file."""
+    return os.fstat(file.fileno()).st_size
+
+
+def read_whole(path: Path, limit: int) -> bytes:
+    """All bytes of a file.
+
+    Raises:
+        RefusedError: it has more than `limit`.
+    """
+    with open_file(path) as file:
+        size = file_size(file)
+        if size > limit:
+            raise RefusedError(f"{path.name} has {size:,} bytes; the limit is {limit:,}.")
+        return file.read(size)
+
+
+def read_range(file: BinaryIO, offset: int, length: int, what: str) -> bytes:
+    """`length` bytes at `offset`.
+
+    Raises:
+        RefusedError: the file does not have them; the sentence calls them `what`.
+    """
+    size = file_size(file)
+    if offset < 0 or length < 0 or offset + length > size:
+        raise RefusedError(f"{what} should lie at {offset:,}+{length:,}; the file has {size:,} bytes.")
+    file.seek(offset)
+    data = file.read(length)
+    if len(data) != length:
+        raise RefusedError(f"{what} could not be read whole: the file is being changed.")
+    return data
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """Regular files below a folder, in the order of their names; links and hidden names are left out.
+
+    Raises:
+        RefusedError: there are more than a million.
+    """
+    for number, path in enumerate(_walk(folder, MAX_FOLDERS)):
+        if number >= MAX_FILES:
+            raise RefusedError(f"{folder} holds more than {MAX_FILES:,} files.")
+        yield path
+
+
+def any_below(folder: Path, wanted: Callable[[Path], bool]) -> bool:
+    """Whether one of the first 20,000 files below a folder is wanted: detecting must not take long."""
+    return any(wanted(path) for path in islice(_walk(folder, MAX_FOLDERS), _LOOKED_AT))
+
+
+def _walk(folder: Path, depth: int) -> Iterator[Path]:
+    with os.scandir(folder) as entries:
+        found = sorted(entries, key=lambda entry: entry.name)
+    for entry in found:
+        if entry.name.startswith("."):
+            continue
+        if entry.is_file(follow_symlinks=False):
+            yield Path(entry.path)
+        elif depth and entry.is_dir(follow_symlinks=False):
+            yield from _walk(Path(entry.path), depth - 1)

@@ -1,0 +1,190 @@
+"""Where importers put what they read: runs that appear when they are whole, within limits, with notes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import re
+import shutil
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tensortap.dump import DumpWriter, Graph, InvalidNameError, InvalidValueError, Summary, check_run_name
+
+from .refused import RefusedError
+
+MAX_TENSOR = 4 << 30  # bytes of one array
+MAX_TENSORS = 10_000_000  # snapshots of one import
+MAX_NOTES = 50  # sentences; what comes later is counted
+MAX_STEP = (1 << 63) - 1
+
+Progress = Callable[[str], None]
+
+
+@dataclass
+class Imported:
+    """What an import made: the runs' names, counts, and sentences about what was refused or is partial."""
+
+    format: str
+    runs: list[str] = field(default_factory=list)
+    snapshots: int = 0
+    graphs: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+class Target:
+    """A run, and runs below it, being made. Its folder is hidden until `finish`.
+
+    Args:
+        logdir: the log directory.
+        run: name of the run.
+        format: the source's format, for `run.json`.
+        source: the source's name, for `run.json`.
+        progress: called with a line of text now and then.
+    """
+
+    def __init__(self, logdir: Path, run: str, format: str, source: str, progress: Progress) -> None:
+        self.run = check_run_name(run)
+        self.logdir = logdir
+        self.place = logdir / run
+        if self.place.exists():
+            raise InvalidNameError(
+                f"{str(self.place)!r} exists already.", "Name the run with --run, or remove it."
+            )
+        self._hidden = logdir / f".importing-{uuid.uuid4().hex[:12]}"
+        self.imported = Imported(format)
+        self.progress = progress
+        self._info = {"imported": {"format": format, "source": source}}
+        self._more_notes: Counter[str] = Counter()
+        self.graph_ids: set[tuple[str, str]] = set()
+
+    def writer(self, below: str = "") -> RunWriter:
+        """Writes the run, or the run of that name below it; each call is a worker of its own."""
+        name = f"{self.run}/{below}" if below else self.run
+        if name not in self.imported.runs:
+            self.imported.runs.append(name)
+        return RunWriter(self, DumpWriter(self._hidden, run=name, info=self._info), below)
+
+    def note(self, sentence: str, kind: str = "") -> None:
+        """Remembers a sentence for the user; of one `kind` the first three, the others are counted."""
+        if sentence in self.imported.notes:
+            return
+        self._more_notes[kind or sentence] += 1
+        if self._more_notes[kind or sentence] <= (3 if kind else 1) and len(self.imported.notes) < MAX_NOTES:
+            self.imported.notes.append(sentence)
+
+    def finish(self) -> Imported:
+        """Writes the notes into `run.json` and lets the runs appear.
+
+        Raises:
+            RefusedError: nothing was found in the source.
+        """
+        if not self.imported.snapshots and not self.imported.graphs:
+            because = " ".join(self.imported.notes)
+            raise RefusedError("The source holds no tensor and no graph that can be shown.", because)
+        for kind, count in self._more_notes.items():
+            if count > 3 and kind not in self.imported.notes:
+                self.imported.notes.append(f"{count - 3:,} more: {kind}.")
+        for name in self.imported.runs:
+            self._write_notes(self._hidden / name / "run.json")
+        self.place.parent.mkdir(parents=True, exist_ok=True)
+        (self._hidden / self.run).rename(self.place)
+        self.abandon()
+        return self.imported
+
+    def abandon(self) -> None:
+        """Removes what was not finished."""
+        shutil.rmtree(self._hidden, ignore_errors=True)
+
+    def _write_notes(self, path: Path) -> None:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        record["info"]["imported"]["notes"] = self.imported.notes
+        path.with_suffix(".tmp").write_text(json.dumps(record), encoding="utf-8")
+        path.with_suffix(".tmp").replace(path)
+
+
+class RunWriter:
+    """Writes one imported run, counting and within limits. A context manager."""
+
+    def __init__(self, target: Target, writer: DumpWriter, below: str) -> None:
+        self._target = target
+        self._writer = writer
+        self._below = f"{below}: " if below else ""
+
+    def __enter__(self) -> RunWriter:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._writer.close()
+
+    def note(self, sentence: str, kind: str = "") -> None:
+        """A sentence for the user about what was refused or is partial."""
+        self._target.note(sentence, kind)
+
+    def progress(self, text: str) -> None:
+        """Shows how far the import is."""
+        self._target.progress(text)
+
+    def graph(self, graph: Graph) -> str:
+        """Writes a graph; returns its id."""
+        graph_id = self._writer.graph(graph)
+        self._target.graph_ids.add((self._below, graph_id))
+        self._target.imported.graphs = len(self._target.graph_ids)
+        return graph_id
+
+    def log(self, name: str, array: Any, *, step: int, **where: Any) -> bool:
+        """Dumps one snapshot with its value. An array that cannot be dumped is left out, with a note."""
+        with self._place(name, step):
+            if np.asarray(array).nbytes > MAX_TENSOR:
+                raise InvalidValueError(f"It takes {np.asarray(array).nbytes:,} bytes; the limit is 4 GiB.")
+            self._writer.log(name, array, step=step, keep="value", **where)
+            return True
+        return False
+
+    def log_summary(self, name: str, summary: Summary, *, step: int, **where: Any) -> bool:
+        """Dumps one snapshot of which only the summary is known."""
+        with self._place(name, step):
+            self._writer.log_summary(name, summary, step=step, **where)
+            return True
+        return False
+
+    @contextlib.contextmanager
+    def _place(self, name: str, step: int) -> Iterator[None]:
+        imported = self._target.imported
+        if imported.snapshots >= MAX_TENSORS:
+            raise RefusedError(f"The source holds more than {MAX_TENSORS:,} snapshots, the limit.")
+        try:
+            yield
+        except (InvalidValueError, InvalidNameError) as error:
+            self.note(f"Left out: {self._below}{name[:200]} at step {step}: {error}", "tensors left out")
+            return
+        imported.snapshots += 1
+        if imported.snapshots % 20 == 1:
+            self.progress(f"{imported.snapshots:,} snapshots, step {step}: {name}")
+
+
+def run_name_of(text: str) -> str:
+    """A run name as close to a file's name or path as the rules of run names allow."""
+    parts = [re.sub(r"[\\\x00-\x1f\x7f]", "_", part).strip(" .")[:200] for part in text.split("/")]
+    return "/".join(part for part in parts if part) or "run"
+
+
+def check_array_size(shape: tuple[int, ...], itemsize: int, what: str) -> int:
+    """Bytes of an array, before it is allocated.
+
+    Raises:
+        RefusedError: an extent is negative, there are more than 64, or it takes more than 4 GiB.
+    """
+    if len(shape) > 64 or any(extent < 0 for extent in shape):
+        raise RefusedError(f"{what} has the shape {str(shape)[:100]}, which is not possible.")
+    size = math.prod(shape) * itemsize
+    if math.prod(extent or 1 for extent in shape) * max(itemsize, 1) > MAX_TENSOR:
+        raise RefusedError(f"{what} takes {size:,} bytes; the limit is 4 GiB.")
+    return size
