@@ -45,6 +45,7 @@ def test_click_on_the_canvas_leads_to_the_numbers(tap: TapPage, site: Site, relu
     expect(histogram).to_have_attribute("data-step", str(step))
 
     tap.show_tab("value")
+    tap.page.get_by_role("button", name="Table").click()
     shown = tap.value_cells()
     values = np.asarray(tensortap.open(site.logdir).runs["digits"].tensor(f"{relu}:0", step=step))
     assert len(shown) > 10

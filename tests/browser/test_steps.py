@@ -47,6 +47,7 @@ def test_an_address_brings_back_the_same_place(tap: TapPage, site: Site) -> None
     tap.enter(site)
     tap.go_to(site, "digits", name, step)
     tap.show_tab("value")
+    tap.page.get_by_role("button", name="Table").click()
     cells = tap.value_cells()
     tap.page.reload()
     tap.wait_until_ready()

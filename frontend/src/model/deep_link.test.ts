@@ -11,6 +11,8 @@ const FULL: DeepLink = {
   visit: 3,
   view: 'table',
   panel: 'histogram',
+  value: 'heatmap',
+  dims: [3, 'y', 'x', 0],
   color: 'statistic:abs_max',
   open: ['model/dense', 'a,b'],
 };
@@ -34,6 +36,10 @@ test.each(['#step=-1&visit=1.5', '#panel=nothing&view=other', '#%E0%A4%A=x&run='
     expect(decodeLink(hash)).toEqual(EMPTY_LINK);
   },
 );
+
+test('tabs also answer to their titles', () => {
+  expect(decodeLink('#panel=histograms').panel).toBe('histogram');
+});
 
 test('a broken escape is taken literally', () => {
   expect(decodeLink('#tensor=100%').tensor).toBe('100%');

@@ -1,3 +1,6 @@
+import { type DimMapping, mappingText, parseMapping } from './dims';
+import { VALUE_MODES, type ValueMode } from './value_view';
+
 /** What the address holds after `#`: enough to restore the page, here or on somebody else's screen. Null fields are left out. */
 export interface DeepLink {
   run: string | null;
@@ -10,6 +13,10 @@ export interface DeepLink {
   visit: number | null;
   view: 'graph' | 'table';
   panel: PanelTab;
+  /** How the value is shown; null is what suits it. */
+  value: ValueMode | null;
+  /** How its dimensions are laid out; null is the view's own way. */
+  dims: DimMapping | null;
   color: string;
   /** Opened scopes of the graph; null where they are the graph's own choice, or too many for an address. */
   open: readonly string[] | null;
@@ -28,6 +35,8 @@ export const EMPTY_LINK: DeepLink = {
   visit: null,
   view: 'graph',
   panel: 'overview',
+  value: null,
+  dims: null,
   color: 'health',
   open: null,
 };
@@ -47,6 +56,8 @@ export function encodeLink(link: DeepLink): string {
   }
   if (link.follow) add('follow', 1);
   for (const key of ['view', 'panel', 'color'] as const) if (link[key] !== EMPTY_LINK[key]) add(key, link[key]);
+  if (link.value !== null) add('value', link.value);
+  if (link.dims !== null) parts.push(`dims=${mappingText(link.dims)}`);
   const open = link.open?.map(encodePart).join(',') ?? '';
   if (open !== '' && open.length <= LONGEST_OPEN) parts.push(`open=${open}`);
   return parts.length === 0 ? '' : `#${parts.join('&')}`;
@@ -69,8 +80,11 @@ export function decodeLink(hash: string): DeepLink {
   for (const key of NUMBERS) link[key] = wholeNumber(found.get(key));
   link.follow = found.get('follow') === '1';
   if (found.get('view') === 'table') link.view = 'table';
-  const panel = PANEL_TABS.find((tab) => tab === found.get('panel'));
+  // As the tabs are titled: `histograms` too.
+  const panel = PANEL_TABS.find((tab) => tab === found.get('panel') || `${tab}s` === found.get('panel'));
   if (panel) link.panel = panel;
+  link.value = VALUE_MODES.find((mode) => mode === found.get('value')) ?? null;
+  link.dims = parseMapping(decodePart(found.get('dims') ?? ''));
   link.color = decodePart(found.get('color') ?? '') || EMPTY_LINK.color;
   link.open = found.get('open')?.split(',').map(decodePart) ?? null;
   return link;

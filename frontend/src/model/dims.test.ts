@@ -7,6 +7,8 @@ import {
   fits,
   fullIndex,
   type Layout,
+  mappingText,
+  parseMapping,
   sliceStrides,
   spanLength,
   toSelection,
@@ -29,7 +31,14 @@ const DEFAULTS: [number[], Layout, DimMapping][] = [
   [[8, 28, 28, 16], 'image', [0, 'y', 'x', 'n']],
   [[3, 3, 1, 16], 'image', ['y', 'x', 0, 'n']],
   [[3, 3, 64, 3], 'image', ['y', 'x', 0, 'n']],
-  [[1, 1, 64, 128], 'image', [0, 'y', 'x', 'n']],
+  [[1, 1, 64, 128], 'image', [0, 'n', 'y', 'x']],
+  [[1, 1, 64, 128], 'plane', [0, 0, 'y', 'x']],
+  [[64, 8, 8, 16], 'plane', [0, 'y', 'x', 0]],
+  [[3, 3, 16, 32], 'plane', ['y', 'x', 0, 0]],
+  [[28, 28, 3], 'plane', ['y', 'x', 0]],
+  [[8, 4, 24, 24], 'plane', [0, 0, 'y', 'x']],
+  [[8, 4, 24, 24], 'image', [0, 'n', 'y', 'x']],
+  [[6, 24, 24], 'image', ['n', 'y', 'x']],
   [[2, 3, 4, 5, 6], 'plane', [0, 0, 0, 'y', 'x']],
 ];
 
@@ -54,6 +63,11 @@ test.each(ASSIGNMENTS)('%j: dimension %d becomes %s: %j', (before, dim, axis, af
 
 test('fixing a dimension leaves the others', () => {
   expect(assignIndex([0, 'y', 'x'], 0, 5)).toEqual([5, 'y', 'x']);
+});
+
+test('a mapping survives an address; anything else is none', () => {
+  expect(parseMapping(mappingText([7, 'y', 'x', 'n']))).toEqual([7, 'y', 'x', 'n']);
+  expect([parseMapping(''), parseMapping('0,z'), parseMapping('-1,y'), parseMapping('1e3')]).toEqual([null, null, null, null]);
 });
 
 describe('selections', () => {

@@ -17,30 +17,64 @@ export function defaultMapping(shape: readonly number[], layout: Layout): DimMap
     mapping[rank - 1] = layout === 'plane' ? 'y' : 'x';
     return mapping;
   }
-  const [y, x] = layout === 'image' ? imageAxes(shape) : [rank - 2, rank - 1];
-  mapping[y as number] = 'y';
-  mapping[x as number] = 'x';
-  if (layout === 'image' && rank > 2) mapping[rank - 1] = isColour(shape) ? 'c' : 'n';
+  const [y, x] = layout === 'image' && rank !== 4 ? imageAxes(shape) : planeAxes(shape);
+  mapping[y] = 'y';
+  mapping[x] = 'x';
+  if (layout !== 'image' || rank < 3) return mapping;
+  // What is not a channel is a stack: the heads of an attention, the images of a batch.
+  if (x === rank - 1) mapping[y - 1] = 'n';
+  else mapping[rank - 1] = isColour(shape) ? 'c' : 'n';
   return mapping;
 }
 
-/** Height and width of an image-like tensor: the first two of a kernel or a single image, else the two before the channels. */
+/**
+ * The two dimensions to look at first: height and width of images `[n, height, width, channels]` and kernels `[height, width, in, out]`,
+ * queries and keys of an attention `[n, heads, queries, keys]` (told apart by which pair is more nearly square), else the last two.
+ */
+export function planeAxes(shape: readonly number[]): [number, number] {
+  const rank = shape.length;
+  if (isKernel(shape)) return [0, 1];
+  if (rank === 4 && squareness(shape, 1) >= squareness(shape, 2) && (shape[1] as number) > 1) return [1, 2];
+  if (rank === 3 && isColour(shape) && shape[2] !== 1 && Math.min(shape[0] as number, shape[1] as number) >= 8) return [0, 1];
+  return [Math.max(0, rank - 2), rank - 1];
+}
+
+/** How nearly dimension `dim` and the one after it are equal: 1 is a square. */
+function squareness(shape: readonly number[], dim: number): number {
+  const [a, b] = [shape[dim] as number, shape[dim + 1] as number];
+  return Math.min(a, b) / Math.max(1, a, b);
+}
+
+/** Height and width where a picture is asked for: of a single image, else the two before the channels; equal last ones are a stack. */
 function imageAxes(shape: readonly number[]): [number, number] {
   const rank = shape.length;
-  if (rank === 2) return [0, 1];
-  if (rank === 3) return [0, 1];
-  return isKernel(shape) ? [0, 1] : [rank - 3, rank - 2];
+  if (rank === 3 && squareness(shape, 1) > squareness(shape, 0)) return isColour(shape) ? [0, 1] : [1, 2];
+  return rank <= 3 ? [0, 1] : [rank - 3, rank - 2];
 }
 
 /** A convolution kernel is [height, width, in, out] with a small window. */
 function isKernel(shape: readonly number[]): boolean {
   const [height = 0, width = 0] = shape;
-  return shape.length === 4 && height <= 11 && width <= 11 && height * width > 1;
+  if (shape.length !== 4 || Math.max(height, width) > 11 || height * width <= 1) return false;
+  // Eight heads of eight sequences are no 8×8 window: where the last two are a square too, a window is odd and square.
+  return squareness(shape, 2) < 1 || (height === width && height % 2 === 1);
 }
 
 function isColour(shape: readonly number[]): boolean {
   const channels = shape[shape.length - 1];
   return !isKernel(shape) && (channels === 1 || channels === 3 || channels === 4);
+}
+
+/** A mapping as it stands in an address: `0,y,x`. */
+export function mappingText(mapping: DimMapping): string {
+  return mapping.join(',');
+}
+
+/** Reads `mappingText`; null where it is none. Whether it fits a tensor is for `fits` to say. */
+export function parseMapping(text: string): DimMapping | null {
+  const roles = text.split(',').map((part) => (/^\d{1,15}$/.test(part) ? Number(part) : part));
+  const known = roles.every((role) => typeof role === 'number' || /^[yxcn]$/.test(role));
+  return known && roles.length <= 64 ? (roles as DimMapping) : null;
 }
 
 /** Gives dimension `dim` the axis; the dimension that had it takes over what `dim` did before, so no axis is lost. */

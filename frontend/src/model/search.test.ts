@@ -52,6 +52,12 @@ describe('search', () => {
     expect([...runQuery(graph, parseQuery('is:inf net'), health)]).toEqual([3]);
   });
 
+  test('scopes answer to their names without the numbers of Keras, where nothing has the name itself', () => {
+    const keras = makeGraph(['net_1/conv1_1/Relu', 'net_1/conv1_1/Relu_1', 'net_1/conv2_1/Relu']);
+    expect([...runQuery(keras, parseQuery('net/conv1/relu'))]).toEqual([0, 1]);
+    expect([...runQuery(keras, parseQuery('net_1/conv2_1/Relu'))]).toEqual([2]);
+  });
+
   test('a text does not match over the border of two names', () => {
     const two = makeGraph(['ab', 'cd']);
     expect([...runQuery(two, parseQuery('bc'))]).toEqual([]);

@@ -68,6 +68,7 @@ function markTerm(graph: GraphData, term: Term, hit: Uint8Array, health: HealthT
   if (term.kind === 'text') {
     markText(graph.names, term.text, hit);
     markText(graph.paths, term.text, hit);
+    if (term.text.includes('/') && !hit.includes(1)) markWithoutNumbers(graph.names, term.text, hit);
   } else if (term.kind === 'pattern') {
     for (let row = 0; row < hit.length; row++)
       if (term.pattern.test(graph.names.at(row)) || term.pattern.test(graph.paths.at(row))) hit[row] = 1;
@@ -97,6 +98,23 @@ function markHealth(text: string, hit: Uint8Array, health: HealthTest | undefine
   const test = text === 'nan' ? health?.nan : text === 'inf' ? health?.inf : undefined;
   if (!test) return;
   for (let row = 0; row < hit.length; row++) if (test(row)) hit[row] = 1;
+}
+
+const plain = new WeakMap<TextColumn, string[]>();
+
+/** Keras numbers the scopes of a model: where there is no `net/conv1/Relu`, `net_1/conv1_1/Relu` is meant. An op's own number stays. */
+function markWithoutNumbers(column: TextColumn, text: string, hit: Uint8Array): void {
+  let rows = plain.get(column);
+  if (rows === undefined) {
+    rows = Array.from({ length: column.length }, (_, row) =>
+      column
+        .at(row)
+        .toLowerCase()
+        .replace(/_\d+(?=\/)/g, ''),
+    );
+    plain.set(column, rows);
+  }
+  for (let row = 0; row < hit.length; row++) if (rows[row]?.includes(text)) hit[row] = 1;
 }
 
 const lowered = new WeakMap<TextColumn, string>();

@@ -1,3 +1,5 @@
+import { visible } from '../lib/visible';
+
 /** `node:slot`; a name without a slot means slot 0. */
 export interface TensorName {
   node: string;
@@ -13,8 +15,9 @@ export function tensorName(node: string, slot: number): string {
   return `${node}:${slot}`;
 }
 
-/** Splits a name for display: the scope in front (with its last `/`) and the node's own label. */
+/** Splits a name for display: the scope in front (with its last `/`) and the node's own label; what is invisible is written out. */
 export function splitScope(name: string): { scope: string; label: string } {
-  const cut = name.lastIndexOf('/') + 1;
-  return { scope: name.slice(0, cut), label: name.slice(cut) };
+  const shown = visible(name);
+  const cut = shown.lastIndexOf('/') + 1;
+  return { scope: shown.slice(0, cut), label: shown.slice(cut) };
 }

@@ -4,6 +4,7 @@ import { type DeepLink, decodeLink, encodeLink } from '../model/deep_link';
 import * as choices from './choices';
 import { graphId, runId } from './runs';
 import { following, step } from './steps';
+import { applyValueLink, valueLink } from './value';
 
 /**
  * Keeps the address and the choices in step. The hash names what is on show, defaults too, so that it shows the same to whoever it is
@@ -19,6 +20,7 @@ const link = computed<DeepLink>(() => ({
   visit: choices.chosenVisit.value,
   view: choices.view.value,
   panel: choices.panelTab.value,
+  ...valueLink.value,
   color: choices.colour.value,
   open: choices.openScopes.value,
 }));
@@ -33,6 +35,7 @@ function apply(next: DeepLink): void {
     choices.chosenVisit.value = next.visit;
     choices.view.value = next.view;
     choices.panelTab.value = next.panel;
+    applyValueLink(next.tensor, next.value, next.dims);
     choices.colour.value = next.color;
     choices.openScopes.value = next.open;
   });

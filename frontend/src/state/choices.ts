@@ -1,5 +1,7 @@
 import { signal } from '@preact/signals';
 import { EMPTY_LINK, type PanelTab } from '../model/deep_link';
+import type { DimMapping } from '../model/dims';
+import type { ValueMode } from '../model/value_view';
 
 /** What the user chose: one signal a fact, all of it in the address (state/address.ts). Null means "whatever is best by default". */
 export const chosenRun = signal<string | null>(EMPTY_LINK.run);
@@ -12,6 +14,10 @@ export const chosenTensor = signal<string | null>(EMPTY_LINK.tensor);
 export const chosenVisit = signal<number | null>(EMPTY_LINK.visit);
 export const view = signal<'graph' | 'table'>(EMPTY_LINK.view);
 export const panelTab = signal<PanelTab>(EMPTY_LINK.panel);
+/** How values are shown; null is what suits the tensor. */
+export const chosenMode = signal<ValueMode | null>(EMPTY_LINK.value);
+/** Dim mappings the user made, by layout and tensor; they outlive a change of step. */
+export const chosenMappings = signal<ReadonlyMap<string, DimMapping>>(new Map());
 /** Opened scopes of the graph; null leaves them to the graph. */
 export const openScopes = signal<readonly string[] | null>(EMPTY_LINK.open);
 /** `health`, `op`, …, or `statistic:abs_max`. */

@@ -61,6 +61,3 @@ export const histogramMode = remembered<'ridgeline' | 'heatmap' | 'overlay'>('hi
   stored === 'ridgeline' || stored === 'heatmap' || stored === 'overlay' ? stored : null,
 );
 export const historyLog = remembered('historyLog', false, flag);
-export const valueMode = remembered<'table' | 'heatmap' | 'line' | 'image'>('valueMode', 'table', (stored) =>
-  stored === 'table' || stored === 'heatmap' || stored === 'line' || stored === 'image' ? stored : null,
-);

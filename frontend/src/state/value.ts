@@ -1,34 +1,63 @@
 import { computed, signal } from '@preact/signals';
 import type { SnapshotKey } from '../api/api';
+import type { Snapshot } from '../model/answers';
 import { assignIndex, type DimMapping, defaultMapping, fits, type Layout } from '../model/dims';
 import { planSlice, Slice } from '../model/slice';
-import { chosenTensor, panelTab } from './choices';
+import { LAYOUT_OF, naturalMode, type ValueMode } from '../model/value_view';
+import { chosenMappings, chosenMode, chosenTensor, panelTab } from './choices';
 import { snapshot } from './node';
-import { valueMode } from './preferences';
 import { api } from './provider';
 import { resource } from './resource';
 import { graphId, runId, workerId } from './runs';
 
 /** The value on show: which snapshot, how its dimensions are laid out, and the fetched part of it. */
-export const VALUE_MODES = ['table', 'heatmap', 'line', 'image'] as const;
-export type ValueMode = (typeof VALUE_MODES)[number];
 
-export const LAYOUT_OF: Record<ValueMode, Layout> = { table: 'plane', heatmap: 'plane', line: 'line', image: 'image' };
+/** Which views a tensor supports: dimensions that a view needs, and whether it needs numbers. */
+const NEEDS: Record<ValueMode, { rank: number; numeric: boolean }> = {
+  table: { rank: 0, numeric: false },
+  heatmap: { rank: 2, numeric: true },
+  line: { rank: 1, numeric: true },
+  image: { rank: 2, numeric: true },
+};
 
-/** Mappings the user made, by tensor and layout; they outlive a change of step. */
-const chosenMappings = signal<ReadonlyMap<string, DimMapping>>(new Map());
+export function supports(mode: ValueMode, row: Snapshot): boolean {
+  const { rank, numeric } = NEEDS[mode];
+  return row.shape.length >= rank && !(numeric && row.dtype === 'string');
+}
+
+/** The view in force: the chosen one where the tensor supports it, else what suits the tensor. */
+export const valueMode = computed<ValueMode>(() => {
+  const row = snapshot.value;
+  if (row === null) return chosenMode.value ?? 'table';
+  return chosenMode.value !== null && supports(chosenMode.value, row) ? chosenMode.value : naturalMode(row.shape, row.dtype);
+});
 
 const layout = computed<Layout>(() => LAYOUT_OF[valueMode.value]);
 
 const shape = computed<readonly number[]>(() => snapshot.value?.shape ?? []);
 
+const chosenMapping = computed(() => chosenMappings.value.get(`${layout.value} ${chosenTensor.value}`) ?? null);
+
 export const mapping = computed<DimMapping>(() => {
-  const chosen = chosenMappings.value.get(`${layout.value} ${chosenTensor.value}`);
+  const chosen = chosenMapping.value;
   return chosen && fits(chosen, shape.value) ? chosen : defaultMapping(shape.value, layout.value);
 });
 
 export function chooseMapping(next: DimMapping): void {
   chosenMappings.value = new Map(chosenMappings.value).set(`${layout.value} ${chosenTensor.value}`, next);
+}
+
+/** The value's part of the address. A mapping belongs to a view, so that it is named with it. */
+export const valueLink = computed(() => {
+  const dims = chosenMapping.value;
+  return { value: chosenMode.value ?? (dims === null ? null : valueMode.value), dims };
+});
+
+/** Takes up an address's view and mapping of a tensor. */
+export function applyValueLink(tensor: string | null, value: ValueMode | null, dims: DimMapping | null): void {
+  chosenMode.value = value;
+  if (value === null || dims === null) return;
+  chosenMappings.value = new Map(chosenMappings.value).set(`${LAYOUT_OF[value]} ${tensor}`, dims);
 }
 
 /** The element that "next NaN" found: views scroll to it and mark it. */

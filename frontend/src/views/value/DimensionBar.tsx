@@ -1,5 +1,6 @@
 import { type Axis, assignAxis, assignIndex, dimOf } from '../../model/dims';
-import { chooseMapping, focusedElement, mapping, type ValueMode } from '../../state/value';
+import type { ValueMode } from '../../model/value_view';
+import { chooseMapping, focusedElement, mapping } from '../../state/value';
 
 const AXES: Record<ValueMode, readonly { axis: Axis; label: string; title: string }[]> = {
   table: [

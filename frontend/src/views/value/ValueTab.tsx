@@ -1,8 +1,9 @@
 import type { ComponentType } from 'preact';
 import type { Snapshot } from '../../model/answers';
+import { VALUE_MODES, type ValueMode } from '../../model/value_view';
+import { chosenMode } from '../../state/choices';
 import { captured, history, snapshot, snapshots } from '../../state/node';
-import { valueMode } from '../../state/preferences';
-import { VALUE_MODES, type ValueMode } from '../../state/value';
+import { supports, valueMode } from '../../state/value';
 import { Segmented } from '../kit/Button';
 import { Failure, Message } from '../kit/Message';
 import { NotCaptured } from '../panel/NotCaptured';
@@ -17,18 +18,13 @@ import { ValueImage } from './ValueImage';
 import { ValueLine } from './ValueLine';
 import { ValueTable } from './ValueTable';
 
-/** Ways to look at a value; a new one is one row. `rank`: how many dimensions it needs. */
-const VIEWS: Record<ValueMode, { label: string; rank: number; numeric: boolean; view: ComponentType<{ row: Snapshot }> }> = {
-  table: { label: 'Table', rank: 0, numeric: false, view: ValueTable },
-  heatmap: { label: 'Heatmap', rank: 2, numeric: true, view: ValueHeatmap },
-  line: { label: 'Line', rank: 1, numeric: true, view: ValueLine },
-  image: { label: 'Image', rank: 2, numeric: true, view: ValueImage },
+/** Ways to look at a value; a new one is one row. */
+const VIEWS: Record<ValueMode, { label: string; view: ComponentType<{ row: Snapshot }> }> = {
+  table: { label: 'Table', view: ValueTable },
+  heatmap: { label: 'Heatmap', view: ValueHeatmap },
+  line: { label: 'Line', view: ValueLine },
+  image: { label: 'Image', view: ValueImage },
 };
-
-function supports(mode: ValueMode, row: Snapshot): boolean {
-  const { rank, numeric } = VIEWS[mode];
-  return row.shape.length >= rank && !(numeric && row.dtype === 'string');
-}
 
 export function ValueTab() {
   const row = snapshot.value;
@@ -47,7 +43,7 @@ export function ValueTab() {
 }
 
 function ValueViewer({ row }: { row: Snapshot }) {
-  const mode = supports(valueMode.value, row) ? valueMode.value : 'table';
+  const mode = valueMode.value;
   const View = VIEWS[mode].view;
   const options = VALUE_MODES.map((value) => ({ value, label: VIEWS[value].label, disabled: !supports(value, row) }));
   return (
@@ -58,7 +54,7 @@ function ValueViewer({ row }: { row: Snapshot }) {
           options={options}
           value={mode}
           onChange={(next) => {
-            valueMode.value = next;
+            chosenMode.value = next;
           }}
         />
         <div class="grow" />

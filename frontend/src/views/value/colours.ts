@@ -30,12 +30,12 @@ export function clipOutliers(): void {
   if (range) setClip(range.low, range.high);
 }
 
-/** The colour scale in force: images are grey unless another one is chosen. */
+/** The colour scale in force: a picture is grey, a grid of maps is not. */
 export function scaleFor(image: boolean): ColormapName {
   const choice = colourChoice.value;
   if (choice !== 'auto') return choice;
   if (dataRange.value.low < 0 && dataRange.value.high > 0) return 'diverging';
-  return image ? 'grey' : 'viridis';
+  return image && !slice.data.value?.request.mapping.includes('n') ? 'grey' : 'viridis';
 }
 
 export function rangeFor(scale: ColormapName): ValueRange {
