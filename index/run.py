@@ -274,7 +274,8 @@ class RunIndex:
 
     @property
     def live(self) -> bool:
-        """Whether a worker has not closed and wrote within the last minute (as of the last poll)."""
+        """Whether a worker has not closed and wrote within the last minute (5 s if this host has no process
+        of its number any more), as of the last poll."""
         return any(worker.live for worker in self.workers)
 
     def captured_slots(self, graph_id: str, node: str) -> dict[int, tuple[int, int]]:

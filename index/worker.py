@@ -9,9 +9,12 @@ from pathlib import Path
 
 from tensortap.dump import RunReader, TailPosition, WorkerInfo
 
+from .alive import is_gone
 from .catalog import Catalog
 
 LIVE_SECONDS = 60.0  # a worker that has not closed and wrote so recently counts as live
+# So long a worker of this host counts as live even if no process has its number: it may run in a container.
+UNSEEN_SECONDS = 5.0
 POLL_BYTES = (
     16 * 1024 * 1024
 )  # of file at a time, some 90,000 snapshots: bounds the memory that decoding takes
@@ -71,7 +74,10 @@ class WorkerFollower:
 
     def look(self) -> None:
         """Finds out whether the worker is live."""
-        self._live = not self._tail.closed and time.time() - _last_write(self._folder) < LIVE_SECONDS
+        self._live = False
+        if not self._tail.closed:
+            patience = UNSEEN_SECONDS if is_gone(self.info) else LIVE_SECONDS
+            self._live = time.time() - _last_write(self._folder) < patience
 
     def status(self) -> WorkerStatus:
         """What is known now."""
