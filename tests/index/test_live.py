@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -42,6 +45,28 @@ def test_snapshots_appear_as_they_are_committed(tmp_path, log):
         assert not log.runs[0].workers[0].closed
     assert log.refresh()
     assert log.runs[0].workers[0].closed
+    assert not log.runs[0].live
+
+
+KILLED = """
+import os, sys, tensortap
+writer = tensortap.DumpWriter(sys.argv[1], run="r")
+writer.log("a", 1.0, step=0)
+writer.flush()
+os._exit(9)
+"""
+
+
+def test_a_killed_worker_of_this_host_is_soon_not_live(tmp_path, log):
+    """GIVEN a worker that was killed WHEN it is silent for some seconds THEN it is not live any more."""
+    subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False)
+    log.refresh()
+    (worker,) = log.runs[0].workers
+    assert not worker.closed
+    silent = time.time() - 10
+    for file in (tmp_path / "r" / worker.id).iterdir():
+        os.utime(file, (silent, silent))
+    log.refresh()
     assert not log.runs[0].live
 
 
