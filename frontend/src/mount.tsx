@@ -16,8 +16,8 @@ import { App } from './views/App';
 export async function mount(root: HTMLElement): Promise<void> {
   root.classList.add('mount');
   document.documentElement.dataset.theme = theme.value;
-  useProvider(await chooseProvider());
   prepareWorker();
+  useProvider(await chooseProvider());
   installProbe(
     () => runList.value !== null && ![run, graphSteps, graph, overlay, node, snapshots].some((resource) => resource.loading.value),
   );

@@ -16,6 +16,8 @@ export interface Wanted {
 }
 
 export class Ahead implements Provider {
+  /** Fulfilled once the graph is asked for, or a request before it failed. */
+  readonly underWay: Promise<void>;
   private readonly begun = new Map<string, Promise<unknown>>();
 
   constructor(
@@ -25,7 +27,7 @@ export class Ahead implements Provider {
     private readonly start = now(),
   ) {
     // A failure is told to whoever asks for the answer.
-    this.begin(wanted).catch(() => undefined);
+    this.underWay = this.begin(wanted).catch(() => undefined);
   }
 
   json(path: string, query?: Query, signal?: AbortSignal): Promise<unknown> {
@@ -47,7 +49,7 @@ export class Ahead implements Provider {
     const path = `runs/${pathOf(id)}`;
     const { graphs } = await this.keep<RunDetail>(path, this.provider.json(path));
     const shown = graphs.find((entry) => entry.id === graph) ?? graphs[0];
-    if (shown) await this.keep(`${path}/graphs/${pathOf(shown.id)}`, this.provider.bytes(`${path}/graphs/${pathOf(shown.id)}`));
+    if (shown) void this.keep(`${path}/graphs/${pathOf(shown.id)}`, this.provider.bytes(`${path}/graphs/${pathOf(shown.id)}`));
   }
 
   private keep<T>(key: string, answer: Promise<unknown>): Promise<T> {

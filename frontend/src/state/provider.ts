@@ -5,6 +5,8 @@ import type { Provider } from '../api/provider';
 import { stateFromHost } from '../lib/host_page';
 import { decodeLink } from '../model/deep_link';
 
+const MOST_PATIENCE_MS = 60;
+
 let current: Api | null = null;
 
 /** The page's data source; chosen once, before anything is shown. */
@@ -23,5 +25,8 @@ export async function chooseProvider(): Promise<Provider> {
     const mock = new URLSearchParams(location.search).get('mock');
     if (mock) return new (await import('../api/mock/provider')).MockProvider(mock === 'empty');
   }
-  return new Ahead(new HttpProvider(), decodeLink(location.hash || stateFromHost()));
+  const ahead = new Ahead(new HttpProvider(), decodeLink(location.hash || stateFromHost()));
+  // Drawing the page first would keep the answers waiting; a slow server does not keep the page waiting.
+  await Promise.race([ahead.underWay, new Promise((resolve) => setTimeout(resolve, MOST_PATIENCE_MS))]);
+  return ahead;
 }
