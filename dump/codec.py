@@ -1,21 +1,25 @@
-"""How a value becomes stored bytes, and back: plain, or zstd in chunks (FORMAT.md, "Values")."""
+"""How a value becomes stored bytes, and back: plain, or packed in chunks (FORMAT.md, "Values")."""
 
 from __future__ import annotations
 
 import re
 import struct
+from itertools import chain
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from . import nonzero
 from .dtypes import Array
 from .errors import DamagedError
 
 RAW = "raw"
-CHUNK = 1 << 20  # raw bytes of one zstd frame; a multiple of every item size
+CHUNK = 1 << 20  # raw bytes of one frame; a multiple of every item size
 MAX_CHUNK = 16 << 20  # a reader refuses larger ones
+_MOST = 31 / 32  # where so many are zero, the bits alone would take more space than zstd
 _MAX_RATIO = 1 << 15  # zstd: 128 KiB of one byte take 4 bytes
-_ZSTD = re.compile(r"zstd:(\d{1,9})\Z")
+_CHUNKED = re.compile(r"(?:zstd|nonzero:([1248])):(\d{1,9})\Z")
 
 
 def strings_to_bytes(texts: Array) -> bytes:
@@ -44,25 +48,40 @@ def bytes_to_strings(data: bytes, size: int) -> Array:
     return texts
 
 
-def compress(data: memoryview) -> bytes:
-    """The `zstd:CHUNK` form of raw bytes: u32 count, count u32 frame lengths, frames."""
-    codec = pa.Codec("zstd", 1)
-    frames = [codec.compress(data[at : at + CHUNK], asbytes=True) for at in range(0, len(data), CHUNK)]
-    return struct.pack(f"<{len(frames) + 1}I", len(frames), *map(len, frames)) + b"".join(frames)
+def pack(octets: Array, item: int, zeros: float) -> tuple[str, bytes]:
+    """(codec, stored bytes) of raw bytes: u32 count, count u32 frame lengths, frames.
+
+    Args:
+        octets: the raw bytes, uint8.
+        item: bytes of an element; of a part, if it is complex.
+        zeros: the share of elements that are zero.
+    """
+    chunks = [octets[at : at + CHUNK] for at in range(0, octets.size, CHUNK)]
+    if zeros < _MOST and item in nonzero.ITEMS:
+        name = f"nonzero:{item}:{CHUNK}"
+        frames: list[tuple[Any, ...]] = [nonzero.pack(chunk, item) for chunk in chunks]
+    else:
+        name, zstd = f"zstd:{CHUNK}", pa.Codec("zstd", 1)
+        frames = [(zstd.compress(memoryview(chunk)),) for chunk in chunks]
+    lengths = [sum(memoryview(part).nbytes for part in frame) for frame in frames]
+    table = struct.pack(f"<{len(frames) + 1}I", len(frames), *lengths)
+    return name, b"".join((table, *chain.from_iterable(frames)))
 
 
 def chunk_size(codec: str) -> int:
-    """N of `zstd:N`, or 0 for raw bytes.
+    """N of `zstd:N` and `nonzero:I:N`, or 0 for raw bytes.
 
     Raises:
         DamagedError: another codec, or chunks too large to be trusted.
     """
-    if codec == RAW:
-        return 0
-    match = _ZSTD.match(codec)
-    if match is None or not 0 < int(match[1]) <= MAX_CHUNK:
+    return 0 if codec == RAW else int(_parsed(codec)[2])
+
+
+def _parsed(codec: str) -> re.Match[str]:
+    match = _CHUNKED.match(codec)
+    if match is None or not 0 < int(match[2]) <= MAX_CHUNK:
         raise DamagedError(f"The codec {codec[:40]!r} is not known.", "Upgrade tensortap.")
-    return int(match[1])
+    return match
 
 
 def check_ratio(raw: int, stored: int) -> None:
@@ -71,12 +90,15 @@ def check_ratio(raw: int, stored: int) -> None:
         raise DamagedError(f"A value of {stored} stored bytes claims to hold {raw}.")
 
 
-def decompress(frame: bytes, size: int) -> memoryview:
-    """One zstd frame that must decode to `size` bytes.
+def unpack(codec: str, frame: bytes, size: int) -> memoryview:
+    """One frame that must decode to `size` bytes.
 
     Raises:
         DamagedError: it does not.
     """
+    item = _parsed(codec)[1]
+    if item:
+        return nonzero.unpack(frame, size, int(item))
     try:
         data = pa.Codec("zstd").decompress(frame, decompressed_size=size)
     except (OSError, ValueError) as error:

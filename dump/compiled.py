@@ -21,6 +21,7 @@ Kernel = Callable[..., Any]
 _FREE = "*"
 _TABLE = "#"  # of two dimensions
 _NUMBER = "a number"
+_ITEM = "item"  # the item type that is asked for
 _ACC = "int64"
 _ARGUMENTS = {
     "count_bytes": ("uint8*", _ACC),
@@ -28,8 +29,13 @@ _ARGUMENTS = {
     "add_codes": ("int64", "float64", "uint16", _ACC),
     "scan_float32": ("float32*", "int32*", "uint64*", _ACC),
     "scan_float64": ("float64*", _ACC),
+    "scan_integer": (_ITEM + _FREE, _ACC),
+    "scan_complex": (_ITEM + _FREE, _ACC),
+    "pack_nonzero": (_ITEM + _FREE, "uint8", _ITEM),
     "scan_small": ("float64", "int64", "int64", _NUMBER, _ACC, "uint16", "int64", "int64", "int64#"),
 }
+
+_RESULTS = {"pack_nonzero": "int64"}
 
 
 class CannotCompileError(Exception):
@@ -38,12 +44,14 @@ class CannotCompileError(Exception):
 
 @cache
 def kernel(name: str, item: str = "") -> Kernel:
-    """A compiled function of `kernels`; `item` is the item type of `scan_integer` and `scan_complex`.
+    """A compiled function of `kernels` and its like; `item` is the item type of those that exist for several.
 
     Raises:
         CannotCompileError: there will never be one.
     """
-    return _compile(name, "void", _ARGUMENTS.get(name, (item + _FREE, _ACC)))
+    return _compile(
+        name, _RESULTS.get(name, "void"), tuple(text.replace(_ITEM, item) for text in _ARGUMENTS[name])
+    )
 
 
 @cache
@@ -66,7 +74,7 @@ def _compile(name: str, result: str, arguments: tuple[str, ...]) -> Kernel:
 def _compile_now(name: str, result: str, arguments: tuple[str, ...]) -> Kernel:
     import numba
 
-    from . import jit, kernels, kernels_codes, kernels_small  # numba takes 0.4 s to import
+    from . import jit, kernels, kernels_codes, kernels_nonzero, kernels_small  # numba takes 0.4 s to import
 
     if getattr(numba.config, "DISABLE_JIT", False):
         raise CannotCompileError("NUMBA_DISABLE_JIT is set")
@@ -82,7 +90,7 @@ def _compile_now(name: str, result: str, arguments: tuple[str, ...]) -> Kernel:
         return numba.types.Array(getattr(numba.types, item), rank, "C", readonly=free, aligned=not free)
 
     signature = getattr(numba.types, result)(*map(numba_type, arguments))
-    modules = (kernels, kernels_codes, kernels_small)
+    modules = (kernels, kernels_codes, kernels_small, kernels_nonzero)
     function: Kernel = next(getattr(module, name) for module in modules if hasattr(module, name))
     try:
         return jit.kernel(signature, function, keep=True)

@@ -10,6 +10,7 @@ import numpy as np
 from . import codec
 from .dtypes import STRING, Array
 from .sample import Sample, with_sample
+from .statistics import is_complex
 from .values_writer import SAFETENSORS
 
 COMPRESS_FROM = 8 << 10  # bytes; what smaller values would save is not worth the time
@@ -45,9 +46,9 @@ def encode_value(values: Array, dtype: str, zeros: int, sample: Sample | None = 
         return EncodedValue(data, codec.RAW, google_crc32c.value(data), None, values.shape, 8)
     octets: Any = values.reshape(-1).view(np.uint8)
     if octets.nbytes > COMPRESS_FROM and 2 * zeros > values.size:
-        packed = codec.compress(memoryview(octets))
+        item = values.itemsize // 2 if is_complex(dtype) else values.itemsize
+        name, packed = codec.pack(octets, item, zeros / values.size)
         if len(packed) < octets.nbytes:
-            name = f"zstd:{codec.CHUNK}"
             return EncodedValue(packed, name, google_crc32c.value(packed), None, values.shape, 1)
     crc, entry_dtype = google_crc32c.value(octets), SAFETENSORS.get(dtype)
     return EncodedValue(memoryview(octets), codec.RAW, crc, entry_dtype, values.shape, values.itemsize)

@@ -11,7 +11,7 @@ import google_crc32c
 import numpy as np
 import pyarrow as pa
 
-from .codec import RAW, bytes_to_strings, check_ratio, chunk_size, decompress
+from .codec import RAW, bytes_to_strings, check_ratio, chunk_size, unpack
 from .dtypes import STRING, Array, itemsize, numpy_dtype
 from .errors import DamagedError
 from .files import Input
@@ -149,7 +149,7 @@ def _stored(ref: ValueRef, start: int, length: int) -> bytes:
 
 
 def _unpack(ref: ValueRef, start: int, length: int) -> bytearray:
-    """Raw bytes of a `zstd:N` value: only the chunks that hold them are read and decoded."""
+    """Raw bytes of a value in chunks: only the chunks that hold them are read and decoded."""
     chunk = chunk_size(ref.codec)
     raw = ref.nbytes or 0
     if start < 0 or length < 0 or start + length > raw:
@@ -157,7 +157,9 @@ def _unpack(ref: ValueRef, start: int, length: int) -> bytearray:
     frames = _frame_offsets(ref, -(-raw // chunk))
     out = bytearray()
     for i in range(start // chunk, -(-(start + length) // chunk)):
-        data = decompress(_stored(ref, frames[i], frames[i + 1] - frames[i]), min(chunk, raw - i * chunk))
+        data = unpack(
+            ref.codec, _stored(ref, frames[i], frames[i + 1] - frames[i]), min(chunk, raw - i * chunk)
+        )
         out += data[max(0, start - i * chunk) : start + length - i * chunk]
     return out
 

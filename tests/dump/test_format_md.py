@@ -81,8 +81,8 @@ def read_kept(worker: Path, row: dict[str, Any]) -> Array | None:
         stored = file.read_bytes()[row["value_offset"] : row["value_offset"] + row["value_length"]]
     assert len(stored) == row["value_length"]
     assert crc32c(stored) == row["value_crc32c"]
-    if row["value_codec"].startswith("zstd:"):
-        stored = unpack(stored, int(row["value_codec"][5:]), row)
+    if row["value_codec"] != "raw":
+        stored = unpack(stored, *row["value_codec"].split(":"), row)
     if row["dtype"] == "string":
         offsets = struct.unpack_from(f"<{row['size'] + 1}q", stored)
         texts = stored[8 * (row["size"] + 1) :]
@@ -95,17 +95,33 @@ def dtype_of(name: str) -> np.dtype[Any]:
     return np.dtype(getattr(ml_dtypes, name, name))
 
 
-def unpack(stored: bytes, chunk: int, row: dict[str, Any]) -> bytes:
+def unpack(stored: bytes, codec: str, *rest: Any) -> bytes:
+    *item, chunk, row = rest
     (count,) = struct.unpack_from("<I", stored)
     lengths = struct.unpack_from(f"<{count}I", stored, 4)
     left = row["size"] * dtype_of(row["dtype"]).itemsize
     at, parts = 4 + 4 * count, []
     for length in lengths:
-        size = min(chunk, left)
-        parts.append(pa.decompress(stored[at : at + length], size, codec="zstd", asbytes=True))
+        size, frame = min(int(chunk), left), stored[at : at + length]
+        if codec == "zstd":
+            parts.append(pa.decompress(frame, size, codec="zstd", asbytes=True))
+        else:
+            parts.append(spread(frame, size, int(item[0])))
         at, left = at + length, left - size
     assert (at, left) == (len(stored), 0)
     return b"".join(parts)
+
+
+def spread(frame: bytes, size: int, item: int) -> bytes:
+    """`nonzero:I:N`."""
+    at = -(-size // item // 8)
+    items = []
+    for i in range(size // item):
+        some = frame[i // 8] >> (i % 8) & 1
+        items.append(frame[at : at + item] if some else bytes(item))
+        at += item if some else 0
+    assert at == len(frame)
+    return b"".join(items)
 
 
 def edges(bucket: int) -> tuple[float, float]:
@@ -137,6 +153,8 @@ def logged(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Array]]
     sparse[:600] = 0
     arrays += [
         sparse,
+        sparse[:650].astype(np.complex64),
+        np.zeros(20_000, np.int16),
         np.array([[b"a", b""], ["ü".encode(), b"x" * 2000]], object),
         np.empty((0, 3), np.int8),
     ]
@@ -206,7 +224,7 @@ def test_graphs(logged: tuple[Path, list[Array]]) -> None:
     with pa.ipc.open_stream(file) as stream:
         table = stream.read_all()
     about = json.loads(table.schema.metadata[b"graph"])
-    assert set(about) == {"name", "functions", "stacks", "sources"}
+    assert set(about) == {"name", "functions", "stacks", "sources", "way"}
     assert table.column("output_shapes").to_pylist() == [["[null,2]"]]
 
 

@@ -13,15 +13,18 @@ from dump_tools import read_all, values_files
 from some_arrays import NUMBERS, Array, from_bits, numpy_type
 
 from tensortap.dump import (
+    DamagedError,
     DumpWriter,
     RunReader,
     ValueRef,
     codec,
+    nonzero,
     read_bytes,
     read_value,
     value_ref,
     values_writer,
 )
+from tensortap.dump.compiled import CannotCompileError
 
 SIZES = {"BOOL": 1, "I8": 1, "U8": 1, "F8_E4M3": 1, "F8_E5M2": 1, "I16": 2, "U16": 2, "F16": 2, "BF16": 2}
 SIZES |= {"I32": 4, "U32": 4, "F32": 4, "I64": 8, "U64": 8, "F64": 8}
@@ -136,7 +139,8 @@ def test_parts_of_a_value(tmp_path: Path, name: str, filled: float, monkeypatch:
     with DumpWriter(tmp_path) as w:
         w.log("x", array, step=0)
     (reference,) = references(tmp_path)
-    assert (reference.codec == "zstd:4096") == (filled < 0.5)
+    item = 8 if name == "complex128" else array.itemsize
+    assert reference.codec == {0.0: "zstd:4096", 0.2: f"nonzero:{item}:4096", 1.0: "raw"}[filled]
     assert reference.length <= len(data)
     assert read_value(reference).tobytes() == data
     rng = np.random.default_rng(2)
@@ -144,6 +148,40 @@ def test_parts_of_a_value(tmp_path: Path, name: str, filled: float, monkeypatch:
         for length in (0, 1, 17, 5000):
             length = min(length, len(data) - start)
             assert read_bytes(reference, start, length) == data[start : start + length]
+
+
+def test_what_is_packed_is_bit_exact(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Negative zeros and NaNs with a payload are not zero; with and without the compiler."""
+    array = np.zeros(10_001, np.float32)
+    array[::5] = -0.0
+    array.view(np.uint32)[3::10] = 0x7FA00001
+    with DumpWriter(tmp_path) as w:
+        w.log("x", array, step=0)
+
+        def missing(*_: str) -> None:
+            raise CannotCompileError
+
+        monkeypatch.setattr(nonzero, "kernel", missing)
+        w.log("x", array, step=1)
+    compiled, plain = references(tmp_path)
+    assert compiled.codec == plain.codec == "nonzero:4:1048576"
+    assert compiled.crc32c == plain.crc32c
+    assert read_value(compiled).tobytes() == read_value(plain).tobytes() == array.tobytes()
+
+
+def test_packed_values_that_make_no_sense() -> None:
+    packed = b"".join(nonzero.pack(np.arange(20, dtype=np.uint8).repeat(2), 2))
+    assert bytes(nonzero.unpack(packed, 40, 2)) == bytes(np.arange(20, dtype=np.uint8).repeat(2))
+    for frame, size in (
+        (packed, 41),
+        (packed, 38),
+        (packed, 400),
+        (packed[:-1], 40),
+        (packed + b"x", 40),
+        (b"", 40),
+    ):
+        with pytest.raises(DamagedError):
+            nonzero.unpack(frame, size, 2)
 
 
 def test_parts_of_a_small_value(tmp_path: Path) -> None:
