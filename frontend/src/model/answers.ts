@@ -42,9 +42,13 @@ export interface Changes {
   runs: Record<string, RunChange | null>;
 }
 
+/** How tensors were captured: in the step itself, or in a shadow beside the untouched step; empty if the dump does not say. */
+export type Way = '' | 'in-place' | 'shadow';
+
 export interface GraphEntry {
   id: string;
   name: string;
+  way: Way;
   nodes: number;
   edges: number;
   functions: number;
@@ -117,6 +121,7 @@ export interface NodeDetail {
   name: string;
   path: string;
   graph: string;
+  way: Way;
   op_type: string;
   device: string;
   function: string;

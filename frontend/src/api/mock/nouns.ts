@@ -71,6 +71,7 @@ export function graphEntries(run: MockRun): RunDetail['graphs'] {
     {
       id: GRAPH_ID,
       name: 'train_step',
+      way: 'in-place',
       nodes: run.nodes.length,
       edges,
       functions: 1,
@@ -96,6 +97,7 @@ export function nodeDetail(run: MockRun, node: MockNode): unknown {
     name: node.name,
     path: node.name,
     graph: GRAPH_ID,
+    way: 'in-place',
     op_type: node.op_type,
     device: '/device:CPU:0',
     function: 'train_step',

@@ -12,6 +12,7 @@ import { CopyButton } from '../kit/CopyButton';
 import { Icon } from '../kit/Icon';
 import { Picker } from './Picker';
 import { RunPicker } from './RunPicker';
+import { WayBadge } from './WayBadge';
 
 export function TopBar() {
   return (
@@ -22,6 +23,7 @@ export function TopBar() {
       </div>
       <RunPicker />
       <GraphPicker />
+      <WayBadge />
       <WorkerPicker />
       <div class="grow" />
       <ProblemsButton />
