@@ -7,12 +7,17 @@ from tensortap.dump import Sample
 
 from .candidates import Candidate
 from .errors import TapClosedError, TapWarning, WatchError
+from .record import Record
+from .rerun import LoadedCall, Rerun
 from .steps import every, log_spaced
 from .tap import Tap
 from .watch import Watch, Watches
 
 __all__ = [
     "Candidate",
+    "LoadedCall",
+    "Record",
+    "Rerun",
     "Sample",
     "Tap",
     "TapClosedError",

@@ -22,6 +22,17 @@ from .watch import Watch
 _Key = tuple[str, frozenset[Watch], bool]  # a function, what is watched of it, and whether exactly
 
 
+class PendingRecording(Protocol):
+    """A call that is being recorded. Its method never raises."""
+
+    @property
+    def inputs(self) -> Sequence[Any]:
+        """What the function is to be called with, so that the recording sees what it draws."""
+
+    def end(self, outputs: Sequence[Any] | None, failure: BaseException | None = None) -> None:
+        """The call returned, or raised."""
+
+
 class Capture(Protocol):
     """One watched step of one tap. None of its methods may raise."""
 
@@ -44,6 +55,13 @@ class Capture(Protocol):
     @property
     def embeds_sources(self) -> bool:
         """Whether the graph should carry the text of user files."""
+
+    @property
+    def records(self) -> bool:
+        """Whether the calls of this step are recorded."""
+
+    def begin(self, recorded: RecordedFunction, inputs: Sequence[Any]) -> PendingRecording | None:
+        """Starts to record a call."""
 
     def take(self, recorded: RecordedFunction, caught: Caught, way: Way) -> None:
         """Keeps what its watches select of that which a call caught, in place or in a shadow."""
@@ -124,6 +142,51 @@ class Interceptor:
         if not captures:
             return run(name, inputs, num_outputs)
         function = name.decode() if isinstance(name, bytes) else name
+        pending = self._begin_recordings(function, inputs, captures)
+        if pending:
+            inputs = pending[-1].inputs
+        try:
+            outputs = self._run_tapped(run, name, inputs, num_outputs, captures)
+        except BaseException as error:
+            for recording in pending:
+                recording.end(None, error)
+            raise
+        for recording in pending:
+            recording.end(outputs)
+        return outputs
+
+    def _begin_recordings(
+        self, function: str, inputs: Sequence[Any], captures: Sequence[Capture]
+    ) -> list[PendingRecording]:
+        """Each is given the inputs of the one before."""
+        begun: list[PendingRecording] = []
+        recording = [capture for capture in captures if capture.records]
+        if not recording:
+            return begun
+        with self._capturing(()), tf_private.not_recorded():
+            try:
+                with self._lock:
+                    recorded = self._record(function, inputs, captures)
+            except Exception as error:
+                for capture in recording:
+                    capture.failed(function, "could not be recorded", error)
+                return begun
+            for capture in recording:
+                pending = capture.begin(recorded, inputs)
+                if pending is not None:
+                    begun.append(pending)
+                    inputs = pending.inputs
+        return begun
+
+    def _run_tapped(
+        self,
+        run: tf_private.CallFunction,
+        name: bytes,
+        inputs: Sequence[Any],
+        num_outputs: int,
+        captures: Sequence[Capture],
+    ) -> Any:
+        function = name.decode() if isinstance(name, bytes) else name
         with self._capturing(()), tf_private.not_recorded():
             instrumented = self._instrument(function, inputs, captures)
         if instrumented is None:
@@ -161,8 +224,10 @@ class Interceptor:
     def _make(
         self, function: str, inputs: Sequence[Any], captures: Sequence[Capture]
     ) -> InstrumentedFunction | Shadow | None:
-        recorded = self._record(function, inputs, captures)
         watches = _watches(captures)
+        if not watches:  # the step is only recorded
+            return None
+        recorded = self._record(function, inputs, captures)
         chosen = [
             place
             for place, candidate in recorded.candidates.items()

@@ -57,7 +57,12 @@ class Lifetime:
 
     def flush(self) -> bool:
         """Waits until all that was captured is committed; False if that took too long."""
-        return self._outlet.background.flush(self._close_seconds)
+        in_time = self._outlet.background.flush(self._close_seconds)
+        return self._recorded() and in_time
+
+    def _recorded(self) -> bool:
+        recordings = self._outlet.recordings
+        return recordings is None or recordings.flush(self._close_seconds)
 
     def close(self) -> None:
         """Writes what is left, closes the files, and says what was lost."""
@@ -67,6 +72,7 @@ class Lifetime:
         while self._uses:
             self.unuse()
         in_time = self._outlet.background.stop(self._close_seconds)
+        self._recorded()
         self._outlet.tell_if_nothing_was_captured(self._watches)
         dropped = self._outlet.background.dropped
         if dropped and os.getpid() == self._pid:

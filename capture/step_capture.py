@@ -17,6 +17,7 @@ from .candidates import Candidate
 from .errors import ChoiceFailedError
 from .naming import short_function_name
 from .recorded import Place, RecordedFunction
+from .recordings import Pending, Recordings
 from .snapshots import Batch, Captured, GraphHandle
 from .trouble import Trouble
 from .watch import Watch
@@ -33,6 +34,7 @@ class Outlet:
     trouble: Trouble
     graphs: dict[tuple[str, Way], GraphHandle] = field(default_factory=dict)
     selections: dict[tuple[str, tuple[Watch, ...]], Selection] = field(default_factory=dict)
+    recordings: Recordings | None = None
     missed: set[str] = field(default_factory=set)  # functions of which nothing was selected
     # Visits so far at the latest step, by root function: a step that is entered twice goes on counting.
     step: int = -1
@@ -92,7 +94,9 @@ class StepCapture:
         known_layers: Collection[str],
         embeds_sources: bool,
         exact: bool = False,
+        records: bool = False,
     ) -> None:
+        self.records = records
         self.exact = exact
         self.owner = owner
         self.step = step
@@ -106,6 +110,10 @@ class StepCapture:
         self, recorded: RecordedFunction, caught: Sequence[tuple[Place, np.ndarray[Any, Any]]], way: Way
     ) -> None:
         self._safely(recorded.root, lambda: self._take(recorded, caught, way))
+
+    def begin(self, recorded: RecordedFunction, inputs: Sequence[Any]) -> Pending | None:
+        recordings = self._outlet.recordings
+        return recordings.begin(recorded, inputs, self.step) if recordings is not None else None
 
     def failed(self, function: str, what: str, error: BaseException) -> None:
         name = short_function_name(function)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self, overload
 
-from tensortap.dump import DumpWriter, check_run_name
+from tensortap.dump import DumpWriter, Way, check_run_name
 
 from .arguments import byte_count, process_rank, run_directory, run_facts, seconds
 from .background import Background, WhenFull
@@ -21,9 +21,12 @@ from .function import TappedFunction
 from .intercept import INTERCEPTOR
 from .keras_callback import TapCallback
 from .lifetime import Lifetime
+from .record import Record, record_of
+from .recordings import Recordings
 from .saved_model import TappedModel, tap_model
 from .session import TappedSession
 from .step_capture import Outlet, StepCapture
+from .steps import Steps
 from .trouble import Trouble
 from .watch import Watch
 
@@ -48,6 +51,8 @@ class Tap:
             shadow, on copies of the variables. Then no bit of the training can change, whatever is
             watched, for the price of a second run of each watched step. A function with state that cannot
             be copied is not captured, and named.
+        record: steps of which everything is kept that they need to run again: `Record(…)`, or just steps as
+            in `Watch`, `every(100)`. Not by default.
         queue_bytes: host memory that captured tensors may take while they wait to be written.
         when_full: `"wait"` (up to `wait_seconds`) when they take more, or `"drop"` at once. Drops are
             counted.
@@ -69,6 +74,7 @@ class Tap:
         *,
         sources: bool = True,
         exact: bool = False,
+        record: Record | Steps | None = None,
         queue_bytes: int = 512 << 20,
         when_full: WhenFull = "wait",
         wait_seconds: float = 30.0,
@@ -104,6 +110,10 @@ class Tap:
             wait_seconds=seconds("wait_seconds", wait_seconds),
         )
         self._outlet = Outlet(background, trouble)
+        recorded = record_of(record)
+        if recorded is not None:
+            way: Way = "shadow" if exact else "in-place"
+            self._outlet.recordings = Recordings(self.run_dir, recorded, trouble, way=way, info=facts)
         patience = seconds("close_seconds", close_seconds)
         self._lifetime = Lifetime(self._outlet, self.watches, self.run, patience)
         # Also when the tap is forgotten, and at the end of the program.
@@ -219,7 +229,7 @@ class Tap:
                 yield
             return
         capture: StepCapture | None = self._local.capture
-        if capture is None:
+        if capture is None or not capture.watches:
             yield
             return
         with EagerRecorder(capture, INTERCEPTOR.tracker, sources=self._sources, max_bytes=self._queue_bytes):
@@ -289,9 +299,13 @@ class Tap:
         watches = tuple(watch for watch in self.watches if self._wants(watch, range(first, first + count)))
         if watches:
             self._outlet.background.start()
+        recordings = self._outlet.recordings
+        records = recordings is not None and recordings.wants(range(first, first + count))
         capture = (
-            StepCapture(self, self._outlet, first, watches, self._known_layers, self._sources, self._exact)
-            if watches
+            StepCapture(
+                self, self._outlet, first, watches, self._known_layers, self._sources, self._exact, records
+            )
+            if watches or records
             else None
         )
         outer = getattr(self._local, "in_step", False), getattr(self._local, "capture", None)

@@ -30,12 +30,13 @@ from .function_names import (
     short_function_names,
     unique_node_names,
 )
+from .graphs import write_graph
 from .histogram import Histogram, bucket_edges, value_order
 from .names import check_run_name, is_worker_name, new_worker_name, parse_tensor_name, tensor_name
 from .places import Snapshot
 from .ragged import component_arrays
 from .recording import Argument, Part, Recording, array_hash
-from .recordings import RecordingPlace, find_recordings, read_recording, write_recording
+from .recordings import RecordingPlace, find_recordings, read_recording, remove_unused_blobs, write_recording
 from .records import COUNTS, STATISTICS, Frame, Function, Graph, Keep, Node, Summary, Way
 from .runs import RUN_FILE, RunInfo, RunReader, WorkerInfo, find_runs
 from .sample import Sample, split_sample
@@ -44,6 +45,7 @@ from .stats_writer import stats_path
 from .tail import Commit, StatsTail, TailPosition, read_commit
 from .tensor_proto import data_type_name, proto_shape, tensor_array
 from .values_reader import ValueRef, read_bytes, read_value, value_ref
+from .worker import ensure_run
 from .writer import DumpWriter
 
 __all__ = [
@@ -101,6 +103,7 @@ __all__ = [
     "crc32c_of_file",
     "data_type_name",
     "dtype_name",
+    "ensure_run",
     "find_recordings",
     "find_runs",
     "is_worker_name",
@@ -114,6 +117,7 @@ __all__ = [
     "read_commit",
     "read_recording",
     "read_value",
+    "remove_unused_blobs",
     "short_function_name",
     "short_function_names",
     "split_sample",
@@ -126,5 +130,6 @@ __all__ = [
     "value_ref",
     "warm_up",
     "write_bundle",
+    "write_graph",
     "write_recording",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 from .errors import DamagedError
 from .files import Input, publish
@@ -80,7 +80,7 @@ def get(reader: BlobReader, reference: object) -> bytes:
     return data
 
 
-def _is_count(value: object) -> bool:
+def _is_count(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_BLOB
 
 

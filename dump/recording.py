@@ -86,7 +86,9 @@ def array_bytes(value: Array) -> tuple[bytes | memoryview, str]:
     array, name = normalize(value)
     if name == STRING:
         return strings_to_bytes(array), name
-    return memoryview(array.reshape(-1).view("u1") if array.size else array.tobytes()).cast("B"), name
+    if not array.size:
+        return b"", name
+    return array.reshape(-1).view(np.uint8).data, name
 
 
 def array_hash(value: Array) -> str:

@@ -79,7 +79,7 @@ def from_manifest(manifest: object, fetch: Callable[[object], bytes]) -> Recordi
 
 
 def _typed(value: Any, annotation: str) -> Any:
-    wanted = {"int": int, "str": str, "float": (int, float)}[annotation]
+    wanted: tuple[type, ...] = {"int": (int,), "str": (str,), "float": (int, float)}[annotation]
     if not isinstance(value, wanted) or isinstance(value, bool):
         raise TypeError(value)
     return value

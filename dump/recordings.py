@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+import time
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +19,7 @@ from .recording_manifest import from_manifest, to_manifest
 FOLDER = "recordings"
 MANIFEST = "recording.json"
 MAX_MANIFEST = 64 << 20
+_BEING_WRITTEN = 600.0  # s, in which the recording that refers to a new blob is published
 _NAME = re.compile(r"(\d{1,19})-(\d{1,9})-[0-9a-f]{8}\Z")
 
 
@@ -77,6 +80,19 @@ def read_recording(folder: Path) -> Recording:
     reader = FolderBlobs(folder)
     shared = FolderBlobs(folder.parent)
     return from_manifest(manifest, lambda reference: _get(reader, shared, reference))
+
+
+def remove_unused_blobs(run_dir: Path) -> None:
+    """Removes the blobs that no recording refers to, and that were not written in the last minutes."""
+    used: set[str] = set()
+    for place in find_recordings(run_dir):
+        text = (place.path / MANIFEST).read_text(encoding="utf-8", errors="replace")
+        used.update(re.findall(r"[0-9a-f]{64}", text))
+    latest = time.time() - _BEING_WRITTEN
+    for path in (run_dir / FOLDER / LARGE).glob("*.blob"):
+        with contextlib.suppress(OSError):  # somebody else did it
+            if path.stem not in used and path.stat().st_mtime < latest:
+                path.unlink()
 
 
 def _get(own: BlobReader, shared: BlobReader, reference: object) -> bytes:

@@ -56,7 +56,8 @@ class CatalogRows:
 
 
 def _fitting(texts: Coded, fits: FitsTexts) -> Mask:
-    return fits(texts.values)[texts.codes]
+    found: Mask = fits(texts.values)[texts.codes]
+    return found
 
 
 def tensors_by_node(

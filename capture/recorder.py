@@ -1,0 +1,194 @@
+"""Records calls of traced functions: their inputs before, hashes of their results after."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from tensortap.dump import Argument, Part, Recording, array_hash
+
+from . import tf_private
+from .environment import environment
+from .iterator_copy import Elements, SharedIterator, UncopiedIteratorError, drawn_elements
+from .obstacles import obstacle
+from .recorded import RecordedFunction
+from .state_copy import is_variable
+from .trouble import first_line
+
+Array = np.ndarray[Any, Any]
+
+
+class UnrecordableError(Exception):
+    """A call cannot be run again from a file; the message says why, as `it …`."""
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedCall:
+    """A call that was recorded; hashing is left to the writer's thread (`finished`).
+
+    `results` are the returned tensors, `variables` the values after the call by number of their argument.
+    """
+
+    recording: Recording
+    results: tuple[Array, ...]
+    variables: Mapping[int, Array]
+
+    def finished(self) -> Recording:
+        """The recording with its hashes."""
+        return replace(
+            self.recording,
+            output_hashes=tuple(map(array_hash, self.results)),
+            variable_hashes={number: array_hash(value) for number, value in self.variables.items()},
+        )
+
+
+class CallRecorder:
+    """Records calls of one function.
+
+    Raises:
+        UnrecordableError: it has state or effects that a file cannot hold.
+    """
+
+    def __init__(self, recorded: RecordedFunction) -> None:
+        why = obstacle(recorded.functions)
+        if why:
+            raise UnrecordableError(why)
+        try:
+            self._iterators = {
+                number: (elements, SharedIterator(*elements))
+                for number, elements in drawn_elements(recorded.functions).items()
+            }
+        except UncopiedIteratorError as error:
+            raise UnrecordableError(
+                f"it draws from an iterator that cannot be read (node {error})"
+            ) from error
+        self._recorded = recorded
+        self._library = tf_private.library([function.definition for function in recorded.functions.values()])
+
+    def begin(self, inputs: Sequence[Any]) -> PendingCall:
+        """Notes what a call is given.
+
+        Raises:
+            UnrecordableError: an input cannot be recorded.
+        """
+        with tf_private.not_recorded():
+            arguments, passed = self._before(inputs)
+        return PendingCall(self, arguments, list(inputs), passed)
+
+    def _before(self, inputs: Sequence[Any]) -> tuple[list[Argument], list[Any]]:
+        arguments, passed = [], list(inputs)
+        names = list(self._recorded.functions[self._recorded.root].arguments)
+        variables = self._recorded.functions[self._recorded.root].variables
+        for number, (name, tensor) in enumerate(zip(names, inputs, strict=True)):
+            if number in self._iterators:
+                elements, shared = self._iterators[number]
+                passed[number], _ = shared.handles(tensor)
+                arguments.append(Argument("iterator", name, parts=_parts(elements)))
+            elif is_variable(tensor):
+                arguments.append(_variable(variables.get(name, name), tensor))
+            elif tensor.dtype in (tf.resource, tf.variant):
+                kind = tf_private.resource_type(tensor) or tensor.dtype.name
+                raise UnrecordableError(f"it is passed a {kind} (argument {name!r})")
+            else:
+                array = tf_private.as_array(tensor)
+                arguments.append(Argument("tensor", name, (array,), device=tensor.device))
+        return arguments, passed
+
+    def drawn(self) -> dict[int, tuple[Array, ...]]:
+        """What the call drew, by number of the iterator's argument; lets go of it."""
+        found = {}
+        for number, (_, shared) in self._iterators.items():
+            found[number] = tuple(array for element in shared.drawn for array in element)
+            shared.release()
+        return found
+
+    def recording(self, arguments: Sequence[Argument]) -> Recording:
+        """Without step and results."""
+        return Recording(self._recorded.root, self._library, tuple(arguments), 0, versions=_versions())
+
+
+class PendingCall:
+    """A call that is about to run with `inputs`, or runs."""
+
+    def __init__(
+        self, recorder: CallRecorder, arguments: list[Argument], given: list[Any], inputs: list[Any]
+    ) -> None:
+        self._recorder, self._arguments, self._given = recorder, arguments, given
+        self._started = time.time()
+        self.inputs = inputs
+
+    def end(self, outputs: Sequence[Any] | None, failure: BaseException | None = None) -> RecordedCall | None:
+        """What was recorded; None if the call only found that its data had ended."""
+        with tf_private.not_recorded():
+            drawn = self._recorder.drawn()
+            if isinstance(failure, tf.errors.OutOfRangeError) and not any(drawn.values()):
+                return None
+            for number, arrays in drawn.items():
+                self._arguments[number] = replace(self._arguments[number], arrays=arrays)
+            recording = replace(
+                self._recorder.recording(self._arguments),
+                time=self._started,
+                failed="" if failure is None else f"{type(failure).__name__}: {first_line(failure)}",
+            )
+            return RecordedCall(recording, _plain(outputs or ()), self._variables())
+
+    def _variables(self) -> dict[int, Array]:
+        return {
+            number: _read(handle)
+            for number, (argument, handle) in enumerate(zip(self._arguments, self._given, strict=True))
+            if argument.kind == "variable" and _is_set(handle)
+        }
+
+
+def _plain(outputs: Sequence[Any]) -> tuple[Array, ...]:
+    held = (tensor for tensor in outputs if tensor.dtype not in (tf.resource, tf.variant))
+    return tuple(map(tf_private.as_array, held))
+
+
+def _versions() -> dict[str, str]:
+    facts = environment()
+    return {key: str(facts[key]) for key in ("python", "tensorflow", "keras", "numpy", "system")}
+
+
+def _parts(elements: Elements) -> tuple[Part, ...]:
+    dtypes, shapes = elements
+    return tuple(Part(dtype.name, _shape(shape)) for dtype, shape in zip(dtypes, shapes, strict=True))
+
+
+def _shape(shape: Any) -> tuple[int | None, ...] | None:
+    return None if shape.rank is None else tuple(shape.as_list())
+
+
+def _variable(path: str, handle: Any) -> Argument:
+    held = _held(handle)
+    return Argument(
+        "variable",
+        path,
+        (_read(handle),) if _is_set(handle) else (),
+        dtype=tf.as_dtype(held.dtype).name,
+        shape=_shape(tf.TensorShape(held.shape)),
+        device=handle.device,
+    )
+
+
+def _held(handle: Any) -> Any:
+    """dtype and shape of the variable behind a handle."""
+    data = tf_private.handle_data(handle)
+    if data is None:
+        raise UnrecordableError("it is passed a variable of unknown dtype")
+    return data.shape_and_type[0]
+
+
+def _is_set(handle: Any) -> bool:
+    return bool(tf.raw_ops.VarIsInitializedOp(resource=handle))
+
+
+def _read(handle: Any) -> Array:
+    """The variable's value; it shares the buffer until the variable is updated, which copies then."""
+    with tf.device(handle.device):
+        return tf_private.as_array(tf.raw_ops.ReadVariableOp(resource=handle, dtype=_held(handle).dtype))

@@ -1,0 +1,221 @@
+"""Runs a recorded call again: its functions registered anew, its inputs made from what was recorded."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from tensortap.dump import Argument, DamagedError, InvalidValueError, Recording, callees
+
+from . import tf_private
+from .candidates import Candidate
+from .instrument import Caught, InstrumentedFunction, TapFailedError
+from .layers import LayerTracker
+from .queues import HOST
+from .recorded import Place, RecordedFunction, record_function
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Rerun:
+    """What a call computed.
+
+    Attributes:
+        outputs: the returned tensors, resources left out.
+        variables: values after the call, by number of their argument.
+        tensors: those that were asked for, with the visit of each, in the order in which they were computed.
+        failure: what the call raised, or None.
+    """
+
+    outputs: tuple[Array, ...]
+    variables: Mapping[int, Array]
+    tensors: list[tuple[Candidate, int, Array]]
+    failure: Exception | None = None
+
+
+class LoadedCall:
+    """A recorded call whose functions are registered, under names of their own, until `close`.
+
+    Raises:
+        DamagedError: the library cannot be read, or lacks the function.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._prefix = f"{uuid.uuid4().hex[:8]}_"
+        self._names: list[str] = []
+        self._copies: dict[frozenset[Place], InstrumentedFunction] = {}
+        definitions = _definitions(recording.library)
+        if recording.function not in {definition.signature.name for definition in definitions}:
+            raise DamagedError(f"The library of the recording lacks {recording.function!r}.")
+        for definition in definitions:
+            self._register(definition, {each.signature.name for each in definitions})
+        self._root = self._renamed(recording.function)
+        self._outputs = len(tf_private.function_def(self._root).signature.output_arg)
+        with _Inputs(recording.arguments) as inputs:
+            self.recorded: RecordedFunction = record_function(
+                self._root, inputs, LayerTracker(), sources=False
+            )
+
+    def _renamed(self, name: str) -> str:
+        # short_function_name takes what TensorFlow puts around a name off again
+        return f"__inference_{self._prefix}{name}"
+
+    def _register(self, definition: Any, known: set[str]) -> None:
+        definition.signature.name = self._renamed(definition.signature.name)
+        for node in definition.node_def:
+            for callee in callees(node):
+                if callee.reference.name in known:
+                    callee.reference.name = self._renamed(callee.reference.name)
+        tf_private.register_function(definition)
+        self._names.append(definition.signature.name)
+
+    @property
+    def candidates(self) -> list[Candidate]:
+        """The tensors that can be asked for."""
+        return list(self.recorded.candidates.values())
+
+    def run(self, wanted: Callable[[Candidate], bool] = lambda candidate: False) -> Rerun:
+        """Runs the call on fresh copies of its recorded inputs.
+
+        Args:
+            wanted: which tensors to return.
+        """
+        places = frozenset(place for place, each in self.recorded.candidates.items() if wanted(each))
+        receiver = _Receiver(self.recorded)
+        with _Inputs(self._recording.arguments) as inputs:
+            failure, outputs = None, []
+            try:
+                outputs = self._call(places, inputs, receiver)
+            except TapFailedError as error:
+                failure = error.__cause__ if isinstance(error.__cause__, Exception) else error
+            except Exception as error:
+                failure = error
+            plain = [tensor for tensor in outputs if tensor.dtype not in (tf.resource, tf.variant)]
+            return Rerun(
+                tuple(map(tf_private.as_array, plain)),
+                _variables(self._recording.arguments, inputs),
+                receiver.tensors,
+                failure,
+            )
+
+    def _call(self, places: frozenset[Place], inputs: list[Any], receiver: _Receiver) -> list[Any]:
+        if not places:
+            return tf_private.call_function(self._root, inputs, self._outputs)
+        if places not in self._copies:
+            self._copies[places] = InstrumentedFunction(self.recorded, places)
+        return list(
+            self._copies[places].call(_run, self._root.encode(), inputs, self._outputs, receiver) or ()
+        )
+
+    def close(self) -> None:
+        """Takes the functions out of TensorFlow again."""
+        for copy in self._copies.values():
+            copy.discard()
+        for name in self._names:
+            tf_private.remove_function(name)
+        self._copies, self._names = {}, []
+
+    def __enter__(self) -> LoadedCall:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def _run(name: bytes, inputs: Sequence[Any], num_outputs: int) -> list[Any]:
+    return tf_private.call_function(name.decode(), inputs, num_outputs)
+
+
+class _Receiver:
+    """Counts visits of what a call catches."""
+
+    def __init__(self, recorded: RecordedFunction) -> None:
+        self._recorded = recorded
+        self._visits: dict[Place, int] = {}
+        self.tensors: list[tuple[Candidate, int, Array]] = []
+
+    def take(self, caught: Caught) -> None:
+        for place, array in caught:
+            visit = self._visits.get(place, 0)
+            self._visits[place] = visit + 1
+            self.tensors.append((self._recorded.candidates[place], visit, array))
+
+    def failed(self, error: Exception) -> None:
+        raise error
+
+
+def _definitions(library: bytes) -> list[Any]:
+    from google.protobuf.message import DecodeError
+
+    try:
+        return tf_private.definitions(library)
+    except DecodeError as error:
+        raise DamagedError("The library of the recording cannot be read.") from error
+
+
+class _Inputs:
+    """Live inputs of a call: variables that hold what was recorded, iterators that yield it."""
+
+    def __init__(self, arguments: Sequence[Argument]) -> None:
+        self._arguments = arguments
+        self._kept: list[Any] = []  # iterators live as long as their Python objects do
+
+    def __enter__(self) -> list[Any]:
+        made = {"tensor": self._tensor, "variable": self._variable, "iterator": self._iterator}
+        return [made[argument.kind](argument) for argument in self._arguments]
+
+    def __exit__(self, *exc: object) -> None:
+        self._kept.clear()
+
+    def _tensor(self, argument: Argument) -> Any:
+        (array,) = argument.arrays
+        with tf.device(argument.device or None):
+            return tf.constant(array)
+
+    def _variable(self, argument: Argument) -> Any:
+        dtype, shape = _dtype(argument.dtype), tf.TensorShape(argument.shape)
+        with tf.device(argument.device or None):
+            handle = tf.raw_ops.VarHandleOp(dtype=dtype, shape=shape, shared_name=tf_private.anonymous_name())
+            tf_private.set_handle_data(handle, dtype, shape)
+            for array in argument.arrays:
+                tf.raw_ops.AssignVariableOp(resource=handle, value=tf.constant(array, dtype))
+        return handle
+
+    def _iterator(self, argument: Argument) -> Any:
+        signature = tuple(
+            tf.TensorSpec(tf.TensorShape(part.shape), _dtype(part.dtype)) for part in argument.parts
+        )
+        width = max(len(signature), 1)
+        elements = [argument.arrays[at : at + width] for at in range(0, len(argument.arrays), width)]
+        with tf.device(HOST):
+            iterator = iter(
+                tf.data.Dataset.from_generator(lambda: iter(elements), output_signature=signature)
+            )
+        self._kept.append(iterator)
+        return tf_private.iterator_handle(iterator)
+
+
+def _dtype(name: str) -> Any:
+    try:
+        return tf.as_dtype(name)
+    except TypeError as error:
+        raise InvalidValueError(f"TensorFlow knows no dtype {name[:40]!r}.") from error
+
+
+def _variables(arguments: Sequence[Argument], inputs: Sequence[Any]) -> dict[int, Array]:
+    return dict(_values(arguments, inputs))
+
+
+def _values(arguments: Sequence[Argument], inputs: Sequence[Any]) -> Iterator[tuple[int, Array]]:
+    for number, (argument, handle) in enumerate(zip(arguments, inputs, strict=True)):
+        if argument.kind == "variable" and tf.raw_ops.VarIsInitializedOp(resource=handle):
+            with tf.device(argument.device or None):
+                value = tf.raw_ops.ReadVariableOp(resource=handle, dtype=_dtype(argument.dtype))
+            yield number, tf_private.as_array(value)

@@ -1,0 +1,185 @@
+"""`Tap(record=…)`: steps are recorded, and run again bit by bit in a process without the model's code."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tensortap.capture import LoadedCall, Record, Tap, TapWarning, Watch, WatchError, every
+from tensortap.dump import (
+    RunReader,
+    array_hash,
+    find_recordings,
+    find_runs,
+    read_recording,
+    write_bundle,
+)
+
+AGAIN = """
+import json, sys
+from pathlib import Path
+from tensortap.capture import LoadedCall
+from tensortap.dump import array_hash, read_bundle
+told = []
+for path in sys.argv[1:]:
+    recording = read_bundle(Path(path))
+    with LoadedCall(recording) as call:
+        for wanted in (lambda candidate: False, lambda candidate: True):
+            again = call.run(wanted)
+            assert again.failure is None, again.failure
+            told.append([
+                tuple(map(array_hash, again.outputs)) == recording.output_hashes,
+                {k: array_hash(v) for k, v in again.variables.items()} == dict(recording.variable_hashes),
+                len(again.variables),
+                len(again.tensors),
+            ])
+print(json.dumps(told))
+"""
+NEVER = Watch(steps=range(10**6, 10**6 + 1))
+
+
+def small_cnn() -> keras.Model:
+    return keras.Sequential(
+        [
+            keras.Input((8, 8, 1)),
+            keras.layers.Conv2D(4, 3, activation="relu"),
+            keras.layers.BatchNormalization(),
+            keras.layers.Dropout(0.3),
+            keras.layers.Flatten(),
+            keras.layers.Dense(10),
+        ]
+    )
+
+
+def train_cnn(logdir: Path) -> None:
+    keras.utils.set_random_seed(1)
+    model = small_cnn()
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    x, y = np.random.rand(40, 8, 8, 1).astype("float32"), np.random.randint(0, 10, 40)
+    with Tap(logdir / "cnn", NEVER, record=Record(every(2))) as tap:
+        model.fit(x, y, batch_size=8, verbose=0, callbacks=[tap.callback()])
+
+
+def train_rnn(logdir: Path) -> None:
+    """A while loop, a generator of random numbers and a variable that only this step uses."""
+    weights = tf.Variable(np.random.default_rng(0).normal(size=(4, 4)).astype("float32"))
+    generator = tf.random.Generator.from_seed(3)
+    with Tap(logdir / "rnn", NEVER, record=every(1)) as tap:
+
+        @tap.function
+        def step(x: tf.Tensor) -> tf.Tensor:
+            state = tf.zeros((2, 4))
+            for t in tf.range(tf.shape(x)[0]):
+                state = tf.tanh(tf.matmul(x[t] + state, weights) + generator.normal((2, 4)))
+            weights.assign_sub(0.01 * weights)
+            return tf.reduce_sum(state)
+
+        for _ in range(2):
+            step(tf.random.normal((5, 2, 4)))
+
+
+@pytest.fixture(scope="module")
+def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("recorded")
+    train_cnn(path)
+    train_rnn(path)
+    return path
+
+
+def test_steps_run_again_bit_by_bit_in_another_process(logdir: Path, tmp_path: Path) -> None:
+    bundles = []
+    for run, _ in (("cnn", 5), ("rnn", 2)):
+        place = find_recordings(logdir / run)[-1]
+        bundles.append(tmp_path / f"{run}.tapbundle")
+        write_bundle(bundles[-1], read_recording(place.path))
+    done = subprocess.run(
+        [sys.executable, "-c", AGAIN, *map(str, bundles)], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    (cnn, cnn_tapped, rnn, rnn_tapped) = json.loads(done.stdout)
+    assert all(outputs and variables for outputs, variables, _, _ in (cnn, cnn_tapped, rnn, rnn_tapped))
+    assert cnn[2] > 15 and cnn_tapped[3] > 200
+    assert rnn[2] == 2 and rnn_tapped[3] > 40
+
+
+def test_the_steps_that_were_asked_for_are_recorded(logdir: Path) -> None:
+    assert sorted({place.step for place in find_recordings(logdir / "cnn")}) == [0, 2, 4]
+    assert [place.step for place in find_recordings(logdir / "rnn")] == [0, 1]
+    assert {name for name, _ in find_runs(logdir)} == {"cnn", "rnn"}
+    recording = read_recording(find_recordings(logdir / "cnn")[-1].path)
+    assert "conv2d" in " ".join(node.layer for node in RunReader(logdir / "cnn").graph(recording.graph).nodes)
+    assert recording.versions["tensorflow"] == tf.__version__
+
+
+def test_any_tensor_can_be_computed_again_also_in_loops(logdir: Path) -> None:
+    recording = read_recording(find_recordings(logdir / "rnn")[0].path)
+    with LoadedCall(recording) as call:
+        again = call.run(lambda candidate: candidate.op_type == "Tanh")
+    (x,) = (
+        argument.arrays[0]
+        for argument in recording.arguments
+        if argument.kind == "tensor" and argument.arrays[0].ndim == 3
+    )
+    assert [visit for _, visit, _ in again.tensors] == list(range(5))
+    assert [value.shape for _, _, value in again.tensors] == [(2, 4)] * len(x)
+
+
+def test_recording_changes_nothing(tmp_path: Path) -> None:
+    def train(record: Record | None) -> list[str]:
+        keras.utils.set_random_seed(5)
+        model = small_cnn()
+        model.compile("sgd", "mse")
+        x, y = np.random.rand(24, 8, 8, 1).astype("float32"), np.random.rand(24, 10).astype("float32")
+        with Tap(tmp_path / str(record is None), NEVER, record=record) as tap:
+            model.fit(x, y, batch_size=8, verbose=0, callbacks=[tap.callback()])
+        return [array_hash(weight) for weight in model.get_weights()]
+
+    assert train(None) == train(Record(every(1), keep_last=1))
+    assert len(find_recordings(tmp_path / "False")) == 1
+
+
+def test_a_step_that_failed_is_recorded(tmp_path: Path) -> None:
+    with Tap(tmp_path / "r", NEVER, record=every(1)) as tap:
+
+        @tap.function
+        def step(x: tf.Tensor) -> tf.Tensor:
+            return tf.debugging.check_numerics(tf.math.log(x), "log")
+
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            step(tf.constant([-1.0]))
+    (place,) = find_recordings(tmp_path / "r")
+    recording = read_recording(place.path)
+    assert "NaN" in recording.failed
+    with LoadedCall(recording) as call:
+        again = call.run()
+    assert isinstance(again.failure, tf.errors.InvalidArgumentError)
+
+
+def test_what_cannot_be_recorded_is_said(tmp_path: Path) -> None:
+    with Tap(tmp_path / "r", NEVER, record=every(1)) as tap:
+
+        @tap.function
+        def step(x: tf.Tensor) -> tf.Tensor:
+            return tf.numpy_function(lambda value: value + 1, [x], tf.float32)
+
+        with pytest.warns(TapWarning, match="cannot be recorded: it calls Python code"):
+            assert step(tf.constant(1.0)) == 2.0
+    assert find_recordings(tmp_path / "r") == []
+
+
+@pytest.mark.parametrize("record", [0, "all", Record])
+def test_what_is_no_record_is_refused(tmp_path: Path, record: object) -> None:
+    with pytest.raises(WatchError):
+        Tap(tmp_path / "r", record=record)
+
+
+def test_a_record_keeps_at_least_one() -> None:
+    with pytest.raises(WatchError):
+        Record(every(1), keep_last=0)
