@@ -23,6 +23,7 @@ from .errors import (
 )
 from .events import EventsTail
 from .files import crc32c, crc32c_of_file
+from .folders import exists, is_folder, look, scan
 from .function_names import (
     NamedFunction,
     UnusedNames,
@@ -104,10 +105,13 @@ __all__ = [
     "data_type_name",
     "dtype_name",
     "ensure_run",
+    "exists",
     "find_recordings",
     "find_runs",
+    "is_folder",
     "is_worker_name",
     "itemsize",
+    "look",
     "new_worker_name",
     "numpy_dtype",
     "parse_tensor_name",
@@ -118,6 +122,7 @@ __all__ = [
     "read_recording",
     "read_value",
     "remove_unused_blobs",
+    "scan",
     "short_function_name",
     "short_function_names",
     "split_sample",

@@ -14,6 +14,7 @@ import google_crc32c
 
 from .errors import DamagedError, InvalidValueError, NotFoundError
 from .files import Input, create, cut, sync_folder, write_all
+from .folders import exists
 from .names import is_worker_name
 
 ROTATE = 64 << 20  # bytes of one file
@@ -129,7 +130,7 @@ class EventsTail:
     def poll(self) -> list[dict[str, Any]]:
         """Events that are new since the last call, at most some 8 MB of them; call again until none comes."""
         while True:
-            has_next = events_path(self._dir, self._number + 1).exists()
+            has_next = exists(events_path(self._dir, self._number + 1))
             try:
                 with Input(events_path(self._dir, self._number)) as file:
                     found = self._read(file, has_next)

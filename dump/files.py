@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import stat
 import uuid
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,8 @@ from typing import Any
 import google_crc32c
 
 from .errors import DamagedError
+from .folders import open_file
 
-# O_NONBLOCK: opening a FIFO somebody put into a dump must not wait for its writer.
-_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 _PIECE = 4 << 20  # bytes that are checksummed at a time
 MAX_JSON = 4 << 20  # run.json and worker.json; real ones have a few KB
@@ -81,20 +79,8 @@ class Input:
     """
 
     def __init__(self, path: Path, ahead: int = 0) -> None:
-        try:
-            fd = os.open(path, _READ)
-        except FileNotFoundError:
-            raise
-        except OSError as error:
-            raise DamagedError(
-                f"{path.name} cannot be read: {error.strerror}.", "Links are not followed."
-            ) from error
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode):
-            os.close(fd)
-            raise DamagedError(f"{path.name} is not a regular file.")
+        fd, self._start, self.size = open_file(path)
         self.path = path
-        self.size = status.st_size
         self._file = os.fdopen(fd, "rb", buffering=0)
         self._ahead = ahead
         self._window, self._window_at = b"", 0
@@ -117,7 +103,7 @@ class Input:
         return self._window[start : start + length]
 
     def _read(self, offset: int, length: int) -> bytes:
-        self._file.seek(offset)
+        self._file.seek(self._start + offset)
         parts = []
         while length:
             part = self._file.read(length)

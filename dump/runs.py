@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import MAXYEAR, UTC, datetime
@@ -14,6 +12,7 @@ import pyarrow as pa
 
 from .errors import DamagedError, FormatVersionError, NotARunError
 from .files import read_json
+from .folders import look, scan
 from .graphs import is_graph_id, read_graph, read_graph_table
 from .names import is_worker_name
 from .records import Graph
@@ -61,8 +60,8 @@ def find_runs(logdir: str | Path) -> list[tuple[str, Path]]:
 
 def _is_run(path: Path) -> bool:
     try:
-        return stat.S_ISREG((path / RUN_FILE).lstat().st_mode)
-    except OSError:  # there is none, or the folder is somebody else's
+        return look(path / RUN_FILE).is_file
+    except (OSError, DamagedError):  # there is none, or the folder is somebody else's
         return False
 
 
@@ -80,9 +79,8 @@ def _search(folder: Path, depth: int) -> Iterator[Path]:
 def _folders(folder: Path) -> list[Path]:
     """Sub-folders that are no links; none where the folder cannot be read."""
     try:
-        with os.scandir(folder) as entries:
-            return [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
-    except OSError:
+        return [folder / entry.name for entry in scan(folder) if entry.is_folder]
+    except (OSError, DamagedError):
         return []
 
 
@@ -170,11 +168,8 @@ class RunReader:
     def graph_ids(self) -> list[str]:
         """Ids of its graphs, sorted."""
         folder = self.path / "graphs"
-        if folder.is_symlink():
-            return []
         try:
-            with os.scandir(folder) as entries:
-                names = [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
+            names = [entry.name for entry in scan(folder) if entry.is_file] if look(folder).is_folder else []
         except OSError:
             return []
         stems = [name.removesuffix(".arrows") for name in names if name.endswith(".arrows")]

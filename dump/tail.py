@@ -13,6 +13,7 @@ import pyarrow as pa
 from .batches import STATISTICS_V1, Layout, decode_statistics, statistics_layout
 from .errors import DamagedError, NotFoundError
 from .files import Input
+from .folders import exists
 from .frames import EOS, Frame, Resync, WrongChecksumError, read_frame, read_schema_message
 from .names import is_worker_name
 from .stats_writer import stats_path
@@ -114,7 +115,7 @@ class StatsTail:
         self._decoded = 0
         while True:
             # Looked for first: if the next file exists now, this one is complete.
-            has_next = stats_path(self._dir, self._file + 1).exists()
+            has_next = exists(stats_path(self._dir, self._file + 1))
             try:
                 with Input(stats_path(self._dir, self._file), READ_AHEAD) as file:
                     finished = self._read_file(file, commits, columns, has_next, max_bytes)

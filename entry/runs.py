@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tensortap.dump import NotARunError, NotFoundError
+from tensortap.dump import NotARunError, NotFoundError, is_folder
 
 from .progress import bytes_progress
 
@@ -30,7 +30,7 @@ def open_log(path: Path) -> LogIndex:
     """
     from tensortap.index import LogIndex
 
-    if not path.is_dir():
+    if not is_folder(path):
         raise NotARunError(f"There is no directory {str(path)!r}.", "Name a log directory, or a run in it.")
     log = LogIndex(path)
     with bytes_progress("reading") as advance:

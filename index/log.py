@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tensortap.dump import NotFoundError, find_runs
+from tensortap.dump import DamagedError, NotFoundError, find_runs, look
 
 from .run import RunIndex, RunOverview, RunReplacedError, Shared
 from .saved import cache_folder
@@ -172,7 +172,7 @@ def _run_id(number: int, name: str) -> str:
 
 def _identity(path: Path) -> Identity | None:
     try:
-        status = (path / RUN_FILE).stat()
-    except OSError:
+        found = look(path / RUN_FILE)
+    except (OSError, DamagedError):
         return None
-    return status.st_ino, status.st_mtime_ns, status.st_size
+    return found.inode, found.mtime_ns, found.size

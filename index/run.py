@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tensortap.dump import NotFoundError, RunReader, TailPosition, TensortapError, WorkerInfo
+from tensortap.dump import (
+    DamagedError,
+    NotFoundError,
+    RunReader,
+    TailPosition,
+    TensortapError,
+    WorkerInfo,
+    look,
+)
 
 from .catalog import Catalog
 from .commits import CommitCache
@@ -319,6 +327,6 @@ class RunIndex:
 def _added(folder: Path) -> int:
     """When an entry was last added to a folder or removed from it, ns; 0 if there is no such folder."""
     try:
-        return folder.stat().st_mtime_ns
-    except OSError:
+        return look(folder).mtime_ns
+    except (OSError, DamagedError):
         return 0

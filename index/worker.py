@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tensortap.dump import RunReader, TailPosition, WorkerInfo
+from tensortap.dump import DamagedError, RunReader, TailPosition, WorkerInfo, scan
 
 from .alive import is_gone
 from .catalog import Catalog
@@ -101,19 +100,14 @@ class WorkerFollower:
 def _stats_sizes(folder: Path) -> dict[str, int]:
     """Sizes of a worker's statistics files by name."""
     try:
-        with os.scandir(folder) as entries:
-            return {e.name: e.stat().st_size for e in entries if e.name.startswith("stats-")}
-    except OSError:  # it is just being removed
+        return {entry.name: entry.size for entry in scan(folder) if entry.name.startswith("stats-")}
+    except (OSError, DamagedError):  # it is just being removed
         return {}
 
 
 def _last_write(folder: Path) -> float:
     """When a file in a worker's folder was last written to; 0 if there is none."""
-    latest = 0.0
     try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                latest = max(latest, entry.stat(follow_symlinks=False).st_mtime)
-    except OSError:  # the folder, or a file in it, is just being removed
-        return latest
-    return latest
+        return max((entry.mtime_ns for entry in scan(folder)), default=0) / 1e9
+    except (OSError, DamagedError):  # it is just being removed
+        return 0.0

@@ -15,6 +15,7 @@ from tensortap.dump import (
     RunReader,
     TensortapError,
     find_runs,
+    is_folder,
     read_value,
     value_ref,
 )
@@ -47,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    runs = find_runs(arguments.path) if arguments.path.is_dir() else []
+    runs = find_runs(arguments.path) if is_folder(arguments.path) else []
     if not runs:
         raise NotARunError(
             f"There is no run in {str(arguments.path)!r}.", "Name a log directory, or a run in it."

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tensortap.dump import DamagedError, TailPosition, crc32c_of_file, stats_path
+from tensortap.dump import DamagedError, TailPosition, crc32c_of_file, look, stats_path
 
 _SETTLE_NS = 2 * 10**9  # a file that was written to just now may change within its time stamp's resolution
 
@@ -46,11 +46,11 @@ class Marks:
         return [asdict(mark) for mark in self._known]
 
     def _mark(self, number: int, length: int | None) -> FileMark:
-        status = self._path(number).stat()
-        length = status.st_size if length is None else length
+        found = look(self._path(number))
+        length = found.size if length is None else length
         crc = crc32c_of_file(self._path(number), length)
-        settled = time.time_ns() - status.st_mtime_ns > _SETTLE_NS
-        return FileMark(status.st_size, status.st_mtime_ns, status.st_ino, length, crc, settled)
+        settled = time.time_ns() - found.mtime_ns > _SETTLE_NS
+        return FileMark(found.size, found.mtime_ns, found.inode, length, crc, settled)
 
     def hold(self) -> bool:
         """Whether what was read of each file is still there: by its time stamps, or else by its checksum."""
@@ -63,13 +63,13 @@ class Marks:
         path = self._path(number)
         if _unchanged(path, mark, mark.length):
             return True
-        return path.stat().st_size >= mark.length and crc32c_of_file(path, mark.length) == mark.crc32c
+        return look(path).size >= mark.length and crc32c_of_file(path, mark.length) == mark.crc32c
 
     def _path(self, number: int) -> Path:
         return stats_path(self._dir, number)
 
 
 def _unchanged(path: Path, mark: FileMark, length: int | None) -> bool:
-    status = path.stat()
-    same = (status.st_size, status.st_mtime_ns, status.st_ino) == (mark.size, mark.mtime_ns, mark.inode)
-    return mark.settled and same and mark.length == (status.st_size if length is None else length)
+    found = look(path)
+    same = (found.size, found.mtime_ns, found.inode) == (mark.size, mark.mtime_ns, mark.inode)
+    return mark.settled and same and mark.length == (found.size if length is None else length)

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tensortap.dump import RUN_FILE, DamagedError, TailPosition, crc32c
+from tensortap.dump import RUN_FILE, DamagedError, TailPosition, crc32c_of_file, look
 
 from ..catalog import Catalog
 from ..packed import PackedError
@@ -67,7 +67,7 @@ class SavedRun:
             if not _is_whole(segments, catalog.rows):
                 raise ContainerError("Rows are missing.")
             positions = {name: _position(worker) for name, worker in about["workers"].items()}
-        except (KeyError, TypeError, ValueError, OSError) as error:
+        except (KeyError, TypeError, ValueError, OSError, DamagedError) as error:
             raise ContainerError(f"The state makes no sense: {error}") from error
         catalog.parts.replace(segments)
         touch(self._folder)
@@ -143,7 +143,8 @@ class SavedRun:
         return Segment(first, arrays)
 
     def _run_checksum(self) -> int:
-        return crc32c((self._run_dir / RUN_FILE).read_bytes())
+        found = look(self._run_dir / RUN_FILE)
+        return crc32c_of_file(self._run_dir / RUN_FILE, found.size)
 
     def _remove_others(self, replaced: list[str]) -> None:
         """Removes what was replaced, and what another process left behind long ago."""

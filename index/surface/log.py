@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tensortap.dump import NotARunError, NotFoundError
+from tensortap.dump import NotARunError, NotFoundError, is_folder
 
 from ..log import LogIndex
 from ..run import RunOverview
@@ -22,7 +22,7 @@ def open_logdir(path: str | os.PathLike[str]) -> Log:
     Raises:
         NotARunError: there is no such directory.
     """
-    if not Path(path).is_dir():
+    if not is_folder(Path(path)):
         raise NotARunError(
             f"There is no directory {os.fspath(path)!r}.", "Name a log directory, or a run in it."
         )
