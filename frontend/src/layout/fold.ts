@@ -11,6 +11,8 @@ const MANY_SCREENS = 8000;
 const FEWEST_RANKS = 3;
 /** One more column has to gain at least this. */
 const BETTER = 0.97;
+/** A column ends at most this part of its height off. */
+const TOLERANCE = 0.25;
 
 export interface RowSizes {
   /** Height of each rank, the gap below it included, and its width. */
@@ -34,7 +36,9 @@ function cut(rows: RowSizes, crossing: readonly number[], fewestRanks: number): 
   if (height < TALL || height < STEEP * width || count < 2 * fewestRanks) return [0];
   const wanted = Math.round(Math.sqrt(height / width / PROPORTION));
   let best = { size: Number.POSITIVE_INFINITY, starts: [0] };
-  for (let columns = Math.max(2, wanted - 1); columns <= Math.min(wanted + 1, Math.floor(count / fewestRanks)); columns++) {
+  const most = Math.floor(count / fewestRanks);
+  // Of few tall ranks there may be fewer than columns are wanted: then each gets its own.
+  for (let columns = Math.max(2, Math.min(wanted - 1, most)); columns <= Math.min(wanted + 1, most); columns++) {
     const starts = cutInto(columns, height, rows, crossing);
     const size = folded(rows, starts);
     const scale = Math.max(size.width * PROPORTION, size.height);
@@ -45,21 +49,22 @@ function cut(rows: RowSizes, crossing: readonly number[], fewestRanks: number): 
 
 /** Columns of nearly equal height; a little off where fewer edges cross there. */
 function cutInto(columns: number, height: number, rows: RowSizes, crossing: readonly number[]): number[] {
-  const count = rows.height.length;
   const starts = [0];
   const goal = height / columns;
-  let y = 0;
-  let best = { cost: Number.POSITIVE_INFINITY, rank: 0 };
-  for (let rank = 1; rank < count && starts.length < columns; rank++) {
-    y += rows.height[rank - 1]!;
-    const off = Math.abs(y - goal * starts.length) / goal;
-    const cost = (crossing[rank - 1] ?? 0) + 12 * off;
-    if (off < 0.25 && cost < best.cost) best = { cost, rank };
-    const past = y > goal * (starts.length + 0.25) || rank === count - 1;
-    if (!past) continue;
-    if (best.rank > 0) starts.push(best.rank);
-    else if (y > goal * starts.length) starts.push(rank);
-    best = { cost: Number.POSITIVE_INFINITY, rank: 0 };
+  let y = rows.height[0]!;
+  let rank = 1;
+  for (let column = 1; column < columns; column++) {
+    let best = { cost: Number.POSITIVE_INFINITY, rank: -1, y };
+    for (; rank < rows.height.length && y <= goal * (column + TOLERANCE); y += rows.height[rank++]!) {
+      const off = Math.abs(y - goal * column) / goal;
+      const cost = (crossing[rank - 1] ?? 0) + 12 * off;
+      if (off < TOLERANCE && cost < best.cost) best = { cost, rank, y };
+    }
+    if (rank === rows.height.length && best.rank < 0) break;
+    if (best.rank < 0) best = { cost: 0, rank, y };
+    starts.push(best.rank);
+    rank = best.rank + 1;
+    y = best.y + rows.height[best.rank]!;
   }
   return starts;
 }
