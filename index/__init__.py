@@ -14,6 +14,7 @@ from .history import History, history
 from .log import Changes, LogIndex
 from .node_detail import CallDetail, FrameDetail, InputDetail, NodeDetail, OutputDetail, node_detail
 from .run import RunIndex, RunOverview
+from .saved import cache_folder
 from .selection import Selection, parse_selection, resolve_selection
 from .snapshot import Snapshot, locate, take
 from .source import source
@@ -22,6 +23,7 @@ from .step_tally import StepTable
 from .steps import StepRange, parse_steps
 from .surface import Log, Run, Table, Tensor, Tensors, open_logdir
 from .tensors import NO_GRAPH
+from .timeline import TIMELINE_STATISTICS, Timeline, timeline
 from .values import NonfiniteElements, nonfinite_elements, read_slice
 from .worker import WorkerStatus
 
@@ -31,6 +33,7 @@ __all__ = [
     "RETURNED",
     "SORT_COLUMNS",
     "STATISTICS_COLUMNS",
+    "TIMELINE_STATISTICS",
     "CallDetail",
     "Changes",
     "Coded",
@@ -61,7 +64,9 @@ __all__ = [
     "Tensor",
     "Tensors",
     "Texts",
+    "Timeline",
     "WorkerStatus",
+    "cache_folder",
     "find_rows",
     "histograms",
     "history",
@@ -76,5 +81,6 @@ __all__ = [
     "snapshots",
     "source",
     "step_statistics",
+    "timeline",
     "take",
 ]

@@ -22,12 +22,13 @@ from . import (
     runs,
     snapshots,
     static_files,
+    timelines,
     values,
 )
 from .gate import Gate, Policy
 from .hosts import AllowedHosts
 
-NOUNS = (runs, graphs, nodes, snapshots, histograms, values, problems, static_files)
+NOUNS = (runs, graphs, nodes, snapshots, histograms, values, problems, timelines, static_files)
 
 _PLUGIN_HINT = "Set TENSORTAP_ALLOW_HOST={host} in TensorBoard's environment to let it in."
 

@@ -1,0 +1,47 @@
+"""Timelines: a statistic of a graph's scopes over all steps, as columns."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response
+
+from tensortap.index import TIMELINE_STATISTICS, Texts, timeline
+
+from .columns import Column
+from .live import current_run
+from .parameters import Parameters
+from .replies import columns_reply
+
+blueprint = Blueprint("timelines", __name__)
+
+ROWS, MAX_ROWS = 40, 1000
+COLUMNS, MAX_COLUMNS = 600, 2000
+
+
+@blueprint.get("/api/runs/<run>/graphs/<graph>/timeline")
+def one_timeline(run: str, graph: str) -> Response:
+    """GET api/runs/<run>/graphs/<graph>/timeline"""
+    parameters = Parameters()
+    statistic = parameters.choice("statistic", TIMELINE_STATISTICS, "nan_share") or ""
+    scope = parameters.text("scope") or ""
+    rows = parameters.count("rows", ROWS, low=1, high=MAX_ROWS)
+    columns = parameters.count("columns", COLUMNS, low=1, high=MAX_COLUMNS)
+    worker = parameters.text("worker")
+    parameters.done()
+    found = timeline(
+        current_run(run), graph, statistic, scope=scope, rows=rows, columns=columns, worker=worker
+    )
+    shown = found.rows[:MAX_ROWS]
+    cells = len(shown) * len(found.first)
+    return columns_reply(
+        {"statistic": statistic, "scope": scope, "left_out": len(found.rows) - len(shown)},
+        [
+            Column("path", "utf8", Texts.of([row.path for row in shown])),
+            Column("node", "utf8", Texts.of(found.node[:MAX_ROWS])),
+            Column("nodes", "i32", found.nodes[:MAX_ROWS]),
+            Column("first_step", "f64", found.first),
+            Column("last_step", "f64", found.last),
+            Column("value", "f64", found.value[:cells]),
+            Column("health", "u8", found.health[:cells]),
+            Column("bad_step", "f64", found.bad[:cells]),
+        ],
+    )
