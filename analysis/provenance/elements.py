@@ -152,7 +152,7 @@ class _Step:
         for position, parts in inputs_of_element(call, index):
             source = resolved.get(position)
             values = None if source is None else kept.read(source[0], source[1], parts)
-            if source is not None and values is not None and values.size and values.dtype.kind in "fV":
+            if source is not None and values is not None and values.size and values.dtype.kind in "fVi":
                 offers.append((position, source, parts, values.astype(np.float64)))
         return _blame(self.op_type, self._without_weights(offers), index, value)
 
@@ -166,11 +166,14 @@ class _Step:
             offers = [
                 (*offer[:3], np.where(np.isfinite(offer[3]), first * second, offer[3])) for offer in offers
             ]
-        roles = self._flow.tensors.roles
-        activations = [
-            o for o in offers if roles.kind.get(o[1][0][0]) != "weight" or not np.isfinite(o[3]).all()
-        ]
+        activations = [o for o in offers if not (self._is_fixed(o) and np.isfinite(o[3]).all())]
         return activations or offers
+
+    def _is_fixed(self, offer: _Offer) -> bool:
+        """Whether it is a weight or a constant."""
+        row = offer[1][0][0]
+        tensors = self._flow.tensors
+        return tensors.roles.kind.get(row) == "weight" or tensors.graph.op_type[row] == "Const"
 
     def _resolved(self, visit: int | None) -> dict[int, tuple[Slot, int | None]]:
         """Input position -> the captured tensor (and visit) or constant that it is."""

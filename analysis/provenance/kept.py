@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from typing import Any
 
 import numpy as np
@@ -12,11 +10,11 @@ from tensortap.dump import TensortapError
 from tensortap.index import nonfinite_elements, read_slice
 
 from .flow import BadFlow
+from .operand import constant_text, nested_list
 from .step import Slot
 
 Array = np.ndarray[Any, np.dtype[Any]]
 MAX_BYTES = 8 << 20  # of one slice: a sum over more elements is not looked into
-_CONSTANT = re.compile(r"[a-z]+[0-9a-z_]*(?:\([0-9, ]*\))? (?P<value>.+)\Z")
 
 
 class Kept:
@@ -40,11 +38,11 @@ class Kept:
 
     def constant(self, slot: Slot) -> Array | None:
         """The value of a constant that the graph writes out."""
-        roles = self._flow.tensors.roles
-        match = _CONSTANT.match(roles.attributes(slot[0]).get("value", ""))
+        text = constant_text(self._flow.tensors.roles.attributes(slot[0]))
+        found = None if text is None else nested_list(text)
         try:
-            return None if match is None else np.asarray(json.loads(match["value"]))
-        except (ValueError, RecursionError):
+            return None if found is None else np.asarray(found)
+        except ValueError:  # rows of unequal length
             return None
 
     def nonfinite(self, slot: Slot, visit: int, limit: int) -> list[tuple[int, ...]]:

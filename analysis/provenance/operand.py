@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from tensortap.index import Snapshot
 
@@ -107,10 +109,8 @@ def of_constant(tensor: str, text: str) -> Operand:
 
 def _numbers(text: str) -> list[float] | None:
     """The numbers of a nested list as Python writes it; None if it is cut or holds anything else."""
-    spelled = re.sub(r"(?<![\w.])-?(nan|inf)\b", lambda word: _WORDS[word.group()], text)
-    try:
-        found = json.loads(spelled)
-    except (ValueError, RecursionError, KeyError):
+    found = nested_list(text)
+    if found is None:
         return None
     flat, stack = list[float](), [found]
     while stack:
@@ -122,3 +122,17 @@ def _numbers(text: str) -> list[float] | None:
         else:
             return None
     return flat
+
+
+def nested_list(text: str) -> Any:
+    """A nested list of numbers as Python writes it, with `nan` and `inf`; None if it is cut or none."""
+    try:
+        return json.loads(re.sub(r"(?<![\w.])-?(nan|inf)\b", lambda word: _WORDS[word.group()], text))
+    except (ValueError, RecursionError, KeyError):
+        return None
+
+
+def constant_text(attributes: Mapping[str, str]) -> str | None:
+    """The elements of a Const as text, if the graph writes them out."""
+    match = _CONST.match(attributes.get("value", ""))
+    return None if match is None else match["value"]

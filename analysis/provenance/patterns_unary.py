@@ -16,7 +16,8 @@ def log(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     (x, *_) = ins
     if x.negative and out.nan:
         what = f"{elements(x.negative)} of {x.tensor} {are(x.negative)} negative (min {number(x.min)})"
-        return Explanation("log of a negative", f"log of a negative number is NaN: {what}.", _LOG)
+        also = f", and {x.zero:,} exactly 0, of which it is -inf" if x.zero else ""
+        return Explanation("log of a negative", f"log of a negative number is NaN: {what}{also}.", _LOG)
     if x.zero:
         what = f"{elements(x.zero)} of {x.tensor} {are(x.zero)} exactly 0"
         return Explanation("log of 0", f"log(0) = -inf: {what}.", _LOG)

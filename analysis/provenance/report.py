@@ -110,6 +110,7 @@ def step_report(run: RunIndex, graph_id: str, step: int, worker: int | None = No
     found = flow.births()
     described = [describe_birth(flow, bad) for bad in found[:MAX_BIRTHS]]
     births = [birth for birth in described if not birth.demoted]
+    births.sort(key=lambda birth: birth.verdict == "constant")  # a mask is no culprit, what it does may be
     detailed = [with_details(flow, birth) for birth in births[:DETAILED]] + births[DETAILED:]
     loss = flow.tensors.roles.loss
     previous = _previous(run, graph_id, step)

@@ -1,0 +1,208 @@
+"""The ledger of dead layers: which gradients are exactly zero, where along the backward pass the zeros begin,
+and which updates vanish in the rounding of the weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tensortap.dump import TensortapError
+from tensortap.index import RunIndex, read_slice, take
+
+from .ops import ops
+from .roles import Roles
+from .view import Rows, RunView, TensorRole
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_MAX_BYTES = 16 << 20
+_PAIRS = 4  # pairs of neighbouring steps whose values are compared, a variable
+_MAX_WALK = 400  # nodes that are walked back from one gradient
+
+_WHY = (
+    (
+        ops("ReluGrad Relu6Grad LeakyReluGrad EluGrad SeluGrad"),
+        "dead activation",
+        "the ReLU passes nothing on",
+    ),
+    (ops("TanhGrad SigmoidGrad SoftplusGrad"), "saturated activation", "the activation is stuck at an end"),
+    (ops("Cast"), "cast", "the numbers are too small for the dtype they are cast to"),
+    (
+        ops("Select SelectV2 Mul MulNoNan ZerosLike Pad PadV2"),
+        "mask",
+        "a mask or a factor of 0 takes them out",
+    ),
+    (
+        ops(
+            "MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3 Einsum Conv2DBackpropFilter Conv2DBackpropInput "
+            "Conv3DBackpropFilterV2 DepthwiseConv2dNativeBackpropFilter"
+        ),
+        "dead input",
+        "the other factor (what the layer was given) is zero",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEntry:
+    """One trained variable, or one that should be.
+
+    Attributes:
+        variable, tensor, node, graph, layer: the gradient; the weight itself where there is no gradient.
+        steps, zero_steps: steps with the gradient, and those where all of it was exactly 0; first_zero_step.
+        zero_share: mean share of exact zeros over all steps.
+        reason: `dead activation`, `saturated activation`, `cast`, `mask`, `dead input`, `disconnected`, or
+            empty; why: a sentence; begins: the tensor at which the zeros begin.
+        absorbed: share of the elements with a gradient that did not change although they were updated
+            (w + update == w in the dtype of w), None where it cannot be told; absorbed_steps: over how many
+            pairs of neighbouring steps.
+    """
+
+    variable: str
+    tensor: str
+    node: str
+    graph: str
+    layer: str
+    steps: int
+    zero_steps: int
+    first_zero_step: int | None
+    zero_share: float
+    reason: str
+    why: str
+    begins: str
+    absorbed: float | None
+    absorbed_steps: int
+
+
+def dead_layer_ledger(run: RunIndex, view: RunView | None = None) -> list[LedgerEntry]:
+    """An entry for each variable of a layer in a graph that computes gradients, the deadest first."""
+    view = view or RunView(run)
+    gradients = view.of_kind("gradient")
+    entries = [_entry(view, tensor) for tensor in gradients]
+    graphs = {tensor.graph for tensor in gradients}
+    known = {(tensor.graph, tensor.variable) for tensor in gradients}
+    told: set[tuple[str, str]] = set()
+    for weight in view.of_kind("weight"):
+        key = (weight.graph, weight.variable)
+        if weight.graph in graphs and key not in known | told and weight.layer and weight.variable:
+            told.add(key)
+            entries.append(_disconnected(view, weight))
+    return sorted(entries, key=lambda entry: (not entry.reason, -entry.zero_share, entry.variable))
+
+
+def _disconnected(view: RunView, weight: TensorRole) -> LedgerEntry:
+    steps = len(np.unique(view.rows([weight]).step))
+    why = "the step computes no gradient for it: not trainable, or nothing that the loss needs depends on it"
+    place = (weight.variable, weight.name, weight.node, weight.graph, weight.layer)
+    return LedgerEntry(*place, steps, 0, None, 0.0, "disconnected", why, weight.name, None, 0)
+
+
+def _entry(view: RunView, tensor: TensorRole) -> LedgerEntry:
+    rows = view.rows([tensor])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = np.where(rows["size"] > 0, rows["zero"] / rows["size"], 0.0)
+    zero = share == 1.0
+    steps = np.unique(rows.step[zero])
+    reason = why = begins = ""
+    if len(steps):
+        reason, why, begins = _reason(view, tensor, int(steps[-1]))
+    absorbed, pairs = _absorbed(view, tensor, rows)
+    return LedgerEntry(
+        variable=tensor.variable,
+        tensor=tensor.name,
+        node=tensor.node,
+        graph=tensor.graph,
+        layer=tensor.layer,
+        steps=len(np.unique(rows.step)),
+        zero_steps=len(steps),
+        first_zero_step=int(steps[0]) if len(steps) else None,
+        zero_share=float(share.mean()) if len(rows) else 0.0,
+        reason=reason,
+        why=why,
+        begins=begins,
+        absorbed=absorbed,
+        absorbed_steps=pairs,
+    )
+
+
+def _reason(view: RunView, tensor: TensorRole, step: int) -> tuple[str, str, str]:
+    """(reason, sentence, tensor) of where the zeros of a gradient begin at a step: the first node, backwards,
+    whose output is all zeros while something it takes from the backward pass is not."""
+    roles = view.roles(tensor.graph)
+    zeros = _zeros_at(view, tensor.graph, step)
+    row, seen = tensor.row, set[int]()
+    while row not in seen and len(seen) < _MAX_WALK:
+        seen.add(row)
+        before = [source for source, _, _ in _data_inputs(roles, row) if zeros.get(source)]
+        backward = [source for source in before if roles.is_backward(source)]
+        if not backward:
+            break
+        row = backward[0]
+    name, op_type = roles.graph.names[row], roles.graph.op_type[row]
+    found = next(((reason, why) for kinds, reason, why in _WHY if op_type in kinds), ("", ""))
+    if not found[0]:
+        return "unknown", f"the zeros begin in {name} ({op_type})", f"{name}:0"
+    if found[0] == "dead input" and not any(zeros.get(s) for s, _, _ in _data_inputs(roles, row)):
+        found = ("mask", "its factors are zero in turn")
+    return found[0], f"the zeros begin in {name} ({op_type}): {found[1]}", f"{name}:0"
+
+
+def _data_inputs(roles: Roles, row: int) -> list[tuple[int, int, int]]:
+    """Inputs of a node, through arguments and calls."""
+    found = []
+    for source, slot, position in roles.inputs(row):
+        if roles.graph.op_type[source] in ("_Arg", "Identity", "IdentityN", "Reshape"):
+            found += roles.inputs(source) or [(source, slot, position)]
+        found.append((source, slot, position))
+    return found
+
+
+def _zeros_at(view: RunView, graph: str, step: int) -> dict[int, bool]:
+    """Row of each captured node of a graph -> whether all its first output was 0 at a step."""
+    rows = view.rows([t for t in view.tensors if t.graph == graph and t.slot == 0 and t.row >= 0])
+    here = rows.step == step
+    zero = (rows["zero"] == rows["size"]) & (rows["size"] > 0)
+    found: dict[int, bool] = {}
+    for code, flag in zip(rows.tensor[here].tolist(), zero[here].tolist(), strict=True):
+        row = view.tensors[code].row
+        found[row] = found.get(row, True) and flag
+    return found
+
+
+def _absorbed(view: RunView, gradient: TensorRole, rows: Rows) -> tuple[float | None, int]:
+    """(share, pairs of steps): of the elements whose gradient is not 0, those whose weight is the same a step
+    later. Needs values of the weight at neighbouring steps, and of the gradient at the first of them."""
+    weights = [
+        t for t in view.of_kind("weight") if (t.graph, t.variable) == (gradient.graph, gradient.variable)
+    ]
+    if not weights:
+        return None, 0
+    weight = _kept_by_step(view, view.rows(weights[:1]))
+    grads = _kept_by_step(view, rows)
+    pairs = [step for step in grads if step in weight and step + 1 in weight]
+    same = moved = used = 0
+    for step in pairs[:: max(len(pairs) // _PAIRS, 1)][:_PAIRS]:
+        values = _read(view, [grads[step], weight[step], weight[step + 1]])
+        if values is not None and len({value.shape for value in values}) == 1:
+            gradient_value, before, after = values
+            pushed = gradient_value != 0
+            same += int(np.count_nonzero(pushed & (before == after)))
+            moved += int(np.count_nonzero(pushed))
+            used += 1
+    return (same / moved if moved else None), used
+
+
+def _kept_by_step(view: RunView, rows: Rows) -> dict[int, int]:
+    kept = view.run.catalog.column("kept", rows.rows)
+    return dict(zip(rows.step[kept].tolist(), rows.rows[kept].tolist(), strict=True))
+
+
+def _read(view: RunView, rows: list[int]) -> list[Array] | None:
+    try:
+        return [
+            np.asarray(read_slice(view.run, snapshot, limit=_MAX_BYTES))
+            for snapshot in take(view.run.catalog, np.array(rows))
+        ]
+    except (TensortapError, OSError):
+        return None

@@ -1,0 +1,33 @@
+"""Rules: what usually goes wrong in training, noticed from statistics and values."""
+
+from ..view import Rows, RunView, TensorRole
+from .check import Findings, check_rules
+from .finding import SEVERITIES, Evidence, Finding, Hit, Severity
+from .mutes import mute, mutes_of, unmute, with_mutes
+from .rule import Rule, hits, rule
+from .settings import Settings, SettingsError, read_settings
+from .table import all_rules
+
+__all__ = [
+    "SEVERITIES",
+    "Evidence",
+    "Finding",
+    "Findings",
+    "Hit",
+    "Rows",
+    "Rule",
+    "RunView",
+    "Settings",
+    "SettingsError",
+    "Severity",
+    "TensorRole",
+    "all_rules",
+    "check_rules",
+    "hits",
+    "mute",
+    "mutes_of",
+    "read_settings",
+    "rule",
+    "unmute",
+    "with_mutes",
+]

@@ -1,0 +1,113 @@
+"""Runs rules on a run: findings, the worst and newest first."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from tensortap.dump import TensortapError
+from tensortap.index import FrameDetail, RunIndex, node_detail
+
+from ..view import RunView
+from .finding import SEVERITIES, Finding, Hit
+from .rule import Rule
+from .settings import Settings
+from .table import all_rules
+
+_LOG = logging.getLogger(__name__)
+_SOURCES = 40  # findings whose source line is looked up
+MOST = 50  # findings of one rule; more say nothing new
+
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What rules found. `failed`: rules that raised, with the reason; `rules`: how many were applied; `rows`:
+    snapshots that were looked at."""
+
+    findings: list[Finding]
+    failed: dict[str, str]
+    rules: int
+    rows: int
+
+
+def check_rules(
+    run: RunIndex,
+    settings: Settings | None = None,
+    *,
+    rules: Sequence[Rule] | None = None,
+    progress: Progress | None = None,
+) -> Findings:
+    """Applies all rules to all snapshots of a run that were read so far.
+
+    Args:
+        settings: thresholds, severities, muted and further rules.
+        rules: instead of those that are installed.
+        progress: called before each rule with (rules done, rules in all, name of the rule); what it
+            raises ends the work.
+
+    Raises:
+        SettingsError: the settings name an unknown rule or threshold.
+    """
+    settings = settings or Settings()
+    applied = settings.apply(all_rules() if rules is None else rules)
+    view = RunView(run)
+    found: list[Finding] = []
+    failed: dict[str, str] = {}
+    for number, rule in enumerate(applied):
+        if progress is not None:
+            progress(number, len(applied), rule.name)
+        try:
+            found += list(_findings(view, rule, settings))[:MOST]
+        except Exception as error:  # one rule, maybe a user's, must not hide what the others found
+            _LOG.warning("the rule %s failed", rule.name, exc_info=error)
+            failed[rule.name] = f"{type(error).__name__}: {error}"
+    found.sort(key=lambda finding: (finding.muted, SEVERITIES.index(finding.severity), finding.first_step))
+    return Findings(
+        [_with_source(run, f, n) for n, f in enumerate(found)], failed, len(applied), view.rows_seen
+    )
+
+
+def _findings(view: RunView, rule: Rule, settings: Settings) -> Iterator[Finding]:
+    for hit in rule.check(view, rule.thresholds):
+        yield _finding(view, rule, hit, settings)
+
+
+def _finding(view: RunView, rule: Rule, hit: Hit, settings: Settings) -> Finding:
+    tensor = view.tensors[hit.tensor]
+    return Finding(
+        rule=rule.name,
+        severity=hit.severity or rule.severity,
+        text=hit.text,
+        tensor=tensor.name,
+        node=tensor.node,
+        graph=tensor.graph,
+        op_type=tensor.op_type,
+        layer=tensor.layer,
+        first_step=hit.first_step,
+        last_step=hit.last_step,
+        steps=hit.steps,
+        of=hit.of,
+        evidence=hit.evidence,
+        help=hit.help or rule.help,
+        source=rule.source,
+        thresholds=dict(rule.thresholds),
+        next_look=rule.next_look,
+        muted=settings.mutes(rule.name, tensor.name),
+    )
+
+
+def _with_source(run: RunIndex, finding: Finding, number: int) -> Finding:
+    if number >= _SOURCES:
+        return finding
+    return replace(finding, frame=_frame(run, finding))
+
+
+def _frame(run: RunIndex, finding: Finding) -> FrameDetail | None:
+    try:
+        stack = node_detail(run, finding.node, graph=finding.graph).stack
+    except TensortapError:
+        return None
+    return stack[-1] if stack else None

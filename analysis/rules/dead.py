@@ -1,0 +1,57 @@
+"""Rules of the ledger: gradients that are exactly zero, updates that are rounded away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..ledger import dead_layer_ledger
+from ..view import RunView
+from .finding import Evidence, Hit, Severity
+from .gradients import MOSTLY
+from .rule import Limits, rule
+
+
+@rule(
+    "DeadGradient",
+    "gradients that are exactly zero, and where the zeros begin",
+    thresholds={"steps_share": MOSTLY},
+    severity="high",
+    source="tensortap: exact zeros, followed back through the graph",
+    help="A dead or saturated activation, a mask, or a dtype too narrow: look where the zeros begin.",
+    next_look="The tensor at which the zeros begin, and its inputs.",
+)
+def dead_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
+    codes = {(tensor.graph, tensor.name): tensor for tensor in view.of_kind("gradient")}
+    for entry in dead_layer_ledger(view.run, view):
+        if not entry.zero_steps or entry.zero_steps < limits["steps_share"] * entry.steps:
+            continue
+        tensor = codes[entry.graph, entry.tensor]
+        text = f"The gradient of {entry.variable} is exactly 0: {entry.why}."
+        first = entry.first_zero_step or 0
+        evidence = [Evidence(first, "share of exact zeros", entry.zero_share, 1.0)]
+        last = int(view.rows([tensor]).step[-1])
+        severity: Severity | None = None if tensor.is_kernel else "low"
+        yield Hit(tensor.code, text, evidence, first, last, entry.zero_steps, entry.steps, severity)
+
+
+@rule(
+    "AbsorbedUpdate",
+    "updates that are rounded away: w + update == w",
+    thresholds={"share": 0.5},
+    source="tensortap: counted in kept values of neighbouring steps",
+    help="Keep a float32 copy of the weights (mixed precision), or a larger learning rate.",
+    next_look="The weights' dtype, and the size of the update beside theirs.",
+)
+def absorbed_update(view: RunView, limits: Limits) -> Iterable[Hit]:
+    codes = {(tensor.graph, tensor.name): tensor for tensor in view.of_kind("gradient")}
+    for entry in dead_layer_ledger(view.run, view):
+        if entry.absorbed is not None and entry.absorbed > limits["share"]:
+            tensor = codes[entry.graph, entry.tensor]
+            step = view.rows([tensor]).step
+            text = f"{entry.absorbed:.0%} of the updates of {entry.variable} change nothing."
+            evidence = [Evidence(int(step[-1]), "share of absorbed updates", entry.absorbed, limits["share"])]
+            pairs = entry.absorbed_steps
+            yield Hit(tensor.code, text, evidence, int(step[0]), int(step[-1]), pairs, pairs)
+
+
+DEAD_RULES = (dead_gradient, absorbed_update)

@@ -1,0 +1,78 @@
+"""A finding: what a rule noticed, where, and on what evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tensortap.index import FrameDetail
+
+Severity = Literal["high", "medium", "low"]
+SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low")
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One number behind a finding: `name` of what was measured, at a step, against which limit (None for
+    plain facts)."""
+
+    step: int
+    name: str
+    value: float
+    limit: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """What a rule reports; the frame adds the rule's own texts.
+
+    Attributes:
+        tensor: code of the tensor in the run's catalog.
+        text: what was found, a sentence. evidence: the worst first.
+        first_step, last_step: where it was so. steps: at how many steps, `of` how many that were looked at.
+        severity: another one than the rule's. help: another advice than the rule's.
+    """
+
+    tensor: int
+    text: str
+    evidence: list[Evidence]
+    first_step: int
+    last_step: int
+    steps: int
+    of: int
+    severity: Severity | None = None
+    help: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A hit with all that a person needs to judge it.
+
+    Attributes:
+        rule, severity, text, help: which rule, how bad, what was found, what usually helps.
+        source: where the rule's thresholds come from; thresholds: the ones that were applied.
+        tensor, node, graph, op_type, layer: where. frame: the innermost line of user code, or None.
+        next_look: what to look at next, a sentence.
+        muted: the user does not want to see it.
+    """
+
+    rule: str
+    severity: Severity
+    text: str
+    tensor: str
+    node: str
+    graph: str
+    op_type: str
+    layer: str
+    first_step: int
+    last_step: int
+    steps: int
+    of: int
+    evidence: list[Evidence]
+    help: str
+    source: str
+    thresholds: Mapping[str, float] = field(default_factory=dict)
+    next_look: str = ""
+    frame: FrameDetail | None = None
+    muted: bool = False

@@ -1,0 +1,127 @@
+"""Rules about the data: normalization, balance of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from tensortap.dump import TensortapError
+from tensortap.index import read_slice, take
+
+from ..view import RunView, TensorRole
+from .finding import Evidence, Hit, Severity
+from .rule import Limits, rule
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_LOOKED_INTO = 50  # batches of labels that are counted
+_MAX_BYTES = 1 << 20
+_MOST_CLASSES = 10_000
+
+
+def feeds_layer(view: RunView, tensor: TensorRole) -> bool:
+    """Whether an input goes into a layer (and is no target or weight of the loss)."""
+    roles = view.roles(tensor.graph)
+    if not any(roles.graph.layer.values):
+        return True  # without layers nothing can be told
+    waiting, seen = list(roles.consumers(tensor.row, tensor.slot)), set[int]()
+    while waiting and len(seen) < 1000:
+        row = waiting.pop()
+        if row in seen or roles.is_backward(row):
+            continue
+        seen.add(row)
+        if roles.graph.layer[row]:
+            return True
+        waiting += roles.consumers(row, None) if roles.graph.op_type[row] in _HANDING_ON else []
+    return False
+
+
+_HANDING_ON = ("_Arg", "Identity", "Cast", "Reshape", "ExpandDims", "OptionalGetValue")
+
+
+@rule(
+    "InputNotNormalised",
+    "inputs that are not centred, or lie outside -1 … 1",
+    thresholds={"abs_mean": 0.2, "range": 1.0, "samples": 500},
+    source="abs_mean, samples: SageMaker Debugger; range: UMLAUT",
+    help="keras.layers.Normalization, or (x - mean) / std; pixels divided by 255.",
+    next_look="The histogram of the input.",
+)
+def input_not_normalised(view: RunView, limits: Limits) -> Iterable[Hit]:
+    for tensor in view.of_kind("input"):
+        rows = view.rows([tensor])
+        if not len(rows) or not feeds_layer(view, tensor):
+            continue
+        shapes = [
+            view.run.catalog.shapes.values[code] for code in view.run.catalog.column("shape", rows.rows)
+        ]
+        samples = sum(shape[0] if shape else 1 for shape in shapes)
+        finite = rows.finite
+        if samples < min(limits["samples"], 500) / 10 or not finite.sum():
+            continue  # too few to say anything about their mean
+        mean = float(np.nansum(rows["mean"] * finite) / finite.sum())
+        furthest = int(np.nanargmax(rows["abs_max"]))
+        extreme = float(rows["abs_max"][furthest])
+        shifted, wide = abs(mean) > limits["abs_mean"], extreme > limits["range"]
+        if not shifted and not (wide and extreme > 10 * limits["range"]):
+            continue
+        severity: Severity = "high" if shifted and extreme > 10 * limits["range"] else "low"
+        text = f"{tensor.name} has mean {mean:.3g} over {samples:,} samples and reaches {extreme:.4g}."
+        evidence = [
+            Evidence(int(rows.step[0]), "mean", mean, limits["abs_mean"]),
+            Evidence(int(rows.step[furthest]), "abs max", extreme, limits["range"]),
+        ]
+        steps = np.unique(rows.step)
+        yield Hit(
+            tensor.code, text, evidence, int(steps[0]), int(steps[-1]), len(steps), len(steps), severity
+        )
+
+
+@rule(
+    "ClassImbalance",
+    "classes of very different frequency",
+    thresholds={"ratio": 10.0, "samples": 500},
+    source="SageMaker Debugger",
+    help="class_weight, resampling, or a loss that balances (focal loss); judge by recall per class.",
+    next_look="The values of the labels.",
+)
+def class_imbalance(view: RunView, limits: Limits) -> Iterable[Hit]:
+    for tensor in view.of_kind("input"):
+        rows = view.rows([tensor], floats=False)
+        if not len(rows) or feeds_layer(view, tensor):
+            continue
+        counts, steps = _count_classes(view, rows.rows)
+        if len(counts) < 2 or counts.sum() < limits["samples"] / 5:
+            continue
+        ratio = float(counts.max() / counts.min())
+        if ratio > limits["ratio"]:
+            text = f"The most frequent label of {tensor.name} is {ratio:.3g} times as frequent as the rarest."
+            evidence = [Evidence(steps[-1], "most/least frequent", ratio, limits["ratio"])]
+            yield Hit(tensor.code, text, evidence, steps[0], steps[-1], len(steps), len(steps))
+
+
+def _count_classes(view: RunView, rows: Array) -> tuple[Array, list[int]]:
+    """How often each whole number occurs in the kept labels (if it does at all), and at which steps they were
+    kept; one-hot rows count as the class they name."""
+    kept = rows[view.run.catalog.column("kept", rows)][:_LOOKED_INTO]
+    found, steps = [], []
+    for snapshot in take(view.run.catalog, kept):
+        try:
+            value = np.asarray(read_slice(view.run, snapshot, limit=_MAX_BYTES))
+        except (TensortapError, OSError):
+            continue
+        if value.dtype.kind in "iu" and (value.ndim == 1 or value.shape[1:] == (1,)):
+            found.append(value.reshape(-1))
+        elif value.ndim == 2 and value.dtype.kind in "fiu" and np.all(value.sum(axis=1) == 1):
+            found.append(value.argmax(axis=1))
+        else:
+            continue
+        steps.append(snapshot.step)
+    labels = np.concatenate(found) if found else np.zeros(0, np.int64)
+    labels = labels[(labels >= 0) & (labels < _MOST_CLASSES)].astype(np.int64)
+    counts = np.bincount(labels)
+    return counts[counts > 0], steps
+
+
+INPUT_RULES = (input_not_normalised, class_imbalance)

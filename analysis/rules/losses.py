@@ -1,0 +1,150 @@
+"""Rules about the loss and what drives it: loss, overfitting, learning rate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ..view import Rows, RunView, TensorRole
+from .finding import Evidence, Hit, Severity
+from .gradients import MOSTLY
+from .rule import Limits, hits, rule
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def _training_losses(view: RunView) -> list[TensorRole]:
+    """The losses of graphs that compute gradients."""
+    trained = {tensor.graph for tensor in view.of_kind("gradient")}
+    return [tensor for tensor in view.of_kind("loss") if tensor.graph in trained]
+
+
+def _by_step(rows: Rows) -> tuple[Array, Array]:
+    """(steps, mean of the finite losses of each)."""
+    finite = np.isfinite(rows["mean"])
+    step, loss = rows.step[finite], rows["mean"][finite]
+    if not len(step):
+        return np.zeros(0, np.int64), np.zeros(0)
+    steps, starts = np.unique(step, return_index=True)
+    return steps, np.add.reduceat(loss, starts) / np.diff(np.append(starts, len(step)))
+
+
+@rule(
+    "LossNotDecreasing",
+    "a loss that stays where it is, or grows",
+    thresholds={"percent": 0.1, "steps": 10},
+    severity="high",
+    source="SageMaker Debugger",
+    help="Another learning rate (try a tenth, and ten times); check labels, loss and the last activation.",
+    next_look="The history of the loss, and the findings on gradients.",
+)
+def loss_not_decreasing(view: RunView, limits: Limits) -> Iterable[Hit]:
+    for tensor in _training_losses(view):
+        steps, loss = _by_step(view.rows([tensor]))
+        span = float(steps[-1] - steps[0]) if len(steps) else 0.0
+        if len(steps) < 6 or span < limits["steps"]:
+            continue
+        third = max(len(steps) // 3, 2)
+        begin, end = float(np.median(loss[:third])), float(np.median(loss[-third:]))
+        wanted = limits["percent"] / 100 * (span * 2 / 3) / limits["steps"]
+        fallen = (begin - end) / abs(begin) if begin else 0.0
+        if fallen >= wanted:
+            continue
+        how = "grew" if end > begin else "stayed"
+        text = (
+            f"The loss {how}: its median was {begin:.4g} over the first third "
+            f"of the steps and is {end:.4g} over the last."
+        )
+        severity: Severity | None = None if end > begin or loss[-third:].min() > 0.5 * loss.max() else "low"
+        evidence = [
+            Evidence(int(steps[-1]), "share that it fell", fallen, wanted),
+            Evidence(int(steps[0]), "median of the first third", begin),
+            Evidence(int(steps[-1]), "median of the last third", end),
+        ]
+        yield Hit(
+            tensor.code, text, evidence, int(steps[0]), int(steps[-1]), len(steps), len(steps), severity
+        )
+
+
+@rule(
+    "LargeLoss",
+    "a huge loss",
+    thresholds={"loss": 1e3},
+    source="AutoTrainer",
+    help="Normalise inputs and targets; a lower learning rate; mean instead of sum in the loss.",
+    next_look="The history of the loss.",
+)
+def large_loss(view: RunView, limits: Limits) -> Iterable[Hit]:
+    rows = view.rows(view.of_kind("loss"))
+    yield from hits(
+        view,
+        rows,
+        rows["max"] >= limits["loss"],
+        rows["max"],
+        "loss",
+        limits["loss"],
+        share=MOSTLY / 5,
+        text=lambda t, value: f"The loss reaches {value:.4g}.",
+    )
+
+
+@rule(
+    "Overfit",
+    "a loss on other data that is clearly above the training's",
+    thresholds={"ratio": 0.1, "steps": 10},
+    source="SageMaker Debugger",
+    help="More data or augmentation, dropout, weight decay, a smaller model, or stopping earlier.",
+    next_look="Both losses over steps.",
+)
+def overfit(view: RunView, limits: Limits) -> Iterable[Hit]:
+    training = _training_losses(view)
+    others = [tensor for tensor in view.of_kind("loss") if tensor not in training]
+    if not training or not others:
+        return
+    last = int(limits["steps"])
+    _, train = _by_step(view.rows(training[:1]))
+    for tensor in others:
+        steps, loss = _by_step(view.rows([tensor]))
+        if not len(loss) or not len(train):
+            continue
+        one, other = float(np.mean(train[-last:])), float(np.mean(loss[-last:]))
+        if one > 0 and (other - one) / one > limits["ratio"]:
+            ratio = (other - one) / one
+            text = f"The loss without training is {other:.4g}, {ratio:.0%} above the training's {one:.4g}."
+            evidence = [Evidence(int(steps[-1]), "(validation - training)/training", ratio, limits["ratio"])]
+            yield Hit(tensor.code, text, evidence, int(steps[0]), int(steps[-1]), len(steps), len(steps))
+
+
+@rule(
+    "LearningRate",
+    "an unusual learning rate",
+    thresholds={"largest": 0.01, "smallest": 1e-7},
+    source="UMLAUT",
+    help="1e-3 for Adam and 1e-2 for SGD are where most begin.",
+    next_look="The loss over steps.",
+)
+def learning_rate(view: RunView, limits: Limits) -> Iterable[Hit]:
+    rates: dict[tuple[str, str], TensorRole] = {}
+    for tensor in view.where(lambda t: t.variable.endswith("learning_rate") and t.slot == 0):
+        rates.setdefault((tensor.graph, tensor.variable), tensor)  # read once for each weight
+    rows = view.rows(rates.values())
+    rate = rows["max"]
+    for fired, limit, low in (
+        (rate > limits["largest"], limits["largest"], False),
+        ((rate < limits["smallest"]) & (rate > 0), limits["smallest"], True),
+    ):
+        yield from hits(
+            view,
+            rows,
+            fired,
+            rate,
+            "learning rate",
+            limit,
+            low=low,
+            text=lambda t, value: f"The learning rate is {value:.3g}.",
+        )
+
+
+LOSS_RULES = (loss_not_decreasing, large_loss, overfit, learning_rate)

@@ -1,0 +1,92 @@
+"""Findings that a user muted for a run: kept in the user's configuration folder, never in the dump."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from tensortap.index import RunIndex
+
+from .settings import Settings, SettingsError, check_mute
+
+FILE = "muted.json"
+MAX_BYTES = 1 << 20
+
+
+def config_folder() -> Path:
+    """`TENSORTAP_CONFIG_DIR`, or `tensortap` in the place where this system keeps users' configuration."""
+    chosen = os.environ.get("TENSORTAP_CONFIG_DIR")
+    if chosen:
+        return Path(chosen)
+    if sys.platform == "win32":
+        return Path(os.environ.get("APPDATA") or Path.home()) / "tensortap"
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "tensortap"
+
+
+def with_mutes(run: RunIndex, settings: Settings) -> Settings:
+    """Settings, with what is muted for a run."""
+    return replace(settings, mute=[*settings.mute, *mutes_of(run)])
+
+
+def mutes_of(run: RunIndex) -> list[str]:
+    """What is muted for a run: `Rule`, or `Rule: regular expression` for some of its tensors."""
+    return _read().get(_key(run), [])
+
+
+def mute(run: RunIndex, entry: str) -> None:
+    """Mutes a rule for a run.
+
+    Raises:
+        SettingsError: its pattern is no regular expression. OSError: the file cannot be written.
+    """
+    known = _read()
+    mine = known.setdefault(_key(run), [])
+    if check_mute(entry) not in mine:
+        mine.append(entry)
+        _write(known)
+
+
+def unmute(run: RunIndex, entry: str) -> None:
+    """Takes an entry back.
+
+    Raises:
+        SettingsError: it is not muted. OSError: the file cannot be written.
+    """
+    known = _read()
+    mine = known.get(_key(run), [])
+    if entry not in mine:
+        raise SettingsError(
+            f"{entry!r} is not muted in this run.", f"Muted are: {', '.join(mine) or 'none'}."
+        )
+    mine.remove(entry)
+    _write({key: entries for key, entries in known.items() if entries})
+
+
+def _key(run: RunIndex) -> str:
+    """The run wherever its folder is moved: its name and when it was created."""
+    return f"{run.name}@{run.created:.6f}"
+
+
+def _read() -> dict[str, list[str]]:
+    try:
+        with (config_folder() / FILE).open("rb") as file:
+            found = json.loads(file.read(MAX_BYTES))
+    except (OSError, ValueError, RecursionError):  # none yet, or spoilt: nothing is muted then
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    return {
+        key: [e for e in mine if isinstance(e, str)] for key, mine in found.items() if isinstance(mine, list)
+    }
+
+
+def _write(known: dict[str, list[str]]) -> None:
+    folder = config_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=folder, prefix=FILE, suffix=".tmp", delete=False) as file:
+        json.dump(known, file, indent=2)
+    Path(file.name).replace(folder / FILE)

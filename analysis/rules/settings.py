@@ -1,0 +1,142 @@
+"""Settings of rules: thresholds, severities, muted ones and new conditions, from a TOML or JSON file."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tensortap.dump import TensortapError
+
+from .condition import condition_rule
+from .finding import SEVERITIES
+from .rule import Rule
+
+MAX_BYTES = 1 << 20
+
+
+class SettingsError(TensortapError):
+    """A file of rule settings cannot be read, or says something impossible. The hint says what is allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a file of rules says.
+
+    Attributes:
+        changes: rule -> its thresholds, `severity` and `enabled`, as far as they are changed.
+        mute: `Rule`, or `Rule: regular expression` searched in the tensor name.
+        added: rules that the file defines.
+    """
+
+    changes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    mute: Sequence[str] = ()
+    added: Sequence[Rule] = ()
+
+    def apply(self, rules: Sequence[Rule]) -> list[Rule]:
+        """The rules as the settings want them; those that are not enabled are left out.
+
+        Raises:
+            SettingsError: there is no such rule or threshold.
+        """
+        names = {rule.name for rule in rules} | {rule.name for rule in self.added}
+        unknown = next((name for name in self.changes if name not in names), None)
+        if unknown is not None:
+            raise SettingsError(
+                f"There is no rule {unknown!r}.",
+                f"There are {', '.join(sorted(names))}; a new one needs 'where'.",
+            )
+        applied = [_changed(rule, self.changes.get(rule.name, {})) for rule in (*rules, *self.added)]
+        return [rule for rule in applied if rule is not None]
+
+    def mutes(self, rule: str, tensor: str) -> bool:
+        """Whether a finding of a rule on a tensor is muted."""
+        return any(muted(entry, rule, tensor) for entry in self.mute)
+
+
+def muted(entry: str, rule: str, tensor: str) -> bool:
+    """Whether an entry of a list of muted rules fits."""
+    name, _, pattern = entry.partition(":")
+    return name.strip() == rule and (not pattern.strip() or re.search(pattern.strip(), tensor) is not None)
+
+
+def check_mute(entry: object) -> str:
+    """An entry of a list of muted rules.
+
+    Raises:
+        SettingsError: its pattern is no regular expression.
+    """
+    try:
+        re.compile(str(entry).partition(":")[2].strip())
+    except re.error as error:
+        raise SettingsError(
+            f"{entry!r} cannot be muted: {error}.", "Write 'Rule' or 'Rule: regex'."
+        ) from error
+    return str(entry)
+
+
+def read_settings(path: Path) -> Settings:
+    """Reads a TOML file (or JSON, if its name ends so).
+
+    Raises:
+        SettingsError: it cannot be parsed, or says something impossible. OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise SettingsError(f"{path} is larger than {MAX_BYTES} bytes.", "It should hold a few thresholds.")
+    try:
+        text = data.decode()
+        found = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SettingsError(f"{path} cannot be parsed: {error}.", _EXAMPLE) from error
+    if not isinstance(found, dict):
+        raise SettingsError(f"{path} holds no table.", _EXAMPLE)
+    return parse_settings(found)
+
+
+def parse_settings(found: Mapping[str, Any]) -> Settings:
+    """Settings from what a file holds. Raises SettingsError."""
+    mute = found.get("mute", [])
+    if not isinstance(mute, list):
+        raise SettingsError("'mute' is no list.", 'Write mute = ["LargeWeights", "AllZero: dense_3/"].')
+    changes: dict[str, Mapping[str, Any]] = {}
+    added = []
+    for name, table in found.items():
+        if name == "mute":
+            continue
+        if not isinstance(table, dict):
+            raise SettingsError(f"{name!r} is no rule.", _EXAMPLE)
+        if "where" in table:
+            added.append(condition_rule(name, table))
+        else:
+            changes[name] = table
+    return Settings(changes, [check_mute(entry) for entry in mute], added)
+
+
+def _changed(rule: Rule, table: Mapping[str, Any]) -> Rule | None:
+    limits = dict(rule.thresholds)
+    severity = rule.severity
+    for key, value in table.items():
+        if key == "enabled" and isinstance(value, bool):
+            if not value:
+                return None
+        elif key == "severity" and value in SEVERITIES:
+            severity = value
+        elif key in limits and isinstance(value, int | float) and not isinstance(value, bool):
+            limits[key] = value
+        else:
+            allowed = ", ".join([*limits, "severity", "enabled"])
+            raise SettingsError(
+                f"{key} = {value!r} is nothing that {rule.name} knows.", f"It knows {allowed}."
+            )
+    return replace(rule, thresholds=limits, severity=severity)
+
+
+_EXAMPLE = (
+    "As in: [VanishingGradient] and below it mean_abs = 1e-9. 'tensortap rules --list --toml' writes one."
+)

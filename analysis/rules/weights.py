@@ -1,0 +1,229 @@
+"""Rules about weights: initialization, updates, size, and tensors that do not change or are zero."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tensortap.dump import TensortapError
+from tensortap.index import read_slice, take
+
+from ..view import Rows, RunView, TensorRole
+from .activations import share_beyond
+from .finding import Evidence, Hit, Severity
+from .gradients import MOSTLY
+from .rule import Limits, hits, rule
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_PAIRS = 6  # pairs of neighbouring steps that are compared by their values
+_MAX_BYTES = 16 << 20
+_STATISTICS = ("min", "max", "mean", "std", "l2", "abs_max")
+
+
+def layer_weights(view: RunView) -> list[TensorRole]:
+    """Weights of layers, each variable once a graph (where it is read several times, as it was first)."""
+    found: dict[tuple[str, str], TensorRole] = {}
+    for tensor in sorted(view.of_kind("weight"), key=lambda tensor: tensor.order):
+        found.setdefault((tensor.graph, tensor.variable or tensor.name), tensor)
+    return list(found.values())
+
+
+@rule(
+    "PoorWeightInit",
+    "initial weights that are hard to train",
+    thresholds={"variance_ratio": 10.0, "gradient_range": 1e-3, "steps": 10},
+    source="SageMaker Debugger",
+    help="The initializer that fits the activation: HeNormal for ReLU, GlorotUniform for tanh and sigmoid.",
+    next_look="The histograms of the weights at the first steps, side by side.",
+)
+def poor_weight_init(view: RunView, limits: Limits) -> Iterable[Hit]:
+    kernels = [tensor for tensor in layer_weights(view) if tensor.is_kernel]
+    variances = {tensor.code: _first(view.rows([tensor]), int(limits["steps"])) for tensor in kernels}
+    known = {code: found for code, found in variances.items() if len(found) and np.median(found) > 0}
+    if len(known) < 2:
+        return
+    spread = sorted(known, key=lambda code: float(np.median(known[code])))
+    low, high = spread[0], spread[-1]
+    ratio = float(np.median(known[high]) / np.median(known[low]))
+    narrow = list(_narrow_gradients(view, limits))
+    if ratio > limits["variance_ratio"] and narrow:
+        one, other = view.tensors[low], view.tensors[high]
+        first = view.rows([one]).step
+        text = (
+            f"The variance of {other.variable or other.name} is {ratio:.3g} times that of "
+            f"{one.variable or one.name}, and 90 % of the gradients of {narrow[0].variable} lie within "
+            f"{limits['gradient_range']:g}."
+        )
+        evidence = [Evidence(int(first[0]), "variance ratio", ratio, limits["variance_ratio"])]
+        last = int(np.unique(first)[: int(limits["steps"])][-1])
+        yield Hit(low, text, evidence, int(first[0]), last, len(known[low]), len(known[low]))
+
+
+def _first(rows: Rows, steps: int) -> Array:
+    first = np.unique(rows.step)[:steps]
+    found: Array = rows["std"][np.isin(rows.step, first)] ** 2
+    return found[np.isfinite(found)]
+
+
+def _narrow_gradients(view: RunView, limits: Limits) -> Iterator[TensorRole]:
+    """Gradients of kernels of which 90 % lie within a range, at the first steps."""
+    half = limits["gradient_range"] / 2
+    for tensor in view.of_kind("gradient"):
+        if tensor.is_kernel:
+            _, beyond = share_beyond(view, tensor, -half, half)
+            first = beyond[: int(limits["steps"])]
+            if len(first) and np.median(first) < 0.1:  # 5 % at either end
+                yield tensor
+
+
+@rule(
+    "WeightUpdateRatio",
+    "updates that are too large, or too small, for their weights",
+    thresholds={"largest": 10.0, "smallest": 1e-8},
+    source="SageMaker Debugger (MindInsight: 1e-4 … 0.1)",
+    help="Change the learning rate of that layer: about 1e-3 of the weights' norm a step is usual.",
+    next_look="The weights' history, and the gradient that belongs to them.",
+)
+def weight_update_ratio(view: RunView, limits: Limits) -> Iterable[Hit]:
+    for tensor in layer_weights(view):
+        if not tensor.is_kernel:
+            continue
+        rows = view.rows([tensor])
+        steps, ratio = _ratios(view, rows)
+        for fired, limit in (
+            (ratio > limits["largest"], "largest"),
+            ((ratio < limits["smallest"]) & (ratio > 0), "smallest"),
+        ):
+            if not fired.any():
+                continue
+            worst = int(np.argmax(np.where(fired, np.abs(np.log(np.maximum(ratio, 1e-300))), -1)))
+            name = tensor.variable or tensor.name
+            text = f"An update of {name} is {ratio[worst]:.3g} times the weights' norm."
+            evidence = [
+                Evidence(int(steps[worst]), "norm(update)/norm(weight)", float(ratio[worst]), limits[limit])
+            ]
+            at = steps[fired]
+            yield Hit(tensor.code, text, evidence, int(at[0]), int(at[-1]), len(at), len(steps))
+
+
+def _ratios(view: RunView, rows: Rows) -> tuple[Array, Array]:
+    """(steps, norm(update)/norm(weight) a step) between neighbouring captured steps: from kept values, else
+    the difference of the norms, which is a lower bound (so only `largest` can be broken)."""
+    first = np.flatnonzero(np.append(True, rows.step[1:] != rows.step[:-1]))[: len(rows) or None]
+    if len(first) < 2:
+        return np.zeros(0, np.int64), np.zeros(0)
+    kept = view.run.catalog.column("kept", rows.rows[first])
+    step, norm = rows.step[first], rows["l2"][first]
+    between = np.maximum(np.diff(step), 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bound = np.abs(np.diff(norm)) / norm[:-1] / between
+    ratio = np.where(np.isfinite(bound) & (bound > 0), bound, np.nan)
+    ratio[ratio < 1] = np.nan  # as a lower bound it proves nothing about small updates
+    pairs = np.flatnonzero(kept[:-1] & kept[1:])
+    for pair in pairs[np.unique(np.linspace(0, len(pairs) - 1, min(_PAIRS, len(pairs))).astype(int))]:
+        exact = _exact(view, rows.rows[first[pair]], rows.rows[first[pair + 1]])
+        ratio[pair] = np.nan if exact is None else exact / between[pair]
+    return step[1:], ratio
+
+
+def _exact(view: RunView, before: int, after: int) -> float | None:
+    """norm(after - before) / norm(before) from the values themselves."""
+    try:
+        old, new = (
+            read_slice(view.run, snapshot, limit=_MAX_BYTES).astype(np.float64)
+            for snapshot in take(view.run.catalog, np.array([before, after]))
+        )
+    except (TensortapError, OSError):
+        return None
+    norm = float(np.linalg.norm(old))
+    return float(np.linalg.norm(new - old)) / norm if norm > 0 and old.shape == new.shape else None
+
+
+@rule(
+    "UnchangedTensor",
+    "weights that do not change",
+    thresholds={"rtol": 1e-5, "atol": 1e-8, "steps": 3},
+    source="SageMaker Debugger",
+    help="Is the layer meant to be frozen (trainable=False)? Is the learning rate large enough?",
+    next_look="The gradient that belongs to it, in the ledger of dead layers.",
+)
+def unchanged_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
+    trained = {(t.graph, t.variable) for t in view.of_kind("gradient")}
+    graphs = {graph for graph, _ in trained}
+    for tensor in layer_weights(view):
+        rows = view.rows([tensor])
+        steps = np.unique(rows.step)
+        if tensor.graph not in graphs or len(steps) < limits["steps"]:
+            continue
+        same = np.ones(max(len(rows) - 1, 0), np.bool_)
+        for name in _STATISTICS:
+            column = rows[name]
+            same &= np.isclose(column[1:], column[:-1], limits["rtol"], limits["atol"], equal_nan=True)
+        if not same.all():
+            continue
+        has_gradient = (tensor.graph, tensor.variable) in trained
+        why = "although it has a gradient" if has_gradient else "and the step computes no gradient for it"
+        text = f"{tensor.variable or tensor.name} is the same at all {len(steps)} captured steps, {why}."
+        evidence = [Evidence(int(steps[-1]), "l2", float(rows["l2"][-1]))]
+        severity: Severity = "high" if has_gradient and tensor.is_kernel else "medium"
+        yield Hit(
+            tensor.code, text, evidence, int(steps[0]), int(steps[-1]), len(steps), len(steps), severity
+        )
+
+
+@rule(
+    "AllZero",
+    "tensors that hold nothing but zeros",
+    thresholds={"zeros": 1.0, "steps": 3},
+    source="SageMaker Debugger",
+    help="Look where the zeros begin: a dead activation, a mask, a disconnected branch, or an initializer.",
+    next_look="The ledger of dead layers says why a gradient is zero.",
+)
+def all_zero(view: RunView, limits: Limits) -> Iterable[Hit]:
+    rows = view.rows(view.of_kind("output", "gradient", "weight"))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        zeros = rows["zero"] / rows["size"]
+    yield from hits(
+        view,
+        rows,
+        zeros >= limits["zeros"],
+        zeros,
+        "share of zeros",
+        limits["zeros"],
+        share=0.9,
+        least=int(limits["steps"]),
+        text=lambda t, _: f"{_what(t)} is all zeros.",
+        severity=lambda t: "high" if t.kind == "gradient" and t.is_kernel else None,
+    )
+
+
+def _what(tensor: TensorRole) -> str:
+    names = {"gradient": f"The gradient of {tensor.variable}", "output": f"The output of {tensor.layer}"}
+    return names.get(tensor.kind, tensor.variable) or tensor.name
+
+
+@rule(
+    "LargeWeights",
+    "weights far from zero",
+    thresholds={"abs_max": 5.0},
+    severity="low",
+    source="AutoTrainer",
+    help="Weight decay, a lower learning rate, or a smaller initializer.",
+)
+def large_weights(view: RunView, limits: Limits) -> Iterable[Hit]:
+    rows = view.rows([tensor for tensor in layer_weights(view) if tensor.is_kernel])
+    yield from hits(
+        view,
+        rows,
+        rows["abs_max"] > limits["abs_max"],
+        rows["abs_max"],
+        "abs max",
+        limits["abs_max"],
+        share=MOSTLY / 5,
+        text=lambda t, value: f"{t.variable or t.name} reaches {value:.3g}.",
+    )
+
+
+WEIGHT_RULES = (poor_weight_init, weight_update_ratio, unchanged_tensor, all_zero, large_weights)

@@ -1,0 +1,112 @@
+"""`tensortap rules`: what usually goes wrong in training, noticed in a run."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tensortap.dump import NotARunError
+
+from ..findings_view import print_findings, print_rules, rules_as_toml
+from ..progress import rules_progress
+from ..runs import only_run, open_log
+from ..terminal import console, print_json
+
+if TYPE_CHECKING:
+    from tensortap.analysis import Findings, Settings
+    from tensortap.index import RunIndex
+
+HELP = "apply rules to a run: vanishing gradients, dead units, overflow, and more"
+EXAMPLE = "tensortap rules logs/digits; tensortap rules --list --toml > mine.toml"
+
+_EVERY = 2.0  # seconds between two looks at a growing run
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("path", type=Path, nargs="?", metavar="LOGDIR|RUN", help="one run")
+    parser.add_argument("--list", action="store_true", help="print all rules with their defaults")
+    parser.add_argument("--toml", action="store_true", help="with --list: as a settings file")
+    parser.add_argument(
+        "--rules",
+        type=Path,
+        metavar="FILE",
+        help="thresholds, severities, own rules: TOML or JSON",
+    )
+    parser.add_argument("--mute", metavar="RULE[:REGEX]", help="mute a rule (on some tensors) in this run")
+    parser.add_argument("--unmute", metavar="RULE[:REGEX]", help="take that back")
+    parser.add_argument("--muted", action="store_true", help="show muted findings too")
+    parser.add_argument("--follow", action="store_true", help="look again while the run grows")
+    parser.add_argument("--fail-on", choices=("high", "medium", "low"), help="status 1 if one is found")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from tensortap.analysis import Settings, all_rules, mute, read_settings, unmute
+
+    settings = read_settings(arguments.rules) if arguments.rules else Settings()
+    if arguments.list:
+        rules = settings.apply(all_rules())
+        if arguments.toml:
+            print(rules_as_toml(rules), end="")
+        elif arguments.json:
+            print_json([{key: getattr(rule, key) for key in _FIELDS} for rule in rules])
+        else:
+            print_rules(rules, console())
+        return 0
+    if arguments.path is None:
+        raise NotARunError(
+            "No run is named.", "Name one, as in 'tensortap rules logs/digits', or use --list."
+        )
+    found = only_run(arguments.path)
+    if arguments.mute:
+        mute(found, arguments.mute)
+    if arguments.unmute:
+        unmute(found, arguments.unmute)
+    return _follow(found, settings, arguments) if arguments.follow else _once(found, settings, arguments)
+
+
+_FIELDS = ("name", "about", "severity", "thresholds", "source", "help")
+
+
+def _once(found: RunIndex, settings: Settings, arguments: argparse.Namespace) -> int:
+    findings = _check(found, settings)
+    if arguments.json:
+        print_json({"run": found.name, "findings": findings.findings, "failed": findings.failed})
+    else:
+        print_findings(found.name, findings, console(), muted=arguments.muted)
+    return _status(findings, arguments.fail_on)
+
+
+def _check(found: RunIndex, settings: Settings) -> Findings:
+    from tensortap.analysis import check_rules, with_mutes
+
+    with rules_progress() as progress:
+        return check_rules(found, with_mutes(found, settings), progress=progress)
+
+
+def _follow(found: RunIndex, settings: Settings, arguments: argparse.Namespace) -> int:
+    """Prints findings again whenever there are other ones, until the run's writers have closed."""
+    log = open_log(arguments.path)
+    told: set[tuple[str, str]] = set()
+    while True:
+        growing = next(run for run in log.runs if run.id == found.id or run.name == found.name)
+        findings = _check(growing, settings)
+        new = {(finding.rule, finding.tensor) for finding in findings.findings} - told
+        if new or not told:
+            print_findings(growing.name, findings, console(), muted=arguments.muted)
+            told |= new or {("", "")}
+        if all(worker.closed for worker in growing.workers):
+            return _status(findings, arguments.fail_on)
+        time.sleep(_EVERY)
+        log.refresh()
+
+
+def _status(findings: Findings, level: str | None) -> int:
+    from tensortap.analysis import SEVERITIES
+
+    if level is None:
+        return 0
+    bad = SEVERITIES[: SEVERITIES.index(level) + 1]
+    return int(any(finding.severity in bad and not finding.muted for finding in findings.findings))

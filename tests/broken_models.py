@@ -1,0 +1,201 @@
+"""Trains models, healthy and broken, into small dumps: `python broken_models.py LOGDIR`. Run as a process."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import keras
+import nan_programs
+import numpy as np
+import tensorflow as tf
+from sklearn.datasets import load_digits
+
+from tensortap import Tap, Watch, every
+
+STEPS = 24
+BATCH = 32
+Data = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
+_EVERYTHING = [Watch(steps=every(2), keep="summary")]
+
+
+def digits() -> Data:
+    """Handwritten digits in 0…1, and their classes."""
+    found = load_digits()
+    return (found.images[..., None] / 16).astype(np.float32), found.target.astype(np.int32)
+
+
+def rows(scale: float = 1.0, offset: float = 0.0) -> Data:
+    """Three classes of eight features: mean 0 and deviation 1 unless scaled."""
+    random = np.random.default_rng(0)
+    y = random.integers(0, 3, 512)
+    x = random.standard_normal((512, 8)) + 2 * np.eye(3, 8)[y]
+    x = (x - x.mean(axis=0)) / x.std(axis=0)
+    return (x * scale + offset).astype(np.float32), y.astype(np.int32)
+
+
+def fit(
+    logdir: Path,
+    run: str,
+    layers: list[Any],
+    data: Data,
+    *,
+    optimizer: Any = "adam",
+    loss: Any = None,
+    watch: Any = None,
+) -> None:
+    """Trains a sequential model for `STEPS` steps."""
+    model = keras.Sequential([keras.Input(data[0].shape[1:], dtype=data[0].dtype), *layers], name="model")
+    train(logdir, run, model, data, optimizer=optimizer, loss=loss, watch=watch)
+
+
+def train(
+    logdir: Path, run: str, model: Any, data: Data, *, optimizer: Any, loss: Any = None, watch: Any = None
+) -> None:
+    loss = loss or keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(optimizer, loss, jit_compile=False)
+    many = -(-STEPS * BATCH // len(data[0]))
+    x, y = (np.concatenate([part] * many)[: STEPS * BATCH] for part in data)
+    with Tap(logdir / run, watch=watch or _EVERYTHING) as tap:
+        model.fit(x, y, batch_size=BATCH, epochs=1, shuffle=False, verbose=0, callbacks=[tap.callback()])
+
+
+def dense(units: int, **options: Any) -> Any:
+    return keras.layers.Dense(units, **options)
+
+
+def healthy_cnn(logdir: Path, run: str) -> None:
+    layers = [
+        keras.layers.Conv2D(8, 3, activation="relu", name="conv1"),
+        keras.layers.BatchNormalization(name="norm"),
+        keras.layers.MaxPooling2D(2, name="pool"),
+        keras.layers.Flatten(name="flat"),
+        dense(10, name="logits"),
+    ]
+    fit(logdir, run, layers, digits(), optimizer=keras.optimizers.Adam(5e-3))
+
+
+def healthy_transformer(logdir: Path, run: str) -> None:
+    random = np.random.default_rng(0)
+    x = random.integers(1, 20, (256, 6)).astype(np.int32)
+    y = (x[:, 0] > 10).astype(np.int32)
+    inputs = keras.Input((6,), dtype="int32")
+    width = keras.layers.Embedding(20, 16, name="embedding")(inputs)
+    normal = keras.layers.LayerNormalization(name="norm")(width)
+    attended = keras.layers.MultiHeadAttention(2, 8, name="attention")(normal, normal, use_causal_mask=True)
+    width = width + attended
+    width = width + dense(16, name="down")(dense(32, activation="gelu", name="up")(width))
+    outputs = dense(2, name="logits")(keras.layers.GlobalAveragePooling1D(name="mean")(width))
+    model = keras.Model(inputs, outputs, name="model")
+    train(logdir, run, model, (x, y), optimizer=keras.optimizers.Adam(1e-2))
+
+
+def healthy_lstm(logdir: Path, run: str) -> None:
+    x, y = rows()
+    fit(
+        logdir,
+        run,
+        [keras.layers.LSTM(8, name="lstm"), dense(3, name="logits")],
+        (x.reshape(-1, 4, 2), y),
+        optimizer=keras.optimizers.Adam(1e-2),
+    )
+
+
+def healthy_autoencoder(logdir: Path, run: str) -> None:
+    x = digits()[0].reshape(-1, 64)
+    layers = [dense(16, activation="relu", name="code"), dense(64, activation="sigmoid", name="picture")]
+    fit(logdir, run, layers, (x, x), optimizer=keras.optimizers.Adam(1e-2), loss="mse")
+
+
+def dead_relu(logdir: Path, run: str) -> None:
+    layers = [
+        dense(16, activation="relu", bias_initializer=keras.initializers.Constant(-20.0), name="hidden"),
+        dense(3, name="logits"),
+    ]
+    fit(logdir, run, layers, rows())
+
+
+def vanishing(logdir: Path, run: str) -> None:
+    narrow = keras.initializers.RandomNormal(stddev=0.05, seed=1)
+    layers = [dense(8, activation="sigmoid", kernel_initializer=narrow, name=f"deep{i}") for i in range(8)]
+    fit(logdir, run, [*layers, dense(3, name="logits")], rows(), optimizer="sgd")
+
+
+def exploding_rnn(logdir: Path, run: str) -> None:
+    """A chaotic recurrence: recurrent weights far too large."""
+    x, y = rows(0.1)
+    recurrent = keras.initializers.RandomNormal(stddev=1.0, seed=1)
+    layers = [
+        keras.layers.SimpleRNN(32, recurrent_initializer=recurrent, name="rnn"),
+        dense(3, name="logits"),
+    ]
+    data = np.tile(x, (1, 3))[..., None], y
+    watch = [
+        Watch(steps=every(2), kinds=("weight", "gradient", "output")),
+        Watch(steps=every(2), nodes="loss"),
+    ]
+    fit(logdir, run, layers, data, optimizer=keras.optimizers.SGD(1e-4), watch=watch)
+
+
+def unnormalised(logdir: Path, run: str) -> None:
+    fit(
+        logdir,
+        run,
+        [dense(16, activation="tanh", name="hidden"), dense(3, name="logits")],
+        rows(100.0, 300.0),
+    )
+
+
+def frozen(logdir: Path, run: str) -> None:
+    hidden = dense(16, activation="relu", trainable=False, name="frozen")
+    fit(logdir, run, [hidden, dense(3, name="logits")], rows())
+
+
+def high_rate(logdir: Path, run: str) -> None:
+    layers = [dense(16, activation="relu", name="hidden"), dense(3, name="logits")]
+    fit(logdir, run, layers, rows(), optimizer=keras.optimizers.SGD(20.0))
+
+
+def float16_overflow(logdir: Path, run: str) -> None:
+    layers = [
+        dense(16, dtype="float16", name="hidden"),
+        keras.layers.Lambda(lambda x: x * x, dtype="float16", name="square"),
+        dense(3, dtype="float16", name="logits"),
+    ]
+    fit(logdir, run, layers, rows(1000.0), optimizer=keras.optimizers.SGD(1e-3), watch=_values())
+
+
+def _values() -> list[Any]:
+    return [Watch(steps=every(1), keep="value")]
+
+
+def log_of_zero(logdir: Path, run: str) -> None:
+    def loss(y: Any, p: Any) -> Any:
+        return -tf.reduce_sum(tf.one_hot(tf.cast(tf.reshape(y, [-1]), tf.int32), 3) * tf.math.log(p), axis=-1)
+
+    layers = [dense(16, activation="relu", name="hidden"), dense(3, activation="softmax", name="probability")]
+    fit(logdir, run, layers, rows(30.0), optimizer=keras.optimizers.SGD(1e-3), loss=loss, watch=_values())
+
+
+MODELS: dict[str, Callable[[Path, str], None]] = {
+    made.__name__: made
+    for made in (
+        *(healthy_cnn, healthy_transformer, healthy_lstm, healthy_autoencoder),
+        *(dead_relu, vanishing, exploding_rnn, unnormalised, frozen, high_rate, float16_overflow),
+        log_of_zero,
+    )
+}
+
+
+def main(logdir: Path, names: list[str]) -> None:
+    for name in names or MODELS:
+        keras.utils.set_random_seed(0)
+        MODELS[name](logdir, name)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2:])
+    if not sys.argv[2:]:
+        nan_programs.main(Path(sys.argv[1]))
