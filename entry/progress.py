@@ -45,6 +45,20 @@ def bytes_progress(title: str) -> Iterator[Callable[[int, int], None]]:
 
 
 @contextlib.contextmanager
+def rules_progress() -> Iterator[Callable[[int, int, str], None]]:
+    """Gives a function `(rules done, rules in all, name of the rule)` that moves a bar."""
+    if not sys.stderr.isatty():
+        yield lambda done, total, rule: None
+        return
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))
+    with Progress(*columns, console=console(stderr=True), transient=True) as shown:
+        task = shown.add_task("", total=None)
+        yield lambda done, total, rule: shown.update(
+            task, completed=done, total=total, description=escaped(rule)
+        )
+
+
+@contextlib.contextmanager
 def steps_progress(title: str, total: int) -> Iterator[Callable[[int, str], None]]:
     """Gives a function `(steps done, text)` that moves a bar; nothing is shown where the output is piped."""
     if not sys.stderr.isatty():
