@@ -1,15 +1,27 @@
 /**
  * Search over a graph's nodes. Terms are separated by spaces and all must hold: a text in the name, `/a regular expression/`,
- * or a field: `op:MatMul`, `layer:dense`, `dtype:float32`, `shape:32`, `device:gpu`, `is:nan`, `is:inf`.
+ * a field: `op:MatMul`, `layer:dense`, `dtype:float32`, `shape:32`, `device:gpu`, `is:nan`, `is:inf`, or nodes in a row:
+ * `MatMul->.*->Softmax` (connected.ts).
  */
 
 import type { DictColumn, TextColumn } from '../lib/columns';
+import { markConnected } from './connected';
 import type { GraphData } from './graph';
 
 export type Term =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'pattern'; readonly pattern: RegExp }
-  | { readonly kind: 'field'; readonly field: Field; readonly text: string };
+  | FieldTerm
+  | { readonly kind: 'chain'; readonly steps: readonly ChainStep[] };
+
+interface FieldTerm {
+  readonly kind: 'field';
+  readonly field: Field;
+  readonly text: string;
+}
+
+/** One node of a connected pattern: its op type fits, or a field; null for any number of nodes. */
+type ChainStep = RegExp | FieldTerm | null;
 
 export const FIELDS = ['op', 'layer', 'dtype', 'shape', 'device', 'function', 'is'] as const;
 export type Field = (typeof FIELDS)[number];
@@ -24,23 +36,31 @@ export function parseQuery(text: string): Query {
   const terms: Term[] = [];
   let error: string | null = null;
   // A pattern runs to its closing slash, spaces and all; a name like a/b is no pattern.
-  for (const match of text.matchAll(/(?:^|(?<=\s))\/((?:\\.|[^\\/])+)\/(?=\s|$)|(\S+)/g)) {
-    if (match[1] !== undefined) {
-      try {
-        terms.push({ kind: 'pattern', pattern: new RegExp(match[1], 'i') });
-      } catch (failure) {
-        error = `${(failure as Error).message.replace(/^Invalid regular expression: /, 'not a regular expression: ')}`;
-      }
-    } else terms.push(wordTerm(match[2]!));
+  const joined = text.replace(/\s*->\s*/g, '->');
+  for (const match of joined.matchAll(/(?:^|(?<=\s))\/((?:\\.|[^\\/])+)\/(?=\s|$)|(\S+)/g)) {
+    try {
+      if (match[1] !== undefined) terms.push({ kind: 'pattern', pattern: new RegExp(match[1], 'i') });
+      else if (match[2]!.includes('->')) terms.push({ kind: 'chain', steps: match[2]!.split('->').filter(Boolean).map(chainStep) });
+      else terms.push(wordTerm(match[2]!));
+    } catch (failure) {
+      error = `${(failure as Error).message.replace(/^Invalid regular expression: /, 'not a regular expression: ')}`;
+    }
   }
   return { terms, error };
 }
 
-function wordTerm(word: string): Term {
+function wordTerm(word: string): Term & { kind: 'field' | 'text' } {
   const colon = word.indexOf(':');
   const field = FIELDS.find((name) => name === word.slice(0, colon).toLowerCase());
   if (field && colon < word.length - 1) return { kind: 'field', field, text: word.slice(colon + 1).toLowerCase() };
   return { kind: 'text', text: word.toLowerCase() };
+}
+
+/** Throws SyntaxError for what is no regular expression. */
+function chainStep(text: string): ChainStep {
+  if (text === '.*') return null;
+  const term = wordTerm(text);
+  return term.kind === 'field' ? term : new RegExp(`^(?:${text})$`, 'i');
 }
 
 /** Whether a node counts for `is:nan` and `is:inf`. */
@@ -72,9 +92,23 @@ function markTerm(graph: GraphData, term: Term, hit: Uint8Array, health: HealthT
   } else if (term.kind === 'pattern') {
     for (let row = 0; row < hit.length; row++)
       if (term.pattern.test(graph.names.at(row)) || term.pattern.test(graph.paths.at(row))) hit[row] = 1;
+  } else if (term.kind === 'chain') {
+    const steps = term.steps.map((step) => step && stepRows(graph, step, health));
+    markConnected(graph.nodeCount, graph.edges, steps, hit);
   } else if (term.field === 'shape') markShapes(graph.shapes, term.text.replaceAll('x', '×').replaceAll(',', '×'), hit);
   else if (term.field === 'is') markHealth(term.text, hit, health);
   else markValues(dictOf(graph, term.field), term.text, hit);
+}
+
+/** The nodes that one step of a connected pattern fits. */
+function stepRows(graph: GraphData, step: RegExp | FieldTerm, health: HealthTest | undefined): Uint8Array {
+  const rows = new Uint8Array(graph.nodeCount);
+  if (!(step instanceof RegExp)) markTerm(graph, step, rows, health);
+  else {
+    const fits = graph.opTypes.values.map((value) => step.test(value));
+    for (let row = 0; row < rows.length; row++) if (fits[graph.opTypes.codes[row]!]) rows[row] = 1;
+  }
+  return rows;
 }
 
 function dictOf(graph: GraphData, field: Exclude<Field, 'shape' | 'is'>): DictColumn {
