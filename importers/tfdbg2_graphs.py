@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from tensortap.dump import Frame, Function, Graph, Node, UnusedNames, short_function_name
+from tensortap.dump import Frame, Function, Graph, Node, Role, UnusedNames, short_function_name
 
 from .messages import Message
 from .tfdbg2_records import DebuggedGraph, FileSet
+
+
+_ROLES: dict[str, Role] = {
+    "while_cond": "cond",
+    "while_body": "body",
+    "cond_true": "then",
+    "cond_false": "else",
+}
 
 
 @dataclass(frozen=True)
@@ -46,7 +54,7 @@ def _recorded(files: FileSet, members: list[DebuggedGraph]) -> RecordedGraph:
         for op in graph.ops
     ]
     records = {
-        functions.of(graph): Function(functions.of(files.graphs[graph.outer]), None, "call")
+        functions.of(graph): Function(functions.of(files.graphs[graph.outer]), None, _role(graph.name))
         if number
         else Function()
         for number, graph in enumerate(members)
@@ -55,6 +63,11 @@ def _recorded(files: FileSet, members: list[DebuggedGraph]) -> RecordedGraph:
     sources = {path: text for path, text in files.sources.items() if path in named}
     title = functions.of(members[0])
     return RecordedGraph(Graph(title, nodes, records, list(stacks), sources), names)
+
+
+def _role(name: str) -> Role:
+    """What a graph is to the one around it, as TensorFlow's control flow names it."""
+    return next((role for start, role in _ROLES.items() if name.startswith(start)), "call")
 
 
 class _Titles:

@@ -66,7 +66,7 @@ class FileSet:
         while graph_id in self.graphs and graph_id not in seen:
             seen.add(graph_id)
             outer = self.graphs[graph_id].outer
-            if outer not in self.graphs:
+            if outer not in self.graphs or not self.graphs[outer].ops:  # the process's default graph
                 return graph_id
             graph_id = outer
         return graph_id

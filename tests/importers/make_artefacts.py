@@ -174,7 +174,35 @@ def arrays(folder: Path) -> None:
         np.savez(folder / "steps" / f"state-{step}.npz", w=W * step)
 
 
+def op_outputs(path: Path) -> None:
+    """What `importers/ops.txt` must be: op types and their outputs."""
+    from tensorflow.core.framework import op_def_pb2
+    from tensorflow.python.client import pywrap_tf_session
+
+    from tensortap.dump import data_type_name
+
+    def default(op: Any, name: str) -> str:
+        attribute = next(found for found in op.attr if found.name == name)
+        known = attribute.HasField("default_value")
+        return f"/{data_type_name(attribute.default_value.type)}" if known else ""
+
+    def kind(op: Any, output: Any) -> str:
+        if output.type_list_attr:
+            return f"[{output.type_list_attr}"
+        attribute = output.type_attr
+        one = attribute + default(op, attribute) if attribute else f"={data_type_name(output.type)}"
+        return f"{output.number_attr}*{one}" if output.number_attr else one
+
+    ops = op_def_pb2.OpList()
+    ops.ParseFromString(pywrap_tf_session.TF_GetBuffer(pywrap_tf_session.TF_GetAllOpList()))
+    lines = []
+    for op in sorted(ops.op, key=lambda op: op.name):
+        lines.append(" ".join([op.name, *(f"{out.name}:{kind(op, out)}" for out in op.output_arg)]))
+    path.write_text("\n".join(lines) + "\n")
+
+
 def main(folder: Path) -> None:
+    op_outputs(folder / "ops.txt")  # first: some of what follows registers ops
     np.savez(folder / "expected.npz", x=X, w=W, product=X @ W)
     arrays(folder / "arrays")
     keras_models(folder / "keras")

@@ -1,0 +1,66 @@
+"""Checkpoints of TF2 and TF1."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tensortap.importers import import_source
+
+
+def test_a_folder_of_checkpoints_is_a_run_with_steps(importing: Any, expected: Any) -> None:
+    run = importing("checkpoints/tf2")
+
+    assert set(run.tensors) == {"toy/w:0", "toy/steps:0", "half:0", "text:0"}
+    assert list(run.steps) == [10, 20]
+    np.testing.assert_array_equal(run.tensor("toy/w:0", step=20)[:], expected["w"])
+    assert [int(np.asarray(run.tensor("toy/steps:0", step=step))) for step in (10, 20)] == [10, 20]
+
+
+def test_bfloat16_and_text_come_back(importing: Any) -> None:
+    run = importing("checkpoints/tf2/ckpt-10")  # by its prefix, which is no file
+
+    assert run.tensor("half:0").dtype == "bfloat16"
+    assert np.asarray(run.tensor("half:0")).astype(float).tolist() == [1.5, 2.5]
+    texts = np.asarray(run.tensor("text:0")).tolist()
+    assert texts in (["a", "longer"], [b"a", b"longer"])
+
+
+@pytest.mark.parametrize("suffix", [".index", ".data-00000-of-00001"])
+def test_any_file_of_a_checkpoint_stands_for_it(importing: Any, suffix: str) -> None:
+    assert len(importing(f"checkpoints/tf2/ckpt-10{suffix}").tensors) == 4
+
+
+def test_tf1_checkpoints_are_read_but_not_slices(importing: Any, expected: Any) -> None:
+    run = importing("checkpoints/tf1")
+
+    assert set(run.tensors) == {"layer/w:0"}
+    assert list(run.steps) == [100]
+    np.testing.assert_array_equal(run.tensor("layer/w:0")[:], expected["w"])
+    assert "parts: It was saved in slices" in importing.notes
+
+
+def test_damaged_bytes_of_a_tensor_are_noticed(artefacts: Path, tmp_path: Path) -> None:
+    for suffix in (".index", ".data-00000-of-00001"):
+        shutil.copy(artefacts / "checkpoints" / "tf1" / f"model.ckpt-100{suffix}", tmp_path / f"c-1{suffix}")
+    for suffix in (".index", ".data-00000-of-00001"):
+        shutil.copy(artefacts / "checkpoints" / "tf2" / f"ckpt-10{suffix}", tmp_path / f"c-2{suffix}")
+    data = tmp_path / "c-1.data-00000-of-00001"
+    flipped = bytearray(data.read_bytes())
+    flipped[5] ^= 1
+    data.write_bytes(flipped)
+
+    found = import_source(tmp_path, tmp_path / "logs", "run")
+
+    assert found.snapshots == 4, "the other checkpoint is whole"
+    assert "layer/w: Its bytes are damaged" in " ".join(found.notes)
+
+
+def test_a_missing_data_file_is_a_sentence(artefacts: Path, tmp_path: Path) -> None:
+    shutil.copy(artefacts / "checkpoints" / "tf2" / "ckpt-10.index", tmp_path)
+    with pytest.raises(Exception, match=r"ckpt-10\.data-00000-of-00001 is missing"):
+        import_source(tmp_path / "ckpt-10.index", tmp_path / "logs")
