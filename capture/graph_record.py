@@ -11,6 +11,7 @@ from .candidates import Candidate
 from .closure import TracedFunction, argument_inputs, callees
 from .graph_def import serialized_graph_def
 from .layer_map import LayerMap
+from .meanings import meaning
 from .provenance import Stack, sources_of, stacks_of
 from .shapes import dtype_text, static_shape
 
@@ -44,6 +45,7 @@ def graph_of(
         for operation in function.operations.values():
             unique = names[function.name, operation.name]
             is_argument = operation.name in function.arguments
+            layer = layers.layer_of(function.name, operation.name)
             nodes.append(
                 Node(
                     name=unique,
@@ -51,8 +53,9 @@ def graph_of(
                     inputs=passed.get(unique, ()) if is_argument else _inputs(function, operation, names),
                     function=short[function.name],
                     device=operation.device,
-                    attributes=_attributes(function, operation, candidates),
-                    layer=layers.layer_of(function.name, operation.name),
+                    attributes=_attributes(function, operation, candidates)
+                    | _meaning(functions, function, operation, layer),
+                    layer=layer,
                     stack=stacks.index(where.get(operation.name, ())),
                     output_dtypes=tuple(dtype_text(tensor.dtype) for tensor in operation.outputs),
                     output_shapes=tuple(static_shape(tensor.shape) for tensor in operation.outputs),
@@ -124,6 +127,18 @@ def _attributes(function: TracedFunction, operation: Any, candidates: Candidates
     if variable:
         texts["tensortap.variable"] = variable
     return texts
+
+
+def _meaning(
+    functions: Mapping[str, TracedFunction], function: TracedFunction, operation: Any, layer: str
+) -> dict[str, str]:
+    """What a node with a cryptic name is for (`tensortap.meaning`)."""
+    called = next((callee.function for callee in callees(operation.node_def)), "")
+    outer = function
+    while outer.role == "call":
+        outer = functions[outer.parent]
+    text = meaning(operation.name, operation.type, layer=layer, role=outer.role, calls=called)
+    return {"tensortap.meaning": text} if text and operation.name not in function.arguments else {}
 
 
 def _function(function: TracedFunction, short: Mapping[str, str], names: Names) -> Function:

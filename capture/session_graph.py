@@ -8,6 +8,7 @@ from typing import Any
 from tensortap.dump import Frame, Function, Graph, Node, attribute_texts, tensor_name
 
 from .candidates import Candidate
+from .meanings import meaning
 from .provenance import is_user_file, sources_of
 from .session_plan import FUNCTION, SessionPlan
 from .shapes import dtype_text, static_shape
@@ -73,7 +74,8 @@ def _attributes(operation: Any, candidate: Candidate | None) -> dict[str, str]:
         texts["tensortap.kind"] = candidate.kind
     if candidate is not None and candidate.variable:
         texts["tensortap.variable"] = candidate.variable
-    return texts
+    text = meaning(operation.name, operation.type)
+    return texts | ({"tensortap.meaning": text} if text else {})
 
 
 def _stack(operation: Any) -> tuple[Frame, ...]:

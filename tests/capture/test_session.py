@@ -206,3 +206,12 @@ def test_what_is_not_seen_is_told(network: Any, tmp_path: Path) -> None:
         exact.session(session).run("end:0")
     exact.close()
     assert Dumped(tmp_path / "r").value("x:0", 0).shape == (4, 5, 2)
+
+
+def test_cryptic_names_are_explained(network: Any, tmp_path: Path) -> None:
+    with Tap(tmp_path / "r", ALL) as tap, tf1.Session(graph=network) as session:
+        session.run("init")
+        tap.session(session).run("loss:0", {"x:0": X})
+    node = Dumped(tmp_path / "r").node("bw/while/Exit_2")
+    text = "bidirectional_rnn/bw · loop variable 2 after the last iteration"
+    assert node.attributes["tensortap.meaning"] == text

@@ -18,8 +18,12 @@ export function OverviewTab() {
   );
 }
 
+/** What a node with a cryptic name is for, in words (FORMAT.md). */
+const MEANING = 'tensortap.meaning';
+
 function facts(detail: NonNullable<typeof node.data.value>): [string, string][] {
   const rows: [string, string][] = [
+    ['what it does', detail.attributes[MEANING] ?? ''],
     ['function', detail.function],
     ['device', detail.device],
     ['layer', detail.layer],
@@ -30,7 +34,7 @@ function facts(detail: NonNullable<typeof node.data.value>): [string, string][] 
 }
 
 function Attributes({ attributes, facts: rows }: { attributes: Record<string, string>; facts: [string, string][] }) {
-  const all = [...rows, ...Object.entries(attributes)];
+  const all = [...rows, ...Object.entries(attributes).filter(([name]) => name !== MEANING)];
   if (all.length === 0) return null;
   return (
     <section class="section">
