@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tensortap.capture import Tap, Watch, Watches, every, log_spaced
     from tensortap.dump import DumpWriter, Sample, TensortapError
-    from tensortap.index import open_logdir as open
+
+    from .sources import open_any as open
 
     __version__: str
 
@@ -43,7 +44,7 @@ _HOMES = {
     "Watches": ("tensortap.capture", "Watches"),
     "every": ("tensortap.capture", "every"),
     "log_spaced": ("tensortap.capture", "log_spaced"),
-    "open": ("tensortap.index", "open_logdir"),
+    "open": ("tensortap.sources", "open_any"),
 }
 
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import NoReturn, Protocol
 
-from .commands import check, demo, info, ls, nan, serve, show
+from .commands import check, demo, import_, info, ls, nan, serve, show
 from .terminal import escaped
 
 
@@ -32,6 +32,7 @@ COMMANDS: dict[str, Command] = {
     "info": info,
     "nan": nan,
     "check": check,
+    "import": import_,
 }
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tensortap.dump import NotARunError, NotFoundError, is_folder
 
 from .progress import bytes_progress
+from .sources import as_logdir
 
 if TYPE_CHECKING:
     from tensortap.index import LogIndex, RunIndex
@@ -19,17 +20,23 @@ if TYPE_CHECKING:
 
 def add_path(parser: argparse.ArgumentParser) -> None:
     """The positional argument that `open_log` reads."""
-    parser.add_argument("path", type=Path, metavar="LOGDIR|RUN", help="a directory of runs, or one run")
+    parser.add_argument(
+        "path",
+        type=Path,
+        metavar="LOGDIR|RUN",
+        help="a directory of runs, or one run; anything that can be imported",
+    )
 
 
 def open_log(path: Path) -> LogIndex:
-    """The log below `path`, read to its end.
+    """The log below `path`, read to its end; a foreign format is imported first.
 
     Raises:
         NotARunError: there is no such directory, or no run in it.
     """
     from tensortap.index import LogIndex
 
+    path = as_logdir(path)
     if not is_folder(path):
         raise NotARunError(f"There is no directory {str(path)!r}.", "Name a log directory, or a run in it.")
     log = LogIndex(path)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..browser import open_page
+from ..sources import served
 
 if TYPE_CHECKING:
     from tensortap.server import Server
@@ -24,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         type=Path,
         metavar="LOGDIR",
-        help="a directory of runs, or a run; may not exist yet",
+        help="a directory of runs, or a run (may not exist yet); anything that can be imported",
     )
     parser.add_argument(
         "--port", type=port_number, help="default: 6016, or the next free one; 0: any free one"
@@ -60,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     from tensortap.server import Server
 
     server = Server(
-        arguments.logdir,
+        served(arguments.logdir),
         host=arguments.host,
         port=arguments.port,
         token=arguments.token or os.environ.get("TENSORTAP_TOKEN"),

@@ -1,0 +1,115 @@
+"""Foreign formats in the place of a log directory: imported into the user's cache, and said so in a line."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tensortap.dump import find_runs
+
+if TYPE_CHECKING:
+    from tensortap.importers import CachedImport
+    from tensortap.index import Log
+
+_SHOWN_NOTES = 5
+
+
+def open_any(path: str | os.PathLike[str]) -> Log:
+    """Opens a log directory, one run in it, or anything that can be imported, and reads it to its end.
+
+    What is in a foreign format (docs/import.md) is imported into the cache first, and read from there.
+
+    Raises:
+        NotARunError: there is no such directory.
+        TensortapError: it could not be imported.
+    """
+    from tensortap.index import open_logdir
+
+    return open_logdir(path if "://" in os.fspath(path) else as_logdir(Path(path)))
+
+
+def as_logdir(path: Path) -> Path:
+    """`path`, or where it was imported to if it is in a foreign format. Raises TensortapError, OSError."""
+    cached = imported(path)
+    return path if cached is None else cached.logdir
+
+
+def served(paths: list[Path]) -> list[Path]:
+    """The log directories of a server: foreign sources are served from the cache.
+
+    A foreign folder stays among them: runs may still be written into it.
+    """
+    found = []
+    for path in paths:
+        cached = imported(path)
+        found += [path] if cached is None else [cached.logdir, *([path] if path.is_dir() else [])]
+    return found
+
+
+def imported(path: Path) -> CachedImport | None:
+    """A foreign source as a log directory in the cache; None for anything else. Says so on stderr."""
+    if not (path.exists() or _is_prefix(path)) or (path.is_dir() and find_runs(path)):
+        return None
+    from tensortap.importers import cached_import, detect
+
+    from .progress import progress
+
+    row = detect(path)
+    if row is None:
+        return None
+    with progress(f"importing {path.name}:") as advance:
+        cached = cached_import(path, _cache(), advance)
+    _tell(path, row.title, cached)
+    return cached
+
+
+def _is_prefix(path: Path) -> bool:
+    """Whether `path` is what the files of a checkpoint have in common, which is no file itself."""
+    return path.with_name(f"{path.name}.index").exists() if path.name else False
+
+
+def _tell(path: Path, title: str, cached: CachedImport) -> None:
+    from .terminal import counted, escaped
+
+    found = cached.imported
+    what = ", ".join(
+        counted(count, noun)
+        for count, noun in ((found.snapshots, "snapshot"), (found.graphs, "graph"))
+        if count
+    )
+    how = "imported into the cache" if cached.fresh else "not changed since it was imported into the cache"
+    print(escaped(f"{path}: {title}, {how} ({what})."), file=sys.stderr)
+    if cached.fresh:
+        print_notes(found.notes)
+
+
+def print_notes(notes: list[str]) -> None:
+    """What was refused or is partial, on stderr."""
+    from .terminal import counted, escaped
+
+    for note in notes[:_SHOWN_NOTES]:
+        print(escaped(f"  {note}"), file=sys.stderr)
+    if len(notes) > _SHOWN_NOTES:
+        print(
+            f"  … and {counted(len(notes) - _SHOWN_NOTES, 'note')} more: see 'tensortap info'.",
+            file=sys.stderr,
+        )
+
+
+@cache
+def _cache() -> Path:
+    """The user's cache; where it is switched off, a folder that goes when the process does."""
+    from tensortap.index import cache_folder
+
+    chosen = cache_folder()
+    if chosen is not None:
+        return chosen
+    folder = Path(tempfile.mkdtemp(prefix="tensortap-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
