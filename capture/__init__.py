@@ -7,21 +7,34 @@ from tensortap.dump import Sample
 
 from .candidates import Candidate
 from .errors import TapClosedError, TapWarning, WatchError
+from .examined import Examined, StepSummaries
+from .firing import Firing, TrainingStoppedError
+from .flight_recorder import FlightRecorder
 from .record import Record
 from .rerun import LoadedCall, Rerun
 from .steps import every, log_spaced
 from .tap import Tap
+from .triggers import Finding, LossSpike, NonFinite, Trigger
 from .watch import Watch, Watches
 
 __all__ = [
     "Candidate",
+    "Examined",
+    "Finding",
+    "Firing",
+    "FlightRecorder",
     "LoadedCall",
+    "LossSpike",
+    "NonFinite",
     "Record",
     "Rerun",
     "Sample",
+    "StepSummaries",
     "Tap",
     "TapClosedError",
     "TapWarning",
+    "TrainingStoppedError",
+    "Trigger",
     "Watch",
     "WatchError",
     "Watches",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from tensortap.dump import DumpWriter, InvalidNameError, InvalidValueError, Snapshot, warm_up
 
-from .snapshots import Batch, Captured, GraphHandle
+from .snapshots import Batch, Captured, Event, GraphHandle
 from .trouble import Trouble
 
 _CHECK_SECONDS = 1.0
@@ -53,6 +53,8 @@ class BatchWriter:
         writer = self._ready()
         if writer is None:
             return len(batch.captured)
+        if batch.event is not None:
+            self._write_event(writer, batch.step, batch.event)
         lost = 0
         while batch.captured:
             part = _next_part(batch)
@@ -64,6 +66,14 @@ class BatchWriter:
             else:
                 lost += self._write_part(writer, batch, graph, part)
         return lost
+
+    def _write_event(self, writer: DumpWriter, step: int, event: Event) -> None:
+        try:
+            writer.event(event.kind, step=step, **event.facts)
+        except OSError as error:
+            self._tell_disk(error)
+        except Exception as error:
+            self._trouble.tell("event", f"a {event.kind} was not noted", "Please report this.", error)
 
     def _write_part(self, writer: DumpWriter, batch: Batch, graph: str, part: Sequence[Captured]) -> int:
         """Returns how many of these snapshots were lost."""

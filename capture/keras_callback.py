@@ -88,14 +88,18 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
             with self._tap._steps(self._first, count):
                 if getattr(self.model, "run_eagerly", False) or tf.config.functions_run_eagerly():
                     with self._tap.eager():
-                        return function(*args, **kwargs)
-                return function(*args, **kwargs)
+                        outcome = function(*args, **kwargs)
+                else:
+                    outcome = function(*args, **kwargs)
         except StopIteration:
             raise  # the data ended; Keras goes on
         except BaseException:
             # Keras does not say goodbye to callbacks when training fails.
             self._end(self._running)
             raise
+        if self._tap._guard.wants_return:
+            self.model.stop_training = True
+        return outcome
 
     def _start(self, attribute: str) -> None:
         if self._running == attribute:

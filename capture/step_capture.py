@@ -16,6 +16,7 @@ from .background import Background
 from .candidates import Candidate
 from .errors import ChoiceFailedError
 from .naming import short_function_name
+from .plan import Plan
 from .recorded import Place, RecordedFunction
 from .recordings import Pending, Recordings
 from .snapshots import Batch, Captured, GraphHandle
@@ -98,6 +99,7 @@ class StepCapture:
     ) -> None:
         self.records = records
         self.exact = exact
+        self.plan: Plan | None = None  # what becomes of the tensors, if that is more than being written
         self.owner = owner
         self.step = step
         self.watches = watches
@@ -231,6 +233,8 @@ class StepCapture:
 
     def put(self, graph: GraphHandle, captured: deque[Captured]) -> None:
         """Hands tensors of one graph to the writer's thread."""
+        if self.plan is not None:
+            captured = self.plan.apply(captured)
         nbytes = sum(item.array.nbytes for item in captured)
         self._outlet.background.put(Batch(self.step, time.time(), graph, captured, nbytes))
 

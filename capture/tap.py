@@ -17,7 +17,10 @@ from .batch_writer import BatchWriter
 from .eager import EagerRecorder
 from .environment import environment
 from .errors import TapClosedError, WatchError
+from .firing import Firing
+from .flight_recorder import FlightRecorder
 from .function import TappedFunction
+from .guard import Guard, Stop
 from .intercept import INTERCEPTOR
 from .keras_callback import TapCallback
 from .lifetime import Lifetime
@@ -26,6 +29,7 @@ from .recordings import Recordings
 from .saved_model import TappedModel, tap_model
 from .session import TappedSession
 from .step_capture import Outlet, StepCapture
+from .step_control import StepControl
 from .steps import Steps
 from .trouble import Trouble
 from .watch import Watch
@@ -53,6 +57,13 @@ class Tap:
             be copied is not captured, and named.
         record: steps of which everything is kept that they need to run again: `Record(…)`, or just steps as
             in `Watch`, `every(100)`. Not by default.
+        on: a trigger: `NonFinite()`, `LossSpike(10)`, a callable over the summaries of a step
+            (`StepSummaries`), or several joined by `|`. It looks at every step; when it fires, the values of
+            that step are written, and the dump says why (`Firing`).
+        before: steps before the one that fired to write as well: a `FlightRecorder`, or their number.
+        stop: ends training when a trigger fires: True by a `TrainingStoppedError` at the end of the step (the
+            one exception to the rule above), `"return"` by having Keras' `fit` return; a loop of your own
+            looks at `fired`. Each step then waits until it was looked at.
         queue_bytes: host memory that captured tensors may take while they wait to be written.
         when_full: `"wait"` (up to `wait_seconds`) when they take more, or `"drop"` at once. Drops are
             counted.
@@ -75,6 +86,9 @@ class Tap:
         sources: bool = True,
         exact: bool = False,
         record: Record | Steps | None = None,
+        on: Any = None,
+        before: FlightRecorder | int | None = None,
+        stop: Stop = False,
         queue_bytes: int = 512 << 20,
         when_full: WhenFull = "wait",
         wait_seconds: float = 30.0,
@@ -85,11 +99,10 @@ class Tap:
     ) -> None:
         self.run_dir = run_directory(path)
         self.run = check_run_name(self.run_dir.name)
-        self.watches = _watches(watch)
+        watches = _watches(watch)
         if when_full not in ("wait", "drop"):
             raise WatchError(f"when_full={when_full!r} is unknown.", "Use 'wait' or 'drop'.")
         self._sources = sources
-        self._exact = exact
         self._queue_bytes = byte_count("queue_bytes", queue_bytes)
         disk_reserve = byte_count("disk_reserve", disk_reserve)
         rank = process_rank(rank)
@@ -97,14 +110,17 @@ class Tap:
         self._next_step = 0
         self._local = threading.local()
         trouble = Trouble(self.run)
-        facts = {**environment(), "watch": [repr(each) for each in self.watches], **run_facts(info)}
+        facts = {**environment(), "watch": [repr(each) for each in watches], **run_facts(info)}
         logdir, run = str(self.run_dir.parent), self.run
 
         def open_writer() -> DumpWriter:
             return DumpWriter(logdir, run, info=facts, rank=rank)
 
+        patience = seconds("close_seconds", close_seconds)
+        place = {"run": run, "run_dir": str(path)}
+        guard = Guard(on, before, stop, **place, trouble=trouble, patience=patience)
         background = Background(
-            lambda: BatchWriter(open_writer, trouble, disk_reserve),
+            lambda: guard.sink(BatchWriter(open_writer, trouble, disk_reserve)),
             queue_bytes=self._queue_bytes,
             when_full=when_full,
             wait_seconds=seconds("wait_seconds", wait_seconds),
@@ -114,8 +130,9 @@ class Tap:
         if recorded is not None:
             way: Way = "shadow" if exact else "in-place"
             self._outlet.recordings = Recordings(self.run_dir, recorded, trouble, way=way, info=facts)
-        patience = seconds("close_seconds", close_seconds)
-        self._lifetime = Lifetime(self._outlet, self.watches, self.run, patience)
+        self._guard = guard
+        self._control = StepControl(self._outlet, watches, guard, embeds_sources=sources, exact=exact)
+        self._lifetime = Lifetime(self._outlet, watches, self.run, patience)
         # Also when the tap is forgotten, and at the end of the program.
         self._finalizer = weakref.finalize(self, self._lifetime.close)
 
@@ -130,6 +147,16 @@ class Tap:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+    @property
+    def watches(self) -> tuple[Watch, ...]:
+        """What it keeps now."""
+        return self._control.watches
+
+    @property
+    def fired(self) -> tuple[Firing, ...]:
+        """What the triggers of `on=` have found so far, oldest first; with `stop=`, in the last step, too."""
+        return self._guard.fired
 
     @property
     def dropped(self) -> int:
@@ -296,35 +323,19 @@ class Tap:
     @contextmanager
     def _steps(self, first: int, count: int) -> Iterator[None]:
         """`count` steps in one call, numbered from `first`."""
-        watches = tuple(watch for watch in self.watches if self._wants(watch, range(first, first + count)))
-        if watches:
-            self._outlet.background.start()
-        recordings = self._outlet.recordings
-        records = recordings is not None and recordings.wants(range(first, first + count))
-        capture = (
-            StepCapture(
-                self, self._outlet, first, watches, self._known_layers, self._sources, self._exact, records
-            )
-            if watches or records
-            else None
-        )
+        capture = self._control.begin(first, count, self._known_layers)
         outer = getattr(self._local, "in_step", False), getattr(self._local, "capture", None)
         self._local.in_step, self._local.capture = True, capture
         self._next_step = first + count
         try:
-            with INTERCEPTOR.step(self, capture):
+            with INTERCEPTOR.step(self._control, capture):
                 yield
+        except BaseException as error:
+            self._control.end(first, capture, error)
+            raise
         finally:
             self._local.in_step, self._local.capture = outer
-
-    def _wants(self, watch: Watch, steps: range) -> bool:
-        try:
-            return any(watch.wants_step(step) for step in steps)
-        except Exception as error:
-            self._outlet.trouble.tell(
-                "steps", f"{watch!r} failed", "Correct steps=; nothing is captured.", error
-            )
-            return False
+        self._control.end(first, capture)
 
     def _check_open(self) -> None:
         if self._lifetime.closed:

@@ -25,6 +25,7 @@ Test = Callable[[Candidate], bool]
 # function's arguments are what its caller passes. They are captured only where `nodes=` or `ops=` asks for
 # them.
 BOOKKEEPING = frozenset({"Const", "NoOp", "Placeholder", "PlaceholderWithDefault", "_Arg", "VarHandleOp"})
+DEFAULT_STEPS = every(10)  # this very object: nobody has said which steps
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,7 +69,7 @@ class Watch:
     layers: Choice | None = None
     dtypes: Any = None
     kinds: str | Iterable[str] | None = None
-    steps: Steps = every(10)  # noqa: RUF009  frozen
+    steps: Steps = DEFAULT_STEPS
     keep: Keep = "summary"
     exclude: Choice | None = None
     min_size: int | None = None

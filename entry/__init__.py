@@ -15,7 +15,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tensortap.capture import Tap, Watch, Watches, every, log_spaced
+    from tensortap.capture import (
+        Finding,
+        FlightRecorder,
+        LossSpike,
+        NonFinite,
+        StepSummaries,
+        Tap,
+        TrainingStoppedError,
+        Trigger,
+        Watch,
+        Watches,
+        every,
+        log_spaced,
+    )
     from tensortap.dump import DumpWriter, Sample, TensortapError
 
     from .sources import open_any as open
@@ -24,9 +37,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DumpWriter",
+    "Finding",
+    "FlightRecorder",
+    "LossSpike",
+    "NonFinite",
     "Sample",
+    "StepSummaries",
     "Tap",
     "TensortapError",
+    "TrainingStoppedError",
+    "Trigger",
     "Watch",
     "Watches",
     "__version__",
@@ -36,6 +56,13 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Finding": ("tensortap.capture", "Finding"),
+    "StepSummaries": ("tensortap.capture", "StepSummaries"),
+    "Trigger": ("tensortap.capture", "Trigger"),
+    "TrainingStoppedError": ("tensortap.capture", "TrainingStoppedError"),
+    "NonFinite": ("tensortap.capture", "NonFinite"),
+    "LossSpike": ("tensortap.capture", "LossSpike"),
+    "FlightRecorder": ("tensortap.capture", "FlightRecorder"),
     "DumpWriter": ("tensortap.dump", "DumpWriter"),
     "Sample": ("tensortap.dump", "Sample"),
     "Tap": ("tensortap.capture", "Tap"),

@@ -1,0 +1,154 @@
+"""Looks at every step in the writer's thread: asks the trigger, holds steps, writes them when it fires."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+
+from .background import Sink
+from .examined import Examined, StepSummaries
+from .firing import Firing, describe
+from .flight_recorder import FlightRecorder, HeldStep, Ring
+from .snapshots import Batch, Event, GraphHandle
+from .triggers import Finding, Trigger
+from .trouble import Trouble
+
+MAX_FIRINGS = 100  # of one tap: what goes wrong that often is known by then
+
+
+class TriggerSink:
+    """A `Sink` in front of the one that writes.
+
+    A trigger fires when its condition becomes true, and again only after a step at which it was not. A step
+    whose code raised counts as a firing, too, so that what led to it is written.
+
+    Args:
+        sink: writes.
+        recorder: how many steps are held, and in how much memory.
+        report: is told of every firing, in the writer's thread.
+    """
+
+    def __init__(
+        self,
+        sink: Sink,
+        trigger: Trigger,
+        recorder: FlightRecorder,
+        trouble: Trouble,
+        report: Callable[[Firing], None],
+        *,
+        stops: bool,
+    ) -> None:
+        self._sink = sink
+        self._trigger = trigger
+        self._recorder = recorder
+        self._trouble = trouble
+        self._report = report
+        self._stops = stops
+        self._ring = Ring(recorder)
+        self._current: list[Batch] = []
+        self._was_true = False
+        self._write_until = -1
+        self._firings = 0
+
+    def prepare(self) -> None:
+        self._sink.prepare()
+
+    def write(self, batch: Batch) -> int:
+        lost = 0
+        if self._current and batch.step != self._current[0].step:
+            lost += self._end_step(self._current[0].step, "")  # its end was dropped for want of room
+        if batch.captured:
+            self._current.append(batch)
+        elif batch.event is not None:
+            lost += self._sink.write(batch)
+        if batch.end is not None:
+            lost += self._end_step(batch.step, batch.end.error)
+            batch.end.examined.set()
+        return lost
+
+    def flush(self, dropped: int) -> int:
+        return self._write(self._ring.empty(fired=False)) + self._sink.flush(dropped)
+
+    def close(self, dropped: int) -> int:
+        lost = self._end_step(self._current[0].step, "") if self._current else 0
+        return lost + self._write(self._ring.empty(fired=False)) + self._sink.close(dropped)
+
+    def _end_step(self, step: int, error: str) -> int:
+        batches, self._current = self._current, []
+        held = HeldStep(step, batches)
+        summaries = StepSummaries(
+            step,
+            [
+                Examined(item.candidate, item.visit, item.array, batch.graph.known)
+                for batch in batches
+                for item in batch.captured
+            ],
+        )
+        finding = self._check(summaries)
+        appeared = finding is not None and not self._was_true
+        self._was_true = finding is not None
+        if error and not appeared:
+            return self._fire(Finding(error), summaries, held, "a failing step")
+        if finding is not None and appeared:
+            return self._fire(finding, summaries, held, repr(self._trigger))
+        if step <= self._write_until:
+            return self._write(held.as_held())
+        return self._write(self._ring.push(held))
+
+    def _check(self, summaries: StepSummaries) -> Finding | None:
+        try:
+            return self._trigger.check(summaries)
+        except Exception as error:
+            self._trouble.tell(
+                "trigger", f"the trigger {self._trigger!r} failed", "Correct it. Training goes on.", error
+            )
+            return None
+
+    def _fire(self, finding: Finding, summaries: StepSummaries, held: HeldStep, trigger: str) -> int:
+        self._firings += 1
+        if self._firings > MAX_FIRINGS:
+            self._trouble.tell(
+                "firings",
+                f"{trigger} fired more than {MAX_FIRINGS} times; later firings are not recorded",
+                "A trigger that is true less often tells more.",
+            )
+            return self._write(self._ring.push(held))
+        first = self._ring.first_step
+        firing = describe(finding, summaries, trigger, first if first is not None else held.step)
+        self._write_until = held.step + self._recorder.after
+        lost = self._write([*self._ring.empty(fired=True), *held.as_held()])
+        graph = finding.tensor.graph if finding.tensor is not None else None
+        ids = [batch.graph.id for batch in held.batches if batch.graph.known is graph and graph is not None]
+        event = Event("trigger", firing.facts(next(iter(ids), ""), self._stops))
+        lost += self._sink.write(Batch(held.step, 0.0, GraphHandle(None), deque(), 0, event=event))
+        self._report(firing)
+        return lost
+
+    def _write(self, batches: list[Batch]) -> int:
+        return sum(self._sink.write(batch) for batch in batches if batch.captured)
+
+
+class Firings:
+    """What has fired so far; the training thread reads, the writer's thread adds."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._all: list[Firing] = []
+        self._taken = 0
+
+    def add(self, firing: Firing) -> None:
+        with self._lock:
+            self._all.append(firing)
+
+    @property
+    def all(self) -> tuple[Firing, ...]:
+        with self._lock:
+            return tuple(self._all)
+
+    def take_new(self) -> Firing | None:
+        """The first that was not taken yet."""
+        with self._lock:
+            new = self._all[self._taken :]
+            self._taken = len(self._all)
+            return new[0] if new else None

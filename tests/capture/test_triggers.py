@@ -1,0 +1,258 @@
+"""Triggers, the flight recorder, and ending training, with real TensorFlow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from dumped import Dumped
+from small_models import BATCH, data, mlp
+
+from tensortap.capture import (
+    Finding,
+    FlightRecorder,
+    LossSpike,
+    NonFinite,
+    StepSummaries,
+    Tap,
+    TapWarning,
+    TrainingStoppedError,
+    Watch,
+    WatchError,
+    every,
+)
+from tensortap.dump import EventsTail, RunReader
+
+BAD = 7  # the step at which the data go wrong
+
+
+def events(run_dir: Path, kind: str = "trigger") -> list[dict[str, Any]]:
+    (worker,) = RunReader(run_dir).workers()
+    return [event for event in EventsTail(run_dir, worker.worker).poll() if event["kind"] == kind]
+
+
+def step_of(tap: Tap) -> Any:
+    @tap.function
+    def step(x: tf.Tensor) -> tf.Tensor:
+        root = tf.sqrt(x, name="root")  # of a negative number
+        return tf.reduce_sum(tf.multiply(root, 2.0, name="double"), name="total")
+
+    return step
+
+
+def batches(count: int = 10, bad: float = -1.0) -> list[tf.Tensor]:
+    return [tf.constant([float(n), bad if n == BAD else 1.0]) for n in range(count)]
+
+
+def test_the_steps_before_a_nan_are_written_and_the_node_it_comes_from_is_named(tmp_path: Path) -> None:
+    tap = Tap(tmp_path / "r", Watch("total", steps=every(5)), on=NonFinite(), before=3)
+    step = step_of(tap)
+
+    for x in batches():
+        step(x)
+    tap.close()
+
+    dumped = Dumped(tmp_path / "r")
+    kept = {row.step for row in dumped.rows if row.name == "root:0" and row.kept is not None}
+    assert kept == {BAD - 3, BAD - 2, BAD - 1, BAD}
+    assert np.array_equal(dumped.value("root:0", BAD - 1), np.sqrt([BAD - 1, 1]).astype(np.float32))
+    # What the watch wants is there once, whatever the recorder held of it.
+    assert [(row.step, row.kept is not None) for row in dumped.at("total:0")] == [
+        (0, False),
+        (4, True),
+        (5, True),
+        (6, True),
+        (7, True),
+    ]
+    (firing,) = tap.fired
+    assert (firing.step, firing.tensor, firing.op_type, firing.first_step) == (BAD, "root:0", "Sqrt", BAD - 3)
+    assert firing.source is not None
+    assert Path(firing.source[0]).name == "test_triggers.py"
+    assert [(each.tensor, each.low) for each in firing.inputs] == [("x:0", -1.0)]
+    (event,) = events(tmp_path / "r")
+    assert (event["step"], event["node"], event["first_step"], event["stops"]) == (
+        BAD,
+        "root",
+        BAD - 3,
+        False,
+    )
+    assert event["inputs"] == [{"tensor": "x:0", "nan": 0, "inf": 0, "min": -1.0, "max": 7.0}]
+    assert event["graph"] in dumped.reader.graph_ids()
+
+
+def test_stop_raises_at_the_end_of_the_step_and_says_what_where_and_from_what(tmp_path: Path) -> None:
+    tap = Tap(tmp_path / "r", Watch("total"), on=NonFinite(), stop=True)
+    step = step_of(tap)
+    done = 0
+
+    with pytest.raises(TrainingStoppedError) as caught:
+        for x in batches():
+            step(x)
+            done += 1
+
+    assert done == BAD
+    for part in (
+        f"NonFinite() fired at step {BAD}: root:0 has 1 NaN of 2 elements.",
+        "Its node root is a Sqrt, created in ",
+        "test_triggers.py:",
+        "x:0 (from -1 to 7)",
+        str(tmp_path / "r"),
+    ):
+        assert part in str(caught.value)
+    assert caught.value.firing == tap.fired[0]
+    tap.close()
+
+
+@pytest.mark.parametrize("stop", [True, "return"])
+def test_a_keras_fit_ends_with_the_step_that_went_wrong(tmp_path: Path, stop: Any) -> None:
+    model = mlp()
+    x, y = data(batches=8)
+    x[BAD * BATCH] = np.inf
+    tap = Tap(
+        tmp_path / "r",
+        Watch(kinds="weight", steps=1),
+        on=NonFinite(Watch(kinds=["output", "gradient"])),
+        stop=stop,
+    )
+    fit = {"batch_size": BATCH, "shuffle": False, "verbose": 0, "epochs": 3, "callbacks": [tap.callback()]}
+
+    if stop is True:
+        with pytest.raises(TrainingStoppedError, match=f"fired at step {BAD}: .*mlp"):
+            model.fit(x, y, **fit)
+    else:
+        model.fit(x, y, **fit)
+
+    assert int(model.optimizer.iterations.numpy()) == BAD + 1
+    assert [firing.step for firing in tap.fired] == [BAD]
+    tap.close()
+    assert max(Dumped(tmp_path / "r").steps) == BAD
+
+
+def test_a_condition_over_summaries_runs_training_until_it_holds(tmp_path: Path) -> None:
+    def large(step: StepSummaries) -> str | None:
+        summary = step["double:0"]
+        return f"double reached {summary.max:g}" if summary.max > 3 else None
+
+    tap = Tap(tmp_path / "r", Watch("double|total", steps=100), on=large, stop="return")
+    step = step_of(tap)
+    for x in batches(bad=1.0):
+        if tap.fired:
+            break
+        step(x)
+    tap.close()
+
+    (firing,) = tap.fired
+    assert (firing.step, firing.trigger, firing.reason) == (3, "large", "double reached 3.4641")
+    assert {row.step for row in Dumped(tmp_path / "r").rows} == {0, 3}
+
+
+def test_a_spike_of_the_loss_is_found_without_its_name(tmp_path: Path) -> None:
+    model = mlp()
+    x, y = data(batches=12)
+    x[9 * BATCH : 10 * BATCH] *= 1e4
+    tap = Tap(tmp_path / "r", Watch(kinds="loss"), on=LossSpike(20.0) | NonFinite(Watch(kinds="weight")))
+
+    model.fit(x, y, batch_size=BATCH, shuffle=False, verbose=0, callbacks=[tap.callback()])
+    tap.close()
+
+    assert tap.fired[0].step == 9
+    assert tap.fired[0].trigger == "LossSpike(20) | NonFinite(Watch(kinds='weight'))"
+    assert "after a median of" in tap.fired[0].reason
+
+
+def test_a_trigger_fires_when_its_condition_becomes_true_and_after(tmp_path: Path) -> None:
+    tap = Tap(
+        tmp_path / "r",
+        Watch("total", steps=[0]),
+        on=NonFinite(),
+        before=FlightRecorder(1, Watch("root", keep="value"), after=1),
+    )
+    step = step_of(tap)
+    for bad in (False, True, True, False, False, True):
+        step(tf.constant([-1.0 if bad else 1.0]))
+    tap.close()
+
+    assert [firing.step for firing in tap.fired] == [1, 5]
+    dumped = Dumped(tmp_path / "r")
+    assert [row.step for row in dumped.at("root:0")] == [0, 1, 2, 4, 5]
+
+
+def test_what_a_failing_step_left_is_written_too(tmp_path: Path) -> None:
+    tap = Tap(tmp_path / "r", Watch("root", steps=[100]), on=NonFinite(), before=2)
+
+    @tap.function
+    def step(x: tf.Tensor) -> tf.Tensor:
+        root = tf.sqrt(x, name="root")
+        with tf.control_dependencies([tf.debugging.assert_less(tf.reduce_sum(root), 3.0)]):
+            return root + 1.0
+
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        for n in range(12):
+            step(tf.constant(float(n)))
+    tap.close()
+
+    (event,) = events(tmp_path / "r")
+    assert (event["step"], event["trigger"], event["first_step"]) == (9, "a failing step", 7)
+    assert event["reason"].startswith("InvalidArgumentError: ")
+    assert [row.step for row in Dumped(tmp_path / "r").at("root:0")][:2] == [7, 8]
+
+
+def test_the_recorder_keeps_to_its_memory(tmp_path: Path) -> None:
+    tap = Tap(
+        tmp_path / "r",
+        Watch("big", steps=[100]),
+        on=lambda step: step.step == 9,
+        before=FlightRecorder(8, Watch("big", keep="value"), max_bytes=3 * 4100),
+    )
+
+    @tap.function
+    def step(x: tf.Tensor) -> tf.Tensor:
+        return tf.add(x, 1.0, name="big")
+
+    for n in range(10):
+        step(tf.fill([1000], float(n)))
+    tap.close()
+    assert [row.step for row in Dumped(tmp_path / "r").at("big:0")] == [6, 7, 8, 9]
+
+
+def test_a_trigger_that_fails_is_told_once_and_training_goes_on(tmp_path: Path) -> None:
+    tap = Tap(tmp_path / "r", Watch("total", steps=1), on=lambda step: step["no such tensor"].max > 1)
+    step = step_of(tap)
+    with pytest.warns(TapWarning, match="the trigger .* failed .KeyError.*Training goes on") as told:
+        for x in batches(3, bad=1.0):
+            step(x)
+        tap.close()
+    assert len(told) == 1
+    assert Dumped(tmp_path / "r").steps == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"on": 3}, "on=3 is no trigger.*NonFinite"),
+        ({"on": NonFinite}, "on=.* is no trigger"),
+        ({"before": 3}, r"before= says what happens when a trigger fires.*on=NonFinite\(\)"),
+        ({"stop": True}, "stop= says what happens"),
+        ({"on": NonFinite(), "stop": "now"}, "stop='now' is unknown"),
+        ({"on": NonFinite(), "before": "all"}, "before='all' is no flight recorder"),
+    ],
+)
+def test_mistakes_are_named(tmp_path: Path, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(WatchError, match=message):
+        Tap(tmp_path / "r", **arguments)
+
+
+def test_mistakes_of_triggers_are_named() -> None:
+    for make in (
+        lambda: LossSpike(1),
+        lambda: LossSpike(5, window=2),
+        lambda: FlightRecorder(-1),
+        lambda: FlightRecorder(3, "x"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(WatchError):
+            make()
+    assert repr(NonFinite(inf=False) | len) == "NonFinite(inf=False) | len"
+    assert Finding("why").tensor is None
