@@ -24,6 +24,8 @@ class TappedFunction:
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if tf_private.traced_dataset_function():
+            self._tap._tell_dataset(str(getattr(self, "__name__", "of a dataset")))
         if not tf_private.executing_eagerly() or self._tap.in_step or self._tap.closed:
             return self._function(*args, **kwargs)
         step = self._next_step

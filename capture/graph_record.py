@@ -13,6 +13,7 @@ from .graph_def import serialized_graph_def
 from .layer_map import LayerMap
 from .meanings import meaning
 from .provenance import Stack, sources_of, stacks_of
+from .replicas import replica_numbers
 from .shapes import dtype_text, static_shape
 
 Names = Mapping[tuple[str, str], str]
@@ -39,6 +40,7 @@ def graph_of(
     """
     stacks = _Stacks()
     passed = _passed_arguments(functions, names)
+    replicas = replica_numbers(names.values())
     nodes = []
     for function in functions.values():
         where = stacks_of(function.name)
@@ -54,7 +56,8 @@ def graph_of(
                     function=short[function.name],
                     device=operation.device,
                     attributes=_attributes(function, operation, candidates)
-                    | _meaning(functions, function, operation, layer),
+                    | _meaning(functions, function, operation, layer)
+                    | ({"tensortap.replica": str(replicas[unique])} if unique in replicas else {}),
                     layer=layer,
                     stack=stacks.index(where.get(operation.name, ())),
                     output_dtypes=tuple(dtype_text(tensor.dtype) for tensor in operation.outputs),

@@ -75,6 +75,9 @@ class Capture(Protocol):
     def draws_apart(self, function: str, nodes: Sequence[str]) -> None:
         """The copy of a function has random streams of its own."""
 
+    def inside_datasets(self, function: str, nodes: Sequence[str]) -> None:
+        """Nodes of a function run functions of datasets, which are not captured."""
+
     def missed(self, function: str) -> None:
         """Nothing of a function is selected."""
 
@@ -244,6 +247,9 @@ class Interceptor:
         if random:
             for capture in captures:
                 capture.draws_apart(function, random)
+        if recorded.dataset_functions:
+            for capture in captures:
+                capture.inside_datasets(function, recorded.dataset_functions)
         unreached = instrumented.rewritten.out_of_reach
         if unreached:
             for capture in captures:

@@ -108,5 +108,5 @@ def _reason(op_type: str) -> str:
     if "Dataset" in op_type or "Iterator" in op_type:
         return "goes through a dataset inside of the function"
     if op_type.startswith("Collective"):
-        return "exchanges tensors with other processes"
+        return "exchanges tensors with other processes" if tf_private.has_cluster() else ""
     return "changes something that cannot be copied"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from tensortap.dump import Graph
@@ -34,6 +35,16 @@ class RecordedFunction:
     functions: dict[str, TracedFunction]
     candidates: dict[Place, Candidate]
     graph: Graph
+
+    @cached_property
+    def dataset_functions(self) -> list[str]:
+        """Names of the nodes that give functions to datasets (`MapDataset`, …)."""
+        return [
+            node.name
+            for function in self.functions.values()
+            for node in function.definition.node_def
+            if "Dataset" in node.op and any(value.HasField("func") for value in node.attr.values())
+        ]
 
     def seeded_random_ops(self) -> list[str]:
         """Names of the nodes that draw from a seeded stream of their own."""

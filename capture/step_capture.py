@@ -151,6 +151,14 @@ class StepCapture:
             "Draw from a tf.random.Generator or by stateless ops, as Keras layers do.",
         )
 
+    def inside_datasets(self, function: str, nodes: Sequence[str]) -> None:
+        name = short_function_name(function)
+        self._outlet.trouble.tell(
+            f"datasets {name}",
+            f"what datasets compute inside of the function {name} is not captured ({nodes[0]})",
+            "Make the dataset outside of the function and pass its elements or its iterator.",
+        )
+
     def missed(self, function: str) -> None:
         self._outlet.missed.add(short_function_name(function))
 

@@ -310,6 +310,14 @@ class Tap:
         self.flush()
         self._outlet.tell_if_nothing_was_captured(self.watches)
 
+    def _tell_dataset(self, name: str) -> None:
+        self._outlet.trouble.tell(
+            f"dataset {name}",
+            f"the function {name} is not captured, because a tf.data pipeline runs it, in threads of its own",
+            "After tf.data.experimental.enable_debug_mode() pipelines run in Python, and each element is a"
+            " step of the function.",
+        )
+
     def _tell_wrong_backend(self, backend: str) -> None:
         self._outlet.trouble.tell(
             "backend",

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from tensorflow.core.framework import function_pb2, types_pb2
 from tensorflow.python.eager import context, record
-from tensorflow.python.framework import function_def_to_graph, importer, op_callbacks, op_def_registry
+from tensorflow.python.framework import function_def_to_graph, importer, op_callbacks, op_def_registry, ops
 from tensorflow.python.framework.func_graph import FuncGraph
 from tensorflow.python.ops import (
     control_flow_util,
@@ -176,6 +176,19 @@ def anonymous_name() -> str:
 def iterator_handle(iterator: Any) -> Any:
     """The resource tensor of an eager iterator."""
     return iterator._iterator_resource
+
+
+def has_cluster() -> bool:
+    """Whether this process works together with others (MultiWorkerMirroredStrategy)."""
+    return context.context().get_server_def() is not None
+
+
+def traced_dataset_function() -> str:
+    """The name of the function of a dataset (`Dataset_map_f`) that this thread is tracing, or empty."""
+    if context.executing_eagerly():
+        return ""
+    name = str(getattr(ops.get_default_graph(), "name", ""))
+    return name if name.startswith("Dataset_") else ""
 
 
 def is_stateful(op_type: str) -> bool:
