@@ -61,7 +61,7 @@ class Target:
         self._hidden = logdir / f".importing-{uuid.uuid4().hex[:12]}"
         self.imported = Imported(format)
         self.progress = progress
-        self._info = {"imported": {"format": format, "source": source}}
+        self._info = {"imported from": source, "format": format}
         self._more_notes: Counter[str] = Counter()
         self.graph_ids: set[tuple[str, str]] = set()
 
@@ -105,7 +105,8 @@ class Target:
 
     def _write_notes(self, path: Path) -> None:
         record = json.loads(path.read_text(encoding="utf-8"))
-        record["info"]["imported"]["notes"] = self.imported.notes
+        if self.imported.notes:
+            record["info"]["notes"] = " ".join(self.imported.notes)
         path.with_suffix(".tmp").write_text(json.dumps(record), encoding="utf-8")
         path.with_suffix(".tmp").replace(path)
 

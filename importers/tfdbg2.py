@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
+from heapq import merge
 from pathlib import Path
 from typing import Any
 
@@ -49,12 +50,20 @@ class _Reader:
         self._eager: Counter[tuple[str, tuple[str, ...]]] = Counter()
 
     def read(self) -> None:
-        executions = list(self._files.events("execution", self._out.note))
-        has_calls = any(event.execution.graph_id for event in executions)
-        for event in executions:
-            self._execution(event, has_calls)
-        for event in self._files.events("graph_execution_traces", self._out.note):
-            if event.WhichOneof("value") == "graph_execution_trace":
+        """Reads the executions twice: the calls must be known before the first tensor in a graph."""
+        for event in self._files.events("execution", self._out.note):
+            if event.execution.graph_id:
+                root = self._files.root(event.execution.graph_id)
+                self._calls[root].append((event.wall_time, self._call_count))
+                self._call_count += 1
+        has_calls, self._call_count = self._call_count > 0, 0
+        executions = self._files.events("execution", self._out.note)
+        traces = self._files.events("graph_execution_traces", self._out.note)
+        for event in merge(executions, traces, key=lambda event: event.wall_time):
+            which = event.WhichOneof("value")
+            if which == "execution":
+                self._execution(event, has_calls)
+            elif which == "graph_execution_trace":
                 self._trace(event)
 
     def _execution(self, event: Message, has_calls: bool) -> None:
@@ -63,9 +72,7 @@ class _Reader:
         place = (execution.op_type, tuple(execution.code_location.stack_frame_ids))
         step = self._call_count if has_calls else self._eager[place]
         self._eager[place] += 1
-        if execution.graph_id:
-            self._calls[self._files.root(execution.graph_id)].append((event.wall_time, self._call_count))
-            self._call_count += 1
+        self._call_count += bool(execution.graph_id)
         name = short_function_name(execution.op_type)
         for slot, proto in enumerate(execution.tensor_protos):
             devices = execution.output_tensor_device_ids

@@ -10,7 +10,6 @@ from tensortap.dump import Frame, Function, Graph, Node, Role, UnusedNames, shor
 from .messages import Message
 from .tfdbg2_records import DebuggedGraph, FileSet
 
-
 _ROLES: dict[str, Role] = {
     "while_cond": "cond",
     "while_body": "body",

@@ -49,7 +49,9 @@ def run(arguments: argparse.Namespace) -> int:
     from tensortap.importers import import_source
 
     with progress("importing", quiet=arguments.json) as advance:
-        found = import_source(arguments.source, arguments.logdir, arguments.run_name, arguments.format, advance)
+        found = import_source(
+            arguments.source, arguments.logdir, arguments.run_name, arguments.format, advance
+        )
     if arguments.json:
         print_json(asdict(found))
         return 0

@@ -36,6 +36,12 @@ export function infinities(measures: Pick<Measures, 'pos_inf' | 'neg_inf'>): num
   return measures.pos_inf + measures.neg_inf;
 }
 
+/** Elements whose kind is not known: runs imported from formats that count only some kinds. */
+export function uncounted(measures: Measures): number {
+  const counted = COUNTS.reduce((sum, name) => (name === 'subnormal' ? sum : sum + measures[name]), 0);
+  return Math.max(0, measures.size - counted);
+}
+
 export type Health = 'nan' | 'inf' | 'fine';
 
 export function healthOf(nan: number, inf: number): Health {

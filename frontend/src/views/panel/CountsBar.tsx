@@ -1,13 +1,14 @@
 import { formatCount, formatShare } from '../../lib/format';
 import type { Snapshot } from '../../model/answers';
-import { type CountName, LABELS } from '../../model/statistics';
+import { type CountName, LABELS, uncounted } from '../../model/statistics';
 
 /** In the order they are drawn; subnormal numbers are part of negative and positive, so they have no piece of the bar. */
 const PIECES: readonly CountName[] = ['nan', 'neg_inf', 'pos_inf', 'negative', 'zero', 'positive'];
 
-/** What the elements are, as parts of a whole. A kind with a single element still shows. */
+/** What the elements are, as parts of a whole. A kind with a single element still shows; imported runs may not know all of them. */
 export function CountsBar({ row }: { row: Snapshot }) {
   const shown = PIECES.filter((name) => row[name] > 0);
+  const unknown = uncounted(row);
   return (
     <div class="counts">
       <div class="counts-bar" role="img" aria-label={shown.map((name) => `${LABELS[name]} ${row[name]}`).join(', ')}>
@@ -19,6 +20,7 @@ export function CountsBar({ row }: { row: Snapshot }) {
             title={`${LABELS[name]}: ${formatCount(row[name])}`}
           />
         ))}
+        {unknown > 0 && <i class="count-unknown" style={{ flexGrow: String(unknown) }} title={`not counted: ${formatCount(unknown)}`} />}
       </div>
       <ul class="counts-legend num">
         {[...shown, ...(row.subnormal > 0 ? (['subnormal'] as const) : [])].map((name) => (
@@ -27,6 +29,12 @@ export function CountsBar({ row }: { row: Snapshot }) {
             {LABELS[name]} <b>{formatCount(row[name])}</b> <span class="faint">{formatShare(row[name], row.size)}</span>
           </li>
         ))}
+        {unknown > 0 && (
+          <li title="The run was imported from a format that does not tell">
+            <i class="count-unknown" />
+            not counted <b>{formatCount(unknown)}</b> <span class="faint">{formatShare(unknown, row.size)}</span>
+          </li>
+        )}
       </ul>
     </div>
   );

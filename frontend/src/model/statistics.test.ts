@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { type Measures, uncounted } from './statistics';
+
+const NONE: Measures = {
+  size: 10,
+  nan: 1,
+  pos_inf: 1,
+  neg_inf: 0,
+  zero: 2,
+  negative: 2,
+  positive: 4,
+  subnormal: 4,
+  min: 0,
+  max: 0,
+  mean: 0,
+  std: 0,
+  l2: 0,
+  abs_max: 0,
+};
+
+test('elements of every kind are counted', () => {
+  expect(uncounted(NONE)).toBe(0);
+});
+
+test('what an import could not count is told apart from zeros', () => {
+  expect(uncounted({ ...NONE, zero: 0, negative: 0, positive: 0 })).toBe(8);
+});

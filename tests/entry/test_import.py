@@ -1,0 +1,105 @@
+"""`tensortap import`, and foreign formats in the place of a log directory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tensortap
+from tensortap.sources import served
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An .npz file, and a cache of one's own."""
+    monkeypatch.setenv("TENSORTAP_CACHE", str(tmp_path / "cache"))
+    tensortap.sources._cache.cache_clear()
+    np.savez(tmp_path / "weights-3.npz", w=np.arange(6.0), objects=np.array([{}], object))
+    return tmp_path / "weights-3.npz"
+
+
+def test_a_source_becomes_a_run(run: Run, source: Path, tmp_path: Path) -> None:
+    status, out, err = run("import", source, tmp_path / "logs", "--run", "first")
+
+    assert status == 0
+    assert out.startswith("1 snapshot, 0 graphs in ")
+    assert "Python objects" in err
+    found = tensortap.open(tmp_path / "logs").runs["first"]
+    assert found.tensor("w", step=3)[:].tolist() == list(range(6))
+    assert "Python objects" in found.info["notes"]
+
+
+def test_json_says_what_was_made(run: Run, source: Path, tmp_path: Path) -> None:
+    status, out, _ = run("import", source, tmp_path / "logs", "--json")
+
+    made = json.loads(out)
+    assert (status, made["format"], made["runs"], made["snapshots"]) == (0, "npz", ["weights-3.npz"], 1)
+
+
+def test_failures_are_sentences(run: Run, source: Path, tmp_path: Path) -> None:
+    run("import", source, tmp_path / "logs")
+    status, _, err = run("import", source, tmp_path / "logs")
+    assert (status, "exists already" in err) == (1, True)
+    status, _, err = run("import", tmp_path / "none", tmp_path / "logs")
+    assert (status, "There is no" in err) == (1, True)
+    status, _, err = run("import", source, tmp_path / "logs", "--run", "b", "--format", "keras")
+    assert (status, "HDF5" in err) == (1, True)
+
+
+def test_the_formats_are_listed_and_documented(run: Run) -> None:
+    status, out, _ = run("import", "--formats")
+
+    assert status == 0
+    guide = (Path(__file__).parents[2] / "docs" / "import.md").read_text()
+    names = {line.split()[0] for line in out.splitlines()}
+    assert len(names) == 13
+    assert {name for name in names if f"`{name}`" not in guide} == {"safetensors_shards"}
+
+
+def test_commands_read_a_source_in_place(run: Run, source: Path) -> None:
+    status, out, err = run("show", source, "w")
+    assert (status, "float64 6, step 3" in out, "imported into the cache (1 snapshot)" in err) == (
+        0,
+        True,
+        True,
+    )
+
+    assert "not changed since" in run("ls", source)[2]
+
+    np.savez(source, w=np.zeros((2, 2)), more=np.ones(3))
+    status, out, err = run("show", source)
+    assert (status, "imported into the cache (2 snapshots)" in err) == (0, True)
+    assert "2×2" in out
+
+
+def test_open_reads_a_source_in_place(source: Path) -> None:
+    (found,) = tensortap.open(source).runs.values()
+
+    assert set(found.tensors) == {"w:0"}
+
+
+def test_without_a_cache_it_is_imported_for_the_process(
+    source: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TENSORTAP_CACHE", "off")
+    tensortap.sources._cache.cache_clear()
+
+    assert len(tensortap.open(source).runs) == 1
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_server_keeps_a_foreign_folder_as_a_log_directory(source: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "arrays"
+    folder.mkdir()
+    source.rename(folder / source.name)
+
+    cached, own = served([folder])
+
+    assert own == folder and cached.is_dir()
+    assert served([tmp_path / "not yet"]) == [tmp_path / "not yet"]
