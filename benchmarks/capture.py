@@ -1,13 +1,15 @@
-"""What capturing costs a training step, next to TensorFlow's own tfdbg2.
+"""What capturing costs a training step, next to TensorFlow's own tfdbg2, and whether the goals are reached.
 
     python benchmarks/capture.py [--quick] [--json FILE] [--model cnn|transformer]
 
 Two models are trained: a CNN and a 4-layer transformer. A measurement is a block of consecutive steps, all
 of them captured, and the flush after them; `sustained` is its time divided by the steps, so that work in
 the background counts; `step` is the median time until a step returns; `cpu` is the processor time of all
-threads, which other programs on the machine disturb least. Blocks of all modes are interleaved, and
-medians are given. tfdbg2 changes the whole process, so each of its modes runs in a process of its own,
-with plain blocks before and after.
+threads, which other programs on the machine disturb least: the goals are judged by it. Blocks of all modes
+are interleaved, and medians are given. tfdbg2 changes the whole process, so each of its modes runs in a
+process of its own, with plain blocks before and after. `handed over` captures all values and throws them
+away in the writer's thread. Unwatched steps are measured apart, in many short pairs of blocks; first calls
+(trace, tapping, run) in fresh processes; the queue with a tap that has little room.
 """
 
 from __future__ import annotations
@@ -19,180 +21,31 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # before anything imports TensorFlow
+
+from _table import print_table
+from _tap_costs import (
+    FIRST_CALLS,
+    HANDED_OVER,
+    SUMMARIES,
+    VALUES,
+    Figures,
+    Row,
+    Timings,
+    first_call,
+    folder_bytes,
+    queue_figures,
+    row_of,
+    tap_rows,
+    timed_block,
+    unwatched,
+)
+from _train_steps import make_step
 
 TFDBG_MODES = ("CURT_HEALTH", "FULL_HEALTH", "FULL_TENSOR")
-PLAIN = "plain"
-
-
-@dataclass
-class Row:
-    """Figures of one mode of one model; seconds and bytes a step."""
-
-    model: str
-    mode: str
-    step: float
-    sustained: float
-    cpu: float
-    plain_sustained: float
-    plain_cpu: float
-    nbytes: float = 0.0
-
-    @property
-    def ratio(self) -> float:
-        return self.sustained / self.plain_sustained
-
-    @property
-    def cpu_ratio(self) -> float:
-        return self.cpu / self.plain_cpu
-
-
-@dataclass
-class Timings:
-    steps: list[float] = field(default_factory=list)
-    blocks: list[float] = field(default_factory=list)
-    cpu: list[float] = field(default_factory=list)
-
-
-Step = Callable[[], Any]
-
-
-def make_step(model: str, quick: bool) -> Step:
-    """A train step over one batch, like a user's custom loop."""
-    import tensorflow as tf
-
-    keras_model, x, y = cnn(quick) if model == "cnn" else transformer(quick)
-    from keras import losses, optimizers
-
-    loss_of = losses.SparseCategoricalCrossentropy(from_logits=True)
-    optimizer = optimizers.Adam(1e-3)
-    optimizer.build(keras_model.trainable_variables)
-
-    @tf.function
-    def train(x: Any, y: Any) -> Any:
-        with tf.GradientTape() as tape:
-            loss = loss_of(y, keras_model(x, training=True))
-        gradients = tape.gradient(loss, keras_model.trainable_variables)
-        optimizer.apply_gradients(zip(gradients, keras_model.trainable_variables, strict=True))
-        return loss
-
-    batch = tf.constant(x), tf.constant(y)
-    return lambda: train(*batch).numpy()
-
-
-def cnn(quick: bool) -> tuple[Any, Any, Any]:
-    import numpy as np
-    from keras import Model, layers
-
-    size = 16 if quick else 32
-    inputs = x = layers.Input((size, size, 3))
-    for index, filters in enumerate((32, 64, 64)):
-        x = layers.Conv2D(filters, 3, padding="same", name=f"conv{index}")(x)
-        x = layers.BatchNormalization(name=f"norm{index}")(x)
-        x = layers.MaxPooling2D(2, name=f"pool{index}")(layers.ReLU(name=f"relu{index}")(x))
-    outputs = layers.Dense(10, name="logits")(layers.Dense(64, "relu", name="hidden")(layers.Flatten()(x)))
-    random = np.random.default_rng(0)
-    batch = random.standard_normal((32, size, size, 3)).astype(np.float32), random.integers(0, 10, 32)
-    return Model(inputs, outputs, name="cnn"), *batch
-
-
-def transformer(quick: bool) -> tuple[Any, Any, Any]:
-    import numpy as np
-    from keras import Model, layers
-
-    width, length, words = (64, 32, 200) if quick else (128, 64, 1000)
-    inputs = layers.Input((length,), dtype="int32")
-    x = layers.Embedding(words, width, name="embedding")(inputs)
-    for index in range(4):
-        normal = layers.LayerNormalization(name=f"norm{index}a")(x)
-        x = x + layers.MultiHeadAttention(4, width // 4, name=f"attention{index}")(normal, normal)
-        hidden = layers.Dense(4 * width, "gelu", name=f"up{index}")(
-            layers.LayerNormalization(name=f"norm{index}b")(x)
-        )
-        x = x + layers.Dense(width, name=f"down{index}")(hidden)
-    outputs = layers.Dense(words, name="logits")(x)
-    random = np.random.default_rng(0)
-    batch = random.integers(0, words, (8, length)).astype(np.int32), random.integers(0, words, (8, length))
-    return Model(inputs, outputs, name="transformer"), *batch
-
-
-def timed_block(steps: int, step: Step, settle: Step, into: Timings) -> None:
-    """Runs a block of steps and what must follow it."""
-    began, cpu = time.perf_counter(), time.process_time()
-    for _ in range(steps):
-        before = time.perf_counter()
-        step()
-        into.steps.append(time.perf_counter() - before)
-    settle()
-    into.blocks.append((time.perf_counter() - began) / steps)
-    into.cpu.append((time.process_time() - cpu) / steps)
-
-
-def tap_rows(model: str, quick: bool, steps: int, rounds: int) -> list[Row]:
-    """Plain steps and all ways of tapping, interleaved."""
-    from tensorflow.python.eager import context
-
-    from tensortap.capture import Tap, Watch
-
-    untouched = context.Context.call_function
-    step = make_step(model, quick)
-    chosen = ["output", "gradient"]
-    watches = {
-        "tap, step not watched": Watch(steps=lambda step: False),
-        "tap, summaries of layer outputs and gradients": Watch(kinds=chosen, steps=1),
-        "tap, summaries of all nodes": Watch(steps=1),
-        "tap, values of all nodes": Watch(steps=1, keep="value"),
-    }
-
-    @contextmanager
-    def without_hook() -> Iterator[None]:
-        hooked = context.Context.call_function
-        context.Context.call_function = untouched
-        try:
-            yield
-        finally:
-            context.Context.call_function = hooked
-
-    def plain() -> Any:
-        with without_hook():
-            return step()
-
-    def tapped(tap: Tap) -> Any:
-        with tap.step():
-            return step()
-
-    with tempfile.TemporaryDirectory() as logdir:
-        taps = {
-            mode: Tap(Path(logdir) / str(index), watch) for index, (mode, watch) in enumerate(watches.items())
-        }
-        runs: dict[str, tuple[Step, Step]] = {PLAIN: (plain, lambda: None)}
-        with next(iter(taps.values())).step(0):
-            step()  # traced under a tap: layers and gradients are known only then
-        for mode, tap in taps.items():
-            runs[mode] = (lambda tap=tap: tapped(tap)), tap.flush
-        timings = interleaved(runs, steps, rounds)
-        written = {mode: folder_bytes(tap.run_dir) / (steps * (rounds + 1)) for mode, tap in taps.items()}
-        for tap in taps.values():
-            tap.close()
-    return [
-        row_of(model, mode, found, timings[PLAIN], written.get(mode, 0.0)) for mode, found in timings.items()
-    ]
-
-
-def interleaved(runs: dict[str, tuple[Step, Step]], steps: int, rounds: int) -> dict[str, Timings]:
-    """A warm-up round, then `rounds` blocks of each mode, in turn."""
-    timings = {mode: Timings() for mode in runs}
-    for round_number in range(rounds + 1):
-        for mode, (step, settle) in runs.items():
-            timed_block(steps, step, settle, Timings() if round_number == 0 else timings[mode])
-    return timings
 
 
 def tfdbg_row(model: str, quick: bool, mode: str, steps: int, rounds: int) -> Row:
@@ -225,29 +78,66 @@ def tfdbg_row(model: str, quick: bool, mode: str, steps: int, rounds: int) -> Ro
     return row_of(model, f"tfdbg2 {mode}", debugged_times, plain_times, nbytes)
 
 
-def row_of(model: str, mode: str, timings: Timings, plain: Timings, nbytes: float) -> Row:
-    median = statistics.median
-    return Row(
-        model,
-        mode,
-        median(timings.steps),
-        median(timings.blocks),
-        median(timings.cpu),
-        median(plain.blocks),
-        median(plain.cpu),
-        nbytes,
-    )
+def run_part(part: str, model: str, quick: bool) -> tuple[list[Row], Figures]:
+    """One part of the measurements, in this process."""
+    steps, rounds = (3, 2) if quick else (5, 5)
+    if part == "taps":
+        return tap_rows(model, quick, steps, rounds), {}
+    if part == "unwatched":
+        return [], unwatched(model, quick, 10 if quick else 100)
+    if part == "queue":
+        return [], queue_figures(model, quick, (64 if quick else 512) << 20)
+    if part in FIRST_CALLS:
+        return [], first_call(model, quick, part == FIRST_CALLS[1])
+    return [tfdbg_row(model, quick, part, steps, rounds)], {}
 
 
-def folder_bytes(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-
-
-def run_apart(*arguments: str) -> list[Row]:
-    """This program in a process of its own, with the rows it prints."""
-    command = [sys.executable, __file__, *arguments]
+def run_apart(part: str, model: str, quick: bool) -> tuple[list[Row], Figures]:
+    """The same in a process of its own."""
+    command = [sys.executable, __file__, "--model", model, "--part", part, *(["--quick"] if quick else [])]
     found = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-    return [Row(**row) for row in json.loads(found.splitlines()[-1])]
+    rows, figures = json.loads(found.splitlines()[-1])
+    print(f"{model} {part}: done", file=sys.stderr)
+    return [Row(**row) for row in rows], figures
+
+
+def measure(model: str, quick: bool) -> tuple[list[Row], Figures]:
+    """Everything about one model."""
+    rows: list[Row] = []
+    figures: Figures = {}
+    for part in ("taps", *TFDBG_MODES, "unwatched", "queue"):
+        more, found = run_apart(part, model, quick)
+        rows += more
+        figures |= found
+    calls: dict[str, list[float]] = {name: [] for name in FIRST_CALLS}
+    for _ in range(1 if quick else 3):
+        for name, times in calls.items():
+            times.append(run_apart(name, model, quick)[1][name])
+    return rows, figures | {name: statistics.median(times) for name, times in calls.items()}
+
+
+def goals(model: str, rows: list[Row], figures: Figures) -> list[list[str]]:
+    """(what, goal, result, reached) of issue 3's goals, by CPU time."""
+    ratios = {row.mode: row.cpu_ratio for row in rows}
+    extra = (ratios[SUMMARIES] - 1) / (ratios["tfdbg2 FULL_HEALTH"] - 1)
+    first = figures[FIRST_CALLS[1]] / figures[FIRST_CALLS[0]]
+    own, error = figures["unwatched own"] * 1e6, figures["unwatched error"]
+    found = [
+        (f"steps not watched / plain (+-{error:.3f}; {own:.0f} us of Python)", 1.01, figures["unwatched"]),
+        ("values of all nodes handed over / plain", 1.3, ratios[HANDED_OVER]),
+        ("summaries of all nodes: extra / FULL_HEALTH's extra", 0.6, extra),
+        ("values of all nodes: extra / FULL_TENSOR's extra", 1.0, tensor_ratio(ratios)),
+        ("first tapped call / plain trace and first call", 1.5, first),
+        (f"most bytes queued / queue_bytes ({figures['queue waited']:.1f} s waited)", 1.0, figures["queue"]),
+    ]
+    return [
+        [f"{model}: {what}", f"<= {goal}", f"{result:.3f}", "yes" if result <= goal else "no"]
+        for what, goal, result in found
+    ]
+
+
+def tensor_ratio(ratios: dict[str, float]) -> float:
+    return (ratios[VALUES] - 1) / (ratios["tfdbg2 FULL_TENSOR"] - 1)
 
 
 def table(rows: list[Row]) -> str:
@@ -272,28 +162,20 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="also write the rows to this file")
     parser.add_argument("--part", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    steps, rounds = (3, 2) if options.quick else (5, 5)
     models = options.model or ["cnn", "transformer"]
     if options.part:
-        (model,) = models
-        if options.part == "taps":
-            rows = tap_rows(model, options.quick, steps, rounds)
-        else:
-            rows = [tfdbg_row(model, options.quick, options.part, steps, rounds)]
-        print(json.dumps([asdict(row) for row in rows]))
+        rows, figures = run_part(options.part, models[0], options.quick)
+        print(json.dumps([[asdict(row) for row in rows], figures]))
         return
-    rows = []
-    for model in models:
-        for part in ("taps", *TFDBG_MODES):
-            rows += run_apart("--model", model, "--part", part, *(["--quick"] if options.quick else []))
-            print(f"{model} {part}: done", file=sys.stderr)
-    print(table(rows))
+    found = {model: measure(model, options.quick) for model in models}
+    all_rows = [row for rows, _ in found.values() for row in rows]
+    print(table(all_rows))
+    reached = [line for model, (rows, figures) in found.items() for line in goals(model, rows, figures)]
+    print_table("Goals, by CPU time", ["", "goal", "result", "reached"], reached)
     if options.json:
-        options.json.write_text(
-            json.dumps(
-                [asdict(row) | {"ratio": row.ratio, "cpu_ratio": row.cpu_ratio} for row in rows], indent=1
-            )
-        )
+        records = [asdict(row) | {"ratio": row.ratio, "cpu_ratio": row.cpu_ratio} for row in all_rows]
+        figures_of = {model: figures for model, (_, figures) in found.items()}
+        options.json.write_text(json.dumps({"rows": records, "figures": figures_of}, indent=1))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterator
 from functools import cache
@@ -61,9 +62,12 @@ def measure(flat: Array, dtype: str) -> Measured:
 
 
 def warm_up(*dtypes: str) -> None:
-    """Compiles the kernels of these dtypes (float32 if none is named), so that their first use need not."""
+    """Compiles the kernels of these dtypes (float32 if none is named), and the one of many small arrays, so
+    that their first use need not."""
     for dtype in dtypes or ("float32",):
         summarize(np.ones(1, numpy_dtype(dtype)))
+    with contextlib.suppress(CannotCompileError):
+        kernel("scan_small")
 
 
 def scan(flat: Array, dtype: str, acc: npt.NDArray[np.int64]) -> None:
