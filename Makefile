@@ -39,11 +39,16 @@ test-python: $(FOR_TESTS) frontend chromium ## pytest, with real TensorFlow and 
 frontend: .venv/.made ## build the page into server/static, if its sources have changed
 	@$(PY) frontend/bundle.py
 
-bench: $(FOR_TESTS) frontend ## run the benchmarks one by one (BENCH=name runs one)
+bench: $(FOR_TESTS) frontend .tools/peers ## run the benchmarks one by one (BENCH=name runs one, BENCH_ARGS=… go to it)
 	@for file in benchmarks/$(BENCH).py; do \
 		case $$file in */_*) continue ;; esac; \
-		echo "== $$file"; $(PY) "$$file" || exit 1; \
+		echo "== $$file"; $(PY) "$$file" $(BENCH_ARGS) || exit 1; \
 	done
+
+# Other viewers, which benchmarks/graph.py --peers measures beside the page; nothing else needs them.
+.tools/peers: | .venv/.made
+	@$(PIP) install --quiet --target $@.new "netron==9.3.3" "ai-edge-model-explorer==0.1.34"
+	@mv $@.new $@
 
 wheel: $(FOR_TESTS) ## sdist and wheel, with the built page, into dist/
 	$(PY) -m build --outdir dist .

@@ -1,12 +1,16 @@
 """The graph in a browser: how soon it can be used, how fast scopes open, how smoothly it moves.
 
-    python benchmarks/graph.py [--nodes 5000,50000,200000] [--json FILE]
+    python benchmarks/graph.py [--nodes 5000,50000,200000] [--peers] [--limit 120] [--json FILE]
 
 Graphs of these sizes (transformer towers, their gradients, a flat optimizer scope) are written into a log
 directory, served, and shown by headless Chromium. `usable` counts from the navigation to the second frame
 after the first layout, server included; `open one` opens `gradients`, `open all` every scope. `moving` is the
 time between frames while the wheel zooms and pans, at its 95th percentile; `CPU` is what the browser's
 processes spend on such a frame, which a busy machine changes less. Headless browsers draw without a GPU.
+
+With `--peers` TensorBoard, Netron and Model Explorer show the same graphs in the same browser (`make bench`
+installs the last two into .tools/peers). Theirs counts until the first node is on show; what takes longer
+than the limit, or crashes the tab, is a dash.
 """
 
 from __future__ import annotations
@@ -25,9 +29,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _peers import PEERS, Peer, opened
 from _table import print_table
 from _towers import towers
-from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
+from playwright.sync_api import Browser, CDPSession, Error, Page, sync_playwright
 from werkzeug.serving import make_server
 
 from tensortap.dump import DumpWriter
@@ -88,6 +93,23 @@ window.bench = {
         return performance.now() - start;
     },
 };
+"""
+
+
+_MOVE_PEER = """
+async frames => {
+    const times = [];
+    const at = document.elementFromPoint(800, 500) ?? document.body;
+    for (let i = 0, last = 0; i < frames; i++) {
+        await new Promise(resolve => requestAnimationFrame(resolve));
+        const now = performance.now();
+        if (last) times.push(now - last);
+        last = now;
+        const turned = {deltaY: 40 * Math.sin(i / 6), clientX: 800, clientY: 500, composed: true};
+        at.dispatchEvent(new WheelEvent('wheel', {...turned, bubbles: true, cancelable: true}));
+    }
+    return times.sort((a, b) => a - b)[Math.floor(times.length * 0.95)];
+}
 """
 
 
@@ -153,6 +175,36 @@ def measure(browser: Browser, url: str, run: str) -> dict[str, float]:
     return found
 
 
+def measure_peer(browser: Browser, peer: Peer, nodes: int, limit_s: float) -> dict[str, float]:
+    """Usable, moving and memory of another viewer; what it does not reach within the limit is left out."""
+    found: dict[str, float] = {}
+    page = browser.new_page(viewport={"width": 1600, "height": 1000})
+    page.set_default_timeout(limit_s * 1000)
+    session = page.context.new_cdp_session(page)  # Netron forbids eval, which Playwright's own calls use
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            with opened(peer, towers(nodes), Path(folder) / "graph") as url:
+                start = time.perf_counter()
+                page.goto(url)
+                while not _evaluate(session, peer.ready):
+                    if time.perf_counter() - start > limit_s:
+                        raise TimeoutError(f"nothing on show after {limit_s:.0f} s")
+                    page.wait_for_timeout(50)
+                found["usable s"] = time.perf_counter() - start
+                page.wait_for_timeout(1000)
+                found["moving ms"] = _evaluate(session, f"({_MOVE_PEER})({_FRAMES})")
+                found["MB"] = renderers(browser.new_browser_cdp_session())[1]
+        except (Error, TimeoutError) as error:
+            print(f"{peer.name}, {nodes:,} nodes: {str(error).splitlines()[0]}")
+    page.close()
+    return found
+
+
+def _evaluate(session: CDPSession, expression: str) -> float:
+    asked = {"expression": expression, "awaitPromise": True, "returnByValue": True}
+    return float(session.send("Runtime.evaluate", asked)["result"].get("value") or 0)
+
+
 def _call(page: Page, name: str, argument: str | int | None = None) -> float:
     return float(page.evaluate(f"argument => window.bench.{name}(argument)", argument))
 
@@ -160,12 +212,16 @@ def _call(page: Page, name: str, argument: str | int | None = None) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description="The graph in a browser, measured.")
     parser.add_argument("--nodes", default="5000,50000,200000", help="sizes of the graphs, by commas")
+    parser.add_argument(
+        "--peers", action="store_true", help="also measure TensorBoard, Netron, Model Explorer"
+    )
+    parser.add_argument("--limit", type=float, default=120, help="seconds that a peer has to show a graph")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args()
     sizes = [int(size) for size in options.nodes.split(",")]
     names = [os.environ.get("TENSORTAP_CHROMIUM", ""), "chromium", "google-chrome"]
     chromium = next(filter(None, map(shutil.which, filter(None, names))), None)
-    figures = {}
+    figures: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         for size in sizes:
             write_run(Path(folder), size)
@@ -173,9 +229,14 @@ def main() -> None:
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
             runs = {run["name"]: run["id"] for run in _runs(browser, url)}
             for size in sizes:
-                figures[size] = measure(browser, url, runs[f"n{size}"])
+                figures[f"tensortap {size:,}"] = measure(browser, url, runs[f"n{size}"])
             browser.close()
-    rows = [[f"{size:,}", *(_text(name, figures[size][name]) for name in _FIGURES)] for size in sizes]
+        for peer in [peer for peer in PEERS if options.peers and not peer.missing]:
+            for size in sizes:
+                browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+                figures[f"{peer.name} {size:,}"] = measure_peer(browser, peer, size, options.limit)
+                browser.close()
+    rows = [[key, *(_text(name, found.get(name)) for name in _FIGURES)] for key, found in figures.items()]
     print_table("The graph in a browser", ["nodes", *_FIGURES], rows)
     if options.json:
         options.json.write_text(json.dumps({"made": time.time(), "figures": figures}, indent=1))
@@ -189,7 +250,9 @@ def _runs(browser: Browser, url: str) -> list[dict[str, Any]]:
     return list(answer["runs"])
 
 
-def _text(name: str, figure: float) -> str:
+def _text(name: str, figure: float | None) -> str:
+    if figure is None:
+        return "-"
     return f"{figure:.2f}" if name.endswith(" s") else f"{figure:.0f}"
 
 
