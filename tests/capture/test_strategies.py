@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 from dumped import Dumped
+
+import tensortap
 
 PROGRAM = """
 import sys, numpy as np, keras, tensorflow as tf
@@ -28,6 +31,16 @@ def step(x):
 
 step(tf.constant(1.0))
 tap.close()
+
+def trained(callbacks):
+    with strategy.scope():
+        model.set_weights([np.full((3, 2), 0.1, "f4"), np.zeros(2, "f4")])
+    model.fit(data, verbose=0, callbacks=callbacks)
+    return [weight.tobytes() for weight in model.get_weights()]
+
+exact = Tap(sys.argv[1] + "-exact", Watch(steps=1), exact=True)
+assert trained([exact.callback()]) == trained([])
+exact.close()
 """
 
 
@@ -41,3 +54,66 @@ def test_mirrored_strategy(tmp_path: Path) -> None:
     assert {row.device[-5:] for row in products.values()} == {"CPU:0", "CPU:1"}
     assert all(row.value.shape == (4, 2) for row in products.values())
     assert {float(row.value) for row in dumped.rows if row.node.endswith("twice")} == {2.0}
+    replicas = {node.name: node.attributes.get("tensortap.replica") for node in dumped.graphs()[0].nodes}
+    assert {(replicas[name], row.device[-5:]) for name, row in products.items() if name in replicas} == {
+        ("0", "CPU:0"),
+        ("1", "CPU:1"),
+    }
+    exact = Dumped(tmp_path / "r-exact")
+    assert {graph.way for graph in exact.graphs()} == {"shadow"}
+    assert {row.device[-5:] for row in exact.rows} >= {"CPU:0", "CPU:1"}
+
+
+WORKER = """
+import json, os, sys
+rank = int(sys.argv[2])
+os.environ["TF_CONFIG"] = json.dumps(
+    {"cluster": {"worker": sys.argv[3:5]}, "task": {"type": "worker", "index": rank}}
+)
+import keras, numpy as np, tensorflow as tf
+from tensortap.capture import Tap, Watch
+
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+weight = None
+with strategy.scope():
+    weight = tf.Variable(1.0, name="weight")
+
+def step(x):
+    with tf.GradientTape() as tape:
+        loss = tf.square(weight * x)
+    gradient = tf.identity(tape.gradient(loss, weight), name="own_gradient")
+    total = tf.distribute.get_replica_context().all_reduce("sum", gradient)
+    weight.assign_sub(0.01 * tf.identity(total, name="total"))
+
+with Tap(sys.argv[1], Watch("own_gradient|total$", steps=1, keep="value"), rank=rank) as tap:
+    train = tap.function(lambda x: strategy.run(step, args=(x,)))
+    for _ in range(2):
+        train(tf.constant(float(rank + 1)))
+"""
+
+
+def test_two_workers_write_side_by_side(tmp_path: Path) -> None:
+    ports = []
+    for _ in range(2):
+        with socket.socket() as free:
+            free.bind(("localhost", 0))
+            ports.append(f"localhost:{free.getsockname()[1]}")
+    workers = [
+        subprocess.Popen([sys.executable, "-c", WORKER, str(tmp_path / "r"), str(rank), *ports])
+        for rank in range(2)
+    ]
+    try:
+        assert [worker.wait(timeout=240) for worker in workers] == [0, 0]
+    finally:
+        for worker in workers:
+            worker.kill()
+
+    run = tensortap.open(tmp_path).runs["r"]
+    assert sorted(worker.rank for worker in run.workers) == [0, 1]
+    dumped = Dumped(tmp_path / "r")
+    gradients = sorted(
+        float(row.value) for row in dumped.rows if "own_gradient" in row.node and row.step == 0
+    )
+    assert gradients == [2.0, 8.0]
+    totals = [float(row.value) for row in dumped.rows if row.node.endswith("total") and row.step == 0]
+    assert totals == [10.0, 10.0]
