@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import time
+from collections import deque
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from .guard import Guard
+from .snapshots import Batch, Event, GraphHandle
 from .step_capture import Outlet, StepCapture
 from .watch import Watch
+from .watch_file import FILE, WatchFile, say, watch_facts
+from .watch_json import shown_rules
 
 
 class StepControl:
@@ -14,6 +20,7 @@ class StepControl:
 
     Args:
         watches: what it keeps, until that is changed.
+        watch_file: asked at the beginning of a step whether it is.
         embeds_sources, exact: as `Tap` takes them (`sources`, `exact`).
     """
 
@@ -22,6 +29,7 @@ class StepControl:
         outlet: Outlet,
         watches: Sequence[Watch],
         guard: Guard,
+        watch_file: WatchFile,
         *,
         embeds_sources: bool,
         exact: bool,
@@ -31,9 +39,12 @@ class StepControl:
         self._embeds_sources = embeds_sources
         self._exact = exact
         self.watches = tuple(watches)
+        self._watch_file = watch_file
+        self._has_begun = False
 
     def begin(self, first: int, count: int, known_layers: Collection[str]) -> StepCapture | None:
         """`count` steps in one call, numbered from `first`; None if nothing of them is captured."""
+        self._look_at_watch_file(first)
         steps = range(first, first + count)
         written = tuple(watch for watch in self.watches if self._wants(watch, steps))
         watches, plan = self._guard.extend(written, self.watches, steps)
@@ -57,6 +68,29 @@ class StepControl:
         """
         if capture is not None:
             self._guard.end_step(self._outlet.background, first, error)
+
+    def put_event(self, step: int, kind: str, facts: Mapping[str, Any]) -> None:
+        """Has an event written."""
+        batch = Batch(step, time.time(), GraphHandle(None), deque(), 0, event=Event(kind, facts))
+        self._outlet.background.put(batch)
+
+    def _look_at_watch_file(self, step: int) -> None:
+        if not self._has_begun:
+            self._has_begun = True
+            self._say_watches(step, "program")
+        change = self._watch_file.poll(step)
+        if change is None:
+            return
+        if change.watches is None:
+            say(change.error)
+            self.put_event(step, "watch", {"error": change.error})
+        else:
+            self.watches = change.watches
+            self._say_watches(step, FILE)
+
+    def _say_watches(self, step: int, source: str) -> None:
+        facts = watch_facts(self.watches, shown_rules(self.watches), source=source)
+        self.put_event(step, "watch", facts)
 
     def _wants(self, watch: Watch, steps: range) -> bool:
         try:

@@ -33,6 +33,7 @@ from .step_control import StepControl
 from .steps import Steps
 from .trouble import Trouble
 from .watch import Watch
+from .watch_file import WatchFile
 
 
 class Tap:
@@ -131,7 +132,10 @@ class Tap:
             way: Way = "shadow" if exact else "in-place"
             self._outlet.recordings = Recordings(self.run_dir, recorded, trouble, way=way, info=facts)
         self._guard = guard
-        self._control = StepControl(self._outlet, watches, guard, embeds_sources=sources, exact=exact)
+        watch_file = WatchFile(self.run_dir, watches)
+        self._control = StepControl(
+            self._outlet, watches, guard, watch_file, embeds_sources=sources, exact=exact
+        )
         self._lifetime = Lifetime(self._outlet, watches, self.run, patience)
         # Also when the tap is forgotten, and at the end of the program.
         self._finalizer = weakref.finalize(self, self._lifetime.close)

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import NoReturn, Protocol
 
-from .commands import check, demo, import_, info, ls, nan, serve, show
+from .commands import check, demo, import_, info, ls, nan, serve, show, watch
 from .terminal import escaped
 
 
@@ -30,6 +30,7 @@ COMMANDS: dict[str, Command] = {
     "ls": ls,
     "show": show,
     "info": info,
+    "watch": watch,
     "nan": nan,
     "check": check,
     "import": import_,

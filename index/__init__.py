@@ -81,6 +81,6 @@ __all__ = [
     "snapshots",
     "source",
     "step_statistics",
-    "timeline",
     "take",
+    "timeline",
 ]

@@ -1,0 +1,168 @@
+"""A running job's watch, changed by watch.json and by `tensortap watch`."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tensorflow as tf
+from dumped import Dumped
+
+from tensortap.__main__ import dispatch
+from tensortap.capture import Tap, Watch, every, watch_file
+from tensortap.dump import EventsTail, RunReader
+
+
+class Job:
+    """A training loop that is stepped by hand."""
+
+    def __init__(self, run_dir: Path) -> None:
+        self.run_dir = run_dir
+        self.tap = Tap(run_dir, Watch("total", steps=every(5)))
+
+        @self.tap.function
+        def step(x: tf.Tensor) -> tf.Tensor:
+            root = tf.sqrt(x, name="root")
+            return tf.reduce_sum(root, name="total")
+
+        self._step = step
+
+    def steps(self, count: int) -> None:
+        for _ in range(count):
+            self._step(tf.constant([1.0, 4.0]))
+        self.tap.flush()
+
+    def write(self, text: str) -> None:
+        path = self.run_dir / "watch.json"
+        path.write_text(text)
+
+    @property
+    def kept(self) -> dict[str, list[int]]:
+        dumped = Dumped(self.run_dir)
+        return {name: sorted(row.step for row in dumped.at(name)) for name in dumped.names}
+
+    @property
+    def answers(self) -> list[dict[str, Any]]:
+        (worker,) = RunReader(self.run_dir).workers()
+        return EventsTail(self.run_dir, worker.worker).poll()
+
+
+@pytest.fixture
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
+    monkeypatch.setattr(watch_file, "POLL_SECONDS", 0.0)
+    return Job(tmp_path / "r")
+
+
+def test_an_edited_watch_json_is_obeyed_from_the_next_step_on(job: Job) -> None:
+    job.steps(3)
+    job.write(json.dumps({"rules": [{"nodes": "root", "steps": {"next": 2}, "keep": "value"}]}))
+    job.steps(4)
+    job.write('[{"program": true}, {"ops": ["Sqrt"], "steps": [10]}]')
+    job.steps(5)
+    (job.run_dir / "watch.json").unlink()
+    job.steps(5)
+    job.tap.close()
+
+    assert job.kept == {"total:0": [0, 10, 15], "root:0": [3, 4, 10]}
+    assert [(answer["step"], answer["source"]) for answer in job.answers] == [
+        (0, "program"),
+        (3, "watch.json"),
+        (7, "watch.json"),
+        (12, "watch.json"),
+    ]
+    assert job.answers[1]["rules"] == [{"nodes": "root", "steps": [{"range": [3, 5, 1]}], "keep": "value"}]
+    assert job.tap.watches == (Watch("total", steps=every(5)),)
+
+
+def test_a_rule_that_stays_does_not_begin_again(job: Job) -> None:
+    job.steps(1)
+    rule: dict[str, Any] = {"nodes": "root", "steps": {"next": 2}}
+    job.write(json.dumps([rule]))
+    job.steps(4)
+    job.write(json.dumps([rule, {"nodes": "total", "steps": [6]}]))
+    job.steps(4)
+    job.tap.close()
+    assert job.kept == {"total:0": [0, 6], "root:0": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "was not taken. It is not JSON"),
+        ('{"rules": [{"nodes": "("}]}', "In rule 1: nodes='\\(' is not a regular expression"),
+        ('[{"program": 3}]', "In rule 1: "),
+        ("\udcff", "It cannot be read"),
+    ],
+)
+def test_a_broken_watch_json_is_told_and_the_old_watch_stays(
+    job: Job, text: str, message: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    job.steps(1)
+    (job.run_dir / "watch.json").write_bytes(text.encode("utf-8", "surrogateescape"))
+    job.steps(6)
+    job.tap.close()
+
+    assert job.kept == {"total:0": [0, 5]}
+    told = capfd.readouterr().err
+    assert told.count("watch.json was not taken") == 1
+    with pytest.raises(AssertionError, match=message):
+        raise AssertionError(job.answers[-1]["error"])
+
+
+def test_a_file_from_before_the_job_is_not_obeyed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch_file, "POLL_SECONDS", 0.0)
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / "watch.json").write_text('{"nodes": "root", "steps": {"every": 1}}')
+    os.utime(tmp_path / "r" / "watch.json", (1e9, 1e9))
+    job = Job(tmp_path / "r")
+    job.steps(2)
+    job.tap.close()
+    assert job.kept == {"total:0": [0]}
+
+
+def test_the_file_is_looked_at_once_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+    found = os.lstat
+    file = watch_file.WatchFile(tmp_path, ())
+    now = [100.0]
+    monkeypatch.setattr(watch_file.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(watch_file.os, "lstat", lambda path: looked.append(path) or found(path))
+    for tenths in range(25):
+        now[0] = 100 + tenths / 10
+        file.poll(tenths)
+    assert len(looked) == 3
+
+
+def test_the_command_asks_and_the_job_answers(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
+    job.steps(2)
+    run = str(job.run_dir)
+    ask: Callable[..., int] = lambda *words: dispatch(["watch", run, *words])  # noqa: E731
+
+    assert ask() == 0
+    assert "From step 0 on, by the program: Watch(nodes='total'" in capsys.readouterr().out
+    assert ask("--nodes", "root", "--keep", "value", "--steps", "next 3", "--wait", "0") == 0
+    assert "No job has answered within 0 s" in capsys.readouterr().out
+    job.steps(4)
+    assert ask("--kinds", "loss", "--steps", "every 10, 3", "--wait", "0") == 0
+    job.steps(1)
+    assert ask("--json") == 0
+    latest = json.loads(capsys.readouterr().out.split("\n", 1)[1])["watch"]
+    assert latest["step"] == 6
+    assert len(latest["rules"]) == 3
+    assert ask("--reset", "--wait", "0") == 0
+    job.steps(1)
+    job.tap.close()
+    assert job.kept == {"total:0": [0, 5], "root:0": [2, 3, 4]}
+
+    for words, message in (
+        (("--steps", "often"), "'often' says no steps.*Use 'next 3'"),
+        (("--reset", "--nodes", "x"), "--reset takes no rule"),
+    ):
+        assert ask(*words) == 1
+        with pytest.raises(AssertionError, match=message):
+            raise AssertionError(capsys.readouterr().err.replace("\n", " "))
+    assert dispatch(["watch", run + "x"]) == 1
