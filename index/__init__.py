@@ -6,6 +6,7 @@
 from .columns import Coded, Texts
 from .decode import STATISTICS_COLUMNS
 from .edges import RETURNED, Edges
+from .events import RunEvent, RunEvents, StepBatch
 from .find import SORT_COLUMNS, Filters, SnapshotPage, find_rows, snapshots
 from .graph import FunctionInfo, GraphIndex
 from .graphs import GraphOverview
@@ -52,11 +53,14 @@ __all__ = [
     "NonfiniteElements",
     "OutputDetail",
     "Run",
+    "RunEvent",
+    "RunEvents",
     "RunIndex",
     "RunOverview",
     "Selection",
     "Snapshot",
     "SnapshotPage",
+    "StepBatch",
     "StepRange",
     "StepStatistics",
     "StepTable",

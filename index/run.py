@@ -21,6 +21,7 @@ from tensortap.dump import (
 
 from .catalog import Catalog
 from .commits import CommitCache
+from .events import RunEvents
 from .graph import GraphIndex
 from .graphs import GraphOverview, GraphShelf
 from .saved import ContainerError, SavedRun
@@ -72,6 +73,7 @@ class RunIndex:
     Attributes:
         id, name, path: opaque id, path below the log directory, directory.
         error: why the run cannot be read, a sentence, or None.
+        events: what happened to it besides snapshots.
         version: grows with every change. generation: grows when the directory is replaced by another one.
     """
 
@@ -85,6 +87,7 @@ class RunIndex:
         self.info: dict[str, Any] = {}
         self._saved = None if shared.cache is None else SavedRun(shared.cache, path)
         self.catalog = Catalog(path, histograms=self._saved is not None)
+        self.events = RunEvents(path)
         self._positions: dict[str, TailPosition] = {}  # where the saved index ends
         self._reader: RunReader | None = None
         self._shelf: GraphShelf | None = None
@@ -144,7 +147,7 @@ class RunIndex:
 
     def _state(self) -> tuple[object, ...]:
         """Differs whenever something that can be asked for does: statuses hold the numbers of snapshots."""
-        return self.error, self.created, self.workers, self.recorded_graphs
+        return self.error, self.created, self.workers, self.recorded_graphs, self.events.version
 
     def _poll(self) -> bool:
         if self._reader is None:
@@ -153,6 +156,7 @@ class RunIndex:
         self._find_workers(self._reader)
         self._shelf.poll()
         more = [follower.poll() for follower in self._followers.values()]
+        more.append(self.events.poll(self._followers))
         self._save(any(more))
         for follower in self._followers.values():
             follower.look()
@@ -278,7 +282,9 @@ class RunIndex:
     def damage(self) -> list[str]:
         """Sentences about what could not be read."""
         graphs = [] if self._shelf is None else list(self._shelf.damage.values())
-        return [sentence for worker in self.workers for sentence in worker.damage] + graphs
+        return (
+            [sentence for worker in self.workers for sentence in worker.damage] + graphs + self.events.damage
+        )
 
     @property
     def live(self) -> bool:

@@ -12,6 +12,7 @@ from werkzeug.routing import PathConverter
 from tensortap.index import LogIndex
 
 from . import (
+    batches,
     failures,
     graphs,
     histograms,
@@ -28,7 +29,7 @@ from . import (
 from .gate import Gate, Policy
 from .hosts import AllowedHosts
 
-NOUNS = (runs, graphs, nodes, snapshots, histograms, values, problems, timelines, static_files)
+NOUNS = (batches, runs, graphs, nodes, snapshots, histograms, values, problems, timelines, static_files)
 
 _PLUGIN_HINT = "Set TENSORTAP_ALLOW_HOST={host} in TensorBoard's environment to let it in."
 

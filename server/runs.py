@@ -16,6 +16,7 @@ from .replies import json_reply
 
 blueprint = Blueprint("runs", __name__)
 VERSION = version("tensortap")
+MAX_EVENTS = 1000
 
 
 @blueprint.get("/api/runs")
@@ -57,6 +58,7 @@ def one_run(run: str) -> Response:
             "graphs": [_with_steps(graph) for graph in found.graphs],
             "steps": found.steps if graph is None else found.steps_of(graph),
             "statistics": list(STATISTICS_COLUMNS),
+            "events": found.events.events()[-MAX_EVENTS:],
         }
     )
 

@@ -74,6 +74,9 @@ def write_dump(logdir: Path) -> None:
     """Runs `exp/first` (a graph, three steps, a NaN from step 1 on) and `numpy` (no graph)."""
     with DumpWriter(logdir, run="exp/first", info={"command": "train.py"}) as writer:
         graph = writer.graph(small_graph())
+        writer.event("batch", step=1, ids=["7", "8"], files=["a.png", "b.png"], count=2)
+        writer.event("batch", step=2, ids=["9"], files=["a.png"], count=1)
+        writer.event("trigger", step=1, trigger="NonFinite()", reason="dense/MatMul:0 has 1 NaN", stops=False)
         for step in range(3):
             product = WEIGHTS * (step + 1)
             if step:

@@ -7,6 +7,7 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from ..event_view import print_events, print_samples
 from ..runs import add_path, directory_size, only_run
 from ..terminal import bytes_text, cell, console, plain_table, print_json
 
@@ -16,16 +17,21 @@ if TYPE_CHECKING:
     from tensortap.index import RunIndex
 
 HELP = "show what a run is: when, where, versions, workers, graphs"
-EXAMPLE = "tensortap info logs/digits"
+EXAMPLE = "tensortap info logs/digits, or which samples fed a step: tensortap info logs/digits --batch 57"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_path(parser)
+    parser.add_argument("--batch", type=int, metavar="STEP", help="which samples fed a step")
+    parser.add_argument("--saw", metavar="FILE", help="which steps were fed by samples of a file")
+    parser.add_argument("--saw-id", metavar="ID", help="which steps were fed by a sample")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
     found = only_run(arguments.path)
+    if arguments.batch is not None or arguments.saw is not None or arguments.saw_id is not None:
+        return print_samples(found, arguments)
     facts = _facts(found)
     if arguments.json:
         print_json(facts)
@@ -39,6 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
         out.print(cell(f"  {key}: {text}"))
     _print_workers(out, found)
     _print_graphs(out, found)
+    print_events(out, found)
     return 0
 
 
@@ -55,6 +62,7 @@ def _facts(found: RunIndex) -> dict[str, Any]:
         "steps": steps.step,
         "workers": list(found.workers),
         "graphs": list(found.graphs),
+        "events": found.events.events(),
     }
 
 

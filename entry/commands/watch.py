@@ -28,9 +28,9 @@ Rule = dict[str, Any]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = (
-        f"examples: {EXAMPLE}\n"
-        "          tensortap watch logs/digits --kinds 'gradients of dense_2' --steps 'every 10'\n"
-        "          tensortap watch logs/digits --reset\n\n"
+        f"example: {EXAMPLE}\n"
+        "         tensortap watch logs/digits --kinds 'gradients of dense_2' --steps 'every 10'\n"
+        "         tensortap watch logs/digits --reset\n\n"
         "Each call adds a rule to watch.json in the run's directory, which the job reads between two steps."
     )
     parser.add_argument("path", type=Path, metavar="RUN", help="the directory of the run")

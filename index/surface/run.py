@@ -8,6 +8,7 @@ import numpy as np
 
 from tensortap.dump import NotARunError, NotFoundError
 
+from ..events import RunEvent, StepBatch
 from ..find import Filters, find_rows
 from ..graph import GraphIndex
 from ..graphs import GraphOverview
@@ -74,6 +75,24 @@ class Run:
     def workers(self) -> list[WorkerStatus]:
         """The processes that wrote it."""
         return self._index.workers
+
+    @property
+    def events(self) -> list[RunEvent]:
+        """What happened besides snapshots, by time: triggers that fired, what was watched from which step."""
+        return self._index.events.events()
+
+    def batch(self, step: int) -> list[StepBatch]:
+        """Which samples fed a step, one entry a worker and call; empty if that was not noted."""
+        return self._index.events.batches(step)
+
+    def steps_of(self, *, id: object = None, file: object = None) -> list[int]:
+        """The steps that a sample, or samples of a file, fed; ascending.
+
+        Raises:
+            NotFoundError: the run does not say which samples fed its steps.
+        """
+        as_text = [None if each is None else str(each) for each in (id, file)]
+        return self._index.events.steps_of(id=as_text[0], file=as_text[1])
 
     def tensor(
         self,

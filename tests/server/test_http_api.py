@@ -18,6 +18,8 @@ EXAMPLES = {
     "api/runs": "/api/runs",
     "api/changes": "/api/changes",
     "api/runs/<run>": "{first}",
+    "api/runs/<run>/batch": "{first}/batch?step=1",
+    "api/runs/<run>/batches": "{first}/batches?file=a.png",
     "api/runs/<run>/graphs": "{first}/graphs",
     "api/runs/<run>/graphs/<graph>": "{graph}",
     "api/runs/<run>/graphs/<graph>/steps/<step>": "{graph}/steps/1",
