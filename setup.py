@@ -13,6 +13,7 @@ ROOMS = {
     "tensortap.capture": "capture",
     "tensortap.importers": "importers",
     "tensortap.index": "index",
+    "tensortap.exporters": "exporters",
     "tensortap.analysis": "analysis",
     "tensortap.server": "server",
     "tensortap.plugin": "plugin",

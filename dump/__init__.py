@@ -22,7 +22,7 @@ from .errors import (
     ValueNotKeptError,
 )
 from .events import EventsTail
-from .files import crc32c, crc32c_of_file
+from .files import Input, crc32c, crc32c_of_file
 from .folders import exists, is_folder, look, scan
 from .function_names import (
     NamedFunction,
@@ -39,6 +39,7 @@ from .ragged import component_arrays
 from .recording import Argument, Part, Recording, array_hash
 from .recordings import RecordingPlace, find_recordings, read_recording, remove_unused_blobs, write_recording
 from .records import COUNTS, STATISTICS, Frame, Function, Graph, Keep, Node, Summary, Way
+from .repair import Repaired, repair_run
 from .runs import RUN_FILE, RunInfo, RunReader, WorkerInfo, find_runs
 from .sample import Sample, split_sample
 from .statistics import summarize, warm_up
@@ -46,6 +47,7 @@ from .stats_writer import stats_path
 from .tail import Commit, StatsTail, TailPosition, read_commit
 from .tensor_proto import data_type_name, proto_shape, tensor_array
 from .values_reader import ValueRef, read_bytes, read_value, value_ref
+from .values_writer import SAFETENSORS
 from .worker import ensure_run
 from .writer import DumpWriter
 
@@ -53,6 +55,7 @@ __all__ = [
     "CALLS",
     "COUNTS",
     "RUN_FILE",
+    "SAFETENSORS",
     "STATISTICS",
     "AmbiguousError",
     "Argument",
@@ -67,6 +70,7 @@ __all__ = [
     "Function",
     "Graph",
     "Histogram",
+    "Input",
     "InvalidNameError",
     "InvalidValueError",
     "Keep",
@@ -78,6 +82,7 @@ __all__ = [
     "Part",
     "Recording",
     "RecordingPlace",
+    "Repaired",
     "Role",
     "RunInfo",
     "RunReader",
@@ -122,6 +127,7 @@ __all__ = [
     "read_recording",
     "read_value",
     "remove_unused_blobs",
+    "repair_run",
     "scan",
     "short_function_name",
     "short_function_names",

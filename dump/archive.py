@@ -55,6 +55,8 @@ class Archive:
                         self._add(info, size)
         except (zipfile.BadZipFile, struct.error, ValueError, NotImplementedError, EOFError) as error:
             raise DamagedError(f"{path.name} is not a zip that can be read: {error}.", _HINT) from error
+        if self.files.keys() & self.folders.keys():
+            raise DamagedError(f"{path.name} holds one name twice, as a file and as a folder.", _HINT)
         if sum(member.size for member in self.files.values()) > size:
             raise DamagedError(f"The members of {path.name} overlap.", _HINT)
 
@@ -77,7 +79,7 @@ class Archive:
             raise ValueError(f"{name[:80]!r} is compressed, encrypted or a link")
         if info.file_size != info.compress_size or info.header_offset + _LOCAL.size + info.file_size > size:
             raise ValueError(f"{name[:80]!r} is longer than the archive")
-        if name in self.files or name in self.folders:
+        if name in self.files:
             raise ValueError(f"{name[:80]!r} is there twice")
         self.files[name] = Member(info.header_offset, info.file_size)
         self.folders["/".join(parts[:-1])].add(parts[-1])

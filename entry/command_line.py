@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import NoReturn, Protocol
 
-from .commands import check, demo, import_, info, ls, nan, serve, show, watch
+from .commands import check, demo, export, import_, info, ls, nan, serve, show, watch
 from .terminal import escaped
 
 
@@ -34,6 +34,7 @@ COMMANDS: dict[str, Command] = {
     "nan": nan,
     "check": check,
     "import": import_,
+    "export": export,
 }
 
 

@@ -12,6 +12,7 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     SpinnerColumn,
+    TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -56,6 +57,18 @@ def rules_progress() -> Iterator[Callable[[int, int, str], None]]:
         yield lambda done, total, rule: shown.update(
             task, completed=done, total=total, description=escaped(rule)
         )
+
+
+@contextlib.contextmanager
+def part_progress(title: str) -> Iterator[Callable[[int, int], None]]:
+    """Gives a function `(done, in all)` that moves a bar with a percentage, which vanishes in the end."""
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=console(stderr=True), transient=True) as shown:
+        task = shown.add_task(escaped(title), total=None)
+        yield lambda done, total: shown.update(task, completed=done, total=total)
 
 
 @contextlib.contextmanager

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import os
-import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tensortap.dump import NotARunError, NotFoundError, is_folder
+from tensortap.dump import NotARunError, NotFoundError, is_folder, scan
 
 from .progress import bytes_progress
 from .sources import as_logdir
@@ -74,10 +71,9 @@ def only_run(path: Path) -> RunIndex:
 
 def directory_size(path: Path) -> int:
     """Bytes of the regular files below `path`; links are not followed."""
-    total = 0
-    for folder, _, files in os.walk(path):
-        for file in files:
-            with contextlib.suppress(FileNotFoundError):  # a file may be renamed meanwhile
-                status = Path(folder, file).lstat()
-                total += status.st_size if stat.S_ISREG(status.st_mode) else 0
-    return total
+    try:
+        found = scan(path)
+    except OSError:  # it is just being removed
+        return 0
+    files = sum(entry.size for entry in found if entry.is_file)
+    return files + sum(directory_size(path / entry.name) for entry in found if entry.is_folder)

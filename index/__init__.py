@@ -11,7 +11,7 @@ from .find import SORT_COLUMNS, Filters, SnapshotPage, find_rows, snapshots
 from .graph import FunctionInfo, GraphIndex
 from .graphs import GraphOverview
 from .histograms import MAX_BINS, HistogramSeries, histograms
-from .history import History, history
+from .history import History, history, row_columns
 from .log import Changes, LogIndex
 from .node_detail import CallDetail, FrameDetail, InputDetail, NodeDetail, OutputDetail, node_detail
 from .run import RunIndex, RunOverview
@@ -25,7 +25,7 @@ from .steps import StepRange, parse_steps
 from .surface import Log, Run, Table, Tensor, Tensors, open_logdir
 from .tensors import NO_GRAPH
 from .timeline import TIMELINE_STATISTICS, Timeline, timeline
-from .values import NonfiniteElements, nonfinite_elements, read_slice
+from .values import NonfiniteElements, find_histogram, nonfinite_elements, read_slice
 from .worker import WorkerStatus
 
 __all__ = [
@@ -71,6 +71,7 @@ __all__ = [
     "Timeline",
     "WorkerStatus",
     "cache_folder",
+    "find_histogram",
     "find_rows",
     "histograms",
     "history",
@@ -82,6 +83,7 @@ __all__ = [
     "parse_steps",
     "read_slice",
     "resolve_selection",
+    "row_columns",
     "snapshots",
     "source",
     "step_statistics",

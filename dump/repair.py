@@ -1,0 +1,175 @@
+"""A repaired copy of a run, beside it: what can be read. The run itself is never touched."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+
+from .errors import DamagedError, InvalidNameError, ValueNotKeptError
+from .files import Input, create, write_all
+from .folders import scan
+from .frames import EOS, encode
+from .runs import RUN_FILE, RunReader
+from .schema import SCHEMA, SCHEMA_MESSAGE
+from .stats_writer import ROTATE, stats_path
+from .tail import Commit
+from .values_reader import read_value, value_ref
+
+_PIECE = 4 << 20  # bytes copied at a time
+_POLL = 8 << 20  # decoded bytes held at a time
+_NO_VALUE = {
+    "value": None,
+    "value_file": -1,
+    "value_offset": 0,
+    "value_length": 0,
+    "value_crc32c": 0,
+    "value_codec": "",
+}
+
+
+@dataclass(slots=True)
+class Repaired:
+    """What was copied to `path`, and sentences about what was not."""
+
+    path: Path
+    snapshots: int = 0
+    values: int = 0
+    left_out: list[str] = field(default_factory=list)
+
+
+def repair_run(run_dir: Path, out: Path, advance: Callable[[str], object] = lambda _: None) -> Repaired:
+    """Copies a run to `out`; `advance` is told now and then how far it is.
+
+    Commits that cannot be read are left out; a snapshot whose value is missing or damaged keeps its summary.
+    Workers, steps, visits and times stay as they are.
+
+    Raises:
+        InvalidNameError: there is something at `out`. OSError: the disk refused; the copy is removed.
+        NotARunError, FormatVersionError: see `RunReader`.
+    """
+    reader = RunReader(run_dir)
+    if os.path.lexists(out):
+        raise InvalidNameError(f"{str(out)!r} exists.", "Remove it, or name another place.")
+    done = Repaired(out)
+    out.mkdir(parents=True)
+    try:
+        _copy(run_dir / RUN_FILE, out / RUN_FILE)
+        _copy_graphs(reader, out, done)
+        for worker in reader.workers():
+            _Worker(reader, worker.worker, done).copy(advance)
+    except OSError:
+        shutil.rmtree(out, ignore_errors=True)
+        raise
+    return done
+
+
+def _copy(source: Path, target: Path) -> None:
+    with Input(source) as file:
+        fd = create(target)
+        try:
+            for at in range(0, file.size, _PIECE):
+                write_all(fd, file.read(at, _PIECE), at)
+        finally:
+            os.close(fd)
+
+
+def _copy_graphs(reader: RunReader, out: Path, done: Repaired) -> None:
+    for graph_id in reader.graph_ids():
+        try:
+            reader.graph(graph_id)
+        except DamagedError as error:
+            done.left_out.append(f"graph {graph_id}: {error.message}")
+            continue
+        (out / "graphs").mkdir(exist_ok=True)
+        for suffix in (".pb", ".arrows"):
+            source = reader.path / "graphs" / f"{graph_id}{suffix}"
+            try:
+                _copy(source, out / "graphs" / source.name)
+            except FileNotFoundError:  # a graph need not have a GraphDef
+                continue
+
+
+class _Worker:
+    """One worker's folder, on its way into the copy."""
+
+    def __init__(self, reader: RunReader, name: str, done: Repaired) -> None:
+        self._reader, self._name, self._done = reader, name, done
+        self._source, self._target = reader.path / name, done.path / name
+        self._target.mkdir()
+        self._number, self._fd, self._size = -1, -1, ROTATE
+
+    def copy(self, advance: Callable[[str], object]) -> None:
+        """Copies what is not statistics as it is, and rewrites the statistics."""
+        for entry in scan(self._source):
+            if entry.is_file and not entry.name.startswith("stats-") and not entry.name.endswith(".tmp"):
+                _copy(self._source / entry.name, self._target / entry.name)
+        tail = self._reader.tail(self._name)
+        known = 0
+        try:
+            while True:
+                commits = tail.poll(max_bytes=_POLL)
+                for commit in commits:
+                    self._write(encode(self._sound(commit), SCHEMA_MESSAGE, commit.status, "zstd"))
+                    self._done.snapshots += commit.batch.num_rows
+                advance(f"{self._done.snapshots:,} snapshots")
+                if not commits and len(tail.damage) == known:
+                    break
+                known = len(tail.damage)
+        finally:
+            self._close()
+        self._done.left_out += [f"{self._name}: {sentence}" for sentence in tail.damage]
+        if tail.pending is not None:
+            self._done.left_out.append(f"{self._name}: {tail.pending}")
+
+    def _sound(self, commit: Commit) -> pa.RecordBatch:
+        """The batch of a commit, its values checked; those that are lost are struck out."""
+        batch = commit.batch
+        bad = [row for row in range(batch.num_rows) if not self._has_sound_value(batch, row)]
+        columns = []
+        for field_ in SCHEMA:
+            column = batch.column(field_.name)
+            if bad and field_.name in _NO_VALUE:
+                cells = column.to_pylist()
+                for row in bad:
+                    cells[row] = _NO_VALUE[field_.name]
+                column = pa.array(cells, field_.type)
+            columns.append(column)
+        return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+
+    def _has_sound_value(self, batch: pa.RecordBatch, row: int) -> bool:
+        """False if a value was kept and is lost."""
+        try:
+            ref = value_ref(self._reader.path, self._name, batch, row)
+            if ref is not None:
+                read_value(ref)
+                self._done.values += 1
+        except ValueNotKeptError:
+            return True  # pruned: the mark of that is copied, too
+        except DamagedError as error:
+            step, node = (batch.column(name)[row].as_py() for name in ("step", "node"))
+            self._done.left_out.append(f"the value of {node} at step {step}: {error.message}")
+            return False
+        return True
+
+    def _write(self, frame: bytes) -> None:
+        if self._size >= ROTATE:
+            self._close()
+            self._number += 1
+            self._fd = create(stats_path(self._target, self._number))
+            write_all(self._fd, SCHEMA_MESSAGE, 0)
+            self._size = len(SCHEMA_MESSAGE)
+        write_all(self._fd, frame, self._size)
+        self._size += len(frame)
+
+    def _close(self) -> None:
+        if self._fd >= 0:
+            try:
+                write_all(self._fd, EOS, self._size)
+            finally:
+                os.close(self._fd)
+                self._fd = -1

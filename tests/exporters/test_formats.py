@@ -1,0 +1,233 @@
+"""Each exporter's file, read back by the program that it is for."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import ml_dtypes
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from safetensors.numpy import load_file
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+
+from tensortap.__main__ import main
+from tensortap.dump import DumpWriter, Graph, InvalidNameError, Node, NotFoundError, SelectionError
+from tensortap.exporters import EXPORTERS, exporter_for
+from tensortap.index import Filters, LogIndex, find_rows, histograms, history, locate, read_slice
+
+STEPS = 6
+
+
+@pytest.fixture(scope="module")
+def logdir(tmp_path_factory):
+    path = tmp_path_factory.mktemp("logs")
+    rng = np.random.default_rng(3)
+    with DumpWriter(path, "exp/a", info={"note": "x"}) as writer:
+        graph = writer.graph(Graph("g", [Node("dense/kernel", "ReadVariableOp"), Node("relu", "Relu")]))
+        for step in range(STEPS):
+            at = {"step": step, "time": 1000.0 + step}
+            writer.log("dense/kernel", rng.normal(size=(40, 30)).astype(np.float32), graph=graph, **at)
+            relu = np.maximum(rng.normal(size=(100, 30)), 0)
+            relu[0, 0] = np.nan if step == 3 else 1
+            writer.log("relu", relu, graph=graph, **at)
+            writer.log("relu", relu * 2, graph=graph, keep="summary", **at)
+            writer.log("half", np.arange(4).astype(ml_dtypes.bfloat16), **at)
+            writer.log("=1+1", np.arange(3), **at)
+            writer.log("text", ["a", "bcd"], **at)
+            writer.log("nothing", np.full(3, np.nan), **at)
+    return path
+
+
+@pytest.fixture
+def run(logdir):
+    log = LogIndex(logdir)
+    log.refresh()
+    return log.runs[0]
+
+
+def export(run, out, name=None, **filters):
+    rows = find_rows(run, Filters(**filters)) if filters else None
+    shown = []
+    exported = exporter_for(out, name).export(run, rows, out, lambda done, total: shown.append((done, total)))
+    assert not shown or shown[-1][0] == shown[-1][1]
+    assert not list(out.parent.glob("*.tmp")), "a temporary file was left"
+    return exported
+
+
+def test_parquet_holds_every_statistic(run, tmp_path):
+    exported = export(run, tmp_path / "a.parquet")
+    table = pq.read_table(tmp_path / "a.parquet")
+    assert table.num_rows == exported.snapshots == run.catalog.rows == STEPS * 7
+    rows = [row for row in table.to_pylist() if row["tensor"] == "dense/kernel:0"]
+    expected = history(run, "dense/kernel").columns
+    for name in ("step", "mean", "std", "abs_max", "negative", "size"):
+        assert [row[name] for row in rows] == expected[name].tolist()
+    assert rows[2]["shape"] == [40, 30]
+    assert rows[2]["time"].timestamp() == 1002.0
+    assert (rows[2]["node"], rows[2]["slot"], rows[2]["graph"]) == ("dense/kernel", 0, expected["graph"][2])
+
+
+def test_csv_guards_formulas(run, tmp_path):
+    export(run, tmp_path / "a.csv", match="=|kernel", steps="2:4")
+    with (tmp_path / "a.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["tensor"] for row in rows} == {"'=1+1:0", "dense/kernel:0"}
+    assert {row["step"] for row in rows} == {"2", "3"}
+    kernel = next(row for row in rows if row["tensor"] == "dense/kernel:0")
+    assert float(kernel["mean"]) == locate(run, "dense/kernel", step=2).mean
+    assert kernel["shape"] == "40×30"
+    assert kernel["time"] == "1970-01-01T00:16:42+00:00"
+
+
+def test_npz_holds_the_values(run, tmp_path):
+    exported = export(run, tmp_path / "a.npz", steps="1:3")
+    with np.load(tmp_path / "a.npz", allow_pickle=False) as found:
+        assert len(found.files) == exported.snapshots == 2 * 6
+        kernel = read_slice(run, locate(run, "dense/kernel", step=1))
+        np.testing.assert_array_equal(found["dense/kernel:0@1"], kernel)
+        assert found["half:0@2"].dtype == np.float32
+        assert found["half:0@2"].tolist() == [0, 1, 2, 3]
+        assert found["text:0@1"].tolist() == [b"a", b"bcd"]
+    assert not exported.left_out
+
+
+def test_safetensors_holds_the_values(run, tmp_path):
+    exported = export(run, tmp_path / "a.safetensors", steps=5)
+    found = load_file(tmp_path / "a.safetensors")
+    assert found.keys() == {"dense/kernel:0@5", "relu:0@5", "half:0@5", "=1+1:0@5", "nothing:0@5"}
+    kernel = read_slice(run, locate(run, "dense/kernel", step=5))
+    np.testing.assert_array_equal(found["dense/kernel:0@5"], kernel)
+    assert found["half:0@5"].dtype == ml_dtypes.bfloat16
+    assert exported.left_out == ["text:0@5: safetensors has no dtype for string."]
+
+
+def test_tensorboard_shows_histograms_and_scalars(run, tmp_path):
+    export(run, tmp_path / "events", "tensorboard")
+    events = EventAccumulator(str(tmp_path / "events"), size_guidance={"histograms": 0, "scalars": 0})
+    events.Reload()
+    assert events.Tags()["histograms"] == ["dense/kernel:0", "relu:0", "half:0", "=1+1:0"]
+    (path,) = (tmp_path / "events").iterdir()
+    assert next(EventFileLoader(str(path)).Load()).file_version == "brain.Event:2"
+    for tensor in ("dense/kernel", "relu"):
+        ours = history(run, tensor).columns
+        means = events.Scalars(f"{tensor}:0/mean")
+        assert [event.step for event in means] == ours["step"].tolist()
+        np.testing.assert_allclose([event.value for event in means], ours["mean"], rtol=1e-6)
+        bad = [event.value for event in events.Scalars(f"{tensor}:0/nonfinite")]
+        assert bad == (ours["nan"] + ours["pos_inf"]).tolist()
+        for event, finite, low in zip(
+            events.Histograms(f"{tensor}:0"), ours["size"] - ours["nan"], ours["min"], strict=True
+        ):
+            proto = event.histogram_value
+            assert proto.num == finite == sum(proto.bucket)
+            assert proto.min == low
+            assert list(proto.bucket_limit) == sorted(set(proto.bucket_limit))
+    assert [event.wall_time for event in events.Scalars("half:0/max")] == [1000.0 + s for s in range(STEPS)]
+    assert len(events.Scalars("nothing:0/nonfinite")) == STEPS
+
+
+def test_tensorboard_draws_what_the_dump_says(run, tmp_path):
+    """Its own conversion of the histograms to the bins that its page draws keeps where the elements are."""
+    from tensorboard.data_compat import migrate_event
+    from tensorboard.dataclass_compat import migrate_event as to_dataclass
+
+    export(run, tmp_path / "events", "tensorboard", tensor="relu:0", steps=0)
+    (path,) = (tmp_path / "events").iterdir()
+    values = [
+        value
+        for event in EventFileLoader(str(path)).Load()
+        for migrated in to_dataclass(migrate_event(event), {})
+        for value in migrated.summary.value
+        if value.tag == "relu:0"
+    ]
+    from tensorboard.util import tensor_util
+
+    bins = tensor_util.make_ndarray(values[0].tensor)
+    assert bins[:, 2].sum() == 3000
+    zeros = bins[(bins[:, 0] <= 0) & (bins[:, 1] <= 0)]
+    assert zeros[:, 2].sum() == locate(run, "relu", step=0).zero
+
+
+def test_an_archive_is_the_run(run, tmp_path):
+    export(run, tmp_path / "a.tap.zip")
+    log = LogIndex(tmp_path / "a.tap.zip")
+    log.refresh()
+    (again,) = log.runs
+    assert again.name == "a"
+    assert again.info == run.info
+    assert not again.damage
+    assert again.workers[0].closed
+    for tensor in run.tensors:
+        assert repr(history(again, tensor).columns) == repr(history(run, tensor).columns)
+        ours, theirs = (histograms(r, tensor).counts.tolist() for r in (run, again))
+        assert ours == theirs
+    np.testing.assert_array_equal(
+        read_slice(again, locate(again, "relu", step=2), "3:5,::7"),
+        read_slice(run, locate(run, "relu", step=2), "3:5,::7"),
+    )
+    assert [graph.name for graph in again.graphs] == [graph.name for graph in run.graphs]
+
+
+def test_a_part_of_a_run_is_an_archive_too(run, tmp_path):
+    exported = export(run, tmp_path / "a.tap.zip", match="relu", steps="2:4")
+    log = LogIndex(tmp_path / "a.tap.zip")
+    log.refresh()
+    (part,) = log.runs
+    assert part.tensors == ["relu:0"]
+    assert part.catalog.rows == exported.snapshots == 4
+    ours, theirs = (history(r, "relu", steps="2:4").columns for r in (run, part))
+    for name in ("step", "visit", "time", "mean", "nan", "kept", "graph"):
+        assert repr(ours[name]) == repr(theirs[name])
+    np.testing.assert_array_equal(
+        read_slice(part, locate(part, "relu", step=3)), read_slice(run, locate(run, "relu", step=3))
+    )
+
+
+@pytest.mark.parametrize("exporter", EXPORTERS, ids=lambda exporter: exporter.name)
+def test_nothing_is_overwritten_and_nothing_exported_is_an_error(run, tmp_path, exporter):
+    out = tmp_path / "x"
+    with pytest.raises(NotFoundError):
+        export(run, out, exporter.name, match="no such tensor")
+    assert not list(tmp_path.glob("x")) or exporter.name == "tensorboard"
+    out = tmp_path / "taken"
+    out.write_text("mine")
+    with pytest.raises(InvalidNameError, match="exists"):
+        export(run, out, exporter.name)
+    assert out.read_text() == "mine"
+
+
+def test_formats_are_known_by_name(tmp_path):
+    assert exporter_for(tmp_path / "a.tap.zip").name == "tap.zip"
+    assert exporter_for(tmp_path / "x", "csv").name == "csv"
+    with pytest.raises(SelectionError, match="does not say which"):
+        exporter_for(tmp_path / "a.txt")
+    with pytest.raises(SelectionError, match="not a format"):
+        exporter_for(tmp_path / "a.csv", "doc")
+
+
+def test_the_command(logdir, tmp_path, capsys):
+    out = tmp_path / "last.npz"
+    run = str(logdir / "exp" / "a")
+    assert main(["export", run, "--out", str(out), "--nodes", "kernel|text", "--step", "-1", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said == {
+        "path": str(out),
+        "format": "npz",
+        "snapshots": 2,
+        "bytes": out.stat().st_size,
+        "left_out": [],
+    }
+    archive = tmp_path / "a.tap.zip"
+    assert main(["export", run, "--out", str(archive), "--where", "nan > 0"]) == 0
+    assert "a.tap.zip: 8 snapshots" in capsys.readouterr().out
+    assert main(["ls", str(archive), "--json"]) == 0
+    (listed,) = json.loads(capsys.readouterr().out)
+    assert listed["snapshots"] == 8
+    assert listed["bytes"] > 1000
+    assert main(["check", str(archive)]) == 0
+    assert main(["export", run, "--out", str(archive)]) == 1
+    assert main(["export", run, "--out", str(tmp_path / "b.csv"), "--step", "-99"]) == 1
+    assert "no step -99" in capsys.readouterr().err
