@@ -60,14 +60,18 @@ def port_number(text: str) -> int:
 def run(arguments: argparse.Namespace) -> int:
     from tensortap.server import Server
 
+    logdirs = served(arguments.logdir)
     server = Server(
-        served(arguments.logdir),
+        logdirs,
         host=arguments.host,
         port=arguments.port,
         token=arguments.token or os.environ.get("TENSORTAP_TOKEN"),
         use_token=not arguments.no_token,
         allowed_hosts=arguments.allow_host,
     )
+    for logdir in logdirs:
+        if not logdir.is_dir():
+            print(f"{logdir} does not exist yet; runs show up as they are written.")
     announce(server, arguments.logdir)
     if arguments.open:
         open_page(server.url)
@@ -82,9 +86,6 @@ def announce(server: Server, logdirs: list[Path]) -> None:
 
     if server.moved:
         print(f"Port {DEFAULT_PORT} is taken, using {server.port}.")
-    for logdir in logdirs:
-        if not logdir.is_dir():
-            print(f"{logdir} does not exist yet; runs show up as they are written.")
     print(
         f"tensortap serves {', '.join(map(str, logdirs))} at\n\n    {server.url}\n\nPress Ctrl-C to stop.",
         flush=True,
