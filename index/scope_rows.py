@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from operator import itemgetter
+
+_Place = tuple[int, ...]  # first members of a row and of the scopes around it
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,29 +26,32 @@ def scope_rows(paths: Sequence[str], scope: str, most: int) -> list[ScopeRow]:
         paths: display paths, `/` between scopes. scope: a path; empty for all.
 
     Returns:
-        Rows in the order of their first members. More than `most` only where the scope itself holds more.
+        Rows of one scope next to each other, otherwise in the order of their first members. More than `most`
+        only where the scope itself, or the only one in it, holds more.
     """
     prefix = f"{scope}/" if scope else ""
     inside = [i for i, path in enumerate(paths) if path.startswith(prefix) or path == scope]
-    rows: list[ScopeRow] = []
-    closed: list[tuple[int, int, ScopeRow]] = []  # scopes, the largest first
-    count = 0
-    parts = _children(paths, inside, len(prefix))
+    rows: list[tuple[_Place, ScopeRow]] = []
+    closed: list[tuple[int, _Place, ScopeRow]] = []  # scopes, the largest first
+    count, parts = 0, _children(paths, inside, len(prefix))
+    place: _Place = ()
     while True:
         count += len(parts)
-        rows += [part for part in parts if part.leaf]
         for part in parts:
-            if not part.leaf:
-                heappush(closed, (-len(part.members), part.members[0], part))
+            where = (*place, part.members[0])
+            if part.leaf:
+                rows.append((where, part))
+            else:
+                heappush(closed, (-len(part.members), where, part))
         if not closed:
             break
-        row = heappop(closed)[2]
+        _, place, row = heappop(closed)
         parts = _children(paths, row.members, len(row.path) + 1)
         count -= 1
-        if count + len(parts) > most:
-            rows.append(row)
+        if count and count + len(parts) > most:
+            rows.append((place, row))
             parts, count = [], count + 1
-    return sorted(rows, key=lambda row: row.members[0])
+    return [row for _, row in sorted(rows, key=itemgetter(0))]
 
 
 def _children(paths: Sequence[str], members: Sequence[int], start: int) -> list[ScopeRow]:

@@ -142,7 +142,7 @@ class _Cells:
         return self._catalog.column(name, self._rows)
 
     def _sum(self, values: Array) -> Floats:
-        sums: Floats = np.bincount(self._cell, values.astype(np.float64), self._count)
+        sums: Floats = np.asarray(np.bincount(self._cell, values, self._count), np.float64)
         return sums
 
     def _health(self) -> tuple[Array, Array]:

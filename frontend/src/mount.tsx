@@ -10,6 +10,7 @@ import { theme } from './state/preferences';
 import { chooseProvider, useProvider } from './state/provider';
 import { run, runList } from './state/runs';
 import { graphSteps } from './state/steps';
+import { timeline } from './state/timeline';
 import { App } from './views/App';
 
 /** Mounts the application into `root`: the page's `#app` (main.ts), or an element in TensorBoard's iframe (plugin.js). */
@@ -19,7 +20,8 @@ export async function mount(root: HTMLElement): Promise<void> {
   prepareWorker();
   useProvider(await chooseProvider());
   installProbe(
-    () => runList.value !== null && ![run, graphSteps, graph, overlay, node, snapshots].some((resource) => resource.loading.value),
+    () =>
+      runList.value !== null && ![run, graphSteps, graph, overlay, node, snapshots, timeline].some((resource) => resource.loading.value),
   );
   syncAddress();
   startPolling();

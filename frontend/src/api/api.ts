@@ -13,6 +13,7 @@ import type {
 } from '../model/answers';
 import { decodeGraph, type GraphData } from '../model/graph';
 import { decodeStep, type StepStatistics } from '../model/steps';
+import { decodeTimeline, type Timeline } from '../model/timeline';
 import { type Provider, pathOf, type Query } from './provider';
 import { readHistograms, readHistory, readSnapshot, type WireHistograms, type WireHistory, type WireSnapshot } from './wire';
 
@@ -54,6 +55,10 @@ export class Api {
   async step(run: string, graph: string, step: number, worker: string | null, signal?: AbortSignal): Promise<StepStatistics> {
     const path = `runs/${pathOf(run)}/graphs/${pathOf(graph)}/steps/${step}`;
     return decodeStep(await this.provider.bytes(path, { worker }, signal));
+  }
+
+  async timeline(run: string, graph: string, query: Query, signal?: AbortSignal): Promise<Timeline> {
+    return decodeTimeline(await this.provider.bytes(`runs/${pathOf(run)}/graphs/${pathOf(graph)}/timeline`, query, signal));
   }
 
   node(run: string, graph: string | null, node: string, signal?: AbortSignal): Promise<NodeDetail> {

@@ -11,7 +11,9 @@ export interface DeepLink {
   follow: boolean;
   tensor: string | null;
   visit: number | null;
-  view: 'graph' | 'table';
+  view: View;
+  /** What the timeline looks into; empty for everything. */
+  scope: string;
   panel: PanelTab;
   /** How the value is shown; null is what suits it. */
   value: ValueMode | null;
@@ -21,6 +23,9 @@ export interface DeepLink {
   /** Opened scopes of the graph; null where they are the graph's own choice, or too many for an address. */
   open: readonly string[] | null;
 }
+
+export const VIEWS = ['graph', 'table', 'timeline'] as const;
+export type View = (typeof VIEWS)[number];
 
 export const PANEL_TABS = ['overview', 'history', 'histogram', 'value', 'source'] as const;
 export type PanelTab = (typeof PANEL_TABS)[number];
@@ -34,6 +39,7 @@ export const EMPTY_LINK: DeepLink = {
   tensor: null,
   visit: null,
   view: 'graph',
+  scope: '',
   panel: 'overview',
   value: null,
   dims: null,
@@ -55,7 +61,7 @@ export function encodeLink(link: DeepLink): string {
     if (value !== null) add(key, value);
   }
   if (link.follow) add('follow', 1);
-  for (const key of ['view', 'panel', 'color'] as const) if (link[key] !== EMPTY_LINK[key]) add(key, link[key]);
+  for (const key of ['view', 'scope', 'panel', 'color'] as const) if (link[key] !== EMPTY_LINK[key]) add(key, link[key]);
   if (link.value !== null) add('value', link.value);
   if (link.dims !== null) parts.push(`dims=${mappingText(link.dims)}`);
   const open = link.open?.map(encodePart).join(',') ?? '';
@@ -79,7 +85,8 @@ export function decodeLink(hash: string): DeepLink {
   for (const key of TEXTS) link[key] = decodePart(found.get(key) ?? '') || null;
   for (const key of NUMBERS) link[key] = wholeNumber(found.get(key));
   link.follow = found.get('follow') === '1';
-  if (found.get('view') === 'table') link.view = 'table';
+  link.view = VIEWS.find((view) => view === found.get('view')) ?? EMPTY_LINK.view;
+  link.scope = decodePart(found.get('scope') ?? '');
   // As the tabs are titled: `histograms` too.
   const panel = PANEL_TABS.find((tab) => tab === found.get('panel') || `${tab}s` === found.get('panel'));
   if (panel) link.panel = panel;

@@ -15,7 +15,7 @@ test('without a filter every tensor of the step is there, by name', () => {
 });
 
 test('filters by regular expression, op, layer and health go together', () => {
-  const rows = table.rows({ match: 'grad.*conv', opType: '', layer: 'conv2d', nonfinite: true }, { column: 'nan', descending: true });
+  const rows = table.rows({ ...NO_FILTER, match: 'grad.*conv', opType: '', layer: 'conv2d', nonfinite: true }, { column: 'nan', descending: true });
   expect(rows.length).toBeGreaterThan(2);
   for (const row of rows) {
     expect(table.text(row, 'tensor')).toMatch(/grad.*conv/i);
@@ -24,6 +24,12 @@ test('filters by regular expression, op, layer and health go together', () => {
   expect(names(table.rows({ ...NO_FILTER, opType: 'Softmax' }, { column: 'tensor', descending: false }))).toEqual([
     'sequential/dense_1/Softmax:0',
   ]);
+});
+
+test('a condition on the numbers filters; one that cannot be read does not', () => {
+  const bad = table.rows({ ...NO_FILTER, where: 'nonfinite > 0' }, { column: 'tensor', descending: false });
+  expect([...bad]).toEqual([...table.rows({ ...NO_FILTER, nonfinite: true }, { column: 'tensor', descending: false })]);
+  expect(table.rows({ ...NO_FILTER, where: 'nan >' }, { column: 'tensor', descending: false })).toHaveLength(table.step.count);
 });
 
 test('numbers sort either way, and what has no number comes last', () => {

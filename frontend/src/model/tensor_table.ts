@@ -1,3 +1,4 @@
+import { type FieldName, parseCondition } from './condition';
 import type { GraphData } from './graph';
 import { healthOf } from './statistics';
 import type { StepStatistics } from './steps';
@@ -29,9 +30,11 @@ export interface TableFilter {
   opType: string;
   layer: string;
   nonfinite: boolean;
+  /** A condition on the numbers, `nan > 0 and abs_max >= 1e4`; one that cannot be read lets everything pass. */
+  where: string;
 }
 
-export const NO_FILTER: TableFilter = { match: '', opType: '', layer: '', nonfinite: false };
+export const NO_FILTER: TableFilter = { match: '', opType: '', layer: '', nonfinite: false, where: '' };
 
 export interface TableSort {
   column: ColumnId;
@@ -56,9 +59,10 @@ export class TensorTable {
     return column === 'shape' && slot === 0 ? this.graph.shapes.at(node) : '';
   }
 
-  number(row: number, column: ColumnId): number {
+  number(row: number, column: ColumnId | FieldName): number {
     const at = (name: Parameters<StepStatistics['column']>[0]) => this.step.column(name)[row] as number;
     if (column === 'inf') return at('pos_inf') + at('neg_inf');
+    if (column === 'nonfinite') return at('nan') + at('pos_inf') + at('neg_inf');
     return at(column as Parameters<StepStatistics['column']>[0]);
   }
 
@@ -69,8 +73,10 @@ export class TensorTable {
   /** Rows that pass the filter, sorted. NaN sorts last, whichever way. */
   rows(filter: TableFilter, sort: TableSort): Int32Array {
     const matches = matcher(filter.match);
+    const { test } = parseCondition(filter.where);
     const kept: number[] = [];
-    for (let row = 0; row < this.step.count; row++) if (this.passes(row, filter, matches)) kept.push(row);
+    for (let row = 0; row < this.step.count; row++)
+      if (this.passes(row, filter, matches) && (test === null || test((name) => this.number(row, name)))) kept.push(row);
     return Int32Array.from(kept).sort(this.comparison(sort));
   }
 

@@ -19,6 +19,7 @@ const link = computed<DeepLink>(() => ({
   tensor: choices.chosenTensor.value,
   visit: choices.chosenVisit.value,
   view: choices.view.value,
+  scope: choices.timelineScope.value,
   panel: choices.panelTab.value,
   ...valueLink.value,
   color: choices.colour.value,
@@ -34,6 +35,7 @@ function apply(next: DeepLink): void {
     choices.chosenTensor.value = next.tensor;
     choices.chosenVisit.value = next.visit;
     choices.view.value = next.view;
+    choices.timelineScope.value = next.scope;
     choices.panelTab.value = next.panel;
     applyValueLink(next.tensor, next.value, next.dims);
     choices.colour.value = next.color;
@@ -47,7 +49,7 @@ function apply(next: DeepLink): void {
  */
 function isNewPlace(before: DeepLink, after: DeepLink): boolean {
   const changed = (key: 'run' | 'graph') => before[key] !== null && before[key] !== after[key];
-  return changed('run') || changed('graph') || before.tensor !== after.tensor || before.view !== after.view;
+  return changed('run') || changed('graph') || before.tensor !== after.tensor || before.view !== after.view || before.scope !== after.scope;
 }
 
 function write(next: DeepLink, push: boolean): void {

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { EMPTY_LINK, type PanelTab } from '../model/deep_link';
+import { EMPTY_LINK, type PanelTab, type View } from '../model/deep_link';
 import type { DimMapping } from '../model/dims';
 import type { ValueMode } from '../model/value_view';
 
@@ -12,7 +12,9 @@ export const chosenStep = signal<number | null>(EMPTY_LINK.step);
 /** `node:slot`, or null where nothing is selected. */
 export const chosenTensor = signal<string | null>(EMPTY_LINK.tensor);
 export const chosenVisit = signal<number | null>(EMPTY_LINK.visit);
-export const view = signal<'graph' | 'table'>(EMPTY_LINK.view);
+export const view = signal<View>(EMPTY_LINK.view);
+/** The scope that the timeline looks into; empty for all. */
+export const timelineScope = signal<string>(EMPTY_LINK.scope);
 export const panelTab = signal<PanelTab>(EMPTY_LINK.panel);
 /** How values are shown; null is what suits the tensor. */
 export const chosenMode = signal<ValueMode | null>(EMPTY_LINK.value);

@@ -1,7 +1,7 @@
 import { batch, computed } from '@preact/signals';
 import type { PanelTab } from '../model/deep_link';
 import { parseTensorName, tensorName } from '../model/tensor_name';
-import { chosenGraph, chosenStep, chosenTensor, chosenVisit, openScopes, panelTab } from './choices';
+import { chosenGraph, chosenStep, chosenTensor, chosenVisit, openScopes, panelTab, timelineScope } from './choices';
 import { panelOpen } from './preferences';
 import { graphId } from './runs';
 
@@ -25,7 +25,10 @@ export function selectTensor(tensor: string | null): void {
 /** Another graph has other scopes. */
 export function chooseGraph(graph: string | null): void {
   batch(() => {
-    if (graph !== graphId.value) openScopes.value = null;
+    if (graph !== graphId.value) {
+      openScopes.value = null;
+      timelineScope.value = '';
+    }
     chosenGraph.value = graph;
   });
 }

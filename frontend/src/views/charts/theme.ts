@@ -2,11 +2,41 @@ import type { Layout } from '../../lib/plotly';
 
 /** The page's colours for what draws by itself (Plotly, canvases): read from the CSS variables in force. */
 export type Palette = Record<
-  'surface' | 'sunken' | 'text' | 'text-2' | 'text-3' | 'border' | 'border-strong' | 'accent' | 'band' | 'nan' | 'inf' | 'zero',
+  | 'surface'
+  | 'sunken'
+  | 'text'
+  | 'text-2'
+  | 'text-3'
+  | 'border'
+  | 'border-strong'
+  | 'accent'
+  | 'band'
+  | 'nan'
+  | 'inf'
+  | 'zero'
+  | 'fine'
+  | 'nan-fill'
+  | 'inf-fill',
   string
 >;
 
-const NAMES = ['surface', 'sunken', 'text', 'text-2', 'text-3', 'border', 'border-strong', 'accent', 'band', 'nan', 'inf', 'zero'] as const;
+const NAMES = [
+  'surface',
+  'sunken',
+  'text',
+  'text-2',
+  'text-3',
+  'border',
+  'border-strong',
+  'accent',
+  'band',
+  'nan',
+  'inf',
+  'zero',
+  'fine',
+  'nan-fill',
+  'inf-fill',
+] as const;
 
 /** @param _theme the theme in force: named so that callers ask again when it changes */
 export function palette(_theme: string): Palette {

@@ -3,20 +3,23 @@ import { colourBy, graph, overlay } from '../../state/graph';
 import { panelOpen, theme } from '../../state/preferences';
 import { run } from '../../state/runs';
 import { selectedNode, selectNode } from '../../state/selection';
+import { timeline } from '../../state/timeline';
 import { problemsShown, togglePanel, toggleProblems } from '../../state/ui';
 import { GraphPane } from '../graph/GraphPane';
 import { IconButton, Segmented } from '../kit/Button';
 import { CodeBlock } from '../kit/CopyButton';
 import { Failure, Message } from '../kit/Message';
 import { TensorTableView } from '../table/TensorTableView';
+import { TimelineView } from '../timeline/TimelineView';
 import { ColourControl } from './ColourControl';
 
 const VIEWS = [
   { value: 'graph', label: 'Graph' },
   { value: 'table', label: 'Tensors' },
+  { value: 'timeline', label: 'Timeline' },
 ] as const;
 
-/** The graph, or the table of its tensors. */
+/** The graph, the table of its tensors, or their timeline. */
 export function Centre() {
   return (
     <div class="centre">
@@ -31,11 +34,15 @@ export function Centre() {
           }}
         />
         <div class="grow" />
-        {view.value === 'graph' && <ColourControl />}
+        {view.value !== 'table' && <ColourControl />}
         {!panelOpen.value && <IconButton small icon="panel" label="Show the node panel (\)" onClick={togglePanel} />}
       </div>
-      {(overlay.loading.value || graph.loading.value) && <div class="busy" role="progressbar" aria-label="Loading" />}
-      {view.value === 'table' ? <TensorTableView /> : <GraphView />}
+      {(overlay.loading.value || graph.loading.value || timeline.loading.value) && (
+        <div class="busy" role="progressbar" aria-label="Loading" />
+      )}
+      {view.value === 'table' && <TensorTableView />}
+      {view.value === 'timeline' && <TimelineView />}
+      {view.value === 'graph' && <GraphView />}
     </div>
   );
 }

@@ -2,7 +2,7 @@ import { batch } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import { formatAgo, formatCount } from '../../lib/format';
 import type { RunEntry } from '../../model/answers';
-import { chosenGraph, chosenRun, chosenStep, chosenWorker, openScopes } from '../../state/choices';
+import { chosenGraph, chosenRun, chosenStep, chosenWorker, openScopes, timelineScope } from '../../state/choices';
 import { reloadRuns } from '../../state/live';
 import { runEntry, runId, runs } from '../../state/runs';
 import { moveFocus, Popover } from '../kit/Popover';
@@ -16,6 +16,7 @@ export function showRun(id: string): void {
     chosenWorker.value = null;
     chosenStep.value = null;
     openScopes.value = null;
+    timelineScope.value = '';
   });
 }
 

@@ -1,3 +1,4 @@
+import { VIEWS } from '../../model/deep_link';
 import { panelTab, view } from '../../state/choices';
 import { toggleTheme } from '../../state/preferences';
 import { selectTensor } from '../../state/selection';
@@ -25,9 +26,9 @@ export const KEYS: readonly Command[] = [
   { keys: ['l'], does: 'Follow the latest step', run: toggleFollowing },
   {
     keys: ['g'],
-    does: 'Graph, or the table of tensors',
+    does: 'Graph, table of tensors, timeline',
     run: () => {
-      view.value = view.value === 'graph' ? 'table' : 'graph';
+      view.value = VIEWS[(VIEWS.indexOf(view.value) + 1) % VIEWS.length] ?? 'graph';
       panelMaximised.value = false;
     },
   },

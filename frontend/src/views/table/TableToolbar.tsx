@@ -1,6 +1,7 @@
 import { csvText } from '../../lib/csv';
 import { downloadText, fileName } from '../../lib/download';
 import { formatCount } from '../../lib/format';
+import { FIELDS, parseCondition } from '../../model/condition';
 import { parsePattern, TABLE_COLUMNS, type TableFilter, type TensorTable } from '../../model/tensor_table';
 import { runEntry } from '../../state/runs';
 import { IconButton, Select, Switch } from '../kit/Button';
@@ -12,8 +13,11 @@ interface ToolbarProps {
   onFilter: (filter: TableFilter) => void;
 }
 
+const CONDITION_HELP = `Such as: nan > 0, or zero / size > 0.9 and abs_max < 1e-3. Fields: ${FIELDS.join(', ')}`;
+
 export function TableToolbar({ table, rows, filter, onFilter }: ToolbarProps) {
   const change = (part: Partial<TableFilter>) => onFilter({ ...filter, ...part });
+  const condition = parseCondition(filter.where);
   const valid = parsePattern(filter.match) !== null;
   return (
     <div class="table-toolbar">
@@ -27,6 +31,16 @@ export function TableToolbar({ table, rows, filter, onFilter }: ToolbarProps) {
         value={filter.match}
         onInput={(event) => change({ match: event.currentTarget.value })}
         data-testid="table-filter"
+      />
+      <input
+        class="field small table-where mono"
+        placeholder="nan > 0"
+        aria-label="Condition on the numbers"
+        aria-invalid={condition.error !== null}
+        title={condition.error ?? CONDITION_HELP}
+        value={filter.where}
+        onInput={(event) => change({ where: event.currentTarget.value })}
+        data-testid="table-where"
       />
       <Select label="Op" hideLabel value={filter.opType} onChange={(opType) => change({ opType })}>
         <option value="">All ops</option>
@@ -46,6 +60,11 @@ export function TableToolbar({ table, rows, filter, onFilter }: ToolbarProps) {
       <span class="faint num">
         {formatCount(rows.length)} of {formatCount(table.step.count)} tensors
       </span>
+      {condition.error !== null && (
+        <span class="table-error" role="status">
+          {condition.error}
+        </span>
+      )}
       <IconButton small icon="download" label="Download these rows as CSV" onClick={() => saveRows(table, rows)} testid="table-csv" />
     </div>
   );

@@ -1,9 +1,8 @@
 import type { ComponentChildren } from 'preact';
-import { useLayoutEffect, useRef } from 'preact/hooks';
-import { colormap } from '../../lib/colormap';
 import { formatNumber } from '../../lib/format';
 import type { Paint } from '../../model/raster';
 import { Select } from '../kit/Button';
+import { ColourScale } from '../kit/ColourScale';
 import { type ColourChoice, clip, clipOutliers, colourChoice, setClip } from './colours';
 
 /** The colour scale with its limits: both can be typed, or cut to the middle 98 %. */
@@ -12,7 +11,7 @@ export function ColourBar({ paint, children }: { paint: Paint; children?: Compon
   return (
     <div class="colour-bar">
       <Limit label="Lowest colour" value={clip.value.low} automatic={low} onChange={(value) => setClip(value, clip.value.high)} />
-      <Scale paint={paint} />
+      <ColourScale name={paint.colormap} />
       <Limit label="Highest colour" value={clip.value.high} automatic={high} onChange={(value) => setClip(clip.value.low, value)} />
       <button type="button" class="button small quiet" onClick={clipOutliers} title="Colours span the middle 98 % of the values">
         1–99 %
@@ -70,20 +69,4 @@ function Limit({
       }}
     />
   );
-}
-
-function Scale({ paint }: { paint: Paint }) {
-  const canvas = useRef<HTMLCanvasElement>(null);
-  useLayoutEffect(() => {
-    const context = canvas.current?.getContext('2d');
-    if (!context) return;
-    const table = colormap(paint.colormap);
-    const image = context.createImageData(256, 1);
-    for (let i = 0; i < 256; i++) {
-      image.data.set(table.subarray(3 * i, 3 * i + 3), 4 * i);
-      image.data[4 * i + 3] = 255;
-    }
-    context.putImageData(image, 0, 0);
-  }, [paint.colormap]);
-  return <canvas class="scale" width={256} height={1} ref={canvas} aria-hidden="true" />;
 }

@@ -1,0 +1,111 @@
+import { batch, computed } from '@preact/signals';
+import { scopeTrail } from '../../model/timeline';
+import { valueScale } from '../../model/value_scale';
+import { openScopes, timelineScope, view } from '../../state/choices';
+import { run } from '../../state/runs';
+import { timeline, timelineStatistic } from '../../state/timeline';
+import { ColourScale } from '../kit/ColourScale';
+import { Icon } from '../kit/Icon';
+import { Failure, Message } from '../kit/Message';
+import { colormapOf } from './cells';
+import { TimelineGrid } from './TimelineGrid';
+
+export const scale = computed(() => {
+  const [data, statistic] = [timeline.data.value, timelineStatistic.value];
+  return data === null || statistic === null ? null : valueScale(statistic, data.value);
+});
+
+/** Steps across, scopes down: the moment and the place where a run turned bad, at a glance. */
+export function TimelineView() {
+  const data = timeline.data.value;
+  const failed = timeline.error.value ?? run.error.value;
+  if (data === null) return failed ? <Failure error={failed} retry={timeline.reload} /> : <div class="pane-body" />;
+  return (
+    <div class="pane-body timeline" data-testid="timeline" data-scope={data.scope}>
+      <div class="timeline-head">
+        <Trail scope={data.scope} />
+        <span class="grow" />
+        <Legend />
+      </div>
+      {data.rows.length === 0 || data.first.length === 0 ? <Nothing scope={data.scope} /> : <TimelineGrid timeline={data} />}
+      {data.leftOut > 0 && <p class="chart-note faint">{data.leftOut} more nodes of this scope are in the table of tensors.</p>}
+    </div>
+  );
+}
+
+export function lookInto(scope: string): void {
+  timelineScope.value = scope;
+}
+
+function showInGraph(scope: string): void {
+  batch(() => {
+    openScopes.value = [scope];
+    view.value = 'graph';
+  });
+}
+
+function Trail({ scope }: { scope: string }) {
+  const trail = scopeTrail(scope);
+  return (
+    <nav class="trail" aria-label="Scope">
+      <button type="button" class="button small quiet" onClick={() => lookInto('')} disabled={scope === ''}>
+        All scopes
+      </button>
+      {trail.map(({ label, path }) => (
+        <span key={path} class="row">
+          <Icon name="right" />
+          <button type="button" class="button small quiet truncate" onClick={() => lookInto(path)} disabled={path === scope}>
+            {label}
+          </button>
+        </span>
+      ))}
+      {scope !== '' && (
+        <button type="button" class="button small" onClick={() => showInGraph(scope)} title="Opens this scope in the graph">
+          Show in graph
+        </button>
+      )}
+    </nav>
+  );
+}
+
+function Legend() {
+  const current = scale.value;
+  const ticks = current?.ticks ?? [];
+  return (
+    <div class="timeline-legend num">
+      {current && (
+        <>
+          <span>{ticks[0]?.label}</span>
+          <ColourScale name={colormapOf(current)} />
+          <span>{ticks[ticks.length - 1]?.label}</span>
+        </>
+      )}
+      {!current && (
+        <span class="swatch" data-health="fine">
+          finite
+        </span>
+      )}
+      <span class="swatch" data-health="inf">
+        Inf
+      </span>
+      <span class="swatch" data-health="nan">
+        NaN
+      </span>
+    </div>
+  );
+}
+
+function Nothing({ scope }: { scope: string }) {
+  return (
+    <Message title={scope === '' ? 'Nothing of this graph was captured yet' : `Nothing was captured below ${scope}`} testid="empty-state">
+      <p>Each step that the tap watches becomes a column, each scope with captured tensors a row.</p>
+      {scope !== '' && (
+        <div class="actions">
+          <button type="button" class="button" onClick={() => lookInto('')}>
+            Show all scopes
+          </button>
+        </div>
+      )}
+    </Message>
+  );
+}

@@ -1,0 +1,57 @@
+import { colormap } from '../../lib/colormap';
+import { cellOf, FINE_CELL, INF_CELL, NAN_CELL, type Timeline, UNSEEN } from '../../model/timeline';
+import type { ValueScale } from '../../model/value_scale';
+
+export interface CellColours {
+  fine: string;
+  nan: string;
+  inf: string;
+  /** Null colours by health alone. */
+  scale: ValueScale | null;
+}
+
+export function colormapOf(scale: ValueScale): 'diverging' | 'viridis' {
+  return scale.diverging ? 'diverging' : 'viridis';
+}
+
+/** CSS colour of a cell; null where nothing was captured. */
+function cellColour(timeline: Timeline, cell: number, colours: CellColours): string | null {
+  const health = timeline.health[cell] ?? UNSEEN;
+  if (health === UNSEEN) return null;
+  if (health === NAN_CELL) return colours.nan;
+  if (health === INF_CELL) return colours.inf;
+  const value = timeline.value[cell] as number;
+  if (colours.scale === null || health !== FINE_CELL || !Number.isFinite(value)) return colours.fine;
+  const table = colormap(colormapOf(colours.scale));
+  const place = 3 * Math.round(255 * colours.scale.place(value));
+  return `rgb(${table[place]} ${table[place + 1]} ${table[place + 2]})`;
+}
+
+export interface Band {
+  first: number;
+  last: number;
+  /** Pixels of a row, and how far the list is scrolled. */
+  height: number;
+  scroll: number;
+}
+
+/** Paints the rows in view; equal neighbours are one rectangle, so that a long run costs no more than a short one. */
+export function paintCells(context: CanvasRenderingContext2D, timeline: Timeline, band: Band, width: number, colours: CellColours): void {
+  const columns = timeline.first.length;
+  const unit = width / columns;
+  // Cells that are wide enough stand apart.
+  const gap = unit >= 6 ? 1 : 0;
+  for (let row = band.first; row < band.last; row++) {
+    const top = row * band.height - band.scroll + 1;
+    for (let column = 0; column < columns; ) {
+      const colour = cellColour(timeline, cellOf(timeline, row, column), colours);
+      let end = column + 1;
+      while (gap === 0 && end < columns && cellColour(timeline, cellOf(timeline, row, end), colours) === colour) end++;
+      if (colour !== null) {
+        context.fillStyle = colour;
+        context.fillRect(column * unit, top, (end - column) * unit - gap, band.height - 2);
+      }
+      column = end;
+    }
+  }
+}
