@@ -10,6 +10,8 @@ import { fontOf, roundSize } from './text';
 
 /** More links than this are drawn lightly. */
 const MANY_LINKS = 60;
+/** Where a link runs over boxes it is drawn this much lighter, so that they stay readable. */
+const OVER_BOXES = 0.35;
 
 export interface Highlights {
   readonly selected: number;
@@ -48,7 +50,7 @@ function outline({ context, scene }: Frame, box: ScreenBox, colour: string, widt
 function drawSelection(frame: Frame, camera: Camera, { selected, neighbours }: Highlights): void {
   const { context, theme } = frame;
   const self = screenBox(frame, camera, selected);
-  const linker = new Linker(frame, camera, selected);
+  const linker = new Linker(frame, camera, selected, neighbours.length);
   const width = Math.max(1.6, edgeWidth(1, camera.zoom));
   for (const input of [true, false]) {
     const colour = input ? theme.input : theme.output;
@@ -59,11 +61,14 @@ function drawSelection(frame: Frame, camera: Camera, { selected, neighbours }: H
       context.strokeStyle = colour;
       context.fillStyle = colour;
       context.lineWidth = width;
-      context.globalAlpha = links.length > MANY_LINKS ? 0.45 : 0.9;
+      const alpha = links.length > MANY_LINKS ? 0.45 : 0.9;
       context.setLineDash(control ? [5, 4] : []);
-      context.beginPath();
-      for (const link of links) linker.trace(link);
-      context.stroke();
+      for (const clear of [false, true]) {
+        context.globalAlpha = clear ? alpha : alpha * OVER_BOXES;
+        context.beginPath();
+        for (const link of links) linker.trace(link, clear);
+        context.stroke();
+      }
       context.setLineDash([]);
       context.beginPath();
       for (const link of links) linker.traceArrow(link);
@@ -77,13 +82,13 @@ function drawSelection(frame: Frame, camera: Camera, { selected, neighbours }: H
 
 function drawHoveredEdge(frame: Frame, camera: Camera, edge: number): void {
   const { context, theme, drawing } = frame;
-  const linker = new Linker(frame, camera, drawing.meta.source[edge]!);
+  const linker = new Linker(frame, camera, drawing.meta.source[edge]!, 1);
   const link = linker.link({ entity: drawing.meta.target[edge]!, input: false, control: false });
   context.strokeStyle = theme.hover;
   context.fillStyle = theme.hover;
   context.lineWidth = Math.max(2, edgeWidth(1, camera.zoom));
   context.beginPath();
-  linker.trace(link);
+  linker.trace(link, true);
   context.stroke();
   context.beginPath();
   linker.traceArrow(link);

@@ -1,8 +1,9 @@
-/** Lines from a selected entity to its neighbours: along the edge where both stand in one scope, else straight across borders. */
+/** Lines from a selected entity to its neighbours: along the edge where both stand in one scope, else through the borders in between. */
 
 import type { Neighbour } from '../model/neighbours';
 import type { Camera } from './camera';
 import { toScreenX, toScreenY } from './camera';
+import { crossing, type Leg } from './crossing';
 import { entryX } from './draw_bridges';
 import { arrowSize, forEachRoute } from './draw_edges';
 import type { Frame } from './frame';
@@ -28,65 +29,70 @@ export function screenBox({ drawing, motion, scene }: Frame, camera: Camera, ent
 }
 
 interface Route {
+  readonly scope: number;
   readonly at: number;
   readonly points: number;
+  readonly frameX: number;
+  readonly frameY: number;
 }
 
-interface Curve {
-  readonly fromX: number;
-  readonly fromY: number;
-  readonly toX: number;
-  readonly toY: number;
-}
+/** A link as it is drawn, piece by piece from its source to its target, in screen coordinates. */
+export type Link = readonly (Route | Leg)[];
+
+/** With more links than this each is one curve: their ways would cover each other. */
+const MOST_ROUTED = 40;
 
 export class Linker {
   private readonly self: ScreenBox;
-  private readonly scope: number;
-  /** Routes of the scope's edges by `source,target`, of those that touch the selection. */
-  private readonly routes = new Map<string, Route>();
-  private readonly frameX: number;
-  private readonly frameY: number;
+  private readonly routed: boolean;
 
   constructor(
     private readonly frame: Frame,
     private readonly camera: Camera,
     private readonly selected: number,
+    links: number,
   ) {
-    const { tree, meta, placed } = frame.drawing;
     this.self = screenBox(frame, camera, selected);
-    this.scope = tree.parent[selected]!;
-    const box = this.scope >= 0 ? screenBox(frame, camera, tree.nodeCount + this.scope) : this.self;
-    this.frameX = box.x + (placed.shift[this.scope] ?? 0) * camera.zoom;
-    this.frameY = box.y;
-    if (this.scope < 0 || frame.motion.active) return;
-    forEachRoute(frame, this.scope, (m, at, points) => {
-      if (meta.source[m] === selected || meta.target[m] === selected)
-        this.routes.set(`${meta.source[m]},${meta.target[m]}`, { at, points });
-    });
+    this.routed = links <= MOST_ROUTED && !frame.motion.active;
   }
 
-  /** The edge's own route, or a curve from the bottom of what feeds to the top of what is fed. */
-  link(neighbour: Neighbour): Route | Curve {
+  link(neighbour: Neighbour): Link {
     const [from, to] = neighbour.input ? [neighbour.entity, this.selected] : [this.selected, neighbour.entity];
-    const route = this.routes.get(`${from},${to}`);
-    if (route) return route;
-    const other = screenBox(this.frame, this.camera, neighbour.entity);
-    const [source, target] = neighbour.input ? [other, this.self] : [this.self, other];
-    return {
-      fromX: source.x + entryX(this.frame, from) * this.camera.zoom,
-      fromY: source.y + source.height,
-      toX: target.x + entryX(this.frame, to) * this.camera.zoom,
-      toY: target.y,
-    };
+    const { tree, placed } = this.frame.drawing;
+    const known = (entity: number): number => entryX(this.frame, entity);
+    const way = this.routed ? crossing(tree, placed, known, (entity) => placed.origin(entity), from, to) : null;
+    if (way) {
+      const route = this.routeBetween(way.from, way.to) ?? this.curve(way.from, way.to, false);
+      return [...way.out.map((leg) => this.toScreen(leg)), route, ...way.into.map((leg) => this.toScreen(leg))];
+    }
+    return [this.routeBetween(from, to) ?? this.curve(from, to, true)];
   }
 
-  trace(link: Route | Curve): void {
-    const { context, drawing } = this.frame;
-    if ('at' in link) {
-      traceRoute(context, drawing.placed.routes[this.scope]!, link.at, link.points, this.frameX, this.frameY, this.camera.zoom);
-      return;
+  /** Traces what of a link runs free (`clear`), or what runs over other boxes. */
+  trace(link: Link, clear: boolean): void {
+    for (const piece of link) {
+      if ('at' in piece) {
+        if (clear) this.traceRoute(piece);
+      } else if (piece.clear === clear) this.traceLeg(piece);
     }
-    const { fromX, fromY, toX, toY } = link;
+  }
+
+  traceArrow(link: Link): void {
+    const { context, drawing } = this.frame;
+    const size = Math.max(6, arrowSize(1, this.camera.zoom));
+    const last = link[link.length - 1]!;
+    if ('at' in last)
+      traceArrow(context, drawing.placed.routes[last.scope]!, last.at, last.points, last.frameX, last.frameY, this.camera.zoom, size);
+    else arrowHead(context, last.toX, last.toY, 0, 1, size);
+  }
+
+  private traceRoute({ scope, at, points, frameX, frameY }: Route): void {
+    const { context, drawing } = this.frame;
+    traceRoute(context, drawing.placed.routes[scope]!, at, points, frameX, frameY, this.camera.zoom);
+  }
+
+  private traceLeg({ fromX, fromY, toX, toY }: Leg): void {
+    const { context } = this.frame;
     const dy = toY - fromY;
     // Downwards an S; upwards it leaves and arrives in a bow.
     const reach = dy > 0 ? dy / 2 : Math.min(90, 40 * this.camera.zoom + 14 - dy / 6);
@@ -94,11 +100,45 @@ export class Linker {
     context.bezierCurveTo(fromX, fromY + reach, toX, toY - reach, toX, toY);
   }
 
-  traceArrow(link: Route | Curve): void {
-    const { context, drawing } = this.frame;
-    const size = Math.max(6, arrowSize(1, this.camera.zoom));
-    if ('at' in link)
-      traceArrow(context, drawing.placed.routes[this.scope]!, link.at, link.points, this.frameX, this.frameY, this.camera.zoom, size);
-    else arrowHead(context, link.toX, link.toY, 0, 1, size);
+  /** The route of the edge between two siblings, if there is one. */
+  private routeBetween(from: number, to: number): Route | null {
+    const { tree, meta, placed } = this.frame.drawing;
+    const scope = tree.parent[from]!;
+    if (scope < 0 || scope !== tree.parent[to] || this.frame.motion.active) return null;
+    let found: { at: number; points: number } | undefined;
+    forEachRoute(this.frame, scope, (m, at, points) => {
+      if (meta.source[m] === from && meta.target[m] === to) found = { at, points };
+    });
+    if (!found) return null;
+    const box = screenBox(this.frame, this.camera, tree.nodeCount + scope);
+    return { scope, ...found, frameX: box.x + (placed.shift[scope] ?? 0) * this.camera.zoom, frameY: box.y };
+  }
+
+  /** From the bottom of what feeds to the top of what is fed. */
+  private curve(from: number, to: number, clear: boolean): Leg {
+    const [source, target] = [this.box(from), this.box(to)];
+    return {
+      fromX: source.x + entryX(this.frame, from) * this.camera.zoom,
+      fromY: source.y + source.height,
+      toX: target.x + entryX(this.frame, to) * this.camera.zoom,
+      toY: target.y,
+      clear,
+    };
+  }
+
+  private box(entity: number): ScreenBox {
+    return entity === this.selected ? this.self : screenBox(this.frame, this.camera, entity);
+  }
+
+  private toScreen({ fromX, fromY, toX, toY, clear }: Leg): Leg {
+    const { camera } = this;
+    const { view } = this.frame.scene;
+    return {
+      fromX: toScreenX(camera, view, fromX),
+      fromY: toScreenY(camera, view, fromY),
+      toX: toScreenX(camera, view, toX),
+      toY: toScreenY(camera, view, toY),
+      clear,
+    };
   }
 }
