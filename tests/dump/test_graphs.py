@@ -36,6 +36,7 @@ GRAPH = Graph(
     stacks=((("model.py", 12, "call"), ("layers.py", 3, "build")),),
     sources={"model.py": "def call():\n    pass\n"},
     graph_def=b"\x08\x01graph",
+    way="shadow",
 )
 
 

@@ -48,6 +48,16 @@ def test_one_run(api: Api, first: str) -> None:
     assert [graph["name"] for graph in run["graphs"]] == ["train_step"]
 
 
+def test_a_graph_says_which_way_it_was_captured(opened: Callable[..., Api], tmp_path: Path) -> None:
+    with DumpWriter(tmp_path, run="exact") as writer:
+        graph = writer.graph(Graph("train", [Node("y", "Exp")], way="shadow"))
+        writer.log("y:0", np.float32(1), step=0, graph=graph)
+    api = opened(tmp_path)
+    run = f"/api/runs/{api.run_id('exact')}"
+    assert [each["way"] for each in api.json(f"{run}/graphs")["graphs"]] == ["shadow"]
+    assert api.json(f"{run}/nodes/y")["way"] == "shadow"
+
+
 def test_one_run_with_the_steps_of_one_graph(opened: Callable[..., Api], tmp_path: Path) -> None:
     with DumpWriter(tmp_path, run="two") as writer:
         fit, predict = (writer.graph(Graph(name, [Node(name, "Exp")])) for name in ("fit", "predict"))
