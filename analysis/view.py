@@ -48,11 +48,12 @@ class Rows:
 
     def __init__(self, run: RunIndex, rows: Array) -> None:
         catalog = run.catalog
-        keys = [catalog.column(name, rows) for name in ("visit", "step", "tensor")]
+        visit, step, tensor = (catalog.column(name, rows) for name in ("visit", "step", "tensor"))
+        if not _in_order(tensor, step, visit):  # snapshots are captured in order, mostly
+            order = np.lexsort((visit, step, tensor))
+            rows, tensor, step = rows[order], tensor[order], step[order]
         self._run = run
-        self.rows = rows[np.lexsort(keys)]
-        self.tensor = catalog.column("tensor", self.rows)
-        self.step = catalog.column("step", self.rows)
+        self.rows, self.tensor, self.step = rows, tensor, step
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -85,6 +86,13 @@ class Rows:
         stops = np.append(self.starts[1:], len(self)).tolist()
         for start, stop in zip(self.starts.tolist(), stops, strict=True):
             yield int(self.tensor[start]), slice(start, stop)
+
+
+def _in_order(tensor: Array, step: Array, visit: Array) -> bool:
+    """Whether rows are ordered by tensor, step and visit already."""
+    new_tensor, same = tensor[1:] > tensor[:-1], tensor[1:] == tensor[:-1]
+    later = (step[1:] > step[:-1]) | ((step[1:] == step[:-1]) & (visit[1:] >= visit[:-1]))
+    return bool(np.all(new_tensor | (same & later)))
 
 
 class RunView:
@@ -152,6 +160,7 @@ class RunView:
             rows = rows[self._is_float[self.run.catalog.column("dtype", rows)]]
         return Rows(self.run, rows)
 
+    @cached_property
     def all_rows(self) -> Rows:
         """All snapshots of floating point tensors."""
         return self.rows(self.tensors)

@@ -14,6 +14,7 @@ from tensortap.index import LogIndex
 from . import (
     batches,
     failures,
+    findings,
     graphs,
     histograms,
     live,
@@ -29,7 +30,19 @@ from . import (
 from .gate import Gate, Policy
 from .hosts import AllowedHosts
 
-NOUNS = (batches, runs, graphs, nodes, snapshots, histograms, values, problems, timelines, static_files)
+NOUNS = (
+    batches,
+    runs,
+    graphs,
+    nodes,
+    snapshots,
+    histograms,
+    values,
+    problems,
+    findings,
+    timelines,
+    static_files,
+)
 
 _PLUGIN_HINT = "Set TENSORTAP_ALLOW_HOST={host} in TensorBoard's environment to let it in."
 
@@ -69,6 +82,7 @@ def create_app(
     live.install(app, LogIndex(logdir))
     failures.install(app)
     replies.install(app)
+    findings.install(app)
     for noun in NOUNS:
         app.register_blueprint(noun.blueprint)
     hosts = None if allowed_hosts is None else AllowedHosts.of(allowed_hosts, port, any_address=any_address)

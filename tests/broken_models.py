@@ -18,7 +18,11 @@ from tensortap import Tap, Watch, every
 STEPS = 24
 BATCH = 32
 Data = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
-_EVERYTHING = [Watch(steps=every(2), keep="summary")]
+_EVERYTHING = [Watch(steps=every(2))]
+_TELLING = [  # what rules look at; capturing everything takes seconds of tracing for large models
+    Watch(steps=every(2), kinds=("input", "weight", "gradient", "output")),
+    Watch(steps=every(2), nodes="loss|/(Relu|Tanh|Sigmoid|BiasAdd|add)(_[0-9]+)?$"),
+]
 
 
 def digits() -> Data:
@@ -74,7 +78,7 @@ def healthy_cnn(logdir: Path, run: str) -> None:
         keras.layers.Flatten(name="flat"),
         dense(10, name="logits"),
     ]
-    fit(logdir, run, layers, digits(), optimizer=keras.optimizers.Adam(5e-3))
+    fit(logdir, run, layers, digits(), optimizer=keras.optimizers.Adam(5e-3), watch=_TELLING)
 
 
 def healthy_transformer(logdir: Path, run: str) -> None:
@@ -89,7 +93,7 @@ def healthy_transformer(logdir: Path, run: str) -> None:
     width = width + dense(16, name="down")(dense(32, activation="gelu", name="up")(width))
     outputs = dense(2, name="logits")(keras.layers.GlobalAveragePooling1D(name="mean")(width))
     model = keras.Model(inputs, outputs, name="model")
-    train(logdir, run, model, (x, y), optimizer=keras.optimizers.Adam(1e-2))
+    train(logdir, run, model, (x, y), optimizer=keras.optimizers.Adam(1e-2), watch=_TELLING)
 
 
 def healthy_lstm(logdir: Path, run: str) -> None:
@@ -100,6 +104,7 @@ def healthy_lstm(logdir: Path, run: str) -> None:
         [keras.layers.LSTM(8, name="lstm"), dense(3, name="logits")],
         (x.reshape(-1, 4, 2), y),
         optimizer=keras.optimizers.Adam(1e-2),
+        watch=_TELLING,
     )
 
 
@@ -132,11 +137,7 @@ def exploding_rnn(logdir: Path, run: str) -> None:
         dense(3, name="logits"),
     ]
     data = np.tile(x, (1, 3))[..., None], y
-    watch = [
-        Watch(steps=every(2), kinds=("weight", "gradient", "output")),
-        Watch(steps=every(2), nodes="loss"),
-    ]
-    fit(logdir, run, layers, data, optimizer=keras.optimizers.SGD(1e-4), watch=watch)
+    fit(logdir, run, layers, data, optimizer=keras.optimizers.SGD(1e-4), watch=_TELLING)
 
 
 def unnormalised(logdir: Path, run: str) -> None:

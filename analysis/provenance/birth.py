@@ -101,7 +101,9 @@ def operands(flow: BadFlow, bad: BadTensor) -> list[Operand]:
         if position == RETURNED:
             continue
         telling = _telling(by_position.get(position, []))
-        if telling is None:
+        if telling is None and flow.tensors.graph.op_type[row] == "Const":
+            found.append(flow.upstream.constant(row))
+        elif telling is None:
             found.append(unknown(flow.tensors.name((row, slot))))
         else:
             found.append(flow.upstream.operand(telling, _visit(flow, bad, telling)))

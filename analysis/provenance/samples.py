@@ -6,8 +6,11 @@ from .step import StepTensors
 
 
 def sample_of(tensors: StepTensors, row: int | None) -> str | None:
-    """The id of the sample in a row of the batch of a step; None where the run does not say."""
-    find = getattr(tensors.run, "batch", None)  # runs of this version do not say yet
-    batch = None if find is None or row is None else find(tensors.step)
-    ids = getattr(batch, "ids", None)
-    return str(ids[row]) if ids is not None and row is not None and row < len(ids) else None
+    """The id (or file) of the sample in a row of the batch of a step; None where the run does not say, or the
+    worker was fed several batches in that step."""
+    batches = tensors.run.events.batches(tensors.step)
+    mine = [batch for batch in batches if tensors.worker in ("", batch.worker)]
+    if row is None or len(mine) != 1:
+        return None
+    names = mine[0].ids or mine[0].files or []
+    return names[row] if 0 <= row < len(names) else None

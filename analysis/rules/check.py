@@ -95,7 +95,7 @@ def _finding(view: RunView, rule: Rule, hit: Hit, settings: Settings) -> Finding
         source=rule.source,
         thresholds=dict(rule.thresholds),
         next_look=rule.next_look,
-        muted=settings.mutes(rule.name, tensor.name),
+        muted=settings.mutes(rule.name, tensor.name, hit.text),
     )
 
 

@@ -72,7 +72,7 @@ def limits_of_one(count: int) -> float | None:
     next_look="The history of its abs max: how fast does it grow?",
 )
 def float16_overflow(view: RunView, limits: Limits) -> Iterable[Hit]:
-    rows = view.all_rows()
+    rows = view.all_rows
     codes, names = view.dtypes(rows)
     ends = np.array([_end(name, limits) for name in names] or [np.inf])[codes]
     most = np.array([largest(name) for name in names] or [np.inf])[codes]
@@ -112,7 +112,7 @@ def _end(dtype: str, limits: Limits) -> float:
     help="Loss scaling for float16; otherwise a sign of vanishing signals. Subnormals are slow, and inexact.",
 )
 def subnormals(view: RunView, limits: Limits) -> Iterable[Hit]:
-    rows = view.all_rows()
+    rows = view.all_rows
     with np.errstate(divide="ignore", invalid="ignore"):
         share = rows["subnormal"] / rows["size"]
     yield from hits(

@@ -29,7 +29,7 @@ class Settings:
 
     Attributes:
         changes: rule -> its thresholds, `severity` and `enabled`, as far as they are changed.
-        mute: `Rule`, or `Rule: regular expression` searched in the tensor name.
+        mute: `Rule`, or `Rule: regular expression` searched in the tensor name and in what was found.
         added: rules that the file defines.
     """
 
@@ -53,15 +53,15 @@ class Settings:
         applied = [_changed(rule, self.changes.get(rule.name, {})) for rule in (*rules, *self.added)]
         return [rule for rule in applied if rule is not None]
 
-    def mutes(self, rule: str, tensor: str) -> bool:
-        """Whether a finding of a rule on a tensor is muted."""
-        return any(muted(entry, rule, tensor) for entry in self.mute)
+    def mutes(self, rule: str, *texts: str) -> bool:
+        """Whether a finding of a rule is muted; `texts` are its tensor and what was found."""
+        return any(muted(entry, rule, texts) for entry in self.mute)
 
 
-def muted(entry: str, rule: str, tensor: str) -> bool:
+def muted(entry: str, rule: str, texts: Sequence[str]) -> bool:
     """Whether an entry of a list of muted rules fits."""
-    name, _, pattern = entry.partition(":")
-    return name.strip() == rule and (not pattern.strip() or re.search(pattern.strip(), tensor) is not None)
+    name, _, pattern = (part.strip() for part in entry.partition(":"))
+    return name == rule and (not pattern or any(re.search(pattern, text) for text in texts))
 
 
 def check_mute(entry: object) -> str:

@@ -33,6 +33,9 @@ EXAMPLES = {
     "api/runs/<run>/nonfinite": "{first}/nonfinite?step=1&" + TENSOR,
     "api/runs/<run>/source": "{first}/source?file=train.py",
     "api/runs/<run>/problems": "{first}/problems",
+    "api/runs/<run>/findings": "{first}/findings",
+    "api/runs/<run>/nan": "{first}/nan",
+    "api/runs/<run>/ledger": "{first}/ledger",
 }
 
 

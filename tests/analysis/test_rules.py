@@ -1,0 +1,175 @@
+"""Rules on real models: healthy ones are left in peace, broken ones get the finding that names it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from analysis_runs import Get
+
+from tensortap.analysis import (
+    RunView,
+    Settings,
+    SettingsError,
+    all_rules,
+    check_rules,
+    dead_layer_ledger,
+    hits,
+    mute,
+    mutes_of,
+    read_settings,
+    rule,
+    unmute,
+    with_mutes,
+)
+
+HEALTHY = ("healthy_cnn", "healthy_transformer", "healthy_lstm", "healthy_autoencoder")
+BROKEN = {  # run -> findings that must be there: (rule, severity, part of the text)
+    "dead_relu": [
+        ("DeadRelu", "high", "hidden"),
+        ("DeadGradient", "high", "ReluGrad"),
+        ("AllZero", "high", ""),
+    ],
+    "vanishing": [("VanishingGradient", "high", "deep0"), ("PoorWeightInit", "medium", "variance")],
+    "exploding_rnn": [("ExplodingGradient", "high", "recurrent_kernel")],
+    "unnormalised": [("InputNotNormalised", "high", "mean"), ("SaturatedActivation", "high", "Tanh")],
+    "frozen": [("UnchangedTensor", "medium", "no gradient")],
+    "high_rate": [
+        ("LossNotDecreasing", "high", "grew"),
+        ("LearningRate", "medium", "20"),
+        ("WeightUpdateRatio", "medium", "kernel"),
+        ("LargeLoss", "medium", ""),
+        ("LargeWeights", "low", ""),
+    ],
+    "float16_overflow": [("Float16Overflow", "high", ""), ("ExplodingTensor", "high", "float16")],
+    "log_of_zero": [("ExplodingTensor", "high", "log(0)")],
+}
+
+
+@pytest.mark.parametrize("run", HEALTHY)
+def test_a_healthy_model_has_no_high_finding(run: str, run_named: Get) -> None:
+    found = check_rules(run_named(run))
+    assert [(f.rule, f.text) for f in found.findings if f.severity == "high"] == []
+    assert found.failed == {}
+    assert found.rules == len(all_rules())
+
+
+@pytest.mark.parametrize("run", BROKEN)
+def test_a_broken_model_gets_its_finding(run: str, run_named: Get) -> None:
+    findings = check_rules(run_named(run)).findings
+    for name, severity, text in BROKEN[run]:
+        fitting = [f for f in findings if (f.rule, f.severity) == (name, severity) and text in f.text]
+        assert fitting, (name, [(f.rule, f.severity, f.text) for f in findings])
+        assert fitting[0].evidence
+        assert fitting[0].source
+        assert fitting[0].help
+
+
+def test_the_worst_come_first(run_named: Get) -> None:
+    severities = [finding.severity for finding in check_rules(run_named("high_rate")).findings]
+    assert severities == sorted(severities, key=["high", "medium", "low"].index)
+
+
+def test_a_file_changes_thresholds_adds_and_mutes(run_named: Get, tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        'mute = ["UnchangedTensor: frozen/bias"]\n'
+        "[InputNotNormalised]\nenabled = false\n"
+        "[LargeWeights]\nabs_max = 0.1\nseverity = 'medium'\n"
+        '[BigLogits]\nwhere = "abs_max > 0.01"\nmatch = "logits"\nkind = "output"\nhelp = "Scale them."\n'
+    )
+    findings = check_rules(run_named("frozen"), read_settings(file)).findings
+    by_rule = {finding.rule: finding for finding in findings if not finding.muted}
+    assert "InputNotNormalised" not in by_rule
+    assert by_rule["LargeWeights"].severity == "medium"
+    assert by_rule["LargeWeights"].evidence[0].limit == 0.1
+    assert by_rule["BigLogits"].help == "Scale them."
+    muted = [finding.text for finding in findings if finding.muted]
+    assert len(muted) == 1
+    assert "frozen/bias" in muted[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[NoSuchRule]\nx = 1\n", "no rule 'NoSuchRule'"),
+        ("[LargeWeights]\nabs_mix = 1\n", "abs_mix"),
+        ("[LargeWeights\n", "cannot be parsed"),
+        ("mute = 3\n", "no list"),
+        ('mute = ["AllZero: ("]\n', "cannot be muted"),
+        ("LargeWeights = 5\n", "is no rule"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_a_sentence(text: str, says: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(text)
+    with pytest.raises(SettingsError, match=says) as caught:
+        read_settings(file).apply(all_rules())
+    assert caught.value.hint
+
+
+def test_a_rule_in_a_few_lines_of_python(run_named: Get) -> None:
+    @rule("Quiet", "an output that is small", thresholds={"abs_max": 1e9}, source="me")
+    def quiet(view, limits):  # type: ignore[no-untyped-def]
+        rows = view.rows(view.of_kind("output"))
+        yield from hits(view, rows, rows["abs_max"] < limits["abs_max"], rows["abs_max"], "abs max")
+
+    found = check_rules(run_named("healthy_cnn"), rules=[quiet])
+    assert {finding.rule for finding in found.findings} == {"Quiet"}
+    assert found.findings[0].thresholds == {"abs_max": 1e9}
+
+
+def test_a_rule_that_fails_hides_nothing(run_named: Get) -> None:
+    @rule("Careless", "divides by 0")
+    def careless(view, limits):  # type: ignore[no-untyped-def]
+        yield 1 // 0
+
+    found = check_rules(run_named("frozen"), rules=[careless, *all_rules()])
+    assert "ZeroDivisionError" in found.failed["Careless"]
+    assert found.findings
+
+
+def test_muting_is_kept_outside_of_the_run(
+    run_named: Get, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TENSORTAP_CONFIG_DIR", str(tmp_path / "config"))
+    run = run_named("frozen")
+    mute(run, "UnchangedTensor: kernel")
+    assert mutes_of(run) == ["UnchangedTensor: kernel"]
+    assert mutes_of(run_named("dead_relu")) == []
+    findings = check_rules(run, with_mutes(run, Settings())).findings
+    assert {f.text.split(" is ")[0] for f in findings if f.muted} == {"model/frozen/kernel"}
+    unmute(run, "UnchangedTensor: kernel")
+    assert mutes_of(run) == []
+    with pytest.raises(SettingsError):
+        unmute(run, "UnchangedTensor: kernel")
+
+
+def test_the_ledger_says_why_a_gradient_is_zero(run_named: Get) -> None:
+    dead = {entry.variable: entry for entry in dead_layer_ledger(run_named("dead_relu"))}
+    assert dead["model/hidden/kernel"].reason == "dead activation"
+    assert dead["model/logits/kernel"].reason == "dead input"
+    assert dead["model/hidden/kernel"].zero_steps == dead["model/hidden/kernel"].steps == 12
+    assert dead["model/logits/bias"].reason == ""
+    frozen = {entry.variable: entry for entry in dead_layer_ledger(run_named("frozen"))}
+    assert frozen["model/frozen/kernel"].reason == "disconnected"
+
+
+def test_progress_is_told_and_can_end_the_work(run_named: Get) -> None:
+    told: list[str] = []
+
+    def stop_at_third(done: int, total: int, name: str) -> None:
+        told.append(name)
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        check_rules(run_named("frozen"), progress=stop_at_third)
+    assert len(told) == 3
+
+
+def test_the_view_knows_kinds(run_named: Get) -> None:
+    view = RunView(run_named("healthy_cnn"))
+    assert len(view.of_kind("loss")) == 1
+    kernels = {t.variable for t in view.of_kind("gradient") if t.is_kernel}
+    assert kernels == {"model/conv1/kernel", "model/logits/kernel"}

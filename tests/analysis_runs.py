@@ -1,0 +1,9 @@
+"""The type of the fixture `run_named`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tensortap.index import RunIndex
+
+Get = Callable[[str], RunIndex]
