@@ -56,7 +56,7 @@ def pack(octets: Array, item: int, zeros: float) -> tuple[str, bytes]:
         item: bytes of an element; of a part, if it is complex.
         zeros: the share of elements that are zero.
     """
-    chunks = [octets[at : at + CHUNK] for at in range(0, octets.size, CHUNK)]
+    chunks: list[Any] = [octets[at : at + CHUNK] for at in range(0, octets.size, CHUNK)]
     if zeros < _MOST and item in nonzero.ITEMS:
         name = f"nonzero:{item}:{CHUNK}"
         frames: list[tuple[Any, ...]] = [nonzero.pack(chunk, item) for chunk in chunks]

@@ -31,4 +31,4 @@ def pack_nonzero(items: Any, bitmap: Any, kept: Any) -> int:
             found += some
             bits |= some << bit
         bitmap[byte] = bits
-    return np.int64(found)
+    return int(found)

@@ -47,4 +47,5 @@ def unpack(frame: bytes, size: int, item: int) -> memoryview:
     if stored != item * np.count_nonzero(some):
         raise DamagedError("A packed value has not as many items as its bits say.")
     items[some[:count]] = np.frombuffer(frame, items.dtype, stored // item, bits.size)
-    return memoryview(items.view(np.uint8))
+    octets: Any = items.view(np.uint8)
+    return memoryview(octets)

@@ -71,6 +71,10 @@ class SummaryTable(Sequence[Summary]):
     def __getitem__(self, row: Any) -> Any:
         if isinstance(row, slice):
             return [self[i] for i in range(*row.indices(len(self)))]
-        integers, statistics = self.integers[row].tolist(), self.statistics[row].tolist()
-        histogram = Histogram(self.bucket_ids[row], self.bucket_counts[row])
-        return Summary(self.dtypes[row], tuple(self.shapes[row]), *integers, *statistics, histogram)
+        numbers: list[Any] = [*self.integers[row].tolist(), *self.statistics[row].tolist()]
+        return Summary(
+            self.dtypes[row],
+            self.shapes[row],
+            **dict(zip((*INTEGERS, *STATISTICS), numbers, strict=True)),
+            histogram=Histogram(self.bucket_ids[row], self.bucket_counts[row]),
+        )
