@@ -47,6 +47,7 @@ class _Reader:
         self._ids = {root: out.graph(recorded.graph) for root, recorded in graphs.items()}
         self._calls: dict[str, list[tuple[float, int]]] = defaultdict(list)  # root -> (time, step)
         self._call_count = 0
+        self._traced: set[str] = set()  # outermost graphs with tensors
         self._eager: Counter[tuple[str, tuple[str, ...]]] = Counter()
 
     def read(self) -> None:
@@ -67,12 +68,14 @@ class _Reader:
                 self._trace(event)
 
     def _execution(self, event: Message, has_calls: bool) -> None:
-        """An eager op, or a call of a traced function, whose outputs it has."""
+        """An eager op; or a call, whose outputs are told here if none of its graph's tensors were."""
         execution = event.execution
         place = (execution.op_type, tuple(execution.code_location.stack_frame_ids))
         step = self._call_count if has_calls else self._eager[place]
         self._eager[place] += 1
         self._call_count += bool(execution.graph_id)
+        if self._files.root(execution.graph_id) in self._traced:
+            return
         name = short_function_name(execution.op_type)
         for slot, proto in enumerate(execution.tensor_protos):
             devices = execution.output_tensor_device_ids
@@ -85,6 +88,7 @@ class _Reader:
         """A tensor in a graph."""
         trace = event.graph_execution_trace
         root = self._files.root(trace.tfdbg_context_id)
+        self._traced.add(root)
         recorded = self._graphs.get(root)
         node = recorded.names.get((trace.tfdbg_context_id, trace.op_name)) if recorded else None
         name = f"{node or trace.op_name}:{max(trace.output_slot, 0)}"

@@ -59,6 +59,7 @@ def test_tfdbg2_full_tensors(importing: Any, expected: Any) -> None:
     np.testing.assert_array_equal(run.tensor("product:0", step=0)[:], expected["product"])
     np.testing.assert_array_equal(run.tensor("product:0", step=1)[:], expected["product"][:1])
     np.testing.assert_array_equal(run.tensor("Abs:0", step=2)[:], np.abs(expected["x"]))
+    assert "run:0" not in run.tensors, "a call's output is its graph's"
 
 
 def test_tfdbg2_graph_has_functions_and_lines(importing: Any) -> None:
