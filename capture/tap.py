@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self, overload
 
-from tensortap.dump import DumpWriter, Way, check_run_name
+from tensortap.dump import DumpWriter, Retention, Way, check_run_name
 
 from .arguments import byte_count, process_rank, run_directory, run_facts, seconds
 from .background import Background, WhenFull
@@ -71,6 +71,8 @@ class Tap:
         wait_seconds: see `when_full`.
         disk_reserve: bytes of free disk space that are left alone.
         close_seconds: how long `close` and the end of the program wait for what is still to be written.
+        keep_last, max_bytes: keep the values of the last steps only, or so many bytes of values in the run:
+            old values go first, summaries stay (docs/store.md).
         rank: number of this process in a distributed job.
         info: free facts for the run, a JSON object.
 
@@ -95,6 +97,8 @@ class Tap:
         wait_seconds: float = 30.0,
         disk_reserve: int = 256 << 20,
         close_seconds: float = 60.0,
+        keep_last: int | None = None,
+        max_bytes: int | None = None,
         rank: int | None = None,
         info: dict[str, Any] | None = None,
     ) -> None:
@@ -111,11 +115,12 @@ class Tap:
         self._next_step = 0
         self._local = threading.local()
         trouble = Trouble(self.run)
+        Retention(keep_last, max_bytes)  # said here, not by the thread that writes
         facts = {**environment(), "watch": [repr(each) for each in watches], **run_facts(info)}
         logdir, run = str(self.run_dir.parent), self.run
 
         def open_writer() -> DumpWriter:
-            return DumpWriter(logdir, run, info=facts, rank=rank)
+            return DumpWriter(logdir, run, info=facts, rank=rank, keep_last=keep_last, max_bytes=max_bytes)
 
         patience = seconds("close_seconds", close_seconds)
         place = {"run": run, "run_dir": str(path)}

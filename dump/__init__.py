@@ -20,6 +20,7 @@ from .errors import (
     SelectionError,
     TensortapError,
     ValueNotKeptError,
+    ValuePrunedError,
 )
 from .events import EventsTail
 from .files import Input, crc32c, crc32c_of_file
@@ -40,6 +41,7 @@ from .recording import Argument, Part, Recording, array_hash
 from .recordings import RecordingPlace, find_recordings, read_recording, remove_unused_blobs, write_recording
 from .records import COUNTS, STATISTICS, Frame, Function, Graph, Keep, Node, Summary, Way
 from .repair import Repaired, repair_run
+from .retention import Pruned, Retention, prune_run
 from .runs import RUN_FILE, RunInfo, RunReader, WorkerInfo, find_runs
 from .sample import Sample, split_sample
 from .statistics import summarize, warm_up
@@ -80,9 +82,11 @@ __all__ = [
     "NotARunError",
     "NotFoundError",
     "Part",
+    "Pruned",
     "Recording",
     "RecordingPlace",
     "Repaired",
+    "Retention",
     "Role",
     "RunInfo",
     "RunReader",
@@ -95,6 +99,7 @@ __all__ = [
     "TensortapError",
     "UnusedNames",
     "ValueNotKeptError",
+    "ValuePrunedError",
     "ValueRef",
     "Way",
     "WorkerInfo",
@@ -121,6 +126,7 @@ __all__ = [
     "numpy_dtype",
     "parse_tensor_name",
     "proto_shape",
+    "prune_run",
     "read_bundle",
     "read_bytes",
     "read_commit",

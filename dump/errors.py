@@ -52,6 +52,10 @@ class ValueNotKeptError(TensortapError):
     """Only the summary of a snapshot was kept. Capture again with `keep="value"`."""
 
 
+class ValuePrunedError(ValueNotKeptError):
+    """A value was kept, and removed again by retention. Its statistics are still there."""
+
+
 class NotFoundError(TensortapError):
     """No run, graph, node, tensor or snapshot has that name."""
 

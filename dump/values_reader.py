@@ -13,9 +13,10 @@ import pyarrow as pa
 
 from .codec import RAW, bytes_to_strings, check_ratio, chunk_size, unpack
 from .dtypes import STRING, Array, itemsize, numpy_dtype
-from .errors import DamagedError
+from .errors import DamagedError, ValuePrunedError
 from .files import Input
 from .names import is_worker_name
+from .retention import is_pruned
 from .sample import Sample, split_sample
 from .values_writer import values_path
 
@@ -145,6 +146,11 @@ def _stored(ref: ValueRef, start: int, length: int) -> bytes:
         with Input(path) as file:
             return file.read_exactly(ref.offset + start, length)
     except FileNotFoundError as error:
+        if is_pruned(path):
+            raise ValuePrunedError(
+                "The value was pruned: the run keeps only the latest values.",
+                "Its statistics and histogram are still there; keep_last and max_bytes say how much is kept.",
+            ) from error
         raise DamagedError(f"{path.name} is missing.", "Copy the run again, with all its files.") from error
 
 

@@ -17,6 +17,7 @@ from .encoding import EncodedValue
 from .events import EventsWriter
 from .files import publish_json, sync_folder
 from .names import new_worker_name
+from .retention import Retention, WorkerRetention
 from .runs import RUN_FILE, WORKER_FILE, read_run_info
 from .schema import VERSION, Row, Stored
 from .stats_writer import StatsWriter
@@ -59,7 +60,13 @@ class Worker:
     """
 
     def __init__(
-        self, run_dir: Path, info: dict[str, Any], rank: int | None, compression: str | None, fsync: bool
+        self,
+        run_dir: Path,
+        info: dict[str, Any],
+        rank: int | None,
+        compression: str | None,
+        fsync: bool,
+        retention: Retention,
     ) -> None:
         self.name = new_worker_name()
         self.visits = VisitCounter()
@@ -78,7 +85,8 @@ class Worker:
         publish_json(folder / WORKER_FILE, record)
         if fsync:
             sync_folder(run_dir)
-        self._values = ValuesWriter(folder, fsync)
+        self._values = ValuesWriter(folder, fsync, retention.shard_bytes)
+        self._retention = WorkerRetention(folder, retention)
         self._events = EventsWriter(folder, fsync)
         self._stats = StatsWriter(folder, compression, fsync)
 
@@ -93,6 +101,7 @@ class Worker:
         if length <= INLINE:
             return Stored(bytes(value.data), -1, 0, length, value.crc32c, value.codec)
         file, offset = self._values.append(entry, value.data, value.entry_dtype, value.shape, value.align)
+        self._retention.note(file, entry)
         return Stored(None, file, offset, length, value.crc32c, value.codec)
 
     def add(self, row: Row) -> None:
@@ -117,6 +126,7 @@ class Worker:
         """Writes all queued rows; their values are there already. Raises OSError; then they stay queued."""
         self._values.sync()
         self._stats.commit()
+        self._retention.apply()
 
     def close(self) -> None:
         """Commits, seals the values, ends the statistics. Raises OSError, but leaves no file open."""

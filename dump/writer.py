@@ -21,6 +21,7 @@ from .names import check_run_name, tensor_name
 from .places import Place, Snapshot, check_keep, check_place, check_text, microseconds, whole_number
 from .ragged import component_arrays
 from .records import Graph, Keep, Summary
+from .retention import Retention
 from .sample import Sample
 from .schema import NOT_KEPT, Row, Stored
 from .statistics import summarize_normal
@@ -50,6 +51,8 @@ class DumpWriter:
         rank: number of this process in a distributed job.
         compression: `"zstd"`, `"lz4"` or None, of the statistics; with None values stay uncompressed, too.
         fsync: force every commit to the disk, so that it survives a power loss as well.
+        keep_last, max_bytes: keep the values of the last steps only, or so many bytes of values in the run:
+            old ones go first, by whole files; summaries stay (see `Retention`).
 
     Raises:
         InvalidNameError: `run` is not a run name.
@@ -69,6 +72,8 @@ class DumpWriter:
         rank: int | None = None,
         compression: str | None = "zstd",
         fsync: bool = False,
+        keep_last: int | None = None,
+        max_bytes: int | None = None,
     ) -> None:
         if compression not in _COMPRESSIONS:
             raise InvalidValueError(f"{compression!r} is not a compression.", "Use 'zstd', 'lz4' or None.")
@@ -77,6 +82,7 @@ class DumpWriter:
         self._rank = _rank(rank)
         self._compression = compression
         self._fsync = fsync
+        self._retention = Retention(keep_last, max_bytes)
         self._closed = False
         self._forget_worker()
         ensure_run(self.run_dir, run, self._info)
@@ -287,7 +293,9 @@ class DumpWriter:
         if self._closed:
             raise DumpClosedError(f"The writer of {self.run_dir} is closed.", "Open a new DumpWriter.")
         if self._worker is None:
-            self._worker = Worker(self.run_dir, self._info, self._rank, self._compression, self._fsync)
+            self._worker = Worker(
+                self.run_dir, self._info, self._rank, self._compression, self._fsync, self._retention
+            )
         return self._worker
 
     def _forget_worker(self) -> None:

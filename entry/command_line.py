@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import NoReturn, Protocol
 
-from .commands import check, demo, export, import_, info, ls, nan, rules, serve, show, watch
+from .commands import check, demo, export, import_, info, ls, nan, prune, rules, serve, show, watch
 from .terminal import escaped
 
 
@@ -36,6 +36,7 @@ COMMANDS: dict[str, Command] = {
     "check": check,
     "import": import_,
     "export": export,
+    "prune": prune,
 }
 
 

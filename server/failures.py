@@ -21,6 +21,7 @@ from tensortap.dump import (
     SelectionError,
     TensortapError,
     ValueNotKeptError,
+    ValuePrunedError,
 )
 
 from .wire import to_json
@@ -30,6 +31,7 @@ _LOG = logging.getLogger(__name__)
 STATUS: dict[type[TensortapError], int] = {
     NotFoundError: 404,
     ValueNotKeptError: 404,
+    ValuePrunedError: 404,
     NotARunError: 404,
     AmbiguousError: 400,
     SelectionError: 400,

@@ -11,21 +11,24 @@ from typing import Any
 
 from tensortap.dump import (
     DamagedError,
+    FormatVersionError,
     NotARunError,
     RunReader,
     TensortapError,
+    ValuePrunedError,
     find_runs,
     is_folder,
     read_value,
+    repair_run,
     value_ref,
 )
 
 from ..progress import progress
 from ..runs import add_path
-from ..terminal import bytes_text, cell, console, counted, print_json
+from ..terminal import bytes_text, cell, console, counted, escaped, print_json
 
 HELP = "verify every checksum of a dump; changes nothing"
-EXAMPLE = "tensortap check logs"
+EXAMPLE = "tensortap check logs --repair"
 
 
 @dataclass
@@ -38,12 +41,19 @@ class Report:
     snapshots: int = 0
     values: int = 0
     value_bytes: int = 0
+    pruned: int = 0
     pending: list[str] = field(default_factory=list)
     damage: list[str] = field(default_factory=list)
+    repaired: str | None = None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_path(parser)
+    parser.add_argument(
+        "--repair",
+        action="store_true",
+        help="copy what can be read of a damaged or unfinished run to RUN.repaired, beside it",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -57,12 +67,24 @@ def run(arguments: argparse.Namespace) -> int:
     with progress("checking", quiet=arguments.json) as advance:
         for name, path in runs:
             reports.append(check_run(name, path, advance))
+            if arguments.repair and (reports[-1].damage or reports[-1].pending):
+                reports[-1].repaired = _repair(path, advance)
     damaged = any(report.damage for report in reports)
     if arguments.json:
         print_json({"ok": not damaged, "runs": [asdict(report) for report in reports]})
     else:
         _print(reports)
     return 1 if damaged else 0
+
+
+def _repair(path: Path, advance: Any) -> str | None:
+    """Writes the repaired copy of a run beside it; returns where. None if even its run.json is lost."""
+    out = path.with_name(f"{path.name}.repaired")
+    try:
+        return str(repair_run(path, out, lambda text: advance(f"repairing {path.name}: {text}")).path)
+    except (NotARunError, FormatVersionError) as error:
+        print(escaped(f"{path} cannot be repaired: {error}"), file=sys.stderr)
+        return None
 
 
 def check_run(name: str, path: Path, advance: Any = lambda _: None) -> Report:
@@ -107,6 +129,9 @@ def _check_value(path: Path, worker: str, batch: Any, row: int, report: Report) 
         if ref is None:
             return
         read_value(ref)
+    except ValuePrunedError:
+        report.pruned += 1
+        return
     except (DamagedError, OSError) as error:
         report.damage.append(f"{worker}: {error}")
         return
@@ -124,6 +149,10 @@ def _print(reports: list[Report]) -> None:
             f"{counted(report.snapshots, 'snapshot')}, "
             f"{counted(report.values, 'value')} ({bytes_text(report.value_bytes)})"
         )
+        if report.pruned:
+            out.print(f"  {counted(report.pruned, 'value')} pruned")
+        if report.repaired is not None:
+            out.print(cell(f"  repaired copy: {report.repaired}", "green"))
         for sentence in report.pending:
             out.print(cell(f"  unfinished: {sentence}"))
         for sentence in report.damage:

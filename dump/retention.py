@@ -1,0 +1,208 @@
+"""Retention: old values go first, summaries stay (FORMAT.md, "Pruned values").
+
+A values file is removed as a whole, and leaves a mark: an empty file `values-NNNNNN.pruned`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .errors import InvalidValueError
+from .files import create
+from .folders import Entry, exists, scan
+from .names import is_worker_name
+from .runs import RunReader
+from .values_writer import MAX_SHARD, values_path
+
+_SMALL_SHARD = 4 << 20  # bytes of a shard where steps are counted: few steps share one
+_LEAST_SHARD = 1 << 20  # bytes; less would be mostly the header that each shard reserves
+_SHARES = 8  # shards that `max_bytes` is divided into
+_IDLE = 600.0  # s after which a shard that was never sealed counts as abandoned
+
+Shard = tuple[str, int]  # worker, number
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How many values to keep: those of the last `keep_last` steps, at most `max_bytes` of files in the run.
+
+    Raises:
+        InvalidValueError: one of them is no positive integer.
+    """
+
+    keep_last: int | None = None
+    max_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("keep_last", "max_bytes"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+                raise InvalidValueError(f"{name}={value!r} is not possible.", "Use a positive integer.")
+
+    @property
+    def everything(self) -> bool:
+        """Whether nothing is ever removed."""
+        return self.keep_last is None and self.max_bytes is None
+
+    @property
+    def shard_bytes(self) -> int:
+        """The size of a shard, which is removed as a whole: small enough to keep close to the limits."""
+        sizes = [MAX_SHARD]
+        if self.keep_last is not None:
+            sizes.append(_SMALL_SHARD)
+        if self.max_bytes is not None:
+            sizes.append(max(self.max_bytes // _SHARES, _LEAST_SHARD))
+        return min(sizes)
+
+
+@dataclass(slots=True)
+class Pruned:
+    """What was removed, or would be: values files, their bytes, and snapshots that lose their value."""
+
+    files: int = 0
+    bytes: int = 0
+    values: int = 0
+    removed: list[str] = field(default_factory=list)
+
+
+class WorkerRetention:
+    """Retention of one writing process: it looks after its own steps, and the bytes of the whole run."""
+
+    def __init__(self, worker_dir: Path, retention: Retention) -> None:
+        self._dir, self._retention = worker_dir, retention
+        self._steps: dict[int, set[int]] = {}  # by shard number
+        self._recent: dict[int, None] = {}  # steps in the order in which they came
+        self._done = -1
+
+    def note(self, number: int, entry: str) -> None:
+        """A value was stored in a shard; the entry's name ends in `@<step>#<seq>`."""
+        step = int(entry.rpartition("@")[2].partition("#")[0])
+        self._steps.setdefault(number, set()).add(step)
+        self._recent[step] = None
+        if len(self._recent) > (self._retention.keep_last or 1):
+            del self._recent[next(iter(self._recent))]
+
+    def apply(self) -> None:
+        """Removes what is too old or too much, once a shard was completed; a failure is tried again later."""
+        newest = max(self._steps, default=-1)
+        if self._retention.everything or newest <= self._done:
+            return
+        with contextlib.suppress(OSError):
+            shards = _shards(self._dir.parent)
+            mine = self._dir.name
+            steps = {(mine, number): steps for number, steps in self._steps.items()}
+            spared = _open_shards(self._dir.parent, shards) | {(mine, newest)}
+            for shard in choose(self._retention, shards, steps, list(self._recent), spared):
+                discard(self._dir.parent, shard)
+                if shard[0] == mine:
+                    self._steps.pop(shard[1], None)
+            self._done = newest
+
+
+def choose(
+    retention: Retention,
+    shards: Mapping[Shard, Entry],
+    steps: Mapping[Shard, set[int]],
+    recent: list[int],
+    spared: set[Shard],
+) -> list[Shard]:
+    """Which shards to remove, oldest first.
+
+    Args:
+        shards: what there is. steps: the steps of those that are known. recent: steps, the latest last.
+        spared: those that stay, whatever they hold.
+    """
+    oldest_first = sorted(shards, key=lambda shard: (shards[shard].mtime_ns, shard))
+    chosen = []
+    if retention.keep_last is not None:
+        kept = set(recent[-retention.keep_last :])
+        chosen = [s for s in oldest_first if s in steps and not steps[s] & kept and s not in spared]
+    if retention.max_bytes is not None:
+        total = sum(entry.size for shard, entry in shards.items() if shard not in chosen)
+        for shard in oldest_first:
+            if total > retention.max_bytes and shard not in chosen and shard not in spared:
+                chosen.append(shard)
+                total -= shards[shard].size
+    return chosen
+
+
+def prune_run(run_dir: Path, retention: Retention, *, dry_run: bool = False) -> Pruned:
+    """Removes values of a run; statistics, histograms and values of at most 1 KiB, which lie in rows, stay.
+
+    Shards that a process is writing stay, too.
+
+    Raises:
+        NotARunError, FormatVersionError: see `RunReader`. OSError: a file cannot be removed.
+    """
+    reader = RunReader(run_dir)
+    steps: dict[Shard, set[int]] = {}
+    counts: dict[Shard, int] = {}
+    for info in reader.workers():
+        tail = reader.tail(info.worker)
+        while commits := tail.poll(("step", "value_file"), 8 << 20):
+            for commit in commits:
+                files, values = (commit.batch.column(name).to_pylist() for name in ("value_file", "step"))
+                for file, step in zip(files, values, strict=True):
+                    if file >= 0:
+                        steps.setdefault((info.worker, file), set()).add(step)
+                        counts[info.worker, file] = counts.get((info.worker, file), 0) + 1
+    shards = _shards(run_dir)
+    recent = sorted(set().union(*steps.values()))
+    spared = _open_shards(run_dir, shards)
+    pruned = Pruned()
+    for shard in choose(retention, shards, steps, recent, spared):
+        if not dry_run:
+            discard(run_dir, shard)
+        pruned.files += 1
+        pruned.bytes += shards[shard].size
+        pruned.values += counts.get(shard, 0)
+        pruned.removed.append(f"{shard[0]}/{values_path(run_dir, shard[1]).name}")
+    return pruned
+
+
+def discard(run_dir: Path, shard: Shard) -> None:
+    """Removes a values file; its mark is there first. Raises OSError."""
+    path = values_path(run_dir / shard[0], shard[1])
+    with contextlib.suppress(FileExistsError):
+        os.close(create(mark_path(path)))
+    with contextlib.suppress(FileNotFoundError):  # another worker was quicker
+        path.unlink()
+
+
+def mark_path(values: Path) -> Path:
+    """The mark that a values file leaves."""
+    return values.with_suffix(".pruned")
+
+
+def is_pruned(values: Path) -> bool:
+    """Whether a values file was removed on purpose."""
+    return exists(mark_path(values))
+
+
+def _shards(run_dir: Path) -> dict[Shard, Entry]:
+    found = {}
+    for folder in scan(run_dir):
+        if folder.is_folder and is_worker_name(folder.name):
+            for entry in scan(run_dir / folder.name):
+                digits = entry.name.removeprefix("values-").removesuffix(".safetensors")
+                if entry.is_file and len(digits) == 6 and digits.isdigit():
+                    found[folder.name, int(digits)] = entry
+    return found
+
+
+def _open_shards(run_dir: Path, shards: Mapping[Shard, Entry]) -> set[Shard]:
+    return {shard for shard, entry in shards.items() if _is_open(run_dir, shard, entry)}
+
+
+def _is_open(run_dir: Path, shard: Shard, entry: Entry) -> bool:
+    """Whether a shard is not sealed (its first 8 bytes are zero), and was written to a short while ago."""
+    try:
+        with values_path(run_dir / shard[0], shard[1]).open("rb") as file:
+            return file.read(8) == bytes(8) and time.time() - entry.mtime_ns / 1e9 < _IDLE
+    except FileNotFoundError:
+        return False

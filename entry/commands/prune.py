@@ -1,0 +1,60 @@
+"""`tensortap prune`: removes old values of runs; summaries stay."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from dataclasses import asdict
+from pathlib import Path
+
+from tensortap.dump import InvalidValueError, NotARunError, Retention, find_runs, prune_run
+
+from ..terminal import bytes_text, cell, console, counted, print_json
+
+HELP = "remove old values of runs; statistics and histograms stay"
+EXAMPLE = "tensortap prune logs/digits --keep-last 10 --max-bytes 2G --dry-run"
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?", re.IGNORECASE)
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("path", type=Path, metavar="LOGDIR|RUN", help="a directory of runs, or one run")
+    parser.add_argument("--keep-last", type=int, metavar="N", help="keep the values of the last N steps")
+    parser.add_argument(
+        "--max-bytes", type=size, metavar="SIZE", help="keep at most so many bytes of values a run: 500M, 2G"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be removed")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def size(text: str) -> int:
+    """`2G` -> bytes; K, M, G and T are powers of 1,024."""
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size; write 500M or 2G")
+    return int(float(match[1]) * _UNITS[match[2].upper()])
+
+
+def run(arguments: argparse.Namespace) -> int:
+    retention = Retention(arguments.keep_last, arguments.max_bytes)
+    if retention.everything:
+        raise InvalidValueError("Nothing says what to keep.", "Add --keep-last N or --max-bytes SIZE.")
+    runs = find_runs(arguments.path) if arguments.path.is_dir() else []
+    if not runs:
+        raise NotARunError(
+            f"There is no run in {str(arguments.path)!r}.",
+            "Name a directory; an archive is never changed.",
+        )
+    found = {name: prune_run(path, retention, dry_run=arguments.dry_run) for name, path in runs}
+    if arguments.json:
+        print_json({"dry_run": arguments.dry_run, "runs": {name: asdict(p) for name, p in found.items()}})
+        return 0
+    verb = "would lose" if arguments.dry_run else "lost"
+    for name, pruned in found.items():
+        values, files = counted(pruned.values, "value"), counted(pruned.files, "file")
+        what = (
+            f"{verb} {values} in {files}, {bytes_text(pruned.bytes)}" if pruned.files else "keeps all values"
+        )
+        console().print(cell(f"{name} {what}"))
+    return 0

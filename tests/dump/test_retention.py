@@ -1,0 +1,135 @@
+"""Old values go first, summaries stay; what was pruned is said to be."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from dump_tools import values_files
+
+from tensortap.__main__ import main
+from tensortap.dump import (
+    DumpWriter,
+    InvalidValueError,
+    Retention,
+    ValueNotKeptError,
+    ValuePrunedError,
+    prune_run,
+    retention,
+)
+from tensortap.index import LogIndex, history, locate, read_slice
+
+VALUES = np.arange(200_000, dtype=np.float64)  # 1.6 MB
+
+
+def write(logdir, steps, **options):
+    with DumpWriter(logdir, "r", compression=None, **options) as writer:
+        for step in steps:
+            writer.log("a", VALUES + step, step=step)
+            writer.log("small", np.arange(3), step=step)
+            writer.flush()
+
+
+def kept_steps(logdir):
+    """The steps whose value can be read, and those whose value was pruned."""
+    log = LogIndex(logdir, use_cache=False)
+    log.refresh()
+    (run,) = log.runs
+    assert not run.damage
+    steps = history(run, "a").columns["step"].tolist()
+    kept = []
+    for step in steps:
+        try:
+            np.testing.assert_array_equal(read_slice(run, locate(run, "a", step=step)), VALUES + step)
+            kept.append(step)
+        except ValuePrunedError as error:
+            assert "pruned" in error.message
+        assert read_slice(run, locate(run, "small", step=step)).tolist() == [0, 1, 2]
+    return steps, kept
+
+
+def test_the_values_of_the_last_steps_stay(tmp_path):
+    write(tmp_path, range(12), keep_last=2)
+    steps, kept = kept_steps(tmp_path)
+    assert steps == list(range(12))
+    assert kept[-2:] == [10, 11]
+    assert kept == list(range(kept[0], 12))
+    assert len(kept) <= 6  # a shard holds up to three of these
+
+
+def test_the_bytes_of_a_run_stay_below_the_limit(tmp_path):
+    limit = 16_000_000
+    write(tmp_path, range(30), max_bytes=limit)
+    steps, kept = kept_steps(tmp_path)
+    assert steps == list(range(30))
+    assert kept == list(range(kept[0], 30))
+    assert sum(path.stat().st_size for path in values_files(tmp_path)) <= limit + 4_000_000
+    write(tmp_path, range(30, 40), max_bytes=limit)  # another worker of the run: the first one's go
+    steps, kept = kept_steps(tmp_path)
+    assert kept == list(range(kept[0], 40))
+    assert kept[0] > 24
+    assert sum(path.stat().st_size for path in values_files(tmp_path)) <= limit + 4_000_000
+
+
+def test_pruning_a_finished_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("tensortap.dump.values_writer.MAX_SHARD", 2_000_000)
+    monkeypatch.setattr(retention, "MAX_SHARD", 2_000_000)
+    write(tmp_path, range(6))
+    before = values_files(tmp_path)
+    assert main(["prune", str(tmp_path), "--keep-last", "2", "--dry-run"]) == 0
+    assert "r would lose" in capsys.readouterr().out
+    assert values_files(tmp_path) == before
+    assert main(["prune", str(tmp_path), "--keep-last", "2", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)["runs"]["r"]
+    assert said["values"] == len(said["removed"]) * 2 == 4
+    assert kept_steps(tmp_path) == (list(range(6)), [4, 5])
+    assert main(["prune", str(tmp_path), "--keep-last", "2"]) == 0
+    assert "keeps all values" in capsys.readouterr().out
+    assert main(["check", str(tmp_path)]) == 0
+    assert "4 values pruned" in capsys.readouterr().out
+    assert main(["prune", str(tmp_path), "--max-bytes", "1K"]) == 0
+    assert kept_steps(tmp_path) == (list(range(6)), [])
+    assert main(["prune", str(tmp_path)]) == 1
+    with pytest.raises(SystemExit):
+        main(["prune", str(tmp_path), "--max-bytes", "much"])
+
+
+def test_what_a_process_is_writing_stays(tmp_path):
+    with DumpWriter(tmp_path, "r") as writer:
+        writer.log("small", np.arange(3), step=0)
+        writer.log("a", VALUES, step=0)
+        writer.flush()
+        assert prune_run(tmp_path / "r", Retention(max_bytes=1)).files == 0
+        writer.log("small", np.arange(3), step=1)
+        writer.log("a", VALUES + 1, step=1)
+    assert kept_steps(tmp_path) == ([0, 1], [0, 1])
+
+
+def test_a_missing_file_that_was_not_pruned_is_damage(tmp_path, capsys):
+    write(tmp_path, range(2))
+    values_files(tmp_path)[0].unlink()
+    assert main(["check", str(tmp_path)]) == 1
+    assert "missing" in capsys.readouterr().out
+
+
+def test_the_server_says_pruned(tmp_path):
+    from tensortap.server import create_app
+
+    write(tmp_path, range(2))
+    prune_run(tmp_path / "r", Retention(max_bytes=1))
+    client = create_app(tmp_path).test_client()
+    run = client.get("/api/runs").get_json()["runs"][0]["id"]
+    answer = client.get(f"/api/runs/{run}/value?tensor=a&step=1")
+    assert answer.status_code == 404
+    assert "pruned" in answer.get_json()["error"]
+    assert client.get(f"/api/runs/{run}/histograms?tensor=a").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "options", [{"keep_last": 0}, {"max_bytes": -1}, {"keep_last": True}, {"max_bytes": 1.5}]
+)
+def test_impossible_limits_are_refused(tmp_path, options):
+    with pytest.raises(InvalidValueError, match="positive integer"):
+        DumpWriter(tmp_path, **options)
+    assert issubclass(ValuePrunedError, ValueNotKeptError)
