@@ -1,0 +1,103 @@
+"""Dumps written by hand: what is said where only summaries, or not all tensors, were captured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tensortap.analysis import NanReport, nan_report
+from tensortap.dump import DumpWriter, Function, Graph, Node, NotFoundError
+from tensortap.index import LogIndex, RunIndex
+
+F = {"output_dtypes": ["float32"], "output_shapes": [[None]]}
+NODES = [
+    Node("x", "Placeholder", attributes={"tensortap.kind": "input"}, **F),
+    Node("relu", "Relu", ["x:0"], **F),
+    Node("log", "Log", ["relu:0"], **F),
+    Node("loss", "Sum", ["log:0"], output_dtypes=["float32"], output_shapes=[[]]),
+]
+VALUES = {
+    "x": np.array([1.0, -1.0, 2.0], np.float32),
+    "relu": np.array([1.0, 0.0, 2.0], np.float32),
+    "log": np.array([0.0, -np.inf, 0.7], np.float32),
+    "loss": np.array(-np.inf, np.float32),
+}
+
+
+def run_with(
+    folder: Path, captured: Iterable[str], keep: str = "summary", steps: Iterable[int] = (0,)
+) -> RunIndex:
+    with DumpWriter(folder, run="made") as writer:
+        graph = writer.graph(Graph("step", NODES, functions={"": Function(outputs=["loss:0"])}))
+        for step in steps:
+            for name in captured:
+                writer.log(name, VALUES[name], step=step, graph=graph, keep=keep)  # type: ignore[arg-type]
+    log = LogIndex(folder)
+    log.refresh()
+    return log.runs[0]
+
+
+def report_of(folder: Path, captured: Iterable[str], **options: object) -> NanReport:
+    return nan_report(run_with(folder, captured, **options))  # type: ignore[arg-type]
+
+
+def test_summaries_are_enough_to_explain(tmp_path: Path) -> None:
+    birth, *others = report_of(tmp_path, VALUES).births
+    assert (birth.tensor, birth.verdict) == ("log:0", "born")
+    assert birth.explanation is not None
+    assert birth.explanation.text == "log(0) = -inf: 1 element of relu:0 is exactly 0."
+    assert birth.elements == others == []
+
+
+def test_values_show_the_element(tmp_path: Path) -> None:
+    birth = report_of(tmp_path, VALUES, keep="value").births[0]
+    trail = [(element.tensor, element.index, element.value) for element in birth.elements[0].trail]
+    assert trail == [("log:0", (1,), -np.inf), ("relu:0", (1,), 0.0), ("x:0", (1,), -1.0)]
+    assert birth.elements[0].row == 1
+
+
+def test_the_sample_is_named_where_the_run_says_which_fed_the_step(tmp_path: Path) -> None:
+    with DumpWriter(tmp_path, run="made") as writer:
+        graph = writer.graph(Graph("step", NODES, functions={"": Function(outputs=["loss:0"])}))
+        writer.event("batch", step=0, ids=["a.png", "b.png", "c.png"], count=3)
+        for name, value in VALUES.items():
+            writer.log(name, value, step=0, graph=graph, keep="value")
+    log = LogIndex(tmp_path)
+    log.refresh()
+    assert nan_report(log.runs[0]).births[0].elements[0].sample == "b.png"
+
+
+def test_an_input_that_was_not_captured_makes_it_a_suspicion(tmp_path: Path) -> None:
+    report = report_of(tmp_path, ["x", "log", "loss"])
+    birth = report.births[0]
+    assert (birth.tensor, birth.verdict, birth.missing) == ("log:0", "suspected", ["relu"])
+    assert not birth.inputs[0].known
+    assert birth.explanation is not None
+    assert not birth.explanation.certain
+    assert "Watch(nodes='relu')" in report.notes[0]
+
+
+def test_only_the_loss_was_captured(tmp_path: Path) -> None:
+    birth = report_of(tmp_path, ["loss"]).births[0]
+    assert (birth.tensor, birth.verdict) == ("loss:0", "suspected")
+    assert set(birth.missing) >= {"log", "relu"}
+
+
+def test_a_run_without_graph_says_so(tmp_path: Path) -> None:
+    with DumpWriter(tmp_path, run="made") as writer:
+        writer.log("a", VALUES["log"], step=3)
+    log = LogIndex(tmp_path)
+    log.refresh()
+    report = nan_report(log.runs[0])
+    assert (report.step, report.births[0].verdict) == (3, "suspected")
+    assert "does not say" in report.notes[0]
+
+
+def test_a_finite_run_and_a_step_that_is_not_there(tmp_path: Path) -> None:
+    run = run_with(tmp_path, ["x", "relu"])
+    assert (nan_report(run).step, nan_report(run).births) == (None, [])
+    with pytest.raises(NotFoundError, match="no snapshot at step 9"):
+        nan_report(run, 9)

@@ -1,0 +1,113 @@
+"""`tensortap nan` and `tensortap rules`, run on a small dump that ends in NaN."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tensortap.dump import DumpWriter, Function, Graph, Node
+
+Run = Callable[..., tuple[int, str, str]]
+F = {"output_dtypes": ["float32"], "output_shapes": [[None]]}
+
+
+@pytest.fixture(scope="module")
+def ill(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that takes the logarithm of 0 from step 3 on."""
+    folder = tmp_path_factory.mktemp("ill")
+    nodes = [
+        Node("dense/Relu", "Relu", layer="model/dense", attributes={"tensortap.kind": "output"}, **F),
+        Node("Log", "Log", ["dense/Relu:0"], stack=0, **F),
+        Node("loss", "Sum", ["Log:0"], output_dtypes=["float32"], output_shapes=[[]]),
+    ]
+    with DumpWriter(folder, run="ill") as writer:
+        graph = writer.graph(
+            Graph(
+                "step",
+                nodes,
+                functions={"": Function(outputs=["loss:0"])},
+                stacks=[[("train.py", 2, "loss")]],
+                sources={"train.py": "import tensorflow as tf\n    return tf.reduce_sum(tf.math.log(p))\n"},
+            )
+        )
+        for step in range(5):
+            p = np.array([0.5, 0.0 if step >= 3 else 0.1, 0.4], np.float32)
+            with np.errstate(divide="ignore"):
+                logs = np.log(p)
+            for name, value in (("dense/Relu", p), ("Log", logs), ("loss", logs.sum())):
+                writer.log(name, value, step=step, graph=graph, keep="value")
+    return folder / "ill"
+
+
+def test_nan_says_what_and_where_first(run: Run, ill: Path) -> None:
+    status, out, _ = run("nan", ill)
+    first, second, *rest = out.splitlines()
+    assert status == 0
+    assert first == "ill, step 3: infinity is born in Log (Log)"
+    assert second == "log(0) = -inf: 1 element of dense/Relu:0 is exactly 0."
+    assert "  source  train.py:2  return tf.reduce_sum(tf.math.log(p))" in rest
+    assert any("[1] of dense/Relu:0 = 0 -> Log = -inf" in line for line in rest)
+    assert "The captured step before is 2." in rest[-1]
+
+
+def test_nan_as_json(run: Run, ill: Path) -> None:
+    status, out, _ = run("nan", ill, "--json")
+    report = json.loads(out)
+    assert status == 0
+    assert report["births"][0]["explanation"]["pattern"] == "log of 0"
+    assert report["births"][0]["elements"][0]["trail"][0]["value"] == "-Infinity"
+
+
+def test_nan_where_all_is_finite(run: Run, ill: Path) -> None:
+    status, out, _ = run("nan", ill, "--step", "1")
+    assert (status, out) == (0, "ill: no NaN and no infinity in any captured tensor at step 1.\n")
+    assert run("nan", ill, "--step", "77")[0] == 1
+
+
+def test_rules_show_evidence_and_can_fail_a_build(run: Run, ill: Path) -> None:
+    status, out, _ = run("rules", ill, "--fail-on", "high")
+    assert status == 1
+    assert out.startswith("ill: ")
+    assert "high ExplodingTensor" in out
+    assert "evidence  step 3: infinite elements 1 (limit 0)" in out
+    assert "helps     " in out
+
+
+def test_rules_as_json(run: Run, ill: Path) -> None:
+    found = json.loads(run("rules", ill, "--json")[1])
+    assert {"rule", "severity", "evidence", "source", "next_look"} <= set(found["findings"][0])
+    assert found["failed"] == {}
+
+
+def test_the_table_of_rules_is_a_settings_file(run: Run, ill: Path, tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(run("rules", "--list", "--toml")[1].replace('"high"', '"low"'))
+    assert "[VanishingGradient]" in file.read_text()
+    assert run("rules", ill, "--rules", file, "--fail-on", "high")[0] == 0
+    assert "mean_abs 1e-07" in run("rules", "--list")[1]
+
+
+def test_a_muted_rule_is_not_shown(
+    run: Run, ill: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TENSORTAP_CONFIG_DIR", str(tmp_path))
+    status, out, _ = run("rules", ill, "--mute", "ExplodingTensor", "--fail-on", "high")
+    assert status == 0
+    assert "ExplodingTensor" not in out
+    assert "muted" in out
+    assert "ExplodingTensor (muted)" in run("rules", ill, "--muted")[1]
+    assert "ExplodingTensor" in run("rules", ill, "--unmute", "ExplodingTensor")[1]
+
+
+def test_follow_ends_with_the_run(run: Run, ill: Path) -> None:
+    assert "ExplodingTensor" in run("rules", ill, "--follow")[1]
+
+
+def test_rules_without_a_run(run: Run) -> None:
+    status, _, err = run("rules")
+    assert status == 1
+    assert "--list" in err
