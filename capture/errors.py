@@ -5,6 +5,10 @@ from __future__ import annotations
 from tensortap.dump import TensortapError
 
 
+class UnsupportedTensorFlowError(TensortapError, ImportError):
+    """The installed TensorFlow lacks something inside that capture needs. Install a supported version."""
+
+
 class WatchError(TensortapError):
     """An argument of `Watch`, `every` or `Tap` makes no sense. The message names it and what fits."""
 

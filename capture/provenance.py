@@ -25,6 +25,7 @@ _INSTALLED = [sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "
 _LIBRARY_FOLDERS = tuple(
     str(Path(folder).resolve()) + os.sep for folder in (*_INSTALLED, str(Path(tf.__file__).parents[1]))
 )
+_PACKAGES = frozenset({"site-packages", "dist-packages"})  # of any Python, also of one beside this
 _OWN_FOLDER = str(Path(__file__).resolve().parent)
 
 
@@ -61,7 +62,7 @@ def is_user_file(path: str) -> bool:
     if path.startswith("<frozen") or path in ("", "<string>"):
         return False
     resolved = Path(path).resolve()
-    inside_library = str(resolved).startswith(_LIBRARY_FOLDERS) or "site-packages" in resolved.parts
+    inside_library = str(resolved).startswith(_LIBRARY_FOLDERS) or not _PACKAGES.isdisjoint(resolved.parts)
     return not inside_library and str(resolved.parent) != _OWN_FOLDER
 
 

@@ -103,3 +103,20 @@ def test_op_callbacks_can_be_suspended() -> None:
     finally:
         tf_private.remove_op_callback(note)
     assert [op for op in seen if op in ("AddV2", "Sub", "Mul")] == ["AddV2", "Mul"]
+
+
+def test_resources_tell_what_they_are() -> None:
+    iterator = iter(tf.data.Dataset.range(3))
+    table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer([1], [2]), -1)
+    assert tf_private.resource_type(tf.Variable('a quote", type=').handle) == "tensorflow::Var"
+    handle = tf_private.iterator_handle(iterator)
+    assert tf_private.resource_type(handle) == "tensorflow::data::IteratorResource"
+    assert "LookupInterface" in tf_private.resource_type(table.resource_handle)
+
+
+def test_stateful_ops_are_known() -> None:
+    assert [tf_private.is_stateful(op) for op in ("MatMul", "AssignVariableOp", "NoSuchOp")] == [
+        False,
+        True,
+        True,
+    ]

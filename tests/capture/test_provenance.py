@@ -1,0 +1,32 @@
+"""Which files are the user's, and how much of them is embedded."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import keras
+import pytest
+
+from tensortap.capture import provenance
+from tensortap.capture.provenance import is_user_file, sources_of
+
+
+def test_files_of_libraries_are_not_the_users(tmp_path: Path) -> None:
+    for path in (keras.__file__, json.__file__, provenance.__file__, "<string>", "<frozen runpy>", ""):
+        assert not is_user_file(path), path
+    for folder in ("site-packages", "dist-packages"):
+        assert not is_user_file(str(tmp_path / "lib" / folder / "package" / "module.py"))
+    assert is_user_file(str(tmp_path / "train.py"))
+    assert is_user_file(__file__)
+
+
+def test_embedded_text_has_a_cap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(provenance, "MAX_SOURCE", 100)
+    monkeypatch.setattr(provenance, "MAX_SOURCES", 150)
+    for name, size in (("large", 101), ("first", 90), ("second", 80), ("third", 40)):
+        (tmp_path / f"{name}.py").write_text("#" * size)
+    stack = tuple((str(tmp_path / f"{name}.py"), 1, "f") for name in ("large", "first", "second", "third"))
+    found = sources_of([stack, stack])
+    assert [Path(path).stem for path in found] == ["first", "third"]
+    assert not sources_of([((str(tmp_path / "nowhere.py"), 1, "f"),)])
