@@ -44,6 +44,7 @@ export function bridgeFlags(
   hub: Numbers,
   placed: Arrangement,
   { fromOutside, toOutside }: Bridges,
+  sizes: BoxSizes,
 ): BridgeFlags {
   const count = graph.entities.length;
   const flags = integers(count);
@@ -62,7 +63,7 @@ export function bridgeFlags(
     for (const child of children) flags[child]! |= draw(child) ? bridge : stub;
     return drawn.length > 0;
   };
-  const sight = new Sight(cells, placed);
+  const sight = new Sight(graph, cells, placed, sizes);
   const bridgesIn = mark(entering, (cell) => sight.upwards(cell), BRIDGE_IN, STUB_IN);
   const bridgesOut = mark(leaving, (cell) => sight.downwards(cell), BRIDGE_OUT, STUB_OUT);
   return { flags, bridgesIn, bridgesOut };
@@ -80,24 +81,26 @@ function flagHubs(flags: Numbers, graph: ScopeGraph, edges: CellEdges, hub: Numb
 /** Whether a cell sees the top or the bottom of the scope with no other cell in between. */
 class Sight {
   constructor(
+    private readonly graph: ScopeGraph,
     private readonly cells: readonly Cell[],
     private readonly placed: Arrangement,
+    private readonly sizes: BoxSizes,
   ) {}
 
   upwards(cell: number): boolean {
-    return this.clear(cell, (other) => this.placed.top[other]! < this.placed.top[cell]!);
+    return this.clear(cell, this.sizes.inX, (other) => this.placed.top[other]! < this.placed.top[cell]!);
   }
 
   downwards(cell: number): boolean {
     const bottom = (c: number): number => this.placed.top[c]! + this.cells[c]!.height;
-    return this.clear(cell, (other) => bottom(other) > bottom(cell));
+    return this.clear(cell, this.sizes.outX, (other) => bottom(other) > bottom(cell));
   }
 
-  private clear(cell: number, beyond: (other: number) => boolean): boolean {
+  private clear(cell: number, port: Float32Array, beyond: (other: number) => boolean): boolean {
     const { left } = this.placed;
     const main = this.cells[cell]!;
-    // Edges meet a cell at its main box, right of what is attached to it.
-    const middle = left[cell]! + main.left[0]! + (main.width - main.left[0]!) / 2;
+    // Edges meet a cell at its main box, right of what is attached to it; an open scope is met off its middle.
+    const middle = left[cell]! + main.left[0]! + port[this.graph.entities[main.main]!]!;
     for (let other = 0; other < this.cells.length; other++) {
       if (other === cell || !beyond(other)) continue;
       if (middle > left[other]! - 4 && middle < left[other]! + this.cells[other]!.width + 4) return false;

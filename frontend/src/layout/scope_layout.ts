@@ -105,7 +105,7 @@ function finish(
   const count = graph.entities.length;
   const left = floats(count);
   const top = floats(count);
-  const flags = bridgeFlags(graph, cells, cellOf, host, edges, hub, placed, context.bridges);
+  const flags = bridgeFlags(graph, cells, cellOf, host, edges, hub, placed, context.bridges, context.sizes);
   const root = graph.scope === 0;
   const topRoom = PADDING + (root ? 0 : HEADER) + (flags.bridgesIn ? BRIDGE_ROOM : 0);
   cells.forEach((cell, c) => {
