@@ -14,6 +14,10 @@ export interface DeepLink {
   view: View;
   /** What the timeline looks into; empty for everything. */
   scope: string;
+  /** How the table of tensors is filtered (by name, by numbers) and sorted (a column, `-` in front for descending). */
+  match: string;
+  where: string;
+  sort: string;
   panel: PanelTab;
   /** How the value is shown; null is what suits it. */
   value: ValueMode | null;
@@ -40,6 +44,9 @@ export const EMPTY_LINK: DeepLink = {
   visit: null,
   view: 'graph',
   scope: '',
+  match: '',
+  where: '',
+  sort: 'tensor',
   panel: 'overview',
   value: null,
   dims: null,
@@ -61,7 +68,8 @@ export function encodeLink(link: DeepLink): string {
     if (value !== null) add(key, value);
   }
   if (link.follow) add('follow', 1);
-  for (const key of ['view', 'scope', 'panel', 'color'] as const) if (link[key] !== EMPTY_LINK[key]) add(key, link[key]);
+  for (const key of ['view', 'scope', 'match', 'where', 'sort', 'panel', 'color'] as const)
+    if (link[key] !== EMPTY_LINK[key]) add(key, link[key]);
   if (link.value !== null) add('value', link.value);
   if (link.dims !== null) parts.push(`dims=${mappingText(link.dims)}`);
   const open = link.open?.map(encodePart).join(',') ?? '';
@@ -86,7 +94,8 @@ export function decodeLink(hash: string): DeepLink {
   for (const key of NUMBERS) link[key] = wholeNumber(found.get(key));
   link.follow = found.get('follow') === '1';
   link.view = VIEWS.find((view) => view === found.get('view')) ?? EMPTY_LINK.view;
-  link.scope = decodePart(found.get('scope') ?? '');
+  for (const key of ['scope', 'match', 'where'] as const) link[key] = decodePart(found.get(key) ?? '');
+  link.sort = decodePart(found.get('sort') ?? '') || EMPTY_LINK.sort;
   // As the tabs are titled: `histograms` too.
   const panel = PANEL_TABS.find((tab) => tab === found.get('panel') || `${tab}s` === found.get('panel'));
   if (panel) link.panel = panel;

@@ -1,6 +1,7 @@
 /** What a tooltip says about an entity or an edge of the graph: rows of a name and a value. */
 
 import { formatCount, formatNumber } from '../lib/format';
+import { visible } from '../lib/visible';
 import type { GraphData } from './graph';
 import type { MetaEdges } from './meta_edges';
 import { FINE, INF, NAN } from './node_values';
@@ -32,8 +33,8 @@ export interface Subject {
 
 export function describeEntity(subject: Subject, entity: number): Description {
   const { tree, graph } = subject;
-  const title = entityLabel(tree, graph.paths, entity);
-  if (entity < tree.nodeCount) return { title, name: graph.names.at(entity), facts: nodeFacts(subject, entity) };
+  const title = visible(entityLabel(tree, graph.paths, entity));
+  if (entity < tree.nodeCount) return { title, name: visible(graph.names.at(entity)), facts: nodeFacts(subject, entity) };
   const scope = entity - tree.nodeCount;
   const owner = tree.owner[scope]!;
   const name = owner >= 0 ? graph.names.at(owner) : scopePath(tree, graph.paths, scope);
@@ -78,7 +79,7 @@ function healthFact(health: number): Fact[] {
 }
 
 export function describeEdge({ graph, tree, meta }: Subject, edge: number): Description {
-  const label = (entity: number): string => entityLabel(tree, graph.paths, entity);
+  const label = (entity: number): string => visible(entityLabel(tree, graph.paths, entity));
   const facts: Fact[] = [];
   const first = meta.edge[edge]!;
   const source = graph.edges.source[first]!;

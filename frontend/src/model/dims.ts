@@ -56,8 +56,9 @@ function imageAxes(shape: readonly number[]): [number, number] {
 function isKernel(shape: readonly number[]): boolean {
   const [height = 0, width = 0] = shape;
   if (shape.length !== 4 || Math.max(height, width) > 11 || height * width <= 1) return false;
-  // Eight heads of eight sequences are no 8×8 window: where the last two are a square too, a window is odd and square.
-  return squareness(shape, 2) < 1 || (height === width && height % 2 === 1);
+  if (squareness(shape, 0) < squareness(shape, 1)) return false;
+  // Eight heads of eight sequences are no 8×8 window: where other pairs are squares too, a window is odd and square.
+  return Math.max(squareness(shape, 1), squareness(shape, 2)) < 1 || (height === width && height % 2 === 1);
 }
 
 function isColour(shape: readonly number[]): boolean {

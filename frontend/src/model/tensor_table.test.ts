@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { MockRun } from '../api/mock/run';
 import { decodeGraph } from './graph';
 import { decodeStep } from './steps';
-import { NO_FILTER, parsePattern, TensorTable } from './tensor_table';
+import { NO_FILTER, parsePattern, parseSort, sortText, TensorTable } from './tensor_table';
 
 const run = new MockRun('r', 0, 5, 300, false);
 const table = new TensorTable(decodeGraph(run.graphColumns()), decodeStep(run.stepColumns(200)));
@@ -15,7 +15,10 @@ test('without a filter every tensor of the step is there, by name', () => {
 });
 
 test('filters by regular expression, op, layer and health go together', () => {
-  const rows = table.rows({ ...NO_FILTER, match: 'grad.*conv', opType: '', layer: 'conv2d', nonfinite: true }, { column: 'nan', descending: true });
+  const rows = table.rows(
+    { ...NO_FILTER, match: 'grad.*conv', opType: '', layer: 'conv2d', nonfinite: true },
+    { column: 'nan', descending: true },
+  );
   expect(rows.length).toBeGreaterThan(2);
   for (const row of rows) {
     expect(table.text(row, 'tensor')).toMatch(/grad.*conv/i);
@@ -30,6 +33,11 @@ test('a condition on the numbers filters; one that cannot be read does not', () 
   const bad = table.rows({ ...NO_FILTER, where: 'nonfinite > 0' }, { column: 'tensor', descending: false });
   expect([...bad]).toEqual([...table.rows({ ...NO_FILTER, nonfinite: true }, { column: 'tensor', descending: false })]);
   expect(table.rows({ ...NO_FILTER, where: 'nan >' }, { column: 'tensor', descending: false })).toHaveLength(table.step.count);
+});
+
+test('a sorting survives an address', () => {
+  expect(parseSort(sortText({ column: 'nan', descending: true }))).toEqual({ column: 'nan', descending: true });
+  expect(parseSort('median')).toEqual({ column: 'tensor', descending: false });
 });
 
 test('numbers sort either way, and what has no number comes last', () => {

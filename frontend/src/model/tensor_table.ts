@@ -41,6 +41,17 @@ export interface TableSort {
   descending: boolean;
 }
 
+/** A sorting as it stands in an address: `-nan`. What names no column sorts by name. */
+export function parseSort(text: string): TableSort {
+  const name = text.replace(/^-/, '');
+  const column = TABLE_COLUMNS.find((candidate) => candidate.id === name);
+  return column ? { column: column.id, descending: text.startsWith('-') } : { column: 'tensor', descending: false };
+}
+
+export function sortText({ column, descending }: TableSort): string {
+  return (descending ? '-' : '') + column;
+}
+
 /** The statistics of a graph's tensors at one step as a table; rows are numbered as in the step's columns. */
 export class TensorTable {
   constructor(

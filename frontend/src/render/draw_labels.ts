@@ -1,6 +1,7 @@
 /** Texts in boxes: as large as the zoom makes them, at least as large as one can read where the box has room for that. */
 
 import { CLOSED_HEIGHT, NODE_FONT, NODE_HEIGHT, SCOPE_FONT, SMALL_FONT, SUBTITLE_FONT } from '../layout/sizes';
+import { visible } from '../lib/visible';
 import { nodeSubtitle } from '../model/labels';
 import { entityLabel } from '../model/tree';
 import type { BoxList } from './box_list';
@@ -74,7 +75,7 @@ function fontSize({ fitter, scene }: Frame, text: string, natural: number, weigh
 }
 
 function label(frame: Frame, entity: number): string {
-  return entityLabel(frame.drawing.tree, frame.drawing.graph.paths, entity);
+  return visible(entityLabel(frame.drawing.tree, frame.drawing.graph.paths, entity));
 }
 
 function addNode(frame: Frame, boxes: BoxList, i: number, items: TextItem[]): void {

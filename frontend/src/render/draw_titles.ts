@@ -1,6 +1,7 @@
 /** Titles of open scopes. Far out they keep a readable size, like names on a map, and give way to those of larger scopes. */
 
 import { HEADER, SCOPE_FONT, SUBTITLE_FONT } from '../layout/sizes';
+import { visible } from '../lib/visible';
 import { entityLabel } from '../model/tree';
 import type { BoxList } from './box_list';
 import { drawTexts, scopeSubtitle, type TextItem } from './draw_labels';
@@ -49,7 +50,7 @@ export class TitlePlacer {
     const left = Math.max(x, Math.min(0, x + width - 160)) + (scene.zoom >= SIGN_FROM ? 28 * scene.zoom : 6);
     const top = Math.max(y, Math.min(0, y + height - bar - 8));
     const room = Math.min(x + width - MARGIN * scene.zoom, scene.view.width) - left;
-    const text = fitter.fit(entityLabel(drawing.tree, drawing.graph.paths, scopes.entity[i]!), size, 600, room);
+    const text = fitter.fit(visible(entityLabel(drawing.tree, drawing.graph.paths, scopes.entity[i]!)), size, 600, room);
     if (!text) return;
     const textWidth = fitter.width(text, size, 600);
     const place = { x: left - 3, y: top + 1, right: left + textWidth + 3, bottom: top + bar };

@@ -1,6 +1,7 @@
 import { batch, computed, effect } from '@preact/signals';
 import { rememberForHost, stateFromHost } from '../lib/host_page';
 import { type DeepLink, decodeLink, encodeLink } from '../model/deep_link';
+import { parseSort, sortText } from '../model/tensor_table';
 import * as choices from './choices';
 import { graphId, runId } from './runs';
 import { following, step } from './steps';
@@ -20,6 +21,9 @@ const link = computed<DeepLink>(() => ({
   visit: choices.chosenVisit.value,
   view: choices.view.value,
   scope: choices.timelineScope.value,
+  match: choices.tableFilter.value.match,
+  where: choices.tableFilter.value.where,
+  sort: sortText(choices.tableSort.value),
   panel: choices.panelTab.value,
   ...valueLink.value,
   color: choices.colour.value,
@@ -36,6 +40,8 @@ function apply(next: DeepLink): void {
     choices.chosenVisit.value = next.visit;
     choices.view.value = next.view;
     choices.timelineScope.value = next.scope;
+    choices.tableFilter.value = { ...choices.tableFilter.value, match: next.match, where: next.where };
+    choices.tableSort.value = parseSort(next.sort);
     choices.panelTab.value = next.panel;
     applyValueLink(next.tensor, next.value, next.dims);
     choices.colour.value = next.color;

@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals';
 import { EMPTY_LINK, type PanelTab, type View } from '../model/deep_link';
 import type { DimMapping } from '../model/dims';
+import { NO_FILTER, parseSort, type TableFilter, type TableSort } from '../model/tensor_table';
 import type { ValueMode } from '../model/value_view';
 
 /** What the user chose: one signal a fact, all of it in the address (state/address.ts). Null means "whatever is best by default". */
@@ -13,6 +14,9 @@ export const chosenStep = signal<number | null>(EMPTY_LINK.step);
 export const chosenTensor = signal<string | null>(EMPTY_LINK.tensor);
 export const chosenVisit = signal<number | null>(EMPTY_LINK.visit);
 export const view = signal<View>(EMPTY_LINK.view);
+/** How the table of tensors is filtered and sorted. */
+export const tableFilter = signal<TableFilter>(NO_FILTER);
+export const tableSort = signal<TableSort>(parseSort(EMPTY_LINK.sort));
 /** The scope that the timeline looks into; empty for all. */
 export const timelineScope = signal<string>(EMPTY_LINK.scope);
 export const panelTab = signal<PanelTab>(EMPTY_LINK.panel);

@@ -1,10 +1,10 @@
-import { computed, signal } from '@preact/signals';
+import { computed } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { formatCount, formatNumber } from '../../lib/format';
 import { virtualWindow } from '../../lib/virtual';
 import { splitScope } from '../../model/tensor_name';
-import { type ColumnId, NO_FILTER, TABLE_COLUMNS, type TableFilter, type TableSort, TensorTable } from '../../model/tensor_table';
-import { chosenTensor } from '../../state/choices';
+import { type ColumnId, NO_FILTER, TABLE_COLUMNS, TensorTable } from '../../model/tensor_table';
+import { chosenTensor, tableFilter as filter, tableSort as sort } from '../../state/choices';
 import { graph, overlay } from '../../state/graph';
 import { selectTensor } from '../../state/selection';
 import { Failure, Message } from '../kit/Message';
@@ -12,9 +12,6 @@ import { useSize } from '../kit/use_size';
 import { TableToolbar } from './TableToolbar';
 
 const ROW = 28;
-
-const filter = signal<TableFilter>(NO_FILTER);
-const sort = signal<TableSort>({ column: 'tensor', descending: false });
 
 const table = computed(() => (graph.data.value && overlay.data.value ? new TensorTable(graph.data.value, overlay.data.value) : null));
 const rows = computed(() => table.value?.rows(filter.value, sort.value) ?? new Int32Array());

@@ -1,4 +1,4 @@
-import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { formatCount, formatNumber } from '../../lib/format';
 import { virtualWindow } from '../../lib/virtual';
 import { visible } from '../../lib/visible';
@@ -41,6 +41,7 @@ export function TimelineGrid({ timeline }: { timeline: Timeline }) {
   const [scroll, setScroll] = useState(0);
   const [hover, setHover] = useState<Cell | null>(null);
   const seen = virtualWindow(scroll, height - AXIS, ROW, timeline.rows.length, 4);
+  useFirstBadInView(ref, timeline, height);
   const onKeyDown = (event: KeyboardEvent) => {
     const offset = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
     if (offset === 0) return;
@@ -67,6 +68,20 @@ export function TimelineGrid({ timeline }: { timeline: Timeline }) {
     </div>
   );
 }
+
+/** A newly opened scope shows its first bad row, wherever that stands. */
+function useFirstBadInView(ref: { current: HTMLDivElement | null }, timeline: Timeline, height: number): void {
+  const seen = useRef<string | null>(null);
+  useEffect(() => {
+    if (!ref.current || height === 0 || seen.current === timeline.scope) return;
+    seen.current = timeline.scope;
+    const bad = timeline.rows.findIndex((_, row) => worstOfRow(timeline, row).step !== null);
+    ref.current.scrollTop = bad * ROW > height - 4 * ROW ? (bad - CONTEXT_ROWS) * ROW : 0;
+  }, [timeline, height]);
+}
+
+/** Rows above the first bad one that stay in view. */
+const CONTEXT_ROWS = 6;
 
 /** How many steps are written above the cells. */
 const TICKS = 6;

@@ -49,7 +49,9 @@ export function paintCells(context: CanvasRenderingContext2D, timeline: Timeline
       while (gap === 0 && end < columns && cellColour(timeline, cellOf(timeline, row, end), colours) === colour) end++;
       if (colour !== null) {
         context.fillStyle = colour;
-        context.fillRect(column * unit, top, (end - column) * unit - gap, band.height - 2);
+        // On whole pixels: half covered ones would show as seams.
+        const [left, right] = [Math.round(column * unit), Math.round(end * unit) - gap];
+        context.fillRect(left, top, right - left, band.height - 2);
       }
       column = end;
     }

@@ -1,6 +1,10 @@
+import { signal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
 import { type Axis, assignAxis, assignIndex, dimOf } from '../../model/dims';
 import type { ValueMode } from '../../model/value_view';
-import { chooseMapping, focusedElement, mapping } from '../../state/value';
+import { chosenTensor } from '../../state/choices';
+import { chooseMapping, focusedElement, mapping, slice } from '../../state/value';
+import { IconButton } from '../kit/Button';
 
 const AXES: Record<ValueMode, readonly { axis: Axis; label: string; title: string }[]> = {
   table: [
@@ -69,14 +73,43 @@ function hasOther(mode: ValueMode, role: Axis): boolean {
   return mode === 'table' && dimOf(mapping.value, role === 'y' ? 'x' : 'y') >= 0;
 }
 
+/** The dimension that is played through, of which tensor. */
+const playing = signal<{ tensor: string | null; dim: number } | null>(null);
+
+const FRAME_MS = 250;
+
+/** Moves on to the next index, around the end, once the slice on show has arrived. */
+function usePlay(dim: number, index: number, length: number, set: (index: number) => void): boolean {
+  const on = playing.value?.dim === dim && playing.value.tensor === chosenTensor.value;
+  const waiting = slice.loading.value;
+  useEffect(() => {
+    if (!on || waiting) return;
+    const timer = setTimeout(() => set((index + 1) % length), FRAME_MS);
+    return () => clearTimeout(timer);
+  }, [on, waiting, index, length]);
+  return on;
+}
+
 function IndexSlider({ dim, length, index }: { dim: number; length: number; index: number }) {
   const set = (value: number) => {
     if (!Number.isInteger(value)) return;
     focusedElement.value = null;
     chooseMapping(assignIndex(mapping.value, dim, Math.max(0, Math.min(length - 1, value))));
   };
+  const on = usePlay(dim, index, length, set);
+  const toggle = () => {
+    playing.value = on ? null : { tensor: chosenTensor.value, dim };
+  };
   return (
     <>
+      <IconButton
+        small
+        icon={on ? 'pause' : 'play'}
+        label={`${on ? 'Pause' : 'Play through'} dimension ${dim}`}
+        onClick={toggle}
+        disabled={length < 2}
+        testid={`play-dim-${dim}`}
+      />
       <input
         type="range"
         class="slider"

@@ -1,6 +1,8 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { downloadBlob } from '../../lib/download';
 import { fitPicture, type Viewport, zoomAt } from '../../lib/viewport';
 import type { Raster } from '../../model/raster';
+import { IconButton } from '../kit/Button';
 import { useSize } from '../kit/use_size';
 
 interface RasterViewProps {
@@ -8,12 +10,14 @@ interface RasterViewProps {
   label: string;
   /** Text of the element under the pointer. */
   describe: (index: number[], value: number, offset: number) => string;
+  /** Name of the file that the picture is saved as. */
+  saveAs: string;
   /** Index of an element to mark. */
   marked: number[] | null;
 }
 
 /** A picture of elements: the wheel zooms, dragging pans, a double click fits it again, the pointer reads off exact values. */
-export function RasterView({ raster, label, describe, marked }: RasterViewProps) {
+export function RasterView({ raster, label, describe, saveAs, marked }: RasterViewProps) {
   const { ref, width, height } = useSize<HTMLDivElement>();
   const canvas = useRef<HTMLCanvasElement>(null);
   const [moved, setMoved] = useState<Viewport | null>(null);
@@ -60,6 +64,15 @@ export function RasterView({ raster, label, describe, marked }: RasterViewProps)
         onWheel={onWheel}
         onDblClick={() => setMoved(null)}
       />
+      <div class="raster-save">
+        <IconButton
+          small
+          icon="download"
+          label="Download the picture as PNG"
+          onClick={() => savePicture(bitmap, saveAs)}
+          testid="download-png"
+        />
+      </div>
       {hover && (
         <div class="tooltip num" style={{ left: `${left}px`, top: `${hover.y + 14}px` }}>
           {hover.text}
@@ -67,6 +80,21 @@ export function RasterView({ raster, label, describe, marked }: RasterViewProps)
       )}
     </div>
   );
+}
+
+/** Elements of small pictures become squares of several pixels. */
+const SAVED_SIDE = 1024;
+
+function savePicture(bitmap: HTMLCanvasElement, name: string): void {
+  const scale = Math.max(1, Math.floor(SAVED_SIDE / Math.max(bitmap.width, bitmap.height)));
+  const canvas = document.createElement('canvas');
+  canvas.width = bitmap.width * scale;
+  canvas.height = bitmap.height * scale;
+  const context = canvas.getContext('2d');
+  if (!context) return;
+  context.imageSmoothingEnabled = false;
+  context.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
+  canvas.toBlob((blob) => blob && downloadBlob(`${name}.png`, blob));
 }
 
 function picture(raster: Raster): HTMLCanvasElement {

@@ -1,4 +1,5 @@
 import { useMemo } from 'preact/hooks';
+import { fileName } from '../../lib/download';
 import type { Snapshot } from '../../model/answers';
 import { textAt } from '../../model/elements';
 import { planeRaster } from '../../model/raster';
@@ -21,7 +22,13 @@ function Heatmap({ data, row }: { data: Slice; row: Snapshot }) {
   const raster = useMemo(() => planeRaster(data, paint), [data, JSON.stringify(paint)]);
   return (
     <>
-      <RasterView raster={raster} label={`Heatmap of ${row.tensor}`} describe={describe(data, row)} marked={focusedElement.value} />
+      <RasterView
+        raster={raster}
+        label={`Heatmap of ${row.tensor}`}
+        saveAs={fileName(row.tensor, row.step, data.request.selection)}
+        describe={describe(data, row)}
+        marked={focusedElement.value}
+      />
       <ColourBar paint={paint}>
         <Thinned stride={data.stride} />
       </ColourBar>

@@ -1,5 +1,6 @@
 import { signal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
+import { fileName } from '../../lib/download';
 import type { Snapshot } from '../../model/answers';
 import { colourRaster, gridRaster } from '../../model/raster';
 import { type Slice, tilesLeftOut } from '../../model/slice';
@@ -30,7 +31,13 @@ function ImageView({ data, row }: { data: Slice; row: Snapshot }) {
   const hidden = tilesLeftOut(data, row.shape);
   return (
     <>
-      <RasterView raster={raster} label={`Image of ${row.tensor}`} describe={describe(data, row)} marked={focusedElement.value} />
+      <RasterView
+        raster={raster}
+        label={`Image of ${row.tensor}`}
+        saveAs={fileName(row.tensor, row.step, data.request.selection)}
+        describe={describe(data, row)}
+        marked={focusedElement.value}
+      />
       <ColourBar paint={paint}>
         {hidden > 0 && <span class="chip">{hidden} more tiles</span>}
         <Thinned stride={data.stride} />

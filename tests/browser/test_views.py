@@ -1,0 +1,67 @@
+"""The table of tensors and the value viewer, as far as an address brings them back."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+from browser_page import TapPage
+from browser_site import Serve
+from playwright.sync_api import expect
+
+import tensortap
+
+
+def test_a_condition_finds_the_dead_tensor_and_is_in_the_address(
+    tap: TapPage, serve: Serve, tmp_path: Path
+) -> None:
+    with tensortap.DumpWriter(tmp_path, run="dead") as writer:
+        for i in range(20):
+            writer.log(f"layer_{i}/Relu:0", np.zeros(8) if i == 7 else np.arange(8.0), step=0)
+    tap.enter(serve(tmp_path))
+    tap.page.get_by_role("button", name="Tensors").click()
+    rows = tap.page.get_by_test_id("tensor-row")
+    where = tap.page.get_by_test_id("table-where")
+    where.fill("zero / size >")
+    expect(tap.page.get_by_text("a number is missing at the end")).to_be_visible()
+    expect(rows).not_to_have_count(1)
+    where.fill("zero / size > 0.9")
+    expect(rows).to_have_count(1)
+    expect(rows).to_have_attribute("data-tensor", "layer_7/Relu:0")
+    assert f"where={quote('zero / size > 0.9', safe='/')}" in tap.page.url
+    tap.page.reload()
+    tap.wait_until_ready()
+    expect(rows).to_have_count(1)
+
+
+def test_a_feature_map_opens_as_pictures_plays_and_is_saved(
+    tap: TapPage, serve: Serve, tmp_path: Path
+) -> None:
+    """GIVEN feature maps WHEN played through THEN the index moves, and the address brings back the place."""
+    maps = np.random.default_rng(0).normal(size=(4, 8, 8, 6)).astype(np.float32)
+    with tensortap.DumpWriter(tmp_path, run="maps") as writer:
+        writer.log("conv/Relu:0", maps, step=0, keep="value")
+    site = serve(tmp_path)
+    tap.enter(site)
+    tap.go_to(site, "maps", "conv/Relu:0", 0)
+    tap.show_tab("value")
+    expect(tap.page.get_by_role("button", name="Image")).to_have_attribute("aria-pressed", "true")
+    index = tap.page.get_by_label("Index in dimension 0, as a number")
+    tap.page.get_by_test_id("play-dim-0").click()
+    expect(index).not_to_have_value("0")
+    tap.page.get_by_test_id("play-dim-0").click()
+    expect(tap.page.get_by_role("button", name="Play through dimension 0")).to_be_visible()
+    tap.page.wait_for_url(re.compile(rf"value=image&dims={index.input_value()},y,x,n"))
+
+    tap.page.get_by_role("img", name="Image of conv/Relu:0").hover()
+    with tap.page.expect_download() as download:
+        tap.page.get_by_test_id("download-png").click()
+    assert download.value.path().read_bytes().startswith(b"\x89PNG")
+
+    tap.page.get_by_role("button", name="Heatmap").click()
+    tap.page.reload()
+    tap.wait_until_ready()
+    expect(tap.page.get_by_role("button", name="Heatmap")).to_have_attribute("aria-pressed", "true")
+    expect(tap.page.get_by_label("Role of dimension 1")).to_have_value("y")
