@@ -12,6 +12,7 @@ ROOMS = {
     "tensortap.dump": "dump",
     "tensortap.capture": "capture",
     "tensortap.importers": "importers",
+    "tensortap.replay": "replay",
     "tensortap.index": "index",
     "tensortap.exporters": "exporters",
     "tensortap.analysis": "analysis",

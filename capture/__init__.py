@@ -10,6 +10,7 @@ from .errors import TapClosedError, TapWarning, WatchError
 from .examined import Examined, StepSummaries
 from .firing import Firing, TrainingStoppedError
 from .flight_recorder import FlightRecorder
+from .override import override
 from .record import Record
 from .rerun import LoadedCall, Rerun
 from .steps import every, log_spaced
@@ -40,4 +41,5 @@ __all__ = [
     "Watches",
     "every",
     "log_spaced",
+    "override",
 ]

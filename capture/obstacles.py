@@ -98,12 +98,17 @@ def obstacle(functions: Mapping[str, TracedFunction]) -> str:
     return ""
 
 
+def acts_on_variables(op_type: str) -> bool:
+    """Whether a stateful op does nothing but read or change the variables that it is given."""
+    return op_type in _ON_VARIABLES or op_type.startswith(_ON_VARIABLES_PREFIXES)
+
+
 def _reason(op_type: str) -> str:
     if op_type in _REASONS:
         return _REASONS[op_type]
-    if not tf_private.is_stateful(op_type) or op_type in _ON_VARIABLES | _HARMLESS | NEXT_OPS | MUTED:
+    if not tf_private.is_stateful(op_type) or op_type in _HARMLESS | NEXT_OPS | MUTED:
         return ""
-    if op_type.startswith((*_ON_VARIABLES_PREFIXES, *_HARMLESS_PREFIXES)):
+    if acts_on_variables(op_type) or op_type.startswith(_HARMLESS_PREFIXES):
         return ""
     if "Dataset" in op_type or "Iterator" in op_type:
         return "goes through a dataset inside of the function"

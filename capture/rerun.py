@@ -13,6 +13,7 @@ import tensorflow as tf
 from tensortap.dump import Argument, DamagedError, InvalidValueError, Recording, callees
 
 from . import tf_private
+from .allowed import check_allowed
 from .candidates import Candidate
 from .instrument import Caught, InstrumentedFunction, TapFailedError
 from .layers import LayerTracker
@@ -44,16 +45,18 @@ class LoadedCall:
 
     Raises:
         DamagedError: the library cannot be read, or lacks the function.
+        InvalidValueError: it holds an op that reaches beyond the call.
     """
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
         self._prefix = f"{uuid.uuid4().hex[:8]}_"
-        self._names: list[str] = []
+        self._names: dict[str, str] = {}  # registered -> in the recording
         self._copies: dict[frozenset[Place], InstrumentedFunction] = {}
         definitions = _definitions(recording.library)
         if recording.function not in {definition.signature.name for definition in definitions}:
             raise DamagedError(f"The library of the recording lacks {recording.function!r}.")
+        check_allowed(definitions)
         for definition in definitions:
             self._register(definition, {each.signature.name for each in definitions})
         self._root = self._renamed(recording.function)
@@ -68,13 +71,18 @@ class LoadedCall:
         return f"__inference_{self._prefix}{name}"
 
     def _register(self, definition: Any, known: set[str]) -> None:
-        definition.signature.name = self._renamed(definition.signature.name)
+        original = definition.signature.name
+        definition.signature.name = self._renamed(original)
         for node in definition.node_def:
             for callee in callees(node):
                 if callee.reference.name in known:
                     callee.reference.name = self._renamed(callee.reference.name)
         tf_private.register_function(definition)
-        self._names.append(definition.signature.name)
+        self._names[definition.signature.name] = original
+
+    def original(self, function: str) -> str:
+        """The name in the recording of a function of `recorded`."""
+        return self._names[function]
 
     @property
     def candidates(self) -> list[Candidate]:
@@ -120,7 +128,7 @@ class LoadedCall:
             copy.discard()
         for name in self._names:
             tf_private.remove_function(name)
-        self._copies, self._names = {}, []
+        self._copies, self._names = {}, {}
 
     def __enter__(self) -> LoadedCall:
         return self

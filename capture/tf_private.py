@@ -231,6 +231,11 @@ def traced_dataset_function() -> str:
     return name if name.startswith("Dataset_") else ""
 
 
+def is_known(op_type: str) -> bool:
+    """Whether TensorFlow itself, without libraries loaded later, has such an op."""
+    return op_def_registry.get(op_type) is not None
+
+
 def is_stateful(op_type: str) -> bool:
     """Whether TensorFlow takes an op for stateful; so it is, if it is unknown."""
     definition = op_def_registry.get(op_type)

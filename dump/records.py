@@ -82,7 +82,7 @@ class Graph:
 
     `stacks` hold user frames only, innermost last; `sources` maps the files named in them to their text.
     `graph_def` is the serialized GraphDef with its library, if there is one. `way` says how its tensors were
-    captured: in the step itself, or in a shadow that ran beside the untouched step; empty if that is not known.
+    captured: in the step itself, or in a shadow that ran beside the untouched step; empty if not known.
     """
 
     name: str

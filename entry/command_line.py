@@ -9,7 +9,22 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import NoReturn, Protocol
 
-from .commands import check, demo, export, import_, info, ls, nan, prune, rules, serve, show, watch
+from .commands import (
+    bundle,
+    check,
+    demo,
+    export,
+    import_,
+    info,
+    ls,
+    nan,
+    prune,
+    replay,
+    rules,
+    serve,
+    show,
+    watch,
+)
 from .terminal import escaped
 
 
@@ -33,6 +48,8 @@ COMMANDS: dict[str, Command] = {
     "watch": watch,
     "nan": nan,
     "rules": rules,
+    "replay": replay,
+    "bundle": bundle,
     "check": check,
     "import": import_,
     "export": export,

@@ -64,7 +64,7 @@ class CallDetail:
 
 @dataclass(frozen=True, slots=True)
 class NodeDetail:
-    """One node of a graph. `forward`: the forward node if this is a gradient's. `way`: see `GraphOverview`."""
+    """One node of a graph. `forward`: the forward node of a gradient's. `way`: see `GraphOverview`."""
 
     name: str
     path: str

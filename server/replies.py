@@ -67,7 +67,8 @@ def _finish(response: Response) -> Response:
     response.headers.setdefault("Cache-Control", "no-cache")
     request.environ[CONTENT_TYPE_KEY] = response.content_type
     if response.get_etag()[0] is not None:  # kept
-        return response.make_conditional(request)
+        response.make_conditional(request)
+        return response
     response.direct_passthrough = False  # files are small, and are gzipped like the rest
     body = response.get_data()
     packs = len(body) >= GZIP_FROM and response.content_type.startswith(_PACKS_WELL)

@@ -1,0 +1,97 @@
+"""Changes a recorded call: a tensor is replaced by a function of itself, and what follows sees the change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import tensorflow as tf
+
+from tensortap.dump import InvalidValueError, NotFoundError, Recording, callees
+
+from . import tf_private
+from .closure import TracedFunction
+from .rerun import LoadedCall
+
+Change = Callable[[Any], Any]
+"""A `tf.Tensor` -> one of the same dtype and a compatible shape, made of TensorFlow ops."""
+
+MARK = "tensortap_override"
+
+
+def override(recording: Recording, changes: Mapping[str, Change]) -> Recording:
+    """The same call with some tensors changed, at each visit.
+
+    Args:
+        changes: `node:slot` as in the graph of the dump -> what becomes of it.
+
+    Raises:
+        NotFoundError: the call has no such tensor.
+        InvalidValueError: a change cannot be traced, or gives another dtype or shape.
+    """
+    definitions = {each.signature.name: each for each in tf_private.definitions(recording.library)}
+    added: list[Any] = []
+    with LoadedCall(recording) as call:
+        places = {each.name: place for place, each in call.recorded.candidates.items()}
+        for number, (name, change) in enumerate(changes.items()):
+            if name not in places:
+                raise NotFoundError(f"The recorded call has no tensor {name!r}.", "See them with --list.")
+            function, node, slot = places[name]
+            traced = call.recorded.functions[function]
+            body = _body(
+                name, traced.operations[node].outputs[slot], change, f"{MARK}_{number}_{recording.step}"
+            )
+            definition = definitions[call.original(function)]
+            _insert(definition, _reference(traced, node, slot), body, f"{MARK}_{number}")
+            added.append(body)
+    library = tf_private.library([*definitions.values(), *added])
+    return replace(recording, library=library, output_hashes=(), variable_hashes={}, tensor_hashes={})
+
+
+def _reference(function: TracedFunction, node: str, slot: int) -> str:
+    flat = f"{node}:{slot}"
+    reference = function.references.get(flat)
+    if reference is None:
+        raise NotFoundError(f"The tensor {flat!r} is read by nobody.", "Change another one.")
+    return reference
+
+
+def _body(name: str, tensor: Any, change: Change, function_name: str) -> Any:
+    """The change as a FunctionDef of one argument and one output."""
+    try:
+        traced = tf.function(change, autograph=False).get_concrete_function(
+            tf.TensorSpec(tensor.shape, tensor.dtype)
+        )
+    except Exception as error:  # whatever the user's change raises while it is traced
+        raise InvalidValueError(f"{name} cannot be changed: {str(error).splitlines()[0][:200]}") from error
+    result = traced.structured_outputs
+    if not isinstance(result, tf.Tensor) or result.dtype != tensor.dtype:
+        raise InvalidValueError(
+            f"{name} is {tensor.dtype.name}, its replacement {getattr(result, 'dtype', result)!r}.",
+            f"Cast the result to {tensor.dtype.name}.",
+        )
+    if not tensor.shape.is_compatible_with(result.shape):
+        raise InvalidValueError(f"{name} has shape {tensor.shape}, its replacement {result.shape}.")
+    definition = tf_private.copied(tf_private.function_def(traced.name.decode()), function_name)
+    if any(True for node in definition.node_def for _ in callees(node)) or traced.captured_inputs:
+        raise InvalidValueError(f"The change of {name} calls functions or reads variables.", "Use plain ops.")
+    return definition
+
+
+def _insert(definition: Any, reference: str, body: Any, node_name: str) -> None:
+    """Puts a call of `body` behind a tensor; all its readers read the result."""
+    output = f"{node_name}:output:0"
+    for node in definition.node_def:
+        for number, read in enumerate(node.input):
+            if read == reference:
+                node.input[number] = output
+    for result, read in definition.ret.items():
+        if read == reference:
+            definition.ret[result] = output
+    node = definition.node_def.add(name=node_name, op="PartitionedCall", input=[reference])
+    node.attr["Tin"].list.type.append(body.signature.input_arg[0].type)
+    node.attr["Tout"].list.type.append(body.signature.output_arg[0].type)
+    node.attr["f"].func.name = body.signature.name
+    for text in ("config", "config_proto", "executor_type"):
+        node.attr[text].s = b""

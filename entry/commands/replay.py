@@ -1,0 +1,150 @@
+"""`tensortap replay`: runs a recorded step again, compares, computes any tensor, or changes one."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from ..progress import progress
+from ..tensor_view import TensorView
+from ..terminal import cell, console, counted, plain_table, print_json
+
+HELP = "run a recorded step again: prove it, compute any tensor, change one and see"
+EXAMPLE = """tensortap replay logs/digits --step 100
+         tensortap replay logs/digits --step 100 --tensor dense/Relu:0
+         tensortap replay step.tapbundle --override 'dense/Relu:0=clip(x, 0, 6)' --out logs --nodes ."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", type=Path, metavar="RUN|BUNDLE", help="a run with recordings, or a bundle")
+    parser.add_argument("--list", action="store_true", help="list the recordings of the run")
+    parser.add_argument("--step", type=int, help="default: the last one that was recorded")
+    parser.add_argument("--call", type=int, help="which recorded call of the step; default: the last one")
+    parser.add_argument("--tensor", action="append", default=[], metavar="NAME", help="compute and show it")
+    parser.add_argument("--visit", type=int, default=0, help="of the tensor that is shown (default: 0)")
+    parser.add_argument(
+        "--nodes", metavar="REGEX", help="compute all tensors whose name matches; needs --out"
+    )
+    parser.add_argument(
+        "--override",
+        action="append",
+        default=[],
+        type=_change,
+        metavar="NAME=EXPR",
+        help="change a tensor x, as in 'a/Relu:0=clip(x, 0, 6)', and compute what follows",
+    )
+    parser.add_argument("--out", type=Path, metavar="LOGDIR", help="write computed tensors there, as a run")
+    parser.add_argument("--run", dest="name", default="replay", metavar="NAME", help="the name of that run")
+    parser.add_argument("--seconds", type=float, default=600.0, help="most time that it may take")
+    parser.add_argument(
+        "--memory", type=float, default=16.0, metavar="GB", help="most memory that it may take"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _change(text: str) -> tuple[str, str]:
+    name, equals, expression = text.partition("=")
+    if not equals or not name.strip() or not expression.strip():
+        raise argparse.ArgumentTypeError(f"{text!r} is no change; write NAME=EXPR")
+    return name.strip(), expression.strip()
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from tensortap.replay import recordings_in
+
+    if arguments.list:
+        _print_recordings(recordings_in(arguments.source), arguments.json)
+        return 0
+    with tempfile.TemporaryDirectory(prefix="tensortap-") as temporary:
+        logdir = arguments.out or Path(temporary)
+        answer = _replay(arguments, logdir)
+        views = [_view(logdir / arguments.name, name, arguments.visit) for name in arguments.tensor]
+    if arguments.json:
+        print_json({"answer": answer, "tensors": [view.as_data() for view in views]})
+    else:
+        _print(arguments, answer, views)
+    return 1 if answer.identical is False else 0
+
+
+def _replay(arguments: argparse.Namespace, logdir: Path) -> Any:
+    from tensortap.replay import Limits, Request, locate, run_apart
+
+    request = Request(
+        source=str(locate(arguments.source, arguments.step, arguments.call)),
+        nodes=arguments.nodes,
+        tensors=arguments.tensor,
+        changes=dict(arguments.override),
+        logdir=str(logdir),
+        run=arguments.name,
+    )
+    with progress("replaying", quiet=arguments.json):
+        return run_apart(request, Limits(arguments.seconds, int(arguments.memory * 1e9)))
+
+
+def _view(run_dir: Path, tensor: str, visit: int) -> TensorView:
+    from ..runs import only_run
+
+    return TensorView.of(
+        only_run(run_dir), tensor, step=None, visit=visit, worker=None, graph=None, selection=None
+    )
+
+
+def _print(arguments: argparse.Namespace, answer: Any, views: list[TensorView]) -> None:
+    out = console()
+    for view in views:
+        view.print(out)
+        out.print()
+    out.print(_verdict(answer))
+    for name in answer.differing[:20]:
+        out.print(cell(f"  {name}", "yellow"))
+    if len(answer.differing) > 20:
+        out.print(f"  and {len(answer.differing) - 20:,} more")
+    for version in answer.versions:
+        out.print(cell(f"  {version}", "yellow"))
+    if answer.failed:
+        out.print(cell(f"The step raised {answer.failed}", "red"))
+    if arguments.out:
+        tensors = counted(answer.tensors, "tensor")
+        out.print(f"{tensors} in {arguments.out / arguments.name}; look: tensortap serve {arguments.out}")
+
+
+def _verdict(answer: Any) -> Any:
+    compared = f"{counted(answer.outputs, 'output')}, {counted(answer.variables, 'variable')}"
+    if answer.identical is None:
+        return cell(f"changed: {len(answer.differing)} of {compared} are not as recorded", "yellow")
+    if answer.identical:
+        return cell(f"bit-identical to the recorded step ({compared})", "green")
+    return cell(f"not as recorded: {len(answer.differing)} of {compared} differ", "red")
+
+
+def _print_recordings(found: list[Any], as_json: bool) -> None:
+    from tensortap.replay import open_recording
+
+    rows = []
+    for place in found:
+        recording = open_recording(place.path)
+        size = sum(array.nbytes for argument in recording.arguments for array in argument.arrays)
+        rows.append(
+            {
+                "step": place.step,
+                "call": place.call,
+                "function": recording.function,
+                "bytes": size,
+                "failed": recording.failed,
+            }
+        )
+    if as_json:
+        print_json(rows)
+        return
+    table = plain_table("step", "call", "function", "MB", "", numeric=("step", "call", "MB"))
+    for row in rows:
+        table.add_row(
+            str(row["step"]),
+            str(row["call"]),
+            cell(row["function"]),
+            f"{row['bytes'] / 1e6:.2f}",
+            cell(row["failed"], "red"),
+        )
+    console().print(table)

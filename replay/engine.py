@@ -1,0 +1,130 @@
+"""Runs a recorded call again and compares; the only module here that needs TensorFlow."""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tensortap.capture import Candidate, LoadedCall, Rerun, override
+from tensortap.dump import (
+    DumpWriter,
+    Graph,
+    InvalidValueError,
+    NotFoundError,
+    Recording,
+    RunReader,
+    SelectionError,
+    array_hash,
+)
+
+from .expression import parse_change
+from .request import Answer, Request
+from .source import open_recording
+
+
+def replay(request: Request) -> dict[str, Any]:
+    """Answers a request; see `Answer`.
+
+    Raises:
+        TensortapError: the recording cannot be read or run, or the request does not fit it.
+    """
+    recording = open_recording(Path(request.source))
+    changes = {name: parse_change(text) for name, text in request.changes.items()}
+    changed = override(recording, changes) if changes else recording
+    with LoadedCall(changed) as call:
+        wanted = _wanted(request, call)
+        again = call.run(wanted)
+    if request.logdir and (request.nodes is not None or request.tensors):
+        _write(request, recording, again)
+    return asdict(_compared(recording, again, bool(changes)))
+
+
+def _wanted(request: Request, call: LoadedCall) -> Callable[[Candidate], bool]:
+    names = {candidate.name for candidate in call.candidates}
+    missing = [name for name in request.tensors if name not in names]
+    if missing:
+        raise NotFoundError(f"The recorded call has no tensor {missing[0]!r}.", "See them with --list.")
+    try:
+        pattern = re.compile(request.nodes) if request.nodes is not None else None
+    except re.error as error:
+        raise SelectionError(f"{request.nodes!r} is no regular expression: {error}.") from error
+    chosen = set(request.tensors)
+    return lambda candidate: (
+        candidate.name in chosen or (pattern is not None and pattern.search(candidate.name) is not None)
+    )
+
+
+def _write(request: Request, recording: Recording, again: Rerun) -> None:
+    """The tensors as a run, with the graph of the run that was recorded, if it is at hand."""
+    facts = {"replay of": request.source, "step": recording.step, "changes": dict(request.changes)}
+    with DumpWriter(request.logdir, request.run, info=facts) as writer:
+        graph = _graph(Path(request.source), recording)
+        graph_id = writer.graph(graph) if graph is not None else ""
+        for candidate, visit, array in again.tensors:
+            try:
+                writer.log(
+                    candidate.name, array, step=recording.step, visit=visit, graph=graph_id, keep="value"
+                )
+            except InvalidValueError:  # a dtype that no dump holds
+                continue
+
+
+def _graph(source: Path, recording: Recording) -> Graph | None:
+    run_dir = source.parent.parent
+    if not recording.graph or source.is_file():
+        return None
+    return RunReader(run_dir).graph(recording.graph)
+
+
+def _compared(recording: Recording, again: Rerun, changed: bool) -> Answer:
+    names = [argument.name for argument in recording.arguments]
+    outputs = tuple(map(array_hash, again.outputs))
+    variables = {number: array_hash(value) for number, value in again.variables.items()}
+    differing = [
+        f"output {number}"
+        for number, (here, there) in enumerate(zip(outputs, recording.output_hashes, strict=False))
+        if here != there
+    ]
+    differing += [
+        names[number]
+        for number, there in recording.variable_hashes.items()
+        if number < len(names) and variables.get(number) != there
+    ]
+    if len(outputs) != len(recording.output_hashes):
+        differing.append("number of outputs")
+    failed = (
+        "" if again.failure is None else f"{type(again.failure).__name__}: {again.failure}".splitlines()[0]
+    )
+    identical = not differing and bool(failed) == bool(recording.failed)
+    return Answer(
+        identical=None if changed else identical,
+        outputs=len(recording.output_hashes),
+        variables=len(recording.variable_hashes),
+        differing=differing,
+        tensors=len(again.tensors),
+        failed=failed[:500],
+        recorded_failure=recording.failed,
+        versions=_versions(recording.versions),
+    )
+
+
+def _versions(recorded: Mapping[str, str]) -> list[str]:
+    here = {
+        "python": platform.python_version(),
+        "tensorflow": tf.__version__,
+        "keras": keras.__version__,
+        "numpy": np.__version__,
+    }
+    return [
+        f"{name}: {recorded[name]}, here {version}"
+        for name, version in here.items()
+        if name in recorded and recorded[name] != version
+    ]

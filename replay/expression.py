@@ -1,0 +1,155 @@
+"""Expressions that say what becomes of a tensor (`clip(x, -1, 1)`): a small part of Python's grammar, walked
+as a tree and never evaluated as code."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from tensortap.dump import SelectionError
+
+MAX_TEXT = 500
+_HINT = "Write it as in 'clip(x, -1, 1)', 'where(isnan(x), 0, x)', 'x * 0.5', 'put(x, (0, 3), 1.5)'."
+_CONSTANTS = {"nan": math.nan, "inf": math.inf, "pi": math.pi, "e": math.e}
+
+_BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: lambda a, b: a + b,
+    ast.Sub: lambda a, b: a - b,
+    ast.Mult: lambda a, b: a * b,
+    ast.Div: lambda a, b: a / b,
+    ast.Pow: lambda a, b: a**b,
+    ast.Mod: lambda a, b: a % b,
+}
+_COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Lt: lambda a, b: a < b,
+    ast.LtE: lambda a, b: a <= b,
+    ast.Gt: lambda a, b: a > b,
+    ast.GtE: lambda a, b: a >= b,
+    ast.Eq: lambda a, b: tf.equal(a, b),
+    ast.NotEq: lambda a, b: tf.not_equal(a, b),
+}
+
+
+_PLAIN = (ast.BinOp, ast.UnaryOp, ast.USub, ast.Tuple, ast.Load, *_BINARY, *_COMPARISONS)
+
+
+def _through(x: Any, dtype: str) -> Any:
+    """Rounded to another dtype, and back."""
+    return tf.cast(tf.cast(x, tf.as_dtype(dtype)), x.dtype)
+
+
+def _put(x: Any, index: tuple[int, ...], value: Any) -> Any:
+    return tf.tensor_scatter_nd_update(x, [list(index)], [tf.cast(value, x.dtype)])
+
+
+def _where(condition: Any, then: Any, otherwise: Any) -> Any:
+    dtype = next((each.dtype for each in (then, otherwise) if tf.is_tensor(each)), None)
+    then, otherwise = (tf.convert_to_tensor(each, dtype) for each in (then, otherwise))
+    return tf.where(condition, then, otherwise)
+
+
+def _nan_to_num(x: Any, nan: float = 0.0) -> Any:
+    """NaN to a number, infinities to the largest ones of the dtype."""
+    finite = tf.where(tf.math.is_nan(x), tf.cast(nan, x.dtype), x)
+    return tf.clip_by_value(finite, x.dtype.min, x.dtype.max)
+
+
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "abs": tf.abs,
+    "cast": _through,
+    "ceil": tf.math.ceil,
+    "clip": tf.clip_by_value,
+    "exp": tf.exp,
+    "floor": tf.floor,
+    "full_like": lambda x, value: tf.fill(tf.shape(x), tf.cast(value, x.dtype)),
+    "isfinite": tf.math.is_finite,
+    "isinf": tf.math.is_inf,
+    "isnan": tf.math.is_nan,
+    "log": tf.math.log,
+    "max": tf.reduce_max,
+    "maximum": tf.maximum,
+    "mean": tf.reduce_mean,
+    "min": tf.reduce_min,
+    "minimum": tf.minimum,
+    "nan_to_num": _nan_to_num,
+    "ones_like": tf.ones_like,
+    "put": _put,
+    "round": tf.round,
+    "sign": tf.sign,
+    "sqrt": tf.sqrt,
+    "std": tf.math.reduce_std,
+    "sum": tf.reduce_sum,
+    "tanh": tf.tanh,
+    "where": _where,
+    "zeros_like": tf.zeros_like,
+}
+
+
+def parse_change(text: str) -> Callable[[Any], Any]:
+    """What an expression makes of a tensor `x`: a function of a `tf.Tensor`.
+
+    Numbers take the tensor's dtype; `cast(x, 'float16')` rounds through another dtype and back;
+    `put(x, (0, 3), 1.5)` sets one element; a single number fills the tensor.
+
+    Raises:
+        SelectionError: it cannot be parsed, or uses a name that is not known.
+    """
+    if len(text) > MAX_TEXT:
+        raise SelectionError(f"The expression is longer than {MAX_TEXT} characters.", _HINT)
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise SelectionError(f"{text[:80]!r} is not an expression: {error}.", _HINT) from error
+    _check(tree, text)
+
+    def change(x: Any) -> Any:
+        found = _value(tree, x)
+        return found if tf.is_tensor(found) else tf.fill(tf.shape(x), tf.cast(found, x.dtype))
+
+    return change
+
+
+def _check(tree: ast.AST, text: str) -> None:
+    nodes = list(ast.walk(tree))
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    for node in nodes:
+        if not _is_known(node, id(node) in called):
+            shown = ast.unparse(node) if isinstance(node, ast.expr) else type(node).__name__
+            raise SelectionError(f"{shown[:80]!r} is not allowed in {text[:80]!r}.", _HINT)
+
+
+def _is_known(node: ast.AST, called: bool) -> bool:
+    if isinstance(node, ast.Name):
+        return node.id in FUNCTIONS if called else node.id == "x" or node.id in _CONSTANTS
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and not node.keywords
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, int | float | str) and abs(_size(node.value)) < 1e300
+    if isinstance(node, ast.Compare):
+        return len(node.ops) == 1
+    return isinstance(node, _PLAIN)
+
+
+def _size(value: float | str) -> float:
+    return float(len(value)) if isinstance(value, str) else float(value)
+
+
+def _value(node: ast.AST, x: Any) -> Any:
+    if isinstance(node, ast.Name):
+        return x if node.id == "x" else _CONSTANTS[node.id]
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.Tuple):
+        return tuple(_value(each, x) for each in node.elts)
+    if isinstance(node, ast.UnaryOp):
+        return -_value(node.operand, x)
+    if isinstance(node, ast.BinOp):
+        return _BINARY[type(node.op)](_value(node.left, x), _value(node.right, x))
+    if isinstance(node, ast.Compare):
+        return _COMPARISONS[type(node.ops[0])](_value(node.left, x), _value(node.comparators[0], x))
+    assert isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    return FUNCTIONS[node.func.id](*(_value(each, x) for each in node.args))

@@ -1,0 +1,57 @@
+"""What the replaying process is asked, as JSON on its standard input, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One replay.
+
+    Attributes:
+        source: folder of a recording, or a bundle.
+        nodes: regular expression; the tensors whose names match are kept as values. None: no tensors.
+        tensors: names of further tensors to keep.
+        changes: tensor name -> expression (`expression.parse_change`), in this order.
+        logdir, run: the run that the tensors are written into.
+    """
+
+    source: str
+    nodes: str | None = None
+    tensors: Sequence[str] = ()
+    changes: Mapping[str, str] = field(default_factory=dict)
+    logdir: str = ""
+    run: str = "replay"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a replay found.
+
+    Attributes:
+        identical: whether every output and variable is bit by bit as recorded; None if tensors were changed,
+            so that there is nothing to compare with.
+        outputs, variables: how many were compared.
+        differing: names of variables, and `output N`, that are not as recorded.
+        tensors: how many tensors were written.
+        failed: what the call raised, or empty.
+        recorded_failure: what it raised when it was recorded.
+        versions: `name: recorded, here` where they differ.
+    """
+
+    identical: bool | None
+    outputs: int
+    variables: int
+    differing: Sequence[str]
+    tensors: int
+    failed: str
+    recorded_failure: str
+    versions: Sequence[str]
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> Answer:
+        """From JSON."""
+        return cls(**{name: record[name] for name in cls.__slots__})

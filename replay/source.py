@@ -1,0 +1,64 @@
+"""Finding the recording that is meant: a bundle, or a step of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tensortap.dump import (
+    NotFoundError,
+    Recording,
+    RecordingPlace,
+    find_recordings,
+    find_runs,
+    read_bundle,
+    read_recording,
+)
+
+
+def recordings_in(path: Path) -> list[RecordingPlace]:
+    """The recordings of the run at `path`, or of the only run below it.
+
+    Raises:
+        NotFoundError: there is no run, or several, or the run has none.
+    """
+    runs = find_runs(path) if path.is_dir() else []
+    if len(runs) != 1:
+        known = ", ".join(name for name, _ in runs[:10]) or "none"
+        raise NotFoundError(
+            f"{str(path)!r} is not one run (runs there: {known}).", "Name a run, or a bundle."
+        )
+    found = find_recordings(runs[0][1])
+    if not found:
+        raise NotFoundError(
+            f"The run {runs[0][0]!r} holds no recording.", "Record steps with Tap(…, record=every(100))."
+        )
+    return found
+
+
+def locate(path: Path, step: int | None, call: int | None) -> Path:
+    """The bundle itself, or the folder of a recording; by default the last one, and the last call of a step.
+
+    Raises:
+        NotFoundError: that step was not recorded; the hint lists the steps that were.
+    """
+    if path.is_file():
+        return path
+    found = recordings_in(path)
+    fitting = [
+        place
+        for place in found
+        if (step is None or place.step == step) and (call is None or place.call == call)
+    ]
+    if not fitting:
+        steps = ", ".join(map(str, sorted({place.step for place in found})[:20]))
+        raise NotFoundError(f"There is no recording of step {step}.", f"Recorded steps: {steps}.")
+    return fitting[-1].path
+
+
+def open_recording(path: Path) -> Recording:
+    """The recording in a folder or bundle.
+
+    Raises:
+        DamagedError, NotFoundError, FormatVersionError: it cannot be read.
+    """
+    return read_bundle(path) if path.is_file() else read_recording(path)

@@ -1,0 +1,165 @@
+"""`tensortap replay` and `bundle` on a recorded training, in the process they run in."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tensortap.__main__ import main
+from tensortap.capture import LoadedCall, Tap, Watch, every, override
+from tensortap.dump import (
+    DamagedError,
+    InvalidValueError,
+    NotFoundError,
+    TensortapError,
+    find_recordings,
+    read_recording,
+    write_bundle,
+)
+from tensortap.index import open_logdir
+from tensortap.replay import Request, locate
+from tensortap.replay.engine import replay
+from tensortap.replay.expression import parse_change
+
+Run = Callable[..., tuple[int, str, str]]
+RELU = "net_1/hidden_1/Relu:0"
+
+
+@pytest.fixture(scope="module")
+def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("replay")
+    keras.utils.set_random_seed(1)
+    model = keras.Sequential(
+        [keras.layers.Dense(8, "relu", name="hidden"), keras.layers.Dropout(0.5), keras.layers.Dense(3)],
+        name="net",
+    )
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    x, y = np.random.rand(32, 5).astype("float32"), np.random.randint(0, 3, 32)
+    with Tap(path / "first", Watch(steps=[2], keep="value"), record=every(2)) as tap:
+        model.fit(x, y, batch_size=8, verbose=0, callbacks=[tap.callback()])
+    return path
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    def call(*arguments: object) -> tuple[int, str, str]:
+        try:
+            status = main([str(argument) for argument in arguments])
+        except SystemExit as error:
+            status = int(error.code or 0)
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return call
+
+
+def test_a_step_is_proven_and_a_tensor_computed(run: Run, logdir: Path) -> None:
+    status, out, err = run("replay", logdir / "first", "--step", "2", "--tensor", RELU, "--json")
+    assert status == 0, err
+    shown = json.loads(out)
+    kept = open_logdir(logdir).runs["first"].tensor(RELU, step=2)
+    assert shown["answer"]["identical"] is True
+    np.testing.assert_array_equal(np.array(shown["tensors"][0]["values"]["data"], np.float32), kept[:, :])
+
+
+def test_all_tensors_of_a_changed_step_from_a_bundle(run: Run, logdir: Path, tmp_path: Path) -> None:
+    bundle = tmp_path / "step.tapbundle"
+    assert run("bundle", logdir / "first", "--step", "2", "--out", bundle)[0] == 0
+    arguments = ["--override", f"{RELU}=x * 0 + 2", "--nodes", "net_1", "--out", tmp_path / "again"]
+    status, out, err = run("replay", bundle, *arguments)
+    assert status == 0, err
+    assert "are not as recorded" in out
+    again = open_logdir(tmp_path / "again").runs["replay"]
+    recorded = open_logdir(logdir).runs["first"]
+    assert (np.asarray(again.tensor("net_1/dense_1/MatMul:0", step=2))[0] != 0).any()
+    np.testing.assert_array_equal(again.tensor(RELU, step=2), recorded.tensor(RELU, step=2))
+    assert not np.array_equal(
+        again.tensor("net_1/dense_1/MatMul:0", step=2), recorded.tensor("net_1/dense_1/MatMul:0", step=2)
+    )
+
+
+def test_recordings_are_listed(run: Run, logdir: Path) -> None:
+    status, out, _ = run("replay", logdir / "first", "--list", "--json")
+    assert status == 0
+    assert {row["step"] for row in json.loads(out)} == {0, 2}
+    assert "multi_step" in run("replay", logdir, "--list")[1]
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"tensors": ["nothing:0"]}, "no tensor 'nothing:0'"),
+        ({"changes": {"nothing:0": "x"}}, "no tensor 'nothing:0'"),
+        ({"changes": {RELU: "exec(x)"}}, "is not allowed"),
+        ({"changes": {RELU: "sum(x)"}}, "shape"),
+        ({"nodes": "("}, "no regular expression"),
+    ],
+)
+def test_what_cannot_be_done_is_said(logdir: Path, fields: dict[str, Any], says: str) -> None:
+    with pytest.raises(TensortapError, match=re.escape(says)):
+        replay(Request(str(locate(logdir / "first", 2, None)), **fields))
+
+
+def test_limits_and_steps_that_are_not_there(run: Run, logdir: Path) -> None:
+    status, _, err = run("replay", logdir / "first", "--step", "1")
+    assert (status, "Recorded steps: 0, 2" in err) == (1, True)
+    status, _, err = run("replay", logdir / "first", "--seconds", "0.01")
+    assert (status, "more than 0.01 s" in err) == (1, True)
+    assert run("replay", logdir / "first", "--override", "x")[0] == 2
+
+
+def test_a_run_without_recordings(run: Run, tmp_path: Path) -> None:
+    assert run("replay", tmp_path)[0] == 1
+    (tmp_path / "junk").write_bytes(b"junk")
+    with pytest.raises(DamagedError, match="not a bundle"):
+        replay(Request(str(tmp_path / "junk")))
+
+
+@pytest.mark.parametrize(
+    "op_type", ["ReadFile", "PyFunc", "EagerPyFunc", "WriteFile", "RestoreV2", "NoSuchOp"]
+)
+def test_ops_that_reach_out_are_refused(logdir: Path, tmp_path: Path, op_type: str) -> None:
+    from tensorflow.core.framework.function_pb2 import FunctionDefLibrary
+
+    recording = read_recording(find_recordings(logdir / "first")[-1].path)
+    library = FunctionDefLibrary.FromString(recording.library)
+    library.function[0].node_def.add(name="evil", op=op_type)
+    with pytest.raises(InvalidValueError, match=re.escape(op_type)):
+        LoadedCall(replace(recording, library=library.SerializeToString()))
+
+
+def test_a_change_in_a_loop_is_made_at_each_visit(tmp_path: Path) -> None:
+    with Tap(tmp_path / "loop", Watch(steps=[9]), record=every(1)) as tap:
+
+        @tap.function
+        def step(x: tf.Tensor) -> tf.Tensor:
+            for _ in tf.range(3):
+                x = tf.sqrt(x)
+            return x
+
+        assert float(step(tf.constant(256.0))) == 2.0
+    recording = read_recording(find_recordings(tmp_path / "loop")[0].path)
+    with LoadedCall(recording) as call:
+        (name,) = [candidate.name for candidate in call.candidates if candidate.op_type == "Sqrt"]
+    with LoadedCall(override(recording, {name: parse_change("x + 1")})) as call:
+        again = call.run(lambda candidate: candidate.name == name)
+    expected, x = [], 256.0
+    for _ in range(3):
+        expected.append(np.sqrt(x))
+        x = np.sqrt(x) + 1
+    assert again.outputs[0] == pytest.approx(x)
+    np.testing.assert_allclose([value for _, _, value in again.tensors], expected, rtol=1e-6)
+    with pytest.raises(NotFoundError):
+        override(recording, {"nothing:0": parse_change("x")})
+    with pytest.raises(InvalidValueError):
+        override(recording, {name: lambda x: tf.cast(x, tf.float64)})
+    write_bundle(tmp_path / "changed", override(recording, {name: parse_change("x + 1")}))
