@@ -95,7 +95,7 @@ def damaged_record(data: bytes, draw: Any) -> bytes:
 
 
 @pytest.mark.parametrize("source", SOURCES)
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_damage_is_a_sentence_or_what_is_whole(warm: None, artefacts: Path, source: str, data: Any) -> None:
     original = sorted(artefacts.glob(source))[0]
