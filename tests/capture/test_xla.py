@@ -98,3 +98,19 @@ def test_a_compiled_fit(tmp_path: Path) -> None:
     assert {kinds[row.node] for row in dumped.rows} == {"output", "gradient", "weight"}
     for ours, theirs in zip(tapped.get_weights(), plain.get_weights(), strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+def test_branches_inside_a_compiled_function_are_told(tmp_path: Path) -> None:
+    with Tap(tmp_path / "r", ALL) as tap:
+
+        @tap.function(jit_compile=True)
+        def compiled(x: Any) -> Any:
+            up, down = lambda: tf.add(x, 1.0, name="up"), lambda: tf.subtract(x, 1.0, name="down")
+            return tf.negative(tf.cond(x > 0.0, up, down), name="end")
+
+        with pytest.warns(TapWarning, match=r"branches that XLA compiles \(cond_false, cond_true\)"):
+            compiled(tf.constant(1.0))
+
+    dumped = Dumped(tmp_path / "r")
+    assert dumped.value("cond:0") == 2.0
+    assert dumped.value("end:0") == -2.0
