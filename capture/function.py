@@ -30,7 +30,8 @@ class TappedFunction:
             return self._function(*args, **kwargs)
         step = self._next_step
         self._next_step += 1
-        with self._tap._steps(step, 1):
+        source = next((given for given in args if isinstance(given, tf.data.Iterator)), None)
+        with self._tap._steps(step, 1, source):
             return self._function(*args, **kwargs)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:

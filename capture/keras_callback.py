@@ -85,7 +85,7 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
             return function(*args, **kwargs)
         count = int(getattr(self.model, "steps_per_execution", 1))
         try:
-            with self._tap._steps(self._first, count):
+            with self._tap._steps(self._first, count, next(iter(args), None)):
                 if getattr(self.model, "run_eagerly", False) or tf.config.functions_run_eagerly():
                     with self._tap.eager():
                         outcome = function(*args, **kwargs)

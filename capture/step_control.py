@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from .guard import Guard
+from .samples import Samples
 from .snapshots import Batch, Event, GraphHandle
 from .step_capture import Outlet, StepCapture
 from .watch import Watch
@@ -41,6 +42,7 @@ class StepControl:
         self.watches = tuple(watches)
         self._watch_file = watch_file
         self._has_begun = False
+        self.samples = Samples(outlet.trouble)
 
     def begin(self, first: int, count: int, known_layers: Collection[str]) -> StepCapture | None:
         """`count` steps in one call, numbered from `first`; None if nothing of them is captured."""
@@ -60,14 +62,26 @@ class StepControl:
         capture.plan = plan
         return capture
 
-    def end(self, first: int, capture: StepCapture | None, error: BaseException | None = None) -> None:
-        """The steps from `first` have run, or raised `error`.
+    def end(
+        self,
+        steps: range,
+        capture: StepCapture | None,
+        error: BaseException | None = None,
+        *,
+        source: Any = None,
+    ) -> None:
+        """The steps have run, or raised `error`.
+
+        Args:
+            source: the iterator that fed them, if it is known.
 
         Raises:
             TrainingStoppedError: a trigger of the tap fired, and training is to be stopped.
         """
+        for step, facts in self.samples.take(steps.start, len(steps), source):
+            self.put_event(step, "batch", facts)
         if capture is not None:
-            self._guard.end_step(self._outlet.background, first, error)
+            self._guard.end_step(self._outlet.background, steps.start, error)
 
     def put_event(self, step: int, kind: str, facts: Mapping[str, Any]) -> None:
         """Has an event written."""

@@ -31,6 +31,7 @@ from .session import TappedSession
 from .step_capture import Outlet, StepCapture
 from .step_control import StepControl
 from .steps import Steps
+from .traced_dataset import Choose
 from .trouble import Trouble
 from .watch import Watch
 from .watch_file import WatchFile
@@ -303,6 +304,37 @@ class Tap:
         """What this thread's current step captures, if it is watched."""
         return getattr(self._local, "capture", None)
 
+    def batch(self, *, ids: Any = None, files: Any = None) -> None:
+        """Notes which samples feed the step that this thread is in, or else its next one.
+
+        Args:
+            ids: ids of the samples: a list, array or tensor of numbers or text.
+            files: names of the files they come from, likewise.
+
+        Raises:
+            WatchError: neither is given, or one is no list.
+        """
+        self._control.samples.note(ids, files)
+
+    def trace_batches(
+        self, dataset: Any, ids: Choose | None = None, files: Choose | None = None, feed: Choose | None = None
+    ) -> Any:
+        """A dataset that is trained on as the given one, and notes which samples feed each step.
+
+        Call it last, behind `shuffle` and `batch`; `prefetch` and `repeat` may follow. In a loop of your own
+        each step is taken to use the next batch.
+
+        Args:
+            dataset: a `tf.data.Dataset` of batches.
+            ids, files: element -> a tensor of the samples' ids, of the files they come from:
+                `ids=lambda element: element["id"]`.
+            feed: element -> what of it goes on to the model; all of it by default.
+
+        Raises:
+            WatchError: nothing is to be noted, or it is no dataset.
+        """
+        return self._control.samples.trace(dataset, ids, files, feed)
+
     @property
     def in_step(self) -> bool:
         """Whether this thread is inside a step of this tap."""
@@ -338,8 +370,9 @@ class Tap:
         self._next_step = step
 
     @contextmanager
-    def _steps(self, first: int, count: int) -> Iterator[None]:
-        """`count` steps in one call, numbered from `first`."""
+    def _steps(self, first: int, count: int, source: Any = None) -> Iterator[None]:
+        """`count` steps in one call, numbered from `first`; `source` is the iterator that feeds them."""
+        steps = range(first, first + count)
         capture = self._control.begin(first, count, self._known_layers)
         outer = getattr(self._local, "in_step", False), getattr(self._local, "capture", None)
         self._local.in_step, self._local.capture = True, capture
@@ -348,11 +381,11 @@ class Tap:
             with INTERCEPTOR.step(self._control, capture):
                 yield
         except BaseException as error:
-            self._control.end(first, capture, error)
+            self._control.end(steps, capture, error, source=source)
             raise
         finally:
             self._local.in_step, self._local.capture = outer
-        self._control.end(first, capture)
+        self._control.end(steps, capture, source=source)
 
     def _check_open(self) -> None:
         if self._lifetime.closed:

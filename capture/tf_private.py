@@ -391,3 +391,13 @@ def runs_functions(operation: Any) -> bool:
     """Whether an op runs functions of the graph's library."""
     names = {value.func.name for value in operation.node_def.attr.values() if value.HasField("func")}
     return any(operation.graph._is_function(name) for name in names)
+
+
+def upstream_datasets(iterator: Any) -> Iterator[Any]:
+    """The dataset that an iterator reads, and those behind it, nearest first; none if that is not known."""
+    waiting = [getattr(iterator, "_dataset", None)]
+    while waiting:
+        dataset = waiting.pop(0)
+        if dataset is not None:
+            yield dataset
+            waiting += dataset._inputs()
