@@ -38,6 +38,7 @@ class TensorView:
     counts: Array
     selection: str
     values: Array | None
+    sampled: int = 0  # how many elements were kept, if not all
 
     @classmethod
     def of(
@@ -52,7 +53,7 @@ class TensorView:
         selection: str | None,
     ) -> TensorView:
         """Raises NotFoundError without such a snapshot, ValueNotKeptError for a selection of no value."""
-        from tensortap.index import histograms, history, locate, read_slice
+        from tensortap.index import histograms, history, kept_sample, kept_shape, locate, read_slice
 
         seen = history(run, tensor, graph=graph, worker=worker).columns
         steps = tuple(sorted({int(one) for one in seen["step"]}))
@@ -73,14 +74,17 @@ class TensorView:
             scale="linear",
             bins=_BINS,
         )
-        chosen = excerpt(snapshot.shape) if selection is None else selection
+        chosen, sampled = selection or "", 0
         try:
+            sample = kept_sample(run, snapshot)
+            sampled = sample.kept(snapshot.size) if sample is not None else 0
+            chosen = excerpt(kept_shape(run, snapshot)) if selection is None else selection
             values = read_slice(run, snapshot, chosen, limit=_MAX_BYTES)
         except ValueNotKeptError:
             if selection is not None:
                 raise
             values = None
-        return cls(snapshot, steps, series.edges, series.counts[-1], chosen, values)
+        return cls(snapshot, steps, series.edges, series.counts[-1], chosen, values, sampled)
 
     def save(self, path: Path) -> None:
         """Writes the selected values as a .npy file.
@@ -141,6 +145,10 @@ class TensorView:
     def _values_heading(self) -> str:
         if self.values is None:
             return 'values: not kept (capture with keep="value")'
+        if self.sampled:
+            return (
+                f"values of a sample: {self.sampled:,} of {self.snapshot.size:,} elements, [{self.selection}]"
+            )
         return f"values[{self.selection}]" if self.selection else "values"
 
 

@@ -25,7 +25,14 @@ from .steps import StepRange, parse_steps
 from .surface import Log, Run, Table, Tensor, Tensors, open_logdir
 from .tensors import NO_GRAPH
 from .timeline import TIMELINE_STATISTICS, Timeline, timeline
-from .values import NonfiniteElements, find_histogram, nonfinite_elements, read_slice
+from .values import (
+    NonfiniteElements,
+    find_histogram,
+    kept_sample,
+    kept_shape,
+    nonfinite_elements,
+    read_slice,
+)
 from .worker import WorkerStatus
 
 __all__ = [
@@ -75,6 +82,8 @@ __all__ = [
     "find_rows",
     "histograms",
     "history",
+    "kept_sample",
+    "kept_shape",
     "locate",
     "node_detail",
     "nonfinite_elements",

@@ -12,6 +12,7 @@ import numpy as np
 from tensortap.dump import (
     DamagedError,
     Histogram,
+    Sample,
     ValueNotKeptError,
     ValueRef,
     numpy_dtype,
@@ -71,6 +72,24 @@ def find_value(run: RunIndex, snapshot: Snapshot) -> ValueRef:
             'Capture it again with keep="value".',
         )
     return ref
+
+
+def kept_shape(run: RunIndex, snapshot: Snapshot) -> tuple[int, ...]:
+    """The shape of what was kept of a value: one-dimensional for a sample of it (FORMAT.md, "Samples").
+
+    Raises:
+        ValueNotKeptError, DamagedError: as `read_slice`.
+    """
+    return find_value(run, snapshot).shape
+
+
+def kept_sample(run: RunIndex, snapshot: Snapshot) -> Sample | None:
+    """Which elements were kept of a value; None for all of them, or if it was not kept.
+
+    Raises:
+        DamagedError: the dump is damaged there.
+    """
+    return find_value(run, snapshot).sample if snapshot.kept else None
 
 
 def read_slice(

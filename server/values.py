@@ -6,7 +6,15 @@ import re
 
 from flask import Blueprint, Response
 
-from tensortap.index import RunIndex, Snapshot, locate, nonfinite_elements, read_slice, resolve_selection
+from tensortap.index import (
+    RunIndex,
+    Snapshot,
+    kept_shape,
+    locate,
+    nonfinite_elements,
+    read_slice,
+    resolve_selection,
+)
 
 from .formats import FORMATS
 from .live import current_run
@@ -31,7 +39,7 @@ def one_value(run: str) -> Response:
     parameters.done()
     index = current_run(run)
     snapshot = find.snapshot(index)
-    resolved = resolve_selection(selection, snapshot.shape)
+    resolved = resolve_selection(selection, kept_shape(index, snapshot))
     array = read_slice(index, snapshot, selection, limit=MAX_SLICE)
     chosen = FORMATS[name]
     response = Response(chosen.encode(array, snapshot, resolved, scale), content_type=chosen.content_type)

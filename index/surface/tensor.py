@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.dump import COUNTS, STATISTICS, Histogram, Summary, numpy_dtype
+from tensortap.dump import COUNTS, STATISTICS, Histogram, Sample, Summary, numpy_dtype
 
 from ..run import RunIndex
 from ..snapshot import Snapshot
-from ..values import find_histogram, read_slice
+from ..values import find_histogram, kept_sample, read_slice
 from . import html
 from .table import show
 
@@ -60,6 +60,11 @@ class Tensor:
     def size(self) -> int:
         """Number of elements."""
         return self._snapshot.size
+
+    @property
+    def sample(self) -> Sample | None:
+        """Which elements were kept of the value; None for all. Of a sample, what is read has one dimension."""
+        return kept_sample(self._run, self._snapshot)
 
     @property
     def histogram(self) -> Histogram:
