@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,6 +13,8 @@ from typing import Any
 _LOG = logging.getLogger(__name__)
 _KEPT = 16  # results of that many runs are held
 PATIENCE = 0.5  # s that a request waits for a first result
+
+REST = 4.0  # times as long as the work took, before it is done again on a run that grows
 
 Advance = Callable[[int, int, str], None]
 Work = Callable[[Advance], Any]
@@ -29,6 +32,7 @@ class Job:
     total: int = 0
     doing: str = ""
     error: str = ""
+    rest_until: float = 0.0
     ready: threading.Event = field(default_factory=threading.Event)
 
 
@@ -51,7 +55,7 @@ class Background:
             self._jobs.move_to_end(key)
             while len(self._jobs) > _KEPT:
                 self._jobs.popitem(last=False)
-            if not job.working and job.version != version:
+            if not job.working and job.version != version and time.monotonic() >= job.rest_until:
                 job.working, job.done, job.total, job.doing = True, 0, 0, ""
                 threading.Thread(
                     target=self._run, args=(key, job, version, work), name="tensortap-analysis", daemon=True
@@ -65,8 +69,10 @@ class Background:
                 raise _EndedError
             job.done, job.total, job.doing = done, total, doing
 
+        begun = time.monotonic()
         try:
             with self._one:
+                begun = time.monotonic()
                 job.result, job.error = work(advance), ""
         except _EndedError:
             return
@@ -75,4 +81,5 @@ class Background:
             job.error = f"The analysis failed: {type(error).__name__}."
         finally:
             job.version, job.working = version, False
+            job.rest_until = time.monotonic() + REST * (time.monotonic() - begun)
             job.ready.set()

@@ -77,9 +77,6 @@ def _is_returned(flow: BadFlow, slot: Slot) -> bool:
 
 def _healers(flow: BadFlow, slots: list[Slot]) -> list[Healer]:
     tensors, roles, graph = flow.tensors, flow.tensors.roles, flow.tensors.graph
-    captured_of: dict[int, list[Slot]] = {}
-    for slot in tensors.captured:
-        captured_of.setdefault(slot[0], []).append(slot)
     stack = [row for slot in slots for row in roles.consumers(*slot)]
     seen, found = set[int](), dict[int, Healer]()
     while stack and len(seen) < _MOST:
@@ -87,7 +84,7 @@ def _healers(flow: BadFlow, slots: list[Slot]) -> list[Healer]:
         if row in seen:
             continue
         seen.add(row)
-        captured = captured_of.get(row)
+        captured = tensors.by_row.get(row)
         if not captured:
             stack += roles.consumers(row)
         elif not any(slot in flow.bad for slot in captured):

@@ -27,7 +27,10 @@ class Kept:
         """A slice of a captured value or of a small constant."""
         if slot not in self._flow.tensors.captured:
             value = self.constant(slot)
-            return None if value is None else np.asarray(value[parts])
+            try:
+                return None if value is None else np.asarray(value[parts])
+            except IndexError:  # a graph whose shapes do not fit
+                return None
         snapshot = self._flow.tensors.snapshot(slot, visit)
         if not snapshot.kept or len(parts) != len(snapshot.shape):
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ class StepTensors:
         self.roles: Roles = roles_of(graph)
         self.captured: dict[Slot, Array] = {}
         self.bad: dict[Slot, int] = {}
+        self._snapshots: dict[tuple[Slot, int | None], Snapshot] = {}
         catalog = run.catalog
         code = catalog.steps.code(step)
         rows = np.zeros(0, np.int64) if code is None else catalog.rows_of_step(code)
@@ -63,10 +65,21 @@ class StepTensors:
     def snapshot(self, slot: Slot, visit: int | None = None) -> Snapshot:
         """The snapshot of a captured tensor at a visit; without such a one, its last before it, or its
         first."""
-        rows = self.captured[slot]
-        visits = self.run.catalog.column("visit", rows)
-        at = max(int(np.searchsorted(visits, visits[0] if visit is None else visit, "right")) - 1, 0)
-        return take(self.run.catalog, rows[at : at + 1])[0]
+        known = self._snapshots.get((slot, visit))
+        if known is None:
+            rows = self.captured[slot]
+            visits = self.run.catalog.column("visit", rows)
+            at = max(int(np.searchsorted(visits, visits[0] if visit is None else visit, "right")) - 1, 0)
+            known = self._snapshots[slot, visit] = take(self.run.catalog, rows[at : at + 1])[0]
+        return known
+
+    @cached_property
+    def by_row(self) -> dict[int, list[Slot]]:
+        """Row of each captured node -> its captured slots."""
+        found: dict[int, list[Slot]] = {}
+        for slot in self.captured:
+            found.setdefault(slot[0], []).append(slot)
+        return found
 
     def bad_at(self, slot: Slot, visit: int | None) -> bool:
         """Whether a tensor was non-finite by a visit (at any, without one)."""

@@ -1,0 +1,79 @@
+"""Analyses over HTTP: worked out in a thread, asked for again until they are there."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from polling import until
+from small_dump import Api
+
+from tensortap.server.background import Background, Job
+
+
+def ready(api: Api, path: str) -> dict[str, Any]:
+    """The answer once nothing is being worked out any more."""
+    answers: list[dict[str, Any]] = []
+
+    def done() -> bool:
+        answers.append(api.json(path))
+        return not answers[-1]["working"]
+
+    until(done, f"the result of {path}", 60)
+    return answers[-1]
+
+
+def test_findings_name_the_tensor_and_the_evidence(api: Api, first: str) -> None:
+    answer = ready(api, f"{first}/findings")
+    found = next(finding for finding in answer["findings"] if finding["rule"] == "ExplodingTensor")
+    assert (found["node"], found["first_step"], found["severity"]) == ("dense/MatMul", 1, "high")
+    assert found["evidence"][0]["step"] == 1
+    assert answer["snapshots"] == api.json(first)["steps"]["snapshots"][0] * 3
+    assert answer["error"] is None
+
+
+def test_nan_tells_the_birth_and_the_chain(api: Api, first: str) -> None:
+    report = ready(api, f"{first}/nan")["report"]
+    assert (report["step"], report["births"][0]["node"]) == (1, "dense/MatMul")
+    assert [link["tensor"] for link in report["chain"]] == ["dense/MatMul:0", "dense/Relu:0"]
+    assert report["births"][0]["elements"][0]["trail"][0]["place"]
+    assert ready(api, f"{first}/nan?step=0")["report"]["births"] == []
+
+
+def test_a_step_that_is_not_there(api: Api, first: str) -> None:
+    assert "no snapshot at step 99" in api.json(f"{first}/nan?step=99", 404)["error"]
+
+
+def test_the_ledger(api: Api, first: str) -> None:
+    assert isinstance(ready(api, f"{first}/ledger")["entries"], list)
+
+
+def test_a_request_does_not_wait_for_slow_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tensortap.server.background.PATIENCE", 0.01)
+    background, release = Background(), threading.Event()
+
+    def slow(advance: Any) -> str:
+        advance(1, 2, "half")
+        release.wait(30)
+        return "result"
+
+    def ask(version: int) -> Job:
+        return background.ask("key", version, slow)
+
+    until(lambda: ask(1).doing == "half", "the work's progress")
+    job = ask(2)  # another version meanwhile: what is under way is not begun twice
+    assert (job.result, job.working, job.done, job.total) == (None, True, 1, 2)
+    release.set()
+    until(lambda: ask(1).result == "result" and not ask(1).working, "the result")
+    assert ask(1).version == 1
+
+
+def test_work_that_fails_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    background = Background()
+
+    def fail(advance: Any) -> None:
+        raise ZeroDivisionError
+
+    until(lambda: not background.ask("key", 1, fail).working, "the failure")
+    assert background.ask("key", 1, fail).error == "The analysis failed: ZeroDivisionError."
