@@ -106,8 +106,7 @@ class Tap:
         self.run_dir = run_directory(path)
         self.run = check_run_name(self.run_dir.name)
         watches = _watches(watch)
-        if when_full not in ("wait", "drop"):
-            raise WatchError(f"when_full={when_full!r} is unknown.", "Use 'wait' or 'drop'.")
+        _check_policy(when_full)
         self._sources = sources
         self._queue_bytes = byte_count("queue_bytes", queue_bytes)
         disk_reserve = byte_count("disk_reserve", disk_reserve)
@@ -124,8 +123,7 @@ class Tap:
             return DumpWriter(logdir, run, info=facts, rank=rank, keep_last=keep_last, max_bytes=max_bytes)
 
         patience = seconds("close_seconds", close_seconds)
-        place = {"run": run, "run_dir": str(path)}
-        guard = Guard(on, before, stop, **place, trouble=trouble, patience=patience)
+        guard = Guard(on, before, stop, run=run, run_dir=str(path), trouble=trouble, patience=patience)
         background = Background(
             lambda: guard.sink(BatchWriter(open_writer, trouble, disk_reserve)),
             queue_bytes=self._queue_bytes,
@@ -133,8 +131,7 @@ class Tap:
             wait_seconds=seconds("wait_seconds", wait_seconds),
         )
         self._outlet = Outlet(background, trouble)
-        recorded = record_of(record)
-        if recorded is not None:
+        if (recorded := record_of(record)) is not None:
             way: Way = "shadow" if exact else "in-place"
             self._outlet.recordings = Recordings(self.run_dir, recorded, trouble, way=way, info=facts)
         self._guard = guard
@@ -392,6 +389,11 @@ class Tap:
             raise TapClosedError(
                 f"The tap of run {self.run!r} is closed.", "Make a new one, or close it later."
             )
+
+
+def _check_policy(when_full: Any) -> None:
+    if when_full not in ("wait", "drop"):
+        raise WatchError(f"when_full={when_full!r} is unknown.", "Use 'wait' or 'drop'.")
 
 
 def _watches(given: Any) -> tuple[Watch, ...]:
