@@ -38,6 +38,16 @@ def byte_count(argument: str, value: Any) -> int:
     return int(value)
 
 
+def check_policy(when_full: Any) -> None:
+    """What to do when too much waits.
+
+    Raises:
+        WatchError: it is neither `"wait"` nor `"drop"`.
+    """
+    if when_full not in ("wait", "drop"):
+        raise WatchError(f"when_full={when_full!r} is unknown.", "Use 'wait' or 'drop'.")
+
+
 def seconds(argument: str, value: Any) -> float:
     """A time that something waits.
 

@@ -25,7 +25,7 @@ class TappedFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if tf_private.traced_dataset_function():
-            self._tap._tell_dataset(str(getattr(self, "__name__", "of a dataset")))
+            self._tell_dataset(str(getattr(self, "__name__", "of a dataset")))
         if not tf_private.executing_eagerly() or self._tap.in_step or self._tap.closed:
             return self._function(*args, **kwargs)
         step = self._next_step
@@ -33,6 +33,14 @@ class TappedFunction:
         source = next((given for given in args if isinstance(given, tf.data.Iterator)), None)
         with self._tap._steps(step, 1, source):
             return self._function(*args, **kwargs)
+
+    def _tell_dataset(self, name: str) -> None:
+        self._tap._outlet.trouble.tell(
+            f"dataset {name}",
+            f"the function {name} is not captured, because a tf.data pipeline runs it, in threads of its own",
+            "After tf.data.experimental.enable_debug_mode() pipelines run in Python, and each element is a"
+            " step of the function.",
+        )
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """A method of `instance`; all instances share one count of steps."""

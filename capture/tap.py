@@ -11,7 +11,7 @@ from typing import Any, Self, overload
 
 from tensortap.dump import DumpWriter, Retention, Way, check_run_name
 
-from .arguments import byte_count, process_rank, run_directory, run_facts, seconds
+from .arguments import byte_count, check_policy, process_rank, run_directory, run_facts, seconds
 from .background import Background, WhenFull
 from .batch_writer import BatchWriter
 from .eager import EagerRecorder
@@ -106,7 +106,7 @@ class Tap:
         self.run_dir = run_directory(path)
         self.run = check_run_name(self.run_dir.name)
         watches = _watches(watch)
-        _check_policy(when_full)
+        check_policy(when_full)
         self._sources = sources
         self._queue_bytes = byte_count("queue_bytes", queue_bytes)
         disk_reserve = byte_count("disk_reserve", disk_reserve)
@@ -348,14 +348,6 @@ class Tap:
         self.flush()
         self._outlet.tell_if_nothing_was_captured(self.watches)
 
-    def _tell_dataset(self, name: str) -> None:
-        self._outlet.trouble.tell(
-            f"dataset {name}",
-            f"the function {name} is not captured, because a tf.data pipeline runs it, in threads of its own",
-            "After tf.data.experimental.enable_debug_mode() pipelines run in Python, and each element is a"
-            " step of the function.",
-        )
-
     def _tell_wrong_backend(self, backend: str) -> None:
         self._outlet.trouble.tell(
             "backend",
@@ -389,11 +381,6 @@ class Tap:
             raise TapClosedError(
                 f"The tap of run {self.run!r} is closed.", "Make a new one, or close it later."
             )
-
-
-def _check_policy(when_full: Any) -> None:
-    if when_full not in ("wait", "drop"):
-        raise WatchError(f"when_full={when_full!r} is unknown.", "Use 'wait' or 'drop'.")
 
 
 def _watches(given: Any) -> tuple[Watch, ...]:
