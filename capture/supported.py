@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,17 +27,17 @@ def imported_from_tensorflow() -> Iterator[None]:
         raise _unsupported(str(error)) from error
 
 
-def check_names(needed: Iterable[tuple[Any, Iterable[str]]]) -> None:
+def check_names(needed: Mapping[Any, str]) -> None:
     """Looks for private names of TensorFlow.
 
     Args:
-        needed: modules or classes, each with the attributes that it must have.
+        needed: modules or classes, each with the names that it must have, separated by spaces.
 
     Raises:
         UnsupportedTensorFlowError: one is missing.
     """
-    for owner, names in needed:
-        for name in names:
+    for owner, names in needed.items():
+        for name in names.split():
             if not hasattr(owner, name):
                 raise _unsupported(f"{getattr(owner, '__name__', owner)} has no {name}")
 

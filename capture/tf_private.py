@@ -36,33 +36,22 @@ with imported_from_tensorflow():
     )
 
 check_names(
-    (
-        (
-            context.Context,
-            (
-                "call_function",
-                "get_function_def",
-                "add_function_def",
-                "remove_function",
-                "has_function",
-                "get_graph_debug_info",
-                "add_op_callback",
-                "get_server_def",
-            ),
-        ),
-        (context, ("anonymous_name",)),
-        (record, ("stop_recording",)),
-        (function_def_to_graph, ("function_def_to_graph_def",)),
-        (importer, ("import_graph_def_for_function",)),
-        (op_callbacks, ("add_op_callback", "remove_op_callback")),
-        (op_def_registry, ("get",)),
-        (gen_data_flow_ops, ("fifo_queue_v2", "queue_size_v2", "queue_dequeue_v2")),
-        (gen_resource_variable_ops, ("destroy_resource_op",)),
-        (handle_data_util, ("get_handle_data",)),
-        (control_flow_util, ("GetOutputContext",)),
-        (script_ops, ("py_func_common",)),
-        (ops.Graph, ("_get_control_flow_context", "_set_control_flow_context", "_unsafe_unfinalize")),
-    )
+    {
+        context.Context: "call_function get_function_def add_function_def remove_function has_function"
+        " get_graph_debug_info add_op_callback get_server_def",
+        context: "anonymous_name",
+        record: "stop_recording",
+        function_def_to_graph: "function_def_to_graph_def",
+        importer: "import_graph_def_for_function",
+        op_callbacks: "add_op_callback remove_op_callback",
+        op_def_registry: "get",
+        gen_data_flow_ops: "fifo_queue_v2 queue_size_v2 queue_dequeue_v2",
+        gen_resource_variable_ops: "destroy_resource_op",
+        handle_data_util: "get_handle_data",
+        control_flow_util: "GetOutputContext",
+        script_ops: "py_func_common",
+        ops.Graph: "_get_control_flow_context _set_control_flow_context _unsafe_unfinalize",
+    }
 )
 
 # Messages of protobuf, which carry no types.

@@ -14,11 +14,11 @@ def test_this_one_is_supported() -> None:
 
 
 def test_a_missing_name_is_told() -> None:
-    check_names([(tf.Graph, ("as_default",))])
+    check_names({tf.Graph: "as_default"})
     with pytest.raises(
         UnsupportedTensorFlowError, match=rf"from TensorFlow {SUPPORTED}; .* Graph has no waist"
     ):
-        check_names([(tf.Graph, ("as_default", "waist"))])
+        check_names({tf.Graph: "as_default waist"})
 
 
 def test_a_missing_module_is_told() -> None:
