@@ -63,7 +63,7 @@ class Tensor:
 
     @property
     def sample(self) -> Sample | None:
-        """Which elements were kept of the value; None for all. Of a sample, what is read has one dimension."""
+        """Which elements were kept of the value; None for all. A sample is read with one dimension."""
         return kept_sample(self._run, self._snapshot)
 
     @property
