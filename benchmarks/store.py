@@ -78,13 +78,24 @@ def ask(folder: Path, tensors: int, steps: int, calls: int) -> Measured:
     for name, taken in times.items():
         found[f"{name}, p50"], found[f"{name}, p99"] = np.percentile(taken, [50, 99]).tolist()
     found["memory after all, MB"] = resident()
+    found["peak, MB"] = peak()
     return found
+
+
+def peak() -> float:
+    """The most memory this program had, MB (`ru_maxrss` counts that of the process which started it)."""
+    (line,) = [
+        line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:")
+    ]
+    return int(line.split()[1]) / 1e3
 
 
 def in_a_process_of_its_own(what: str, folder: Path, cache: Path, *numbers: int) -> Measured:
     command = [sys.executable, __file__, "--ask", what, str(folder), *map(str, numbers)]
     environment = os.environ | {"TENSORTAP_CACHE": str(cache)}
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
+    done = subprocess.run(
+        command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
+    )
     measured: Measured = json.loads(done.stdout)
     return measured
 
@@ -124,7 +135,7 @@ def answer(what: str, folder: Path, tensors: int, steps: int, calls: int) -> Mea
         return ask(folder, tensors, steps, calls)
     from tensortap.index import LogIndex
 
-    return opened(lambda: LogIndex(folder).refresh())
+    return opened(lambda: LogIndex(folder).refresh()) | {"peak, MB": peak()}
 
 
 def verdicts(found: Measured) -> list[str]:
