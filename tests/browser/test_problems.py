@@ -46,6 +46,17 @@ def test_bad_nodes_are_red_on_the_canvas(tap: TapPage, site: Site) -> None:
     assert not is_red(colour(tap, str(node)))
 
 
+def test_the_birth_is_explained_and_its_chain_leads_on(tap: TapPage, site: Site) -> None:
+    tap.enter(site)
+    tap.choose_run("digits-nan")
+    if not tap.page.get_by_test_id("problems").is_visible():
+        tap.page.get_by_test_id("problems-toggle").click()
+    expect(tap.page.get_by_test_id("birth")).to_contain_text("log(0) = -inf")
+    expect(tap.page.get_by_test_id("finding").first).to_have_attribute("data-severity", "high")
+    tap.page.get_by_test_id("chain-link").last.click()
+    tap.expect_inspected("compile_loss/_careless_loss/div_no_nan")
+
+
 def test_a_healthy_run_has_no_problems(tap: TapPage, site: Site) -> None:
     tap.enter(site)
     tap.choose_run("digits")

@@ -11,6 +11,7 @@ import type {
   RunList,
   SnapshotPage,
 } from '../model/answers';
+import type { Findings, NanAnswer } from '../model/findings';
 import { decodeGraph, type GraphData } from '../model/graph';
 import { decodeStep, type StepStatistics } from '../model/steps';
 import { decodeTimeline, type Timeline } from '../model/timeline';
@@ -99,6 +100,16 @@ export class Api {
 
   problems(run: string, signal?: AbortSignal): Promise<Problems> {
     return this.json(`runs/${pathOf(run)}/problems`, {}, signal);
+  }
+
+  /** What rules found; `working` while the server still looks. */
+  findings(run: string, signal?: AbortSignal): Promise<Findings> {
+    return this.json(`runs/${pathOf(run)}/findings`, {}, signal);
+  }
+
+  /** Where NaN and infinities were born. */
+  nan(run: string, signal?: AbortSignal): Promise<NanAnswer> {
+    return this.json(`runs/${pathOf(run)}/nan`, {}, signal);
   }
 
   private json<T>(path: string, query: Query, signal?: AbortSignal): Promise<T> {

@@ -28,6 +28,8 @@ export class MockProvider implements Provider {
     if (noun === 'graphs') return { graphs: nouns.graphEntries(run) };
     if (noun === 'nodes') return nouns.nodeDetail(run, nodeOf(run, String(query.node)));
     if (noun === 'problems') return nouns.problems(run);
+    if (noun === 'findings') return { findings: [], working: false, error: null };
+    if (noun === 'nan') return { report: null, working: false, error: null };
     if (noun === 'source' && query.file === MOCK_FILE) return { file: MOCK_FILE, text: MOCK_SOURCE };
     return this.ofTensor(run, noun, query);
   }

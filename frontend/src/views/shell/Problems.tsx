@@ -9,6 +9,8 @@ import { step } from '../../state/steps';
 import { toggleProblems } from '../../state/ui';
 import { IconButton } from '../kit/Button';
 import { Failure, Message } from '../kit/Message';
+import { Birth } from './Birth';
+import { Findings } from './Findings';
 
 /** The tensors that hold NaN or Inf, in order of first step and then data flow: the first one is where to look. */
 export function Problems() {
@@ -21,6 +23,8 @@ export function Problems() {
         <IconButton small icon="close" label="Close the list (n)" onClick={toggleProblems} />
       </div>
       {first && <FirstProblem problem={first} />}
+      <Birth />
+      <Findings />
       <ProblemList found={found} />
       <Notices />
     </aside>

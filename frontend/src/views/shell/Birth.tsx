@@ -1,0 +1,43 @@
+import type { Link } from '../../model/findings';
+import { births } from '../../state/findings';
+import { goTo } from '../../state/selection';
+
+/** Why the first NaN or infinity was born, and the chain from there to the loss. */
+export function Birth() {
+  const report = births.data.value?.report;
+  const birth = report?.births[0];
+  if (!report || !birth) return null;
+  return (
+    <section class="problem-first" aria-label="Where it was born" data-testid="birth" data-node={birth.node}>
+      <b>{birth.explanation?.text ?? `Born in ${birth.node} (${birth.op_type}).`}</b>
+      {birth.frame && (
+        <div title={birth.frame.text ?? ''}>
+          {birth.frame.file}:{birth.frame.line}
+        </div>
+      )}
+      {birth.explanation?.help && <div>{birth.explanation.help}</div>}
+      {report.chain.length > 1 && (
+        <div class="birth-chain">
+          {report.chain.map((link) => (
+            <ChainLink key={link.tensor} link={link} graph={report.graph} step={birth.step} />
+          ))}
+        </div>
+      )}
+    </section>
+  );
+}
+
+function ChainLink({ link, graph, step }: { link: Link; graph: string; step: number }) {
+  const bad = link.nan > 0 ? `${link.nan} NaN` : `${link.inf} Inf`;
+  return (
+    <button
+      type="button"
+      class={`chip ${link.nan > 0 ? 'nan' : 'inf'}`}
+      title={`${link.tensor}: ${bad}`}
+      data-testid="chain-link"
+      onClick={() => goTo({ graph, tensor: link.tensor, step })}
+    >
+      {link.op_type || link.node}
+    </button>
+  );
+}
