@@ -1,4 +1,4 @@
-"""The largest finite numbers and smallest normal ones of the floating point dtypes."""
+"""The largest finite numbers of the floating point dtypes."""
 
 from __future__ import annotations
 
@@ -17,14 +17,6 @@ LARGEST = {
     "float8_e5m2fnuz": 57344.0,
     "complex64": 3.4028234663852886e38,
     "complex128": 1.7976931348623157e308,
-}
-EPSILON = {
-    "float16": 2.0**-10,
-    "bfloat16": 2.0**-7,
-    "float32": 2.0**-23,
-    "float64": 2.0**-52,
-    "float8_e4m3fn": 2.0**-3,
-    "float8_e5m2": 2.0**-2,
 }
 
 

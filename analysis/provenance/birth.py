@@ -13,7 +13,6 @@ from .flow import BadFlow, BadTensor
 from .intentional import reason
 from .operand import Operand, of_snapshot, unknown
 from .patterns import explain
-from .step import Slot
 from .upstream import Source
 
 
@@ -133,8 +132,3 @@ def _missing(flow: BadFlow, bad: BadTensor) -> list[str]:
         if not (source.captured or source.why == "constant"):
             names[flow.tensors.name(source.slot)] = None
     return list(names)[:20]
-
-
-def children_of(flow: BadFlow, slot: Slot) -> list[Slot]:
-    """The non-finite tensors that a tensor was handed to."""
-    return flow.children.get(slot, [])

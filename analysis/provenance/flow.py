@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..limits import LARGEST
 from ..ops import ops
 from .step import Slot, StepTensors
 from .upstream import Source, Upstream
@@ -128,7 +127,3 @@ class BadFlow:
                     before[child] = slot
                     waiting.append(child)
         return before
-
-    def is_float(self, slot: Slot) -> bool:
-        """Whether a captured tensor could hold a NaN."""
-        return self.tensors.snapshot(slot).dtype in LARGEST
