@@ -50,8 +50,13 @@ class Retention:
         return self.keep_last is None and self.max_bytes is None
 
     @property
-    def shard_bytes(self) -> int:
-        """The size of a shard, which is removed as a whole: small enough to keep close to the limits."""
+    def shard_bytes(self) -> int | None:
+        """The size of a shard, which is removed as a whole: small enough to keep close to the limits.
+
+        None where there are none.
+        """
+        if self.everything:
+            return None
         sizes = [MAX_SHARD]
         if self.keep_last is not None:
             sizes.append(_SMALL_SHARD)

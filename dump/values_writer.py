@@ -34,7 +34,7 @@ class ValuesWriter:
     A failed append leaves no trace: the next one writes at the same place.
     """
 
-    def __init__(self, worker_dir: Path, fsync: bool, max_shard: int = MAX_SHARD) -> None:
+    def __init__(self, worker_dir: Path, fsync: bool, max_shard: int | None = None) -> None:
         self._dir = worker_dir
         self._fsync = fsync
         self._max_shard = max_shard
@@ -119,7 +119,7 @@ class ValuesWriter:
         if not self._entries:
             return False
         too_long = self._header_size + _cost(more) + 2 > HEADER - 8
-        return too_long or self._size >= self._max_shard or len(self._entries) >= MAX_TENSORS
+        return too_long or self._size >= (self._max_shard or MAX_SHARD) or len(self._entries) >= MAX_TENSORS
 
     def _open(self) -> None:
         fd = create(values_path(self._dir, self._number + 1))

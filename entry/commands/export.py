@@ -24,8 +24,7 @@ _FORMATS = "tap.zip, parquet, csv, npz, safetensors, tensorboard"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "\n".join(
         [
-            "examples:",
-            "  tensortap export logs/digits --out digits.tap.zip       then: tensortap serve digits.tap.zip",
+            f"example: {EXAMPLE}       then: tensortap serve digits.tap.zip",
             "  tensortap export logs/digits --out digits.parquet",
             "  tensortap export logs/digits --out bad.csv --where 'nan > 0'",
             "  tensortap export logs/digits --out relu.npz --nodes 'conv1/Relu:0' --step 10:20",

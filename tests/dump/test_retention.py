@@ -16,7 +16,6 @@ from tensortap.dump import (
     ValueNotKeptError,
     ValuePrunedError,
     prune_run,
-    retention,
 )
 from tensortap.index import LogIndex, history, locate, read_slice
 
@@ -74,7 +73,6 @@ def test_the_bytes_of_a_run_stay_below_the_limit(tmp_path):
 
 def test_pruning_a_finished_run(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("tensortap.dump.values_writer.MAX_SHARD", 2_000_000)
-    monkeypatch.setattr(retention, "MAX_SHARD", 2_000_000)
     write(tmp_path, range(6))
     before = values_files(tmp_path)
     assert main(["prune", str(tmp_path), "--keep-last", "2", "--dry-run"]) == 0
