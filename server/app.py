@@ -77,6 +77,7 @@ def create_app(
         ValueError: one of `allowed_hosts` is no host name.
     """
     app = Flask(__name__, static_folder=None, template_folder=None)
+    app.debug = False  # whatever FLASK_DEBUG says: answers must not depend on somebody's environment
     app.url_map.merge_slashes = False
     app.url_map.converters["name"] = NameConverter
     live.install(app, LogIndex(logdir))

@@ -44,6 +44,11 @@ def is_loopback(name: str) -> bool:
     return address is not None and address.is_loopback
 
 
+def is_address(name: str) -> bool:
+    """Whether it is an IPv4 or IPv6 address."""
+    return _address(name) is not None
+
+
 def bracketed(name: str) -> str:
     """`"::1"` -> `"[::1]"`; anything else as it is: the form that URLs and Host headers use."""
     return f"[{name}]" if ":" in name and not name.startswith("[") else name

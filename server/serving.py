@@ -15,11 +15,12 @@ from waitress.wasyncore import close_all
 from tensortap.dump import TensortapError
 
 from .app import create_app
-from .hosts import bracketed, is_loopback
+from .hosts import bracketed, is_address, is_loopback
 from .login import new_token
 
 DEFAULT_PORT = 6016
 _PORTS_TRIED = 50
+_FROM_PROXY = {"x-forwarded-host", "x-forwarded-proto"}  # what a trusted proxy may say of a request
 _LAST_ANSWERS = 2  # s that requests at work have when the server ends
 _TUNING = {
     "threads": 16,
@@ -44,8 +45,11 @@ class Server:
         port: the TCP port it listens on.
         moved: whether another port than the default one had to be taken.
 
+    `trusted_proxy`: the IP address of a proxy whose `X-Forwarded-Host` and `X-Forwarded-Proto` are believed.
+    Whoever can send requests from that address chooses what the Host check sees. Others' are thrown away.
+
     Raises:
-        ServingError: the port cannot be opened; no token on a public address; a bad host name.
+        ServingError: the port cannot be opened; no token on a public address; a bad host name or proxy.
     """
 
     def __init__(
@@ -57,12 +61,18 @@ class Server:
         token: str | None = None,
         use_token: bool = True,
         allowed_hosts: Iterable[str] = (),
+        trusted_proxy: str | None = None,
     ) -> None:
         local = is_loopback(host)
         if not use_token and not local:
             raise ServingError(
                 f"Without a token the dump would be open to everybody who reaches {host}.",
                 "Leave out --no-token, or listen on 127.0.0.1 and reach it by 'ssh -L'.",
+            )
+        if trusted_proxy is not None and not is_address(trusted_proxy):
+            raise ServingError(
+                f"{trusted_proxy[:100]!r} is not the IP address of a proxy.",
+                "Use --trusted-proxy ADDRESS, as in 127.0.0.1; names and '*' would trust too many.",
             )
         self.token = (token or new_token()) if use_token else None
         self._socket = open_socket(host, port)
@@ -81,7 +91,12 @@ class Server:
         self._channels: dict[int, object] = {}
         # a page asks for a dozen things at once: that they queue for a moment is no news to anybody
         logging.getLogger("waitress.queue").setLevel(logging.ERROR)
-        self._waitress = create_server(self.app, map=self._channels, sockets=[self._socket], **_TUNING)
+        proxy = (
+            {"trusted_proxy": trusted_proxy, "trusted_proxy_headers": _FROM_PROXY} if trusted_proxy else {}
+        )
+        self._waitress = create_server(
+            self.app, map=self._channels, sockets=[self._socket], **_TUNING, **proxy
+        )
 
     def run(self) -> None:
         """Answers requests until KeyboardInterrupt or SystemExit is raised in this thread, or `close()`."""

@@ -47,6 +47,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME[:PORT]",
         help="also answer to this host name; repeatable",
     )
+    parser.add_argument(
+        "--trusted-proxy",
+        metavar="ADDRESS",
+        help="believe X-Forwarded-Host and X-Forwarded-Proto that come from this IP address; "
+        "whoever can send from there passes the Host check (docs/security.md)",
+    )
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
 
 
@@ -68,6 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
         token=arguments.token or os.environ.get("TENSORTAP_TOKEN"),
         use_token=not arguments.no_token,
         allowed_hosts=arguments.allow_host,
+        trusted_proxy=arguments.trusted_proxy,
     )
     for logdir in logdirs:
         if not logdir.is_dir():

@@ -6,6 +6,7 @@ import http.client
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -140,3 +141,47 @@ def test_half_open_connections_do_not_block_others(running: Server) -> None:
     assert ask(running, "/api/runs")[0] == 401
     for connection in idle:
         connection.close()
+
+
+FORWARDED = {
+    "X-Forwarded-Host": "dumps.example.org",
+    "X-Forwarded-Proto": "https",
+    "Origin": "https://dumps.example.org",
+}
+
+
+@contextmanager
+def behind(logdir: Path, trusted: str | None) -> Iterator[Server]:
+    """A server that knows the name of its proxy."""
+    server = Server([logdir], port=0, allowed_hosts=["dumps.example.org"], trusted_proxy=trusted)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.close()
+        thread.join(timeout=10)
+
+
+@pytest.mark.parametrize(("trusted", "status"), [("127.0.0.1", 303), ("192.0.2.7", 403), (None, 403)])
+def test_only_a_trusted_proxy_says_how_it_was_asked(tmp_path: Path, trusted: str | None, status: int) -> None:
+    with behind(tmp_path, trusted) as server:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+        connection.request("GET", f"/?token={server.token}", headers=FORWARDED)
+        answer = connection.getresponse()
+        answer.read()
+        connection.close()
+        assert answer.status == status
+        assert ("Secure" in (answer.getheader("Set-Cookie") or "")) is (status == 303)
+
+
+def test_a_trusted_proxy_hands_no_strange_host_in(tmp_path: Path) -> None:
+    with behind(tmp_path, "127.0.0.1") as server:
+        strange = FORWARDED | {"X-Forwarded-Host": "evil.example", "Origin": "https://evil.example"}
+        assert ask(server, "/api/runs", **strange)[0] == 403
+
+
+@pytest.mark.parametrize("proxy", ["*", "localhost", "proxy.example", "10.0.0.0/8", ""])
+def test_a_trusted_proxy_is_one_address(tmp_path: Path, proxy: str) -> None:
+    with pytest.raises(ServingError, match="not the IP address of a proxy"):
+        Server([tmp_path], port=0, trusted_proxy=proxy)

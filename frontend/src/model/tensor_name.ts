@@ -7,7 +7,7 @@ export interface TensorName {
 }
 
 export function parseTensorName(name: string): TensorName {
-  const found = /^(.*):(\d+)$/.exec(name);
+  const found = /^(.*):(\d+)$/s.exec(name);
   return found ? { node: found[1] as string, slot: Number(found[2]) } : { node: name, slot: 0 };
 }
 
