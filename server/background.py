@@ -12,6 +12,7 @@ from typing import Any
 
 _LOG = logging.getLogger(__name__)
 _KEPT = 16  # results of that many runs are held
+_QUEUED = 4  # pieces of work that are under way or wait: who asks for every step at once starts no crowd
 PATIENCE = 0.5  # s that a request waits for a first result
 
 REST = 4.0  # times as long as the work took, before it is done again on a run that grows
@@ -23,11 +24,12 @@ Work = Callable[[Advance], Any]
 @dataclass(slots=True)
 class Job:
     """What is known of one piece of work. `version`: of what it was done on; `done`, `total`, `doing`: how
-    far the work is that is under way."""
+    far the work is that is under way; `waiting`: it has not begun, as others' has not ended: ask again."""
 
     result: Any = None
     version: object = None
     working: bool = False
+    waiting: bool = False
     done: int = 0
     total: int = 0
     doing: str = ""
@@ -46,6 +48,7 @@ class Background:
     def __init__(self) -> None:
         self._jobs: OrderedDict[str, Job] = OrderedDict()
         self._lock = threading.Lock()
+        self._queued = 0
         self._one = threading.Lock()  # at a time: the analyses of several runs would only slow each other
 
     def ask(self, key: str, version: object, work: Work) -> Job:
@@ -55,8 +58,11 @@ class Background:
             self._jobs.move_to_end(key)
             while len(self._jobs) > _KEPT:
                 self._jobs.popitem(last=False)
-            if not job.working and job.version != version and time.monotonic() >= job.rest_until:
+            due = not job.working and job.version != version and time.monotonic() >= job.rest_until
+            job.waiting = due and self._queued >= _QUEUED
+            if due and not job.waiting:
                 job.working, job.done, job.total, job.doing = True, 0, 0, ""
+                self._queued += 1
                 threading.Thread(
                     target=self._run, args=(key, job, version, work), name="tensortap-analysis", daemon=True
                 ).start()
@@ -80,6 +86,8 @@ class Background:
             _LOG.exception("an analysis failed")
             job.error = f"The analysis failed: {type(error).__name__}."
         finally:
+            with self._lock:
+                self._queued -= 1
             job.version, job.working = version, False
             job.rest_until = time.monotonic() + REST * (time.monotonic() - begun)
             job.ready.set()

@@ -33,15 +33,20 @@ def install(app: Flask) -> None:
     app.extensions[_KEY] = Background()
 
 
-def _ask(run: RunIndex, what: str, work: Any) -> Job:
+def ask(run: RunIndex, what: str, version: object, work: Any) -> Job:
+    """What the analysing thread knows of a piece of work on a run."""
     background: Background = current_app.extensions[_KEY]
-    version = (run.generation, run.catalog.rows)
     return background.ask(f"{run.id}/{run.generation}/{what}", version, work)
 
 
-def _state(job: Job) -> dict[str, Any]:
+def _ask(run: RunIndex, what: str, work: Any) -> Job:
+    return ask(run, what, (run.generation, run.catalog.rows), work)
+
+
+def job_state(job: Job) -> dict[str, Any]:
+    """How far it is, as answers say it."""
     return {
-        "working": job.working,
+        "working": job.working or job.waiting,
         "progress": {"done": job.done, "total": job.total, "doing": job.doing},
         "error": job.error or None,
     }
@@ -57,10 +62,11 @@ def list_findings(run: str) -> Response:
     )
     result = job.result
     return json_reply(
-        _state(job)
+        job_state(job)
         | {
             "findings": [] if result is None else result.findings,
             "failed": {} if result is None else result.failed,
+            "rules": 0 if result is None else result.rules,
             "snapshots": 0 if result is None else result.rows,
         }
     )
@@ -77,7 +83,7 @@ def nan_births(run: str) -> Response:
         raise NotFoundError(f"The run has no snapshot at step {step}.", "See the steps of the run.")
     job = _ask(found, f"nan/{step}", lambda advance: nan_report(found, step))
     report: NanReport | None = job.result
-    return json_reply(_state(job) | {"report": None if report is None else _with_places(report)})
+    return json_reply(job_state(job) | {"report": None if report is None else _with_places(report)})
 
 
 def _with_places(report: NanReport) -> dict[str, Any]:
@@ -96,4 +102,4 @@ def ledger(run: str) -> Response:
     Parameters().done()
     found = current_run(run)
     job = _ask(found, "ledger", lambda advance: dead_layer_ledger(found))
-    return json_reply(_state(job) | {"entries": job.result or []})
+    return json_reply(job_state(job) | {"entries": job.result or []})

@@ -77,3 +77,19 @@ def test_work_that_fails_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
     until(lambda: not background.ask("key", 1, fail).working, "the failure")
     assert background.ask("key", 1, fail).error == "The analysis failed: ZeroDivisionError."
+
+
+def test_who_asks_for_everything_at_once_starts_no_crowd(monkeypatch: pytest.MonkeyPatch) -> None:
+    """GIVEN slow work WHEN hundreds of others are asked for THEN few threads wait, and later each is done."""
+    monkeypatch.setattr("tensortap.server.background.PATIENCE", 0.0)
+    background, release = Background(), threading.Event()
+    before = threading.active_count()
+    jobs = [background.ask(f"nan/{step}", 1, lambda advance: release.wait(30)) for step in range(300)]
+    assert threading.active_count() - before <= 4
+    assert jobs[-1].waiting and not jobs[-1].working
+    release.set()
+
+    def done() -> bool:
+        return background.ask("nan/299", 1, lambda advance: "late").result == "late"
+
+    until(done, "the last one", 30)
