@@ -16,7 +16,7 @@ _CHECK_SECONDS = 1.0
 _RETRY_SECONDS = 5.0
 _PART_BYTES = 64 << 20  # of the tensors that are written, and freed, together
 
-REFUSALS = ("open", "reserve", "disk", "write", "unfit")
+REFUSALS = ("open", "removed", "reserve", "disk", "write", "unfit")
 """The kinds of trouble for which snapshots are lost here, the gravest first."""
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -37,6 +37,7 @@ class BatchWriter:
         self._trouble = trouble
         self._disk_reserve = disk_reserve
         self._writer: DumpWriter | None = None
+        self._untold = 0  # dropped snapshots that no writer was there to note
         self._next_try = 0.0
         self._next_check = 0.0
         self._has_room = True
@@ -97,12 +98,13 @@ class BatchWriter:
 
     def flush(self, dropped: int) -> int:
         """Commits what was written; `dropped` goes into the dump's count. Returns 0: rows stay queued."""
-        if dropped and self._writer is None:
+        self._untold += dropped
+        if self._untold and self._writer is None:
             self._ready()
         if self._writer is not None:
             try:
-                if dropped:
-                    self._writer.dropped(dropped)
+                self._writer.dropped(self._untold)
+                self._untold = 0
                 self._writer.flush()
             except Exception as error:
                 self._tell_disk(error)
@@ -110,6 +112,7 @@ class BatchWriter:
 
     def close(self, dropped: int) -> int:
         """Commits and closes the files."""
+        self._next_try = 0.0  # the last chance to note what was lost
         self.flush(dropped)
         writer, self._writer = self._writer, None
         if writer is not None:
@@ -132,8 +135,25 @@ class BatchWriter:
                 self._trouble.tell("open", "the run cannot be opened", _way_out(error), error)
         if self._writer is not None and now >= self._next_check:
             self._next_check = now + _CHECK_SECONDS
-            self._has_room = self._disk_has_room(self._writer)
+            self._has_room = self._is_there(self._writer) and self._disk_has_room(self._writer)
         return self._writer if self._has_room else None
+
+    def _is_there(self, writer: DumpWriter) -> bool:
+        """Whether the run still has its directory: deleted files take everything and keep nothing."""
+        try:
+            writer.run_dir.stat()
+        except FileNotFoundError:
+            pass
+        except OSError:
+            return True  # the file system does not say; writing will show
+        else:
+            return True
+        self._trouble.tell(
+            "removed",
+            f"the directory of the run is gone ({writer.run_dir})",
+            "Put it back, or start the program again to record more. Training goes on.",
+        )
+        return False
 
     def _disk_has_room(self, writer: DumpWriter) -> bool:
         try:
