@@ -13,6 +13,7 @@ from tensortap.index import LogIndex
 
 from . import (
     batches,
+    differences,
     failures,
     findings,
     graphs,
@@ -40,6 +41,7 @@ NOUNS = (
     values,
     problems,
     findings,
+    differences,
     timelines,
     static_files,
 )

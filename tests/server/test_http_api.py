@@ -36,6 +36,8 @@ EXAMPLES = {
     "api/runs/<run>/findings": "{first}/findings",
     "api/runs/<run>/nan": "{first}/nan",
     "api/runs/<run>/ledger": "{first}/ledger",
+    "api/diff": "/api/diff?a={run}&b={run}&step=0&step_b=1",
+    "api/diff/value": "/api/diff/value?a={run}&b={run}&format=json&step=0&step_b=1&" + TENSOR,
 }
 
 
@@ -78,7 +80,8 @@ COLUMNS = [heading for heading, text in SECTIONS.items() if "*Columns*" in text]
 
 @pytest.mark.parametrize("heading", JSON)
 def test_a_documented_key_is_in_the_answer(heading: str, api: Api, first: str, graph: str) -> None:
-    answer = api.json(EXAMPLES[address(heading)].format(first=first, graph=graph))
+    run = first.rpartition("/")[2]
+    answer = api.json(EXAMPLES[address(heading)].format(first=first, graph=graph, run=run))
     documented = top_level_keys(SECTIONS[heading])
     assert documented
     assert set(answer) <= documented[0], "an undocumented key"

@@ -44,6 +44,27 @@ def test_odd_values(api: Api, first: str, route: str) -> None:
                 json.loads(answer.get_data(), parse_constant=pytest.fail)
 
 
+def test_odd_values_of_comparisons(api: Api, first: str) -> None:
+    run = first.rpartition("/")[2]
+    for route, names in (
+        ("diff", "a b step step_b worker worker_b where match sort all limit offset"),
+        ("diff/value", "a b step step_b worker graph graph_b other visit what selection format low high"),
+    ):
+        for name in names.split():
+            for odd in ODD[::3]:
+                query = {
+                    "a": run,
+                    "b": run,
+                    "step": "0",
+                    "step_b": "1",
+                    "tensor": NEEDED["tensor"],
+                    name: odd,
+                }
+                text = "&".join(f"{key}={quote(value, safe='')}" for key, value in query.items())
+                answer = api.client.get(f"/api/{route}?{text}")
+                assert answer.status_code in (200, 400, 404, 413), text
+
+
 @pytest.mark.parametrize(
     "path", ["%ff", "%00", "..", "%2e%2e%2f", "a%0ab", "'\"<script>", "%F0%9F%92%A9", "a" * 3000]
 )

@@ -1,0 +1,38 @@
+"""Two runs, two steps or two workers side by side: what is which, how far apart, and where it begins."""
+
+from .compare import compare
+from .flow import VERDICTS
+from .html import comparison_html
+from .matches_file import read_matches, write_matches
+from .metrics import LOWER_IS_WORSE, METRICS, Metrics
+from .pairs import read_both
+from .records import Comparison, FirstDivergence, GraphPair, SideInfo, TensorDifference, Unmatched
+from .side import Side
+from .sorting import SORTS as DIFFERENCE_SORTS
+from .sorting import sorted_tensors
+from .tables import comparison_csv
+from .ulp import common_dtype, ulp_distance
+
+__all__ = [
+    "DIFFERENCE_SORTS",
+    "LOWER_IS_WORSE",
+    "METRICS",
+    "VERDICTS",
+    "Comparison",
+    "FirstDivergence",
+    "GraphPair",
+    "Metrics",
+    "Side",
+    "SideInfo",
+    "TensorDifference",
+    "Unmatched",
+    "common_dtype",
+    "compare",
+    "comparison_csv",
+    "comparison_html",
+    "read_both",
+    "read_matches",
+    "sorted_tensors",
+    "ulp_distance",
+    "write_matches",
+]

@@ -1,0 +1,119 @@
+"""The first divergence: which tensor it is, why, and what it takes."""
+
+from __future__ import annotations
+
+import math
+
+from tensortap.index import FrameDetail, RunIndex, node_detail
+
+from ..ops import ops
+from ..provenance.step import StepTensors
+from ..roles import roles_of
+from .flow import VARIABLES
+from .match import Matching
+from .records import FirstDivergence, TensorDifference
+
+_RANDOM = ("Random", "StatelessRandom", "StatelessTruncated", "Multinomial", "ParameterizedTruncated")
+_ENTRIES = ops("_Arg Placeholder PlaceholderWithDefault IteratorGetNext OptionalGetValue")
+_MAX_INPUTS = 8
+Flow = tuple[Matching, StepTensors, StepTensors]
+
+
+def first_divergence(
+    runs: tuple[RunIndex, RunIndex], flows: list[Flow], tensors: list[TensorDifference], steps: int
+) -> FirstDivergence | None:
+    """Where the difference begins; None if nothing diverges.
+
+    First in data flow order. Among nodes of one function that ran several times (a loop's), an earlier visit
+    comes first. What enters the step (data, weights) comes before what is computed of it anyway.
+    """
+    found = [entry for entry in tensors if entry.verdict == "diverges"]
+    found = found or [entry for entry in tensors if entry.verdict in ("amplified", "inherited")]
+    if not found:
+        return None
+    matching = {flow[0].a.id: flow for flow in flows}
+    first = found[0]
+    if first.visits > 1:
+        function = _function(matching[first.graph][0], first)
+        loop = [
+            entry
+            for entry in found
+            if entry.graph == first.graph
+            and entry.visits > 1
+            and _function(matching[first.graph][0], entry) == function
+        ]
+        first = min(loop, key=lambda entry: (entry.visit, entry.order))
+    graph = matching[first.graph][0].a
+    other = first.other.rpartition(":")[0]
+    frames = _frame(runs[0], first.node, first.graph), _frame(runs[1], other, first.other_graph)
+    taken = [f"{graph.names[row]}:{slot}" for row, slot, _ in roles_of(graph).inputs(graph.rows[first.node])]
+    named = {entry.tensor: entry for entry in tensors if entry.graph == first.graph}
+    inputs = [named[name] for name in dict.fromkeys(taken) if name in named][:_MAX_INPUTS]
+    missing = [name for name in dict.fromkeys(taken) if name not in named]
+    kind = roles_of(graph).kind.get(graph.rows[first.node], "")
+    text = _text(first, kind, inputs, missing, steps)
+    if first.verdict == "diverges" and inputs:
+        text += _added(matching[first.graph][0], first)
+    return FirstDivergence(first, text, inputs, *frames)
+
+
+def _frame(run: RunIndex, node: str, graph: str) -> FrameDetail | None:
+    """The innermost line of user code that made a node."""
+    stack = node_detail(run, node, graph=graph).stack
+    return stack[-1] if stack else None
+
+
+def _added(matching: Matching, first: TensorDifference) -> str:
+    """A sentence on what the node takes in B that A does not have at all."""
+    graph = matching.b
+    taken = [row for row, _, _ in roles_of(graph).inputs(graph.rows[first.other.rpartition(":")[0]])]
+    new = [row for row in taken if row not in matching.taken and graph.op_type[row] not in ("Cast", "Const")]
+    return f" In B it takes {graph.names[new[0]]} ({graph.op_type[new[0]]}), which A lacks." if new else ""
+
+
+def _function(matching: Matching, entry: TensorDifference) -> str:
+    return matching.a.function[matching.a.rows[entry.node]]
+
+
+def _text(
+    first: TensorDifference, kind: str, inputs: list[TensorDifference], missing: list[str], steps: int
+) -> str:
+    metrics = first.metrics
+    if first.basis == "shapes":
+        return f"Its shape is {_shape(first.shape_a)} in A and {_shape(first.shape_b)} in B."
+    if kind == "input" or (first.op_type in _ENTRIES and not inputs):
+        return "The step was fed other data: compare runs with the same batches."
+    if first.op_type in VARIABLES or kind == "weight":
+        if steps > 1:
+            return "A variable that the steps before left different: see what they computed."
+        return (
+            "A variable that differs when the step begins: other initial values, checkpoint or earlier steps."
+        )
+    if first.op_type.startswith(_RANDOM):
+        return "Random numbers: set the same seed in both runs (keras.utils.set_random_seed)."
+    if first.op_type == "Const":
+        return "A constant of the program differs."
+    if metrics.nonfinite_a or metrics.nonfinite_b:
+        side, count = ("B", metrics.nonfinite_b) if metrics.nonfinite_b else ("A", metrics.nonfinite_a)
+        return f"{count:,} of its elements are NaN or infinite in {side} only."
+    return _computed(first, inputs, missing)
+
+
+def _computed(first: TensorDifference, inputs: list[TensorDifference], missing: list[str]) -> str:
+    if first.verdict != "diverges":
+        return "No single op stands out: the differences grew on the way here."
+    if inputs and not missing:
+        worst = max(entry.metrics.relative if entry.metrics.relative >= 0 else 0.0 for entry in inputs)
+        same = "are equal" if worst == 0 else f"differ by at most {worst:.1e} of their scale"
+        return f"All its inputs {same}, so this op computes something else."
+    if missing:
+        agree = "Its captured inputs agree" if inputs else "None of its inputs was captured on both sides"
+        named = " and ".join(missing[:2]) + (", …" if len(missing) > 2 else "")
+        return f"{agree}; the difference may begin further up: capture {named}, too."
+    if not math.isfinite(first.before):
+        return "It takes what differs already."
+    return "The graph does not say what it was made of."
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return "×".join(map(str, shape)) or "scalar"

@@ -1,0 +1,78 @@
+"""The graphs of two sides, paired and their nodes matched; once for all steps."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from tensortap.index import GraphIndex, RunIndex
+
+from .match import Matching, match_nodes
+from .records import GraphPair, Unmatched
+from .side import Side
+
+MAX_LISTED = 2000  # nodes without a partner that are listed for a graph
+
+
+class Matcher:
+    """Matches graphs of two runs, each pair once."""
+
+    def __init__(self, by_hand: Mapping[str, str]) -> None:
+        self._by_hand = by_hand
+        self._known: dict[tuple[int, int], Matching] = {}
+
+    def pairs(self, a: Side, b: Side, step_a: int, step_b: int) -> list[Matching]:
+        """The graphs captured at two steps, paired: those of one name in the order of their first capture,
+        then what is left in that order."""
+        left = [a.run.graph(graph) for graph in a.graphs_at(step_a)]
+        right = [b.run.graph(graph) for graph in b.graphs_at(step_b)]
+        return [self._match(x, y) for x, y in _by_name(left, right)]
+
+    def _match(self, a: GraphIndex, b: GraphIndex) -> Matching:
+        key = id(a), id(b)
+        found = self._known.get(key)
+        if found is None or found.a is not a or found.b is not b:
+            found = self._known[key] = match_nodes(a, b, self._by_hand)
+        return found
+
+
+def _by_name(left: list[GraphIndex], right: list[GraphIndex]) -> list[tuple[GraphIndex, GraphIndex]]:
+    named: defaultdict[str, list[GraphIndex]] = defaultdict(list)
+    for graph in right:
+        named[graph.name].append(graph)
+    pairs = [(graph, named[graph.name].pop(0)) for graph in left if named[graph.name]]
+    seen = {id(graph) for pair in pairs for graph in pair}
+    rest = [[graph for graph in side if id(graph) not in seen] for side in (left, right)]
+    return pairs + list(zip(*rest, strict=False))
+
+
+def graph_pair(matching: Matching) -> GraphPair:
+    """The pair in numbers."""
+    a, b = matching.a, matching.b
+    counts = dict.fromkeys(("name", "structure", "scope", "hand"), 0)
+    for how in matching.how.values():
+        counts[how] += 1
+    return GraphPair(
+        a.id,
+        b.id,
+        a.name,
+        counts,
+        len(a) - len(matching.partner),
+        len(b) - len(matching.partner),
+        matching.renames,
+        {a.names[row]: b.names[at] for row, at in matching.partner.items() if matching.how[row] != "name"},
+    )
+
+
+def unmatched(graph: GraphIndex, rows: list[int], captured: set[int]) -> list[Unmatched]:
+    """Nodes without a partner, captured ones first, in data flow order; the first `MAX_LISTED`."""
+    rows = sorted(rows, key=lambda row: (row not in captured, int(graph.order[row])))[:MAX_LISTED]
+    return [
+        Unmatched(graph.names[row], graph.op_type[row], graph.layer[row], graph.id, row in captured)
+        for row in rows
+    ]
+
+
+def graphs_of(run: RunIndex) -> list[GraphIndex]:
+    """All graphs of a run."""
+    return [run.graph(graph.id) for graph in run.graphs]

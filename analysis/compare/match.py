@@ -1,0 +1,203 @@
+"""Which node of one graph is which of another: by hand, by name, by structure, by renamed scope."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from tensortap.dump import NotFoundError
+from tensortap.index import GraphIndex
+
+from .signature import Neighbourhood, mixed
+
+Array = np.ndarray[Any, np.dtype[Any]]
+How = Literal["hand", "name", "structure", "scope"]
+_ROUNDS = (4, 2, 1)  # the widest neighbourhood first: it tells most
+
+
+@dataclass(slots=True)
+class Matching:
+    """Pairs of nodes.
+
+    Attributes:
+        a, b: the graphs. partner: row in `a` -> row in `b`. how: row in `a` -> how it was found: `hand`,
+        `name` (and op type), `structure` (the only two with that neighbourhood), `scope` (in a
+        scope that others found to be renamed). renames: (scope in A, scope in B, nodes that say so).
+    """
+
+    a: GraphIndex
+    b: GraphIndex
+    partner: dict[int, int] = field(default_factory=dict)
+    how: dict[int, How] = field(default_factory=dict)
+    renames: list[tuple[str, str, int]] = field(default_factory=list)
+    taken: set[int] = field(default_factory=set)
+
+    def add(self, row: int, partner: int, how: How) -> None:
+        """Notes a pair."""
+        self.partner[row], self.how[row] = partner, how
+        self.taken.add(partner)
+
+    def left_a(self) -> list[int]:
+        """Rows of `a` without a partner."""
+        return [row for row in range(len(self.a)) if row not in self.partner]
+
+    def left_b(self) -> list[int]:
+        """Rows of `b` without a partner."""
+        return [row for row in range(len(self.b)) if row not in self.taken]
+
+
+def match_nodes(a: GraphIndex, b: GraphIndex, by_hand: Mapping[str, str] | None = None) -> Matching:
+    """Pairs the nodes of two graphs; each is in one pair at most.
+
+    Args:
+        by_hand: node in A -> node in B; nodes that neither graph has are ignored.
+    """
+    found = Matching(a, b)
+    for left, right in (by_hand or {}).items():
+        if left in a.rows and right in b.rows and b.rows[right] not in found.taken:
+            found.add(a.rows[left], b.rows[right], "hand")
+    _by_name(found)
+    if found.left_a() and found.left_b():
+        _by_structure(found)
+        _by_scope(found)
+    return found
+
+
+def check_matches(by_hand: Mapping[str, str], a: list[GraphIndex], b: list[GraphIndex]) -> None:
+    """Raises NotFoundError if a match by hand names a node that no graph has."""
+    for nodes, graphs, side in ((by_hand, a, "A"), (by_hand.values(), b, "B")):
+        for node in nodes:
+            if not any(node in graph.rows for graph in graphs):
+                raise NotFoundError(
+                    f"No graph of {side} that was captured has a node {node[:200]!r}.",
+                    "Matches are written NODE_IN_A=NODE_IN_B, without ':slot'.",
+                )
+
+
+def _by_name(found: Matching) -> None:
+    a, b = found.a, found.b
+    for name, row in a.rows.items():
+        partner = b.rows.get(name)
+        if partner is None or row in found.partner or partner in found.taken:
+            continue
+        alike = a.op_type[row] == b.op_type[partner] and _is_float(a.dtype[row]) == _is_float(
+            b.dtype[partner]
+        )
+        if alike and _fits(a.shape[row], b.shape[partner]):
+            found.add(row, partner, "name")
+
+
+def _is_float(dtype: str) -> bool:
+    """Float dtypes may be exchanged for each other, not for whole numbers: that is a node of another use."""
+    return dtype.startswith(("float", "bfloat"))
+
+
+def _fits(a: str, b: str) -> bool:
+    """Whether two shapes may be of the same tensor; a dimension that is unknown may be any."""
+    if not a or not b or a == b:
+        return True
+    left, right = a.split("×"), b.split("×")
+    return len(left) == len(right) and all(x == y or "?" in (x, y) for x, y in zip(left, right, strict=True))
+
+
+def _by_structure(found: Matching) -> None:
+    """Pairs nodes whose signature no other node has, until that finds no more; each pair tells the next."""
+    sides = Neighbourhood(found.a), Neighbourhood(found.b)
+    for rounds in _ROUNDS:
+        while True:
+            labels = _with_anchors(found, sides)
+            refined = [side.refined(label, rounds) for side, label in zip(sides, labels, strict=True)]
+            pairs = _unique_pairs(found, *refined)
+            for row, partner in pairs:
+                found.add(row, partner, "structure")
+            if not pairs:
+                break
+    for row, partner in _in_order(found, *refined):
+        found.add(row, partner, "structure")
+
+
+def _with_anchors(found: Matching, sides: tuple[Neighbourhood, Neighbourhood]) -> list[Array]:
+    """Labels: those of a pair are equal, and unlike all others."""
+    labels = [side.base.copy() for side in sides]
+    rows = np.fromiter(found.partner, np.int64, len(found.partner))
+    partners = np.fromiter(found.partner.values(), np.int64, len(found.partner))
+    labels[0][rows] = labels[1][partners] = mixed(rows.astype(np.uint64) * np.uint64(2) + np.uint64(1))
+    return labels
+
+
+def _unique_pairs(found: Matching, of_a: Array, of_b: Array) -> list[tuple[int, int]]:
+    left, right = np.array(found.left_a(), np.int64), np.array(found.left_b(), np.int64)
+    first, at_a, count_a = np.unique(of_a[left], return_index=True, return_counts=True)
+    second, at_b, count_b = np.unique(of_b[right], return_index=True, return_counts=True)
+    _, i, j = np.intersect1d(first, second, assume_unique=True, return_indices=True)
+    once = (count_a[i] == 1) & (count_b[j] == 1)
+    return list(zip(left[at_a[i[once]]].tolist(), right[at_b[j[once]]].tolist(), strict=True))
+
+
+def _in_order(found: Matching, of_a: Array, of_b: Array) -> list[tuple[int, int]]:
+    """Twins: as many on both sides that nothing tells apart; paired in data flow order."""
+    groups: tuple[dict[int, list[int]], dict[int, list[int]]] = ({}, {})
+    for group, rows, labels, graph in (
+        (groups[0], found.left_a(), of_a, found.a),
+        (groups[1], found.left_b(), of_b, found.b),
+    ):
+        for row in sorted(rows, key=lambda row: int(graph.order[row])):
+            group.setdefault(int(labels[row]), []).append(row)
+    pairs: list[tuple[int, int]] = []
+    for label, rows in groups[0].items():
+        others = groups[1].get(label, [])
+        if len(rows) == len(others):
+            pairs += zip(rows, others, strict=True)
+    return pairs
+
+
+def _by_scope(found: Matching) -> None:
+    """Scopes that the pairs so far say were renamed; then what is left in them, by its own name."""
+    votes: Counter[tuple[str, str]] = Counter()
+    for row, partner in found.partner.items():
+        if found.how[row] == "structure":
+            votes.update(_scope_pairs(found.a.names[row], found.b.names[partner]))
+    best: dict[str, tuple[str, int]] = {}
+    for (old, new), count in votes.most_common():
+        if old not in best and old not in found.b.rows:
+            best[old] = (new, count)
+    for row in found.left_a():
+        name = found.a.names[row]
+        for old in sorted((s for s in _scopes(name) if s in best), key=len, reverse=True):
+            renamed = found.b.rows.get(best[old][0] + name[len(old) :])
+            if renamed is None or renamed in found.taken:
+                continue
+            if found.a.op_type[row] == found.b.op_type[renamed]:
+                found.add(row, renamed, "scope")
+                break
+    found.renames = _outermost(best)
+
+
+def _scope_pairs(a: str, b: str) -> list[tuple[str, str]]:
+    """(scope in A, scope in B) where two names end alike."""
+    left, right = a.split("/"), b.split("/")
+    ends = 0
+    while ends < min(len(left), len(right)) and left[-1 - ends] == right[-1 - ends]:
+        ends += 1
+    ends = min(ends, len(left) - 1, len(right) - 1)
+    pairs = [("/".join(left[: len(left) - ends]), "/".join(right[: len(right) - ends]))] if ends else []
+    return [(old, new) for old, new in pairs if not _is_inside(old, new) and not _is_inside(new, old)]
+
+
+def _is_inside(scope: str, other: str) -> bool:
+    return scope == other or scope.startswith(f"{other}/")
+
+
+def _scopes(name: str) -> list[str]:
+    parts = name.split("/")
+    return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
+
+
+def _outermost(best: Mapping[str, tuple[str, int]]) -> list[tuple[str, str, int]]:
+    """The renamed scopes, those with most nodes first."""
+    found = [(old, new, count) for old, (new, count) in best.items()]
+    return sorted(found, key=lambda rename: (-rename[2], rename[0]))

@@ -1,0 +1,210 @@
+"""How far two tensors are apart: every metric by its usual name, the absolute ones and the scale beside.
+
+Formulas are those of ONNX Runtime's, Polygraphy's and msprobe's comparisons; `a` is the reference.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tensortap.dump import Histogram
+from tensortap.index import Snapshot
+
+from .ulp import common_dtype, ulp_distance
+
+Array = np.ndarray[Any, np.dtype[Any]]
+NAN = math.nan
+_SMOOTHING = 0.5  # counts added to each used bucket (Jeffreys' prior): an empty one would make KL infinite
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Distances between a tensor of A and one of B. NaN: unknown, or undefined (a cosine of zeros).
+
+    From values, over the elements that are finite in both; from summaries (see `of_summaries`) `max_abs`,
+    `rmse`, `l2` and what follows from them are lower bounds.
+
+    Attributes:
+        scale: largest magnitude in A or B. max_abs, mean_abs, rmse, l2: of A - B, in the tensor's own unit.
+        max_rel, mean_rel: |a - b| / |a| where a is not 0. relative: max_abs / scale.
+        cosine: of the flattened tensors. sqnr: 10 log10(sum a^2 / sum (a - b)^2), dB. psnr: of the range of A
+        and the RMSE, dB. pass_1, pass_01, pass_001: share of elements with |a - b| <= 1 %, 0.1 %, 0.01 %
+        of |a|. close: 1 if allclose(rtol 1e-5, atol 1e-8). max_ulp, mean_ulp: in the coarser dtype;
+        ulp_1, ulp_32: share of elements farther apart than 1 and 32 ULP. kl: Kullback-Leibler divergence of
+        the histograms, nats. nonfinite_a: elements that are NaN or infinite only in A; nonfinite_b: in B,
+        and not the same in A. differing: share of elements that are not equal.
+    """
+
+    scale: float = NAN
+    max_abs: float = NAN
+    mean_abs: float = NAN
+    max_rel: float = NAN
+    mean_rel: float = NAN
+    relative: float = NAN
+    rmse: float = NAN
+    l2: float = NAN
+    cosine: float = NAN
+    sqnr: float = NAN
+    psnr: float = NAN
+    pass_1: float = NAN
+    pass_01: float = NAN
+    pass_001: float = NAN
+    close: float = NAN
+    max_ulp: float = NAN
+    mean_ulp: float = NAN
+    ulp_1: float = NAN
+    ulp_32: float = NAN
+    kl: float = NAN
+    nonfinite_a: int = 0
+    nonfinite_b: int = 0
+    differing: float = NAN
+
+
+METRICS = tuple(Metrics.__dataclass_fields__)
+LOWER_IS_WORSE = ("cosine", "sqnr", "psnr", "pass_1", "pass_01", "pass_001", "close")
+
+
+def of_values(a: Array, b: Array, dtype_a: str, dtype_b: str, kl: float = NAN) -> Metrics:
+    """The metrics of two arrays of equal shape; of text, only `differing`."""
+    if a.dtype == object or b.dtype == object:
+        return Metrics(differing=float(np.mean(a != b)) if a.size else 0.0, kl=kl)
+    a, b = _reals(a), _reals(b)
+    wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
+    finite_a, finite_b = np.isfinite(wide_a), np.isfinite(wide_b)
+    same = (wide_a == wide_b) | (np.isnan(wide_a) & np.isnan(wide_b))
+    both = finite_a & finite_b
+    distance = ulp_distance(a[both], b[both], common_dtype(dtype_a, dtype_b))
+    return Metrics(
+        **_of_finite(wide_a[both], wide_b[both]),
+        **_of_ulp(distance),
+        kl=kl,
+        nonfinite_a=int(np.count_nonzero(finite_b & ~finite_a)),
+        nonfinite_b=int(np.count_nonzero(~finite_b & ~same)),
+        differing=float(np.mean(~same)) if a.size else 0.0,
+    )
+
+
+def _reals(values: Array) -> Array:
+    """Flat, complex numbers as their parts."""
+    flat = np.ascontiguousarray(values).reshape(-1)
+    return flat.view(flat.real.dtype) if np.iscomplexobj(flat) else flat
+
+
+def _of_finite(a: Array, b: Array) -> dict[str, float]:
+    if not a.size:
+        return {}
+    with np.errstate(all="ignore"):
+        error, size = np.abs(a - b), np.abs(a)
+        scale = float(max(size.max(), np.abs(b).max()))
+        max_abs, l2 = float(error.max()), _norm(error)
+        rmse = l2 / math.sqrt(a.size)
+        relative = error[size > 0] / size[size > 0]
+        return {
+            "scale": scale,
+            "max_abs": max_abs,
+            "mean_abs": float(error.mean()),
+            "max_rel": float(relative.max()) if relative.size else 0.0 if max_abs == 0 else NAN,
+            "mean_rel": float(relative.mean()) if relative.size else 0.0 if max_abs == 0 else NAN,
+            "relative": max_abs / scale if scale else 0.0,
+            "rmse": rmse,
+            "l2": l2,
+            "cosine": _cosine(a, b),
+            "sqnr": _decibel(_norm(a), l2),
+            "psnr": _decibel(float(a.max() - a.min()), rmse),
+            "pass_1": float(np.mean(error <= 1e-2 * size)),
+            "pass_01": float(np.mean(error <= 1e-3 * size)),
+            "pass_001": float(np.mean(error <= 1e-4 * size)),
+            "close": float(np.all(error <= 1e-8 + 1e-5 * size)),
+        }
+
+
+def _of_ulp(distance: Array) -> dict[str, float]:
+    if not distance.size:
+        return {}
+    return {
+        "max_ulp": float(distance.max()),
+        "mean_ulp": float(distance.mean()),
+        "ulp_1": float(np.mean(distance > 1)),
+        "ulp_32": float(np.mean(distance > 32)),
+    }
+
+
+def _norm(values: Array) -> float:
+    """The L2 norm, without overflow."""
+    largest = float(np.abs(values).max()) if values.size else 0.0
+    return (
+        largest * float(np.linalg.norm(values / largest)) if largest and math.isfinite(largest) else largest
+    )
+
+
+def _cosine(a: Array, b: Array) -> float:
+    largest_a, largest_b = float(np.abs(a).max()), float(np.abs(b).max())
+    if largest_a == 0 or largest_b == 0:
+        return 1.0 if largest_a == largest_b else NAN
+    if np.array_equal(a, b):
+        return 1.0
+    a, b = a / largest_a, b / largest_b
+    return float(np.clip(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)), -1, 1))
+
+
+def _decibel(signal: float, noise: float) -> float:
+    if noise == 0:
+        return math.inf
+    return 20 * math.log10(signal / noise) if signal > 0 else -math.inf
+
+
+def of_summaries(a: Snapshot, b: Snapshot, kl: float = NAN) -> Metrics:
+    """What two summaries prove: lower bounds of the distances between the arrays.
+
+    |max a - max b|, |min a - min b| and |mean a - mean b| are at most max |a - b|; | ||a|| - ||b|| | is at
+    most ||a - b|| (reverse triangle inequality). Where all are 0 the tensors may still differ.
+    """
+    scale = _known(max, a.abs_max, b.abs_max)
+    bad_a, bad_b = (s.nan + s.pos_inf + s.neg_inf for s in (a, b))
+    if bad_a or bad_b:
+        return Metrics(
+            scale=scale,
+            kl=kl,
+            nonfinite_a=max(bad_a - bad_b, 0),
+            nonfinite_b=max(bad_b - bad_a, 0),
+        )
+    if not a.size or not b.size:
+        return Metrics(kl=kl)
+    max_abs = _known(max, *(abs(getattr(a, name) - getattr(b, name)) for name in ("min", "max", "mean")))
+    l2 = abs(a.l2 - b.l2)
+    return Metrics(
+        scale=scale,
+        max_abs=max_abs,
+        relative=max_abs / scale if scale else 0.0,
+        l2=l2,
+        rmse=max(l2 / math.sqrt(a.size), abs(a.mean - b.mean)),
+        sqnr=_decibel(a.l2, l2) if l2 else NAN,
+        kl=kl,
+    )
+
+
+def _known(choose: Any, *numbers: float) -> float:
+    finite = [number for number in numbers if math.isfinite(number)]
+    return float(choose(finite)) if finite else NAN
+
+
+def kl_divergence(a: Snapshot, b: Snapshot, of_a: Histogram, of_b: Histogram) -> float:
+    """KL(A || B) of two histograms in nats: the native buckets, exact zeros, NaN and both infinities."""
+    used = np.union1d(of_a.bucket_id, of_b.bucket_id)
+    counts = np.stack([_counts(a, of_a, used), _counts(b, of_b, used)])
+    counts = counts[:, counts.sum(axis=0) > 0]
+    if not counts.size or np.array_equal(counts[0], counts[1]):
+        return 0.0
+    p, q = (row / row.sum() for row in counts + _SMOOTHING)
+    return float(np.sum(p * np.log(p / q)))
+
+
+def _counts(snapshot: Snapshot, histogram: Histogram, used: Array) -> Array:
+    counts = np.zeros(len(used) + 4, np.float64)
+    counts[np.searchsorted(used, histogram.bucket_id)] = histogram.bucket_count
+    counts[len(used) :] = (snapshot.zero, snapshot.nan, snapshot.pos_inf, snapshot.neg_inf)
+    return counts

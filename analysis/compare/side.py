@@ -1,0 +1,67 @@
+"""One side of a comparison: a run at a step, as one of its workers saw it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tensortap.dump import NotFoundError
+from tensortap.index import GraphIndex, RunIndex
+
+from ..provenance.step import StepTensors
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A run, at a step, by a worker (an id). `worker` None: the first that wrote at the step."""
+
+    run: RunIndex
+    step: int | None = None
+    worker: str | None = None
+
+    def check(self) -> None:
+        """Raises NotFoundError if the run has no such step or worker."""
+        catalog = self.run.catalog
+        if self.step is not None and catalog.steps.code(self.step) is None:
+            steps = self.run.steps.step
+            span = f"Steps go from {steps[0]} to {steps[-1]}." if len(steps) else "It has no snapshots yet."
+            raise NotFoundError(f"{self.run.name} has no snapshot at step {self.step}.", span)
+        if self.worker is not None and catalog.workers.code(self.worker) is None:
+            known = ", ".join(map(repr, catalog.workers.values[:5])) or "none"
+            raise NotFoundError(
+                f"{self.run.name} has no worker {self.worker[:200]!r}.",
+                f"Workers that have written: {known}.",
+            )
+
+    def steps(self) -> list[int]:
+        """The captured steps, ascending; only the chosen one if there is one."""
+        return [self.step] if self.step is not None else self.run.steps.step.tolist()
+
+    def worker_at(self, step: int) -> tuple[int | None, int]:
+        """(code of the worker that is looked at, how many wrote at the step)."""
+        catalog = self.run.catalog
+        code = catalog.steps.code(step)
+        rows = np.zeros(0, np.int64) if code is None else catalog.rows_of_step(code)
+        known = np.unique(catalog.column("worker", rows)).tolist()
+        if self.worker is not None:
+            return catalog.workers.code(self.worker), len(known)
+        ids = [worker.id for worker in self.run.workers]
+        return min(known, key=lambda c: _place(ids, catalog.workers[c]), default=None), len(known)
+
+    def tensors(self, graph: GraphIndex, step: int) -> StepTensors:
+        """What was captured of a graph at a step."""
+        return StepTensors(self.run, graph, step, self.worker_at(step)[0])
+
+    def graphs_at(self, step: int) -> list[str]:
+        """Ids of the graphs with snapshots at a step, in the order of their first capture."""
+        catalog = self.run.catalog
+        code = catalog.steps.code(step)
+        if code is None:
+            return []
+        tensors = catalog.column("tensor", catalog.rows_of_step(code))
+        return list(dict.fromkeys(catalog.tensors.graph_of(int(code)) for code in np.unique(tensors)))
+
+
+def _place(ids: list[str], worker: str) -> int:
+    return ids.index(worker) if worker in ids else len(ids)

@@ -1,0 +1,163 @@
+"""What `tensortap diff` prints: first whether and where two runs differ, then the tensors."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from .terminal import cell, counted, plain_table
+
+if TYPE_CHECKING:
+    from tensortap.analysis import Comparison, FirstDivergence, SideInfo, TensorDifference, Unmatched
+    from tensortap.index import FrameDetail
+
+_STYLES = {"diverges": "bold red", "amplified": "red", "inherited": "yellow", "noise": "", "same": "dim"}
+_UNMATCHED = 8  # nodes of one side that are listed
+_RENAMES = 8
+
+
+def print_comparison(
+    compared: Comparison, out: Console, sort: str, limit: int, *, everything: bool = False
+) -> None:
+    """Prints a comparison. `everything`: equal tensors, too."""
+    from tensortap.analysis import sorted_tensors
+
+    _print_headline(compared, out)
+    casts = Counter((e.dtype_a, e.dtype_b) for e in compared.tensors if e.dtype_a != e.dtype_b)
+    for (a, b), count in casts.most_common():
+        out.print(cell(f"Another dtype: {a} in A, {b} in B, of {counted(count, 'tensor')}."))
+    if compared.first is not None:
+        _print_first(compared.first, out)
+    tensors = sorted_tensors(compared.tensors, sort)
+    shown = [entry for entry in tensors if everything or entry.verdict != "same"]
+    _print_tensors(shown[:limit], compared, out)
+    if len(shown) > limit:
+        out.print(f"… {len(shown) - limit:,} more (--limit, --json and --html have all)")
+    _print_matching(compared, out)
+    for note in compared.notes:
+        out.print(cell(f"Note: {note}", "yellow"))
+
+
+def _side(side: SideInfo, other: SideInfo) -> str:
+    same_run = side.run_id == other.run_id
+    text = f"{side.run}, step {side.step}"
+    return f"{text}, worker {side.worker}" if same_run and side.worker != other.worker else text
+
+
+def _print_headline(compared: Comparison, out: Console) -> None:
+    names = f"A = {_side(compared.a, compared.b)}; B = {_side(compared.b, compared.a)}"
+    out.print(cell(names, "bold"))
+    counts = compared.counts
+    total = sum(counts.values())
+    beyond = counts["diverges"] + counts["amplified"] + counts["inherited"]
+    equal = f"{counts['same']:,} equal, {counts['noise']:,} apart by rounding"
+    if compared.differ:
+        before = f" The {counted(compared.steps - 1, 'step')} before agree." if compared.steps > 1 else ""
+        out.print(
+            cell(f"They differ: {beyond:,} of {counted(total, 'tensor')} ({equal}).{before}", "bold red")
+        )
+    elif not total:
+        out.print(cell("Nothing could be compared.", "bold yellow"))
+    else:
+        steps = f" at all {compared.steps} steps" if compared.steps > 1 else ""
+        out.print(cell(f"They agree{steps}: {equal}, of {counted(total, 'tensor')}.", "bold green"))
+
+
+def _print_first(first: FirstDivergence, out: Console) -> None:
+    entry = first.difference
+    visit = f", visit {entry.visit}" if entry.visits > 1 else ""
+    out.print(cell(f"It begins at {entry.tensor} ({entry.op_type}{visit}).", "bold red"))
+    out.print(cell(first.text, "yellow"))
+    if entry.other != entry.tensor:
+        out.print(cell(f"  in B    {entry.other}"))
+    if entry.layer:
+        out.print(cell(f"  layer   {entry.layer}"))
+    if first.frame is not None:
+        out.print(cell(f"  source  {_line(first.frame)}", "cyan"))
+    if first.frame_b is not None and (first.frame is None or _line(first.frame_b) != _line(first.frame)):
+        out.print(cell(f"  in B    {_line(first.frame_b)}", "cyan"))
+    out.print(cell(f"  output  {_sentence(entry)}"))
+    for operand in first.inputs:
+        out.print(cell(f"  input   {operand.tensor}  {_sentence(operand)}"))
+
+
+def _line(frame: FrameDetail) -> str:
+    return f"{frame.file}:{frame.line}  {frame.text or ''}"
+
+
+def _sentence(entry: TensorDifference) -> str:
+    metrics = entry.metrics
+    bound = "at least " if entry.basis == "summaries" else ""
+    if entry.verdict == "same":
+        return "equal" if entry.basis == "values" else "equal summaries"
+    if math.isnan(metrics.max_abs):
+        return f"{entry.verdict}, {entry.basis}"
+    rounding = f"rounding explains {entry.limit:.1e}" if entry.limit else "rounding explains none"
+    apart = f"{bound}{metrics.max_abs:.3g} apart at a scale of {metrics.scale:.3g}"
+    ulp = "" if math.isnan(metrics.max_ulp) else f"; up to {metrics.max_ulp:,.0f} ULP"
+    return f"{apart}: {metrics.relative:.1e}, {rounding}{ulp}"
+
+
+def _print_tensors(tensors: list[TensorDifference], compared: Comparison, out: Console) -> None:
+    if not tensors:
+        return
+    out.print()
+    numbers = ("max abs", "scale", "relative", "rounding", "cosine", "max ULP")
+    casts = any(entry.dtype_a != entry.dtype_b for entry in tensors)
+    table = plain_table("tensor", "op", *(["dtypes"] if casts else []), *numbers, "", numeric=numbers)
+    for entry in tensors:
+        metrics, bound = entry.metrics, "≥" if entry.basis == "summaries" else ""
+        first = compared.first is not None and entry is compared.first.difference
+        dtypes = [entry.dtype_a if entry.dtype_a == entry.dtype_b else f"{entry.dtype_a}, {entry.dtype_b}"]
+        table.add_row(
+            cell(entry.tensor, "bold" if first else ""),
+            cell(entry.op_type),
+            *([cell(dtypes[0])] if casts else []),
+            _number(metrics.max_abs, bound),
+            _number(metrics.scale),
+            _number(metrics.relative, bound),
+            _number(entry.limit),
+            "" if math.isnan(metrics.cosine) else f"{metrics.cosine:.6f}",
+            "" if math.isnan(metrics.max_ulp) else f"{metrics.max_ulp:,.0f}",
+            cell(_word(entry) + (" <- first" if first else ""), _STYLES[entry.verdict]),
+        )
+    out.print(table)
+
+
+def _word(entry: TensorDifference) -> str:
+    metrics = entry.metrics
+    if entry.basis == "shapes":
+        return f"{entry.verdict} (shapes {list(entry.shape_a)}, {list(entry.shape_b)})"
+    if metrics.nonfinite_a or metrics.nonfinite_b:
+        counts = [
+            f"{n:,} in {side}" for n, side in ((metrics.nonfinite_a, "A"), (metrics.nonfinite_b, "B")) if n
+        ]
+        return f"{entry.verdict} (NaN or inf: {', '.join(counts)})"
+    return entry.verdict
+
+
+def _number(value: float, bound: str = "") -> str:
+    return "" if math.isnan(value) else f"{bound}{value:.2g}"
+
+
+def _print_matching(compared: Comparison, out: Console) -> None:
+    out.print()
+    for graph in compared.graphs:
+        told = [f"{count:,} matched by {how}" for how, count in graph.matched.items() if count]
+        left = f"{graph.only_a:,} only in A, {graph.only_b:,} only in B"
+        out.print(cell(f"Nodes of {graph.name}: {', '.join(told) or 'none matched'}; {left}."))
+        for old, new, count in graph.renames[:_RENAMES]:
+            out.print(cell(f"  renamed {old} -> {new} ({counted(count, 'node')})"))
+    _print_unmatched("A", compared.only_a, out)
+    _print_unmatched("B", compared.only_b, out)
+
+
+def _print_unmatched(side: str, nodes: list[Unmatched], out: Console) -> None:
+    captured = [node for node in nodes if node.captured]
+    for node in captured[:_UNMATCHED]:
+        out.print(cell(f"  only in {side}  {node.node} ({node.op_type})", "dim"))
+    if len(captured) > _UNMATCHED:
+        out.print(cell(f"  only in {side}  … {len(captured) - _UNMATCHED:,} more captured nodes", "dim"))

@@ -1,0 +1,151 @@
+"""Two runs, steps or workers compared; one tensor's values side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Blueprint, Response
+
+from tensortap.analysis import (
+    DIFFERENCE_SORTS,
+    Comparison,
+    Side,
+    TensorDifference,
+    common_dtype,
+    compare,
+    read_both,
+    sorted_tensors,
+    ulp_distance,
+)
+from tensortap.dump import SelectionError, ValueNotKeptError
+from tensortap.index import Selection, Snapshot, kept_shape, locate, resolve_selection
+
+from .failures import BadRequestError
+from .findings import ask, job_state
+from .formats import FORMATS, Format
+from .live import current_run
+from .parameters import Parameters, ordered_range
+from .png import Scale
+from .replies import json_reply
+from .values import MAX_SLICE
+from .wire import plain
+
+blueprint = Blueprint("differences", __name__)
+MAX_ROWS = 5000
+_WHAT = ("a", "b", "difference", "ulp")
+
+
+@blueprint.get("/api/diff")
+def difference() -> Response:
+    """GET api/diff"""
+    parameters = Parameters()
+    a, b = _sides(parameters)
+    where = parameters.text("where")
+    matches = _matches(parameters.text("match"))
+    sort = parameters.choice("sort", DIFFERENCE_SORTS, "order") or "order"
+    limit = parameters.count("limit", MAX_ROWS, high=MAX_ROWS)
+    offset = parameters.count("offset", 0, high=2**31)
+    everything = parameters.flag("all")
+    parameters.done()
+    a.check()
+    b.check()
+    what = f"diff/{b.run.id}/{a.step}/{b.step}/{a.worker}/{b.worker}/{where}/{sorted(matches.items())}"
+    version = tuple((run.generation, run.catalog.rows) for run in (a.run, b.run))
+    job = ask(
+        a.run,
+        what,
+        version,
+        lambda advance: compare(a, b, matches=matches, where=where, progress=advance),
+    )
+    result: Comparison | None = job.result
+    rows = [] if result is None else _rows(result, sort, everything=everything)
+    return json_reply(
+        job_state(job)
+        | {
+            "comparison": None if result is None else _told(result),
+            "total": len(rows),
+            "rows": rows[offset : offset + limit],
+        }
+    )
+
+
+def _sides(parameters: Parameters) -> tuple[Side, Side]:
+    run_a, run_b = parameters.required("a", "RUN"), parameters.required("b", "RUN")
+    step, worker = parameters.integer("step"), parameters.text("worker")
+    step_b, worker_b = parameters.integer("step_b", step), parameters.text("worker_b")
+    return Side(current_run(run_a), step, worker), Side(current_run(run_b), step_b, worker_b)
+
+
+def _matches(text: str | None) -> dict[str, str]:
+    """`a=b` pairs, one a line."""
+    pairs = [line.partition("=") for line in (text or "").splitlines() if line.strip()]
+    if not all(left and found and right for left, found, right in pairs):
+        raise BadRequestError("'match' is not usable.", "Write NODE_IN_A=NODE_IN_B, one pair a line.")
+    return {left: right for left, _, right in pairs}
+
+
+def _rows(result: Comparison, sort: str, *, everything: bool) -> list[TensorDifference]:
+    rows = sorted_tensors(result.tensors, sort)
+    return rows if everything else [row for row in rows if row.verdict != "same"]
+
+
+def _told(result: Comparison) -> dict[str, Any]:
+    """The comparison without its tensors, which are asked for a page at a time."""
+    told: dict[str, Any] = plain(result)
+    del told["tensors"]
+    return told
+
+
+@blueprint.get("/api/diff/value")
+def difference_value() -> Response:
+    """GET api/diff/value"""
+    parameters = Parameters()
+    a, b = _sides(parameters)
+    tensor = parameters.required("tensor", "dense/Relu:0")
+    other = parameters.text("other") or tensor
+    graph, graph_b = parameters.text("graph"), parameters.text("graph_b")
+    visit = parameters.count("visit", 0, high=2**31)
+    what = parameters.choice("what", _WHAT, "difference") or "difference"
+    selection = parameters.text("selection") or ""
+    name = parameters.choice("format", tuple(FORMATS), "npy") or "npy"
+    scale = Scale(**ordered_range(parameters.number("low"), parameters.number("high")))
+    parameters.done()
+    step_a, step_b = _chosen_step(a), _chosen_step(b)
+    left = locate(a.run, tensor, step=step_a, visit=visit, worker=a.worker, graph=graph)
+    right = locate(b.run, other, step=step_b, visit=visit, worker=b.worker, graph=graph_b)
+    resolved = resolve_selection(selection, kept_shape(a.run, left))
+    kept_shape(b.run, right)
+    both = read_both(a.run, b.run, left, right, selection, MAX_SLICE)
+    if both is None:
+        raise ValueNotKeptError(
+            f"{tensor!r} and {other!r} cannot be subtracted.",
+            "Both need the same shape, whole values (or the same sample), and at most 16 MiB: select a part.",
+        )
+    return _reply(what, both, (left, right), resolved, FORMATS[name], scale)
+
+
+def _chosen_step(side: Side) -> int:
+    if side.step is None:
+        raise BadRequestError("'step' is missing.", "Add it to the address, as in step=3.")
+    return side.step
+
+
+def _reply(
+    what: str,
+    both: tuple[Any, Any],
+    snapshots: tuple[Snapshot, Snapshot],
+    selection: Selection,
+    chosen: Format,
+    scale: Scale,
+) -> Response:
+    a, b = both
+    if what in ("a", "b"):
+        array = a if what == "a" else b
+    elif a.dtype == object or b.dtype == object:
+        raise SelectionError("Text cannot be subtracted.", "Ask for what=a and what=b.")
+    elif what == "ulp":
+        array = ulp_distance(a, b, common_dtype(snapshots[0].dtype, snapshots[1].dtype))
+    else:
+        wide = "complex128" if a.dtype.kind == "c" or b.dtype.kind == "c" else "float64"
+        array = a.astype(wide) - b.astype(wide)
+    return Response(chosen.encode(array, snapshots[0], selection, scale), content_type=chosen.content_type)

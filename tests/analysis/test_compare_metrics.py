@@ -1,0 +1,161 @@
+"""The distances between two arrays, and how nodes of made-up graphs are matched."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from tensortap.analysis import Side, compare, comparison_csv, comparison_html, ulp_distance
+from tensortap.analysis.compare.metrics import of_values
+from tensortap.dump import DumpWriter, Function, Graph, Node
+from tensortap.index import LogIndex, RunIndex
+
+Array = np.ndarray[Any, np.dtype[Any]]
+FLOATS = st.floats(-1e6, 1e6, width=32)
+
+
+@st.composite
+def pairs(draw: Any) -> tuple[Array, Array]:
+    shape = draw(hnp.array_shapes(max_dims=2, max_side=6))
+    return tuple(draw(hnp.arrays(np.float32, shape, elements=FLOATS)) for _ in "ab")  # type: ignore[return-value]
+
+
+@given(pairs())
+def test_distances_are_those_of_their_definitions(pair: tuple[Array, Array]) -> None:
+    a, b = (side.astype(np.float64) for side in pair)
+    found = of_values(*pair, "float32", "float32")
+    error = np.abs(a - b)
+    assert found.max_abs == error.max()
+    assert found.mean_abs == pytest.approx(error.mean())
+    assert found.rmse == pytest.approx(math.sqrt(np.mean(error**2)), rel=1e-9, abs=1e-150)
+    assert found.l2 == pytest.approx(np.linalg.norm(error), rel=1e-9, abs=1e-150)
+    assert found.scale == max(np.abs(a).max(), np.abs(b).max())
+    assert found.close == float(np.allclose(b, a, rtol=1e-5, atol=1e-8))
+    assert math.isnan(found.cosine) or -1 <= found.cosine <= 1
+    assert found.pass_001 <= found.pass_01 <= found.pass_1
+    assert found.differing == np.mean(a != b)
+
+
+@given(hnp.arrays(np.float32, 5, elements=st.floats(width=32)))
+def test_an_array_equals_itself(a: Array) -> None:
+    found = of_values(a, a.copy(), "float32", "float32")
+    assert (found.differing, found.nonfinite_a, found.nonfinite_b) == (0, 0, 0)
+    assert found.max_ulp in (0.0,) or np.isnan(found.max_ulp)
+    assert found.sqnr in (math.inf,) or np.isnan(found.sqnr)
+
+
+@given(st.floats(-(2.0**100), 2.0**100, width=32), st.integers(0, 1000))
+def test_ulp_counts_the_numbers_between(start: float, steps: int) -> None:
+    a = np.array([start], np.float32)
+    b = a.copy()
+    for _ in range(min(steps, 40)):
+        b = np.nextafter(b, np.float32(np.inf))
+    assert ulp_distance(a, b, "float32").tolist() == [min(steps, 40)]
+    assert ulp_distance(b, a, "float32").tolist() == [min(steps, 40)]
+
+
+def test_ulp_of_odd_numbers() -> None:
+    a = np.array([0.0, np.nan, np.nan, np.inf, 1.0], np.float32)
+    b = np.array([-0.0, np.nan, 1.0, np.finfo(np.float32).max, -1.0], np.float32)
+    assert ulp_distance(a, b, "float32")[[0, 1, 3]].tolist() == [0, 0, 1]
+    assert np.isnan(ulp_distance(a, b, "float32")[2])
+    assert ulp_distance(a, b, "float32")[4] == 2 * 0x3F800000
+    one, next_one = np.array([1.0], np.float32), np.array([1 + 2**-7], np.float32)
+    assert ulp_distance(one, next_one, "bfloat16").tolist() == [1]
+    half = np.array([1.0], ml_dtypes.bfloat16)
+    assert ulp_distance(half, np.nextafter(half, half * 2), "bfloat16").tolist() == [1]
+    huge = np.array([np.finfo(np.float64).max])
+    assert ulp_distance(huge, -huge, "float64")[0] == pytest.approx(2 * 0x7FEFFFFFFFFFFFFF)
+    assert ulp_distance(np.array([3]), np.array([-4]), "int64").tolist() == [7]
+
+
+def test_what_is_not_finite_is_counted_apart() -> None:
+    a = np.array([1.0, np.nan, np.inf, np.inf, 5.0])
+    b = np.array([1.5, np.nan, np.inf, -np.inf, np.nan])
+    found = of_values(a, b, "float64", "float64")
+    assert (found.max_abs, found.nonfinite_a, found.nonfinite_b) == (0.5, 0, 2)
+    assert found.differing == 3 / 5
+
+
+def test_scale_stands_beside_a_meaningless_relative_error() -> None:
+    found = of_values(np.array([1e-20, 1.0]), np.array([1e-3, 1.0]), "float64", "float32")
+    assert found.max_rel == pytest.approx(1e17)
+    assert (found.max_abs, found.scale, found.relative) == (1e-3, 1.0, 1e-3)
+
+
+def test_complex_numbers_text_and_nothing() -> None:
+    assert of_values(np.array([1 + 2j]), np.array([1 - 2j]), "complex128", "complex128").max_abs == 4
+    text = np.array([b"a", b"b"], object)
+    assert of_values(text, text[::-1], "string", "string").differing == 1
+    empty = of_values(np.zeros(0), np.zeros(0), "float64", "float64")
+    assert (empty.differing, math.isnan(empty.max_abs)) == (0, True)
+
+
+F = {"output_dtypes": ["float32"], "output_shapes": [[4]]}
+
+
+def write(logdir: Path, run: str, nodes: list[Node], values: dict[str, float]) -> RunIndex:
+    with DumpWriter(logdir, run=run) as writer:
+        graph = writer.graph(Graph("step", nodes, functions={"": Function()}))
+        for name, value in values.items():
+            writer.log(name, np.full(4, value, np.float32), step=0, graph=graph, keep="value")
+    log = LogIndex(logdir / run)
+    log.refresh()
+    return log.runs[0]
+
+
+def chain(scope: str, **odd: float) -> tuple[list[Node], dict[str, float]]:
+    """x -> scope/Exp -> scope/Tanh -> scope/Neg, each 1 more than the last unless said otherwise."""
+    names = ["x", *(f"{scope}/{op}" for op in ("Exp", "Tanh", "Neg"))]
+    inputs: list[list[str]] = [[], *([f"{name}:0"] for name in names[:-1])]
+    ops = ("Placeholder", "Exp", "Tanh", "Neg")
+    nodes = [Node(n, op, i, **F) for n, op, i in zip(names, ops, inputs, strict=True)]
+    return nodes, {name: odd.get(op, 1.0) for name, op in zip(names, ops, strict=True)}
+
+
+def test_twins_are_told_apart_by_what_they_feed(tmp_path: Path) -> None:
+    def branches(left: str, right: str) -> list[Node]:
+        return [
+            Node("x", "Placeholder", **F),
+            Node(f"{left}/Exp", "Exp", ["x:0"], **F),
+            Node(f"{right}/Exp", "Exp", ["x:0"], **F),
+            Node("out", "Sub", [f"{left}/Exp:0", f"{right}/Exp:0"], **F),
+        ]
+
+    a = write(tmp_path, "a", branches("p", "q"), {"p/Exp": 1, "q/Exp": 2})
+    b = write(tmp_path, "b", branches("s", "r"), {"s/Exp": 1, "r/Exp": 2})
+    found = compare(Side(a), Side(b))
+    assert {entry.tensor: entry.other for entry in found.tensors} == {
+        "p/Exp:0": "s/Exp:0",
+        "q/Exp:0": "r/Exp:0",
+    }
+    assert not found.differ
+
+
+def test_verdicts_follow_the_data_flow(tmp_path: Path) -> None:
+    a = write(tmp_path, "a", *chain("old"))
+    b = write(tmp_path, "b", *chain("new", Exp=1 + 1e-6, Tanh=1.5, Neg=1.6))
+    verdicts = {e.op_type: e.verdict for e in compare(Side(a), Side(b)).tensors}
+    assert verdicts == {"Placeholder": "same", "Exp": "noise", "Tanh": "diverges", "Neg": "inherited"}
+    fed = write(tmp_path, "fed", *chain("old", Placeholder=2.0, Exp=2.0))
+    first = compare(Side(a), Side(fed)).first
+    assert first is not None
+    assert (first.difference.tensor, first.text[:27]) == ("x:0", "The step was fed other data")
+
+
+def test_names_are_harmless_in_reports(tmp_path: Path) -> None:
+    name = '=cmd|"<script>alert(1)</script>'
+    a = write(tmp_path, "a", [Node(name, "Exp", **F)], {name: 1.0})
+    b = write(tmp_path, "b", [Node(name, "Exp", **F)], {name: 2.0})
+    found = compare(Side(a), Side(b))
+    assert "<script" not in comparison_html(found)
+    assert "&lt;script&gt;" in comparison_html(found)
+    assert comparison_csv(found).splitlines()[1].startswith("\"'=cmd")

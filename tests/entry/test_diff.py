@@ -1,0 +1,77 @@
+"""`tensortap diff` on a run that drifts from another."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tensortap.dump import DumpWriter, Function, Graph, Node
+
+Run = Callable[..., tuple[int, str, str]]
+F = {"output_dtypes": ["float32"], "output_shapes": [[3]]}
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs `a` and `b`: equal at step 0, `b`'s Exp is wrong at step 1."""
+    folder = tmp_path_factory.mktemp("two")
+    nodes = [
+        Node("x", "Placeholder", **F),
+        Node("Exp", "Exp", ["x:0"], **F),
+        Node("out", "Neg", ["Exp:0"], **F),
+    ]
+    x = np.array([0.0, 1.0, 2.0], np.float32)
+    for run in "ab":
+        with DumpWriter(folder, run=run) as writer:
+            graph = writer.graph(Graph("step", nodes, functions={"": Function()}))
+            for step in range(2):
+                exp = np.exp(x) + (0.25 if run == "b" and step else 0)
+                for name, value in (("x", x), ("Exp", exp), ("out", -exp)):
+                    writer.log(name, value, step=step, graph=graph, keep="value")
+    return folder
+
+
+def test_the_first_lines_say_what_and_where(run: Run, two: Path) -> None:
+    status, out, _ = run("diff", two / "a", two / "b")
+    lines = out.splitlines()
+    assert status == 1
+    assert lines[0] == "A = a, step 1; B = b, step 1"
+    assert lines[1] == "They differ: 2 of 3 tensors (1 equal, 0 apart by rounding). The 1 step before agree."
+    assert lines[2] == "It begins at Exp:0 (Exp)."
+    assert lines[3] == "All its inputs are equal, so this op computes something else."
+    assert any(line.startswith("Exp:0") and line.endswith("diverges <- first") for line in lines)
+
+
+def test_equal_runs_end_with_0(run: Run, two: Path) -> None:
+    status, out, _ = run("diff", two / "a", two / "b", "--step", "0")
+    assert (status, out.splitlines()[1]) == (0, "They agree: 3 equal, 0 apart by rounding, of 3 tensors.")
+
+
+def test_files_and_json(run: Run, two: Path, tmp_path: Path) -> None:
+    names = [tmp_path / name for name in ("r.html", "all.csv", "m.json")]
+    arguments = ["--html", names[0], "--csv", names[1], "--save-matches", names[2], "--json"]
+    status, out, _ = run("diff", two / "a", two / "b", "--match", "Exp=Exp", *arguments)
+    told = json.loads(out)
+    assert (status, told["first"]["difference"]["node"]) == (1, "Exp")
+    assert told["tensors"][1]["metrics"]["max_abs"] == pytest.approx(0.25)
+    assert "First divergence" in names[0].read_text(encoding="utf-8")
+    assert len(names[1].read_text(encoding="utf-8").splitlines()) == 4
+    assert json.loads(names[2].read_text(encoding="utf-8"))["nodes"] == {"Exp": "Exp"}
+    assert run("diff", two / "a", two / "b", "--matches", names[2])[0] == 1
+
+
+def test_two_steps_of_one_run(run: Run, two: Path) -> None:
+    assert run("diff", two / "a", "--step", "0", "--step-b", "1")[0] == 0
+    assert run("diff", two / "b", "--step", "0", "--step-b", "1")[0] == 1
+
+
+def test_what_makes_no_sense(run: Run, two: Path) -> None:
+    assert "compares a run with itself" in run("diff", two / "a")[2]
+    assert "is no metric" in run("diff", two / "a", two / "b", "--sort", "beauty")[2]
+    assert "no snapshot at step 7" in run("diff", two / "a", two / "b", "--step", "7")[2]
+    status, _, err = run("diff", two / "a", two / "b", "--match", "Exp")
+    assert (status, "NODE_IN_A=NODE_IN_B" in err) == (2, True)

@@ -1,0 +1,75 @@
+"""Comparisons over HTTP, on two steps of the small dump and on two runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from polling import until
+from small_dump import WEIGHTS, Api
+
+
+@pytest.fixture(scope="module")
+def pair(first: str) -> str:
+    """The parameters that compare steps 0 and 1 of `exp/first`."""
+    run = first.rpartition("/")[2]
+    return f"a={run}&b={run}&step=0&step_b=1"
+
+
+def ready(api: Api, path: str) -> dict[str, Any]:
+    """The answer once it is worked out."""
+    answers: list[dict[str, Any]] = []
+
+    def done() -> bool:
+        answers.append(api.json(path))
+        return not answers[-1]["working"]
+
+    until(done, f"the result of {path}", 60)
+    return answers[-1]
+
+
+def test_the_first_divergence_and_the_rows(api: Api, pair: str) -> None:
+    answer = ready(api, f"/api/diff?{pair}")
+    told = answer["comparison"]
+    assert (told["a"]["step"], told["b"]["step"], told["differ"]) == (0, 1, True)
+    assert told["first"]["difference"]["tensor"] == "dense/MatMul:0"
+    assert "NaN or infinite in B only" in told["first"]["text"]
+    by_name = {row["tensor"]: row for row in answer["rows"]}
+    assert set(by_name) == {"dense/MatMul:0", "dense/Relu:0"}
+    assert by_name["dense/MatMul:0"]["metrics"]["nonfinite_b"] == 1
+    assert by_name["dense/MatMul:0"]["metrics"]["max_abs"] == pytest.approx(1.0)
+    assert by_name["dense/Relu:0"]["basis"] == "summaries"
+
+
+def test_sorting_and_pages(api: Api, pair: str) -> None:
+    everything = ready(api, f"/api/diff?{pair}&all=1")
+    assert everything["total"] == len(everything["rows"]) > 2
+    page = ready(api, f"/api/diff?{pair}&all=1&sort=max_abs&limit=1")
+    assert (page["total"], page["rows"][0]["tensor"]) == (everything["total"], "dense/MatMul:0")
+
+
+def test_where_restricts_the_rows(api: Api, pair: str) -> None:
+    answer = ready(api, f"/api/diff?{pair}&all=1&where=op == 'Relu'")
+    assert [row["tensor"] for row in answer["rows"]] == ["dense/Relu:0"]
+
+
+def test_values_side_by_side(api: Api, pair: str) -> None:
+    path = f"/api/diff/value?{pair}&tensor=dense/MatMul:0&format=json&selection=1"
+    difference = api.json(path)["data"]
+    assert difference == pytest.approx((WEIGHTS[1] - 2 * WEIGHTS[1]).tolist())
+    assert api.json(f"{path}&what=a")["data"] == pytest.approx(WEIGHTS[1].tolist())
+    one_octave = api.json(f"{path}&what=ulp")["data"]
+    assert np.allclose(one_octave, 2**23), "twice as large is as many float32 numbers away as an octave has"
+
+
+def test_what_cannot_be_compared(api: Api, pair: str, first: str) -> None:
+    run, other = first.rpartition("/")[2], api.run_id("numpy")
+    assert "'b' is missing" in api.json(f"/api/diff?a={run}", 400)["error"]
+    assert "no snapshot at step 99" in api.json(f"/api/diff?a={run}&b={other}&step=99", 404)["error"]
+    assert "'match' is not usable" in api.json(f"/api/diff?{pair}&match=x", 400)["error"]
+    kept = api.json(f"/api/diff/value?{pair}&tensor=dense/Relu:0", 404)
+    assert "only the summary was kept" in kept["error"]
+    answer = ready(api, f"/api/diff?a={run}&b={other}&step=0")
+    assert answer["comparison"]["counts"]["same"] == 0
+    assert "watch the same nodes" in " ".join(answer["comparison"]["notes"])
