@@ -211,7 +211,7 @@ def test_a_graph_may_come_late_or_never(tmp_path, log):
     log.refresh()
     late = run.graph(graph)
     assert (late.names, late.op_type.to_list()) == (["a", "b"], ["Relu", ""])
-    assert late.shapes == ["2", ""]
+    assert late.shape.to_list() == ["2", ""]
     assert run.graphs[0].nodes == 2
 
 
