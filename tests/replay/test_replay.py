@@ -39,7 +39,11 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("replay")
     keras.utils.set_random_seed(1)
     model = keras.Sequential(
-        [keras.layers.Dense(8, "relu", name="hidden"), keras.layers.Dropout(0.5), keras.layers.Dense(3, name="out")],
+        [
+            keras.layers.Dense(8, "relu", name="hidden"),
+            keras.layers.Dropout(0.5),
+            keras.layers.Dense(3, name="out"),
+        ],
         name="net",
     )
     model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
