@@ -10,6 +10,8 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
+from tensortap.dump import RemoteError, local_path
+
 from .errors import WatchError
 
 
@@ -21,7 +23,10 @@ def run_directory(path: Any) -> Path:
     """
     if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str) or not os.fspath(path):
         raise WatchError(f"Tap({path!r}) names no run.", "Give the directory of the run: Tap('logs/first').")
-    return Path(path).absolute()
+    try:
+        return local_path(path).absolute()
+    except RemoteError as error:
+        raise WatchError(error.message, error.hint) from None
 
 
 def byte_count(argument: str, value: Any) -> int:

@@ -3,6 +3,7 @@
 Write with `DumpWriter`; read with `find_runs`, `RunReader`, `StatsTail`, `read_value`.
 """
 
+from .addresses import is_address, is_remote, local_path, path_of, shown_path
 from .attribute_texts import attribute_texts
 from .bundle import read_bundle, write_bundle
 from .calls import CALLS, Callee, Role, argument_inputs, callees
@@ -17,6 +18,7 @@ from .errors import (
     LimitError,
     NotARunError,
     NotFoundError,
+    RemoteError,
     SelectionError,
     TensortapError,
     ValueNotKeptError,
@@ -85,6 +87,7 @@ __all__ = [
     "Pruned",
     "Recording",
     "RecordingPlace",
+    "RemoteError",
     "Repaired",
     "Retention",
     "Role",
@@ -118,13 +121,17 @@ __all__ = [
     "exists",
     "find_recordings",
     "find_runs",
+    "is_address",
     "is_folder",
+    "is_remote",
     "is_worker_name",
     "itemsize",
+    "local_path",
     "look",
     "new_worker_name",
     "numpy_dtype",
     "parse_tensor_name",
+    "path_of",
     "proto_shape",
     "prune_run",
     "read_bundle",
@@ -137,6 +144,7 @@ __all__ = [
     "scan",
     "short_function_name",
     "short_function_names",
+    "shown_path",
     "split_sample",
     "stats_path",
     "summarize",

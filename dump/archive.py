@@ -5,15 +5,18 @@ The path of a member is that of the archive with the member's name behind it: `m
 
 from __future__ import annotations
 
-import os
 import stat
 import struct
 import threading
 import zipfile
 from dataclasses import dataclass
+from io import BufferedReader, RawIOBase
 from pathlib import Path
+from typing import BinaryIO, cast
 
+from .entries import Entry
 from .errors import DamagedError
+from .storage import look_plain, open_plain
 
 MAX_MEMBERS = 200_000
 MAX_DIRECTORY = 64 << 20  # bytes of the list of members
@@ -21,6 +24,7 @@ _MAX_NAME = 1024
 _MAX_DEPTH = 16  # folders
 _LOCAL = struct.Struct("<4s22sHH")  # a member's own header: magic, …, lengths of name and extra field
 _END = 22 + 65_535 + 20 + 56  # bytes at the end that hold where the list of members is
+_PIECE = 64 << 10  # bytes of the archive read at once where its list is read
 _HINT = "Make it with 'tensortap export RUN --out run.tap.zip', or unpack it."
 
 
@@ -44,12 +48,13 @@ class Archive:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._starts: dict[int, int] = {}  # of members that were opened before
         self.files: dict[str, Member] = {}
         self.folders: dict[str, set[str]] = {"": set()}
         try:
-            with path.open("rb") as file:
-                size = os.fstat(file.fileno()).st_size
-                _check_directory(file.fileno(), size)
+            raw, size = open_plain(path, follow=True)
+            with raw, BufferedReader(cast(RawIOBase, raw), _PIECE) as file:
+                _check_directory(file, size)
                 with zipfile.ZipFile(file) as archive:
                     for info in archive.infolist():
                         self._add(info, size)
@@ -84,18 +89,22 @@ class Archive:
         self.files[name] = Member(info.header_offset, info.file_size)
         self.folders["/".join(parts[:-1])].add(parts[-1])
 
-    def start(self, fd: int, member: Member, size: int) -> int:
+    def start(self, file: BinaryIO, member: Member, size: int) -> int:
         """Where the bytes of a member begin in the archive, which has `size` bytes.
 
         Raises:
             DamagedError: the member's own header does not fit.
         """
-        os.lseek(fd, member.header, os.SEEK_SET)
-        head = os.read(fd, _LOCAL.size)
+        known = self._starts.get(member.header)
+        if known is not None and known + member.size <= size:
+            return known
+        file.seek(member.header)
+        head = file.read(_LOCAL.size)
         if len(head) == _LOCAL.size:
             magic, _, name, extra = _LOCAL.unpack(head)
             start = member.header + _LOCAL.size + int(name) + int(extra)
             if magic == b"PK\x03\x04" and start + member.size <= size:
+                self._starts[member.header] = start
                 return start
         raise DamagedError(f"{self.path.name} was cut or changed.", "Copy it again.")
 
@@ -104,10 +113,10 @@ def _is_plain(part: str) -> bool:
     return part not in ("", ".", "..") and not any(c in part for c in "\\:\0")
 
 
-def _check_directory(fd: int, size: int) -> None:
+def _check_directory(file: BinaryIO, size: int) -> None:
     """Bounds what `zipfile` will read and keep, by what the end of the file claims."""
-    os.lseek(fd, max(0, size - _END), os.SEEK_SET)
-    tail = os.read(fd, _END)
+    file.seek(max(0, size - _END))
+    tail = file.read(_END)
     at = tail.rfind(b"PK\x05\x06")
     if at < 0:
         raise ValueError("it has no list of members")
@@ -133,19 +142,19 @@ def archive_of(path: Path) -> tuple[Archive, str] | None:
     """
     for outer in (path, *path.parents):
         try:
-            status = outer.stat()
+            status = look_plain(outer, follow=True)
         except NotADirectoryError:
             continue
         except OSError:
             return None
-        if not stat.S_ISREG(status.st_mode) or outer.suffix != ".zip":
+        if not status.is_file or outer.suffix != ".zip":
             return None
         return _opened(outer, status), "" if outer == path else path.relative_to(outer).as_posix()
     return None
 
 
-def _opened(path: Path, status: os.stat_result) -> Archive:
-    key = (str(path), status.st_ino, status.st_size, status.st_mtime_ns)
+def _opened(path: Path, status: Entry) -> Archive:
+    key = (str(path), status.inode, status.size, status.mtime_ns)
     with _LOCK:
         found = _OPENED.get(key)
         if found is None:

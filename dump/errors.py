@@ -40,6 +40,10 @@ class NotARunError(TensortapError):
     """A directory holds no readable `run.json`. Point at a run or at a directory of runs."""
 
 
+class RemoteError(TensortapError):
+    """What an address names cannot be read: a package is missing, or nobody answers. See docs/remote.md."""
+
+
 class FormatVersionError(TensortapError):
     """The dump was written by a newer tensortap. Upgrade the reader."""
 

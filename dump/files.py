@@ -79,9 +79,8 @@ class Input:
     """
 
     def __init__(self, path: Path, ahead: int = 0) -> None:
-        fd, self._start, self.size = open_file(path)
+        self._file, self._start, self.size = open_file(path)
         self.path = path
-        self._file = os.fdopen(fd, "rb", buffering=0)
         self._ahead = ahead
         self._window, self._window_at = b"", 0
 

@@ -1,29 +1,14 @@
-"""Files and folders of dumps by their path, on the disk or in an archive (`archive.py`)."""
+"""Files and folders of dumps by their path: on the disk, elsewhere (`addresses.py`), in an archive."""
 
 from __future__ import annotations
 
-import os
-import stat
-from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from .archive import archive_of
+from .entries import Entry
 from .errors import DamagedError
-
-# O_NONBLOCK: opening a FIFO somebody put into a dump must not wait for its writer.
-_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A file or folder; links and devices are neither. What is in an archive is as old as the archive."""
-
-    name: str
-    is_file: bool
-    is_folder: bool
-    size: int
-    mtime_ns: int
-    inode: int
+from .storage import look_plain, open_plain, scan_plain
 
 
 def look(path: Path) -> Entry:
@@ -33,7 +18,7 @@ def look(path: Path) -> Entry:
         OSError: nothing is there, or it cannot be seen.
     """
     try:
-        return _entry(path.name, path.lstat())
+        return look_plain(path)
     except NotADirectoryError:
         found = _within(path)
         if found is None:
@@ -48,14 +33,7 @@ def scan(folder: Path) -> list[Entry]:
         OSError: it is no folder, or cannot be read.
     """
     try:
-        with os.scandir(folder) as entries:
-            found = []
-            for entry in entries:
-                try:
-                    found.append(_entry(entry.name, entry.stat(follow_symlinks=False)))
-                except FileNotFoundError:
-                    continue
-            return found
+        return scan_plain(folder)
     except NotADirectoryError:
         names = _names(folder)
         if names is None:
@@ -75,22 +53,25 @@ def exists(path: Path) -> bool:
 
 def is_folder(path: Path) -> bool:
     """Whether a path is a folder, or an archive that can be read as one, or a folder in one; links count."""
-    if path.is_dir():
-        return True
+    try:
+        if look_plain(path, follow=True).is_folder:
+            return True
+    except OSError:
+        pass
     try:
         return _names(path) is not None
     except OSError:
         return False
 
 
-def open_file(path: Path) -> tuple[int, int, int]:
-    """Opens a file for reading: descriptor, first byte, size.
+def open_file(path: Path) -> tuple[BinaryIO, int, int]:
+    """Opens a file for reading: the file, without a buffer; its first byte in it; its size.
 
     Raises:
         FileNotFoundError: there is none. DamagedError: it is a link, a folder or a device.
     """
     try:
-        fd = os.open(path, _READ)
+        file, size = open_plain(path)
     except FileNotFoundError:
         raise
     except NotADirectoryError as error:
@@ -99,18 +80,7 @@ def open_file(path: Path) -> tuple[int, int, int]:
         raise DamagedError(
             f"{path.name} cannot be read: {error.strerror}.", "Links are not followed."
         ) from error
-    status = os.fstat(fd)
-    if not stat.S_ISREG(status.st_mode):
-        os.close(fd)
-        raise DamagedError(f"{path.name} is not a regular file.")
-    return fd, 0, status.st_size
-
-
-def _entry(name: str, status: os.stat_result) -> Entry:
-    mode = status.st_mode
-    return Entry(
-        name, stat.S_ISREG(mode), stat.S_ISDIR(mode), status.st_size, status.st_mtime_ns, status.st_ino
-    )
+    return file, 0, size
 
 
 def _within(path: Path) -> Entry | None:
@@ -123,12 +93,12 @@ def _within(path: Path) -> Entry | None:
     if found is None:
         return None
     archive, name = found
-    status = archive.path.stat()
+    status = look_plain(archive.path, follow=True)
     member = archive.files.get(name)
     if member is None and name not in archive.folders:
         raise FileNotFoundError(2, "not in the archive", str(path))
     size = 0 if member is None else member.size
-    return Entry(path.name, member is not None, member is None, size, status.st_mtime_ns, status.st_ino)
+    return Entry(path.name, member is not None, member is None, size, status.mtime_ns, status.inode)
 
 
 def _names(folder: Path) -> set[str] | None:
@@ -139,7 +109,7 @@ def _names(folder: Path) -> set[str] | None:
     return archive.folders.get(name)
 
 
-def _open_within(path: Path, error: NotADirectoryError) -> tuple[int, int, int]:
+def _open_within(path: Path, error: NotADirectoryError) -> tuple[BinaryIO, int, int]:
     found = archive_of(path)
     if found is None:
         raise DamagedError(f"{path.name} cannot be read: {error.strerror}.") from error
@@ -147,9 +117,9 @@ def _open_within(path: Path, error: NotADirectoryError) -> tuple[int, int, int]:
     member = archive.files.get(name)
     if member is None:
         raise FileNotFoundError(2, "not in the archive", str(path))
-    fd = os.open(archive.path, _READ)
+    file, size = open_plain(archive.path)
     try:
-        return fd, archive.start(fd, member, os.fstat(fd).st_size), member.size
+        return file, archive.start(file, member, size), member.size
     except BaseException:
-        os.close(fd)
+        file.close()
         raise

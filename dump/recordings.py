@@ -13,6 +13,7 @@ from pathlib import Path
 from .blobs import LARGE, SMALL, BlobReader, Blobs, FolderBlobs, get, store
 from .errors import NotFoundError
 from .files import read_json
+from .folders import exists, look, scan
 from .recording import Recording
 from .recording_manifest import from_manifest, to_manifest
 
@@ -53,12 +54,17 @@ def write_recording(run_dir: Path, recording: Recording) -> Path:
 def find_recordings(run_dir: Path) -> list[RecordingPlace]:
     """The recordings of a run, by step and call. Links are not followed."""
     base = run_dir / FOLDER
-    if base.is_symlink() or not base.is_dir():
+    try:
+        if not look(base).is_folder:
+            return []
+        entries = scan(base)
+    except OSError:  # there is none
         return []
     found = []
-    for path in base.iterdir():
-        name = _NAME.match(path.name)
-        if name and not path.is_symlink() and (path / MANIFEST).is_file():
+    for entry in entries:
+        name = _NAME.match(entry.name)
+        path = base / entry.name
+        if name and entry.is_folder and exists(path / MANIFEST):
             found.append(RecordingPlace(int(name[1]), int(name[2]), path))
     return sorted(found, key=lambda place: (place.step, place.call, place.path.name))
 

@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .entries import Entry
 from .errors import InvalidValueError
 from .files import create
-from .folders import Entry, exists, scan
+from .folders import exists, scan
 from .names import is_worker_name
 from .runs import RunReader
 from .values_writer import MAX_SHARD, values_path

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from .addresses import shown_path
 from .errors import DamagedError, FormatVersionError, NotARunError
 from .files import read_json
 from .folders import look, scan
@@ -94,16 +95,17 @@ def read_run_info(path: Path) -> RunInfo:
     try:
         record = read_json(path / RUN_FILE)
     except (OSError, DamagedError) as error:
+        why = error if isinstance(error, DamagedError) else "it holds no run.json"
         raise NotARunError(
-            f"{path} is not a run: {error if isinstance(error, DamagedError) else 'it holds no run.json'}",
+            f"{shown_path(path)} is not a run: {why}",
             "Name a directory that a tensortap writer made, or one above it.",
         ) from error
     version = record.get("version")
     if record.get("format") != "tensortap" or not isinstance(version, int) or version < 1:
-        raise NotARunError(f"{path / RUN_FILE} does not describe a tensortap run.")
+        raise NotARunError(f"{shown_path(path / RUN_FILE)} does not describe a tensortap run.")
     if version > VERSION:
         raise FormatVersionError(
-            f"{path} is a dump of version {version}; this tensortap reads version {VERSION} and older.",
+            f"{shown_path(path)} is a dump of version {version}; this tensortap reads {VERSION} and older.",
             "Upgrade with: pip install --upgrade tensortap",
         )
     name = record.get("run")

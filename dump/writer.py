@@ -9,9 +9,9 @@ import threading
 import time as clock
 import weakref
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Self
 
+from .addresses import local_path
 from .bulk import Bulk, check_snapshots
 from .dtypes import normalize
 from .encoding import EncodedValue, encode_value
@@ -77,7 +77,7 @@ class DumpWriter:
     ) -> None:
         if compression not in _COMPRESSIONS:
             raise InvalidValueError(f"{compression!r} is not a compression.", "Use 'zstd', 'lz4' or None.")
-        self.run_dir = Path(logdir) / check_run_name(run)
+        self.run_dir = local_path(logdir) / check_run_name(run)
         self._info = _facts(info)
         self._rank = _rank(rank)
         self._compression = compression

@@ -6,8 +6,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tensortap.dump import NotARunError, NotFoundError, is_folder, scan
+from tensortap.dump import NotARunError, NotFoundError, is_folder, look, scan, shown_path
 
+from .arguments import source
 from .progress import bytes_progress
 from .sources import as_logdir
 
@@ -19,9 +20,9 @@ def add_path(parser: argparse.ArgumentParser) -> None:
     """The positional argument that `open_log` reads."""
     parser.add_argument(
         "path",
-        type=Path,
+        type=source,
         metavar="LOGDIR|RUN",
-        help="a directory of runs, or one run; anything that can be imported",
+        help="a directory of runs, or one run, also as s3://… or https://…; anything that can be imported",
     )
 
 
@@ -35,13 +36,15 @@ def open_log(path: Path) -> LogIndex:
 
     path = as_logdir(path)
     if not is_folder(path):
-        raise NotARunError(f"There is no directory {str(path)!r}.", "Name a log directory, or a run in it.")
+        raise NotARunError(
+            f"There is no directory {shown_path(path)!r}.", "Name a log directory, or a run in it."
+        )
     log = LogIndex(path)
     with bytes_progress("reading") as advance:
         log.refresh(lambda _: advance(*_progress(log)))
     if not log.runs:
         raise NotARunError(
-            f"There is no run in {str(path)!r}.",
+            f"There is no run in {shown_path(path)!r}.",
             "A run is a directory with a run.json; see 'tensortap demo'.",
         )
     return log
@@ -62,8 +65,10 @@ def only_run(path: Path) -> RunIndex:
     """
     runs = open_log(path).runs
     if len(runs) > 1:
-        names = ", ".join(sorted(str(path / run.name) for run in runs)[:10])
-        raise NotFoundError(f"There are {len(runs)} runs in {str(path)!r}.", f"Name one of them: {names}")
+        names = ", ".join(sorted(f"{shown_path(path)}/{run.name}" for run in runs)[:10])
+        raise NotFoundError(
+            f"There are {len(runs)} runs in {shown_path(path)!r}.", f"Name one of them: {names}"
+        )
     if runs[0].error:
         raise NotARunError(runs[0].error)
     return runs[0]
@@ -75,5 +80,8 @@ def directory_size(path: Path) -> int:
         found = scan(path)
     except OSError:  # it is just being removed
         return 0
-    files = sum(entry.size for entry in found if entry.is_file)
+    sizes = (
+        look(path / entry.name).size if entry.size < 0 else entry.size for entry in found if entry.is_file
+    )
+    files = sum(sizes)
     return files + sum(directory_size(path / entry.name) for entry in found if entry.is_folder)

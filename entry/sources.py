@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tensortap.dump import find_runs
+from tensortap.dump import RemoteError, find_runs, is_remote, look, path_of, scan, shown_path
 
 if TYPE_CHECKING:
     from tensortap.importers import CachedImport
@@ -23,21 +23,36 @@ _SHOWN_NOTES = 5
 def open_any(path: str | os.PathLike[str]) -> Log:
     """Opens a log directory, one run in it, or anything that can be imported, and reads it to its end.
 
+    Also by an address that fsspec knows, as `s3://bucket/logs` (docs/remote.md).
+
     What is in a foreign format (docs/import.md) is imported into the cache first, and read from there.
 
     Raises:
-        NotARunError: there is no such directory.
+        NotARunError: there is no such directory. RemoteError: nothing can be read at the address.
         TensortapError: it could not be imported.
     """
     from tensortap.index import open_logdir
 
-    return open_logdir(path if "://" in os.fspath(path) else as_logdir(Path(path)))
+    return open_logdir(as_logdir(path_of(path)))
 
 
 def as_logdir(path: Path) -> Path:
     """`path`, or where it was imported to if it is in a foreign format. Raises TensortapError, OSError."""
+    check_reachable(path)
     cached = imported(path)
     return path if cached is None else cached.logdir
+
+
+def check_reachable(path: Path) -> None:
+    """Says why an address cannot be read, before it looks like a folder without runs. Raises RemoteError."""
+    try:
+        if is_remote(path) and look(path).is_folder:
+            scan(path)
+    except OSError as error:
+        raise RemoteError(
+            f"{shown_path(path)}: {error.strerror}.",
+            "Name a folder that lists what is in it, a run, or a .tap.zip; see docs/remote.md.",
+        ) from None
 
 
 def served(paths: list[Path]) -> list[Path]:
@@ -47,6 +62,7 @@ def served(paths: list[Path]) -> list[Path]:
     """
     found = []
     for path in paths:
+        check_reachable(path)
         cached = imported(path)
         found += [path] if cached is None else [cached.logdir, *([path] if path.is_dir() else [])]
     return found
@@ -54,7 +70,7 @@ def served(paths: list[Path]) -> list[Path]:
 
 def imported(path: Path) -> CachedImport | None:
     """A foreign source as a log directory in the cache; None for anything else. Says so on stderr."""
-    if not (path.exists() or _is_prefix(path)) or (path.is_dir() and find_runs(path)):
+    if is_remote(path) or not (path.exists() or _is_prefix(path)) or (path.is_dir() and find_runs(path)):
         return None
     from tensortap.importers import cached_import, detect
 

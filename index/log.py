@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tensortap.dump import DamagedError, NotFoundError, find_runs, look
+from tensortap.dump import DamagedError, NotFoundError, find_runs, look, path_of
 
 from .run import RunIndex, RunOverview, RunReplacedError, Shared
 from .saved import cache_folder
@@ -50,7 +50,7 @@ class LogIndex:
 
     def __init__(self, logdirs: LogDirs, *, cache: Path | None = None, use_cache: bool = True) -> None:
         paths = [logdirs] if isinstance(logdirs, (str, os.PathLike)) else list(logdirs)
-        self.logdirs = [Path(path) for path in paths]
+        self.logdirs = [path_of(path) for path in paths]
         self._entries: dict[str, _Entry] = {}
         self._gone: dict[str, int] = {}
         self._version = 0

@@ -10,6 +10,7 @@ from tensortap.dump import (
     RecordingPlace,
     find_recordings,
     find_runs,
+    is_folder,
     read_bundle,
     read_recording,
 )
@@ -21,7 +22,7 @@ def recordings_in(path: Path) -> list[RecordingPlace]:
     Raises:
         NotFoundError: there is no run, or several, or the run has none.
     """
-    runs = find_runs(path) if path.is_dir() else []
+    runs = find_runs(path) if is_folder(path) else []
     if len(runs) != 1:
         known = ", ".join(name for name, _ in runs[:10]) or "none"
         raise NotFoundError(
@@ -41,7 +42,7 @@ def locate(path: Path, step: int | None, call: int | None) -> Path:
     Raises:
         NotFoundError: that step was not recorded; the hint lists the steps that were.
     """
-    if path.is_file():
+    if _is_bundle(path):
         return path
     found = recordings_in(path)
     fitting = [
@@ -61,4 +62,9 @@ def open_recording(path: Path) -> Recording:
     Raises:
         DamagedError, NotFoundError, FormatVersionError: it cannot be read.
     """
-    return read_bundle(path) if path.is_file() else read_recording(path)
+    return read_bundle(path) if _is_bundle(path) else read_recording(path)
+
+
+def _is_bundle(path: Path) -> bool:
+    """Whether it is a file, and no archive with a run (`.tap.zip`)."""
+    return path.is_file() and not is_folder(path)

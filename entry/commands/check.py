@@ -18,13 +18,16 @@ from tensortap.dump import (
     ValuePrunedError,
     find_runs,
     is_folder,
+    is_remote,
     read_value,
     repair_run,
+    shown_path,
     value_ref,
 )
 
 from ..progress import progress
 from ..runs import add_path
+from ..sources import check_reachable
 from ..terminal import bytes_text, cell, console, counted, escaped, print_json
 
 HELP = "verify every checksum of a dump; changes nothing"
@@ -58,10 +61,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    check_reachable(arguments.path)
     runs = find_runs(arguments.path) if is_folder(arguments.path) else []
     if not runs:
         raise NotARunError(
-            f"There is no run in {str(arguments.path)!r}.", "Name a log directory, or a run in it."
+            f"There is no run in {shown_path(arguments.path)!r}.", "Name a log directory, or a run in it."
+        )
+    if arguments.repair and (is_remote(arguments.path) or not arguments.path.is_dir()):
+        raise NotARunError(
+            f"{shown_path(arguments.path)} is not repaired where it is.", "Copy it to a folder here first."
         )
     reports = []
     with progress("checking", quiet=arguments.json) as advance:

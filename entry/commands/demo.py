@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tensortap.dump import TensortapError
 
+from ..arguments import local
 from ..browser import has_display, open_page
 from .serve import announce, port_number
 
@@ -27,7 +28,7 @@ class DemoError(TensortapError):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--logdir", type=Path, default=Path("demo-logs"), help="where the runs go (default: demo-logs)"
+        "--logdir", type=local, default=Path("demo-logs"), help="where the runs go (default: demo-logs)"
     )
     parser.add_argument(
         "--steps", type=_steps, default=200, help="training steps of the main run (default: 200)"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..arguments import local
 from ..progress import part_progress
 from ..runs import add_path, only_run
 from ..terminal import bytes_text, cell, console, counted, print_json
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add_path(parser)
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="must not exist yet")
+    parser.add_argument("--out", type=local, required=True, metavar="FILE", help="must not exist yet")
     parser.add_argument(
         "--format", metavar="NAME", help=f"{_FORMATS}; by default what the name of FILE stands for"
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
-from pathlib import Path
 
+from ..arguments import local
 from ..progress import progress
 from ..sources import print_notes
 from ..terminal import cell, console, counted, print_json
@@ -16,9 +16,9 @@ EXAMPLE = "tensortap import checkpoints/ logs --run weights"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "source", type=Path, metavar="SRC", help="a file or folder; a checkpoint also by its prefix"
+        "source", type=local, metavar="SRC", help="a file or folder; a checkpoint also by its prefix"
     )
-    parser.add_argument("logdir", type=Path, metavar="LOGDIR", help="where the run goes")
+    parser.add_argument("logdir", type=local, metavar="LOGDIR", help="where the run goes")
     parser.add_argument(
         "--run",
         dest="run_name",  # `run` is the command itself

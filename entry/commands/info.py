@@ -7,6 +7,8 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from tensortap.dump import shown_path
+
 from ..event_view import print_events, print_samples
 from ..runs import add_path, directory_size, only_run
 from ..terminal import bytes_text, cell, console, plain_table, print_json
@@ -53,7 +55,7 @@ def _facts(found: RunIndex) -> dict[str, Any]:
     steps = found.steps
     return {
         "name": found.name,
-        "path": str(found.path),
+        "path": shown_path(found.path),
         "created": found.created,
         "info": found.info,
         "bytes": directory_size(found.path),

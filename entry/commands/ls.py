@@ -6,6 +6,8 @@ import argparse
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from tensortap.dump import shown_path
+
 from ..runs import add_path, directory_size, open_log
 from ..terminal import bytes_text, cell, console, plain_table, print_json
 
@@ -54,7 +56,7 @@ def _row(found: RunIndex) -> dict[str, Any]:
     overview = found.overview()
     return {
         "name": overview.name,
-        "path": str(found.path),
+        "path": shown_path(found.path),
         "created": overview.created,
         "steps": {"first": overview.first_step, "last": overview.last_step, "count": overview.step_count},
         "snapshots": overview.snapshots,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import re
 from dataclasses import asdict
-from pathlib import Path
 
 from tensortap.dump import InvalidValueError, NotARunError, Retention, find_runs, prune_run
 
+from ..arguments import local
 from ..terminal import bytes_text, cell, console, counted, print_json
 
 HELP = "remove old values of runs; statistics and histograms stay"
@@ -19,7 +19,7 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", type=Path, metavar="LOGDIR|RUN", help="a directory of runs, or one run")
+    parser.add_argument("path", type=local, metavar="LOGDIR|RUN", help="a directory of runs, or one run")
     parser.add_argument("--keep-last", type=int, metavar="N", help="keep the values of the last N steps")
     parser.add_argument(
         "--max-bytes", type=size, metavar="SIZE", help="keep at most so many bytes of values a run: 500M, 2G"

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from ..arguments import local
 from ..progress import progress
 from ..tensor_view import TensorView
 from ..terminal import cell, console, counted, plain_table, print_json
@@ -18,7 +19,7 @@ EXAMPLE = """tensortap replay logs/digits --step 100
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", type=Path, metavar="RUN|BUNDLE", help="a run with recordings, or a bundle")
+    parser.add_argument("source", type=local, metavar="RUN|BUNDLE", help="a run with recordings, or a bundle")
     parser.add_argument("--list", action="store_true", help="list the recordings of the run")
     parser.add_argument("--step", type=int, help="default: the last one that was recorded")
     parser.add_argument("--call", type=int, help="which recorded call of the step; default: the last one")
@@ -35,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=EXPR",
         help="change a tensor x, as in 'a/Relu:0=clip(x, 0, 6)', and compute what follows",
     )
-    parser.add_argument("--out", type=Path, metavar="LOGDIR", help="write computed tensors there, as a run")
+    parser.add_argument("--out", type=local, metavar="LOGDIR", help="write computed tensors there, as a run")
     parser.add_argument("--run", dest="name", default="replay", metavar="NAME", help="the name of that run")
     parser.add_argument("--seconds", type=float, default=600.0, help="most time that it may take")
     parser.add_argument(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tensortap.dump import NotARunError
 
+from ..arguments import source
 from ..findings_view import print_findings, print_rules, rules_as_toml
 from ..progress import rules_progress
 from ..runs import only_run, open_log
@@ -25,7 +26,7 @@ _EVERY = 2.0  # seconds between two looks at a growing run
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", type=Path, nargs="?", metavar="LOGDIR|RUN", help="one run")
+    parser.add_argument("path", type=source, nargs="?", metavar="LOGDIR|RUN", help="one run")
     parser.add_argument("--list", action="store_true", help="print all rules with their defaults")
     parser.add_argument("--toml", action="store_true", help="with --list: as a settings file")
     parser.add_argument(

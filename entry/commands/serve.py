@@ -9,6 +9,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tensortap.dump import is_folder, shown_path
+
+from ..arguments import source
 from ..browser import open_page
 from ..sources import served
 
@@ -23,9 +26,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "logdir",
         nargs="+",
-        type=Path,
+        type=source,
         metavar="LOGDIR",
-        help="a directory of runs, or a run (may not exist yet); anything that can be imported",
+        help="a directory of runs, or a run (may not exist yet), also as s3://… or https://…; a .tap.zip; "
+        "anything that can be imported",
     )
     parser.add_argument(
         "--port", type=port_number, help="default: 6016, or the next free one; 0: any free one"
@@ -77,8 +81,8 @@ def run(arguments: argparse.Namespace) -> int:
         trusted_proxy=arguments.trusted_proxy,
     )
     for logdir in logdirs:
-        if not logdir.is_dir():
-            print(f"{logdir} does not exist yet; runs show up as they are written.")
+        if not is_folder(logdir):
+            print(f"{shown_path(logdir)} does not exist yet; runs show up as they are written.")
     announce(server, arguments.logdir)
     if arguments.open:
         open_page(server.url)
@@ -93,7 +97,8 @@ def announce(server: Server, logdirs: list[Path]) -> None:
 
     if server.moved:
         print(f"Port {DEFAULT_PORT} is taken, using {server.port}.")
+    places = ", ".join(map(shown_path, logdirs))
     print(
-        f"tensortap serves {', '.join(map(str, logdirs))} at\n\n    {server.url}\n\nPress Ctrl-C to stop.",
+        f"tensortap serves {places} at\n\n    {server.url}\n\nPress Ctrl-C to stop.",
         flush=True,
     )

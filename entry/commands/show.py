@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..arguments import natural
+from ..arguments import local, natural
 from ..runs import add_path, only_run
 from ..snapshot_list import add_filters, is_asked_for, list_snapshots
 from ..tensor_view import TensorView
@@ -48,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="mark values: 'nan', '1:', ':-1', '-1:1' or a number; may be repeated",
     )
     parser.add_argument(
-        "--out", type=Path, metavar="FILE.npy", help="also write the value, or its selection, there"
+        "--out", type=local, metavar="FILE.npy", help="also write the value, or its selection, there"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_filters(parser)

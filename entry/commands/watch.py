@@ -14,6 +14,7 @@ from typing import Any
 
 from tensortap.dump import EventsTail, InvalidValueError, RunReader, TensortapError
 
+from ..arguments import local
 from ..terminal import console, print_json
 from ..watch_steps import steps_of_text
 
@@ -33,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "         tensortap watch logs/digits --reset\n\n"
         "Each call adds a rule to watch.json in the run's directory, which the job reads between two steps."
     )
-    parser.add_argument("path", type=Path, metavar="RUN", help="the directory of the run")
+    parser.add_argument("path", type=local, metavar="RUN", help="the directory of the run")
     parser.add_argument("--nodes", metavar="REGEX", type=_pattern, help="nodes whose names match")
     parser.add_argument("--exclude", metavar="REGEX", type=_pattern, help="but not these")
     parser.add_argument("--layers", metavar="REGEX", type=_pattern, help="nodes of these Keras layers")

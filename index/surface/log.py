@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
-from tensortap.dump import NotARunError, NotFoundError, is_folder
+from tensortap.dump import NotARunError, NotFoundError, is_folder, path_of, shown_path
 
 from ..log import LogIndex
 from ..run import RunOverview
@@ -22,11 +21,12 @@ def open_logdir(path: str | os.PathLike[str]) -> Log:
     Raises:
         NotARunError: there is no such directory.
     """
-    if not is_folder(Path(path)):
+    place = path_of(path)
+    if not is_folder(place):
         raise NotARunError(
-            f"There is no directory {os.fspath(path)!r}.", "Name a log directory, or a run in it."
+            f"There is no directory {shown_path(place)!r}.", "Name a log directory, or a run in it."
         )
-    log = LogIndex(path)
+    log = LogIndex(place)
     log.refresh()
     return Log(log)
 

@@ -1,0 +1,136 @@
+"""Addresses of dumps that lie elsewhere (`s3://…`, `https://…`): each becomes a path, which stands for it.
+
+The path is one that no disk has. All that reads dumps takes it as it takes any other (`storage.py`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from .errors import RemoteError
+from .remote import RemoteFolder
+
+ROOT = Path(Path.cwd().anchor, "tensortap-address")
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(::|://)")
+_INSTALL = 'Install it with: pip install "tensortap[remote]"'
+
+
+@dataclass(frozen=True, slots=True)
+class _Mount:
+    url: str
+    shown: str
+    folder: RemoteFolder
+
+
+_MOUNTS: dict[str, _Mount] = {}
+_LOCK = threading.Lock()
+
+
+def is_address(text: str) -> bool:
+    """Whether a text names something elsewhere: `s3://bucket/logs`, `zip://run::https://host/runs.zip`."""
+    return _ADDRESS.match(text) is not None
+
+
+def path_of(text: str | os.PathLike[str]) -> Path:
+    """The path that stands for an address; of anything else, the path that it is. Nothing is asked yet.
+
+    Raises:
+        RemoteError: no file system of that kind is known here.
+    """
+    text = os.fspath(text)
+    if not is_address(text):
+        return Path(text)
+    shown = without_secrets(text)
+    fs, root = _file_system(text, shown)
+    protocols = (fs.protocol,) if isinstance(fs.protocol, str) else tuple(fs.protocol)
+    if "file" in protocols:
+        return Path(root)
+    with _LOCK:
+        key = next(name for name in _keys(shown, text) if name not in _MOUNTS or _MOUNTS[name].url == text)
+        if key not in _MOUNTS:
+            _MOUNTS[key] = _Mount(text, shown, RemoteFolder(fs, root, shown, "http" in protocols))
+    return ROOT / key / _name(shown)
+
+
+def local_path(text: str | os.PathLike[str]) -> Path:
+    """The path of what is to be written.
+
+    Raises:
+        RemoteError: it is an address.
+    """
+    if is_address(os.fspath(text)):
+        raise RemoteError(
+            f"Nothing is written to {without_secrets(os.fspath(text))}: dumps are written to a disk.",
+            "Write to a folder here, and copy it as it grows (aws s3 sync, gsutil rsync), or once, as one "
+            "file (tensortap export RUN --out run.tap.zip).",
+        )
+    return Path(text)
+
+
+def remote_of(path: Path) -> tuple[RemoteFolder, str] | None:
+    """What lies elsewhere, and the name of `path` in it (empty for itself); None for a path on a disk."""
+    parts = path.parts
+    if len(parts) < 4 or not path.is_relative_to(ROOT):
+        return None
+    mount = _MOUNTS.get(parts[2])
+    return None if mount is None else (mount.folder, "/".join(parts[4:]))
+
+
+def is_remote(path: Path) -> bool:
+    """Whether a path stands for an address."""
+    return remote_of(path) is not None
+
+
+def shown_path(path: Path) -> str:
+    """A path for people: an address as it was given, without what is secret in it."""
+    found = remote_of(path)
+    return str(path) if found is None else found[0].shown_name(found[1])
+
+
+def without_secrets(address: str) -> str:
+    """An address without user, password and query, which may hold keys and signatures."""
+    address = re.sub(r"(://)[^/@]*@", r"\1", address)
+    return re.sub(r"[?#].*?(?=::|\Z)", "", address, flags=re.DOTALL)
+
+
+def _file_system(text: str, shown: str) -> tuple[Any, str]:
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError as error:
+        raise RemoteError(f"{shown} cannot be read: fsspec is not installed.", _INSTALL) from error
+    options: dict[str, Any] = {"use_listings_cache": False}
+    if re.match(r"https?://", text):
+        options["headers"] = {"Accept-Encoding": "identity"}  # ranges are those of the bytes themselves
+    try:
+        fs, root = url_to_fs(text, **options)
+    except ImportError as error:
+        hint = str(error) if "://" not in str(error) else _INSTALL
+        raise RemoteError(f"{shown} cannot be read: a package is missing.", hint) from None
+    except Exception as error:
+        raise RemoteError(
+            f"{shown} cannot be read: fsspec says {type(error).__name__}.",
+            "Name a folder, a run or a .tap.zip by an address that fsspec knows, as in s3://bucket/logs.",
+        ) from None  # the text of an error may hold what is secret
+    return fs, root
+
+
+def _keys(shown: str, text: str) -> tuple[str, str]:
+    """The same on every day, so that a saved index is found again; another one if that is taken."""
+    return _hash(shown), _hash(text)
+
+
+def _hash(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
+
+
+def _name(shown: str) -> str:
+    first = shown.split("::")[0].split("://")[-1] or shown.split("::")[-1].split("://")[-1]
+    name = unquote(first.rstrip("/").rpartition("/")[2])
+    return re.sub(r"[\x00-\x1f\\/:]", "-", name).strip(".") or "logs"

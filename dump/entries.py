@@ -1,0 +1,31 @@
+"""What is at a path."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file or folder; links and devices are neither. What is in an archive is as old as the archive.
+
+    `size` is -1 where a list of a remote folder does not tell it; `look` does. A remote file has no inode:
+    the number stands for its ETag. A remote folder is as old as what was found in it is known.
+    """
+
+    name: str
+    is_file: bool
+    is_folder: bool
+    size: int
+    mtime_ns: int
+    inode: int
+
+
+def entry_of(name: str, status: os.stat_result) -> Entry:
+    """What the system says about a path."""
+    mode = status.st_mode
+    return Entry(
+        name, stat.S_ISREG(mode), stat.S_ISDIR(mode), status.st_size, status.st_mtime_ns, status.st_ino
+    )

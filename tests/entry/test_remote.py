@@ -1,0 +1,248 @@
+"""Dumps at addresses: fsspec's memory, a web server with ranges; what is secret stays so."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+import uuid
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import fsspec
+import numpy as np
+import pytest
+from polling import until
+from range_server import Server, serving
+
+import tensortap
+from tensortap.capture import Tap, Watch
+from tensortap.dump import (
+    DumpWriter,
+    RemoteError,
+    TensortapError,
+    find_runs,
+    is_folder,
+    path_of,
+    scan,
+    shown_path,
+)
+from tensortap.dump.remote import RemoteFolder
+from tensortap.index import LogIndex
+from tensortap.server import create_app
+
+SECRET = "hunter2"
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs `exp/big`, of 8 MB of values, and `deep run`."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    with DumpWriter(folder, "exp/big") as writer:
+        for step in range(2):
+            writer.log("big", np.arange(2**20, dtype=np.float32) + step, step=step, keep="value")
+    with DumpWriter(folder, "deep run") as writer:
+        writer.log("a/b", np.ones(3), step=0)
+        writer.event("batch", step=0, ids=["7"], files=["a.png"], count=1)
+    return folder
+
+
+@pytest.fixture
+def memory(logs: Path) -> str:
+    address = f"memory://{uuid.uuid4().hex}/logs"
+    fsspec.filesystem("memory").put(f"{logs}/", address.removeprefix("memory:/"), recursive=True)
+    return address
+
+
+@pytest.fixture
+def web(logs: Path) -> Iterator[Server]:
+    with serving(logs) as server:
+        yield server
+
+
+def test_memory_is_read_as_a_disk_is(memory: str, run) -> None:
+    log = tensortap.open(memory)
+    assert set(log.runs) == {"exp/big", "deep run"}
+    assert repr(log).startswith("<log 'logs'")
+    assert log.runs["exp/big"].tensor("big", step=1)[:3].tolist() == [1, 2, 3]
+    assert log.runs["deep run"].steps_of(id="7") == [0]
+    assert list(tensortap.open(f"{memory}/exp/big").runs) == ["big"]
+    status, out, _ = run("ls", memory, "--json")
+    assert status == 0
+    assert {found["path"] for found in json.loads(out)} == {f"{memory}/exp/big", f"{memory}/deep run"}
+    assert all(found["bytes"] > 500 for found in json.loads(out))
+    for command in (["check", memory], ["info", f"{memory}/exp/big"], ["show", f"{memory}/deep run", "a/b"]):
+        assert run(*command)[0] == 0
+    assert "not repaired where it is" in run("check", memory, "--repair")[2]
+
+
+def test_the_page_shows_it(memory: str) -> None:
+    client = create_app(path_of(memory)).test_client()
+    names = {found["name"] for found in client.get("/api/runs").get_json()["runs"]}
+    assert names == {"exp/big", "deep run"}
+
+
+def test_what_is_added_is_seen(tmp_path: Path) -> None:
+    memory = fsspec.filesystem("memory")
+    root = f"/{uuid.uuid4().hex}"
+    address = f"memory:/{root}"
+    with DumpWriter(tmp_path, "live") as writer:
+        writer.log("x", np.ones(3), step=0)
+        writer.flush()
+        memory.put(f"{tmp_path}/", root, recursive=True)
+        log = tensortap.open(address)
+        assert log.runs["live"].steps.tolist() == [0]
+        writer.log("x", np.ones(3), step=1)
+        writer.flush()
+        memory.put(f"{tmp_path}/", root, recursive=True)
+        until(lambda: log.refresh() and log.runs["live"].steps.tolist() == [0, 1], "the second step")
+    with DumpWriter(tmp_path, "second") as writer:
+        writer.log("x", np.ones(3), step=0)
+    memory.put(f"{tmp_path}/", root, recursive=True)
+    until(lambda: log.refresh() and "second" in log.runs, "the second run")
+
+
+def test_a_saved_index_is_used_again(tmp_path: Path) -> None:
+    with DumpWriter(tmp_path / "logs", "r") as writer:
+        for step in range(4200):
+            writer.log("x", np.ones(3), step=step, keep="summary")
+    for path in tmp_path.rglob("*"):
+        os.utime(path, (1e9, 1e9))  # what was written a moment ago is proven by its checksum instead
+    with serving(tmp_path) as server:
+        first = LogIndex(f"{server.address}/logs", cache=tmp_path / "cache")
+        first.refresh()
+        read, server.sent = server.sent, 0
+        again = LogIndex(f"{server.address}/logs", cache=tmp_path / "cache")
+        again.refresh()
+        assert [found.runs[0].catalog.rows for found in (first, again)] == [4200, 4200]
+        assert server.sent < read / 10
+
+
+def test_only_the_ranges_that_are_needed_are_read(web: Server) -> None:
+    big = tensortap.open(f"{web.address}/exp/big").runs["big"]
+    web.sent = 0
+    assert big.tensor("big", step=1)[1000:1003].tolist() == [1001, 1002, 1003]
+    assert 0 < web.sent < 300_000
+    assert np.asarray(big.tensor("big", step=0)).sum() == np.arange(2**20, dtype=np.float32).sum()
+
+
+def test_an_archive_on_a_web_server_is_read_in_place(logs: Path, tmp_path: Path, run) -> None:
+    assert run("export", logs / "exp" / "big", "--out", tmp_path / "big.tap.zip")[0] == 0
+    with serving(tmp_path) as server:
+        address = f"{server.address}/big.tap.zip?X-Signature={SECRET}"
+        found = tensortap.open(address).runs["big"]
+        assert found.tensor("big", step=1)[-1] == 2**20
+        assert server.sent < 600_000
+        status, out, err = run("ls", address, "--json")
+        assert status == 0
+        assert SECRET not in out + err
+        assert run("export", address, "--out", tmp_path / "copy.tap.zip")[0] == 0
+    with (
+        zipfile.ZipFile(tmp_path / "copy.tap.zip") as copy,
+        zipfile.ZipFile(tmp_path / "big.tap.zip") as whole,
+    ):
+        assert copy.namelist() == whole.namelist()
+    assert "big" in tensortap.open(f"zip://::{tmp_path / 'copy.tap.zip'}").runs
+
+
+def test_a_server_without_ranges_is_refused(web: Server) -> None:
+    log = tensortap.open(f"{web.address}/exp/big")
+    web.ranges, web.sent = False, 0
+    with pytest.raises((TensortapError, OSError), match="big"):
+        np.asarray(log.runs["big"].tensor("big", step=1))
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://me:{secret}@127.0.0.1:{port}/forbidden/?token={secret}",
+        "http://me:{secret}@127.0.0.1:{port}/none.tap.zip?token={secret}#{secret}",
+        "http://me:{secret}@127.0.0.1:9/closed?token={secret}",
+        "s4://me:{secret}@bucket/x?token={secret}",
+        "zip://run::s4://me:{secret}@bucket/x?token={secret}",
+    ],
+)
+def test_what_is_secret_is_in_no_error(web: Server, run, address: str) -> None:
+    address = address.format(port=web.server_port, secret=SECRET)
+    with pytest.raises(RemoteError) as caught:
+        tensortap.open(address)
+    assert caught.value.hint
+    # What Python prints of it: the error, and those that it comes from.
+    error: BaseException | None = caught.value
+    while error is not None:
+        assert SECRET not in "".join(traceback.format_exception_only(error))
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    status, out, err = run("show", address)
+    assert status != 0
+    assert err
+    assert SECRET not in out + err.split("invalid", 1)[0]
+    assert SECRET not in err
+
+
+def test_two_signatures_are_two_paths_with_one_face() -> None:
+    one, two = (path_of(f"http://127.0.0.1/logs?signature={text}") for text in "ab")
+    assert one != two
+    assert shown_path(one / "run") == shown_path(two / "run") == "http://127.0.0.1/logs/run"
+    assert path_of("http://127.0.0.1/logs?signature=a") == one
+
+
+def test_a_local_address_is_a_path(tmp_path: Path) -> None:
+    assert path_of(f"file://{tmp_path}") == tmp_path
+    assert path_of("logs/a") == Path("logs/a")
+
+
+class _Hostile:
+    """A store that lists what it should not."""
+
+    protocol = "http"
+
+    def invalidate_cache(self, path: str) -> None:
+        """Nothing is cached."""
+
+    def ls(self, path: str, detail: bool) -> list[dict[str, object]]:
+        names = ["..", "%2e%2e", "a%2Fb", "a%00", "fine", "", "x%3Fy"]
+        return [{"name": f"root/{name}", "size": 3, "type": "file"} for name in names]
+
+    def info(self, path: str) -> dict[str, object]:
+        raise ValueError(f"a text with {SECRET}")
+
+    def cat_file(self, path: str, start: int, end: int) -> bytes:
+        return b"x" * 1000
+
+
+def test_names_that_leave_their_folder_are_left_out() -> None:
+    folder = RemoteFolder(_Hostile(), "root", "http://shown", True)
+    assert [entry.name for entry in folder.scan("")] == ["fine"]
+    with pytest.raises(OSError, match=r"cannot be read \(ValueError\)") as caught:
+        folder.look("fine")
+    assert SECRET not in str(caught.value)
+    with pytest.raises(OSError, match="more was sent"):
+        RemoteFolder(_Hostile(), "root", "s3://shown", False).read("fine", 500, 0, 10)
+
+
+def test_nothing_is_written_elsewhere(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RemoteError, match="s3 sync"):
+        DumpWriter("s3://me:secret@bucket/logs", "r")
+    with pytest.raises(TensortapError, match="are written to a disk"):
+        Tap("s3://bucket/logs/r", Watch())
+    status, _, err = run("export", tmp_path, "--out", "s3://bucket/x.tap.zip")
+    assert status == 2
+    assert "tensortap export" in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_fsspec_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fsspec.core", None)
+    with pytest.raises(RemoteError, match=r"tensortap\[remote\]"):
+        tensortap.open("s3://bucket/logs")
+
+
+def test_a_folder_that_is_no_address_of_ours(tmp_path: Path) -> None:
+    """The path that stands for an address means nothing in another process."""
+    assert not is_folder(Path("/tensortap-address/0123456789abcdef/logs"))
+    assert find_runs("/tensortap-address/0123456789abcdef/logs") == []
+    with pytest.raises(OSError):
+        scan(Path("/tensortap-address/x/y"))
