@@ -66,8 +66,6 @@ def test_every_view_shows_them_as_text(tap: TapPage, serve: Serve, hostile: Path
         tap.show_tab(tab)
         tap.wait_until_ready()
     expect(tap.page.get_by_test_id("inspector")).to_contain_text(WEAPONS["script"])
-    if not tap.page.get_by_test_id("problems").is_visible():
-        tap.page.get_by_test_id("problems-toggle").click()
     expect(tap.page.get_by_test_id("problem").first).to_be_visible()
     for view in ("Tensors", "Timeline", "Graph"):
         tap.page.get_by_role("button", name=view, exact=True).click()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from browser_page import TapPage
 from browser_site import Site
 from playwright.sync_api import expect
@@ -13,8 +15,7 @@ def test_list_leads_to_the_first_nan(tap: TapPage, site: Site) -> None:
     tap.enter(site)
     tap.choose_run("digits-nan")
     problem = tap.page.get_by_test_id("problem").first
-    if not problem.is_visible():
-        tap.page.get_by_test_id("problems-toggle").click()
+    expect(problem).to_be_visible()
     node, step = problem.get_attribute("data-node"), problem.get_attribute("data-step")
     assert node is not None and step is not None
     problem.click()
@@ -32,8 +33,6 @@ def test_bad_nodes_are_red_on_the_canvas(tap: TapPage, site: Site) -> None:
     """A node with NaN is drawn in red, and not at a step where it had none."""
     tap.enter(site)
     tap.choose_run("digits-nan")
-    if not tap.page.get_by_test_id("problems").is_visible():
-        tap.page.get_by_test_id("problems-toggle").click()
     problem = tap.page.get_by_test_id("problem").filter(has_text="NaN").first
     node = problem.get_attribute("data-node")
     problem.click()
@@ -49,10 +48,8 @@ def test_bad_nodes_are_red_on_the_canvas(tap: TapPage, site: Site) -> None:
 def test_the_birth_is_explained_and_its_chain_leads_on(tap: TapPage, site: Site) -> None:
     tap.enter(site)
     tap.choose_run("digits-nan")
-    if not tap.page.get_by_test_id("problems").is_visible():
-        tap.page.get_by_test_id("problems-toggle").click()
     expect(tap.page.get_by_test_id("birth")).to_contain_text("log(0) = -inf")
-    expect(tap.page.get_by_test_id("finding").first).to_have_attribute("data-severity", "high")
+    expect(tap.page.get_by_test_id("finding").first).to_be_visible()
     tap.page.get_by_test_id("chain-link").last.click()
     tap.expect_inspected("compile_loss/_careless_loss/div_no_nan")
 
@@ -61,6 +58,36 @@ def test_a_healthy_run_has_no_problems(tap: TapPage, site: Site) -> None:
     tap.enter(site)
     tap.choose_run("digits")
     expect(tap.page.get_by_test_id("problems-toggle")).to_have_text("No NaN/Inf")
+
+
+def test_the_page_of_problems_tells_the_truth_first(tap: TapPage, site: Site) -> None:
+    """Key w: reason, evidence and advice; the chain is drawn on the graph; a muted rule stays muted."""
+    tap.enter(site)
+    tap.choose_run("digits-nan")
+    tap.page.keyboard.press("w")
+    card = tap.page.get_by_test_id("birth-card")
+    expect(card.locator("h3").first).to_have_text(
+        re.compile(r"^Infinity is born at step \d+ in compile_loss/_careless_loss/Log$")
+    )
+    expect(card).to_contain_text("log(0) = -inf")
+    expect(card).to_contain_text("What usually helps")
+    groups = tap.page.get_by_test_id("finding-group")
+    rule = str(groups.first.get_attribute("data-rule"))
+    groups.first.get_by_role("button", name="Mute").click()
+    expect(tap.page.locator("summary").filter(has_text=f"Muted: {rule}")).to_be_visible()
+    tap.page.reload()
+    expect(tap.page.locator("summary").filter(has_text=f"Muted: {rule}")).to_be_visible()
+    tap.page.get_by_test_id("show-chain").click()
+    tap.expect_inspected("compile_loss/_careless_loss/Log")
+    expect(tap.page.get_by_test_id("chain")).to_have_attribute("aria-checked", "true")
+
+
+def test_a_healthy_run_is_told_so(tap: TapPage, site: Site) -> None:
+    tap.enter(site)
+    tap.choose_run("digits")
+    tap.page.get_by_test_id("problems-toggle").click()
+    expect(tap.page.get_by_test_id("problems-page")).to_contain_text(re.compile(r"\d\d rules"))
+    expect(tap.page.get_by_test_id("birth-card")).to_have_count(0)
 
 
 def test_steps_with_nan_are_marked_in_the_strip(tap: TapPage, site: Site) -> None:

@@ -28,7 +28,7 @@ export interface DeepLink {
   open: readonly string[] | null;
 }
 
-export const VIEWS = ['graph', 'table', 'timeline'] as const;
+export const VIEWS = ['graph', 'table', 'timeline', 'problems'] as const;
 export type View = (typeof VIEWS)[number];
 
 export const PANEL_TABS = ['overview', 'history', 'histogram', 'value', 'source'] as const;

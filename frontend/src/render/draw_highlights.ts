@@ -23,12 +23,15 @@ export interface Highlights {
   readonly hits: Marks | null;
   readonly currentHit: number;
   readonly marks: Marks | null;
+  /** Entities that lead from one to the next. */
+  readonly chain: readonly number[];
 }
 
 export function drawHighlights(frame: Frame, camera: Camera, highlights: Highlights): void {
   const { context, scene, theme } = frame;
   context.clearRect(0, 0, scene.view.width, scene.view.height);
-  if (highlights.marks) drawRings(frame, highlights.marks, theme.hover, false);
+  if (highlights.marks) drawRings(frame, highlights.marks, theme.nan.border, false);
+  drawChain(frame, camera, highlights.chain);
   if (highlights.hits) drawRings(frame, highlights.hits, theme.hit, true);
   if (highlights.hoveredEdge >= 0) drawHoveredEdge(frame, camera, highlights.hoveredEdge);
   if (highlights.hovered >= 0 && highlights.hovered !== highlights.selected)
@@ -78,6 +81,25 @@ function drawSelection(frame: Frame, camera: Camera, { selected, neighbours }: H
     for (const { entity } of side) outline(frame, screenBox(frame, camera, entity), colour, 1.75, 0);
   }
   outline(frame, self, theme.selection, 2.5, 2);
+}
+
+/** Arrows from each entity to the next; a chain may leave out what was not captured, so they need not follow edges. */
+function drawChain(frame: Frame, camera: Camera, chain: readonly number[]): void {
+  const { context, theme } = frame;
+  context.strokeStyle = theme.nan.border;
+  context.fillStyle = theme.nan.border;
+  context.lineWidth = Math.max(2.5, edgeWidth(1, camera.zoom));
+  for (let i = 0; i + 1 < chain.length; i++) {
+    const linker = new Linker(frame, camera, chain[i]!, 1);
+    const link = linker.link({ entity: chain[i + 1]!, input: false, control: false });
+    context.beginPath();
+    linker.trace(link, true);
+    linker.trace(link, false);
+    context.stroke();
+    context.beginPath();
+    linker.traceArrow(link);
+    context.fill();
+  }
 }
 
 function drawHoveredEdge(frame: Frame, camera: Camera, edge: number): void {

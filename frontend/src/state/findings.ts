@@ -1,4 +1,7 @@
-import { computed } from '@preact/signals';
+import { computed, type Signal, signal } from '@preact/signals';
+import type { Analysed, Progress } from '../model/findings';
+import { groupFindings, mutes, withoutBirths } from '../model/problem_page';
+import { mutedFindings } from './preferences';
 import { api } from './provider';
 import { resource } from './resource';
 import { runEntry, runId, runRevision } from './runs';
@@ -11,17 +14,52 @@ const request = computed(() => {
   return { key: `${id} ${runRevision.value}`, subject: id, id };
 });
 
+/** How far the server is; null while it does nothing. */
+export const rulesProgress = signal<Progress | null>(null);
+export const birthsProgress = signal<Progress | null>(null);
+
 /** Asks until the server's thread is through with the run. */
-async function settled<T extends { working: boolean }>(ask: () => Promise<T>, abort: AbortSignal): Promise<T> {
+async function settled<T extends Analysed>(ask: () => Promise<T>, abort: AbortSignal, progress: Signal<Progress | null>): Promise<T> {
   for (;;) {
     const answer = await ask();
-    if (!answer.working || abort.aborted) return answer;
+    if (abort.aborted) return answer;
+    progress.value = answer.working ? answer.progress : null;
+    if (!answer.working) {
+      if (answer.error) throw new Error(answer.error);
+      return answer;
+    }
     await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
   }
 }
 
 /** What rules found in the run, the worst first. */
-export const findings = resource(request, ({ id }, abort) => settled(() => api().findings(id, abort), abort));
+export const findings = resource(request, ({ id }, abort) => settled(() => api().findings(id, abort), abort, rulesProgress));
 
 /** Where NaN and infinities were born, at the first step at which some were. */
-export const births = resource(request, ({ id }, abort) => settled(() => api().nan(id, abort), abort));
+export const births = resource(request, ({ id }, abort) => settled(() => api().nan(id, abort), abort, birthsProgress));
+
+export const report = computed(() => births.data.value?.report ?? null);
+
+const entries = computed<readonly string[]>(() => mutedFindings.value[runId.value ?? ''] ?? []);
+
+const told = computed(() => withoutBirths(findings.data.value?.findings ?? [], report.value));
+
+/** Findings to be seen, and those that are muted, by rule. */
+export const shownGroups = computed(() => groupFindings(told.value.filter((finding) => !mutes(entries.value, finding))));
+export const mutedGroups = computed(() => groupFindings(told.value.filter((finding) => mutes(entries.value, finding))));
+
+/** Findings that something is wrong, not only unusual. */
+export const severeCount = computed(() =>
+  shownGroups.value.reduce((sum, group) => sum + (group.severity === 'high' ? group.findings.length : 0), 0),
+);
+
+export const isMutedHere = (rule: string): boolean => entries.value.includes(rule);
+
+/** Hides the findings of a rule in the run on show, in this browser; once more shows them again. */
+export function toggleMute(rule: string): void {
+  const id = runId.value;
+  if (id === null) return;
+  const mine = entries.value.includes(rule) ? entries.value.filter((entry) => entry !== rule) : [...entries.value, rule];
+  const { [id]: _, ...others } = mutedFindings.value;
+  mutedFindings.value = mine.length > 0 ? { ...others, [id]: mine } : others;
+}

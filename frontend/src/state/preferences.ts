@@ -60,4 +60,10 @@ export const histogramScale = remembered<'symlog' | 'linear'>('histogramScale', 
 export const histogramMode = remembered<'ridgeline' | 'heatmap' | 'overlay'>('histogramMode', 'ridgeline', (stored) =>
   stored === 'ridgeline' || stored === 'heatmap' || stored === 'overlay' ? stored : null,
 );
+/** What is muted in each run: names of rules. */
+export const mutedFindings = remembered<Readonly<Record<string, readonly string[]>>>('muted', {}, (stored) => {
+  if (typeof stored !== 'object' || stored === null || Array.isArray(stored)) return null;
+  const runs = Object.entries(stored).filter(([, rules]) => Array.isArray(rules) && rules.every((rule) => typeof rule === 'string'));
+  return Object.fromEntries(runs);
+});
 export const historyLog = remembered('historyLog', false, flag);

@@ -1,4 +1,5 @@
 import { computed, signal } from '@preact/signals';
+import { severeCount } from './findings';
 import { panelOpen, problemsOpen } from './preferences';
 import { problemCount } from './problems';
 
@@ -15,7 +16,7 @@ WIDE.addEventListener('change', (event) => {
 });
 
 /** The list of problems opens by itself where there are problems and room for it; after that the user's choice holds. */
-export const problemsShown = computed(() => problemsOpen.value ?? (wide.value && problemCount.value > 0));
+export const problemsShown = computed(() => problemsOpen.value ?? (wide.value && problemCount.value + severeCount.value > 0));
 
 export function toggleProblems(): void {
   problemsOpen.value = !problemsShown.value;

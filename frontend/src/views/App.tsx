@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks';
-import { chosenRun } from '../state/choices';
+import { chosenRun, view } from '../state/choices';
 import { connectionError } from '../state/live';
 import { panelOpen, panelWidth, theme } from '../state/preferences';
 import { runEntry, runList, runs } from '../state/runs';
@@ -41,7 +41,7 @@ function Body() {
   if (runEntry.value === null) return <RunGone />;
   return (
     <main class="workspace">
-      {problemsShown.value && <Problems />}
+      {problemsShown.value && view.value !== 'problems' && <Problems />}
       {!panelMaximised.value && <Centre />}
       {panelOpen.value && !panelMaximised.value && <Splitter />}
       {panelOpen.value && (

@@ -24,8 +24,8 @@ export interface GraphPaneProps {
   readonly theme: 'light' | 'dark';
   readonly onSelect: (name: string | null) => void;
   readonly onHover?: (name: string | null) => void;
-  /** Row numbers to mark, for example the nodes of a list beside the graph. */
-  readonly highlighted?: ReadonlySet<number>;
+  /** Rows of nodes to mark, each leading to the next: how NaN went from its birth to the loss. */
+  readonly chain: readonly number[];
   /** Scope paths to open when a graph is first shown (`*`: all); without it the pane opens what is informative. */
   readonly expandedScopes?: readonly string[];
   /** The opened scopes that have no opened scope in them (their ancestors are implied), or `['*']`; at most 200. */
@@ -33,7 +33,7 @@ export interface GraphPaneProps {
 }
 
 export function GraphPane(props: GraphPaneProps) {
-  const { graph, overlay, selected, colour, theme, highlighted } = props;
+  const { graph, overlay, selected, colour, theme, chain } = props;
   const latest = useRef(props);
   latest.current = props;
   const model = useMemo(() => new GraphView(eventsOf(latest)), []);
@@ -60,7 +60,7 @@ export function GraphPane(props: GraphPaneProps) {
   useEffect(() => model.setColours(overlay, colour, theme), [model, overlay, colour.kind, colour.statistic, theme]);
   useEffect(() => model.setGraph(graph, latest.current.expandedScopes ?? null), [model, graph]);
   useEffect(() => model.select(selected), [model, selected, graph]);
-  useEffect(() => model.setHighlighted(highlighted), [model, highlighted]);
+  useEffect(() => model.setChain(chain), [model, chain]);
   useEffect(() => searchKeys(pane), []);
 
   const focusGraph = () => surface.current?.focus();

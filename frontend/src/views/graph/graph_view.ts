@@ -44,7 +44,8 @@ export class GraphView {
   drawing: Drawing | null = null;
   selected = -1;
   neighbours: readonly Neighbour[] = [];
-  /** Nodes that the page asked to mark. */
+  /** Nodes that the page asked to mark, in order, and their marks. */
+  chain: readonly number[] = [];
   marks: Marks | null = null;
   overlay: StepStatistics | null = null;
 
@@ -54,7 +55,6 @@ export class GraphView {
   private theme: ThemeName = 'light';
   private wanted: string | null = null;
   private reported: string | null = null;
-  private highlightedRows: ReadonlySet<number> | undefined;
   private anchor: Anchor | null = null;
   private motionStart = 0;
   private afterUpdate: (() => void)[] = [];
@@ -122,9 +122,10 @@ export class GraphView {
     this.recolour();
   }
 
-  setHighlighted(rows: ReadonlySet<number> | undefined): void {
-    this.highlightedRows = rows;
-    this.marks = this.drawing && rows ? markNodes(this.drawing.tree, rows) : null;
+  /** Marks rows of nodes, and how one leads to the next. */
+  setChain(rows: readonly number[]): void {
+    this.chain = rows;
+    this.marks = this.drawing && rows.length > 0 ? markNodes(this.drawing.tree, rows) : null;
     this.screen?.request();
   }
 
@@ -242,6 +243,13 @@ export class GraphView {
     return this.drawing && entity >= 0 ? shownEntity(this.drawing.tree, this.drawing.placed.open, entity) : -1;
   }
 
+  /** The chain as it is drawn now: what hides several of its nodes is there once. */
+  shownChain(): number[] {
+    const { drawing } = this;
+    if (!drawing) return [];
+    return [...new Set(this.chain.map((row) => this.shown(drawing.tree.entityOf[row]!)))].filter((entity) => entity >= 0);
+  }
+
   /** Position of an entity in the frame of the whole graph. */
   rect(entity: number): Rect | null {
     if (!this.drawing) return null;
@@ -276,7 +284,7 @@ export class GraphView {
     this.drawing = { graph, tree, meta, placed, small: Uint8Array.from(graph.opTypes.codes, (code) => (auxiliary[code] ? 1 : 0)) };
     this.status.value = { kind: 'ready' };
     this.recolour();
-    this.setHighlighted(this.highlightedRows);
+    this.setChain(this.chain);
     if (again) this.renumber();
     else if (focus > 0) this.viewport.look(this.rect(tree.nodeCount)!, this.rect(tree.nodeCount + focus)!);
     else this.fit(false);

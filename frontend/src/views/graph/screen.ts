@@ -133,6 +133,7 @@ export class Screen {
       hits: model.finder.marks,
       currentHit: row < 0 ? -1 : model.shown(frame.drawing.tree.entityOf[row]!),
       marks: model.marks,
+      chain: model.marks ? model.shownChain() : [],
     };
     const points = Math.max(highlights.selected, highlights.hovered, highlights.hoveredEdge, highlights.currentHit);
     const empty = points < 0 && !highlights.hits && !highlights.marks;

@@ -1,4 +1,6 @@
+import { chainRows, chainShown } from '../../state/chain';
 import { openScopes, view } from '../../state/choices';
+import { report } from '../../state/findings';
 import { colourBy, graph, overlay } from '../../state/graph';
 import { panelOpen, theme } from '../../state/preferences';
 import { run } from '../../state/runs';
@@ -6,9 +8,10 @@ import { selectedNode, selectNode } from '../../state/selection';
 import { timeline } from '../../state/timeline';
 import { problemsShown, togglePanel, toggleProblems } from '../../state/ui';
 import { GraphPane } from '../graph/GraphPane';
-import { IconButton, Segmented } from '../kit/Button';
+import { IconButton, Segmented, Switch } from '../kit/Button';
 import { CodeBlock } from '../kit/CopyButton';
 import { Failure, Message } from '../kit/Message';
+import { ProblemsView } from '../problems/ProblemsView';
 import { TensorTableView } from '../table/TensorTableView';
 import { TimelineView } from '../timeline/TimelineView';
 import { ColourControl } from './ColourControl';
@@ -17,14 +20,17 @@ const VIEWS = [
   { value: 'graph', label: 'Graph' },
   { value: 'table', label: 'Tensors' },
   { value: 'timeline', label: 'Timeline' },
+  { value: 'problems', label: 'Problems' },
 ] as const;
 
-/** The graph, the table of its tensors, or their timeline. */
+/** The graph, the table of its tensors, their timeline, or what is wrong with them. */
 export function Centre() {
   return (
     <div class="centre">
       <div class="pane-head">
-        {!problemsShown.value && <IconButton small icon="sidebar" label="Show the problems (n)" onClick={toggleProblems} />}
+        {!problemsShown.value && view.value !== 'problems' && (
+          <IconButton small icon="sidebar" label="Show the problems (n)" onClick={toggleProblems} />
+        )}
         <Segmented
           label="View"
           options={VIEWS}
@@ -34,7 +40,8 @@ export function Centre() {
           }}
         />
         <div class="grow" />
-        {view.value !== 'table' && <ColourControl />}
+        {view.value === 'graph' && <ChainSwitch />}
+        {(view.value === 'graph' || view.value === 'timeline') && <ColourControl />}
         {!panelOpen.value && <IconButton small icon="panel" label="Show the node panel (\)" onClick={togglePanel} />}
       </div>
       {(overlay.loading.value || graph.loading.value || timeline.loading.value) && (
@@ -42,6 +49,7 @@ export function Centre() {
       )}
       {view.value === 'table' && <TensorTableView />}
       {view.value === 'timeline' && <TimelineView />}
+      {view.value === 'problems' && <ProblemsView />}
       {view.value === 'graph' && <GraphView />}
     </div>
   );
@@ -59,11 +67,23 @@ function GraphView() {
         selected={selectedNode.value}
         colour={colourBy.value}
         theme={theme.value}
+        chain={chainRows.value}
         onSelect={selectNode}
         {...(openScopes.peek() && { expandedScopes: openScopes.peek() ?? [] })}
         onExpandedChange={(scopes) => keepOpenScopes(graph.data.value?.id ?? '', scopes)}
       />
     </div>
+  );
+}
+
+/** Takes the chain from birth to loss off the graph again, or shows it. */
+function ChainSwitch() {
+  if ((report.value?.chain.length ?? 0) < 2 || report.value?.graph !== graph.data.value?.id) return null;
+  const toggle = () => {
+    chainShown.value = !chainShown.value;
+  };
+  return (
+    <Switch label="NaN's way" on={chainShown.value} onChange={toggle} title="Mark how NaN went from its birth to the loss" testid="chain" />
   );
 }
 

@@ -1,10 +1,10 @@
 import type { Finding } from '../../model/findings';
-import { findings } from '../../state/findings';
+import { shownGroups } from '../../state/findings';
 import { goTo } from '../../state/selection';
 
 /** What rules found in the run: what, since when, on what evidence. A click leads to the tensor and step. */
 export function Findings() {
-  const found = (findings.data.value?.findings ?? []).filter((finding) => !finding.muted);
+  const found = shownGroups.value.flatMap((group) => group.findings);
   if (found.length === 0) return null;
   return (
     <section class="finding-list" aria-label="Findings of rules" data-testid="findings">

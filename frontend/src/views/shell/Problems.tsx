@@ -1,7 +1,8 @@
 import { formatCount } from '../../lib/format';
 import type { NonfiniteProblem } from '../../model/answers';
 import { splitScope } from '../../model/tensor_name';
-import { chosenTensor } from '../../state/choices';
+import { chosenTensor, view } from '../../state/choices';
+import { report, shownGroups } from '../../state/findings';
 import { notices, problems } from '../../state/problems';
 import { graphId } from '../../state/runs';
 import { goTo } from '../../state/selection';
@@ -22,14 +23,21 @@ export function Problems() {
         <span class="pane-title grow">Problems</span>
         <IconButton small icon="close" label="Close the list (n)" onClick={toggleProblems} />
       </div>
-      {first && <FirstProblem problem={first} />}
+      <button type="button" class="button primary explain" onClick={explain} data-testid="explain">
+        Explain all (w)
+      </button>
+      {first && !report.value?.births.length && <FirstProblem problem={first} />}
       <Birth />
       <Findings />
-      <ProblemList found={found} />
+      {(found.length > 0 || shownGroups.value.length === 0) && <ProblemList found={found} />}
       <Notices />
     </aside>
   );
 }
+
+const explain = () => {
+  view.value = 'problems';
+};
 
 function ProblemList({ found }: { found: NonfiniteProblem[] }) {
   const error = problems.error.value;

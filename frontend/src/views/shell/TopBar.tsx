@@ -1,12 +1,13 @@
 import { formatCount } from '../../lib/format';
 import { shareAddress } from '../../lib/host_page';
 import { graphChoices } from '../../model/graph_choices';
-import { chosenStep, chosenWorker } from '../../state/choices';
+import { chosenStep, chosenWorker, view } from '../../state/choices';
+import { severeCount } from '../../state/findings';
 import { theme, toggleTheme } from '../../state/preferences';
 import { problemCount } from '../../state/problems';
 import { graphId, run, runEntry, workerId } from '../../state/runs';
 import { chooseGraph } from '../../state/selection';
-import { helpOpen, problemsShown, toggleProblems } from '../../state/ui';
+import { helpOpen } from '../../state/ui';
 import { IconButton } from '../kit/Button';
 import { CopyButton } from '../kit/CopyButton';
 import { Icon } from '../kit/Icon';
@@ -83,20 +84,29 @@ function WorkerPicker() {
   );
 }
 
+/** Says in a few words how the run is, and leads to why. */
 function ProblemsButton() {
-  const count = problemCount.value;
+  const [count, severe] = [problemCount.value, severeCount.value];
   if (runEntry.value === null) return null;
+  const open = view.value === 'problems';
   return (
     <button
       type="button"
-      class={`button ${count > 0 ? 'alert' : 'quiet'}`}
-      aria-pressed={problemsShown.value}
-      onClick={toggleProblems}
-      title="Tensors with NaN or Inf, in order of appearance (n)"
+      class={`button ${count + severe > 0 ? 'alert' : 'quiet'}`}
+      aria-pressed={open}
+      onClick={() => {
+        view.value = open ? 'graph' : 'problems';
+      }}
+      title="All problems of the run, explained (w)"
       data-testid="problems-toggle"
     >
       <Icon name="warning" />
-      {count > 0 ? `${formatCount(count)} ${count === 1 ? 'tensor' : 'tensors'} with NaN/Inf` : 'No NaN/Inf'}
+      {summary(count, severe)}
     </button>
   );
+}
+
+function summary(nonfinite: number, severe: number): string {
+  if (nonfinite > 0) return `${formatCount(nonfinite)} ${nonfinite === 1 ? 'tensor' : 'tensors'} with NaN/Inf`;
+  return severe > 0 ? `${formatCount(severe)} severe ${severe === 1 ? 'finding' : 'findings'}` : 'No NaN/Inf';
 }

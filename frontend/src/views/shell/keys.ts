@@ -26,7 +26,7 @@ export const KEYS: readonly Command[] = [
   { keys: ['l'], does: 'Follow the latest step', run: toggleFollowing },
   {
     keys: ['g'],
-    does: 'Graph, table of tensors, timeline',
+    does: 'Graph, table of tensors, timeline, problems',
     run: () => {
       view.value = VIEWS[(VIEWS.indexOf(view.value) + 1) % VIEWS.length] ?? 'graph';
       panelMaximised.value = false;
@@ -45,6 +45,14 @@ export const KEYS: readonly Command[] = [
   },
   { keys: ['\\'], does: 'Show or hide the node panel', run: togglePanel },
   { keys: ['n'], does: 'Show or hide the problems', run: toggleProblems },
+  {
+    keys: ['w'],
+    does: 'What is wrong: all problems, explained',
+    run: () => {
+      view.value = view.value === 'problems' ? 'graph' : 'problems';
+      panelMaximised.value = false;
+    },
+  },
   // In the graph, the graph's own search takes this key first.
   { keys: ['/'], does: 'Search the graph, filter the table', run: () => document.querySelector<HTMLElement>('.table-search')?.focus() },
   { keys: ['t'], does: 'Light or dark', run: toggleTheme },

@@ -1,0 +1,97 @@
+/** What the problems page says first, and in which order the rest follows. */
+
+import { visible } from '../lib/visible';
+import type { Birth, Finding, NanReport, Severity } from './findings';
+
+const SEVERITIES: readonly Severity[] = ['high', 'medium', 'low'];
+
+/** Findings of one rule and severity. */
+export interface FindingGroup {
+  rule: string;
+  severity: Severity;
+  /** The newest first. */
+  findings: Finding[];
+}
+
+/** `Rule`, or `Rule: tensor`, as the user muted them on this page. */
+export function mutes(entries: readonly string[], finding: Finding): boolean {
+  return finding.muted || entries.includes(finding.rule) || entries.includes(`${finding.rule}: ${finding.tensor}`);
+}
+
+/** Rules about what makes others fire: told first among those that began together. */
+const CAUSES = new Set(['DeadRelu', 'SaturatedActivation', 'LearningRate', 'PoorWeightInit', 'InputNotNormalised', 'Float16Overflow']);
+
+/** The worst groups first; among equals those that began last, whose cause is freshest in mind; causes before what they cause. */
+export function groupFindings(findings: readonly Finding[]): FindingGroup[] {
+  const groups = new Map<string, FindingGroup>();
+  for (const finding of findings) {
+    const { rule, severity } = finding;
+    const key = `${severity} ${rule}`;
+    const group = groups.get(key) ?? { rule, severity, findings: [] };
+    group.findings.push(finding);
+    groups.set(key, group);
+  }
+  for (const group of groups.values()) group.findings.sort((a, b) => b.first_step - a.first_step);
+  const newest = (group: FindingGroup) => group.findings[0]?.first_step ?? 0;
+  const effect = (group: FindingGroup) => Number(!CAUSES.has(group.rule));
+  return [...groups.values()].sort(
+    (a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity) || newest(b) - newest(a) || effect(a) - effect(b),
+  );
+}
+
+/** The births of a report say what this rule would only repeat. */
+const TOLD_BY_BIRTHS = 'ExplodingTensor';
+
+export function withoutBirths(findings: readonly Finding[], report: NanReport | null): Finding[] {
+  return findings.filter((finding) => finding.rule !== TOLD_BY_BIRTHS || !report?.births.length);
+}
+
+export const bad = (birth: Birth): 'NaN' | 'Infinity' => (birth.output.nan > 0 ? 'NaN' : 'Infinity');
+
+/** What happened, in one line. */
+export function birthTitle(birth: Birth, report: NanReport): string {
+  const [what, node] = [bad(birth), visible(birth.node)];
+  const between = report.previous === null ? 'before it' : `after step ${report.previous}`;
+  switch (birth.verdict) {
+    case 'carried':
+      return `${what} was in a variable when step ${birth.step} began: it arose ${between}`;
+    case 'data':
+      return `${what} came in with the data of step ${birth.step}`;
+    case 'constant':
+      return `${what} is a constant of the program`;
+    case 'suspected':
+      return `${what} appears first at step ${birth.step} in ${node}; not all of its inputs were captured`;
+    case 'turned':
+      return `Infinity turned into NaN at step ${birth.step} in ${node}`;
+    default:
+      return `${what} is born at step ${birth.step} in ${node}`;
+  }
+}
+
+/** Why, in one sentence. */
+export function birthReason(birth: Birth): string {
+  if (birth.explanation) return birth.explanation.text + (birth.explanation.certain ? '' : ' (It fits, but is not proven.)');
+  if (birth.verdict === 'carried')
+    return `${visible(birth.node)} only reads it. Capture the steps before, each of them, to see the birth itself.`;
+  if (birth.verdict === 'data') return 'Look at the input pipeline: the model did nothing wrong.';
+  if (birth.verdict === 'suspected')
+    return `It may have come from what was not captured: ${birth.missing.map(visible).join(', ') || 'an input'}.`;
+  return `${birth.op_type} made it of finite inputs; no known pattern fits.`;
+}
+
+/** Births after the first, the same verdict and op told as one line. */
+export interface BirthGroup {
+  first: Birth;
+  others: Birth[];
+}
+
+export function groupBirths(births: readonly Birth[]): BirthGroup[] {
+  const groups = new Map<string, BirthGroup>();
+  for (const birth of births) {
+    const key = `${birth.verdict} ${birth.op_type} ${birth.explanation?.pattern ?? ''} ${birth.demoted}`;
+    const group = groups.get(key);
+    if (group) group.others.push(birth);
+    else groups.set(key, { first: birth, others: [] });
+  }
+  return [...groups.values()];
+}

@@ -1,0 +1,80 @@
+import { formatCount } from '../../lib/format';
+import { visible } from '../../lib/visible';
+import type { Birth, NanReport } from '../../model/findings';
+import { bad, birthReason, birthTitle, groupBirths } from '../../model/problem_page';
+import { showChain } from '../../state/chain';
+import { Chain } from './Chain';
+import { Elements } from './Elements';
+import { Operands } from './Operands';
+import { NextLooks, SourceLink, TensorLink } from './Places';
+
+/** Where the first NaN or infinity came from, and how it spread. */
+export function BirthCard({ report }: { report: NanReport }) {
+  const [birth, ...others] = report.births;
+  if (!birth) return null;
+  return (
+    <article class="problem-card" data-severity="high" data-testid="birth-card" data-node={birth.node} data-verdict={birth.verdict}>
+      <h3>{birthTitle(birth, report)}</h3>
+      <p class="problem-reason">{birthReason(birth)}</p>
+      {birth.explanation?.help && (
+        <p>
+          <b>What usually helps:</b> {birth.explanation.help}
+        </p>
+      )}
+      <SourceLink frame={birth.frame} place={birth} />
+      <Operands birth={birth} />
+      <Elements birth={birth} />
+      {report.chain.length > 1 && (
+        <>
+          <h4>
+            Its way to the loss
+            <button type="button" class="button small" onClick={showChain} data-testid="show-chain">
+              Show on the graph
+            </button>
+          </h4>
+          <Chain report={report} step={birth.step} />
+        </>
+      )}
+      <Spread report={report} />
+      <NextLooks place={birth} />
+      <MoreBirths births={others} />
+    </article>
+  );
+}
+
+function Spread({ report }: { report: NanReport }) {
+  if (report.nonfinite < 2) return null;
+  const healed = report.healed > 0 ? `, ${formatCount(report.healed)} were handed it and stayed finite` : '';
+  return (
+    <p class="faint">
+      At step {report.step}, {formatCount(report.nonfinite)} captured tensors are not finite: {formatCount(report.passed)} of them only pass
+      it on
+      {healed}.
+    </p>
+  );
+}
+
+function MoreBirths({ births }: { births: readonly Birth[] }) {
+  if (births.length === 0) return null;
+  return (
+    <details class="problems-more">
+      <summary>
+        {formatCount(births.length)} more {births.length === 1 ? 'birth' : 'births'} at this step
+      </summary>
+      <ul class="births">
+        {groupBirths(births).map(({ first, others }) => (
+          <li key={first.tensor}>
+            <TensorLink place={first} />
+            {others.length > 0 && (
+              <span class="faint">
+                {' '}
+                and {formatCount(others.length)} more {first.op_type}
+              </span>
+            )}
+            <div>{first.explanation ? first.explanation.text : `${bad(first)}, ${visible(first.op_type)}: ${birthReason(first)}`}</div>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}

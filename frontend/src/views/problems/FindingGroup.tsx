@@ -1,0 +1,100 @@
+import { useState } from 'preact/hooks';
+import { formatCount } from '../../lib/format';
+import { visible } from '../../lib/visible';
+import type { Finding } from '../../model/findings';
+import type { FindingGroup as Group } from '../../model/problem_page';
+import { isMutedHere, toggleMute } from '../../state/findings';
+import { measured } from './Operands';
+import { NextLooks, SourceLink, TensorLink } from './Places';
+
+/** What one rule found; the first in full, the others a line each. */
+export function FindingGroup({ group }: { group: Group }) {
+  const [chosen, choose] = useState(0);
+  const finding = group.findings[chosen] ?? group.findings[0];
+  if (!finding) return null;
+  return (
+    <article class="problem-card" data-severity={group.severity} data-rule={group.rule} data-testid="finding-group">
+      <h3>
+        <span class="severity" data-severity={group.severity}>
+          {group.severity}
+        </span>
+        <span class="grow">{group.rule}</span>
+        <Mute group={group} />
+      </h3>
+      <p class="problem-reason">{visible(finding.text)}</p>
+      <FindingBody finding={finding} />
+      {group.findings.length > 1 && (
+        <details class="problems-more" open={group.findings.length < 4}>
+          <summary>
+            {formatCount(group.findings.length)} tensors, this is number {chosen + 1}
+          </summary>
+          <ul class="births">
+            {group.findings.map((other, i) => (
+              <li key={`${other.tensor} ${other.text}`}>
+                <button type="button" class="link" aria-current={i === chosen} onClick={() => choose(i)}>
+                  {visible(other.text)}
+                </button>
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </article>
+  );
+}
+
+function FindingBody({ finding }: { finding: Finding }) {
+  const place = { graph: finding.graph, tensor: finding.tensor, step: finding.evidence[0]?.step ?? finding.first_step };
+  return (
+    <>
+      {finding.help && (
+        <p>
+          <b>What usually helps:</b> {finding.help}
+        </p>
+      )}
+      <dl class="finding-facts">
+        <dt>Where</dt>
+        <dd>
+          <TensorLink place={place} />
+          {finding.layer && <span class="faint"> layer {visible(finding.layer)}</span>}
+          <SourceLink frame={finding.frame} place={place} />
+        </dd>
+        <dt>Since</dt>
+        <dd>
+          step {finding.first_step}, at {formatCount(finding.steps)} of {formatCount(finding.of)} captured{' '}
+          {finding.of === 1 ? 'step' : 'steps'}
+        </dd>
+        <dt>Evidence</dt>
+        <dd>
+          {finding.evidence.map((item) => (
+            <div key={`${item.step} ${item.name}`}>
+              step {item.step}: {visible(item.name)} <b class="num">{measured(item.value)}</b>
+              {item.limit !== null && <span class="faint"> (limit {measured(item.limit)})</span>}
+            </div>
+          ))}
+        </dd>
+        <dt>Limits from</dt>
+        <dd>{finding.source || 'no source given'}</dd>
+        {finding.next_look && <dt>Look next</dt>}
+        {finding.next_look && <dd>{finding.next_look}</dd>}
+      </dl>
+      <NextLooks place={place} />
+    </>
+  );
+}
+
+function Mute({ group }: { group: Group }) {
+  const here = isMutedHere(group.rule);
+  // What the command line muted is taken back there.
+  if (!here && group.findings.every((finding) => finding.muted)) return <span class="faint">muted by tensortap rules --mute</span>;
+  return (
+    <button
+      type="button"
+      class="button quiet small"
+      title={here ? 'Show it again' : 'Hide this rule for this run, in this browser'}
+      onClick={() => toggleMute(group.rule)}
+    >
+      {here ? 'Unmute' : 'Mute'}
+    </button>
+  );
+}

@@ -1,0 +1,62 @@
+import { visible } from '../../lib/visible';
+import type { StackFrame } from '../../model/answers';
+import type { PanelTab } from '../../model/deep_link';
+import { view } from '../../state/choices';
+import { goTo } from '../../state/selection';
+
+export interface Place {
+  graph: string;
+  tensor: string;
+  step: number;
+}
+
+/** A tensor's name that leads to it: to its panel here, or on the graph. */
+export function TensorLink({ place, tab }: { place: Place; tab?: PanelTab }) {
+  return (
+    <button type="button" class="link mono" title="Show it in the panel" onClick={() => goTo({ ...place, ...(tab && { tab }) })}>
+      {visible(place.tensor)}
+    </button>
+  );
+}
+
+/** The user's line, and the way to it. */
+export function SourceLink({ frame, place }: { frame: StackFrame | null; place: Place }) {
+  if (frame === null) return null;
+  return (
+    <div class="place">
+      <button type="button" class="link mono" title="Show the source" onClick={() => goTo({ ...place, tab: 'source' })}>
+        {visible(shortFile(frame.file))}:{frame.line}
+      </button>
+      {frame.text && <code class="truncate">{visible(frame.text.trim())}</code>}
+    </div>
+  );
+}
+
+/** The last parts of a path say which file it is. */
+function shortFile(file: string): string {
+  return file.split('/').slice(-2).join('/');
+}
+
+/** Where to look next: each a place of this page. */
+export function NextLooks({ place }: { place: Place }) {
+  const onGraph = () => {
+    view.value = 'graph';
+    goTo(place);
+  };
+  return (
+    <div class="row next-looks">
+      <button type="button" class="button small" onClick={onGraph}>
+        On the graph
+      </button>
+      <button type="button" class="button small" onClick={() => goTo({ ...place, tab: 'history' })}>
+        History
+      </button>
+      <button type="button" class="button small" onClick={() => goTo({ ...place, tab: 'histogram' })}>
+        Histograms
+      </button>
+      <button type="button" class="button small" onClick={() => goTo({ ...place, tab: 'value' })}>
+        Values
+      </button>
+    </div>
+  );
+}

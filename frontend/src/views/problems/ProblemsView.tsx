@@ -1,0 +1,109 @@
+import { formatCount } from '../../lib/format';
+import { bad, type FindingGroup as Group } from '../../model/problem_page';
+import { births, birthsProgress, findings, mutedGroups, report, rulesProgress, shownGroups } from '../../state/findings';
+import { notices } from '../../state/problems';
+import { run } from '../../state/runs';
+import { Failure } from '../kit/Message';
+import { BirthCard } from './BirthCard';
+import { FindingGroup } from './FindingGroup';
+import { Harmless } from './Harmless';
+import { Working } from './Working';
+
+/** Everything that is wrong with a run, the worst first: what, where, since when, why it is said, and where to look next. */
+export function ProblemsView() {
+  return (
+    <section class="pane-body problems-page" aria-label="Problems of the run" tabIndex={0} data-testid="problems-page">
+      <Headline />
+      <Working what="Looking for where NaN and Inf were born" progress={birthsProgress.value} />
+      {births.error.value && <Failure error={births.error.value} retry={births.reload} />}
+      {report.value && report.value.births.length > 0 && <BirthCard report={report.value} />}
+      <Working what="Applying the rules" progress={rulesProgress.value} />
+      {findings.error.value && <Failure error={findings.error.value} retry={findings.reload} />}
+      {shownGroups.value.map((group) => (
+        <FindingGroup key={`${group.severity} ${group.rule}`} group={group} />
+      ))}
+      <Harmless births={report.value?.demoted ?? []} />
+      <Muted groups={mutedGroups.value} />
+      <Limits />
+    </section>
+  );
+}
+
+/** The verdict in a line: what a person reads who reads nothing else. */
+function Headline() {
+  const [found, first] = [findings.data.value, report.value?.births[0]];
+  const counts = (['high', 'medium', 'low'] as const).map((severity) => ({
+    severity,
+    count: shownGroups.value.reduce((sum, group) => sum + (group.severity === severity ? group.findings.length : 0), 0),
+  }));
+  const total = counts.reduce((sum, { count }) => sum + count, 0);
+  if (found === null) return null;
+  if (!first && total === 0 && births.data.value === null) return null;
+  if (!first && total === 0) return <Healthy rules={found.rules} snapshots={found.snapshots} />;
+  return (
+    <header class="problems-head">
+      <h2>{first ? 'NaN or Inf spoilt this run' : counts[0]?.count ? 'Something is wrong' : 'Worth a look'}</h2>
+      <span class="row">
+        {first && (
+          <span class="severity" data-severity="high">
+            {bad(first)}
+          </span>
+        )}
+        {counts.map(({ severity, count }) => count > 0 && <Count key={severity} severity={severity} count={count} />)}
+      </span>
+      <p class="faint">
+        {formatCount(found.rules)} rules on {formatCount(found.snapshots)} snapshots. Findings are hints, not verdicts: judge by the
+        evidence.
+      </p>
+    </header>
+  );
+}
+
+function Count({ severity, count }: { severity: string; count: number }) {
+  return (
+    <span class="severity" data-severity={severity}>
+      {formatCount(count)} {severity}
+    </span>
+  );
+}
+
+function Healthy({ rules, snapshots }: { rules: number; snapshots: number }) {
+  const live = run.data.value?.workers.some((worker) => !worker.closed);
+  return (
+    <header class="problems-head" data-testid="healthy">
+      <h2>{snapshots === 0 ? 'Nothing captured yet' : 'Healthy: nothing found'}</h2>
+      {snapshots > 0 && (
+        <p>
+          {formatCount(rules)} rules passed on {formatCount(snapshots)} snapshots{live ? ' so far' : ''}, all of which are finite where it
+          matters. What was not captured was not looked at: watch more tensors or more steps if training went wrong all the same.
+        </p>
+      )}
+    </header>
+  );
+}
+
+function Muted({ groups }: { groups: readonly Group[] }) {
+  if (groups.length === 0) return null;
+  return (
+    <details class="problems-more">
+      <summary>Muted: {groups.map((group) => group.rule).join(', ')}</summary>
+      {groups.map((group) => (
+        <FindingGroup key={`${group.severity} ${group.rule}`} group={group} />
+      ))}
+    </details>
+  );
+}
+
+/** What could not be looked at. */
+function Limits() {
+  const failed = Object.entries(findings.data.value?.failed ?? {}).map(([rule, why]) => `The rule ${rule} failed: ${why}`);
+  const sentences = [...(report.value?.notes ?? []), ...failed, ...notices.value];
+  if (sentences.length === 0) return null;
+  return (
+    <ul class="problems-notes">
+      {sentences.map((sentence) => (
+        <li key={sentence}>{sentence}</li>
+      ))}
+    </ul>
+  );
+}
