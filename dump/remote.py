@@ -24,7 +24,7 @@ BELIEVED = 1.0  # s for which a list of names and sizes is used again
 MAX_ENTRIES = 200_000  # of one folder
 _MAX_KNOWN = 4096  # folders and files of which is remembered what was seen
 _TIMES = ("mtime", "LastModified", "last_modified", "modified", "created", "updated", "Last-Modified")
-_TAGS = ("ETag", "etag", "md5Hash", "content_md5", "Content-MD5")
+_ETAGS = ("ETag", "etag", "md5Hash", "content_md5", "Content-MD5")
 _T = TypeVar("_T")
 
 
@@ -215,11 +215,11 @@ class RangeReader(RawIOBase):
 def _entry(name: str, info: dict[str, Any]) -> Entry:
     is_folder = info.get("type") == "directory"
     size = info.get("size")
-    tag = next((str(info[key]) for key in _TAGS if info.get(key)), "")
+    etag = next((str(info[key]) for key in _ETAGS if info.get(key)), "")
     mtime = next((_nanoseconds(info[key]) for key in _TIMES if info.get(key)), 0)
-    if not mtime and not tag:
+    if not mtime and not etag:
         mtime = time.time_ns()  # nothing tells whether it changes: it may have just now
-    inode = int.from_bytes(hashlib.blake2b(tag.encode(), digest_size=7).digest(), "big") if tag else 0
+    inode = int.from_bytes(hashlib.blake2b(etag.encode(), digest_size=7).digest(), "big") if etag else 0
     known = size if isinstance(size, int) and size >= 0 else -1
     return Entry(name, not is_folder, is_folder, 0 if is_folder else known, mtime, inode)
 
