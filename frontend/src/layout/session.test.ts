@@ -35,6 +35,14 @@ describe('LayoutSession', () => {
     expect(open('adam/dense')).toBe(0);
   });
 
+  test('leaves the variables closed, however many there are', async () => {
+    const handles = Array.from({ length: 40 }, (_, i) => ({ path: `variables/unknown_${i}`, op: 'Placeholder' }));
+    const layers = [...'abcdef'].flatMap((layer) => ['MatMul', 'Add', 'Relu'].map((op) => `model/${layer}/${op}`));
+    const { loaded, graph } = await load(makeGraph([...handles, ...layers]), null);
+    const open = (path: string): number => loaded.update.open[findScope(loaded.tree, graph.paths, path)]!;
+    expect([open('model'), open('variables')]).toEqual([1, 0]);
+  });
+
   test('opens and closes', async () => {
     const { session, replies } = await load();
     await session.receive({ type: 'open', scopes: [1], open: true });

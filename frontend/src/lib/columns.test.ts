@@ -99,7 +99,7 @@ describe('decodeColumns', () => {
   test('says which column is missing or of another type', () => {
     const columns = decodeColumns(whole);
     expect(() => columns.i32('f')).toThrow(ColumnsError);
-    expect(() => columns.i32('f')).toThrow(/"f" should be Int32Array, but it is Float64Array/);
+    expect(() => columns.i32('f')).toThrow(/"f" should be i32, but it is f64/);
     expect(() => columns.f64('g')).toThrow(/"g".*missing/);
   });
 });

@@ -98,31 +98,40 @@ export class Columns {
   }
 
   i32(name: string): Int32Array {
-    return this.typed(name, Int32Array);
+    return this.typed(name, Int32Array, 'i32');
   }
 
   f64(name: string): Float64Array {
-    return this.typed(name, Float64Array);
+    return this.typed(name, Float64Array, 'f64');
   }
 
   u8(name: string): Uint8Array {
-    return this.typed(name, Uint8Array);
+    return this.typed(name, Uint8Array, 'u8');
   }
 
   text(name: string): TextColumn {
-    return this.typed(name, TextColumn);
+    return this.typed(name, TextColumn, 'utf8');
   }
 
   dict(name: string): DictColumn {
-    return this.typed(name, DictColumn);
+    return this.typed(name, DictColumn, 'dict');
   }
 
-  private typed<T extends Column>(name: string, type: abstract new (...args: never[]) => T): T {
+  // Types by their names in the format: those of classes are cut short when the page is built.
+  private typed<T extends Column>(name: string, type: abstract new (...args: never[]) => T, wanted: string): T {
     const column = this.columns.get(name);
     if (column instanceof type) return column;
-    const found = column === undefined ? 'it is missing' : `it is ${column.constructor.name}`;
-    throw new ColumnsError(`column "${name}" should be ${type.name}, but ${found}; reload the page after upgrading the server`);
+    const found = column === undefined ? 'it is missing' : `it is ${typeName(column)}`;
+    throw new ColumnsError(`column "${name}" should be ${wanted}, but ${found}; reload the page after upgrading the server`);
   }
+}
+
+function typeName(column: Column): string {
+  if (column instanceof TextColumn) return 'utf8';
+  if (column instanceof DictColumn) return 'dict';
+  if (column instanceof Int32Array) return 'i32';
+  if (column instanceof Uint32Array) return 'u32';
+  return column instanceof Float64Array ? 'f64' : 'u8';
 }
 
 /** Decodes one answer. Arrays are views into `buffer`, nothing is copied. */
