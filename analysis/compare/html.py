@@ -23,7 +23,7 @@ th, td { padding: .2rem .6rem; text-align: right; white-space: nowrap; border-bo
 th { position: sticky; top: 0; background: #f4f6f8; } th.text, td.text { text-align: left; }
 tr.diverges td { background: #fde3e1; } tr.amplified td { background: #feeedd; }
 tr.inherited td { background: #fff7dc; } tr.same td { color: #7b8694; }
-tr.first td { font-weight: 600; outline: 1px solid #b3261e; } code { font-size: .95em; }
+tr.first td { font-weight: 600; } code { font-size: .95em; }
 """
 
 

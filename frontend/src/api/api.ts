@@ -11,6 +11,7 @@ import type {
   RunList,
   SnapshotPage,
 } from '../model/answers';
+import type { ComparisonAnswer } from '../model/comparison';
 import type { Findings, NanAnswer } from '../model/findings';
 import { decodeGraph, type GraphData } from '../model/graph';
 import { decodeStep, type StepStatistics } from '../model/steps';
@@ -110,6 +111,16 @@ export class Api {
   /** Where NaN and infinities were born. */
   nan(run: string, signal?: AbortSignal): Promise<NanAnswer> {
     return this.json(`runs/${pathOf(run)}/nan`, {}, signal);
+  }
+
+  /** Two runs compared; `working` while the server still does. */
+  comparison(query: Query, signal?: AbortSignal): Promise<ComparisonAnswer> {
+    return this.json('diff', query, signal);
+  }
+
+  /** Where an image shows one side of a compared tensor, or their difference. */
+  differenceHref(query: Query): string {
+    return this.provider.href('diff/value', query);
   }
 
   private json<T>(path: string, query: Query, signal?: AbortSignal): Promise<T> {

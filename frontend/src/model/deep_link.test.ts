@@ -19,6 +19,10 @@ const FULL: DeepLink = {
   dims: [3, 'y', 'x', 0],
   color: 'statistic:abs_max',
   open: ['model/dense', 'a,b'],
+  other: 'exp2-lr-0.1-2e',
+  otherStep: 7,
+  at: 'step',
+  rank: 'cosine',
 };
 
 test('nothing chosen is an address without a hash', () => {

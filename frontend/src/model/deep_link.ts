@@ -26,9 +26,16 @@ export interface DeepLink {
   color: string;
   /** Opened scopes of the graph; null where they are the graph's own choice, or too many for an address. */
   open: readonly string[] | null;
+  /** Of a comparison: run B, its step where it is another one, which steps are compared, and what sorts the table. */
+  other: string | null;
+  otherStep: number | null;
+  at: CompareAt;
+  rank: string;
 }
 
-export const VIEWS = ['graph', 'table', 'timeline', 'problems'] as const;
+export type CompareAt = 'first' | 'step';
+
+export const VIEWS = ['graph', 'table', 'timeline', 'problems', 'compare'] as const;
 export type View = (typeof VIEWS)[number];
 
 export const PANEL_TABS = ['overview', 'history', 'histogram', 'value', 'source'] as const;
@@ -52,23 +59,27 @@ export const EMPTY_LINK: DeepLink = {
   dims: null,
   color: 'health',
   open: null,
+  other: null,
+  otherStep: null,
+  at: 'first',
+  rank: 'order',
 };
 
 /** Browsers and mail programs cut addresses that are much longer than this. */
 const LONGEST_OPEN = 1200;
 
-const TEXTS = ['run', 'graph', 'worker', 'tensor'] as const;
-const NUMBERS = ['step', 'visit'] as const;
+const TEXTS = ['run', 'graph', 'worker', 'tensor', 'other'] as const;
+const NUMBERS = ['step', 'visit', 'otherStep'] as const;
 
 export function encodeLink(link: DeepLink): string {
   const parts: string[] = [];
   const add = (key: string, value: string | number) => parts.push(`${key}=${encodePart(String(value))}`);
-  for (const key of ['run', 'graph', 'worker', 'step', 'tensor', 'visit'] as const) {
+  for (const key of ['run', 'graph', 'worker', 'step', 'tensor', 'visit', 'other', 'otherStep'] as const) {
     const value = link[key];
     if (value !== null) add(key, value);
   }
   if (link.follow) add('follow', 1);
-  for (const key of ['view', 'scope', 'match', 'where', 'sort', 'panel', 'color'] as const)
+  for (const key of ['view', 'scope', 'match', 'where', 'sort', 'panel', 'color', 'at', 'rank'] as const)
     if (link[key] !== EMPTY_LINK[key]) add(key, link[key]);
   if (link.value !== null) add('value', link.value);
   if (link.dims !== null) parts.push(`dims=${mappingText(link.dims)}`);
@@ -101,6 +112,8 @@ export function decodeLink(hash: string): DeepLink {
   if (panel) link.panel = panel;
   link.value = VALUE_MODES.find((mode) => mode === found.get('value')) ?? null;
   link.dims = parseMapping(decodePart(found.get('dims') ?? ''));
+  link.at = found.get('at') === 'step' ? 'step' : 'first';
+  link.rank = decodePart(found.get('rank') ?? '') || EMPTY_LINK.rank;
   link.color = decodePart(found.get('color') ?? '') || EMPTY_LINK.color;
   link.open = found.get('open')?.split(',').map(decodePart) ?? null;
   return link;

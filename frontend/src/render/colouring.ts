@@ -1,6 +1,7 @@
 /** Which style each entity is drawn in, and the legend that explains it. */
 
 import type { DictColumn } from '../lib/columns';
+import { VERDICTS } from '../model/comparison';
 import type { ColourBy, ColourKind, GraphData, StatisticName } from '../model/graph';
 import { FINE, forEachUpwards, healthByEntity, INF, NAN, NOT_CAPTURED, valuesByEntity } from '../model/node_values';
 import type { StepStatistics } from '../model/steps';
@@ -49,6 +50,7 @@ export function makeColouring(input: ColouringInput): Colouring {
   const { kind, statistic } = input.colour;
   if (kind === 'health') return { ...byHealth(input, health), health };
   if (kind === 'statistic') return { ...byStatistic(input, statistic ?? 'abs_max'), health };
+  if (kind === 'difference') return { ...byDifference(input), health };
   return { ...byCategory(input, kind), health };
 }
 
@@ -65,6 +67,38 @@ function byHealth({ tree, theme }: ColouringInput, health: Uint8Array): Colours 
     { label: 'not captured', style: theme.hollow, count: counts[NOT_CAPTURED]! },
   ];
   return { index: health.map((state) => state + 1), styles, legend: { kind: 'items', title: 'Health', items } };
+}
+
+const DIFFERENCE_LABELS: Record<(typeof VERDICTS)[number], string> = {
+  diverges: 'diverges here',
+  amplified: 'amplified',
+  inherited: 'inherited',
+  noise: 'rounding',
+  same: 'equal',
+};
+
+/** A scope takes the worst verdict of what it holds. */
+function byDifference({ tree, theme, colour }: ColouringInput): Colours {
+  const verdicts = colour.verdicts ?? new Uint8Array();
+  const amplified = scaleStyle(scaleColours(theme, true)[SCALE_STEPS - 1]!, theme);
+  const styles = [theme.node, theme.hollow, theme.nan, amplified, theme.inf, theme.small, theme.fine];
+  const index = new Uint8Array(tree.nodeCount + tree.scopeCount).fill(1);
+  const counts = new Array<number>(VERDICTS.length + 1).fill(0);
+  for (let row = 0; row < tree.nodeCount; row++) {
+    const verdict = verdicts[row] ?? 0;
+    counts[verdict]!++;
+    index[tree.entityOf[row]!] = 1 + verdict;
+  }
+  forEachUpwards(tree, (child, scope) => {
+    if (index[child]! > 1 && (index[scope] === 1 || index[child]! < index[scope]!)) index[scope] = index[child]!;
+  });
+  const items: LegendItem[] = VERDICTS.map((verdict, i) => ({
+    label: DIFFERENCE_LABELS[verdict],
+    style: styles[2 + i]!,
+    count: counts[1 + i]!,
+  }));
+  items.push({ label: 'not compared', style: theme.hollow, count: counts[0]! });
+  return { index, styles, legend: { kind: 'items', title: 'Difference to run B', items } };
 }
 
 const STATISTIC_TITLES: Record<StatisticName, string> = {
@@ -93,7 +127,7 @@ function byStatistic({ tree, overlay, theme }: ColouringInput, name: StatisticNa
 }
 
 const CATEGORY_COLUMNS: Record<
-  Exclude<ColourKind, 'health' | 'statistic'>,
+  Exclude<ColourKind, 'health' | 'statistic' | 'difference'>,
   { title: string; of: (graph: GraphData) => DictColumn; none: string }
 > = {
   op: { title: 'Op type', of: (graph) => graph.opTypes, none: 'unknown' },

@@ -1,5 +1,6 @@
 import { batch, computed, effect } from '@preact/signals';
 import { rememberForHost, stateFromHost } from '../lib/host_page';
+import { parseCompareSort } from '../model/comparison';
 import { type DeepLink, decodeLink, encodeLink } from '../model/deep_link';
 import { parseSort, sortText } from '../model/tensor_table';
 import * as choices from './choices';
@@ -28,6 +29,10 @@ const link = computed<DeepLink>(() => ({
   ...valueLink.value,
   color: choices.colour.value,
   open: choices.openScopes.value,
+  other: choices.otherRun.value,
+  otherStep: choices.otherStep.value,
+  at: choices.compareAt.value,
+  rank: choices.compareSort.value,
 }));
 
 function apply(next: DeepLink): void {
@@ -46,6 +51,10 @@ function apply(next: DeepLink): void {
     applyValueLink(next.tensor, next.value, next.dims);
     choices.colour.value = next.color;
     choices.openScopes.value = next.open;
+    choices.otherRun.value = next.other;
+    choices.otherStep.value = next.otherStep;
+    choices.compareAt.value = next.at;
+    choices.compareSort.value = parseCompareSort(next.rank);
   });
 }
 

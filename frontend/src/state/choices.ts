@@ -1,5 +1,6 @@
 import { signal } from '@preact/signals';
-import { EMPTY_LINK, type PanelTab, type View } from '../model/deep_link';
+import { type CompareSort, parseCompareSort } from '../model/comparison';
+import { type CompareAt, EMPTY_LINK, type PanelTab, type View } from '../model/deep_link';
 import type { DimMapping } from '../model/dims';
 import { NO_FILTER, parseSort, type TableFilter, type TableSort } from '../model/tensor_table';
 import type { ValueMode } from '../model/value_view';
@@ -8,6 +9,12 @@ import type { ValueMode } from '../model/value_view';
 export const chosenRun = signal<string | null>(EMPTY_LINK.run);
 export const chosenGraph = signal<string | null>(EMPTY_LINK.graph);
 export const chosenWorker = signal<string | null>(EMPTY_LINK.worker);
+/** Run B of a comparison; null is the newest other one. */
+export const otherRun = signal<string | null>(EMPTY_LINK.other);
+/** Whether the first step that differs is compared, or the one on show; and the step of B, null for the same. */
+export const compareAt = signal<CompareAt>(EMPTY_LINK.at);
+export const otherStep = signal<number | null>(EMPTY_LINK.otherStep);
+export const compareSort = signal<CompareSort>(parseCompareSort(EMPTY_LINK.rank));
 /** Null follows the latest step. */
 export const chosenStep = signal<number | null>(EMPTY_LINK.step);
 /** `node:slot`, or null where nothing is selected. */

@@ -57,7 +57,7 @@ export function GraphPane(props: GraphPaneProps) {
       model.close();
     };
   }, [model]);
-  useEffect(() => model.setColours(overlay, colour, theme), [model, overlay, colour.kind, colour.statistic, theme]);
+  useEffect(() => model.setColours(overlay, colour, theme), [model, overlay, colour.kind, colour.statistic, colour.verdicts, theme]);
   useEffect(() => model.setGraph(graph, latest.current.expandedScopes ?? null), [model, graph]);
   useEffect(() => model.select(selected), [model, selected, graph]);
   useEffect(() => model.setChain(chain), [model, chain]);

@@ -1,12 +1,14 @@
 import { chainRows, chainShown } from '../../state/chain';
 import { openScopes, view } from '../../state/choices';
+import { graphColour } from '../../state/comparison';
 import { report } from '../../state/findings';
-import { colourBy, graph, overlay } from '../../state/graph';
+import { graph, overlay } from '../../state/graph';
 import { panelOpen, theme } from '../../state/preferences';
 import { run } from '../../state/runs';
 import { selectedNode, selectNode } from '../../state/selection';
 import { timeline } from '../../state/timeline';
 import { problemsShown, togglePanel, toggleProblems } from '../../state/ui';
+import { CompareView } from '../compare/CompareView';
 import { GraphPane } from '../graph/GraphPane';
 import { IconButton, Segmented, Switch } from '../kit/Button';
 import { CodeBlock } from '../kit/CopyButton';
@@ -21,6 +23,7 @@ const VIEWS = [
   { value: 'table', label: 'Tensors' },
   { value: 'timeline', label: 'Timeline' },
   { value: 'problems', label: 'Problems' },
+  { value: 'compare', label: 'Compare' },
 ] as const;
 
 /** The graph, the table of its tensors, their timeline, or what is wrong with them. */
@@ -50,6 +53,7 @@ export function Centre() {
       {view.value === 'table' && <TensorTableView />}
       {view.value === 'timeline' && <TimelineView />}
       {view.value === 'problems' && <ProblemsView />}
+      {view.value === 'compare' && <CompareView />}
       {view.value === 'graph' && <GraphView />}
     </div>
   );
@@ -65,7 +69,7 @@ function GraphView() {
         graph={graph.data.value}
         overlay={overlay.data.value}
         selected={selectedNode.value}
-        colour={colourBy.value}
+        colour={graphColour.value}
         theme={theme.value}
         chain={chainRows.value}
         onSelect={selectNode}

@@ -8,6 +8,7 @@ const KINDS = [
   { value: 'dtype', label: 'Dtype' },
   { value: 'layer', label: 'Layer' },
   { value: 'device', label: 'Device' },
+  { value: 'difference', label: 'Difference to run B' },
 ];
 
 const STATISTIC_LABELS: Record<(typeof STATISTIC_NAMES)[number], string> = {

@@ -1,0 +1,57 @@
+import { describe, expect, test } from 'vitest';
+import { metricOf, parseCompareSort, pictureSelection, sortDifferences, type TensorDifference, verdictsByRow } from './comparison';
+import { makeGraph } from './graph_fixture';
+
+function difference(tensor: string, more: Partial<TensorDifference> = {}): TensorDifference {
+  const node = tensor.replace(/:\d+$/, '');
+  const common = { other: tensor, graph: 'g', other_graph: 'h', op_type: 'Add', layer: '', matched: 'name', order: 0, visit: 0, visits: 1 };
+  const types = { dtype_a: 'float32', dtype_b: 'float32', shape_a: [2], shape_b: [2], basis: 'values' as const, limit: 1e-6 };
+  return { tensor, node, ...common, ...types, verdict: 'same', metrics: {}, ...more };
+}
+
+const ROWS = [
+  difference('a:0', { order: 0, verdict: 'same', metrics: { cosine: 1, max_abs: 0 } }),
+  difference('b:0', { order: 1, verdict: 'diverges', metrics: { cosine: 0.5, max_abs: 2 } }),
+  difference('c:0', { order: 2, verdict: 'inherited', metrics: { cosine: 'NaN', max_abs: 'Infinity' } }),
+];
+const names = (rows: readonly TensorDifference[]) => rows.map((row) => row.tensor.charAt(0)).join('');
+
+describe('sorting', () => {
+  test.each([
+    ['order', 'abc'],
+    ['verdict', 'bca'],
+    ['max_abs', 'cba'],
+    ['cosine', 'bac'],
+    ['tensor', 'abc'],
+  ] as const)('by %s has the worst first and the unknown last', (sort, expected) => {
+    expect(names(sortDifferences([...ROWS].reverse(), sort))).toBe(expected);
+  });
+
+  test('what an address names and is no column sorts by data flow', () => {
+    expect([parseCompareSort('cosine'), parseCompareSort('verdict'), parseCompareSort('beauty')]).toEqual(['cosine', 'verdict', 'order']);
+  });
+});
+
+test('a metric that JSON cannot hold is a number again', () => {
+  expect(metricOf(ROWS[2] as TensorDifference, 'max_abs')).toBe(Number.POSITIVE_INFINITY);
+  expect(metricOf(ROWS[0] as TensorDifference, 'kl')).toBeNaN();
+});
+
+test('a node takes the worst verdict of its outputs, in the graph on show only', () => {
+  const graph = makeGraph(['a', 'b', 'c']);
+  const rows = [
+    difference('b:0', { verdict: 'noise', graph: graph.id }),
+    difference('b:1', { verdict: 'diverges', graph: graph.id }),
+    difference('c:0', { verdict: 'diverges', graph: 'another' }),
+  ];
+  expect([...verdictsByRow(graph, rows)]).toEqual([0, 1, 0]);
+});
+
+test.each([
+  [[], ''],
+  [[4], ':'],
+  [[4, 5], ':,:'],
+  [[2, 3, 4, 5], '0,0,:,:'],
+])('of the shape %j the picture shows %s', (shape, expected) => {
+  expect(pictureSelection(shape)).toBe(expected);
+});

@@ -1,0 +1,146 @@
+/** Answers of `api/diff` (server/http_api.md), as far as the page shows them, and what it makes of them. */
+
+import { type GraphData, rowOf } from './graph';
+
+/** The worst first; a node of the graph is coloured by the place of its worst tensor's verdict. */
+export const VERDICTS = ['diverges', 'amplified', 'inherited', 'noise', 'same'] as const;
+export type Verdict = (typeof VERDICTS)[number];
+
+/** JSON has no NaN: such numbers are strings. */
+export type WireNumber = number | string;
+
+/** The metrics that are columns of the table; adding one is one row. `worst`: which end of it is the bad one. */
+export const METRIC_COLUMNS = [
+  { id: 'max_abs', label: 'Max abs', title: 'Largest |A - B|', worst: 'high' },
+  { id: 'scale', label: 'Scale', title: 'Largest magnitude in A or B', worst: 'high' },
+  { id: 'relative', label: 'Relative', title: 'Max abs as a part of the scale', worst: 'high' },
+  { id: 'mean_abs', label: 'Mean abs', title: 'Mean |A - B|', worst: 'high' },
+  { id: 'rmse', label: 'RMSE', title: 'Root of the mean squared difference', worst: 'high' },
+  { id: 'l2', label: 'L2', title: 'L2 norm of the difference', worst: 'high' },
+  { id: 'max_rel', label: 'Max rel', title: 'Largest |A - B| / |A|', worst: 'high' },
+  { id: 'mean_rel', label: 'Mean rel', title: 'Mean |A - B| / |A|', worst: 'high' },
+  { id: 'cosine', label: 'Cosine', title: 'Cosine similarity', worst: 'low' },
+  { id: 'sqnr', label: 'SQNR', title: 'Signal to quantisation noise, dB', worst: 'low' },
+  { id: 'psnr', label: 'PSNR', title: 'Peak signal to noise, dB', worst: 'low' },
+  { id: 'pass_1', label: '≤ 1 %', title: 'Share of elements within 1 % of A', worst: 'low' },
+  { id: 'pass_01', label: '≤ 0.1 %', title: 'Share of elements within 0.1 % of A', worst: 'low' },
+  { id: 'pass_001', label: '≤ 0.01 %', title: 'Share of elements within 0.01 % of A', worst: 'low' },
+  { id: 'max_ulp', label: 'Max ULP', title: 'Representable numbers between A and B, in the coarser dtype', worst: 'high' },
+  { id: 'mean_ulp', label: 'Mean ULP', title: 'Mean of the ULP distance', worst: 'high' },
+  { id: 'kl', label: 'KL', title: 'Divergence of the histograms, nats', worst: 'high' },
+  { id: 'nonfinite_b', label: 'NaN/Inf in B', title: 'Elements that are NaN or infinite in B only', worst: 'high' },
+] as const;
+export type MetricId = (typeof METRIC_COLUMNS)[number]['id'];
+
+export interface TensorDifference {
+  tensor: string;
+  other: string;
+  node: string;
+  graph: string;
+  other_graph: string;
+  op_type: string;
+  layer: string;
+  matched: string;
+  order: number;
+  visit: number;
+  visits: number;
+  dtype_a: string;
+  dtype_b: string;
+  shape_a: number[];
+  shape_b: number[];
+  basis: 'values' | 'summaries' | 'shapes';
+  verdict: Verdict;
+  limit: WireNumber;
+  metrics: Record<string, WireNumber>;
+}
+
+export interface ComparisonSide {
+  run: string;
+  run_id: string;
+  step: number;
+  worker: string;
+}
+
+export interface Unmatched {
+  node: string;
+  op_type: string;
+  captured: boolean;
+}
+
+interface Frame {
+  file: string;
+  line: number;
+  text: string | null;
+}
+
+export interface Comparison {
+  a: ComparisonSide;
+  b: ComparisonSide;
+  steps: number;
+  graphs: {
+    a: string;
+    name: string;
+    matched: Record<string, number>;
+    only_a: number;
+    only_b: number;
+    renames: [string, string, number][];
+  }[];
+  counts: Record<Verdict, number>;
+  first: { difference: TensorDifference; text: string; inputs: TensorDifference[]; frame: Frame | null; frame_b: Frame | null } | null;
+  only_a: Unmatched[];
+  only_b: Unmatched[];
+  differ: boolean;
+  notes: string[];
+}
+
+export interface ComparisonAnswer {
+  comparison: Comparison | null;
+  rows: TensorDifference[];
+  total: number;
+  working: boolean;
+  progress: { done: number; total: number; doing: string };
+  error: string | null;
+}
+
+export type CompareSort = 'order' | 'tensor' | 'verdict' | MetricId;
+
+export function parseCompareSort(text: string): CompareSort {
+  const metric = METRIC_COLUMNS.find((column) => column.id === text);
+  return metric?.id ?? (text === 'tensor' || text === 'verdict' ? text : 'order');
+}
+
+/** A metric of a row; NaN where it is unknown. */
+export function metricOf(row: TensorDifference, id: MetricId): number {
+  return Number(row.metrics[id] ?? Number.NaN);
+}
+
+/** Rows sorted by data flow, name, verdict, or a metric with its worst first; unknown metrics last. */
+export function sortDifferences(rows: readonly TensorDifference[], sort: CompareSort): TensorDifference[] {
+  return [...rows].sort((a, b) => comparison(a, b, sort) || a.order - b.order);
+}
+
+function comparison(a: TensorDifference, b: TensorDifference, sort: CompareSort): number {
+  if (sort === 'order') return 0;
+  if (sort === 'tensor') return a.tensor < b.tensor ? -1 : a.tensor > b.tensor ? 1 : 0;
+  if (sort === 'verdict') return VERDICTS.indexOf(a.verdict) - VERDICTS.indexOf(b.verdict);
+  const [x, y] = [metricOf(a, sort), metricOf(b, sort)];
+  if (Number.isNaN(x) || Number.isNaN(y)) return Number(Number.isNaN(x)) - Number(Number.isNaN(y));
+  const sign = METRIC_COLUMNS.find((column) => column.id === sort)?.worst === 'low' ? 1 : -1;
+  return x === y ? 0 : sign * (x < y ? -1 : 1);
+}
+
+/** The worst verdict of each node, counted from 1 as in `VERDICTS`; 0 for nodes that were not compared. */
+export function verdictsByRow(graph: GraphData, rows: readonly TensorDifference[]): Uint8Array {
+  const found = new Uint8Array(graph.nodeCount);
+  for (const difference of rows) {
+    const row = difference.graph === graph.id ? rowOf(graph, difference.node) : -1;
+    const place = VERDICTS.indexOf(difference.verdict) + 1;
+    if (row >= 0 && (found[row] === 0 || place < (found[row] as number))) found[row] = place;
+  }
+  return found;
+}
+
+/** The selection that leaves at most two dimensions: the first of all others. */
+export function pictureSelection(shape: readonly number[]): string {
+  return shape.map((_, axis) => (axis < shape.length - 2 ? '0' : ':')).join(',');
+}

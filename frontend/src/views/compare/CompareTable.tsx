@@ -1,0 +1,120 @@
+import { useState } from 'preact/hooks';
+import { formatCount } from '../../lib/format';
+import { virtualWindow } from '../../lib/virtual';
+import { type CompareSort, METRIC_COLUMNS, metricOf, type TensorDifference } from '../../model/comparison';
+import { splitScope } from '../../model/tensor_name';
+import { chosenTensor, compareSort } from '../../state/choices';
+import { comparison, differences } from '../../state/comparison';
+import { useSize } from '../kit/use_size';
+import { numberText } from './numbers';
+import { showDifference } from './show';
+
+const ROW = 28;
+const TEXT_HEADS: readonly { sort: CompareSort | null; label: string }[] = [
+  { sort: 'tensor', label: 'Tensor' },
+  { sort: 'verdict', label: 'Verdict' },
+  { sort: 'order', label: 'Flow' },
+  { sort: null, label: 'Op' },
+  { sort: null, label: 'Dtypes' },
+];
+
+/** Every tensor that both sides captured, one row each. */
+export function CompareTable() {
+  const { ref, height } = useSize<HTMLDivElement>();
+  const [top, setTop] = useState(0);
+  const rows = differences.value;
+  const seen = virtualWindow(top, height - ROW, ROW, rows.length, 8);
+  const total = comparison.data.value?.total ?? 0;
+  const listed = comparison.data.value?.rows.length ?? 0;
+  return (
+    <>
+      <div class="tensor-table num" ref={ref} onScroll={(event) => setTop(event.currentTarget.scrollTop)} data-testid="compare-table">
+        <table aria-rowcount={rows.length}>
+          <thead>
+            <tr>
+              {TEXT_HEADS.map(({ sort, label }) => (
+                <Head key={label} sort={sort} label={label} title={sort === 'order' ? 'Place in the data flow' : ''} text />
+              ))}
+              {METRIC_COLUMNS.map((column) => (
+                <Head key={column.id} sort={column.id} label={column.label} title={column.title} />
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            <tr style={{ height: `${seen.offset}px` }} aria-hidden="true" />
+            {rows.slice(seen.first, seen.last).map((row) => (
+              <Row key={`${row.graph} ${row.tensor}`} row={row} />
+            ))}
+            <tr style={{ height: `${Math.max(0, seen.total - seen.offset - (seen.last - seen.first) * ROW)}px` }} aria-hidden="true" />
+          </tbody>
+        </table>
+        {rows.length === 0 && <p class="message">Every compared tensor is equal.</p>}
+      </div>
+      {listed < total && (
+        <p class="chart-note faint">
+          The first {formatCount(listed)} of {formatCount(total)} tensors; "tensortap diff" lists all.
+        </p>
+      )}
+    </>
+  );
+}
+
+function Head({ sort, label, title, text }: { sort: CompareSort | null; label: string; title: string; text?: boolean }) {
+  const active = sort !== null && compareSort.value === sort;
+  const onClick = () => {
+    if (sort !== null) compareSort.value = sort;
+  };
+  return (
+    <th scope="col" class={text ? '' : 'right'} aria-sort={active ? 'other' : 'none'} title={title}>
+      <button type="button" onClick={onClick} disabled={sort === null}>
+        {label}
+        <span class="sort-mark">{active ? '↓' : ''}</span>
+      </button>
+    </th>
+  );
+}
+
+function Row({ row }: { row: TensorDifference }) {
+  const { scope, label } = splitScope(row.tensor);
+  const first = comparison.data.value?.comparison?.first?.difference;
+  const isFirst = first?.tensor === row.tensor && first.graph === row.graph;
+  const dtypes = row.dtype_a === row.dtype_b ? row.dtype_a : `${row.dtype_a}, ${row.dtype_b}`;
+  const title = row.other === row.tensor ? row.tensor : `${row.tensor}\nin B ${row.other} (matched by ${row.matched})`;
+  return (
+    <tr
+      data-selected={row.tensor === chosenTensor.value}
+      data-verdict={row.verdict}
+      data-first={isFirst}
+      data-testid="compare-row"
+      data-tensor={row.tensor}
+      onClick={() => showDifference(row)}
+    >
+      <td class="text-tensor" title={title}>
+        <button type="button" class="link-name">
+          <span class="faint scope-part">{scope}</span>
+          <span>{label}</span>
+        </button>
+      </td>
+      <td>{isFirst ? `${row.verdict}, first` : row.verdict}</td>
+      <td class="right">{row.order}</td>
+      <td class="text-op_type">{row.op_type}</td>
+      <td class="text-dtype">{dtypes}</td>
+      {METRIC_COLUMNS.map(({ id }) => (
+        <Metric key={id} row={row} id={id} />
+      ))}
+    </tr>
+  );
+}
+
+/** Those that summaries bound from below. */
+const BOUNDED: readonly string[] = ['max_abs', 'relative', 'rmse', 'l2'];
+
+function Metric({ row, id }: { row: TensorDifference; id: (typeof METRIC_COLUMNS)[number]['id'] }) {
+  const value = metricOf(row, id);
+  const bound = row.basis === 'summaries' && BOUNDED.includes(id) && !Number.isNaN(value) ? '≥' : '';
+  return (
+    <td class="right" title={String(value)} data-zero={value === 0}>
+      {Number.isNaN(value) ? '–' : bound + numberText(value)}
+    </td>
+  );
+}

@@ -1,0 +1,81 @@
+import { formatCount } from '../../lib/format';
+import { comparable, comparison, comparisonProgress, otherEntry } from '../../state/comparison';
+import { runEntry } from '../../state/runs';
+import { Failure, Message } from '../kit/Message';
+import { CompareHead } from './CompareHead';
+import { CompareTable } from './CompareTable';
+import { DifferenceValues } from './DifferenceValues';
+import { FirstDivergence } from './FirstDivergence';
+import { Unmatched } from './Unmatched';
+
+/** Two runs side by side: whether they agree up to rounding, where the difference begins, and every tensor's distances. */
+export function CompareView() {
+  return (
+    <div class="pane-body compare" data-testid="compare">
+      <CompareHead />
+      <Body />
+    </div>
+  );
+}
+
+function Body() {
+  if (otherEntry.value === null) return <Alone />;
+  if (!comparable.value) {
+    return (
+      <Message title="A run equals itself">
+        <p>Choose another run B, or compare at the step on show and name another step of B.</p>
+      </Message>
+    );
+  }
+  const told = comparison.data.value?.comparison;
+  if (comparison.error.value) return <Failure error={comparison.error.value} retry={comparison.reload} />;
+  if (!told) return <Working />;
+  return (
+    <>
+      <section class="compare-answer">
+        <p class="compare-verdict" data-differ={told.differ} data-testid="compare-verdict">
+          {headline()}
+        </p>
+        {told.notes.map((note) => (
+          <p key={note} class="faint">
+            {note}
+          </p>
+        ))}
+        {told.first && <FirstDivergence first={told.first} />}
+      </section>
+      <CompareTable />
+      <DifferenceValues />
+      <Unmatched comparison={told} />
+    </>
+  );
+}
+
+function headline(): string {
+  const told = comparison.data.value?.comparison;
+  if (!told) return '';
+  const total = Object.values(told.counts).reduce((sum, count) => sum + count, 0);
+  const { same, noise } = told.counts;
+  const rest = `${formatCount(same)} equal, ${formatCount(noise)} apart by rounding, of ${formatCount(total)} tensors`;
+  const where = told.a.step === told.b.step ? `at step ${told.a.step}` : `at steps ${told.a.step} and ${told.b.step}`;
+  if (total === 0) return 'Nothing could be compared.';
+  if (!told.differ) return `They agree ${told.steps > 1 ? `at all ${told.steps} steps` : where}: ${rest}.`;
+  return `They differ ${where}: ${formatCount(total - same - noise)} beyond rounding, ${rest}.`;
+}
+
+function Working() {
+  const progress = comparisonProgress.value;
+  const how = progress && progress.total > 0 ? ` ${progress.doing}: ${progress.done} of ${progress.total} tensors` : '';
+  return (
+    <p class="message" role="status">
+      Comparing…{how}
+    </p>
+  );
+}
+
+function Alone() {
+  return (
+    <Message title={`There is no other run to compare ${runEntry.value?.name ?? 'this one'} with`}>
+      <p>Write a second one below the same log directory, or compare two steps: at the step on show, with another step of B.</p>
+    </Message>
+  );
+}

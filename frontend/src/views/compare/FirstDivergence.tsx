@@ -1,0 +1,53 @@
+import { visible } from '../../lib/visible';
+import { type Comparison, metricOf, type TensorDifference } from '../../model/comparison';
+import { numberText } from './numbers';
+import { showDifference } from './show';
+
+/** Where the difference begins, why, what it takes, and the lines that made it. */
+export function FirstDivergence({ first }: { first: NonNullable<Comparison['first']> }) {
+  const entry = first.difference;
+  const visit = entry.visits > 1 ? `, visit ${entry.visit}` : '';
+  return (
+    <div class="compare-first" data-testid="first-divergence" data-tensor={entry.tensor}>
+      <p>
+        It begins at{' '}
+        <button type="button" class="link-name" onClick={() => showDifference(entry)}>
+          {visible(entry.tensor)}
+        </button>{' '}
+        <span class="faint">
+          ({entry.op_type}
+          {visit})
+        </span>
+      </p>
+      <p>{first.text}</p>
+      <p class="faint num">{distance(entry)}</p>
+      {first.inputs.map((input) => (
+        <p key={input.tensor} class="faint num">
+          takes{' '}
+          <button type="button" class="link-name" onClick={() => showDifference(input)}>
+            {visible(input.tensor)}
+          </button>
+          : {input.verdict === 'same' ? 'equal' : distance(input)}
+        </p>
+      ))}
+      <Line side="A" frame={first.frame} />
+      <Line side="B" frame={first.frame_b} />
+    </div>
+  );
+}
+
+function distance(entry: TensorDifference): string {
+  const bound = entry.basis === 'summaries' ? 'at least ' : '';
+  const [apart, scale] = [numberText(metricOf(entry, 'max_abs')), numberText(metricOf(entry, 'scale'))];
+  if (apart === '') return entry.verdict;
+  return `${bound}${apart} apart at a scale of ${scale}; rounding explains ${numberText(Number(entry.limit))} of the scale`;
+}
+
+function Line({ side, frame }: { side: string; frame: { file: string; line: number; text: string | null } | null }) {
+  if (frame === null) return null;
+  return (
+    <p class="compare-source">
+      {side}: <code>{`${visible(frame.file)}:${frame.line}`}</code> <code>{visible(frame.text ?? '')}</code>
+    </p>
+  );
+}

@@ -1,0 +1,75 @@
+"""Two runs compared on the page: where the difference begins, the table, the pictures, the coloured graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from browser_page import TapPage
+from browser_site import Serve, Site
+from playwright.sync_api import expect
+
+from tensortap.dump import DumpWriter, Function, Graph, Node
+
+F = {"output_dtypes": ["float32"], "output_shapes": [[4, 6]]}
+
+
+@pytest.fixture
+def two(tmp_path: Path, serve: Serve) -> Site:
+    """Runs `after` and `before`: `before`'s Exp is wrong at step 1, and its layer has another name."""
+    x = np.linspace(-1, 1, 24, dtype=np.float32).reshape(4, 6)
+    for run, layer in (("before", "old"), ("after", "new")):
+        nodes = [
+            Node("x", "Placeholder", **F),
+            Node(f"{layer}/Exp", "Exp", ["x:0"], **F),
+            Node(f"{layer}/Neg", "Neg", [f"{layer}/Exp:0"], **F),
+        ]
+        with DumpWriter(tmp_path, run=run) as writer:
+            graph = writer.graph(Graph("step", nodes, functions={"": Function()}))
+            for step in range(2):
+                exp = np.exp(x)
+                if run == "before" and step:
+                    exp[2, 3] += 0.5
+                for name, value in (("x", x), (f"{layer}/Exp", exp), (f"{layer}/Neg", -exp)):
+                    writer.log(name, value, step=step, graph=graph, keep="value")
+    return serve(tmp_path)
+
+
+def test_the_first_divergence_is_seen(tap: TapPage, two: Site) -> None:
+    page = tap.page
+    tap.enter(two)
+    tap.choose_run("after")
+    page.get_by_role("button", name="Compare", exact=True).or_(
+        page.get_by_role("radio", name="Compare")
+    ).click()
+    expect(page.get_by_test_id("compare-verdict")).to_contain_text("They differ at step 1: 2 beyond rounding")
+    first = page.get_by_test_id("first-divergence")
+    expect(first).to_have_attribute("data-tensor", "new/Exp:0")
+    expect(first).to_contain_text("All its inputs are equal")
+    rows = page.get_by_test_id("compare-row")
+    expect(rows).to_have_count(2)
+    expect(rows.first).to_have_attribute("data-verdict", "diverges")
+    page.get_by_test_id("compare-equal").click()
+    expect(rows).to_have_count(3)
+    page.get_by_role("button", name="Tensor", exact=True).click()
+    expect(rows.first).to_have_attribute("data-tensor", "new/Exp:0")
+    rows.first.click()
+    pictures = page.get_by_test_id("compare-values").get_by_role("img")
+    expect(pictures).to_have_count(4)
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('.compare-values img')].every(image => image.naturalWidth === 6)"
+    )
+    expect(page.get_by_test_id("compare-matching")).to_contain_text("2 matched by structure")
+
+
+def test_a_link_leads_to_the_comparison_and_the_graph_is_coloured(tap: TapPage, two: Site) -> None:
+    page = tap.page
+    tap.enter(two)
+    a, b = tap.run_id("after"), tap.run_id("before")
+    page.goto(f"{two.url}#run={a}&step=0&view=compare&other={b}&at=step")
+    expect(page.get_by_test_id("compare-verdict")).to_contain_text("They agree at step 0: 3 equal")
+    page.goto(f"{two.url}#run={a}&step=1&view=graph&other={b}&color=difference")
+    tap.wait_until_ready()
+    expect(page.get_by_text("Difference to run B", exact=True).last).to_be_visible()
+    expect(page.get_by_text("diverges here")).to_be_visible()
