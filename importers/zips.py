@@ -48,6 +48,8 @@ def _check(archive: zipfile.ZipFile, what: str) -> None:
             raise RefusedError(
                 f"{what}: {member.filename[:100]!r} is encrypted, or neither stored nor deflated."
             )
+        if member.header_offset < 0:
+            raise RefusedError(f"{what}: {member.filename[:100]!r} begins before the archive.")
         if member.file_size > MAX_RATIO * member.compress_size + 1024:
             raise RefusedError(
                 f"{what}: {member.filename[:100]!r} says that {member.compress_size:,} bytes unpack to "
