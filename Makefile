@@ -12,7 +12,7 @@ FOR_DEMO := .venv/.for-demo-$(KEY)
 FOR_TESTS := .venv/.for-tests-$(KEY)
 
 .NOTPARALLEL:
-.PHONY: help demo test test-python test-frontend lint types frontend chromium bench wheel docker clean
+.PHONY: help demo test test-python test-frontend lint types frontend chromium bench fuzz wheel build sbom audit docs docker clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -50,14 +50,33 @@ bench: $(FOR_TESTS) frontend .tools/peers ## run the benchmarks one by one (BENC
 	@$(PIP) install --quiet --target $@.new "netron==9.3.3" "ai-edge-model-explorer==0.1.34"
 	@mv $@.new $@
 
-wheel: $(FOR_TESTS) ## sdist and wheel, with the built page, into dist/
-	$(PY) -m build --outdir dist .
+fuzz: $(FOR_TESTS) ## coverage-guided fuzzing of readers and importers (FUZZ_SECONDS=600 for all targets together)
+	@$(PIP) install --quiet --editable ".[fuzz]"
+	$(PY) tests/fuzz
+
+wheel: build
+
+# The same bytes from the same commit: SOURCE_DATE_EPOCH is the commit's time unless it is given.
+build: $(FOR_TESTS) ## sdist and wheel, with the built page, into dist/
+	SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || echo 1767225600)}" \
+		$(PY) -m build --outdir dist .
+
+sbom: $(FOR_TESTS) ## dist/sbom.cdx.json: what an installation and the page consist of (CycloneDX)
+	@mkdir -p dist
+	$(PY) .ci/sbom.py dist/sbom.cdx.json
+
+audit: $(FOR_TESTS) ## known vulnerabilities of what is installed (needs a network, and says so)
+	$(PY) .ci/audit.py
+
+docs: $(FOR_TESTS) ## the documentation as a site, into site/
+	@$(PIP) install --quiet --editable ".[docs]"
+	$(PY) -m mkdocs build --strict --quiet
 
 docker: ## the image that serves a log directory (needs a Docker engine)
 	docker build --file docker/Dockerfile --tag tensortap .
 
 clean: ## remove everything that make made, the virtual environment included
-	rm -rf .venv .tools build dist *.egg-info server/static frontend/node_modules demo-logs test-output
+	rm -rf .venv .tools .fuzz build dist site *.egg-info server/static frontend/node_modules demo-logs test-output
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +
 

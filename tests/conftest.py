@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tarfile
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,9 +32,29 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the sdist of this checkout and the wheel built from that sdist."""
     folder = tmp_path_factory.mktemp("dist")
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(CHECKOUT)]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    build_distributions(CHECKOUT, folder)
     return folder
+
+
+def build_distributions(source: Path, folder: Path) -> None:
+    """What `make build` does, with times of its own choice."""
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(source)]
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": "1767225600"}
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
+
+
+@pytest.fixture(scope="session")
+def distributions_again(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same, built from the sdist, at another place and time."""
+    folder = tmp_path_factory.mktemp("dist-again")
+    (sdist,) = distributions.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(folder / "source", filter="data")
+    (source,) = (folder / "source").iterdir()
+    for file in source.rglob("*.py"):
+        file.touch()
+    build_distributions(source, folder / "dist")
+    return folder / "dist"
 
 
 @pytest.fixture(scope="session")

@@ -85,3 +85,21 @@ def test_tensorboard_finds_the_plugin(installed: Path, tmp_path: Path) -> None:
         [installed / "python", "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "['tensortap']"
+
+
+def test_a_second_build_gives_the_same_wheel(distributions: Path, distributions_again: Path) -> None:
+    (first,), (second,) = (folder.glob("*.whl") for folder in (distributions, distributions_again))
+    assert first.name == second.name
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_an_sdist_tells_neither_who_built_it_nor_when(distributions: Path) -> None:
+    (sdist,) = distributions.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        members = archive.getmembers()
+    assert {(member.mtime, member.uid, member.gid, member.uname) for member in members} == {
+        (1767225600, 0, 0, "")
+    }
+    assert {member.mode for member in members} <= {0o644, 0o755}
+    assert [member.name for member in members] == sorted(member.name for member in members)
+    assert sdist.read_bytes()[4:8] == (1767225600).to_bytes(4, "little"), "the time in the header of gzip"
