@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from tensortap.dump import DumpWriter, Sample, TensortapError
 
+    from .notebook import show
     from .sources import open_any as open
 
     __version__: str
@@ -55,6 +56,7 @@ __all__ = [
     "every",
     "log_spaced",
     "open",
+    "show",
 ]
 
 _HOMES = {
@@ -75,6 +77,7 @@ _HOMES = {
     "every": ("tensortap.capture", "every"),
     "log_spaced": ("tensortap.capture", "log_spaced"),
     "open": ("tensortap.sources", "open_any"),
+    "show": ("tensortap.notebook", "show"),
 }
 
 

@@ -12,12 +12,13 @@ from ..events import RunEvent, StepBatch
 from ..find import Filters, find_rows
 from ..graph import GraphIndex
 from ..graphs import GraphOverview
-from ..histograms import HistogramSeries, histograms
+from ..histograms import histograms
 from ..history import history
 from ..log import LogIndex
 from ..run import RunIndex
 from ..worker import WorkerStatus
 from . import html
+from .histograms import Histograms
 from .pick import pick
 from .table import Table
 from .tensor import Tensor
@@ -131,9 +132,12 @@ class Run:
         found = history(self._index, name, graph=graph, worker=worker, steps=steps)
         return Table(found.columns, f"{found.tensor}: ")
 
-    def histograms(self, name: str, **options: Any) -> HistogramSeries:
-        """The histograms of a tensor over steps, on common edges; options as `tensortap.index.histograms`."""
-        return histograms(self._index, name, **{"limit": None, **options})
+    def histograms(self, name: str, **options: Any) -> Histograms:
+        """The histograms of a tensor over steps, on common edges; options as `tensortap.index.histograms`.
+
+        `plot()` draws them.
+        """
+        return Histograms.of(histograms(self._index, name, **{"limit": None, **options}))
 
     def find(
         self, nodes: str | None = None, *, step: object = None, where: str | None = None, **filters: Any

@@ -12,6 +12,8 @@ from tensortap.dump import NotFoundError
 
 from ..suggest import did_you_mean
 from . import html
+from .packages import needed
+from .plots import statistics_figure
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Row = dict[str, Any]
@@ -24,7 +26,8 @@ class Table:
     """Rows of named columns. `table["mean"]` is a column (a NumPy array), `table[3]` a row (a dict),
     `table[:10]` a table.
 
-    Iterating gives rows. `to_pandas()` makes a data frame, if pandas is installed.
+    Iterating gives rows. `to_arrow()`, `to_pandas()` and `to_polars()` make frames, `plot()` a figure of
+    statistics over steps.
     """
 
     def __init__(self, columns: Mapping[str, Any], title: str = "") -> None:
@@ -68,8 +71,28 @@ class Table:
         Raises:
             ImportError: pandas is not installed.
         """
-        columns = {name: pa.array(values.tolist()) for name, values in self._columns.items()}
-        return pa.table(columns).to_pandas()
+        needed("pandas", "to_pandas()", "pandas")
+        return self.to_arrow().to_pandas()
+
+    def to_arrow(self) -> pa.Table:
+        """The table as a `pyarrow.Table`; shapes are lists."""
+        return pa.table({name: pa.array(values.tolist()) for name, values in self._columns.items()})
+
+    def to_polars(self) -> Any:
+        """The table as a `polars.DataFrame`.
+
+        Raises:
+            ImportError: polars is not installed.
+        """
+        return needed("polars", "to_polars()", "polars").from_arrow(self.to_arrow())
+
+    def plot(self, *names: str) -> Any:
+        """A plotly figure over steps: of the columns in `names`, or mean, standard deviation and extremes.
+
+        Raises:
+            ImportError: plotly is not installed. NotFoundError: there is no such column, or no steps.
+        """
+        return statistics_figure(self._columns, names, self._title.rstrip(": "))
 
     def _cells(self) -> tuple[list[str], list[list[str]], int | None]:
         """Head, rows, and behind which row some are left out."""

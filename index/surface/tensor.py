@@ -13,6 +13,7 @@ from ..run import RunIndex
 from ..snapshot import Snapshot
 from ..values import find_histogram, kept_sample, read_slice
 from . import html
+from .plots import value_figure
 from .table import show
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -97,6 +98,23 @@ class Tensor:
         """The whole value as a new array, checked against its checksum."""
         return read_slice(self._run, self._snapshot)
 
+    def plot(self, selection: object = None) -> Any:
+        """A plotly figure of a slice: a heatmap of two dimensions, or a line of one.
+
+        Args:
+            selection: as in `tensor[…]`, or a text, `"0,:,:,3"`; by default the last two dimensions, at index
+                0 of the others.
+
+        Raises:
+            ImportError: plotly is not installed. InvalidValueError: it is text, or another number of
+                dimensions. SelectionError, ValueNotKeptError, DamagedError: see the class.
+        """
+        if selection is None:
+            rank = 1 if self.sample is not None else self.ndim
+            selection = (0,) * max(rank - 2, 0) + (...,)
+        shown = selection if isinstance(selection, str) else selection_text(selection)
+        return value_figure(np.asarray(self[selection]), f"{self.name}[{shown}], step {self.step}")
+
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("A scalar has no length.")
@@ -123,3 +141,18 @@ class Tensor:
         rows = [(name, show(getattr(snapshot, name))) for name in names]
         drawn = html.histogram(self.histogram, snapshot.zero)
         return f"<div>{html.table(('', self.name), rows)}{drawn}</div>"
+
+
+def selection_text(selection: object) -> str:
+    """What stands between the brackets: `(0, slice(None), slice(1, 5))` -> `0, :, 1:5`."""
+    parts = selection if isinstance(selection, tuple) else (selection,)
+    return ", ".join(_part_text(part) for part in parts)
+
+
+def _part_text(part: object) -> str:
+    if part is Ellipsis:
+        return "…"
+    if not isinstance(part, slice):
+        return str(part)
+    ends = ["" if end is None else str(end) for end in (part.start, part.stop)]
+    return ":".join(ends + ([] if part.step is None else [str(part.step)]))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, overload
 
 import numpy as np
+import pyarrow as pa
 
 from ..history import row_columns
 from ..run import RunIndex
@@ -49,6 +50,18 @@ class Tensors(Sequence[Tensor]):
             ImportError: pandas is not installed.
         """
         return self.table().to_pandas()
+
+    def to_arrow(self) -> pa.Table:
+        """The table as a `pyarrow.Table`."""
+        return self.table().to_arrow()
+
+    def to_polars(self) -> Any:
+        """The table as a `polars.DataFrame`.
+
+        Raises:
+            ImportError: polars is not installed.
+        """
+        return self.table().to_polars()
 
     def __repr__(self) -> str:
         return repr(self.table())

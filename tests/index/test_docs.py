@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,10 +22,14 @@ def test_the_examples_run(tmp_path, monkeypatch, capsys):
             writer.log("dense/Relu:0", value, step=step, graph=graph)
     monkeypatch.chdir(tmp_path)
     examples = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
-    assert len(examples) == 5
-    names: dict[str, object] = {}
-    for example in examples:
-        exec(example, names)
+    assert len(examples) == 7
+    names: dict[str, Any] = {}
+    try:
+        for example in examples:
+            exec(example, names)
+    finally:
+        if "page" in names:
+            names["page"].close()
     assert capsys.readouterr().out == "dense/Relu:0 3 1\n"
     assert names["worst"] == 0
     assert names["array"].shape == (2, 20)

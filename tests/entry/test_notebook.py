@@ -1,0 +1,46 @@
+"""`tensortap.show`: the page from a thread of this process."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+import tensortap
+
+
+def test_the_page_is_served_until_it_is_closed(logdir: Path) -> None:
+    page = tensortap.show(logdir, port=0)
+    try:
+        assert tensortap.show(logdir) is page
+        bare, _, token = page.url.partition("?token=")
+        asked = urllib.request.Request(f"{bare}api/runs", headers={"Authorization": f"Bearer {token}"})
+        with urllib.request.urlopen(asked, timeout=10) as answer:
+            assert len(json.load(answer)["runs"]) == 2
+        assert bare.startswith("http://127.0.0.1:")
+        assert len(token) == 48
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            urllib.request.urlopen(f"{bare}api/runs", timeout=10)
+        assert f'href="{page.url}"' in page._repr_html_()
+        assert repr(page).endswith(f"{page.url}>")
+    finally:
+        page.close()
+    page.close()
+    assert not page.open
+    assert "closed" in page._repr_html_()
+    with pytest.raises(urllib.error.URLError):
+        urllib.request.urlopen(page.url, timeout=10)
+    again = tensortap.show(logdir, port=0)
+    again.close()
+    assert again is not page
+
+
+def test_names_are_no_html(tmp_path: Path) -> None:
+    folder = tmp_path / "<script>"
+    folder.mkdir()
+    page = tensortap.show(folder, port=0)
+    page.close()
+    assert "<script>" not in page._repr_html_()
