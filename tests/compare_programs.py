@@ -77,6 +77,7 @@ def main(logdir: Path) -> None:
     train(logdir, "renamed", hidden="encoder")
     train(logdir, "injected", activation=leaky)
     train(logdir, "seed", seed=1)
+    train(logdir, "xla", jit=True)
     loop(logdir, "loop", -1)
     loop(logdir, "loop-wrong", 2)
 

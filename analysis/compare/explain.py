@@ -11,6 +11,7 @@ from ..provenance.step import StepTensors
 from ..roles import roles_of
 from .flow import VARIABLES
 from .match import Matching
+from .program import program_differences
 from .records import FirstDivergence, TensorDifference
 
 _RANDOM = ("Random", "StatelessRandom", "StatelessTruncated", "Multinomial", "ParameterizedTruncated")
@@ -52,8 +53,11 @@ def first_divergence(
     missing = [name for name in dict.fromkeys(taken) if name not in named]
     kind = roles_of(graph).kind.get(graph.rows[first.node], "")
     text = _text(first, kind, inputs, missing, steps)
-    if first.verdict == "diverges" and inputs:
-        text += _added(matching[first.graph][0], first)
+    if first.verdict == "diverges":
+        told = program_differences(matching[first.graph][0], graph.rows[first.node])
+        if told and missing:  # what was not captured is known after all
+            text = "Its captured inputs agree." if inputs else ""
+        text = " ".join(filter(None, [text, *told]))
     return FirstDivergence(first, text, inputs, *frames)
 
 
@@ -61,14 +65,6 @@ def _frame(run: RunIndex, node: str, graph: str) -> FrameDetail | None:
     """The innermost line of user code that made a node."""
     stack = node_detail(run, node, graph=graph).stack
     return stack[-1] if stack else None
-
-
-def _added(matching: Matching, first: TensorDifference) -> str:
-    """A sentence on what the node takes in B that A does not have at all."""
-    graph = matching.b
-    taken = [row for row, _, _ in roles_of(graph).inputs(graph.rows[first.other.rpartition(":")[0]])]
-    new = [row for row in taken if row not in matching.taken and graph.op_type[row] not in ("Cast", "Const")]
-    return f" In B it takes {graph.names[new[0]]} ({graph.op_type[new[0]]}), which A lacks." if new else ""
 
 
 def _function(matching: Matching, entry: TensorDifference) -> str:

@@ -75,6 +75,12 @@ def test_a_change_of_dtype_is_rounding(compared: Compare) -> None:
     assert all(node.op_type in ("Cast", "Const") for node in found.only_b if node.captured)
 
 
+def test_xla_is_rounding(compared: Compare) -> None:
+    found = compared("first", "xla")
+    assert (found.differ, found.steps) == (False, 3)
+    assert found.counts["noise"] > 0
+
+
 def test_a_renamed_layer_is_found_again(compared: Compare) -> None:
     found = compared("first", "renamed")
     assert not found.differ
@@ -136,6 +142,7 @@ def test_a_loop_that_goes_wrong_at_one_visit(compared: Compare) -> None:
     found = compared("loop", "loop-wrong")
     assert found.first is not None
     assert (found.first.difference.node, found.first.difference.visit) == ("while/Equal", 2)
+    assert "The constant while/Equal/y is" in found.first.text
     later = {entry.node: entry.verdict for entry in found.tensors if entry.verdict != "same"}
     assert set(later.values()) == {"diverges", "inherited"}
     assert later["while/doubled"] == "inherited", "earlier in the body, a visit later"
