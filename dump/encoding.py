@@ -8,7 +8,8 @@ import google_crc32c
 import numpy as np
 
 from . import codec
-from .dtypes import STRING, Array
+from .dtypes import STRING, Array, normalize
+from .errors import InvalidValueError
 from .sample import Sample, with_sample
 from .statistics import is_complex
 from .values_writer import SAFETENSORS
@@ -52,3 +53,19 @@ def encode_value(values: Array, dtype: str, zeros: int, sample: Sample | None = 
             return EncodedValue(packed, name, google_crc32c.value(packed), None, values.shape, 1)
     crc, entry_dtype = google_crc32c.value(octets), SAFETENSORS.get(dtype)
     return EncodedValue(memoryview(octets), codec.RAW, crc, entry_dtype, values.shape, values.itemsize)
+
+
+def encode_kept(kept: Any, sample: Sample, size: int) -> EncodedValue:
+    """The stored form of the elements that `sample` kept of a value of `size`.
+
+    Raises:
+        InvalidValueError: they are not as many.
+    """
+    values, dtype = normalize(kept)
+    if values.shape != (sample.kept(size),):
+        raise InvalidValueError(
+            f"A sample of shape {values.shape} is not the one of {size} elements.",
+            f"Give {sample.kept(size)} elements.",
+        )
+    encoded = encode_value(values, dtype, 0)
+    return encoded._replace(codec=with_sample(encoded.codec, sample))

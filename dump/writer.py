@@ -14,7 +14,7 @@ from typing import Any, Self
 from .addresses import local_path
 from .bulk import Bulk, check_snapshots
 from .dtypes import normalize
-from .encoding import EncodedValue, encode_value
+from .encoding import EncodedValue, encode_kept, encode_value
 from .errors import DumpClosedError, InvalidValueError
 from .graphs import write_graph
 from .names import check_run_name, tensor_name
@@ -196,11 +196,17 @@ class DumpWriter:
         graph: str = "",
         device: str = "",
         time: float | None = None,
+        kept: tuple[Any, Sample] | None = None,
     ) -> None:
-        """Dumps a snapshot of which only the summary is known. Arguments and errors as for `log`."""
+        """Dumps a snapshot of which only the summary is known. Arguments and errors as for `log`.
+
+        Args:
+            kept: the elements of the value that are known too, [sample.kept(summary.size)], and which.
+        """
         place = check_place(name, step, visit, graph, device, clock.time() if time is None else time)
+        value = None if kept is None else encode_kept(*kept, summary.size)
         with self._lock:
-            self._add(self._current(), place, summary, None)
+            self._add(self._current(), place, summary, value)
 
     def dropped(self, count: int) -> None:
         """Adds to the number of snapshots lost before they came here; written with the next commit."""

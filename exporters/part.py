@@ -1,4 +1,4 @@
-"""Some snapshots of a run as a run of their own: summaries, kept values and graphs."""
+"""Some snapshots of a run as a run of their own: summaries, kept values, graphs, events."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tensortap.dump import COUNTS, STATISTICS, DamagedError, DumpWriter, RunReader, Summary, ValueNotKeptError
-from tensortap.index import NO_GRAPH, RunIndex, Snapshot, find_histogram, read_slice, take
+from tensortap.index import NO_GRAPH, RunIndex, Snapshot, find_histogram, kept_sample, read_slice, take
 
 from .exported import Advance, Array
 
@@ -22,6 +22,7 @@ def copy_part(run: RunIndex, rows: Array, logdir: Path, name: str, advance: Adva
     info = run.info | {"exported from": run.name}
     with DumpWriter(logdir, name, info=info) as writer:
         graphs = _copy_graphs(run, writer, left_out)
+        _copy_events(run, writer, set(run.catalog.column("step", rows).tolist()))
         for start in range(0, len(rows), _AT_ONCE):
             for snapshot in take(run.catalog, rows[start : start + _AT_ONCE]):
                 place: dict[str, Any] = {
@@ -31,15 +32,35 @@ def copy_part(run: RunIndex, rows: Array, logdir: Path, name: str, advance: Adva
                     "device": snapshot.device,
                     "time": snapshot.time,
                 }
-                if snapshot.kept:
-                    try:
-                        writer.log(snapshot.tensor, read_slice(run, snapshot), **place)
-                        continue
-                    except (DamagedError, ValueNotKeptError) as error:
-                        left_out.append(f"{snapshot.tensor} at step {snapshot.step}: {error.message}")
-                writer.log_summary(snapshot.tensor, _summary(run, snapshot), **place)
+                try:
+                    _copy(run, writer, snapshot, place)
+                except (DamagedError, ValueNotKeptError) as error:
+                    left_out.append(f"{snapshot.tensor} at step {snapshot.step}: {error.message}")
+                    writer.log_summary(snapshot.tensor, _summary(run, snapshot), **place)
             advance(min(start + _AT_ONCE, len(rows)), len(rows))
     return left_out
+
+
+def _copy(run: RunIndex, writer: DumpWriter, snapshot: Snapshot, place: dict[str, Any]) -> None:
+    sample = kept_sample(run, snapshot)
+    if snapshot.kept and sample is None:
+        writer.log(snapshot.tensor, read_slice(run, snapshot), **place)
+        return
+    kept = None if sample is None else (read_slice(run, snapshot), sample)
+    writer.log_summary(snapshot.tensor, _summary(run, snapshot), kept=kept, **place)
+
+
+def _copy_events(run: RunIndex, writer: DumpWriter, steps: set[int]) -> None:
+    """What happened at the steps that are copied, and to the run as a whole."""
+    for event in run.events.events():
+        if event.step is None or event.step in steps:
+            facts = {name: fact for name, fact in event.facts.items() if name not in ("kind", "step")}
+            writer.event(event.kind, step=event.step, **facts | {"time": event.time})
+    for step in sorted(steps):
+        for batch in run.events.batches(step):
+            lists = {"ids": batch.ids, "files": batch.files}
+            known = {name: texts for name, texts in lists.items() if texts is not None}
+            writer.event("batch", step=step, count=batch.count, **known)
 
 
 def _summary(run: RunIndex, snapshot: Snapshot) -> Summary:

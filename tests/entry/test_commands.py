@@ -27,6 +27,11 @@ def test_help_has_an_example(run: Run, command: str) -> None:
     assert f"example: tensortap {command}" in out
 
 
+@pytest.mark.parametrize("command", sorted(COMMANDS.keys() - {"serve", "demo"}))
+def test_what_prints_data_prints_json(run: Run, command: str) -> None:
+    assert "--json" in run(command, "--help")[1]
+
+
 def test_the_version(run: Run) -> None:
     assert run("--version")[:2] == (0, "tensortap 0.1.0\n")
 

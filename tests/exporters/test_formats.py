@@ -14,9 +14,28 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 
 from tensortap.__main__ import main
-from tensortap.dump import DumpWriter, Graph, InvalidNameError, Node, NotFoundError, SelectionError
+from tensortap.dump import (
+    DumpWriter,
+    Graph,
+    InvalidNameError,
+    Node,
+    NotFoundError,
+    Sample,
+    SelectionError,
+    find_recordings,
+)
 from tensortap.exporters import EXPORTERS, exporter_for
-from tensortap.index import Filters, LogIndex, find_rows, histograms, history, locate, read_slice
+from tensortap.index import (
+    Filters,
+    LogIndex,
+    find_rows,
+    histograms,
+    history,
+    kept_sample,
+    locate,
+    read_slice,
+    take,
+)
 
 STEPS = 6
 
@@ -231,3 +250,41 @@ def test_the_command(logdir, tmp_path, capsys):
     assert main(["export", run, "--out", str(archive)]) == 1
     assert main(["export", run, "--out", str(tmp_path / "b.csv"), "--step", "-99"]) == 1
     assert "no step -99" in capsys.readouterr().err
+
+
+def test_a_part_keeps_samples_and_what_happened(tmp_path):
+    """A sample is not taken for the value; batches and triggers of the steps that are left stay."""
+    value = np.arange(10_000.0)
+    with DumpWriter(tmp_path / "logs", "r") as writer:
+        for step in range(3):
+            writer.log("huge", value + step, step=step, sample=Sample(7, "random", 3))
+            writer.event("batch", step=step, ids=[f"{step}a", "x"], count=2)
+            writer.event("trigger", step=step, trigger="T()", reason="why", stops=False)
+    log = LogIndex(tmp_path / "logs")
+    log.refresh()
+    export(log.runs[0], tmp_path / "part.tap.zip", steps=1)
+    part = LogIndex(tmp_path / "part.tap.zip")
+    part.refresh()
+    (found,) = part.runs
+    assert [event.step for event in found.events.events()] == [1]
+    assert found.events.batches(1)[0].ids == ["1a", "x"]
+    assert found.events.steps_of(id="x") == [1]
+    (snapshot,) = take(found.catalog, np.array([0]))
+    assert (snapshot.shape, snapshot.max) == ((10_000,), 10_000)
+    assert kept_sample(found, snapshot) == Sample(7, "random", 3)
+    np.testing.assert_array_equal(
+        read_slice(found, snapshot), value[Sample(7, "random", 3).positions(10_000)] + 1
+    )
+
+
+def test_recordings_are_exported_and_found(tmp_path):
+    with DumpWriter(tmp_path / "logs", "r") as writer:
+        writer.log("x", np.ones(3), step=0)
+    folder = tmp_path / "logs" / "r" / "recordings" / "4-0-0123abcd"
+    folder.mkdir(parents=True)
+    (folder / "recording.json").write_text("{}")
+    log = LogIndex(tmp_path / "logs")
+    log.refresh()
+    export(log.runs[0], tmp_path / "r.tap.zip")
+    (place,) = find_recordings(tmp_path / "r.tap.zip" / "r")
+    assert (place.step, place.call) == (4, 0)

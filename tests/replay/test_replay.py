@@ -167,3 +167,12 @@ def test_a_change_in_a_loop_is_made_at_each_visit(tmp_path: Path) -> None:
     with pytest.raises(InvalidValueError):
         override(recording, {name: lambda x: tf.cast(x, tf.float64)})
     write_bundle(tmp_path / "changed", override(recording, {name: parse_change("x + 1")}))
+
+
+def test_an_exported_run_is_replayed_in_place(run: Run, logdir: Path, tmp_path: Path) -> None:
+    out = tmp_path / "first.tap.zip"
+    assert run("export", logdir / "first", "--out", out)[0] == 0
+    assert "multi_step" in run("replay", out, "--list")[1]
+    status, text, _ = run("bundle", out, "--step", "2", "--out", tmp_path / "step.tapbundle", "--json")
+    assert (status, json.loads(text)["step"]) == (0, 2)
+    assert replay(Request(str(locate(out, 2, None))))["identical"] is True
