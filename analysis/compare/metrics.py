@@ -18,6 +18,7 @@ from .ulp import common_dtype, ulp_distance
 
 Array = np.ndarray[Any, np.dtype[Any]]
 NAN = math.nan
+_SMALLEST, _LARGEST = 1e-140, 1e140  # magnitudes whose squares float64 holds
 _SMOOTHING = 0.5  # counts added to each used bucket (Jeffreys' prior): an empty one would make KL infinite
 
 
@@ -77,14 +78,16 @@ def of_values(a: Array, b: Array, dtype_a: str, dtype_b: str, kl: float = NAN) -
     finite_a, finite_b = np.isfinite(wide_a), np.isfinite(wide_b)
     same = (wide_a == wide_b) | (np.isnan(wide_a) & np.isnan(wide_b))
     both = finite_a & finite_b
-    distance = ulp_distance(a[both], b[both], common_dtype(dtype_a, dtype_b))
+    if not both.all():
+        a, b, wide_a, wide_b = a[both], b[both], wide_a[both], wide_b[both]
+    distance = ulp_distance(a, b, common_dtype(dtype_a, dtype_b))
     return Metrics(
-        **_of_finite(wide_a[both], wide_b[both]),
+        **_of_finite(wide_a, wide_b),
         **_of_ulp(distance),
         kl=kl,
         nonfinite_a=int(np.count_nonzero(finite_b & ~finite_a)),
         nonfinite_b=int(np.count_nonzero(~finite_b & ~same)),
-        differing=float(np.mean(~same)) if a.size else 0.0,
+        differing=float(np.mean(~same)) if same.size else 0.0,
     )
 
 
@@ -99,27 +102,37 @@ def _of_finite(a: Array, b: Array) -> dict[str, float]:
         return {}
     with np.errstate(all="ignore"):
         error, size = np.abs(a - b), np.abs(a)
-        scale = float(max(size.max(), np.abs(b).max()))
-        max_abs, l2 = float(error.max()), _norm(error)
+        largest_a, largest_b = float(size.max()), float(np.abs(b).max())
+        scale, max_abs = max(largest_a, largest_b), float(error.max())
+        if max_abs == 0:
+            return _of_equal(scale)
+        l2 = _norm(error, max_abs)
         rmse = l2 / math.sqrt(a.size)
         relative = error[size > 0] / size[size > 0]
         return {
             "scale": scale,
             "max_abs": max_abs,
             "mean_abs": float(error.mean()),
-            "max_rel": float(relative.max()) if relative.size else 0.0 if max_abs == 0 else NAN,
-            "mean_rel": float(relative.mean()) if relative.size else 0.0 if max_abs == 0 else NAN,
+            "max_rel": float(relative.max()) if relative.size else NAN,
+            "mean_rel": float(relative.mean()) if relative.size else NAN,
             "relative": max_abs / scale if scale else 0.0,
             "rmse": rmse,
             "l2": l2,
-            "cosine": _cosine(a, b),
-            "sqnr": _decibel(_norm(a), l2),
+            "cosine": _cosine(a, b, largest_a, largest_b),
+            "sqnr": _decibel(_norm(a, largest_a), l2),
             "psnr": _decibel(float(a.max() - a.min()), rmse),
             "pass_1": float(np.mean(error <= 1e-2 * size)),
             "pass_01": float(np.mean(error <= 1e-3 * size)),
             "pass_001": float(np.mean(error <= 1e-4 * size)),
             "close": float(np.all(error <= 1e-8 + 1e-5 * size)),
         }
+
+
+def _of_equal(scale: float) -> dict[str, float]:
+    zero = ("max_abs", "mean_abs", "max_rel", "mean_rel", "relative", "rmse", "l2")
+    one = ("cosine", "pass_1", "pass_01", "pass_001", "close")
+    best = {"scale": scale, "sqnr": math.inf, "psnr": math.inf}
+    return best | dict.fromkeys(zero, 0.0) | dict.fromkeys(one, 1.0)
 
 
 def _of_ulp(distance: Array) -> dict[str, float]:
@@ -133,22 +146,26 @@ def _of_ulp(distance: Array) -> dict[str, float]:
     }
 
 
-def _norm(values: Array) -> float:
+def _norm(values: Array, largest: float) -> float:
     """The L2 norm, without overflow."""
-    largest = float(np.abs(values).max()) if values.size else 0.0
-    return (
-        largest * float(np.linalg.norm(values / largest)) if largest and math.isfinite(largest) else largest
-    )
+    if not largest or not math.isfinite(largest):
+        return largest
+    values = values if _SMALLEST < largest < _LARGEST else values / largest
+    return math.sqrt(_dot(values, values)) * (1 if _SMALLEST < largest < _LARGEST else largest)
 
 
-def _cosine(a: Array, b: Array) -> float:
-    largest_a, largest_b = float(np.abs(a).max()), float(np.abs(b).max())
+def _cosine(a: Array, b: Array, largest_a: float, largest_b: float) -> float:
     if largest_a == 0 or largest_b == 0:
         return 1.0 if largest_a == largest_b else NAN
-    if np.array_equal(a, b):
-        return 1.0
-    a, b = a / largest_a, b / largest_b
-    return float(np.clip(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)), -1, 1))
+    if not (min(largest_a, largest_b) > _SMALLEST and max(largest_a, largest_b) < _LARGEST):
+        a, b = a / largest_a, b / largest_b
+    cosine = _dot(a, b) / math.sqrt(_dot(a, a)) / math.sqrt(_dot(b, b))
+    return min(max(cosine, -1.0), 1.0)
+
+
+def _dot(a: Array, b: Array) -> float:
+    """The inner product in this thread: BLAS would wake up threads for each of thousands of tensors."""
+    return float(np.einsum("i,i->", a, b))
 
 
 def _decibel(signal: float, noise: float) -> float:

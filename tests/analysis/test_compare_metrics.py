@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 
 from tensortap.analysis import Side, compare, comparison_csv, comparison_html, ulp_distance
 from tensortap.analysis.compare.metrics import of_values
-from tensortap.dump import DumpWriter, Function, Graph, Node
+from tensortap.dump import DumpWriter, Function, Graph, Node, NotFoundError
 from tensortap.index import LogIndex, RunIndex
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -159,3 +159,39 @@ def test_names_are_harmless_in_reports(tmp_path: Path) -> None:
     assert "<script" not in comparison_html(found)
     assert "&lt;script&gt;" in comparison_html(found)
     assert comparison_csv(found).splitlines()[1].startswith("\"'=cmd")
+
+
+def test_two_workers_of_one_run(tmp_path: Path) -> None:
+    nodes, values = chain("s")
+    write(tmp_path, "parallel", nodes, values)
+    run = write(tmp_path, "parallel", nodes, values | {"s/Tanh": 3.0, "s/Neg": 3.0})
+    first, second = (worker.id for worker in run.workers)
+    found = compare(Side(run, 0, first), Side(run, 0, second))
+    assert (found.a.worker, found.b.worker, found.differ) == (first, second, True)
+    assert found.first is not None
+    assert found.first.difference.tensor == "s/Tanh:0"
+    undecided = compare(Side(run, 0), Side(run, 0))
+    assert not undecided.differ
+    assert "2 workers" in undecided.notes[0]
+    with pytest.raises(NotFoundError, match="has no worker 'nobody'"):
+        compare(Side(run, 0, "nobody"), Side(run, 0))
+
+
+def test_a_constant_or_attribute_that_differs_is_named(tmp_path: Path) -> None:
+    def nodes(constant: str, alpha: str) -> list[Node]:
+        return [
+            Node("x", "Placeholder", **F),
+            Node("c", "Const", attributes={"value": f"float32() {constant}"}, **F),
+            Node("add", "AddV2", ["x:0", "c:0"], **F),
+            Node("leaky", "LeakyRelu", ["add:0"], attributes={"alpha": alpha}, **F),
+        ]
+
+    a = write(tmp_path, "a", nodes("0.5", "0.2"), {"x": 1, "add": 1.5, "leaky": 1})
+    b = write(tmp_path, "b", nodes("0.25", "0.2"), {"x": 1, "add": 1.25, "leaky": 1})
+    c = write(tmp_path, "c", nodes("0.5", "0.3"), {"x": 1, "add": 1.5, "leaky": 2})
+    first = compare(Side(a), Side(b)).first
+    assert first is not None
+    assert first.text == "Its captured inputs agree. The constant c is 0.5 in A, 0.25 in B."
+    first = compare(Side(a), Side(c)).first
+    assert first is not None
+    assert first.text.endswith("Its attribute alpha is 0.2 in A, 0.3 in B.")
