@@ -13,11 +13,12 @@ from tensortap.analysis import (
     TensorDifference,
     common_dtype,
     compare,
+    comparison_html,
     read_both,
     sorted_tensors,
     ulp_distance,
 )
-from tensortap.dump import SelectionError, ValueNotKeptError
+from tensortap.dump import NotFoundError, SelectionError, ValueNotKeptError
 from tensortap.index import Selection, Snapshot, kept_shape, locate, resolve_selection
 
 from .failures import BadRequestError
@@ -46,6 +47,7 @@ def difference() -> Response:
     limit = parameters.count("limit", MAX_ROWS, high=MAX_ROWS)
     offset = parameters.count("offset", 0, high=2**31)
     everything = parameters.flag("all")
+    name = parameters.choice("format", ("json", "html"), "json")
     parameters.done()
     a.check()
     b.check()
@@ -58,6 +60,8 @@ def difference() -> Response:
         lambda advance: compare(a, b, matches=matches, where=where, progress=advance),
     )
     result: Comparison | None = job.result
+    if name == "html":
+        return _report(result)
     rows = [] if result is None else _rows(result, sort, everything=everything)
     return json_reply(
         job_state(job)
@@ -67,6 +71,15 @@ def difference() -> Response:
             "rows": rows[offset : offset + limit],
         }
     )
+
+
+def _report(result: Comparison | None) -> Response:
+    """The report as a file: its style would not pass the page's policy."""
+    if result is None:
+        raise NotFoundError("The comparison is not ready.", "Ask with format=json while it says working.")
+    response = Response(comparison_html(result), content_type="text/html; charset=utf-8")
+    response.headers["Content-Disposition"] = 'attachment; filename="difference.html"'
+    return response
 
 
 def _sides(parameters: Parameters) -> tuple[Side, Side]:

@@ -60,6 +60,9 @@ def test_the_first_divergence_is_seen(tap: TapPage, two: Site) -> None:
     page.wait_for_function(
         "() => [...document.querySelectorAll('.compare-values img')].every(image => image.naturalWidth === 6)"
     )
+    with page.expect_download() as download:
+        page.get_by_test_id("compare-report").click()
+    assert "First divergence: <code>new/Exp:0</code>" in download.value.path().read_text(encoding="utf-8")
     expect(page.get_by_test_id("compare-matching")).to_contain_text("2 matched by structure")
 
 

@@ -49,6 +49,14 @@ def test_sorting_and_pages(api: Api, pair: str) -> None:
     assert (page["total"], page["rows"][0]["tensor"]) == (everything["total"], "dense/MatMul:0")
 
 
+def test_the_report_is_a_file_to_download(api: Api, pair: str) -> None:
+    ready(api, f"/api/diff?{pair}")
+    answer = api.get(f"/api/diff?{pair}&format=html")
+    assert answer.content_type == "text/html; charset=utf-8"
+    assert answer.headers["Content-Disposition"].startswith("attachment")
+    assert "First divergence: <code>dense/MatMul:0</code>" in answer.get_data(as_text=True)
+
+
 def test_where_restricts_the_rows(api: Api, pair: str) -> None:
     answer = ready(api, f"/api/diff?{pair}&all=1&where=op == 'Relu'")
     assert [row["tensor"] for row in answer["rows"]] == ["dense/Relu:0"]

@@ -118,6 +118,11 @@ export class Api {
     return this.json('diff', query, signal);
   }
 
+  /** Where the browser downloads a comparison from. */
+  comparisonHref(query: Query): string {
+    return this.provider.href('diff', query);
+  }
+
   /** Where an image shows one side of a compared tensor, or their difference. */
   differenceHref(query: Query): string {
     return this.provider.href('diff/value', query);

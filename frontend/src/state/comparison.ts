@@ -56,6 +56,11 @@ export const comparison = resource(
   },
 );
 
+/** Where the report of what is on show is downloaded from; null until it is ready. */
+export const reportHref = computed<string | null>(() =>
+  comparison.data.value?.comparison ? api().comparisonHref({ ...query.value, format: 'html' }) : null,
+);
+
 /** Equal tensors are listed only if asked for. */
 export const equalShown = signal(false);
 

@@ -1,5 +1,5 @@
 import { compareAt, otherRun, otherStep } from '../../state/choices';
-import { equalShown, otherRunId } from '../../state/comparison';
+import { equalShown, otherRunId, reportHref } from '../../state/comparison';
 import { runEntry, runs } from '../../state/runs';
 import { step } from '../../state/steps';
 import { Select, Switch } from '../kit/Button';
@@ -48,6 +48,11 @@ export function CompareHead() {
         title="List tensors that are equal, too"
         testid="compare-equal"
       />
+      {reportHref.value !== null && (
+        <a class="button small" href={reportHref.value} download="difference.html" data-testid="compare-report">
+          Report
+        </a>
+      )}
     </div>
   );
 }
