@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from tensortap.index import RunIndex, Snapshot
 
 _NUMBERS = ("step", "visit", "nan", "inf", "zero", "min", "mean", "max", "std")
+_COLUMNS = ("tensor", "dtype", "shape", *_NUMBERS)
+_LEAST_FIRST = ("zero", "visit", "std", "dtype", "inf", "mean", "shape")
 _FILTERS = ("where", "op", "layer", "dtype", "nonfinite", "kept", "sort", "reverse", "step")
 
 
@@ -65,13 +67,38 @@ def list_snapshots(run: RunIndex, arguments: argparse.Namespace) -> None:
     if not page.total:
         console().print("No snapshot fits.")
         return
-    table = plain_table("tensor", "dtype", "shape", *_NUMBERS, numeric=_NUMBERS)
-    for row in page.rows:
-        table.add_row(*_cells(row))
-    console().print(table)
+    _print(page.rows, sorted_by=(arguments.sort or "").lstrip("-"))
     if page.total > len(page.rows):
         more = counted(page.total - len(page.rows), "more snapshot")
         console(stderr=True).print(f"{more}; see them with --limit {page.total}", style="dim")
+
+
+def _print(rows: list[Snapshot], sorted_by: str) -> None:
+    out = console()
+    cells = [dict(zip(_COLUMNS, _cells(row), strict=True)) for row in rows]
+    shown = _that_fit(cells, out.width, sorted_by)
+    table = plain_table(*shown, numeric=_NUMBERS)
+    for column in table.columns[1:]:
+        column.no_wrap = True  # if anything is folded, it is the name
+    for row in cells:
+        table.add_row(*(row[name] for name in shown))
+    out.print(table)
+    left_out = [name for name in _COLUMNS if name not in shown]
+    if left_out:
+        text = f"no room for: {', '.join(left_out)}; a wider terminal or --json shows all"
+        console(stderr=True).print(text, style="dim")
+
+
+def _that_fit(cells: list[dict[str, Any]], width: int, sorted_by: str) -> list[str]:
+    """The columns for a terminal of `width` characters: the least telling ones go first."""
+    needed = {name: max(len(name), *(len(row[name]) for row in cells)) + 2 for name in _COLUMNS}
+    shown = list(_COLUMNS)
+    for name in _LEAST_FIRST:
+        if sum(needed[each] for each in shown) <= width:
+            break
+        if name != sorted_by:
+            shown.remove(name)
+    return shown
 
 
 def _data(row: Snapshot) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from small_dump import ODD_NODES, WEIGHTS
 
 from tensortap.command_line import COMMANDS
 from tensortap.dump import DumpWriter
+from tensortap.snapshot_list import _COLUMNS, _that_fit
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -300,3 +301,14 @@ def test_show_highlights_and_saves(run: Run, logdir: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize("text", ["a", "2:1", "", "1:2:3", "nan:1"])
 def test_what_is_no_range_to_highlight(run: Run, logdir: Path, text: str) -> None:
     assert run("show", logdir / "exp" / "first", "dense/MatMul:0", "--highlight", text)[0] == 2
+
+
+@pytest.mark.parametrize("width", [40, 80, 120, 10_000])
+def test_a_list_of_snapshots_fits_the_terminal(width: int) -> None:
+    """The least telling columns go first; never the name, the step, or what it is sorted by."""
+    cells = [dict.fromkeys(_COLUMNS, "1234567")]
+    shown = _that_fit(cells, width, "zero")
+    assert [name for name in _COLUMNS if name in shown] == shown
+    assert {"tensor", "step", "nan", "zero", "min", "max"} <= set(shown)
+    assert (len(shown) == len(_COLUMNS)) == (width >= 9 * len(_COLUMNS))
+    assert width < 80 or sum(len(name if len(name) > 7 else "1234567") + 2 for name in shown) <= width
