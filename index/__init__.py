@@ -19,6 +19,7 @@ from .saved import cache_folder
 from .selection import Selection, parse_selection, resolve_selection
 from .snapshot import Snapshot, locate, take
 from .source import source
+from .source_map import SourceMap, source_map
 from .step_statistics import StepStatistics, step_statistics
 from .step_tally import StepTable
 from .steps import StepRange, parse_steps
@@ -67,6 +68,7 @@ __all__ = [
     "Selection",
     "Snapshot",
     "SnapshotPage",
+    "SourceMap",
     "StepBatch",
     "StepRange",
     "StepStatistics",
@@ -95,6 +97,7 @@ __all__ = [
     "row_columns",
     "snapshots",
     "source",
+    "source_map",
     "step_statistics",
     "take",
     "timeline",

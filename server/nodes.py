@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flask import Blueprint, Response
 
-from tensortap.index import node_detail, source
+from tensortap.index import node_detail, source, source_map
 
 from .live import current_run
 from .parameters import Parameters
@@ -33,6 +33,13 @@ def source_text(run: str) -> Response:
     file = parameters.required("file", "train.py")
     parameters.done()
     return json_reply({"file": file, "text": source(current_run(run), file)})
+
+
+@blueprint.get("/api/runs/<run>/graphs/<graph>/sources")
+def graph_sources(run: str, graph: str) -> Response:
+    """GET api/runs/<run>/graphs/<graph>/sources"""
+    Parameters().done()
+    return json_reply(source_map(current_run(run), graph))
 
 
 def _detail(run: str, node: str, parameters: Parameters) -> Response:

@@ -14,6 +14,7 @@ import type {
 import type { ComparisonAnswer } from '../model/comparison';
 import type { Findings, NanAnswer } from '../model/findings';
 import { decodeGraph, type GraphData } from '../model/graph';
+import type { SourceMap } from '../model/source_lines';
 import { decodeStep, type StepStatistics } from '../model/steps';
 import { decodeTimeline, type Timeline } from '../model/timeline';
 import { type Provider, pathOf, type Query } from './provider';
@@ -97,6 +98,11 @@ export class Api {
 
   async source(run: string, file: string, signal?: AbortSignal): Promise<string> {
     return (await this.json<{ text: string }>(`runs/${pathOf(run)}/source`, { file }, signal)).text;
+  }
+
+  /** Where in the program the graph's nodes were made. */
+  sources(run: string, graph: string, signal?: AbortSignal): Promise<SourceMap> {
+    return this.json(`runs/${pathOf(run)}/graphs/${pathOf(graph)}/sources`, {}, signal);
   }
 
   problems(run: string, signal?: AbortSignal): Promise<Problems> {

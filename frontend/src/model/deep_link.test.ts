@@ -14,6 +14,7 @@ const FULL: DeepLink = {
   match: 'conv|pool',
   where: 'nan > 0 & x',
   sort: '-nan',
+  place: 'src/train.py:12',
   panel: 'histogram',
   value: 'heatmap',
   dims: [3, 'y', 'x', 0],

@@ -18,6 +18,8 @@ export interface DeepLink {
   match: string;
   where: string;
   sort: string;
+  /** The file and line of the program, `file:line`; empty for the selected node's. */
+  place: string;
   panel: PanelTab;
   /** How the value is shown; null is what suits it. */
   value: ValueMode | null;
@@ -35,7 +37,7 @@ export interface DeepLink {
 
 export type CompareAt = 'first' | 'step';
 
-export const VIEWS = ['graph', 'table', 'timeline', 'problems', 'compare'] as const;
+export const VIEWS = ['graph', 'table', 'timeline', 'problems', 'source', 'compare'] as const;
 export type View = (typeof VIEWS)[number];
 
 export const PANEL_TABS = ['overview', 'history', 'histogram', 'value', 'source'] as const;
@@ -54,6 +56,7 @@ export const EMPTY_LINK: DeepLink = {
   match: '',
   where: '',
   sort: 'tensor',
+  place: '',
   panel: 'overview',
   value: null,
   dims: null,
@@ -79,7 +82,7 @@ export function encodeLink(link: DeepLink): string {
     if (value !== null) add(key, value);
   }
   if (link.follow) add('follow', 1);
-  for (const key of ['view', 'scope', 'match', 'where', 'sort', 'panel', 'color', 'at', 'rank'] as const)
+  for (const key of ['view', 'scope', 'match', 'where', 'sort', 'place', 'panel', 'color', 'at', 'rank'] as const)
     if (link[key] !== EMPTY_LINK[key]) add(key, link[key]);
   if (link.value !== null) add('value', link.value);
   if (link.dims !== null) parts.push(`dims=${mappingText(link.dims)}`);
@@ -105,7 +108,7 @@ export function decodeLink(hash: string): DeepLink {
   for (const key of NUMBERS) link[key] = wholeNumber(found.get(key));
   link.follow = found.get('follow') === '1';
   link.view = VIEWS.find((view) => view === found.get('view')) ?? EMPTY_LINK.view;
-  for (const key of ['scope', 'match', 'where'] as const) link[key] = decodePart(found.get(key) ?? '');
+  for (const key of ['scope', 'match', 'where', 'place'] as const) link[key] = decodePart(found.get(key) ?? '');
   link.sort = decodePart(found.get('sort') ?? '') || EMPTY_LINK.sort;
   // As the tabs are titled: `histograms` too.
   const panel = PANEL_TABS.find((tab) => tab === found.get('panel') || `${tab}s` === found.get('panel'));

@@ -25,6 +25,7 @@ const link = computed<DeepLink>(() => ({
   match: choices.tableFilter.value.match,
   where: choices.tableFilter.value.where,
   sort: sortText(choices.tableSort.value),
+  place: choices.sourcePlace.value,
   panel: choices.panelTab.value,
   ...valueLink.value,
   color: choices.colour.value,
@@ -47,6 +48,7 @@ function apply(next: DeepLink): void {
     choices.timelineScope.value = next.scope;
     choices.tableFilter.value = { ...choices.tableFilter.value, match: next.match, where: next.where };
     choices.tableSort.value = parseSort(next.sort);
+    choices.sourcePlace.value = next.place;
     choices.panelTab.value = next.panel;
     applyValueLink(next.tensor, next.value, next.dims);
     choices.colour.value = next.color;

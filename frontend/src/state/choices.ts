@@ -26,6 +26,8 @@ export const tableFilter = signal<TableFilter>(NO_FILTER);
 export const tableSort = signal<TableSort>(parseSort(EMPTY_LINK.sort));
 /** The scope that the timeline looks into; empty for all. */
 export const timelineScope = signal<string>(EMPTY_LINK.scope);
+/** The file and line of the program on show; empty follows the selected node. */
+export const sourcePlace = signal<string>(EMPTY_LINK.place);
 export const panelTab = signal<PanelTab>(EMPTY_LINK.panel);
 /** How values are shown; null is what suits the tensor. */
 export const chosenMode = signal<ValueMode | null>(EMPTY_LINK.value);

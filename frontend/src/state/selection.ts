@@ -1,7 +1,7 @@
 import { batch, computed } from '@preact/signals';
 import type { PanelTab } from '../model/deep_link';
 import { parseTensorName, tensorName } from '../model/tensor_name';
-import { chosenGraph, chosenStep, chosenTensor, chosenVisit, openScopes, panelTab, timelineScope } from './choices';
+import { chosenGraph, chosenStep, chosenTensor, chosenVisit, openScopes, panelTab, sourcePlace, timelineScope, view } from './choices';
 import { panelOpen } from './preferences';
 import { graphId } from './runs';
 
@@ -18,6 +18,8 @@ export function selectTensor(tensor: string | null): void {
   batch(() => {
     chosenTensor.value = tensor;
     chosenVisit.value = null;
+    // The program shows the line of what is selected, unless a line was chosen whose node it is.
+    if (view.value !== 'source') sourcePlace.value = '';
     if (tensor !== null) panelOpen.value = true;
   });
 }

@@ -5,6 +5,7 @@ import { node } from '../../state/node';
 import { api } from '../../state/provider';
 import { resource } from '../../state/resource';
 import { runId } from '../../state/runs';
+import { showLine } from '../../state/source';
 import { CopyButton } from '../kit/CopyButton';
 import { Message } from '../kit/Message';
 
@@ -76,6 +77,9 @@ function Frame({ frame: candidate, node: name, index }: { frame: StackFrame; nod
           <b class="mono">{place}</b> <span class="faint">in {candidate.function}</span>
         </span>
         {candidate.text && <code class="truncate">{candidate.text.trim()}</code>}
+      </button>
+      <button type="button" class="button quiet small" onClick={() => showLine(candidate.file, candidate.line)}>
+        Nodes of the line
       </button>
       <CopyButton text={place} label="Copy file and line" />
     </li>

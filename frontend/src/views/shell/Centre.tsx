@@ -14,6 +14,7 @@ import { IconButton, Segmented, Switch } from '../kit/Button';
 import { CodeBlock } from '../kit/CopyButton';
 import { Failure, Message } from '../kit/Message';
 import { ProblemsView } from '../problems/ProblemsView';
+import { SourceView } from '../source/SourceView';
 import { TensorTableView } from '../table/TensorTableView';
 import { TimelineView } from '../timeline/TimelineView';
 import { ColourControl } from './ColourControl';
@@ -22,6 +23,7 @@ const VIEWS = [
   { value: 'graph', label: 'Graph' },
   { value: 'table', label: 'Tensors' },
   { value: 'timeline', label: 'Timeline' },
+  { value: 'source', label: 'Source' },
   { value: 'problems', label: 'Problems' },
   { value: 'compare', label: 'Compare' },
 ] as const;
@@ -52,6 +54,7 @@ export function Centre() {
       )}
       {view.value === 'table' && <TensorTableView />}
       {view.value === 'timeline' && <TimelineView />}
+      {view.value === 'source' && <SourceView />}
       {view.value === 'problems' && <ProblemsView />}
       {view.value === 'compare' && <CompareView />}
       {view.value === 'graph' && <GraphView />}

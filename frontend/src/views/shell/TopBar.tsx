@@ -20,7 +20,7 @@ export function TopBar() {
     <header class="topbar">
       <div class="brand">
         <Mark />
-        <span>tensortap</span>
+        <h1>tensortap</h1>
       </div>
       <RunPicker />
       <GraphPicker />

@@ -127,7 +127,6 @@ function RowName({ row, timeline, index, hovered }: RowNameProps) {
       type="button"
       class="timeline-name"
       onClick={() => open(row)}
-      aria-label={`${name}, ${row.nodes} nodes${health}`}
       title={`${visible(row.path)}${health}`}
       data-health={worst.health === NAN_CELL ? 'nan' : worst.health === INF_CELL ? 'inf' : 'fine'}
       data-hovered={hovered}
@@ -136,7 +135,13 @@ function RowName({ row, timeline, index, hovered }: RowNameProps) {
       data-path={row.path}
     >
       <span class="truncate">{name}</span>
-      {row.node === '' && <span class="faint num">{formatCount(row.nodes)}</span>}
+      {row.node === '' && (
+        <span class="faint num">
+          {formatCount(row.nodes)}
+          <span class="offscreen"> nodes</span>
+        </span>
+      )}
+      {health && <span class="offscreen">{health}</span>}
     </button>
   );
 }

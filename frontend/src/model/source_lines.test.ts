@@ -1,0 +1,59 @@
+import { describe, expect, it } from 'vitest';
+import { filesByNodes, linesOf, parsePlace, type SourceMap, worst } from './source_lines';
+
+const MAP: SourceMap = {
+  files: [
+    { file: 'train.py', embedded: true },
+    { file: 'model.py', embedded: false },
+  ],
+  stacks: [
+    {
+      frames: [
+        [0, 9],
+        [1, 4],
+      ],
+      nodes: [5, 2],
+    },
+    {
+      frames: [
+        [0, 9],
+        [0, 3],
+        [0, 9],
+      ],
+      nodes: [1],
+    },
+    {
+      frames: [
+        [0, 9],
+        [1, 4],
+      ],
+      nodes: [3],
+    },
+  ],
+};
+
+describe('lines of a file', () => {
+  it('hold the nodes they made, and count those of the calls they began', () => {
+    const train = linesOf(MAP, 0);
+    expect(train.get(9)).toEqual({ line: 9, nodes: [1], through: 3 });
+    expect(train.get(3)).toEqual({ line: 3, nodes: [], through: 1 });
+    expect(linesOf(MAP, 1).get(4)?.nodes).toEqual([2, 3, 5]);
+  });
+
+  it('take the worst health of their nodes', () => {
+    expect(worst(Uint8Array.of(0, 1, 3, 2), [1, 3])).toBe(2);
+    expect(worst(Uint8Array.of(1), [])).toBe(0);
+  });
+
+  it('puts the file first that made most nodes', () => {
+    expect(filesByNodes(MAP).map(({ file, nodes }) => [file, nodes])).toEqual([
+      ['model.py', 3],
+      ['train.py', 1],
+    ]);
+  });
+
+  it('reads places with colons in the name', () => {
+    expect(parsePlace('C:\\a.py:12')).toEqual({ file: 'C:\\a.py', line: 12 });
+    expect(parsePlace('a.py')).toEqual({ file: 'a.py', line: null });
+  });
+});

@@ -1,0 +1,71 @@
+/** Which nodes each line of a file made, and how they are. */
+
+import { FINE, INF, NAN } from './node_values';
+import type { StepStatistics } from './steps';
+
+/** Answer of `…/sources` (server/http_api.md). */
+export interface SourceMap {
+  files: { file: string; embedded: boolean }[];
+  stacks: { frames: [number, number][]; nodes: number[] }[];
+}
+
+export interface SourceLine {
+  line: number;
+  /** Rows of the nodes that this line made, ascending. */
+  nodes: number[];
+  /** How many nodes were made in calls that this line began. */
+  through: number;
+}
+
+/** `file:line`, as the address holds it; a file's name may hold colons. */
+export function parsePlace(text: string): { file: string; line: number | null } {
+  const found = /^(.*):(\d{1,9})$/s.exec(text);
+  return found ? { file: found[1] as string, line: Number(found[2]) } : { file: text, line: null };
+}
+
+/** Lines of a file that made nodes. A line that recurs in a stack counts once. */
+export function linesOf(map: SourceMap, file: number): Map<number, SourceLine> {
+  const lines = new Map<number, SourceLine>();
+  const at = (line: number): SourceLine => {
+    const known = lines.get(line) ?? { line, nodes: [], through: 0 };
+    lines.set(line, known);
+    return known;
+  };
+  for (const { frames, nodes } of map.stacks) {
+    const last = frames[frames.length - 1];
+    if (!last) continue;
+    if (last[0] === file) for (const node of nodes) at(last[1]).nodes.push(node);
+    const outer = new Set(frames.slice(0, -1).flatMap(([of, line]) => (of === file ? [line] : [])));
+    if (last[0] === file) outer.delete(last[1]);
+    for (const line of outer) at(line).through += nodes.length;
+  }
+  for (const line of lines.values()) line.nodes.sort((a, b) => a - b);
+  return lines;
+}
+
+/** Files by how many nodes their lines made themselves, the most first: the model before the program that trains it. */
+export function filesByNodes(map: SourceMap): { file: string; embedded: boolean; nodes: number }[] {
+  const counts = map.files.map(() => 0);
+  for (const { frames, nodes } of map.stacks) {
+    const last = frames[frames.length - 1];
+    if (last && counts[last[0]] !== undefined) counts[last[0]]! += nodes.length;
+  }
+  const files = map.files.map((file, i) => ({ ...file, nodes: counts[i] ?? 0 }));
+  return files.sort((a, b) => b.nodes - a.nodes);
+}
+
+/** Worst health of each node at a step: 0 where nothing was captured. */
+export function healthByNode(count: number, step: StepStatistics | null): Uint8Array {
+  const health = new Uint8Array(count);
+  if (!step) return health;
+  const [nan, positive, negative] = [step.column('nan'), step.column('pos_inf'), step.column('neg_inf')];
+  step.node.forEach((node, row) => {
+    const state = nan[row]! > 0 ? NAN : positive[row]! + negative[row]! > 0 ? INF : FINE;
+    if (node >= 0 && node < count && state > health[node]!) health[node] = state;
+  });
+  return health;
+}
+
+export function worst(health: Uint8Array, nodes: readonly number[]): number {
+  return nodes.reduce((most, node) => Math.max(most, health[node] ?? 0), 0);
+}

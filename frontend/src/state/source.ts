@@ -1,0 +1,62 @@
+import { batch, computed } from '@preact/signals';
+import { filesByNodes, healthByNode, linesOf, parsePlace } from '../model/source_lines';
+import { sourcePlace, view } from './choices';
+import { graph, overlay } from './graph';
+import { node } from './node';
+import { api } from './provider';
+import { resource } from './resource';
+import { graphId, runDetail, runId } from './runs';
+
+/** The user's program beside the nodes it made. Fetched while it is on show. */
+export const sourceMap = resource(
+  computed(() => {
+    const entry = runDetail.value?.graphs.find((candidate) => candidate.id === graphId.value);
+    if (view.value !== 'source' || runId.value === null || !entry) return null;
+    const subject = `${runId.value} ${entry.id}`;
+    return { key: `${subject} ${entry.nodes}`, subject, run: runId.value, graph: entry.id };
+  }),
+  (wanted, abort) => api().sources(wanted.run, wanted.graph, abort),
+);
+
+export const sourceFiles = computed(() => (sourceMap.data.value ? filesByNodes(sourceMap.data.value) : []));
+
+/** The innermost line of the selected node. */
+export const selectedFrame = computed(() => node.data.value?.stack.at(-1) ?? null);
+
+/** What is on show: the chosen place, else that of the selected node, else the file that made most nodes. */
+export const place = computed(() => {
+  if (sourcePlace.value !== '') return parsePlace(sourcePlace.value);
+  const frame = selectedFrame.value;
+  if (frame) return { file: frame.file, line: frame.line };
+  return { file: sourceFiles.value[0]?.file ?? '', line: null };
+});
+
+const shownFile = computed(() => sourceFiles.value.find(({ file }) => file === place.value.file) ?? null);
+
+export const sourceText = resource(
+  computed(() => {
+    if (runId.value === null || !shownFile.value?.embedded) return null;
+    const key = `${runId.value} ${shownFile.value.file}`;
+    return { key, subject: key, run: runId.value, file: shownFile.value.file };
+  }),
+  (wanted, abort) => api().source(wanted.run, wanted.file, abort),
+);
+
+export const sourceLines = computed(() => {
+  const map = sourceMap.data.value;
+  return map
+    ? linesOf(
+        map,
+        map.files.findIndex(({ file }) => file === place.value.file),
+      )
+    : new Map();
+});
+
+export const nodeHealth = computed(() => healthByNode(graph.data.value?.nodeCount ?? 0, overlay.data.value));
+
+export function showLine(file: string, line: number | null): void {
+  batch(() => {
+    sourcePlace.value = line === null ? file : `${file}:${line}`;
+    view.value = 'source';
+  });
+}

@@ -1,0 +1,45 @@
+import { formatCount } from '../../lib/format';
+import { visible } from '../../lib/visible';
+import { graph } from '../../state/graph';
+import { selectedNode, selectNode } from '../../state/selection';
+import { nodeHealth, place, sourceLines } from '../../state/source';
+import { HEALTH_NAMES } from './SourceView';
+
+/** More than that nobody reads; the graph's search finds them. */
+const MOST = 500;
+
+/** The nodes that the chosen line made. */
+export function LineNodes() {
+  const { line } = place.value;
+  const known = line === null ? undefined : sourceLines.value.get(line);
+  const names = graph.data.value?.names;
+  if (!known || !names) return <aside class="source-nodes faint">Choose a line with a number beside it to see the nodes it made.</aside>;
+  return (
+    <aside class="source-nodes" aria-label={`Nodes of line ${line}`}>
+      <h3>
+        Line {line}: {formatCount(known.nodes.length)} {known.nodes.length === 1 ? 'node' : 'nodes'}
+      </h3>
+      {known.through > 0 && <p class="faint">{formatCount(known.through)} more were made in calls from here.</p>}
+      {known.nodes.slice(0, MOST).map((row: number) => {
+        const name = names.at(row);
+        return (
+          <button
+            type="button"
+            key={row}
+            class="source-node"
+            data-selected={name === selectedNode.value}
+            data-testid="source-node"
+            onClick={() => selectNode(name)}
+          >
+            <i data-health={HEALTH_NAMES[nodeHealth.value[row] ?? 0]} />
+            <span class="truncate" title={visible(name)}>
+              {visible(name)}
+            </span>
+            <span class="faint">{visible(graph.data.value?.opTypes.at(row) ?? '')}</span>
+          </button>
+        );
+      })}
+      {known.nodes.length > MOST && <p class="faint">and {formatCount(known.nodes.length - MOST)} more</p>}
+    </aside>
+  );
+}

@@ -1,0 +1,99 @@
+import { useEffect, useRef } from 'preact/hooks';
+import { formatCount } from '../../lib/format';
+import { visible } from '../../lib/visible';
+import { type SourceLine, worst } from '../../model/source_lines';
+import { nodeHealth, place, showLine, sourceFiles, sourceLines, sourceMap, sourceText } from '../../state/source';
+import { Select } from '../kit/Button';
+import { Failure, Message } from '../kit/Message';
+import { LineNodes } from './LineNodes';
+
+export const HEALTH_NAMES = ['', 'fine', 'inf', 'nan'] as const;
+
+/** The user's program, and beside each line the nodes it made. A click on a line lists them. */
+export function SourceView() {
+  if (sourceMap.error.value) return <Failure error={sourceMap.error.value} retry={sourceMap.reload} />;
+  if (sourceMap.data.value === null) return <div class="pane-body" />;
+  if (sourceFiles.value.length === 0) {
+    return (
+      <Message title="The dump does not say which lines made this graph" testid="empty-state">
+        <p>Imported graphs have no program. A tap notes the lines of graphs that are traced while it is open.</p>
+      </Message>
+    );
+  }
+  return (
+    <div class="pane-body source-view" data-testid="source-view">
+      <div class="source-bar">
+        <Select label="File" value={place.value.file} onChange={(file) => showLine(file, null)} testid="source-file">
+          {sourceFiles.value.map(({ file, nodes }) => (
+            <option key={file} value={file}>
+              {visible(file)} ({formatCount(nodes)} nodes)
+            </option>
+          ))}
+        </Select>
+      </div>
+      <div class="source-columns">
+        <Text />
+        <LineNodes />
+      </div>
+    </div>
+  );
+}
+
+/** The file's lines; where the dump does not embed it, those that made nodes. */
+function Text() {
+  const text = sourceText.data.value;
+  const embedded = sourceFiles.value.find(({ file }) => file === place.value.file)?.embedded;
+  const current = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    const [line, pane] = [current.current, current.current?.closest<HTMLElement>('.source-text')];
+    if (line && pane) pane.scrollTop = line.offsetTop - pane.clientHeight / 2;
+  }, [text, place.value.line, place.value.file]);
+  if (sourceText.error.value) return <Failure error={sourceText.error.value} retry={sourceText.reload} />;
+  const numbers = text === null ? [...sourceLines.value.keys()].sort((a, b) => a - b) : [];
+  const lines =
+    text === null ? numbers.map((line) => ({ line, text: '' })) : text.split('\n').map((one, i) => ({ line: i + 1, text: one }));
+  return (
+    <section class="source-text mono" aria-label="Program" tabIndex={0}>
+      {embedded === false && (
+        <p class="source-hint">
+          The dump does not embed this file, so only the lines that made nodes are listed. <code>Tap(…, sources=True)</code>, the default,
+          embeds the program's files at the next run.
+        </p>
+      )}
+      {(text !== null || embedded === false) &&
+        lines.map(({ line, text: one }) => (
+          <Line key={line} line={line} text={one} known={sourceLines.value.get(line)} mark={line === place.value.line ? current : null} />
+        ))}
+    </section>
+  );
+}
+
+interface LineProps {
+  line: number;
+  text: string;
+  known: SourceLine | undefined;
+  mark: { current: HTMLButtonElement | null } | null;
+}
+
+function Line({ line, text, known, mark }: LineProps) {
+  const nodes = known?.nodes ?? [];
+  const title = known ? `${formatCount(nodes.length)} nodes made here, ${formatCount(known.through)} in calls from here` : undefined;
+  return (
+    <button
+      type="button"
+      class="source-row"
+      ref={mark}
+      tabIndex={known ? 0 : -1}
+      title={title}
+      data-current={mark !== null}
+      data-line={line}
+      onClick={() => showLine(place.value.file, line)}
+    >
+      <span class="source-count num" data-health={HEALTH_NAMES[worst(nodeHealth.value, nodes)]}>
+        {nodes.length > 0 ? formatCount(nodes.length) : ''}
+      </span>
+      <span class="source-number">{line}</span>
+      <span class="source-code">{text.replace(/\r$/, '') || ' '}</span>
+    </button>
+  );
+}

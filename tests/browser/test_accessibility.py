@@ -1,0 +1,54 @@
+"""axe-core finds nothing to complain about in the main views, in both themes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browser_page import TapPage
+from browser_site import Site
+from playwright.sync_api import Browser
+
+AXE = Path(__file__).resolve().parents[2] / "frontend/node_modules/axe-core/axe.min.js"
+VIEWS = ["graph", "table", "timeline", "source", "problems", "compare"]
+TABS = ["overview", "history", "histogram", "value", "source"]
+RUN_AXE = "() => axe.run(document, {resultTypes: ['violations']}).then(result => result.violations)"
+SHOW_VIEW = "view => { location.hash = `${location.hash}&view=${view}`; }"
+LOG = "compile_loss/_careless_loss/Log"
+
+
+@pytest.fixture
+def audited(browser: Browser) -> Iterator[TapPage]:
+    """A page that axe may be put into: the page's own policy lets no foreign script run."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, bypass_csp=True)
+    yield TapPage(context.new_page())
+    context.close()
+
+
+def violations(tap: TapPage) -> list[str]:
+    found = tap.page.evaluate(RUN_AXE)
+    return [f"{one['id']}: {node['html'][:200]}" for one in found for node in one["nodes"][:3]]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing(audited: TapPage, site: Site, theme: str) -> None:
+    audited.page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
+    audited.enter(site)
+    audited.choose_run("digits-nan")
+    step = audited.step()
+    audited.page.add_script_tag(path=AXE)
+    found = {}
+    for view in VIEWS:
+        audited.page.evaluate(SHOW_VIEW, view)
+        audited.wait_until_ready()
+        found[view] = violations(audited)
+    audited.page.keyboard.press("?")
+    found["help"] = violations(audited)
+    audited.page.keyboard.press("Escape")
+    audited.go_to(site, "digits-nan", f"{LOG}:0", step)
+    for tab in TABS:
+        audited.show_tab(tab)
+        audited.wait_until_ready()
+        found[f"panel {tab}"] = violations(audited)
+    assert {where: what for where, what in found.items() if what} == {}
