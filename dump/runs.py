@@ -104,8 +104,9 @@ def read_run_info(path: Path) -> RunInfo:
     if record.get("format") != "tensortap" or not isinstance(version, int) or version < 1:
         raise NotARunError(f"{shown_path(path / RUN_FILE)} does not describe a tensortap run.")
     if version > VERSION:
+        where = shown_path(path)
         raise FormatVersionError(
-            f"{shown_path(path)} is a dump of version {version}; this tensortap reads {VERSION} and older.",
+            f"{where} is a dump of version {version}; this tensortap reads version {VERSION} and older.",
             "Upgrade with: pip install --upgrade tensortap",
         )
     name = record.get("run")
