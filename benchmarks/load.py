@@ -1,0 +1,229 @@
+"""Viewers at a live run: latencies and memory of the server while others hold it up; TensorBoard's beside it.
+
+    python benchmarks/load.py [--seconds 600] [--viewers 50] [--half-open 300] [--peers]
+
+A process writes a run, 20 steps a second, `tensortap serve` serves it. Each viewer does what the page does:
+asks for changes, the run, its problems and a history, once a second. Meanwhile there are half-open
+connections, clients that ask for a slice and never read it, and clients that vanish each second while they
+are answered. Printed: p50 and p99 of the viewers' requests, statuses, resident memory at the beginning and
+end, and how long Ctrl-C takes. `--peers` asks TensorBoard's own server for scalars in the same way.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+WRITER = """
+import sys, time
+import numpy as np
+from tensortap.dump import DumpWriter, Graph, Node
+with DumpWriter(sys.argv[1], "live") as writer:
+    graph = writer.graph(Graph("train", [Node(f"layer_{i}/Relu", "Relu") for i in range(50)]))
+    big = np.random.default_rng(0).normal(size=(1024, 1024)).astype(np.float32)
+    writer.log("layer_0/Relu:0", big, step=0, graph=graph, keep="value")
+    for step in range(1, 1_000_000):
+        for i in range(50):
+            writer.log(f"layer_{i}/Relu:0", big[i], step=step, graph=graph, keep="summary")
+        time.sleep(0.05)
+"""
+SCALARS = """
+import sys, time
+from tensorboard.summary.writer.event_file_writer import EventFileWriter
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary
+writer = EventFileWriter(sys.argv[1], flush_secs=1)
+for step in range(1_000_000):
+    values = [Summary.Value(tag=f"layer_{i}", simple_value=float(step)) for i in range(50)]
+    writer.add_event(Event(step=step, wall_time=time.time(), summary=Summary(value=values)))
+    time.sleep(0.05)
+"""
+TOKEN = "0123456789abcdef" * 3
+NEVER_READ, VANISHING = 20, 10
+
+
+@dataclass
+class Seen:
+    """What the viewers met."""
+
+    seconds: list[float] = field(default_factory=list)
+    statuses: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A server: where it is, and what a viewer asks for in a round."""
+
+    port: int
+    pid: int
+    polls: tuple[str, ...]
+    large: str
+
+
+async def ask(peer: Peer, path: str) -> tuple[int, bytes]:
+    """One request on a connection of its own, as fetch() without reuse."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", peer.port)
+    try:
+        writer.write(request(peer, path))
+        await writer.drain()
+        head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+        return int(head.split(b" ", 2)[1]), body
+    finally:
+        writer.close()
+
+
+def request(peer: Peer, path: str) -> bytes:
+    lines = (
+        f"GET {path} HTTP/1.1",
+        f"Host: 127.0.0.1:{peer.port}",
+        f"Authorization: Bearer {TOKEN}",
+        "Connection: close",
+    )
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+async def view(peer: Peer, seen: Seen, until: float, delay: float) -> None:
+    """A page that is open: a round a second."""
+    await asyncio.sleep(delay)
+    while time.monotonic() < until:
+        begun = time.monotonic()
+        for path in peer.polls:
+            asked = time.monotonic()
+            status, _ = await ask(peer, path)
+            seen.seconds.append(time.monotonic() - asked)
+            seen.statuses[status] = seen.statuses.get(status, 0) + 1
+        await asyncio.sleep(max(0.0, 1 - (time.monotonic() - begun)))
+
+
+@asynccontextmanager
+async def nuisances(peer: Peer, half_open: int) -> AsyncIterator[None]:
+    """Connections that never finish asking, never read, or are cut while they are answered; kept up."""
+
+    async def hold(data: bytes, seconds: float) -> None:
+        while True:
+            with suppress(OSError):
+                _, writer = await asyncio.open_connection("127.0.0.1", peer.port, limit=1)
+                writer.write(data)
+                await asyncio.sleep(seconds)
+                writer.transport.abort()
+
+    whole = request(peer, peer.large)
+    tasks = [asyncio.create_task(hold(b"GET / HT", 20)) for _ in range(half_open)]
+    tasks += [asyncio.create_task(hold(whole, 20)) for _ in range(NEVER_READ)]
+    tasks += [asyncio.create_task(hold(whole, 1)) for _ in range(VANISHING)]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def resident(pid: int) -> float:
+    """MiB of memory of a process and its children."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    pages = sum(int(Path(f"/proc/{each}/statm").read_text().split()[1]) for each in (pid, *children))
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+async def measure(name: str, peer: Peer, arguments: argparse.Namespace) -> None:
+    seen, memory = Seen(), []
+    until = time.monotonic() + arguments.seconds
+    async with nuisances(peer, arguments.half_open):
+        viewers = [
+            asyncio.create_task(view(peer, seen, until, number / arguments.viewers))
+            for number in range(arguments.viewers)
+        ]
+        while time.monotonic() < until:
+            await asyncio.sleep(min(5.0, arguments.seconds / 4))
+            memory.append(resident(peer.pid))
+        await asyncio.gather(*viewers)
+    p50, p99 = np.quantile(seen.seconds, [0.5, 0.99]) * 1000
+    print(
+        f"{name}: {len(seen.seconds):,} requests ({len(seen.seconds) / arguments.seconds:.0f}/s), "
+        f"p50 {p50:.1f} ms, p99 {p99:.1f} ms, slowest {max(seen.seconds) * 1000:.0f} ms; "
+        f"statuses {seen.statuses}; memory {memory[0]:.0f} -> {memory[-1]:.0f} MiB (most {max(memory):.0f})"
+    )
+
+
+@contextmanager
+def running(*command: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
+    """A process, ended with the block."""
+    process = subprocess.Popen(
+        [sys.executable, *command], env={**os.environ, **environment}, text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def port_of(process: subprocess.Popen[str]) -> int:
+    assert process.stdout is not None
+    return next(
+        int(found[1]) for line in process.stdout if (found := re.search(r"http://[^:/]+:(\d+)", line))
+    )
+
+
+def tensortap(folder: Path, arguments: argparse.Namespace) -> None:
+    serve = ("-m", "tensortap", "serve", str(folder), "--port", "0")
+    with running("-c", WRITER, str(folder)), running(*serve, TENSORTAP_TOKEN=TOKEN) as server:
+        peer = Peer(port_of(server), server.pid, ("/api/runs",), "")
+        run = ""
+        while not run:
+            _, body = asyncio.run(ask(peer, "/api/runs"))
+            run = next((each["id"] for each in json.loads(body)["runs"] if each["snapshots"] > 1), "")
+        polls = ["/api/changes", f"/api/runs/{run}", f"/api/runs/{run}/problems"]
+        polls += [f"/api/runs/{run}/history?tensor=layer_1/Relu:0"]
+        large = f"/api/runs/{run}/value?tensor=layer_0/Relu:0&step=0&selection=0:64"
+        asyncio.run(measure("tensortap", Peer(peer.port, peer.pid, tuple(polls), large), arguments))
+        begun = time.monotonic()
+        server.send_signal(signal.SIGINT)
+        server.wait(timeout=20)
+        print(
+            f"tensortap: Ctrl-C ended it in {time.monotonic() - begun:.2f} s with status {server.returncode}"
+        )
+
+
+def tensorboard(folder: Path, arguments: argparse.Namespace) -> None:
+    serve = ("-m", "tensorboard.main", "--logdir", str(folder), "--port", "0", "--reload_interval", "1")
+    with running("-c", SCALARS, str(folder / "live")), running(*serve) as server:
+        prefix = "/data/plugin/scalars"
+        polls = ("/data/runs", f"{prefix}/tags", f"{prefix}/scalars?run=live&tag=layer_1")
+        peer = Peer(port_of(server), server.pid, polls, polls[-1])
+        while asyncio.run(ask(peer, polls[-1]))[0] != 200:
+            time.sleep(0.2)
+        asyncio.run(measure("TensorBoard", peer, arguments))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--viewers", type=int, default=50)
+    parser.add_argument("--half-open", type=int, default=300)
+    parser.add_argument("--peers", action="store_true", help="TensorBoard's own server, too")
+    arguments = parser.parse_args()
+    for measured in (tensortap, tensorboard) if arguments.peers else (tensortap,):
+        with tempfile.TemporaryDirectory() as folder:
+            measured(Path(folder), arguments)
+
+
+if __name__ == "__main__":
+    main()
