@@ -14,6 +14,12 @@ from .gradients import MOSTLY
 from .rule import Limits, hits, rule
 
 _MOST_BIRTHS = 5
+# What is said of those that no pattern explains.
+_OTHERWISE = {
+    "carried": ": a variable held it when the step began.",
+    "data": ": it came in with the data.",
+    "suspected": ": not all of its inputs were captured.",
+}
 
 
 @rule(
@@ -40,14 +46,15 @@ def _birth(view: RunView, report: NanReport, birth: Birth) -> Iterable[Hit]:
     bad = (rows["nan"] + rows["pos_inf"] + rows["neg_inf"]) > 0
     steps = np.unique(rows.step[bad])
     kind = "NaN" if birth.output.nan else "Infinity"
-    why = birth.explanation.text if birth.explanation else f"verdict: {birth.verdict}"
+    born = "is born in" if birth.verdict in ("born", "turned") else "appears first in"
+    why = f": {birth.explanation.text}" if birth.explanation else _OTHERWISE.get(birth.verdict, ".")
     evidence = [
         Evidence(birth.step, "NaN elements", float(birth.output.nan), limits_of_one(birth.output.nan)),
         Evidence(birth.step, "infinite elements", float(birth.output.inf), limits_of_one(birth.output.inf)),
     ]
     yield Hit(
         tensor=found.code,
-        text=f"{kind} is born in {birth.node} at step {birth.step}: {why}",
+        text=f"{kind} {born} {birth.node} at step {birth.step}{why}",
         evidence=[item for item in evidence if item.value],
         first_step=birth.step,
         last_step=int(steps[-1]) if len(steps) else birth.step,
