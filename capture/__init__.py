@@ -5,6 +5,7 @@ The only room that imports TensorFlow. Nothing in it may raise into the user's t
 
 from tensortap.dump import Sample
 
+from .alone import not_alone, run_alone_in_float64
 from .candidates import Candidate
 from .errors import TapClosedError, TapWarning, WatchError
 from .examined import Examined, StepSummaries
@@ -41,5 +42,7 @@ __all__ = [
     "Watches",
     "every",
     "log_spaced",
+    "not_alone",
     "override",
+    "run_alone_in_float64",
 ]

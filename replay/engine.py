@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from tensortap.dump import (
 from .expression import parse_change
 from .request import Answer, Request
 from .source import open_recording
+from .verdicts import verdicts
 
 
 def replay(request: Request) -> dict[str, Any]:
@@ -42,9 +43,15 @@ def replay(request: Request) -> dict[str, Any]:
     with LoadedCall(changed) as call:
         wanted = _wanted(request, call)
         again = call.run(wanted)
-    if request.logdir and (request.nodes is not None or request.tensors):
+    if request.logdir and (request.nodes is not None or request.tensors) and not request.verdicts:
         _write(request, recording, again)
-    return asdict(_compared(recording, again, bool(changes)))
+    answer = _compared(recording, again, bool(changes))
+    return asdict(_judged(answer, changed, request.nodes or "") if request.verdicts else answer)
+
+
+def _judged(answer: Answer, recording: Recording, nodes: str) -> Answer:
+    found, skipped = verdicts(recording, re.compile(nodes))
+    return replace(answer, verdicts=[asdict(each) for each in found], not_judged=skipped)
 
 
 def _wanted(request: Request, call: LoadedCall) -> Callable[[Candidate], bool]:

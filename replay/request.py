@@ -17,6 +17,7 @@ class Request:
         tensors: names of further tensors to keep.
         changes: tensor name -> expression (`expression.parse_change`), in this order.
         logdir, run: the run that the tensors are written into.
+        verdicts: whether nodes are judged, each run alone: those that `nodes` names, or all.
     """
 
     source: str
@@ -25,6 +26,7 @@ class Request:
     changes: Mapping[str, str] = field(default_factory=dict)
     logdir: str = ""
     run: str = "replay"
+    verdicts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,8 @@ class Answer:
         failed: what the call raised, or empty.
         recorded_failure: what it raised when it was recorded.
         versions: `name: recorded, here` where they differ.
+        verdicts: `verdict.Verdict` as objects, worst first.
+        not_judged: reason -> how many nodes.
     """
 
     identical: bool | None
@@ -50,6 +54,8 @@ class Answer:
     failed: str
     recorded_failure: str
     versions: Sequence[str]
+    verdicts: Sequence[Mapping[str, Any]] = ()
+    not_judged: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Answer:

@@ -11,10 +11,12 @@ from ..arguments import local
 from ..progress import progress
 from ..tensor_view import TensorView
 from ..terminal import cell, console, counted, plain_table, print_json
+from ..verdict_view import print_verdicts
 
 HELP = "run a recorded step again: prove it, compute any tensor, change one and see"
 EXAMPLE = """tensortap replay logs/digits --step 100
          tensortap replay logs/digits --step 100 --tensor dense/Relu:0
+         tensortap replay logs/digits --step 100 --verdict --nodes dense
          tensortap replay step.tapbundle --override 'dense/Relu:0=clip(x, 0, 6)' --out logs --nodes ."""
 
 
@@ -35,6 +37,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_change,
         metavar="NAME=EXPR",
         help="change a tensor x, as in 'a/Relu:0=clip(x, 0, 6)', and compute what follows",
+    )
+    parser.add_argument(
+        "--verdict",
+        action="store_true",
+        help="run every node alone in float64 (those of --nodes) and judge it",
     )
     parser.add_argument("--out", type=local, metavar="LOGDIR", help="write computed tensors there, as a run")
     parser.add_argument("--run", dest="name", default="replay", metavar="NAME", help="the name of that run")
@@ -79,6 +86,7 @@ def _replay(arguments: argparse.Namespace, logdir: Path) -> Any:
         changes=dict(arguments.override),
         logdir=str(logdir),
         run=arguments.name,
+        verdicts=arguments.verdict,
     )
     with progress("replaying", quiet=arguments.json):
         return run_apart(request, Limits(arguments.seconds, int(arguments.memory * 1e9)))
@@ -97,6 +105,8 @@ def _print(arguments: argparse.Namespace, answer: Any, views: list[TensorView]) 
     for view in views:
         view.print(out)
         out.print()
+    if arguments.verdict:
+        print_verdicts(answer, out)
     out.print(_verdict(answer))
     for name in answer.differing[:20]:
         out.print(cell(f"  {name}", "yellow"))
@@ -106,7 +116,7 @@ def _print(arguments: argparse.Namespace, answer: Any, views: list[TensorView]) 
         out.print(cell(f"  {version}", "yellow"))
     if answer.failed:
         out.print(cell(f"The step raised {answer.failed}", "red"))
-    if arguments.out:
+    if arguments.out and not arguments.verdict:
         tensors = counted(answer.tensors, "tensor")
         out.print(f"{tensors} in {arguments.out / arguments.name}; look: tensortap serve {arguments.out}")
 
