@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 from browser_page import TapPage
 from browser_site import Site
 from playwright.sync_api import expect
@@ -64,3 +66,21 @@ def test_back_leads_to_the_node_before(tap: TapPage, site: Site) -> None:
     tap.go_to(site, "digits", names[1], 10)
     tap.page.go_back()
     tap.expect_inspected(names[0].removesuffix(":0"))
+
+
+def test_an_address_wins_over_what_happens_at_the_same_moment(tap: TapPage, site: Site) -> None:
+    """The event that tells of a new hash comes later than the hash: nothing may write over it meanwhile."""
+    run = tensortap.open(site.logdir).runs["digits"]
+    steps = [int(step) for step in run.steps]
+    tap.enter(site)
+    tap.choose_run("digits")
+    tap.page.get_by_test_id("step-slider").focus()
+    tap.page.evaluate(
+        """hash => {
+            location.hash = hash;
+            const slider = document.querySelector('[data-testid=step-slider]');
+            slider.dispatchEvent(new KeyboardEvent('keydown', { key: 'Home', bubbles: true }));
+        }""",
+        f"run={quote(tap.run_id('digits'))}&step={steps[1]}",
+    )
+    tap.expect_step(steps[1])

@@ -79,16 +79,21 @@ function write(next: DeepLink, push: boolean): void {
 
 export function syncAddress(): () => void {
   let shown = decodeLink(location.hash || stateFromHost());
+  let known = location.hash;
   apply(shown);
   const read = () => {
-    shown = decodeLink(location.hash);
+    known = location.hash;
+    shown = decodeLink(known);
     apply(shown);
   };
   window.addEventListener('popstate', read);
   window.addEventListener('hashchange', read);
   const stop = effect(() => {
     const next = link.value;
+    // Somebody has just gone elsewhere, and the event that tells of it is still to come: their address stays.
+    if (location.hash !== known) return;
     write(next, isNewPlace(shown, next));
+    known = location.hash;
     rememberForHost(encodeLink(next));
     shown = next;
   });
