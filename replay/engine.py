@@ -25,6 +25,7 @@ from tensortap.dump import (
     array_hash,
 )
 
+from .certificate import certify
 from .expression import parse_change
 from .request import Answer, Request
 from .source import open_recording
@@ -43,9 +44,11 @@ def replay(request: Request) -> dict[str, Any]:
     with LoadedCall(changed) as call:
         wanted = _wanted(request, call)
         again = call.run(wanted)
+        tapped = [each for each in call.candidates if wanted(each)]
+        certificate = asdict(certify(changed, call, tapped)) if request.certify else None
     if request.logdir and (request.nodes is not None or request.tensors) and not request.verdicts:
         _write(request, recording, again)
-    answer = _compared(recording, again, bool(changes))
+    answer = replace(_compared(recording, again, bool(changes)), certificate=certificate)
     return asdict(_judged(answer, changed, request.nodes or "") if request.verdicts else answer)
 
 

@@ -18,6 +18,7 @@ class Request:
         changes: tensor name -> expression (`expression.parse_change`), in this order.
         logdir, run: the run that the tensors are written into.
         verdicts: whether nodes are judged, each run alone: those that `nodes` names, or all.
+        certify: whether the call is run with and without taps on these tensors, and compared.
     """
 
     source: str
@@ -27,6 +28,7 @@ class Request:
     logdir: str = ""
     run: str = "replay"
     verdicts: bool = False
+    certify: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class Answer:
         versions: `name: recorded, here` where they differ.
         verdicts: `verdict.Verdict` as objects, worst first.
         not_judged: reason -> how many nodes.
+        certificate: `certificate.Certificate` as an object, if it was asked for.
     """
 
     identical: bool | None
@@ -56,6 +59,7 @@ class Answer:
     versions: Sequence[str]
     verdicts: Sequence[Mapping[str, Any]] = ()
     not_judged: Mapping[str, int] = field(default_factory=dict)
+    certificate: Mapping[str, Any] | None = None
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Answer:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..arguments import local
+from ..certificate_view import is_refuted, print_certificate, with_kept_values
 from ..progress import progress
 from ..tensor_view import TensorView
 from ..terminal import cell, console, counted, plain_table, print_json
@@ -43,6 +44,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="run every node alone in float64 (those of --nodes) and judge it",
     )
+    parser.add_argument(
+        "--certify",
+        action="store_true",
+        help="does capturing (all tensors, or --nodes) change a bit? does the run hold what is computed?",
+    )
     parser.add_argument("--out", type=local, metavar="LOGDIR", help="write computed tensors there, as a run")
     parser.add_argument("--run", dest="name", default="replay", metavar="NAME", help="the name of that run")
     parser.add_argument("--seconds", type=float, default=600.0, help="most time that it may take")
@@ -68,12 +74,14 @@ def run(arguments: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="tensortap-") as temporary:
         logdir = arguments.out or Path(temporary)
         answer = _replay(arguments, logdir)
+        if arguments.certify:
+            answer = with_kept_values(answer, arguments.source, logdir / arguments.name)
         views = [_view(logdir / arguments.name, name, arguments.visit) for name in arguments.tensor]
     if arguments.json:
         print_json({"answer": answer, "tensors": [view.as_data() for view in views]})
     else:
         _print(arguments, answer, views)
-    return 1 if answer.identical is False else 0
+    return 1 if answer.identical is False or is_refuted(answer.certificate) else 0
 
 
 def _replay(arguments: argparse.Namespace, logdir: Path) -> Any:
@@ -81,12 +89,13 @@ def _replay(arguments: argparse.Namespace, logdir: Path) -> Any:
 
     request = Request(
         source=str(locate(arguments.source, arguments.step, arguments.call)),
-        nodes=arguments.nodes,
+        nodes="" if arguments.certify and arguments.nodes is None else arguments.nodes,
         tensors=arguments.tensor,
         changes=dict(arguments.override),
         logdir=str(logdir),
         run=arguments.name,
         verdicts=arguments.verdict,
+        certify=arguments.certify,
     )
     with progress("replaying", quiet=arguments.json):
         return run_apart(request, Limits(arguments.seconds, int(arguments.memory * 1e9)))
@@ -107,6 +116,8 @@ def _print(arguments: argparse.Namespace, answer: Any, views: list[TensorView]) 
         out.print()
     if arguments.verdict:
         print_verdicts(answer, out)
+    if answer.certificate is not None:
+        print_certificate(answer.certificate, out)
     out.print(_verdict(answer))
     for name in answer.differing[:20]:
         out.print(cell(f"  {name}", "yellow"))

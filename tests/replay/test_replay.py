@@ -15,11 +15,13 @@ import pytest
 import tensorflow as tf
 
 from tensortap.__main__ import main
-from tensortap.capture import LoadedCall, Tap, Watch, every, override
+from tensortap.capture import Candidate, LoadedCall, Rerun, Tap, Watch, every, override
 from tensortap.dump import (
+    Argument,
     DamagedError,
     InvalidValueError,
     NotFoundError,
+    Recording,
     TensortapError,
     find_recordings,
     read_recording,
@@ -27,6 +29,7 @@ from tensortap.dump import (
 )
 from tensortap.index import open_logdir
 from tensortap.replay import Request, locate
+from tensortap.replay.certificate import certify
 from tensortap.replay.engine import replay
 from tensortap.replay.expression import parse_change
 
@@ -89,6 +92,32 @@ def test_all_tensors_of_a_changed_step_from_a_bundle(run: Run, logdir: Path, tmp
     assert not np.array_equal(
         again.tensor("net_1/out_1/MatMul:0", step=2), recorded.tensor("net_1/out_1/MatMul:0", step=2)
     )
+
+
+def test_an_observer_is_certified(run: Run, logdir: Path) -> None:
+    status, out, err = run("replay", logdir / "first", "--step", "2", "--certify", "--json")
+    certificate = json.loads(out)["answer"]["certificate"]
+    assert certificate["tensors"] > 100
+    assert certificate["kept"] > 100
+    assert status == (1 if certificate["changed"] or certificate["unlike_kept"] else 0), err
+    assert bool(certificate["changed"]) == bool(certificate["first"])
+    assert certificate["unlike_kept"] == []
+
+
+def test_what_capturing_changes_is_found() -> None:
+    """A call that notices its taps: from the third tensor on, its result is another."""
+    candidates = [Candidate(f"n{number}", 0, "Relu", "float32") for number in range(20)]
+    argument = Argument("variable", "w", (np.zeros(2, np.float32),), "float32", (2,))
+    recording = Recording("f", b"", (argument,), 0)
+
+    class Call:
+        def run(self, wanted: Any = lambda candidate: False) -> Rerun:
+            seen = candidates[13] in filter(wanted, candidates)
+            return Rerun((), {0: np.full(2, 1.0 + seen, np.float32)}, [])
+
+    found = certify(recording, Call(), candidates)
+    assert (found.changed, found.first) == (["w"], "n13:0")
+    assert certify(recording, Call(), candidates[:13]).changed == ()
 
 
 def test_recordings_are_listed(run: Run, logdir: Path) -> None:
