@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import tensorflow as tf
 
 from . import tf_private
+from .errors import WatchError
 
 if TYPE_CHECKING:
     from .tap import Tap
@@ -18,6 +19,8 @@ class TappedFunction:
     """Calls a `tf.function` and counts its steps. Whatever else is asked of it, the `tf.function` answers."""
 
     def __init__(self, tap: Tap, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        if not callable(function):
+            raise WatchError(f"{function!r} is no function.", "Use tap.function(f), or @tap.function.")
         self._tap = tap
         self._function = function if _is_traced(function) else tf.function(function, **options)
         self._next_step = 0

@@ -14,6 +14,7 @@ import tensorflow as tf
 from tensortap.dump import Keep
 
 from .candidates import Candidate
+from .errors import WatchError
 from .session_graph import session_graph
 from .session_plan import SessionPlan, plan_run
 from .session_taps import NAME, SessionTaps
@@ -48,6 +49,8 @@ class TappedSession:
     """
 
     def __init__(self, tap: Tap, session: Any) -> None:
+        if not callable(getattr(session, "run", None)) or not hasattr(session, "graph"):
+            raise WatchError(f"{session!r} is no session.", "Pass a tf.compat.v1.Session.")
         self.session = session
         self._tap = tap
         self._next_step = 0

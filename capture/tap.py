@@ -7,6 +7,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from numbers import Integral
 from typing import Any, Self, overload
 
 from tensortap.dump import DumpWriter, Retention, Way, check_run_name
@@ -15,6 +16,7 @@ from .arguments import byte_count, check_policy, process_rank, run_directory, ru
 from .background import Background, WhenFull
 from .batch_writer import BatchWriter
 from .eager import EagerRecorder
+from .earlier import tell_of_earlier_job
 from .environment import environment
 from .errors import TapClosedError, WatchError
 from .firing import Firing
@@ -112,9 +114,9 @@ class Tap:
         disk_reserve = byte_count("disk_reserve", disk_reserve)
         rank = process_rank(rank)
         self._known_layers: list[str] = []
-        self._next_step = 0
-        self._local = threading.local()
+        self._next_step, self._local = 0, threading.local()
         trouble = Trouble(self.run)
+        tell_of_earlier_job(self.run_dir, trouble)
         Retention(keep_last, max_bytes)  # said here, not by the thread that writes
         facts = {**environment(), "watch": [repr(each) for each in watches], **run_facts(info)}
         logdir, run = str(self.run_dir.parent), self.run
@@ -237,13 +239,13 @@ class Tap:
 
         Raises:
             TapClosedError: the tap is closed.
-            WatchError: the number is negative.
+            WatchError: it is no number from 0.
         """
         self._check_open()
         first = self._next_step if number is None else number
         self._lifetime.hold()
-        if first < 0:
-            raise WatchError(f"step {first} is not possible.", "Steps are numbered from 0.")
+        if not isinstance(first, Integral) or first < 0:
+            raise WatchError(f"step {first!r} is not possible.", "Steps are whole numbers from 0.")
         with self._steps(first, 1):
             yield first
 

@@ -91,7 +91,7 @@ class TriggerSink:
         if error and not appeared:
             return self._fire(Finding(error), summaries, held, "a failing step")
         if finding is not None and appeared:
-            return self._fire(finding, summaries, held, repr(self._trigger))
+            return self._fire(finding, summaries, held, finding.trigger or repr(self._trigger))
         if step <= self._write_until:
             return self._write(held.as_held())
         return self._write(self._ring.push(held))

@@ -24,10 +24,14 @@ _LEAST_LOSSES = 5  # before there are as many, nothing is called a spike
 
 
 class Finding(NamedTuple):
-    """Why a trigger fires: a sentence without a full stop, and the tensor it is about, if it is about one."""
+    """Why a trigger fires: a sentence without a full stop, and the tensor it is about, if it is about one.
+
+    `trigger` says which one of several it was; empty where there is one.
+    """
 
     reason: str
     tensor: Examined | None = None
+    trigger: str = ""
 
 
 class Trigger(ABC):
@@ -164,8 +168,11 @@ class AnyTrigger(Trigger):
         self.triggers: tuple[Trigger, ...] = tuple(parts)
 
     def check(self, step: StepSummaries) -> Finding | None:
-        findings = [trigger.check(step) for trigger in self.triggers]
-        return next((finding for finding in findings if finding is not None), None)
+        findings = [(trigger, trigger.check(step)) for trigger in self.triggers]
+        for trigger, finding in findings:
+            if finding is not None:
+                return finding._replace(trigger=finding.trigger or repr(trigger))
+        return None
 
     def __repr__(self) -> str:
         return " | ".join(map(repr, self.triggers))

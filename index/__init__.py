@@ -3,6 +3,7 @@
 `LogIndex` and the query functions serve other rooms; `open_logdir` (as `tensortap.open`) serves people.
 """
 
+from .alive import is_gone
 from .columns import Coded, Texts
 from .decode import STATISTICS_COLUMNS
 from .edges import RETURNED, Edges
@@ -84,6 +85,7 @@ __all__ = [
     "find_rows",
     "histograms",
     "history",
+    "is_gone",
     "kept_sample",
     "kept_shape",
     "locate",

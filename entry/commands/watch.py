@@ -12,7 +12,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tensortap.dump import EventsTail, InvalidValueError, RunReader, TensortapError
+from tensortap.dump import (
+    EventsTail,
+    InvalidValueError,
+    NotFoundError,
+    RunReader,
+    TensortapError,
+    WorkerInfo,
+)
 
 from ..arguments import local
 from ..terminal import console, print_json
@@ -65,16 +72,54 @@ def run(arguments: argparse.Namespace) -> int:
     rule = _rule(arguments)
     asked = time.time()
     before = list(_watch_events(reader))
+    if arguments.reset and rule:
+        raise InvalidValueError("--reset takes no rule.", "Leave the others out.")
+    if rule or arguments.reset:
+        _check_running(reader)
+    earlier = _text(arguments.path / FILE)
     if arguments.reset:
-        if rule:
-            raise InvalidValueError("--reset takes no rule.", "Leave the others out.")
         (arguments.path / FILE).unlink(missing_ok=True)
     elif rule:
         _publish(arguments.path / FILE, [*_rules(arguments.path / FILE, arguments.only), rule])
     else:
         return _show(arguments, before[-1] if before else None)
     answer = _answer(reader, len(before), asked, arguments.wait)
+    if answer is not None and "error" in answer and rule:
+        _restore(arguments.path / FILE, earlier)  # or the refused rule would spoil the next one, too
     return _report(arguments, answer)
+
+
+def _check_running(reader: RunReader) -> None:
+    """Refuses a run that nobody writes any more."""
+    from tensortap.index import is_gone
+
+    workers = reader.workers()
+    if workers and all(_has_ended(reader, worker) or is_gone(worker) for worker in workers):
+        raise NotFoundError(
+            f"The run {reader.path.name!r} is finished: no job would read the watch.",
+            "Give the next job its watch: Tap(…, watch=Watch(…)).",
+        )
+
+
+def _has_ended(reader: RunReader, worker: WorkerInfo) -> bool:
+    tail = reader.tail(worker.worker)
+    while tail.poll():
+        pass
+    return tail.closed
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (FileNotFoundError, UnicodeDecodeError):
+        return None
+
+
+def _restore(path: Path, text: str | None) -> None:
+    if text is None:
+        path.unlink(missing_ok=True)
+    else:
+        path.write_text(text, encoding="utf-8")
 
 
 def _rule(arguments: argparse.Namespace) -> Rule:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ def pick(
     """
     catalog = run.catalog
     codes = tensor_codes(catalog, tensor, graph)
+    if len(codes) > 1 and step is not None and step >= 0:
+        codes = _captured_at(catalog, codes, step) or codes[:1]
     if len(codes) > 1:
         graphs = [catalog.tensors.graph_of(code) for code in codes]
         raise _ambiguous(tensor, "graphs", "graph", graphs)
@@ -36,6 +39,11 @@ def pick(
     workers = [catalog.workers[code] for code in catalog.column("worker", rows).tolist()]
     rows = _only(tensor, "workers", "worker", rows, workers, worker)
     return take(catalog, rows[-1:])[0]
+
+
+def _captured_at(catalog: Catalog, codes: Sequence[int], step: int) -> list[int]:
+    """Of one name's tensors in several graphs those that were captured at a step."""
+    return [code for code in codes if step in catalog.column("step", catalog.rows_of_tensor(code))]
 
 
 def _at_step(catalog: Catalog, tensor: str, rows: Array, step: int | None) -> Array:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tensortap.capture import Tap, WatchError
+from tensortap.capture import LossSpike, NonFinite, Tap, TapWarning, Watch, WatchError
+from tensortap.dump import DumpWriter
 
 
 @pytest.mark.parametrize(
@@ -47,3 +48,39 @@ def test_numpy_numbers_will_do(tmp_path: Path) -> None:
     }
     with Tap(tmp_path / "r", **numbers) as tap:
         assert tap.dropped == 0
+
+
+def test_a_run_that_an_earlier_job_closed_is_told(tmp_path: Path) -> None:
+    with DumpWriter(tmp_path, "r") as writer:
+        Tap(tmp_path / "r", Watch(steps=[9])).close()  # another worker of the same job: nothing to say
+        writer.log("x:0", np.ones(2), step=0)
+    with pytest.warns(TapWarning, match="is there already, closed by"):
+        Tap(tmp_path / "r", Watch(steps=[9])).close()
+
+
+def test_what_is_no_step_session_or_function(tmp_path: Path) -> None:
+    with Tap(tmp_path / "r", Watch(steps=[9])) as tap:
+        for wrong in ("a", -1, 1.5):
+            with pytest.raises(WatchError, match="whole numbers"), tap.step(wrong):
+                pass
+        for wrong in (None, "x"):
+            with pytest.raises(WatchError, match="is no session"):
+                tap.session(wrong)
+        with pytest.raises(WatchError, match="is no function"):
+            tap.function(3)
+
+
+def test_of_several_triggers_the_one_that_fired_is_named(tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    tap = Tap(tmp_path / "r", Watch(steps=[9]), on=NonFinite() | LossSpike(20))
+
+    @tap.function
+    def step(x: tf.Tensor) -> tf.Tensor:
+        return tf.math.log(x)
+
+    step(tf.constant([1.0]))
+    step(tf.constant([-1.0]))
+    tap.flush()
+    assert [fired.trigger for fired in tap.fired] == ["NonFinite()"]
+    tap.close()

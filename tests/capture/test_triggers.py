@@ -159,7 +159,7 @@ def test_a_spike_of_the_loss_is_found_without_its_name(tmp_path: Path) -> None:
     tap.close()
 
     assert tap.fired[0].step == 9
-    assert tap.fired[0].trigger == "LossSpike(20) | NonFinite(Watch(kinds='weight'))"
+    assert tap.fired[0].trigger == "LossSpike(20)"
     assert "after a median of" in tap.fired[0].reason
 
 

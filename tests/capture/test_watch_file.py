@@ -14,6 +14,7 @@ from dumped import Dumped
 
 from tensortap.__main__ import dispatch
 from tensortap.capture import Tap, Watch, every, watch_file
+from tensortap.commands import watch
 from tensortap.dump import EventsTail, RunReader
 
 
@@ -166,3 +167,22 @@ def test_the_command_asks_and_the_job_answers(job: Job, capsys: pytest.CaptureFi
         with pytest.raises(AssertionError, match=message):
             raise AssertionError(capsys.readouterr().err.replace("\n", " "))
     assert dispatch(["watch", run + "x"]) == 1
+    assert ask("--nodes", "x") == 1
+    assert "is finished" in capsys.readouterr().err
+
+
+def test_a_rule_that_the_job_refuses_does_not_stay(
+    job: Job, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job.steps(1)
+    run = str(job.run_dir)
+
+    def a_step_meanwhile(_: float) -> None:
+        job.steps(1)
+
+    monkeypatch.setattr(watch.time, "sleep", a_step_meanwhile)
+    assert dispatch(["watch", run, "--kinds", "foo"]) == 1
+    assert "kinds='foo' is unknown" in capsys.readouterr().err
+    assert not (job.run_dir / "watch.json").exists()
+    assert dispatch(["watch", run, "--nodes", "root"]) == 0
+    job.tap.close()

@@ -9,8 +9,13 @@ export const runList = signal<RunList | null>(null);
 
 export const runs = computed<RunEntry[]>(() => runList.value?.runs ?? []);
 
-/** The run on show: the chosen one, else the newest. */
-export const runId = computed<string | null>(() => chosenRun.value ?? runs.value[0]?.id ?? null);
+/** The run on show: the chosen one, by id or by its name where that is one run's alone; else the newest. */
+export const runId = computed<string | null>(() => {
+  const chosen = chosenRun.value;
+  if (chosen === null || runs.value.some((run) => run.id === chosen)) return chosen ?? runs.value[0]?.id ?? null;
+  const named = runs.value.filter((run) => run.name === chosen);
+  return named.length === 1 && named[0] ? named[0].id : chosen;
+});
 
 export const runEntry = computed<RunEntry | null>(() => runs.value.find((run) => run.id === runId.value) ?? null);
 
