@@ -245,7 +245,7 @@ class Tap:
         first = self._next_step if number is None else number
         self._lifetime.hold()
         if not isinstance(first, Integral) or first < 0:
-            raise WatchError(f"step {first!r} is not possible.", "Steps are whole numbers from 0.")
+            raise WatchError(f"step {first!r} is not possible.", "Steps are whole numbers, numbered from 0.")
         with self._steps(first, 1):
             yield first
 

@@ -15,7 +15,7 @@ export function Elements({ birth }: { birth: Birth }) {
         One of the elements, led back
         {first.sample !== null && <span class="chip">sample {visible(first.sample)}</span>}
       </h4>
-      <ol class="trail">
+      <ol class="led-back">
         {first.trail.map((element, i) => (
           <li key={`${i} ${element.tensor}`}>
             <button type="button" class="link" title="Show this element" onClick={() => showElement(birth, element)}>
