@@ -169,8 +169,15 @@ def bars(edges: Array, counts: Array) -> list[str]:
         if count > 0:
             eighths = max(eighths, 1)
         bar = "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
-        lines.append(f"  {number_text(left):>12} … {number_text(right):<12} {bar:<{_BAR}} {count:,.0f}")
+        lines.append(
+            f"  {number_text(left):>12} … {number_text(right):<12} {bar:<{_BAR}} {_count_text(float(count))}"
+        )
     return lines
+
+
+def _count_text(count: float) -> str:
+    """Bins hold parts of native buckets: less than half an element is not none."""
+    return "<1" if 0 < count < 0.5 else f"{count:,.0f}"
 
 
 def _highlighted(values: Array, highlights: Sequence[Highlight]) -> str:

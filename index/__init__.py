@@ -7,8 +7,8 @@ from .alive import is_gone
 from .columns import Coded, Texts
 from .decode import STATISTICS_COLUMNS
 from .edges import RETURNED, Edges
-from .events import RunEvent, RunEvents, StepBatch
-from .find import SORT_COLUMNS, Filters, SnapshotPage, find_rows, snapshots
+from .events import FedText, RunEvent, RunEvents, StepBatch
+from .find import Filters, SnapshotPage, find_rows, snapshots
 from .graph import FunctionInfo, GraphIndex
 from .graphs import GraphOverview
 from .histograms import MAX_BINS, HistogramSeries, histograms
@@ -19,6 +19,7 @@ from .run import RunIndex, RunOverview
 from .saved import cache_folder
 from .selection import Selection, parse_selection, resolve_selection
 from .snapshot import Snapshot, locate, take
+from .sorting import SORT_COLUMNS
 from .source import source
 from .source_map import SourceMap, source_map
 from .step_statistics import StepStatistics, step_statistics
@@ -27,6 +28,7 @@ from .steps import StepRange, parse_steps
 from .surface import Log, Run, Table, Tensor, Tensors, open_logdir
 from .tensors import NO_GRAPH
 from .timeline import TIMELINE_STATISTICS, Timeline, timeline
+from .trends import Trend, trends
 from .values import (
     NonfiniteElements,
     find_histogram,
@@ -48,6 +50,7 @@ __all__ = [
     "Changes",
     "Coded",
     "Edges",
+    "FedText",
     "Filters",
     "FrameDetail",
     "FunctionInfo",
@@ -79,6 +82,7 @@ __all__ = [
     "Tensors",
     "Texts",
     "Timeline",
+    "Trend",
     "WorkerStatus",
     "cache_folder",
     "find_histogram",
@@ -103,4 +107,5 @@ __all__ = [
     "step_statistics",
     "take",
     "timeline",
+    "trends",
 ]

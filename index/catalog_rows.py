@@ -15,7 +15,7 @@ from .run import RunIndex
 Array = np.ndarray[Any, np.dtype[Any]]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
-_NODE_TEXTS: dict[str, Callable[[GraphIndex], Coded]] = {
+NODE_TEXTS: dict[str, Callable[[GraphIndex], Coded]] = {
     "op": lambda graph: graph.op_type,
     "op_type": lambda graph: graph.op_type,
     "layer": lambda graph: graph.layer,
@@ -44,8 +44,8 @@ class CatalogRows:
         tensors = self._run.catalog.tensors
         if field == "tensor":
             return fits(tensors.names[:count])
-        if field in _NODE_TEXTS:
-            column = _NODE_TEXTS[field]
+        if field in NODE_TEXTS:
+            column = NODE_TEXTS[field]
             return tensors_by_node(
                 self._run, count, lambda graph: _fitting(column(graph), fits), otherwise=bool(fits([""])[0])
             )
@@ -79,3 +79,22 @@ def tensors_by_node(
             if row is not None and code < count:
                 mask[code] = nodes[row]
     return mask
+
+
+def text_ranks(run: RunIndex, count: int, field: str) -> Array:
+    """Where a text of each of the first `count` tensors' nodes stands in the order of all, int64 [count].
+
+    Args:
+        field: one of `NODE_TEXTS`; the text is empty for tensors whose node is in no recorded graph.
+    """
+    tensors = run.catalog.tensors
+    texts = [""] * count
+    for overview in run.graphs:
+        graph = run.graph(overview.id)
+        column = NODE_TEXTS[field](graph)
+        for code in tensors.in_graph(graph.id).tolist():
+            row = graph.rows.get(tensors.node_and_slot(code)[0])
+            if row is not None and code < count:
+                texts[code] = column[row]
+    places = {text: place for place, text in enumerate(sorted(set(texts)))}
+    return np.array([places[text] for text in texts], np.int64)

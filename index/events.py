@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from tensortap.dump import EventsTail, NotFoundError
 
 MAX_EVENTS = 10_000  # of a run that are held; batches do not count
@@ -40,6 +43,16 @@ class StepBatch:
     count: int
 
 
+@dataclass(frozen=True, slots=True)
+class FedText:
+    """An id or a file name, and how many steps it fed, from the first to the last."""
+
+    text: str
+    steps: int
+    first_step: int
+    last_step: int
+
+
 class _Texts:
     """Interned texts, and the steps that each occurs in."""
 
@@ -66,6 +79,16 @@ class _Texts:
     def steps(self, text: str) -> list[int]:
         code = self._codes.get(text)
         return [] if code is None else sorted(set(self._steps[code]))
+
+    def containing(self, part: str, limit: int) -> tuple[int, list[FedText]]:
+        """How many of the texts contain `part` (case does not matter), and the first of them."""
+        texts = pa.array(self._texts[:], pa.string())
+        found = pc.indices_nonzero(pc.match_substring(texts, part, ignore_case=True)).to_pylist()
+        return len(found), [self._fed(code) for code in found[:limit]]
+
+    def _fed(self, code: int) -> FedText:
+        steps = set(self._steps[code])
+        return FedText(self._texts[code], len(steps), min(steps), max(steps))
 
 
 class RunEvents:
@@ -110,6 +133,15 @@ class RunEvents:
     def has_batches(self) -> bool:
         """Whether it was noted which samples fed a step."""
         return bool(self._batches)
+
+    @property
+    def batch_steps(self) -> list[int]:
+        """The steps of which it was noted which samples fed them, ascending."""
+        return sorted(self._batches)
+
+    def samples(self, part: str, *, files: bool, limit: int) -> tuple[int, list[FedText]]:
+        """How many ids (or file names) contain a text, whatever its case, and the first of them."""
+        return (self._files if files else self._ids).containing(part, limit)
 
     def batches(self, step: int) -> list[StepBatch]:
         """Which samples fed a step, one entry a worker and call; empty if that was not noted."""

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from tensortap.dump import SelectionError
-
-from .catalog import Catalog
 from .catalog_rows import CatalogRows, tensors_by_node
 from .choose import tensor_codes, worker_code
 from .patterns import match_names
 from .predicate import parse_predicate
 from .run import RunIndex
-from .snapshot import PLAIN_COLUMNS, Snapshot, take
+from .snapshot import Snapshot, take
+from .sorting import SortedRows, sort_rows
 from .steps import StepRange, parse_steps
 
-SORT_COLUMNS = ("tensor", "worker", "dtype", "device", "time", *PLAIN_COLUMNS)
+# Of runs that are at hand: the rows that were sorted last, for the pages that follow.
+_SORTED: WeakKeyDictionary[RunIndex, SortedRows] = WeakKeyDictionary()
 _FEW_TENSORS = 64  # up to so many are looked up one by one; for more, the whole column is compared
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -68,9 +68,15 @@ def snapshots(
         SelectionError: an unknown column, or a pattern, condition or range that cannot be parsed.
         NotFoundError: no such graph, worker or tensor.
     """
-    rows = find_rows(run, Filters(**filters))
-    page = sort_rows(run.catalog, rows, sort, offset + limit)[offset : offset + limit]
-    return SnapshotPage(len(rows), take(run.catalog, page))
+    asked, wanted = Filters(**filters), slice(offset, offset + limit)
+    kept = _SORTED.setdefault(run, SortedRows())
+    rows = kept.get(run, (asked, sort))
+    if rows is None:
+        found = find_rows(run, asked)
+        if offset == 0:  # of most lists nobody asks for more: a partial sort will do
+            return SnapshotPage(len(found), take(run.catalog, sort_rows(run, found, sort, limit)[wanted]))
+        rows = kept.put(run, (asked, sort), sort_rows(run, found, sort, len(found)))
+    return SnapshotPage(len(rows), take(run.catalog, rows[wanted]))
 
 
 def find_rows(run: RunIndex, filters: Filters) -> Array:
@@ -151,38 +157,3 @@ def _mask(count: int, codes: Any) -> Mask:
     codes = np.asarray(codes, np.int64)
     mask[codes[codes < count]] = True
     return mask
-
-
-def sort_rows(catalog: Catalog, rows: Array, sort: str, first: int) -> Array:
-    """The first rows by a column; a whole sort is avoided where only few are asked for.
-
-    Raises:
-        SelectionError: there is no such column.
-    """
-    name, descending = sort.removeprefix("-"), sort.startswith("-")
-    if name not in SORT_COLUMNS:
-        raise SelectionError(f"{name[:80]!r} is not a column.", f"Sort by one of {', '.join(SORT_COLUMNS)}.")
-    keys = _sort_keys(catalog, rows, name)
-    keys = -keys if descending else keys
-    if 0 < first < len(rows) // 8:
-        last = np.partition(keys, first - 1)[first - 1]  # NaN is the largest there
-        if last == last:
-            within = np.flatnonzero(keys <= last)
-            rows, keys = rows[within], keys[within]
-    return rows[np.argsort(keys, kind="stable")]
-
-
-def _sort_keys(catalog: Catalog, rows: Array, name: str) -> Array:
-    texts = {
-        "tensor": catalog.tensors.names,
-        "worker": catalog.workers.values,
-        "dtype": catalog.dtypes.values,
-        "device": catalog.devices.values,
-    }
-    values = catalog.column(name, rows)
-    if name in texts:
-        known = texts[name][: int(values.max(initial=-1)) + 1]
-        rank = np.empty(len(known), np.int64)
-        rank[sorted(range(len(known)), key=known.__getitem__)] = np.arange(len(known))
-        values = rank[values]
-    return values.astype(np.int8) if values.dtype == np.bool_ else values

@@ -18,6 +18,7 @@ from tensortap.dump import (
     numpy_dtype,
     read_bytes,
     read_value,
+    split_sample,
     value_ref,
 )
 
@@ -89,7 +90,11 @@ def kept_sample(run: RunIndex, snapshot: Snapshot) -> Sample | None:
     Raises:
         DamagedError: the dump is damaged there.
     """
-    return find_value(run, snapshot).sample if snapshot.kept else None
+    if not snapshot.kept:
+        return None
+    commits, within = run.catalog.commits_of(np.array([snapshot.row]))
+    batch = run.commits.get(run.catalog.run_dir, run.catalog.place(int(commits[0])), ("value_codec",))
+    return split_sample(batch.column("value_codec")[int(within[0])].as_py())[0]
 
 
 def read_slice(

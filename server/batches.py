@@ -10,6 +10,9 @@ from .replies import json_reply
 
 blueprint = Blueprint("batches", __name__)
 
+PAGE = 20
+MAX_PAGE = 1000
+
 
 @blueprint.get("/api/runs/<run>/batch")
 def one_step(run: str) -> Response:
@@ -28,3 +31,15 @@ def steps_of(run: str) -> Response:
     id, file = parameters.text("id"), parameters.text("file")
     parameters.done()
     return json_reply({"steps": current_run(run).events.steps_of(id=id, file=file)})
+
+
+@blueprint.get("/api/runs/<run>/samples")
+def samples(run: str) -> Response:
+    """GET api/runs/<run>/samples"""
+    parameters = Parameters()
+    part = parameters.text("part") or ""
+    files = parameters.choice("of", ("ids", "files"), "files") == "files"
+    limit = parameters.count("limit", PAGE, low=1, high=MAX_PAGE)
+    parameters.done()
+    total, rows = current_run(run).events.samples(part, files=files, limit=limit)
+    return json_reply({"total": total, "rows": rows})

@@ -59,6 +59,7 @@ def one_run(run: str) -> Response:
             "steps": found.steps if graph is None else found.steps_of(graph),
             "statistics": list(STATISTICS_COLUMNS),
             "events": found.events.events()[-MAX_EVENTS:],
+            "batches": _span(found.events.batch_steps),
         }
     )
 
@@ -78,6 +79,10 @@ def _with_steps(overview: RunOverview | GraphOverview) -> dict[str, Any]:
         "count": fields.pop("step_count"),
     }
     return fields | {"steps": steps}
+
+
+def _span(steps: list[int]) -> dict[str, int | None]:
+    return {"first": min(steps, default=None), "last": max(steps, default=None), "count": len(steps)}
 
 
 def _change(run: RunOverview | None) -> dict[str, Any] | None:

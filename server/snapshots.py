@@ -7,7 +7,8 @@ from typing import Any
 
 from flask import Blueprint, Response
 
-from tensortap.index import Snapshot, snapshots
+from tensortap.dump import DamagedError
+from tensortap.index import RunIndex, Snapshot, kept_sample, snapshots, trends
 
 from .live import current_run
 from .parameters import Parameters
@@ -34,10 +35,29 @@ def list_snapshots(run: str) -> Response:
         "limit": parameters.count("limit", PAGE, high=MAX_PAGE),
         "offset": parameters.count("offset", 0, high=2**31),
     }
+    trend, with_samples = parameters.text("trend"), parameters.flag("samples")
     parameters.done()
-    page = snapshots(current_run(run), **filters)
-    return json_reply({"total": page.total, "rows": [_row(snapshot) for snapshot in page.rows]})
+    found = current_run(run)
+    page = snapshots(found, **filters)
+    rows = [_row(found, snapshot) for snapshot in page.rows]
+    if trend is not None:
+        lines = trends(found, page.rows, trend, worker=filters["worker"])
+        rows = [row | {"trend": line} for row, line in zip(rows, lines, strict=True)]
+    if with_samples:
+        rows = [row | {"sample": _sample(found, s)} for row, s in zip(rows, page.rows, strict=True)]
+    return json_reply({"total": page.total, "rows": rows})
 
 
-def _row(snapshot: Snapshot) -> dict[str, object]:
-    return {name: getattr(snapshot, name) for name in _FIELDS}
+def _row(run: RunIndex, snapshot: Snapshot) -> dict[str, object]:
+    graph = run.graph(snapshot.graph)
+    node = graph.rows.get(snapshot.node)
+    texts = {name: "" if node is None else getattr(graph, name)[node] for name in ("op_type", "layer")}
+    return {name: getattr(snapshot, name) for name in _FIELDS} | texts
+
+
+def _sample(run: RunIndex, snapshot: Snapshot) -> object:
+    """Which elements were kept; damage of the dump is told where the value itself is asked for."""
+    try:
+        return kept_sample(run, snapshot)
+    except DamagedError:
+        return None

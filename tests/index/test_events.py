@@ -8,6 +8,7 @@ import pytest
 
 import tensortap
 from tensortap.dump import DumpWriter, NotFoundError
+from tensortap.index import FedText, LogIndex
 
 
 def test_events_and_batches_appear_as_they_are_written(tmp_path: Path) -> None:
@@ -31,6 +32,21 @@ def test_events_and_batches_appear_as_they_are_written(tmp_path: Path) -> None:
         assert run.steps_of(id=77) == [1]
         assert run.steps_of(id="common", file="0.png") == [0, 2]
         assert run.steps_of(file="no such") == []
+
+
+def test_ids_and_files_are_found_by_a_part_of_them(tmp_path: Path) -> None:
+    with DumpWriter(tmp_path, "r") as writer:
+        for step in (3, 5, 5, 9):
+            writer.event("batch", step=step, ids=[f"ID-{step}"], files=["Shards/part-1.csv", f"{step}.csv"])
+    log = LogIndex(tmp_path)
+    log.refresh()
+    events = log.runs[0].events
+    total, (first, second) = events.samples("CSV", files=True, limit=2)
+    assert (total, first) == (4, FedText("Shards/part-1.csv", 3, 3, 9))
+    assert (second.text, second.steps) == ("3.csv", 1)
+    assert events.samples("id-5", files=False, limit=9) == (1, [FedText("ID-5", 1, 5, 5)])
+    assert events.samples(".*", files=False, limit=9) == (0, [])
+    assert events.batch_steps == [3, 5, 9]
 
 
 def test_odd_events_are_passed_over(tmp_path: Path) -> None:

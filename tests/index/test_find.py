@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tensortap.dump import DumpWriter, NotFoundError, SelectionError
-from tensortap.index import SORT_COLUMNS, LogIndex, find, locate, snapshots
+from tensortap.index import SORT_COLUMNS, LogIndex, locate, snapshots, sorting
 
 
 def found(run, **filters):
@@ -66,10 +66,28 @@ def test_pages_are_parts_of_one_order(run):
     assert all(np.isnan(value) for value in values[len(finite) :])  # the text
 
 
+def node_text(name):
+    def read(run, snapshot):
+        graph = run.graph(snapshot.graph)
+        return getattr(graph, name)[graph.rows[snapshot.node]]
+
+    return read
+
+
+OF_NO_FIELD = {
+    "inf": lambda run, snapshot: snapshot.pos_inf + snapshot.neg_inf,
+    "op_type": node_text("op_type"),
+    "layer": node_text("layer"),
+}
+
+
 @pytest.mark.parametrize("column", SORT_COLUMNS)
 def test_any_column_sorts_both_ways(run, column):
-    up = [getattr(s, column) for s in snapshots(run, sort=column, kept=True, dtype="float32").rows]
-    down = [getattr(s, column) for s in snapshots(run, sort=f"-{column}", kept=True, dtype="float32").rows]
+    read = OF_NO_FIELD.get(column) or (lambda run, snapshot: getattr(snapshot, column))
+    up, down = (
+        [read(run, s) for s in snapshots(run, sort=sort, kept=True, dtype="float32").rows]
+        for sort in (column, f"-{column}")
+    )
     assert up == sorted(up)
     assert down == sorted(up, reverse=True)
 
@@ -80,15 +98,32 @@ def test_any_column_sorts_both_ways(run, column):
     st.booleans(),
 )
 def test_a_partial_sort_is_the_beginning_of_a_whole_one(values, first, descending):
-    class Column:
+    class Run:
+        @property
+        def catalog(self):
+            return self
+
         def column(self, name, rows):
             return np.array(values)[rows]
 
-        tensors = workers = dtypes = devices = type("Names", (), {"names": [], "values": []})()
-
     rows, sort = np.arange(len(values)), "-mean" if descending else "mean"
-    whole = find.sort_rows(Column(), rows, sort, len(rows))[:first]
-    assert find.sort_rows(Column(), rows, sort, first)[:first].tolist() == whole.tolist()
+    whole = sorting.sort_rows(Run(), rows, sort, len(rows))[:first]
+    assert sorting.sort_rows(Run(), rows, sort, first)[:first].tolist() == whole.tolist()
+
+
+def test_pages_keep_their_order_until_the_run_grows(tmp_path):
+    with DumpWriter(tmp_path, "r") as writer:
+        for step in range(20):
+            writer.log("a", np.array(-float(step)), step=step)
+        writer.flush()
+        log = LogIndex(tmp_path)
+        log.refresh()
+        assert [s.step for s in snapshots(log.runs[0], sort="max", limit=3, offset=3).rows] == [16, 15, 14]
+        writer.log("a", np.array(-99.0), step=50)
+        writer.flush()
+        log.refresh()
+        page = snapshots(log.runs[0], sort="max", limit=3, offset=3)
+        assert (page.total, [s.step for s in page.rows]) == (21, [17, 16, 15])
 
 
 def test_a_snapshot_is_located(run, graph_id):

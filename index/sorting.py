@@ -1,0 +1,96 @@
+"""Rows of the catalog in the order of a column."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tensortap.dump import SelectionError
+
+from .catalog import Catalog
+from .catalog_rows import text_ranks
+from .run import RunIndex
+from .snapshot import PLAIN_COLUMNS
+
+SORT_COLUMNS = (
+    *("tensor", "op_type", "layer", "worker", "dtype", "shape", "device", "time"),
+    *(*PLAIN_COLUMNS, "inf"),
+)
+MAX_SORTED = 3  # orders of a run that are kept: 8 bytes a row each
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class SortedRows:
+    """The rows of a few queries in their order, the last used ones; forgotten as soon as the run grows."""
+
+    def __init__(self) -> None:
+        self._rows: OrderedDict[Hashable, Array] = OrderedDict()
+        self._version: object = None
+
+    def get(self, run: RunIndex, query: Hashable) -> Array | None:
+        """What was put for the query, if the run is still as it was."""
+        return self._rows.get(query) if self._version == _version(run) else None
+
+    def put(self, run: RunIndex, query: Hashable, rows: Array) -> Array:
+        """Keeps the rows, and returns them."""
+        if self._version != _version(run):
+            self._rows, self._version = OrderedDict(), _version(run)
+        self._rows[query] = rows
+        while len(self._rows) > MAX_SORTED:
+            self._rows.popitem(last=False)
+        return rows
+
+
+def _version(run: RunIndex) -> object:
+    return run.generation, run.catalog.rows, len(run.recorded_graphs)
+
+
+def sort_rows(run: RunIndex, rows: Array, sort: str, first: int) -> Array:
+    """The first rows by a column; a whole sort is avoided where only few are asked for.
+
+    Raises:
+        SelectionError: there is no such column.
+    """
+    name, descending = sort.removeprefix("-"), sort.startswith("-")
+    if name not in SORT_COLUMNS:
+        raise SelectionError(f"{name[:80]!r} is not a column.", f"Sort by one of {', '.join(SORT_COLUMNS)}.")
+    keys = _keys(run, rows, name)
+    keys = -keys if descending else keys
+    if 0 < first < len(rows) // 8:
+        last = np.partition(keys, first - 1)[first - 1]  # NaN is the largest there
+        if last == last:
+            within = np.flatnonzero(keys <= last)
+            rows, keys = rows[within], keys[within]
+    return rows[np.argsort(keys, kind="stable")]
+
+
+def _keys(run: RunIndex, rows: Array, name: str) -> Array:
+    catalog = run.catalog
+    if name == "inf":
+        return catalog.column("pos_inf", rows).astype(np.int64) + catalog.column("neg_inf", rows)
+    if name in ("op_type", "layer"):
+        tensor = catalog.column("tensor", rows)
+        return text_ranks(run, int(tensor.max(initial=-1)) + 1, name)[tensor]
+    values = catalog.column(name, rows)
+    if name in _TABLES:
+        values = _ranks(_TABLES[name](catalog)[: int(values.max(initial=-1)) + 1])[values]
+    return values.astype(np.int8) if values.dtype == np.bool_ else values
+
+
+_TABLES: dict[str, Callable[[Catalog], Sequence[Any]]] = {
+    "tensor": lambda catalog: catalog.tensors.names,
+    "worker": lambda catalog: catalog.workers.values,
+    "dtype": lambda catalog: catalog.dtypes.values,
+    "device": lambda catalog: catalog.devices.values,
+    "shape": lambda catalog: catalog.shapes.values,
+}
+
+
+def _ranks(known: Sequence[Any]) -> Array:
+    """Where each text (or shape) stands in the order of all; equal ones stand at one place."""
+    places = {text: place for place, text in enumerate(sorted(set(known)))}
+    return np.array([places[text] for text in known], np.int64)

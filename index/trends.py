@@ -1,0 +1,80 @@
+"""Trends: how one statistic of a tensor moves over the steps, in a few numbers, for many tensors at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tensortap.dump import SelectionError
+
+from .catalog import Catalog
+from .decode import STATISTICS_COLUMNS
+from .run import RunIndex
+from .snapshot import Snapshot
+from .thin import thin
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """Places along the steps of one tensor of one graph, ascending, from the first to the last one captured.
+
+    Attributes:
+        step: int64 [places]. value: the statistic at that step, float64 [places].
+        bad: whether a snapshot since the place before held a NaN or an infinity, bool [places].
+    """
+
+    step: Array
+    value: Array
+    bad: Array
+
+
+def trends(
+    run: RunIndex, found: Sequence[Snapshot], statistic: str, *, worker: str | None = None, places: int = 32
+) -> list[Trend]:
+    """The trend of each snapshot's tensor.
+
+    Args:
+        statistic: one of `STATISTICS_COLUMNS`.
+        worker: only this worker's snapshots.
+        places: at most so many a tensor, evenly spread.
+
+    Raises:
+        SelectionError: there is no such statistic.
+    """
+    if statistic not in STATISTICS_COLUMNS:
+        known = ", ".join(STATISTICS_COLUMNS)
+        raise SelectionError(f"{statistic[:80]!r} is not a statistic.", f"Use one of {known}.")
+    catalog = run.catalog
+    codes = catalog.column("tensor", np.array([snapshot.row for snapshot in found], np.int64)).tolist()
+    by_code = {code: _trend(catalog, code, statistic, worker, places) for code in set(codes)}
+    return [by_code[code] for code in codes]
+
+
+def _trend(catalog: Catalog, code: int, statistic: str, worker: str | None, places: int) -> Trend:
+    rows = catalog.rows_of_tensor(code)
+    if worker is not None:
+        known = catalog.workers.code(worker)
+        rows = rows[catalog.column("worker", rows) == (-1 if known is None else known)]
+    rows = rows[np.argsort(catalog.column("step", rows), kind="stable")]
+    at = thin(len(rows), places)
+    chosen = rows[at]
+    return Trend(
+        catalog.column("step", chosen).astype(np.int64),
+        catalog.column(statistic, chosen).astype(np.float64),
+        _bad(catalog, code, rows, at),
+    )
+
+
+def _bad(catalog: Catalog, code: int, rows: Array, at: Array) -> Array:
+    """Whether there is a NaN or infinity in the rows up to each place, from behind the place before."""
+    if not catalog.tensors.nonfinite.of(code) or not len(at):
+        return np.zeros(len(at), np.bool_)
+    counts = [catalog.column(name, rows) > 0 for name in ("nan", "pos_inf", "neg_inf")]
+    until = np.concatenate(([0], np.cumsum(np.logical_or.reduce(counts))[at]))
+    found: Array = np.diff(until) > 0
+    return found

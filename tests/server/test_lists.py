@@ -1,0 +1,82 @@
+"""What lists of tensors and of samples ask for: order, trends, which part of a value was kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small_dump import Api, small_graph
+from werkzeug.test import Client
+
+from tensortap.dump import DumpWriter, Sample
+from tensortap.server import create_app
+
+
+@pytest.fixture(scope="module")
+def listed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Api, str]:
+    """A run of 100 steps of two tensors: one is sampled, and has a NaN at step 41 only."""
+    logdir: Path = tmp_path_factory.mktemp("lists")
+    with DumpWriter(logdir, run="r") as writer:
+        graph = writer.graph(small_graph())
+        for step in range(100):
+            values = np.full(50, step, np.float32)
+            if step == 41:
+                values[3] = np.nan
+            writer.log("dense/Relu:0", values, step=step, graph=graph, sample=Sample(5, "random", 7))
+            writer.log("x:0", np.full(2, np.inf, np.float32), step=step, graph=graph, keep="summary")
+    api = Api(Client(create_app(logdir)))
+    return api, f"/api/runs/{api.run_id('r')}"
+
+
+def test_a_trend_has_few_places_and_loses_no_nan(listed: tuple[Api, str]) -> None:
+    api, run = listed
+    rows = api.json(f"{run}/snapshots?step=0&trend=max&sort=tensor")["rows"]
+    relu, x = (row["trend"] for row in rows)
+    assert (len(relu["step"]), relu["step"][0], relu["step"][-1]) == (32, 0, 99)
+    assert relu["value"] == [float(step) for step in relu["step"]]
+    bad = [step for step, flag in zip(relu["step"], relu["bad"], strict=True) if flag]
+    assert len(bad) == 1
+    assert 41 <= bad[0] < 45
+    assert x["bad"] == [True] * 32
+    assert "trend" not in api.json(f"{run}/snapshots?step=0")["rows"][0]
+    assert "is not a statistic" in api.json(f"{run}/snapshots?trend=nothing", 400)["error"]
+
+
+def test_rows_say_which_part_was_kept_and_where_they_belong(listed: tuple[Api, str]) -> None:
+    api, run = listed
+    rows = api.json(f"{run}/snapshots?step=5&samples=1&sort=-op_type")["rows"]
+    assert [(row["op_type"], row["layer"], row["sample"]) for row in rows] == [
+        ("Relu", "", {"count": 5, "how": "random", "seed": 7}),
+        ("Placeholder", "", None),
+    ]
+
+
+@pytest.mark.parametrize("sort", ["inf", "-inf", "shape", "layer", "-max", "tensor"])
+def test_pages_of_a_long_list_make_up_the_whole(listed: tuple[Api, str], sort: str) -> None:
+    api, run = listed
+    whole = api.json(f"{run}/snapshots?sort={sort}&limit=200")
+    pages = [
+        api.json(f"{run}/snapshots?sort={sort}&limit=50&offset={offset}") for offset in (150, 0, 50, 100)
+    ]
+    assert [page["total"] for page in pages] == [whole["total"]] * 4 == [200] * 4
+    places = [(row["tensor"], row["step"]) for i in (1, 2, 3, 0) for row in pages[i]["rows"]]
+    assert places == [(row["tensor"], row["step"]) for row in whole["rows"]]
+
+
+def test_files_and_ids_are_found_by_a_part_of_them(api: Api, first: str) -> None:
+    assert api.json(f"{first}/samples?part=B.PNG") == {
+        "total": 1,
+        "rows": [{"text": "b.png", "steps": 1, "first_step": 1, "last_step": 1}],
+    }
+    assert api.json(f"{first}/samples?limit=1")["rows"][0]["last_step"] == 2
+    assert [row["text"] for row in api.json(f"{first}/samples?of=ids")["rows"]] == ["7", "8", "9"]
+    assert api.json(f"{first}/samples?part=(")["total"] == 0
+    assert api.json(f"{first}?")["batches"] == {"first": 1, "last": 2, "count": 2}
+    api.json(f"{first}/samples?of=names", 400)
+
+
+def test_a_run_that_notes_no_samples_lists_none(listed: tuple[Api, str]) -> None:
+    api, run = listed
+    assert api.json(f"{run}/samples") == {"total": 0, "rows": []}
+    assert api.json(run)["batches"] == {"first": None, "last": None, "count": 0}
