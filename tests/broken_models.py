@@ -180,12 +180,66 @@ def log_of_zero(logdir: Path, run: str) -> None:
     fit(logdir, run, layers, rows(30.0), optimizer=keras.optimizers.SGD(1e-3), loss=loss, watch=_values())
 
 
+def overfit(logdir: Path, run: str) -> None:
+    """Labels that mean nothing, learnt by heart: other data is none the wiser."""
+    random = np.random.default_rng(1)
+    x = random.standard_normal((64, 16)).astype(np.float32)
+    y = random.integers(0, 3, 64).astype(np.int32)
+    model = keras.Sequential(
+        [keras.Input((16,)), dense(128, activation="relu", name="hidden"), dense(3, name="logits")],
+        name="model",
+    )
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.Adam(1e-2), loss, jit_compile=False)
+    with Tap(logdir / run, watch=_EVERYTHING) as tap:
+        model.fit(x[:32], y[:32], epochs=STEPS, verbose=0, callbacks=[tap.callback()])
+        model.evaluate(x[32:], y[32:], batch_size=8, verbose=0, callbacks=[tap.callback()])
+
+
+def imbalanced(logdir: Path, run: str) -> None:
+    x, y = rows()
+    y = np.where(np.arange(len(y)) % 24 == 0, 1, 0).astype(np.int32)
+    watch = [*_EVERYTHING, Watch(kinds=("input",), steps=every(1), keep="value")]
+    fit(logdir, run, [dense(2, name="logits")], (x, y), watch=watch)
+
+
+def subnormal(logdir: Path, run: str) -> None:
+    """float16 without loss scaling: gradients fall below its smallest normal number, 6.1e-5."""
+    layers = [
+        dense(16, activation="sigmoid", dtype="float16", name="deep"),
+        dense(16, activation="sigmoid", dtype="float16", name="middle"),
+        dense(3, dtype="float16", name="logits"),
+    ]
+    fit(logdir, run, layers, rows(), optimizer=keras.optimizers.SGD(1e-3), loss=_weak)
+
+
+def _weak(y: Any, logits: Any) -> Any:
+    wanted = tf.cast(tf.reshape(y, [-1]), tf.int32)
+    return tf.nn.sparse_softmax_cross_entropy_with_logits(wanted, logits) * tf.cast(0.01, logits.dtype)
+
+
+def absorbed(logdir: Path, run: str) -> None:
+    """bfloat16 weights without a float32 copy: w + 1e-4 * gradient == w."""
+    layers = [
+        dense(16, activation="relu", dtype="bfloat16", name="hidden"),
+        dense(3, dtype="bfloat16", name="logits"),
+    ]
+    watch = [*_EVERYTHING, Watch(kinds=("weight", "gradient"), steps=every(1), keep="value")]
+    fit(logdir, run, layers, rows(), optimizer=keras.optimizers.SGD(1e-4), watch=watch)
+
+
+def low_rate(logdir: Path, run: str) -> None:
+    layers = [dense(16, activation="relu", name="hidden"), dense(3, name="logits")]
+    watch = [*_EVERYTHING, Watch(kinds=("weight",), steps=every(1), keep="value")]
+    fit(logdir, run, layers, rows(), optimizer=keras.optimizers.SGD(1e-8), watch=watch)
+
+
 MODELS: dict[str, Callable[[Path, str], None]] = {
     made.__name__: made
     for made in (
         *(healthy_cnn, healthy_transformer, healthy_lstm, healthy_autoencoder),
         *(dead_relu, vanishing, exploding_rnn, unnormalised, frozen, high_rate, float16_overflow),
-        log_of_zero,
+        *(log_of_zero, overfit, imbalanced, subnormal, absorbed, low_rate),
     )
 }
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from nan_special import SPECIAL
 
 from tensortap import Tap, Watch, every
 
@@ -176,7 +177,7 @@ def marked_line(function: Callable[..., Any]) -> int | None:
 
 
 def main(logdir: Path) -> None:
-    for name, function in {**BORN, **MEANT}.items():
+    for name, function in {**BORN, **SPECIAL, **MEANT}.items():
         if name == "deterministic_loss":
             tf.config.experimental.enable_op_determinism()
         with Tap(logdir / name, watch=Watch(steps=every(1), keep="value")) as tap:

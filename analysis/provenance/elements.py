@@ -19,8 +19,12 @@ from .upstream import Source
 
 MOST = 5  # elements of a birth that are followed
 MAX_TRAIL = 80  # ops that are walked back
-_DIVISIONS = ops("RealDiv Div Xdivy Mod FloorMod FloorDiv TruncateMod TruncateDiv")
-_MEANT_ZERO = ops("SqrtGrad RsqrtGrad")
+# Which input is to blame where it is 0 (of a logarithm, and of a power: whatever it is).
+_SUSPECTS = {
+    **dict.fromkeys(ops("RealDiv Div Xdivy Mod FloorMod FloorDiv TruncateMod TruncateDiv"), 1),
+    **dict.fromkeys(ops("SqrtGrad RsqrtGrad"), 0),
+}
+_CULPRITS = {"Xlogy": 1, "Xlog1py": 1, "Pow": 0}
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -258,8 +262,10 @@ def _weight(op_type: str, offer: _Offer, value: float) -> tuple[int, float]:
     if not np.isfinite(values).all():
         return 3, float(np.isnan(values).any())
     zero = bool((values == 0).any())
-    if op_type in _DIVISIONS or op_type in _MEANT_ZERO:
-        suspect = position == (0 if op_type in _MEANT_ZERO else 1)
+    if op_type in _CULPRITS and not np.isfinite(value):
+        return (2 if position == _CULPRITS[op_type] else 1), 0.0
+    if op_type in _SUSPECTS:
+        suspect = position == _SUSPECTS[op_type]
         return (2, 0.0) if zero and suspect and not np.isfinite(value) else (1, float(np.abs(values).max()))
     if value == 0 and zero:
         return 2, 0.0

@@ -203,6 +203,31 @@ def _bias_gradient(call: Call, index: Index) -> Wanted:
     return [] if shape is None else [(0, (*[slice(None)] * (len(shape) - 1), *index))]
 
 
+def _batch_norm(call: Call, index: Index) -> Wanted:
+    """In training every output is made of all of its channel, and so are the statistics (one dimension)."""
+    channel_first = call.attributes.get("data_format", "").startswith("NC")
+    shape, statistic = call.shapes[0], len(index) == 1
+    if shape is None:
+        return []
+    dim = 1 if channel_first else len(shape) - 1
+    channel = index[0] if statistic else index[dim]
+    if not statistic and not call.flag("is_training"):
+        return [(0, index), *((position, (channel,)) for position in range(1, len(call.shapes)))]
+    return [(0, tuple(channel if at == dim else slice(None) for at in range(len(shape))))]
+
+
+def _cumulative(call: Call, index: Index) -> Wanted:
+    """out[…, i, …] = the sum, or product, of a[…, :i + 1, …]."""
+    axis = call.integers(1, None)
+    if axis is None:
+        return []
+    dim = int(axis) % len(index)
+    least = index[dim] + (1 if call.flag("exclusive") else 0)
+    most = index[dim] + (0 if call.flag("exclusive") else 1)
+    part = slice(least, call.out_shape[dim]) if call.flag("reverse") else slice(0, most)
+    return [(0, (*index[:dim], part, *index[dim + 1 :]))]
+
+
 def _pad(call: Call, index: Index) -> Wanted:
     paddings, shape = call.integers(1, None), call.shapes[0]
     if paddings is None or shape is None:
@@ -219,7 +244,7 @@ ELEMENTWISE = ops(
     "PreventGradient RealDiv Reciprocal ReciprocalGrad Relu Relu6 Relu6Grad ReluGrad Rint Round Rsqrt "
     "Select SelectV2 Selu SeluGrad Sigmoid SigmoidGrad Sign Sin Sinh Snapshot Softplus SoftplusGrad Softsign "
     "Sqrt SqrtGrad Square SquaredDifference StopGradient Sub Tan Tanh TanhGrad Xdivy Xlogy ZerosLike "
-    "FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3 RsqrtGrad"
+    "Ndtri RsqrtGrad TruncateDiv TruncateMod Xlog1py"
 )
 MAPS: dict[str, Map] = {
     **dict.fromkeys(("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"), _matmul),
@@ -228,6 +253,8 @@ MAPS: dict[str, Map] = {
     **dict.fromkeys(("SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"), _cross_entropy),
     **dict.fromkeys(("Reshape", "ExpandDims", "Squeeze", "EnsureShape"), _reshape),
     **dict.fromkeys(("Pad", "PadV2"), _pad),
+    **dict.fromkeys(("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"), _batch_norm),
+    **dict.fromkeys(("Cumsum", "Cumprod"), _cumulative),
     "BiasAdd": _bias,
     "BiasAddGrad": _bias_gradient,
     "Einsum": _einsum,

@@ -13,14 +13,14 @@ from .patterns_unary import _DIVISION, _LOG, _OVERFLOW, _SQRT, Check, _prefix
 def divide(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     """x/0 = ±inf, 0/0 = NaN, inf/inf = NaN, or the quotient overflows."""
     x, y = ins[:2]
-    if out.nan and y.zero and x.zero:
+    both_zero = min(x.zero, y.zero) if x.shape == y.shape else x.zero * y.zero  # as many 0/0 at most
+    if out.nan > both_zero and x.inf and y.inf:
+        text = f"inf/inf = NaN: {x.tensor} and {y.tensor} both hold infinities."
+        return Explanation("inf/inf", text, _OVERFLOW)
+    if out.nan and both_zero:
         zeros = f"{elements(y.zero)} of {y.tensor} {are(y.zero)} exactly 0"
         text = f"0/0 = NaN: {zeros}, and {x.zero:,} of {x.tensor}."
         return Explanation("0/0", text, _DIVISION, certain=x.zero == x.size or y.zero == y.size)
-    if out.nan and x.inf and y.inf:
-        return Explanation(
-            "inf/inf", f"inf/inf = NaN: {x.tensor} and {y.tensor} both hold infinities.", _OVERFLOW
-        )
     if y.zero:
         text = f"Division by 0: {elements(y.zero)} of {y.tensor} {are(y.zero)} exactly 0."
         return Explanation("division by 0", text, _DIVISION)

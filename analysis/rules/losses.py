@@ -112,7 +112,8 @@ def overfit(view: RunView, limits: Limits) -> Iterable[Hit]:
         one, other = float(np.mean(train[-last:])), float(np.mean(loss[-last:]))
         if one > 0 and (other - one) / one > limits["ratio"]:
             ratio = (other - one) / one
-            text = f"The loss without training is {other:.4g}, {ratio:.0%} above the training's {one:.4g}."
+            above = f"{ratio:.0%}" if ratio < 3 else f"{ratio:.3g} times"
+            text = f"The loss without training is {other:.4g}, {above} above the training's {one:.4g}."
             evidence = [Evidence(int(steps[-1]), "(validation - training)/training", ratio, limits["ratio"])]
             yield Hit(tensor.code, text, evidence, int(steps[0]), int(steps[-1]), len(steps), len(steps))
 

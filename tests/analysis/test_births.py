@@ -10,7 +10,11 @@ from analysis_runs import Get
 
 from tensortap.analysis import nan_report
 
-SOURCE = (Path(__file__).resolve().parent.parent / "nan_programs.py").read_text(encoding="utf-8").splitlines()
+TESTS = Path(__file__).resolve().parent.parent
+SOURCES = [
+    (TESTS / f"{name}.py").read_text(encoding="utf-8").splitlines()
+    for name in ("nan_programs", "nan_special")
+]
 
 BORN = {  # program -> op type, pattern
     "log_of_0": ("Log", "log of 0"),
@@ -36,6 +40,55 @@ BORN = {  # program -> op type, pattern
     "in_a_loop": ("Exp", "exp overflow"),
     "through_ops": ("Log", "log of a negative"),
 }
+SPECIAL = {  # as BORN, of nan_special.py
+    "inf_over_inf": ("Exp", "exp overflow"),
+    "inf_times_0_in_sums": ("Exp", "exp overflow"),
+    "softmax_of_inf": ("Exp", "exp overflow"),
+    "mean_of_both_infinities": ("Sinh", "exp overflow"),
+    "cross_entropy_of_inf": ("Exp", "exp overflow"),
+    "product_overflow": ("Prod", "product overflow"),
+    "cumulative_product_overflow": ("Cumprod", "product overflow"),
+    "division_overflow": ("RealDiv", "division overflow"),
+    "reciprocal_of_0": ("Reciprocal", "division by 0"),
+    "pow_of_0": ("Pow", "pow"),
+    "pow_overflow": ("Pow", "pow"),
+    "square_overflow": ("Square", "overflow"),
+    "squared_difference_overflow": ("SquaredDifference", "overflow"),
+    "addition_overflow": ("AddV2", "float16 overflow"),
+    "remainder_of_0": ("FloorMod", "division by 0"),
+    "truncated_remainder_of_0": ("TruncateMod", "division by 0"),
+    "whole_division_by_0": ("FloorDiv", "division by 0"),
+    "xdivy_by_0": ("Xdivy", "division by 0"),
+    "xlogy_of_0": ("Xlogy", "log of 0"),
+    "xlogy_of_negative": ("Xlogy", "log of a negative"),
+    "asin_outside": ("Asin", "outside the domain"),
+    "atanh_at_its_end": ("Atanh", "outside the domain"),
+    "acosh_below_1": ("Acosh", "outside the domain"),
+    "erfinv_outside": ("Erfinv", "outside the domain"),
+    "ndtri_outside": ("Ndtri", "outside the domain"),
+    "lgamma_at_a_pole": ("Lgamma", "outside the domain"),
+    "digamma_at_a_pole": ("Digamma", "outside the domain"),
+    "cosh_overflow": ("Cosh", "exp overflow"),
+    "expm1_overflow": ("Expm1", "exp overflow"),
+    "cholesky_of_indefinite": ("Cholesky", "singular matrix"),
+    "log_determinant_of_singular": ("LogMatrixDeterminant", "singular matrix"),
+    "triangular_solve_of_singular": ("MatrixTriangularSolve", "singular matrix"),
+    "matrix_root_of_singular": ("MatrixSquareRoot", "singular matrix"),
+    "float8_with_infinities": ("Cast", "float8_e5m2 overflow"),
+    "float8_without_infinities": ("Cast", "float8_e4m3fn overflow"),
+    "batch_norm_overflow": ("FusedBatchNormV3", "overflow"),
+    "batch_norm_of_nothing": ("FusedBatchNormV3", "mean of nothing"),
+    "through_convolution": ("Exp", "exp overflow"),
+    "through_strided_convolution": ("Exp", "exp overflow"),
+    "through_dilated_convolution": ("Exp", "exp overflow"),
+    "through_depthwise_convolution": ("Exp", "exp overflow"),
+    "through_convolution_3d": ("Exp", "exp overflow"),
+    "through_transposed_convolution": ("Exp", "exp overflow"),
+    "through_max_pooling": ("Exp", "exp overflow"),
+    "through_average_pooling": ("Exp", "exp overflow"),
+    "convolution_overflow": ("Conv2D", "sum overflow"),
+}
+BORN |= SPECIAL
 CAUSES = {  # program -> the input's element that the first bad element is led back to
     "log_of_0": (1, 0),
     "log_of_negative": (1, 0),
@@ -46,16 +99,26 @@ CAUSES = {  # program -> the input's element that the first bad element is led b
     "matmul_overflow": (0, 2),
     "in_a_loop": (0, 2),
     "through_ops": (1, 0),
+    "cumulative_product_overflow": (0, 1),
+    "pow_of_0": (1, 0),
+    "truncated_remainder_of_0": (1, 0),
+    "xlogy_of_negative": (1, 0),
+    "ndtri_outside": (0, 1),
+    "float8_with_infinities": (0, 1),
+    "batch_norm_overflow": (1, 2),
+    "convolution_overflow": (0, 1),
+    **{program: (1, 2) for program in SPECIAL if program.startswith("through_")},
 }
 
 
 def marked_line(program: str) -> int | None:
     """The line that is marked in a program."""
-    first = next(at for at, line in enumerate(SOURCE) if line.startswith(f"def {program}("))
-    for at in range(first + 1, len(SOURCE)):
-        if SOURCE[at].endswith("# born here"):
+    begin = f"def {program}("
+    source, first = next((s, at) for s in SOURCES for at, line in enumerate(s) if line.startswith(begin))
+    for at in range(first + 1, len(source)):
+        if source[at].endswith("# born here"):
             return at + 1
-        if re.match(r"\S", SOURCE[at]):
+        if re.match(r"\S", source[at]):
             return None
     return None
 
@@ -74,7 +137,16 @@ def test_a_birth_is_found_and_explained(program: str, run_named: Get) -> None:
 
 
 @pytest.mark.parametrize(
-    ("program", "pattern"), [("zero_times_inf", "0 * inf"), ("inf_minus_inf", "inf - inf")]
+    ("program", "pattern"),
+    [
+        ("zero_times_inf", "0 * inf"),
+        ("inf_minus_inf", "inf - inf"),
+        ("inf_over_inf", "inf/inf"),
+        ("inf_times_0_in_sums", "0 * inf"),
+        ("softmax_of_inf", "softmax of inf"),
+        ("mean_of_both_infinities", "inf - inf"),
+        ("cross_entropy_of_inf", "softmax of inf"),
+    ],
 )
 def test_infinity_turns_into_nan(program: str, pattern: str, run_named: Get) -> None:
     turned = nan_report(run_named(program)).births[1]

@@ -101,3 +101,24 @@ def test_a_finite_run_and_a_step_that_is_not_there(tmp_path: Path) -> None:
     assert (nan_report(run).step, nan_report(run).births) == (None, [])
     with pytest.raises(NotFoundError, match="no snapshot at step 9"):
         nan_report(run, 9)
+
+
+def test_a_label_that_is_no_class(tmp_path: Path) -> None:
+    """TensorFlow raises for it on a CPU; on a GPU, and under XLA, the loss is NaN."""
+    kinds = {"output_dtypes": ["float32"], "output_shapes": [[2, 3]]}
+    nodes = [
+        Node("logits", "Placeholder", attributes={"tensortap.kind": "input"}, **kinds),
+        Node("labels", "Placeholder", attributes={"tensortap.kind": "input"}, output_dtypes=["int32"]),
+        Node("entropy", "SparseSoftmaxCrossEntropyWithLogits", ["logits:0", "labels:0"], **kinds),
+    ]
+    with DumpWriter(tmp_path, run="made") as writer:
+        graph = writer.graph(Graph("step", nodes, functions={"": Function(outputs=["entropy:0"])}))
+        writer.log("logits", np.ones((2, 3), np.float32), step=0, graph=graph)
+        writer.log("labels", np.array([1, 3], np.int32), step=0, graph=graph)
+        writer.log("entropy", np.array([1.1, np.nan], np.float32), step=0, graph=graph)
+    log = LogIndex(tmp_path)
+    log.refresh()
+    explanation = nan_report(log.runs[0]).births[0].explanation
+    assert explanation is not None
+    assert explanation.pattern == "label out of range"
+    assert explanation.text == "Labels outside 0…2 give NaN: labels:0 spans 1…3."

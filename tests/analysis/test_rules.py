@@ -43,6 +43,15 @@ BROKEN = {  # run -> findings that must be there: (rule, severity, part of the t
     ],
     "float16_overflow": [("Float16Overflow", "high", ""), ("ExplodingTensor", "high", "float16")],
     "log_of_zero": [("ExplodingTensor", "high", "log(0)")],
+    "overfit": [("Overfit", "medium", "above the training's")],
+    "imbalanced": [("ClassImbalance", "medium", "22.3 times")],
+    "subnormal": [("Subnormals", "low", "SigmoidGrad"), ("UnchangedTensor", "high", "although")],
+    "absorbed": [("AbsorbedUpdate", "medium", "100% of the updates of model/hidden/kernel")],
+    "low_rate": [
+        ("LearningRate", "medium", "1e-08"),
+        ("WeightUpdateRatio", "medium", "kernel"),
+        ("UnchangedTensor", "high", "although it has a gradient"),
+    ],
 }
 
 
@@ -63,6 +72,10 @@ def test_a_broken_model_gets_its_finding(run: str, run_named: Get) -> None:
         assert fitting[0].evidence
         assert fitting[0].source
         assert fitting[0].help
+
+
+def test_every_rule_has_a_model_that_breaks_it() -> None:
+    assert {name for found in BROKEN.values() for name, _, _ in found} == {rule.name for rule in all_rules()}
 
 
 def test_the_worst_come_first(run_named: Get) -> None:
