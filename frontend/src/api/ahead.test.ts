@@ -57,3 +57,19 @@ test('failures reach who asks, and old answers are not handed out', async () => 
   await ahead.json('runs');
   expect(asked).toEqual(['runs', 'runs/new', 'runs']);
 });
+
+test('everything else waits for the graph, unless it never comes', async () => {
+  let arrive = (_: ArrayBuffer): void => undefined;
+  const { asked, provider } = recorded({ ...ANSWERS, 'runs/new/findings': {} });
+  const slow: Provider = { ...provider, bytes: () => new Promise((resolve) => (arrive = resolve as typeof arrive)) };
+  const ahead = new Ahead(slow, { run: null, graph: null });
+  const findings = ahead.json('runs/new/findings');
+  await settled();
+  expect(asked).toEqual(['runs', 'runs/new']);
+  arrive(new ArrayBuffer(1));
+  await findings;
+  expect(asked).toEqual(['runs', 'runs/new', 'runs/new/findings']);
+  const failing = recorded({ 'runs/new/findings': {} });
+  await new Ahead(failing.provider, { run: 'new', graph: null }).json('runs/new/findings');
+  expect(failing.asked).toContain('runs/new/findings');
+});
