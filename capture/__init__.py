@@ -11,7 +11,7 @@ from .errors import TapClosedError, TapWarning, WatchError
 from .examined import Examined, StepSummaries
 from .firing import Firing, TrainingStoppedError
 from .flight_recorder import FlightRecorder
-from .override import override
+from .override import changed_names, override
 from .record import Record
 from .rerun import LoadedCall, Rerun
 from .steps import every, log_spaced
@@ -40,6 +40,7 @@ __all__ = [
     "Watch",
     "WatchError",
     "Watches",
+    "changed_names",
     "every",
     "log_spaced",
     "not_alone",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -47,6 +48,21 @@ def override(recording: Recording, changes: Mapping[str, Change]) -> Recording:
             added.append(body)
     library = tf_private.library([*definitions.values(), *added])
     return replace(recording, library=library, output_hashes=(), variable_hashes={}, tensor_hashes={})
+
+
+def changed_names(call: LoadedCall, changes: Collection[str]) -> dict[str, str]:
+    """Candidates of a call that `override` changed, by name -> the tensor that they stand for.
+
+    What a change gives stands for the changed tensor. That tensor as it was, and what computes the change,
+    stand for nothing: an empty text.
+    """
+    names = dict.fromkeys(changes, "")
+    for (function, node, _), candidate in call.recorded.candidates.items():
+        if call.original(function).startswith(MARK):
+            names[candidate.name] = ""
+        elif re.fullmatch(rf"{MARK}_\d+", node):
+            names[candidate.name] = list(changes)[int(node.rpartition("_")[2])]
+    return names
 
 
 def _reference(function: TracedFunction, node: str, slot: int) -> str:

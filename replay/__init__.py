@@ -6,5 +6,19 @@
 from .apart import Limits, ReplayError, run_apart
 from .request import Request
 from .source import locate, open_recording, recordings_in
+from .stepper_process import StepperProcess
+from .stepper_request import StepperAnswer, StepperRequest, TensorFacts
 
-__all__ = ["Limits", "ReplayError", "Request", "locate", "open_recording", "recordings_in", "run_apart"]
+__all__ = [
+    "Limits",
+    "ReplayError",
+    "Request",
+    "StepperAnswer",
+    "StepperProcess",
+    "StepperRequest",
+    "TensorFacts",
+    "locate",
+    "open_recording",
+    "recordings_in",
+    "run_apart",
+]

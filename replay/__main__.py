@@ -1,4 +1,4 @@
-"""The process that replays: `python -m tensortap.replay`, the request on stdin, the answer on stdout."""
+"""The process that replays: `python -m tensortap.replay`, requests on stdin, answers on stdout."""
 
 from __future__ import annotations
 
@@ -11,24 +11,35 @@ from .confine import confine
 
 
 def main() -> int:
-    """Returns the exit status; what went wrong is in the answer."""
-    record = json.loads(sys.stdin.read())
-    answers = os.dup(1)
+    """Returns the exit status; what went wrong is in the answers."""
+    answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print is no answer
-    confine(int(record["memory_bytes"]))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    confined = False
+    for line in sys.stdin:
+        record = json.loads(line)
+        if not confined:
+            confine(int(record["memory_bytes"]))
+            confined = True
+        answers.write(json.dumps(_answer(record)).encode() + b"\n")
+        answers.flush()
+    return 0
+
+
+def _answer(record: dict[str, Any]) -> dict[str, Any]:
     from tensortap.dump import TensortapError
 
     from .engine import replay
     from .request import Request
+    from .stepper_request import StepperRequest
+    from .stepper_values import stepper_values
 
-    answer: dict[str, Any]
     try:
-        answer = {"answer": replay(Request(**record["request"]))}
+        if "stepper" in record:
+            return {"answer": stepper_values(StepperRequest.of(record["stepper"]))}
+        return {"answer": replay(Request(**record["request"]))}
     except TensortapError as error:
-        answer = {"error": error.message, "hint": error.hint}
-    os.write(answers, json.dumps(answer).encode() + b"\n")
-    return 0
+        return {"error": error.message, "hint": error.hint}
 
 
 if __name__ == "__main__":

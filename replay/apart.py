@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from tensortap.dump import TensortapError
 
@@ -46,16 +48,26 @@ def run_apart(request: Request, limits: Limits = Limits()) -> Answer:
 
 def _answer(status: int, out: str, err: str) -> Answer:
     lines: Sequence[str] = out.strip().splitlines()
-    try:
-        record = json.loads(lines[-1]) if lines else {}
-    except ValueError:
-        record = {}
-    if "answer" in record:
-        return Answer.of(record["answer"])
-    if "error" in record:
-        raise ReplayError(str(record["error"]), str(record.get("hint", "")))
+    if lines:
+        with contextlib.suppress(ValueError):
+            return Answer.of(record_of(lines[-1]))
     last = (err.strip().splitlines() or ["no output"])[-1]
     raise ReplayError(
         f"The replaying process ended with {status}: {last[:300]}",
         "It may have needed more memory: --memory.",
     )
+
+
+def record_of(line: str) -> Mapping[str, Any]:
+    """What a line of the process answers.
+
+    Raises:
+        ReplayError: it says what went wrong. ValueError: it is no answer.
+    """
+    record = json.loads(line)
+    if "error" in record:
+        raise ReplayError(str(record["error"]), str(record.get("hint", "")))
+    if "answer" not in record:
+        raise ValueError(line[:100])
+    found: Mapping[str, Any] = record["answer"]
+    return found

@@ -26,7 +26,7 @@ from tensortap.dump import (
 )
 
 from .certificate import certify
-from .expression import parse_change
+from .expression import parse_changes
 from .request import Answer, Request
 from .source import open_recording
 from .verdicts import verdicts
@@ -39,7 +39,7 @@ def replay(request: Request) -> dict[str, Any]:
         TensortapError: the recording cannot be read or run, or the request does not fit it.
     """
     recording = open_recording(Path(request.source))
-    changes = {name: parse_change(text) for name, text in request.changes.items()}
+    changes = {name: parse_changes(text) for name, text in request.changes.items()}
     changed = override(recording, changes) if changes else recording
     with LoadedCall(changed) as call:
         wanted = _wanted(request, call)
@@ -48,7 +48,7 @@ def replay(request: Request) -> dict[str, Any]:
         certificate = asdict(certify(changed, call, tapped)) if request.certify else None
     if request.logdir and (request.nodes is not None or request.tensors) and not request.verdicts:
         _write(request, recording, again)
-    answer = replace(_compared(recording, again, bool(changes)), certificate=certificate)
+    answer = replace(compared(recording, again, bool(changes)), certificate=certificate)
     return asdict(_judged(answer, changed, request.nodes or "") if request.verdicts else answer)
 
 
@@ -76,7 +76,7 @@ def _write(request: Request, recording: Recording, again: Rerun) -> None:
     """The tensors as a run, with the graph of the run that was recorded, if it is at hand."""
     facts = {"replay of": request.source, "step": recording.step, "changes": dict(request.changes)}
     with DumpWriter(request.logdir, request.run, info=facts) as writer:
-        graph = _graph(Path(request.source), recording)
+        graph = recorded_graph(Path(request.source), recording)
         graph_id = writer.graph(graph) if graph is not None else ""
         for candidate, visit, array in again.tensors:
             try:
@@ -87,14 +87,16 @@ def _write(request: Request, recording: Recording, again: Rerun) -> None:
                 continue
 
 
-def _graph(source: Path, recording: Recording) -> Graph | None:
+def recorded_graph(source: Path, recording: Recording) -> Graph | None:
+    """The graph that the recording's run holds; None of a bundle."""
     run_dir = source.parent.parent
     if not recording.graph or source.is_file():
         return None
     return RunReader(run_dir).graph(recording.graph)
 
 
-def _compared(recording: Recording, again: Rerun, changed: bool) -> Answer:
+def compared(recording: Recording, again: Rerun, changed: bool) -> Answer:
+    """What came out, beside what was recorded. `changed`: tensors were, so that nothing can be proven."""
     names = [argument.name for argument in recording.arguments]
     outputs = tuple(map(array_hash, again.outputs))
     variables = {number: array_hash(value) for number, value in again.variables.items()}

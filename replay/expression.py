@@ -4,6 +4,7 @@ as a tree and never evaluated as code."""
 from __future__ import annotations
 
 import ast
+import functools
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,6 +14,7 @@ import tensorflow as tf
 from tensortap.dump import SelectionError
 
 MAX_TEXT = 500
+MAX_PARTS = 1000
 _HINT = "Write it as in 'clip(x, -1, 1)', 'where(isnan(x), 0, x)', 'x * 0.5', 'put(x, (0, 3), 1.5)'."
 _CONSTANTS = {"nan": math.nan, "inf": math.inf, "pi": math.pi, "e": math.e}
 
@@ -42,8 +44,9 @@ def _through(x: Any, dtype: str) -> Any:
     return tf.cast(tf.cast(x, tf.as_dtype(dtype)), x.dtype)
 
 
-def _put(x: Any, index: tuple[int, ...], value: Any) -> Any:
-    return tf.tensor_scatter_nd_update(x, [list(index)], [tf.cast(value, x.dtype)])
+def _put(x: Any, index: int | tuple[int, ...], value: Any) -> Any:
+    place = [index] if isinstance(index, int) else list(index)
+    return tf.tensor_scatter_nd_update(x, [place], [tf.cast(value, x.dtype)])
 
 
 def _where(condition: Any, then: Any, otherwise: Any) -> Any:
@@ -89,7 +92,27 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 }
 
 
-def parse_change(text: str) -> Callable[[Any], Any]:
+STEP = "step"
+"""The function that gives the same tensor's value at another step: `step(100)`, `step(100, 'other run')`."""
+
+Elsewhere = Callable[[int, str], Any]
+"""(step, run or empty) -> the value of the same tensor there, an array."""
+
+
+def parse_changes(text: str, elsewhere: Elsewhere | None = None) -> Callable[[Any], Any]:
+    """What several expressions, with `;` between them, make of a tensor, each of what the one before gave.
+
+    Raises:
+        SelectionError: one of them cannot be parsed, or there are more than `MAX_PARTS`.
+    """
+    parts = [part for part in text.split(";") if part.strip()]
+    if not parts or len(parts) > MAX_PARTS:
+        raise SelectionError(f"There are {len(parts)} expressions; 1 to {MAX_PARTS} are possible.", _HINT)
+    changes = [parse_change(part, elsewhere) for part in parts]
+    return lambda x: functools.reduce(lambda value, change: change(value), changes, x)
+
+
+def parse_change(text: str, elsewhere: Elsewhere | None = None) -> Callable[[Any], Any]:
     """What an expression makes of a tensor `x`: a function of a `tf.Tensor`.
 
     Numbers take the tensor's dtype; `cast(x, 'float16')` rounds through another dtype and back;
@@ -107,7 +130,7 @@ def parse_change(text: str) -> Callable[[Any], Any]:
     _check(tree, text)
 
     def change(x: Any) -> Any:
-        found = _value(tree, x)
+        found = _value(tree, x, elsewhere)
         return found if tf.is_tensor(found) else tf.fill(tf.shape(x), tf.cast(found, x.dtype))
 
     return change
@@ -124,7 +147,7 @@ def _check(tree: ast.AST, text: str) -> None:
 
 def _is_known(node: ast.AST, called: bool) -> bool:
     if isinstance(node, ast.Name):
-        return node.id in FUNCTIONS if called else node.id == "x" or node.id in _CONSTANTS
+        return node.id in (*FUNCTIONS, STEP) if called else node.id == "x" or node.id in _CONSTANTS
     if isinstance(node, ast.Call):
         return isinstance(node.func, ast.Name) and not node.keywords
     if isinstance(node, ast.Constant):
@@ -138,18 +161,33 @@ def _size(value: float | str) -> float:
     return float(len(value)) if isinstance(value, str) else float(value)
 
 
-def _value(node: ast.AST, x: Any) -> Any:
+def _value(node: ast.AST, x: Any, elsewhere: Elsewhere | None) -> Any:
+    def value(part: ast.AST) -> Any:
+        return _value(part, x, elsewhere)
+
     if isinstance(node, ast.Name):
         return x if node.id == "x" else _CONSTANTS[node.id]
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Tuple):
-        return tuple(_value(each, x) for each in node.elts)
+        return tuple(map(value, node.elts))
     if isinstance(node, ast.UnaryOp):
-        return -_value(node.operand, x)
+        return -value(node.operand)
     if isinstance(node, ast.BinOp):
-        return _BINARY[type(node.op)](_value(node.left, x), _value(node.right, x))
+        return _BINARY[type(node.op)](value(node.left), value(node.right))
     if isinstance(node, ast.Compare):
-        return _COMPARISONS[type(node.ops[0])](_value(node.left, x), _value(node.comparators[0], x))
+        return _COMPARISONS[type(node.ops[0])](value(node.left), value(node.comparators[0]))
     assert isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-    return FUNCTIONS[node.func.id](*(_value(each, x) for each in node.args))
+    arguments = [value(each) for each in node.args]
+    if node.func.id == STEP:
+        return _at_step(x, arguments, elsewhere)
+    return FUNCTIONS[node.func.id](*arguments)
+
+
+def _at_step(x: Any, arguments: list[Any], elsewhere: Elsewhere | None) -> Any:
+    step, run = arguments[0] if arguments else None, arguments[1] if len(arguments) == 2 else ""
+    if not isinstance(step, int) or not isinstance(run, str) or not 1 <= len(arguments) <= 2:
+        raise SelectionError("'step' takes a step, and a run if it is another one.", "Write step(100).")
+    if elsewhere is None:
+        raise SelectionError("There are no other steps here.", "Name a step of a run, not a bundle.")
+    return tf.constant(elsewhere(step, run), x.dtype)

@@ -15,7 +15,7 @@ class Request:
         source: folder of a recording, or a bundle.
         nodes: regular expression; the tensors whose names match are kept as values. None: no tensors.
         tensors: names of further tensors to keep.
-        changes: tensor name -> expression (`expression.parse_change`), in this order.
+        changes: tensor name -> expressions, `;` between them (`expression.parse_changes`).
         logdir, run: the run that the tensors are written into.
         verdicts: whether nodes are judged, each run alone: those that `nodes` names, or all.
         certify: whether the call is run with and without taps on these tensors, and compared.

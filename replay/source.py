@@ -56,6 +56,24 @@ def locate(path: Path, step: int | None, call: int | None) -> Path:
     return fitting[-1].path
 
 
+def locate_beside(source: Path, step: int, run: str) -> Path:
+    """The last recording of another step of the same run, or of a run in the same folder.
+
+    Raises:
+        NotFoundError: `source` is a bundle, or there is no such run or step.
+    """
+    if _is_bundle(source):
+        raise NotFoundError("A bundle has no other steps.", "Name a step of a run.")
+    run_dir = source.parent.parent
+    if run:
+        beside = dict(find_runs(run_dir.parent))  # never a path that a name leads to
+        if run not in beside:
+            known = ", ".join(list(beside)[:10])
+            raise NotFoundError(f"There is no run {run[:100]!r} beside this one.", f"Runs there: {known}.")
+        run_dir = beside[run]
+    return locate(run_dir, step, None)
+
+
 def open_recording(path: Path) -> Recording:
     """The recording in a folder or bundle.
 

@@ -91,7 +91,7 @@ def _replay(arguments: argparse.Namespace, logdir: Path) -> Any:
         source=str(locate(arguments.source, arguments.step, arguments.call)),
         nodes="" if arguments.certify and arguments.nodes is None else arguments.nodes,
         tensors=arguments.tensor,
-        changes=dict(arguments.override),
+        changes=_changes(arguments.override),
         logdir=str(logdir),
         run=arguments.name,
         verdicts=arguments.verdict,
@@ -99,6 +99,14 @@ def _replay(arguments: argparse.Namespace, logdir: Path) -> Any:
     )
     with progress("replaying", quiet=arguments.json):
         return run_apart(request, Limits(arguments.seconds, int(arguments.memory * 1e9)))
+
+
+def _changes(overrides: list[tuple[str, str]]) -> dict[str, str]:
+    """Those of one tensor are made one after the other."""
+    changes: dict[str, str] = {}
+    for name, expression in overrides:
+        changes[name] = f"{changes[name]}; {expression}" if name in changes else expression
+    return changes
 
 
 def _view(run_dir: Path, tensor: str, visit: int) -> TensorView:

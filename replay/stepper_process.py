@@ -1,0 +1,114 @@
+"""A replaying process that stays for further requests, as a stepper asks many; ended when it is closed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from dataclasses import asdict
+
+from .apart import Limits, ReplayError, record_of
+from .stepper_request import StepperAnswer, StepperRequest
+
+
+class StepperProcess:
+    """Started by the first request, and anew after one that was cancelled or took too long.
+
+    A context manager. One request at a time; `cancel` may be called from any thread.
+    """
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self._limits = limits or Limits()
+        self._process: subprocess.Popen[str] | None = None
+        self._why = ""  # the process was ended
+        self._lock = threading.Lock()
+
+    def ask(self, request: StepperRequest) -> StepperAnswer:
+        """Computes tensors.
+
+        Raises:
+            ReplayError: it took too long or too much memory, was cancelled, or the recording cannot be
+                replayed that way.
+        """
+        process = self._start()
+        watchdog = threading.Timer(
+            self._limits.seconds, self._end, [f"The replay took more than {self._limits.seconds:g} s."]
+        )
+        watchdog.daemon = True
+        watchdog.start()
+        try:
+            line = _exchange(process, asdict(request), self._limits.memory_bytes)
+        finally:
+            watchdog.cancel()
+        if not line:
+            status = process.wait()
+            with self._lock:
+                self._process, why, self._why = None, self._why, ""
+            if why:
+                raise ReplayError(why, "Allow more with --seconds." if "more than" in why else "")
+            raise ReplayError(
+                f"The replaying process ended with {status}.", "It may have needed more memory: --memory."
+            )
+        return StepperAnswer.of(record_of(line))
+
+    def cancel(self) -> None:
+        """Ends the request that is under way."""
+        self._end("The replay was cancelled.")
+
+    def close(self) -> None:
+        """Ends the process."""
+        self._end("The replay was ended.")
+        with self._lock:
+            process, self._process = self._process, None
+        if process is not None:
+            process.wait()
+            _close(process)
+
+    def _start(self) -> subprocess.Popen[str]:
+        with self._lock:
+            self._why = ""
+            if self._process is not None and self._process.poll() is not None:
+                _close(self._process)
+                self._process = None
+            if self._process is None:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-m", "tensortap.replay"],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    text=True,
+                )
+            return self._process
+
+    def _end(self, why: str) -> None:
+        with self._lock:
+            if self._process is not None and self._process.poll() is None:
+                self._why = why
+                self._process.kill()
+
+    def __enter__(self) -> StepperProcess:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def _exchange(process: subprocess.Popen[str], request: dict[str, object], memory_bytes: int) -> str:
+    """The line that it answers; empty if it ended."""
+    assert process.stdin is not None and process.stdout is not None
+    try:
+        process.stdin.write(json.dumps({"stepper": request, "memory_bytes": memory_bytes}) + "\n")
+        process.stdin.flush()
+    except OSError:
+        return ""
+    return process.stdout.readline()
+
+
+def _close(process: subprocess.Popen[str]) -> None:
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            try:
+                stream.close()
+            except OSError:  # what it was asked last was not read
+                continue

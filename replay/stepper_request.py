@@ -1,0 +1,96 @@
+"""What the replaying process is asked for by a stepper, and what it answers: tensors of one what-if."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+VALUE_BYTES = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class StepperRequest:
+    """One computation of tensors.
+
+    Attributes:
+        source: folder of a recording, or a bundle.
+        logdir, run: the run that the tensors are written into; it must not exist.
+        changes: pairs of a tensor name and an expression, made in this order.
+        tensors: names of the wanted tensors; None: all.
+        value_bytes: values are kept up to this size in all; of what is beyond only summaries.
+    """
+
+    source: str
+    logdir: str
+    run: str
+    changes: Sequence[tuple[str, str]] = ()
+    tensors: Sequence[str] | None = None
+    value_bytes: int = VALUE_BYTES
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> StepperRequest:
+        """From JSON."""
+        fields = {name: record[name] for name in cls.__slots__}
+        return cls(**fields | {"changes": [(str(name), str(text)) for name, text in fields["changes"]]})
+
+
+@dataclass(frozen=True, slots=True)
+class TensorFacts:
+    """What is known of one tensor of a computation.
+
+    `shape`, `dtype`: of its first visit; `nan`, `inf`: elements over all visits; `digest`: SHA-256 over all
+    visits, equal if and only if every bit is; `kept`: whether its values are in the run, or summaries alone.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    nan: int
+    inf: int
+    visits: int
+    digest: str
+    kept: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StepperAnswer:
+    """Tensors of a recorded call, as they are with some changes.
+
+    Attributes:
+        identical: whether every output and variable is bit by bit as recorded; None if tensors were changed.
+        outputs, variables: how many were compared.
+        differing: names of variables, and `output N`, that are not as recorded.
+        failed: what the call raised, or empty. recorded_failure: what it raised when it was recorded.
+        versions: `name: recorded, here` where they differ.
+        tensors: tensor name -> its facts, of all that ran.
+    """
+
+    identical: bool | None
+    outputs: int
+    variables: int
+    differing: Sequence[str]
+    failed: str
+    recorded_failure: str
+    versions: Sequence[str]
+    tensors: Mapping[str, TensorFacts] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> StepperAnswer:
+        """From JSON."""
+        fields = {name: record[name] for name in cls.__slots__}
+        facts = {
+            str(name): TensorFacts(**each | {"shape": tuple(each["shape"])})
+            for name, each in record["tensors"].items()
+        }
+        return cls(**fields | {"tensors": facts})
+
+    def changed_since(self, before: StepperAnswer) -> list[str]:
+        """Tensors that are other ones than there, bit by bit, or that ran in one of both only."""
+        names = dict.fromkeys((*before.tensors, *self.tensors))
+        return [
+            name
+            for name in names
+            if name not in self.tensors
+            or name not in before.tensors
+            or self.tensors[name].digest != before.tensors[name].digest
+        ]

@@ -1,0 +1,199 @@
+"""Computes the tensors of a recorded call, perhaps with changes, and writes them as a run."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import tensorflow as tf
+
+from tensortap.capture import Candidate, LoadedCall, changed_names, override
+from tensortap.dump import (
+    DumpWriter,
+    Graph,
+    InvalidValueError,
+    Keep,
+    NotFoundError,
+    Recording,
+    array_hash,
+    dtype_name,
+)
+
+from .engine import compared, recorded_graph
+from .expression import Elsewhere, parse_changes
+from .request import Answer
+from .source import locate_beside, open_recording
+from .stepper_request import StepperAnswer, StepperRequest, TensorFacts
+
+Array = np.ndarray[Any, Any]
+_AT_ONCE = 512 << 20  # bytes of tensors that are fetched by one run of the call, by their static shapes
+_UNKNOWN = 64  # what an unknown dimension is taken for
+
+
+def stepper_values(request: StepperRequest) -> dict[str, Any]:
+    """Answers a request; see `StepperAnswer`.
+
+    Raises:
+        TensortapError: the recording cannot be read or run, or the request does not fit it.
+    """
+    source = Path(request.source)
+    recording = open_recording(source)
+    texts = _by_tensor(request.changes)
+    changes = {name: parse_changes(text, _elsewhere(source, name)) for name, text in texts.items()}
+    changed = override(recording, changes) if changes else recording
+    facts = {"replay of": recording.function, "step": recording.step, "changes": list(request.changes)}
+    with (
+        LoadedCall(changed) as call,
+        DumpWriter(request.logdir, request.run, info=facts, compression=None) as writer,
+    ):
+        graph = recorded_graph(source, recording) or _graph(recording)
+        names = changed_names(call, texts)
+        kept = _Kept(writer, writer.graph(graph), recording.step, request.value_bytes, names)
+        wanted = _wanted(call, names, request.tensors)
+        answers = [_run(call, recording, group, kept, bool(changes)) for group in _groups(wanted)]
+    return asdict(_joined(answers, kept.facts()))
+
+
+def _by_tensor(changes: Sequence[tuple[str, str]]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, text in changes:
+        found[name] = f"{found[name]};{text}" if name in found else text
+    return found
+
+
+def _graph(recording: Recording) -> Graph:
+    """Of a bundle, whose run is not at hand."""
+    with LoadedCall(recording) as call:
+        return call.recorded.graph
+
+
+def _wanted(call: LoadedCall, names: Mapping[str, str], tensors: Sequence[str] | None) -> list[Candidate]:
+    """By the names that the tensors have in the recording."""
+    known = [(names.get(each.name, each.name), each) for each in call.candidates]
+    if tensors is None:
+        return [each for name, each in known if name]
+    missing = set(tensors) - {name for name, _ in known}
+    if missing:
+        raise NotFoundError(f"The recorded call has no tensor {min(missing)!r}.", "Its graph names them.")
+    return [each for name, each in known if name in tensors]
+
+
+def _groups(candidates: Sequence[Candidate]) -> Iterator[list[Candidate]]:
+    """So that the tensors of a group fit into memory at once, as far as can be known."""
+    group: list[Candidate] = []
+    size = 0
+    for candidate in candidates:
+        shape = candidate.shape or (_UNKNOWN,)
+        own = 8 * math.prod(_UNKNOWN if extent is None else extent for extent in shape)
+        if group and size + own > _AT_ONCE:
+            yield group
+            group, size = [], 0
+        group.append(candidate)
+        size += own
+    yield group
+
+
+def _run(
+    call: LoadedCall, recording: Recording, group: Sequence[Candidate], kept: _Kept, changed: bool
+) -> Answer:
+    names = {candidate.name for candidate in group}
+    again = call.run(lambda candidate: candidate.name in names)
+    for candidate, visit, array in again.tensors:
+        kept.add(candidate.name, visit, array)
+    return compared(recording, again, changed)
+
+
+def _joined(answers: Sequence[Answer], facts: Mapping[str, TensorFacts]) -> StepperAnswer:
+    last = answers[-1]
+    identical = None if last.identical is None else all(answer.identical for answer in answers)
+    differing = dict.fromkeys(name for answer in answers for name in answer.differing)
+    shared = ("outputs", "variables", "failed", "recorded_failure", "versions")
+    told: dict[str, Any] = {name: getattr(last, name) for name in shared}
+    return StepperAnswer(identical=identical, differing=list(differing), tensors=facts, **told)
+
+
+@dataclass(slots=True)
+class _Tally:
+    """One tensor over its visits."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    kept: bool
+    nan: int = 0
+    inf: int = 0
+    visits: int = 0
+    digest: Any = field(default_factory=hashlib.sha256)
+
+
+class _Kept:
+    """Writes tensors into a run, and counts them. `names`: of candidates that go by another, see
+    `changed_names`."""
+
+    def __init__(
+        self, writer: DumpWriter, graph: str, step: int, budget: int, names: Mapping[str, str]
+    ) -> None:
+        self._writer, self._graph, self._step, self._budget = writer, graph, step, budget
+        self._names = names
+        self._tallies: dict[str, _Tally] = {}
+
+    def add(self, candidate: str, visit: int, array: Array) -> None:
+        """Writes one visit of a tensor; its value only while there is room for it."""
+        name = self._names.get(candidate, candidate)
+        fits = array.nbytes <= self._budget
+        keep: Keep = "value" if fits else "summary"
+        try:
+            self._writer.log(name, array, step=self._step, visit=visit, graph=self._graph, keep=keep)
+        except InvalidValueError:  # a dtype that no dump holds
+            return
+        self._budget -= array.nbytes if fits else 0
+        self._count(name, array, fits)
+
+    def _count(self, name: str, array: Array, fits: bool) -> None:
+        tally = self._tallies.get(name)
+        if tally is None:
+            tally = self._tallies[name] = _Tally(dtype_name(array.dtype), array.shape, fits)
+        tally.visits += 1
+        tally.kept &= fits
+        tally.digest.update(array_hash(array).encode())
+        if array.dtype.kind in "fc" or _is_small_float(array):
+            tally.nan += int(np.isnan(array).sum())
+            tally.inf += int(np.isinf(array).sum())
+
+    def facts(self) -> dict[str, TensorFacts]:
+        """What is known of each tensor."""
+        return {
+            name: TensorFacts(
+                tally.dtype,
+                tally.shape,
+                tally.nan,
+                tally.inf,
+                tally.visits,
+                tally.digest.hexdigest(),
+                tally.kept,
+            )
+            for name, tally in self._tallies.items()
+        }
+
+
+def _is_small_float(array: Array) -> bool:
+    return bool(array.dtype == ml_dtypes.bfloat16) or array.dtype.name.startswith("float8")
+
+
+def _elsewhere(source: Path, tensor: str) -> Elsewhere:
+    """The value of a tensor in other recordings, of this run or of one beside it."""
+
+    def value(step: int, run: str) -> Array:
+        recording = open_recording(locate_beside(source, step, run))
+        with tf.init_scope(), LoadedCall(recording) as call:  # out of the function that is being traced
+            again = call.run(lambda candidate: candidate.name == tensor)
+        if not again.tensors:
+            raise NotFoundError(f"{tensor!r} has no value at step {step}.", "Name another step.")
+        return again.tensors[0][2]
+
+    return value
