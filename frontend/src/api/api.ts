@@ -9,9 +9,12 @@ import type {
   Problems,
   RunDetail,
   RunList,
+  SamplePage,
   SnapshotPage,
+  StepBatch,
 } from '../model/answers';
 import type { ComparisonAnswer } from '../model/comparison';
+import type { SampleKind } from '../model/events';
 import type { Findings, NanAnswer } from '../model/findings';
 import { decodeGraph, type GraphData } from '../model/graph';
 import type { SourceMap } from '../model/source_lines';
@@ -94,6 +97,22 @@ export class Api {
   nonfinite(key: SnapshotKey, limit: number, signal?: AbortSignal): Promise<Nonfinite> {
     const { run, graph, worker, tensor, step, visit } = key;
     return this.json(`runs/${pathOf(run)}/nonfinite`, { tensor, step, visit, graph, worker, limit }, signal);
+  }
+
+  /** Which samples fed a step. */
+  async batches(run: string, step: number, signal?: AbortSignal): Promise<StepBatch[]> {
+    return (await this.json<{ batches: StepBatch[] }>(`runs/${pathOf(run)}/batch`, { step }, signal)).batches;
+  }
+
+  /** File names or ids that contain a text. */
+  samples(run: string, of: SampleKind, part: string, signal?: AbortSignal): Promise<SamplePage> {
+    return this.json(`runs/${pathOf(run)}/samples`, { of, part }, signal);
+  }
+
+  /** The steps that one sample, or samples of one file, fed. */
+  async stepsFedBy(run: string, of: SampleKind, text: string, signal?: AbortSignal): Promise<number[]> {
+    const query = of === 'files' ? { file: text } : { id: text };
+    return (await this.json<{ steps: number[] }>(`runs/${pathOf(run)}/batches`, query, signal)).steps;
   }
 
   async source(run: string, file: string, signal?: AbortSignal): Promise<string> {

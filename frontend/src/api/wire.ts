@@ -11,6 +11,7 @@ const MEASURES: readonly MeasureName[] = [...COUNTS, ...STATISTICS];
 export function readSnapshot(row: WireSnapshot): Snapshot {
   const out = { ...row } as unknown as Snapshot;
   for (const name of MEASURES) out[name] = toNumber(row[name]);
+  if (row.trend) out.trend = { ...row.trend, value: row.trend.value.map(toNumber) };
   return out;
 }
 

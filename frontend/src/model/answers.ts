@@ -80,6 +80,15 @@ export interface StepColumns {
   inf: number[];
 }
 
+/** Something that happened to a run besides snapshots; FORMAT.md says what the facts of each kind are. */
+export interface RunEvent {
+  kind: string;
+  step: number | null;
+  time: number;
+  worker: string;
+  facts: Record<string, unknown>;
+}
+
 export interface RunDetail {
   id: string;
   name: string;
@@ -89,6 +98,10 @@ export interface RunDetail {
   graphs: GraphEntry[];
   steps: StepColumns;
   statistics: string[];
+  /** The last 1000 by time. */
+  events: RunEvent[];
+  /** The steps that say which samples fed them. */
+  batches: StepSpan;
 }
 
 export interface TensorRef {
@@ -148,6 +161,41 @@ export interface Snapshot extends Measures {
   dtype: string;
   shape: number[];
   kept: boolean;
+  /** Which part of the value was kept; null for all of it. Asked for where values are shown. */
+  sample?: Sample | null;
+  /** In lists: see `Trend`. */
+  op_type?: string;
+  layer?: string;
+  trend?: Trend;
+}
+
+/** At most `count` elements of a value were kept (FORMAT.md, "Samples"). */
+export interface Sample {
+  count: number;
+  how: 'even' | 'random';
+  seed: number;
+}
+
+/** A statistic of a tensor at some places along its steps; `bad`: a NaN or Inf since the place before. */
+export interface Trend {
+  step: number[];
+  value: number[];
+  bad: boolean[];
+}
+
+/** The samples that one worker's call of a step was fed with. */
+export interface StepBatch {
+  step: number;
+  worker: string;
+  ids: string[] | null;
+  files: string[] | null;
+  count: number;
+}
+
+/** Ids or file names that contain a text. */
+export interface SamplePage {
+  total: number;
+  rows: { text: string; steps: number; first_step: number; last_step: number }[];
 }
 
 export interface SnapshotPage {

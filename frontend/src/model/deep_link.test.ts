@@ -24,6 +24,11 @@ const FULL: DeepLink = {
   otherStep: 7,
   at: 'step',
   rank: 'cosine',
+  range: { first: 10, last: 40 },
+  pins: ['dense/Relu:0', 'a,b:1'],
+  saw: 'part-3',
+  of: 'ids',
+  rows: 'all',
 };
 
 test('nothing chosen is an address without a hash', () => {
@@ -39,12 +44,16 @@ test('names stay readable', () => {
   expect(encodeLink({ ...EMPTY_LINK, run: 'r', step: 7, tensor: 'a/b:0' })).toBe('#run=r&step=7&tensor=a/b:0');
 });
 
-test.each(['#step=-1&visit=1.5', '#panel=nothing&view=other', '#%E0%A4%A=x&run=', '#&&=&step'])(
-  '%s holds nothing usable and is no error',
-  (hash) => {
-    expect(decodeLink(hash)).toEqual(EMPTY_LINK);
-  },
-);
+test.each([
+  '#step=-1&visit=1.5',
+  '#range=40-10&pins=,,&of=x&rows=some',
+  '#range=7',
+  '#panel=nothing&view=other',
+  '#%E0%A4%A=x&run=',
+  '#&&=&step',
+])('%s holds nothing usable and is no error', (hash) => {
+  expect(decodeLink(hash)).toEqual(EMPTY_LINK);
+});
 
 test('tabs also answer to their titles', () => {
   expect(decodeLink('#panel=histograms').panel).toBe('histogram');

@@ -1,4 +1,5 @@
 import { type DimMapping, mappingText, parseMapping } from './dims';
+import type { SampleKind } from './events';
 import { VALUE_MODES, type ValueMode } from './value_view';
 
 /** What the address holds after `#`: enough to restore the page, here or on somebody else's screen. Null fields are left out. */
@@ -33,11 +34,30 @@ export interface DeepLink {
   otherStep: number | null;
   at: CompareAt;
   rank: string;
+  /** The steps that are looked at, first and last; null for all. */
+  range: StepRange | null;
+  /** Tensors whose histories are compared. */
+  pins: readonly string[];
+  /** Of the events: which samples are looked for, by a part of their file's name or of their id. */
+  saw: string;
+  of: SampleKind;
+  /** Whether the table lists the step on show, or all steps. */
+  rows: TableRows;
 }
+
+export interface StepRange {
+  first: number;
+  last: number;
+}
+
+/** More lines than that cannot be told apart. */
+export const MOST_PINS = 8;
+
+export type TableRows = 'step' | 'all';
 
 export type CompareAt = 'first' | 'step';
 
-export const VIEWS = ['graph', 'table', 'timeline', 'problems', 'source', 'compare'] as const;
+export const VIEWS = ['graph', 'table', 'timeline', 'problems', 'source', 'compare', 'events'] as const;
 export type View = (typeof VIEWS)[number];
 
 export const PANEL_TABS = ['overview', 'history', 'histogram', 'value', 'source'] as const;
@@ -66,6 +86,11 @@ export const EMPTY_LINK: DeepLink = {
   otherStep: null,
   at: 'first',
   rank: 'order',
+  range: null,
+  pins: [],
+  saw: '',
+  of: 'files',
+  rows: 'step',
 };
 
 /** Browsers and mail programs cut addresses that are much longer than this. */
@@ -82,10 +107,12 @@ export function encodeLink(link: DeepLink): string {
     if (value !== null) add(key, value);
   }
   if (link.follow) add('follow', 1);
-  for (const key of ['view', 'scope', 'match', 'where', 'sort', 'place', 'panel', 'color', 'at', 'rank'] as const)
+  for (const key of ['view', 'scope', 'match', 'where', 'sort', 'place', 'panel', 'color', 'at', 'rank', 'saw', 'of', 'rows'] as const)
     if (link[key] !== EMPTY_LINK[key]) add(key, link[key]);
   if (link.value !== null) add('value', link.value);
   if (link.dims !== null) parts.push(`dims=${mappingText(link.dims)}`);
+  if (link.range !== null) add('range', `${link.range.first}-${link.range.last}`);
+  if (link.pins.length > 0) parts.push(`pins=${link.pins.map(encodePart).join(',')}`);
   const open = link.open?.map(encodePart).join(',') ?? '';
   if (open !== '' && open.length <= LONGEST_OPEN) parts.push(`open=${open}`);
   return parts.length === 0 ? '' : `#${parts.join('&')}`;
@@ -108,7 +135,7 @@ export function decodeLink(hash: string): DeepLink {
   for (const key of NUMBERS) link[key] = wholeNumber(found.get(key));
   link.follow = found.get('follow') === '1';
   link.view = VIEWS.find((view) => view === found.get('view')) ?? EMPTY_LINK.view;
-  for (const key of ['scope', 'match', 'where', 'place'] as const) link[key] = decodePart(found.get(key) ?? '');
+  for (const key of ['scope', 'match', 'where', 'place', 'saw'] as const) link[key] = decodePart(found.get(key) ?? '');
   link.sort = decodePart(found.get('sort') ?? '') || EMPTY_LINK.sort;
   // As the tabs are titled: `histograms` too.
   const panel = PANEL_TABS.find((tab) => tab === found.get('panel') || `${tab}s` === found.get('panel'));
@@ -118,6 +145,10 @@ export function decodeLink(hash: string): DeepLink {
   link.at = found.get('at') === 'step' ? 'step' : 'first';
   link.rank = decodePart(found.get('rank') ?? '') || EMPTY_LINK.rank;
   link.color = decodePart(found.get('color') ?? '') || EMPTY_LINK.color;
+  link.of = found.get('of') === 'ids' ? 'ids' : 'files';
+  link.rows = found.get('rows') === 'all' ? 'all' : 'step';
+  link.range = parseRange(found.get('range'));
+  link.pins = (found.get('pins')?.split(',') ?? []).map(decodePart).filter(Boolean).slice(0, MOST_PINS);
   link.open = found.get('open')?.split(',').map(decodePart) ?? null;
   return link;
 }
@@ -128,6 +159,11 @@ function decodePart(text: string): string {
   } catch {
     return text;
   }
+}
+
+function parseRange(text: string | undefined): StepRange | null {
+  const [first, last] = (text ?? '').split('-').map((part) => wholeNumber(part));
+  return first == null || last == null || last < first ? null : { first, last };
 }
 
 function wholeNumber(text: string | undefined): number | null {

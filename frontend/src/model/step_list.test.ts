@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { indexOfStep, moveStep, nearestStep, neighbourSteps } from './step_list';
+import { indexOfStep, moveStep, nearestStep, neighbourSteps, within } from './step_list';
 
 const STEPS = [0, 5, 10, 20, 100];
 
@@ -46,4 +46,19 @@ test.each([
   [100, 20, null],
 ])('neighbours of %d are %j and %j', (step, before, after) => {
   expect(neighbourSteps(STEPS, step)).toEqual({ before, after });
+});
+
+test('a range of steps', () => {
+  const step = [0, 10, 20, 30];
+  const columns = { step, time: step, snapshots: step, nan: step, inf: step };
+  expect(within(columns, { first: 5, last: 20 })).toEqual({
+    step: [10, 20],
+    time: [10, 20],
+    snapshots: [10, 20],
+    nan: [10, 20],
+    inf: [10, 20],
+  });
+  expect(within(columns, { first: 30, last: 99 })?.step).toEqual([30]);
+  expect(within(columns, { first: 11, last: 19 })).toBeNull();
+  expect(within(columns, { first: 31, last: 99 })).toBeNull();
 });

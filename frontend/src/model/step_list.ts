@@ -1,3 +1,5 @@
+import type { StepColumns } from './answers';
+
 /** Moves over an ascending list of steps. An empty list, or no step, gives null. */
 export function indexOfStep(steps: readonly number[], step: number | null): number {
   if (step === null) return -1;
@@ -39,4 +41,15 @@ export function neighbourSteps(steps: readonly number[], step: number): { before
     if (candidate > step && after === null) after = candidate;
   }
   return { before, after };
+}
+
+/** The steps from `first` to `last`; null where there are none. */
+export function within(columns: StepColumns, { first, last }: { first: number; last: number }): StepColumns | null {
+  const from = columns.step.findIndex((step) => step >= first);
+  const after = columns.step.findIndex((step) => step > last);
+  const end = after < 0 ? columns.step.length : after;
+  if (from < 0 || from >= end) return null;
+  const cut = (values: number[]) => values.slice(from, end);
+  const { step, time, snapshots, nan, inf } = columns;
+  return { step: cut(step), time: cut(time), snapshots: cut(snapshots), nan: cut(nan), inf: cut(inf) };
 }

@@ -34,6 +34,11 @@ const link = computed<DeepLink>(() => ({
   otherStep: choices.otherStep.value,
   at: choices.compareAt.value,
   rank: choices.compareSort.value,
+  range: choices.stepRange.value,
+  pins: choices.pins.value,
+  saw: choices.sampleSearch.value,
+  of: choices.sampleKind.value,
+  rows: choices.tableRows.value,
 }));
 
 function apply(next: DeepLink): void {
@@ -56,6 +61,11 @@ function apply(next: DeepLink): void {
     choices.otherRun.value = next.other;
     choices.otherStep.value = next.otherStep;
     choices.compareAt.value = next.at;
+    choices.stepRange.value = next.range;
+    choices.pins.value = next.pins;
+    choices.sampleSearch.value = next.saw;
+    choices.sampleKind.value = next.of;
+    choices.tableRows.value = next.rows;
     choices.compareSort.value = parseCompareSort(next.rank);
   });
 }

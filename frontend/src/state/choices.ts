@@ -1,7 +1,8 @@
 import { signal } from '@preact/signals';
 import { type CompareSort, parseCompareSort } from '../model/comparison';
-import { type CompareAt, EMPTY_LINK, type PanelTab, type View } from '../model/deep_link';
+import { type CompareAt, EMPTY_LINK, type PanelTab, type StepRange, type TableRows, type View } from '../model/deep_link';
 import type { DimMapping } from '../model/dims';
+import type { SampleKind } from '../model/events';
 import { NO_FILTER, parseSort, type TableFilter, type TableSort } from '../model/tensor_table';
 import type { ValueMode } from '../model/value_view';
 
@@ -33,6 +34,15 @@ export const panelTab = signal<PanelTab>(EMPTY_LINK.panel);
 export const chosenMode = signal<ValueMode | null>(EMPTY_LINK.value);
 /** Dim mappings the user made, by layout and tensor; they outlive a change of step. */
 export const chosenMappings = signal<ReadonlyMap<string, DimMapping>>(new Map());
+/** The steps that are looked at; null for all. */
+export const stepRange = signal<StepRange | null>(EMPTY_LINK.range);
+/** Tensors whose histories are compared. */
+export const pins = signal<readonly string[]>(EMPTY_LINK.pins);
+/** Which samples are looked for in the events. */
+export const sampleSearch = signal<string>(EMPTY_LINK.saw);
+export const sampleKind = signal<SampleKind>(EMPTY_LINK.of);
+/** Whether the table lists the step on show, or all. */
+export const tableRows = signal<TableRows>(EMPTY_LINK.rows);
 /** Opened scopes of the graph; null leaves them to the graph. */
 export const openScopes = signal<readonly string[] | null>(EMPTY_LINK.open);
 /** `health`, `op`, …, or `statistic:abs_max`. */

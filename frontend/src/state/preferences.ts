@@ -32,7 +32,8 @@ function store(key: string, text: string): void {
 }
 
 const flag = (stored: unknown) => (typeof stored === 'boolean' ? stored : null);
-const pixels = (stored: unknown) => (typeof stored === 'number' && stored >= 280 && stored <= 2000 ? stored : null);
+const pixels = (least: number, most: number) => (stored: unknown) =>
+  typeof stored === 'number' && stored >= least && stored <= most ? stored : null;
 
 export type Theme = 'light' | 'dark';
 
@@ -51,8 +52,9 @@ export function toggleTheme(): void {
   themeChoice.value = theme.value === 'dark' ? 'light' : 'dark';
 }
 
-export const panelWidth = remembered('panelWidth', 460, pixels);
+export const panelWidth = remembered('panelWidth', 460, pixels(280, 2000));
 export const panelOpen = remembered('panelOpen', true, flag);
+export const problemsWidth = remembered('problemsWidth', 248, pixels(200, 600));
 export const problemsOpen = remembered<boolean | null>('problemsOpen', null, flag);
 export const histogramScale = remembered<'symlog' | 'linear'>('histogramScale', 'symlog', (stored) =>
   stored === 'symlog' || stored === 'linear' ? stored : null,

@@ -1,9 +1,10 @@
 import { batch, computed } from '@preact/signals';
 import type { PanelTab } from '../model/deep_link';
 import { parseTensorName, tensorName } from '../model/tensor_name';
-import { chosenGraph, chosenStep, chosenTensor, chosenVisit, openScopes, panelTab, sourcePlace, timelineScope, view } from './choices';
+import { chosenGraph, chosenTensor, chosenVisit, openScopes, panelTab, sourcePlace, timelineScope, view } from './choices';
 import { panelOpen } from './preferences';
 import { graphId } from './runs';
+import { goToStep } from './steps';
 
 /** The selected node and output slot, and how they change together. */
 export const selected = computed(() => (chosenTensor.value === null ? null : parseTensorName(chosenTensor.value)));
@@ -39,7 +40,7 @@ export function chooseGraph(graph: string | null): void {
 export function goTo(place: { graph?: string; tensor: string; step?: number; tab?: PanelTab }): void {
   batch(() => {
     if (place.graph !== undefined) chooseGraph(place.graph);
-    if (place.step !== undefined) chosenStep.value = place.step;
+    if (place.step !== undefined) goToStep(place.step);
     if (place.tab !== undefined) panelTab.value = place.tab;
     selectTensor(place.tensor);
   });

@@ -1,7 +1,7 @@
 import { computed, signal } from '@preact/signals';
 import type { StepColumns } from '../model/answers';
-import { indexOfStep, moveStep, nearestStep } from '../model/step_list';
-import { chosenStep } from './choices';
+import { indexOfStep, moveStep, nearestStep, within } from '../model/step_list';
+import { chosenStep, stepRange } from './choices';
 import { api } from './provider';
 import { resource } from './resource';
 import { graphId, runDetail, runRevision } from './runs';
@@ -19,11 +19,20 @@ export const graphSteps = resource(
   async ({ run, graph }, abort) => (await api().run(run, graph, abort)).steps,
 );
 
-/** The steps of the graph on show. */
-export const stepColumns = computed<StepColumns>(() => {
+/** All steps of the graph on show. */
+export const allSteps = computed<StepColumns>(() => {
   const run = runDetail.value;
   if (run === null) return NO_STEPS;
   return run.graphs.length < 2 ? run.steps : (graphSteps.data.value ?? NO_STEPS);
+});
+
+/** The range in force: null where none is chosen, or no step of the graph lies in it. */
+export const shownRange = computed(() => (stepRange.value !== null && within(allSteps.value, stepRange.value) ? stepRange.value : null));
+
+/** The steps that are looked at: those of the graph on show that lie in the chosen range. */
+export const stepColumns = computed<StepColumns>(() => {
+  const range = shownRange.value;
+  return (range && within(allSteps.value, range)) ?? allSteps.value;
 });
 
 /** Following the latest step: no step is chosen. */
@@ -40,6 +49,7 @@ export const step = computed<number | null>(() => {
 export const stepIndex = computed(() => indexOfStep(stepColumns.value.step, step.value));
 
 export function goToStep(wanted: number | null): void {
+  if (wanted !== null) widen(wanted);
   chosenStep.value = wanted;
 }
 
@@ -50,6 +60,12 @@ export function stepBy(offset: number): void {
 
 export function toggleFollowing(): void {
   chosenStep.value = following.value ? step.value : null;
+}
+
+/** A step outside the range ends the range: who asks for it wants to see it. */
+export function widen(wanted: number): void {
+  const range = stepRange.peek();
+  if (range !== null && (wanted < range.first || wanted > range.last)) stepRange.value = null;
 }
 
 export const playing = signal(false);

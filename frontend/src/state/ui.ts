@@ -9,13 +9,17 @@ export const helpOpen = signal(false);
 /** The node panel takes the whole width. */
 export const panelMaximised = signal(false);
 
-const WIDE = window.matchMedia('(min-width: 1280px)');
+// With the node panel beside it, less would leave the graph half of the page.
+const WIDE = window.matchMedia('(min-width: 1680px)');
 const wide = signal(WIDE.matches);
 WIDE.addEventListener('change', (event) => {
   wide.value = event.matches;
 });
 
-/** The list of problems opens by itself where there are problems and room for it; after that the user's choice holds. */
+/**
+ * The list of problems opens by itself where there are problems and room for a column of its own; after that the user's choice holds.
+ * Where it is closed, the panel lists them as long as no node is selected.
+ */
 export const problemsShown = computed(() => problemsOpen.value ?? (wide.value && problemCount.value + severeCount.value > 0));
 
 export function toggleProblems(): void {

@@ -12,7 +12,7 @@ import { Centre } from './shell/Centre';
 import { Help } from './shell/Help';
 import { onPageKey } from './shell/keys';
 import { Problems } from './shell/Problems';
-import { Splitter } from './shell/Splitter';
+import { PanelSplitter, ProblemsSplitter } from './shell/Splitter';
 import { StepBar } from './shell/StepBar';
 import { TopBar } from './shell/TopBar';
 
@@ -41,9 +41,14 @@ function Body() {
   if (runEntry.value === null) return <RunGone />;
   return (
     <main class="workspace">
-      {problemsShown.value && view.value !== 'problems' && <Problems />}
+      {problemsShown.value && view.value !== 'problems' && (
+        <>
+          <Problems />
+          <ProblemsSplitter />
+        </>
+      )}
       {!panelMaximised.value && <Centre />}
-      {panelOpen.value && !panelMaximised.value && <Splitter />}
+      {panelOpen.value && !panelMaximised.value && <PanelSplitter />}
       {panelOpen.value && (
         <div
           class="panel-frame"

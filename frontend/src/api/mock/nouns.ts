@@ -62,6 +62,8 @@ export function runDetail(run: MockRun, graph: unknown): RunDetail {
       inf: steps.map((step) => (step >= BREAK_STEP && step < BREAK_STEP + 10 ? 1 : 0)),
     },
     statistics: ['min', 'max', 'mean', 'std', 'l2', 'abs_max'],
+    events: [],
+    batches: { first: null, last: null, count: 0 },
   };
 }
 

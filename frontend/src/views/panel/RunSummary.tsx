@@ -1,8 +1,13 @@
 import { formatAgo, formatCount } from '../../lib/format';
 import type { WorkerEntry } from '../../model/answers';
-import { problems } from '../../state/problems';
+import { view } from '../../state/choices';
+import { severeCount } from '../../state/findings';
+import { problemCount, problems } from '../../state/problems';
 import { run, runEntry } from '../../state/runs';
 import { goTo } from '../../state/selection';
+import { problemsShown, toggleProblems } from '../../state/ui';
+import { ProblemsBody } from '../shell/Problems';
+import { StepSection } from './StepSection';
 
 /** The run as a whole, while no node is selected. */
 export function RunSummary() {
@@ -30,7 +35,8 @@ export function RunSummary() {
       </header>
       <div class="panel-body">
         <p class="panel-hint">Click a node in the graph, or press / to search for one: its values, histograms and history show here.</p>
-        <FirstProblem />
+        <StepSection />
+        {problemsShown.value || view.value === 'problems' ? <FirstProblem /> : <ProblemsHere />}
         <Section title="Run" rows={facts} />
         <section class="section">
           <h3>
@@ -41,6 +47,22 @@ export function RunSummary() {
           ))}
         </section>
       </div>
+    </section>
+  );
+}
+
+/** The problems, where they have no column of their own. */
+function ProblemsHere() {
+  if (problemCount.value + severeCount.value === 0) return null;
+  return (
+    <section class="section problems-here" aria-label="Problems">
+      <div class="row">
+        <h3 class="grow">Problems</h3>
+        <button type="button" class="button quiet small" onClick={toggleProblems} title="Keep them beside the graph (n)">
+          Keep in view (n)
+        </button>
+      </div>
+      <ProblemsBody />
     </section>
   );
 }

@@ -9,6 +9,7 @@ import { selectedNode, selectNode } from '../../state/selection';
 import { timeline } from '../../state/timeline';
 import { problemsShown, togglePanel, toggleProblems } from '../../state/ui';
 import { CompareView } from '../compare/CompareView';
+import { EventsView } from '../events/EventsView';
 import { GraphPane } from '../graph/GraphPane';
 import { IconButton, Segmented, Switch } from '../kit/Button';
 import { CodeBlock } from '../kit/CopyButton';
@@ -26,6 +27,7 @@ const VIEWS = [
   { value: 'source', label: 'Source' },
   { value: 'problems', label: 'Problems' },
   { value: 'compare', label: 'Compare' },
+  { value: 'events', label: 'Events' },
 ] as const;
 
 /** The graph, the table of its tensors, their timeline, or what is wrong with them. */
@@ -57,6 +59,7 @@ export function Centre() {
       {view.value === 'source' && <SourceView />}
       {view.value === 'problems' && <ProblemsView />}
       {view.value === 'compare' && <CompareView />}
+      {view.value === 'events' && <EventsView />}
       {view.value === 'graph' && <GraphView />}
     </div>
   );

@@ -1,6 +1,8 @@
 import { useState } from 'preact/hooks';
 import { formatCount } from '../../lib/format';
 import { healthRuns, positionAt } from '../../model/health_strip';
+import { nearestStep } from '../../model/step_list';
+import { triggers } from '../../state/events';
 import { hoveredStep } from '../../state/node';
 import { problems } from '../../state/problems';
 import { graphId } from '../../state/runs';
@@ -46,6 +48,7 @@ export function HealthStrip() {
         ))}
       </div>
       <FirstBad steps={steps.step} />
+      <Fired steps={steps.step} />
       <StepRange count={count} />
       {count > 0 && <div class="strip-thumb" style={{ left: placeOf(stepIndex.value, count) }} />}
       {pointed !== null && pointed < count && <StripHover at={pointed} width={width} />}
@@ -63,6 +66,32 @@ function FirstBad({ steps }: { steps: number[] }) {
   const at = first ? steps.indexOf(first.first_step) : -1;
   if (!first || at < 0) return null;
   return <div class="strip-flag" data-health={first.nan > 0 ? 'nan' : 'inf'} style={{ left: placeOf(at, steps.length) }} />;
+}
+
+/** Where triggers fired. */
+function Fired({ steps }: { steps: number[] }) {
+  const fired = [...new Set(triggers.value.map((trigger) => trigger.step))];
+  return (
+    <>
+      {fired.map((at) => {
+        const place = steps.indexOf(nearestStep(steps, at) ?? -1);
+        return place < 0 || at < (steps[0] as number) || at > (steps[steps.length - 1] as number) ? null : (
+          <div
+            class="strip-trigger"
+            key={at}
+            style={{ left: placeOf(place, steps.length) }}
+            title={titleOf(at)}
+            data-testid="strip-trigger"
+          />
+        );
+      })}
+    </>
+  );
+}
+
+function titleOf(at: number): string {
+  const here = triggers.value.filter((trigger) => trigger.step === at);
+  return here.map(({ trigger, reason }) => `${trigger} fired at step ${at}: ${reason}`).join('\n');
 }
 
 /** The middle of a step's cell. */

@@ -3,6 +3,7 @@ import type { NonfiniteProblem } from '../../model/answers';
 import { splitScope } from '../../model/tensor_name';
 import { chosenTensor, view } from '../../state/choices';
 import { report, shownGroups } from '../../state/findings';
+import { problemsWidth } from '../../state/preferences';
 import { notices, problems } from '../../state/problems';
 import { graphId } from '../../state/runs';
 import { goTo } from '../../state/selection';
@@ -15,14 +16,23 @@ import { Findings } from './Findings';
 
 /** The tensors that hold NaN or Inf, in order of first step and then data flow: the first one is where to look. */
 export function Problems() {
-  const found = problems.data.value?.nonfinite ?? [];
-  const [first] = found;
   return (
-    <aside class="sidebar" aria-label="Problems">
+    <aside class="sidebar" aria-label="Problems" style={{ width: `${problemsWidth.value}px` }}>
       <div class="pane-head">
         <span class="pane-title grow">Problems</span>
         <IconButton small icon="close" label="Close the list (n)" onClick={toggleProblems} />
       </div>
+      <ProblemsBody />
+    </aside>
+  );
+}
+
+/** What is wrong, without the column around it. */
+export function ProblemsBody() {
+  const found = problems.data.value?.nonfinite ?? [];
+  const [first] = found;
+  return (
+    <>
       <button type="button" class="button primary explain" onClick={explain} data-testid="explain">
         Explain all (w)
       </button>
@@ -31,7 +41,7 @@ export function Problems() {
       <Findings />
       {(found.length > 0 || shownGroups.value.length === 0) && <ProblemList found={found} />}
       <Notices />
-    </aside>
+    </>
   );
 }
 

@@ -1,22 +1,31 @@
+import type { Signal } from '@preact/signals';
 import { useState } from 'preact/hooks';
-import { panelWidth } from '../../state/preferences';
+import { panelWidth, problemsWidth } from '../../state/preferences';
 
-const NARROWEST = 320;
+interface SplitterProps {
+  label: string;
+  width: Signal<number>;
+  /** Which side of the line the pane is on whose width it sets. */
+  side: 'left' | 'right';
+  least: number;
+  most: () => number;
+  initial: number;
+}
+
 /** What stays of the graph. */
 const REST = 260;
 
-function setWidth(width: number): void {
-  panelWidth.value = Math.round(Math.max(NARROWEST, Math.min(window.innerWidth - REST, width)));
-}
-
-/** Divides the graph from the node panel; dragged, or moved with the arrow keys. */
-export function Splitter() {
+/** Divides two panes; dragged, or moved with the arrow keys. */
+function Splitter({ label, width, side, least, most, initial }: SplitterProps) {
   const [dragging, setDragging] = useState(false);
+  const set = (wanted: number) => {
+    width.value = Math.round(Math.max(least, Math.min(most(), wanted)));
+  };
   const onKeyDown = (event: KeyboardEvent) => {
-    const offset = event.key === 'ArrowLeft' ? 24 : event.key === 'ArrowRight' ? -24 : 0;
+    const offset = event.key === 'ArrowLeft' ? -24 : event.key === 'ArrowRight' ? 24 : 0;
     if (offset === 0) return;
     event.preventDefault();
-    setWidth(panelWidth.value + offset);
+    set(width.value + (side === 'left' ? offset : -offset));
   };
   return (
     // biome-ignore lint/a11y/useSemanticElements: a separator that moves is a widget, which no element stands for
@@ -24,10 +33,10 @@ export function Splitter() {
       class="splitter"
       role="separator"
       aria-orientation="vertical"
-      aria-label="Width of the node panel"
-      aria-valuenow={panelWidth.value}
-      aria-valuemin={NARROWEST}
-      aria-valuemax={window.innerWidth - REST}
+      aria-label={label}
+      aria-valuenow={width.value}
+      aria-valuemin={least}
+      aria-valuemax={most()}
       tabIndex={0}
       data-dragging={dragging}
       onKeyDown={onKeyDown}
@@ -35,9 +44,18 @@ export function Splitter() {
         event.currentTarget.setPointerCapture(event.pointerId);
         setDragging(true);
       }}
-      onPointerMove={(event) => dragging && setWidth(window.innerWidth - event.clientX)}
+      onPointerMove={(event) => dragging && set(side === 'left' ? event.clientX : window.innerWidth - event.clientX)}
       onPointerUp={() => setDragging(false)}
-      onDblClick={() => setWidth(460)}
+      onDblClick={() => set(initial)}
     />
   );
+}
+
+export function PanelSplitter() {
+  const most = () => window.innerWidth - REST;
+  return <Splitter label="Width of the node panel" width={panelWidth} side="right" least={320} most={most} initial={460} />;
+}
+
+export function ProblemsSplitter() {
+  return <Splitter label="Width of the problems" width={problemsWidth} side="left" least={200} most={() => 600} initial={248} />;
 }

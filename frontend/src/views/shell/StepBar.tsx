@@ -1,6 +1,7 @@
 import { formatCount } from '../../lib/format';
+import { stepRange } from '../../state/choices';
 import { runEntry } from '../../state/runs';
-import { following, playing, step, stepBy, stepColumns, stepIndex, toggleFollowing } from '../../state/steps';
+import { following, playing, shownRange, step, stepBy, stepColumns, stepIndex, toggleFollowing } from '../../state/steps';
 import { IconButton, Switch } from '../kit/Button';
 import { HealthStrip } from './HealthStrip';
 import { togglePlay, usePlayback } from './playback';
@@ -27,6 +28,7 @@ export function StepBar() {
         <span>{count === 0 ? 'no steps yet' : `${formatCount(stepIndex.value + 1)} of ${formatCount(count)}`}</span>
       </div>
       <HealthStrip />
+      <RangeChip />
       <Switch
         label={live ? 'Live: follow latest' : 'Follow latest'}
         on={following.value}
@@ -35,5 +37,24 @@ export function StepBar() {
         testid="follow"
       />
     </section>
+  );
+}
+
+/** The range of steps that everything is restricted to, and how to be rid of it. */
+function RangeChip() {
+  const range = shownRange.value;
+  if (range === null) return null;
+  return (
+    <span class="chip accent range-chip num" data-testid="step-range">
+      steps {range.first}–{range.last}
+      <IconButton
+        small
+        icon="close"
+        label="Show all steps"
+        onClick={() => {
+          stepRange.value = null;
+        }}
+      />
+    </span>
   );
 }

@@ -26,7 +26,7 @@ export const KEYS: readonly Command[] = [
   { keys: ['l'], does: 'Follow the latest step', run: toggleFollowing },
   {
     keys: ['g'],
-    does: 'Graph, table of tensors, timeline, problems, source',
+    does: 'Graph, table of tensors, timeline, problems, source, compare, events',
     run: () => {
       view.value = VIEWS[(VIEWS.indexOf(view.value) + 1) % VIEWS.length] ?? 'graph';
       panelMaximised.value = false;

@@ -1,0 +1,42 @@
+import { formatCount } from '../../lib/format';
+import { triggers, watchChanges } from '../../state/events';
+import { CodeBlock } from '../kit/CopyButton';
+import { SampleSearch } from './SampleSearch';
+import { StepCard } from './StepCard';
+import { TriggerCard } from './TriggerCard';
+import { WatchList } from './WatchList';
+
+/** What happened besides snapshots: what fed the step on show, which triggers fired, which steps saw a file, what was watched when. */
+export function EventsView() {
+  const fired = triggers.value;
+  return (
+    <section class="pane-body events-page" aria-label="Events of the run" tabIndex={0} data-testid="events-page">
+      <StepCard />
+      <section class="event-section" aria-label="Triggers">
+        <h2>
+          Triggers <span class="faint num">{formatCount(fired.length)}</span>
+        </h2>
+        {fired.map((trigger) => (
+          <TriggerCard key={`${trigger.worker} ${trigger.step} ${trigger.trigger} ${trigger.time}`} trigger={trigger} />
+        ))}
+        {fired.length === 0 && <NoTriggers />}
+      </section>
+      <SampleSearch />
+      {watchChanges.value.length > 0 && <WatchList changes={watchChanges.value} />}
+    </section>
+  );
+}
+
+const TRIGGER_LINES = 'tap = tensortap.Tap("logs/run", on=tensortap.NonFinite(),\n                    before=tensortap.FlightRecorder(5))';
+
+function NoTriggers() {
+  return (
+    <div class="event-empty" data-testid="no-triggers">
+      <p>
+        No trigger fired in this run. One that watches for NaN keeps the values of the step at which it fires, and with a flight recorder
+        those of the steps before:
+      </p>
+      <CodeBlock code={TRIGGER_LINES} label="Copy the lines" />
+    </div>
+  );
+}
