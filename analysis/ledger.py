@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.dump import TensortapError
-from tensortap.index import RunIndex, read_slice, take
+from tensortap.index import RunIndex
 
+from .kept_values import kept_values
 from .ops import ops
 from .roles import Roles
-from .view import Rows, RunView, TensorRole
+from .rows import Rows, distinct
+from .view import RunView, TensorRole
 
 Array = np.ndarray[Any, np.dtype[Any]]
-_MAX_BYTES = 16 << 20
 _PAIRS = 4  # pairs of neighbouring steps whose values are compared, a variable
 _MAX_WALK = 400  # nodes that are walked back from one gradient
 
@@ -79,7 +79,11 @@ def dead_layer_ledger(run: RunIndex, view: RunView | None = None) -> list[Ledger
     """An entry for each variable of a layer in a graph that computes gradients, the deadest first."""
     view = view or RunView(run)
     gradients = view.of_kind("gradient")
-    entries = [_entry(view, tensor) for tensor in gradients]
+    weights = {(weight.graph, weight.variable): weight for weight in reversed(view.of_kind("weight"))}
+    entries = [
+        _entry(view, tensor, rows, weights.get((tensor.graph, tensor.variable)))
+        for tensor, rows in view.each(gradients)
+    ]
     graphs = {tensor.graph for tensor in gradients}
     known = {(tensor.graph, tensor.variable) for tensor in gradients}
     told: set[tuple[str, str]] = set()
@@ -92,29 +96,26 @@ def dead_layer_ledger(run: RunIndex, view: RunView | None = None) -> list[Ledger
 
 
 def _disconnected(view: RunView, weight: TensorRole) -> LedgerEntry:
-    steps = len(np.unique(view.rows([weight]).step))
+    steps = len(view.rows([weight]).steps)
     why = "the step computes no gradient for it: not trainable, or nothing that the loss needs depends on it"
     place = (weight.variable, weight.name, weight.node, weight.graph, weight.layer)
     return LedgerEntry(*place, steps, 0, None, 0.0, "disconnected", why, weight.name, None, 0)
 
 
-def _entry(view: RunView, tensor: TensorRole) -> LedgerEntry:
-    rows = view.rows([tensor])
-    with np.errstate(invalid="ignore", divide="ignore"):
-        share = np.where(rows["size"] > 0, rows["zero"] / rows["size"], 0.0)
-    zero = share == 1.0
-    steps = np.unique(rows.step[zero])
+def _entry(view: RunView, tensor: TensorRole, rows: Rows, weight: TensorRole | None) -> LedgerEntry:
+    share = np.nan_to_num(rows.share("zero"))
+    steps = distinct(rows.step[share == 1.0])
     reason = why = begins = ""
     if len(steps):
         reason, why, begins = _reason(view, tensor, int(steps[-1]))
-    absorbed, pairs = _absorbed(view, tensor, rows)
+    absorbed, pairs = _absorbed(view, rows, weight)
     return LedgerEntry(
         variable=tensor.variable,
         tensor=tensor.name,
         node=tensor.node,
         graph=tensor.graph,
         layer=tensor.layer,
-        steps=len(np.unique(rows.step)),
+        steps=len(rows.steps),
         zero_steps=len(steps),
         first_zero_step=int(steps[0]) if len(steps) else None,
         zero_share=float(share.mean()) if len(rows) else 0.0,
@@ -170,21 +171,19 @@ def _zeros_at(view: RunView, graph: str, step: int) -> dict[int, bool]:
     return found
 
 
-def _absorbed(view: RunView, gradient: TensorRole, rows: Rows) -> tuple[float | None, int]:
+def _absorbed(view: RunView, rows: Rows, weight: TensorRole | None) -> tuple[float | None, int]:
     """(share, pairs of steps): of the elements whose gradient is not 0, those whose weight is the same a step
     later. Needs values of the weight at neighbouring steps, and of the gradient at the first of them."""
-    weights = [
-        t for t in view.of_kind("weight") if (t.graph, t.variable) == (gradient.graph, gradient.variable)
-    ]
-    if not weights:
+    grads = _kept_by_step(rows)
+    if weight is None or not grads:
         return None, 0
-    weight = _kept_by_step(view, view.rows(weights[:1]))
-    grads = _kept_by_step(view, rows)
-    pairs = [step for step in grads if step in weight and step + 1 in weight]
+    weights = _kept_by_step(view.rows([weight]))
+    pairs = [step for step in grads if step in weights and step + 1 in weights]
     same = moved = used = 0
     for step in pairs[:: max(len(pairs) // _PAIRS, 1)][:_PAIRS]:
-        values = _read(view, [grads[step], weight[step], weight[step + 1]])
-        if values is not None and len({value.shape for value in values}) == 1:
+        wanted = [grads[step], weights[step], weights[step + 1]]
+        values = [value for _, value in kept_values(view.run, wanted)]
+        if len(values) == 3 and len({value.shape for value in values}) == 1:
             gradient_value, before, after = values
             pushed = gradient_value != 0
             same += int(np.count_nonzero(pushed & (before == after)))
@@ -193,16 +192,6 @@ def _absorbed(view: RunView, gradient: TensorRole, rows: Rows) -> tuple[float | 
     return (same / moved if moved else None), used
 
 
-def _kept_by_step(view: RunView, rows: Rows) -> dict[int, int]:
-    kept = view.run.catalog.column("kept", rows.rows)
+def _kept_by_step(rows: Rows) -> dict[int, int]:
+    kept = rows.kept
     return dict(zip(rows.step[kept].tolist(), rows.rows[kept].tolist(), strict=True))
-
-
-def _read(view: RunView, rows: list[int]) -> list[Array] | None:
-    try:
-        return [
-            np.asarray(read_slice(view.run, snapshot, limit=_MAX_BYTES))
-            for snapshot in take(view.run.catalog, np.array(rows))
-        ]
-    except (TensortapError, OSError):
-        return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -13,8 +13,10 @@ from tensortap.index import RunIndex
 
 from .limits import LARGEST
 from .roles import Roles, roles_of
+from .rows import Rows
 
 Array = np.ndarray[Any, np.dtype[Any]]
+T = TypeVar("T")
 _UNTRAINED = ("bias", "beta", "gamma", "moving_mean", "moving_variance")
 
 
@@ -43,58 +45,6 @@ class TensorRole:
         return not self.variable.rpartition("/")[2].startswith(_UNTRAINED)
 
 
-class Rows:
-    """Snapshots ordered by tensor, step and visit. `rows["abs_max"]` is a column, float64."""
-
-    def __init__(self, run: RunIndex, rows: Array) -> None:
-        catalog = run.catalog
-        visit, step, tensor = (catalog.column(name, rows) for name in ("visit", "step", "tensor"))
-        if not _in_order(tensor, step, visit):  # snapshots are captured in order, mostly
-            order = np.lexsort((visit, step, tensor))
-            rows, tensor, step = rows[order], tensor[order], step[order]
-        self._run = run
-        self.rows, self.tensor, self.step = rows, tensor, step
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, column: str) -> Array:
-        found: Array = self._run.catalog.column(column, self.rows).astype(np.float64)
-        return found
-
-    @cached_property
-    def finite(self) -> Array:
-        """Finite elements of each."""
-        found: Array = self["zero"] + self["negative"] + self["positive"]
-        return found
-
-    @cached_property
-    def rms(self) -> Array:
-        """Root mean square of the finite elements; never below the mean of their absolute values."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return self["l2"] / np.sqrt(self.finite)
-
-    @cached_property
-    def starts(self) -> Array:
-        """Where each tensor begins."""
-        return np.flatnonzero(np.append(True, self.tensor[1:] != self.tensor[:-1]))[: len(self) or None]
-
-    def groups(self) -> Iterator[tuple[int, slice]]:
-        """(code of the tensor, its rows) one by one."""
-        if not len(self):
-            return
-        stops = np.append(self.starts[1:], len(self)).tolist()
-        for start, stop in zip(self.starts.tolist(), stops, strict=True):
-            yield int(self.tensor[start]), slice(start, stop)
-
-
-def _in_order(tensor: Array, step: Array, visit: Array) -> bool:
-    """Whether rows are ordered by tensor, step and visit already."""
-    new_tensor, same = tensor[1:] > tensor[:-1], tensor[1:] == tensor[:-1]
-    later = (step[1:] > step[:-1]) | ((step[1:] == step[:-1]) & (visit[1:] >= visit[:-1]))
-    return bool(np.all(new_tensor | (same & later)))
-
-
 class RunView:
     """What rules look at.
 
@@ -108,6 +58,7 @@ class RunView:
         count = len(catalog.tensors)
         self.rows_seen = catalog.rows
         self._graphs: dict[str, Roles] = {}
+        self._known: dict[str, Any] = {}
         self.tensors = [self._role(code) for code in range(count)]
         column = catalog.column("tensor", slice(0, self.rows_seen))
         self._order = np.argsort(column, kind="stable")
@@ -148,8 +99,15 @@ class RunView:
         return [tensor for tensor in self.tensors if fits(tensor)]
 
     def of_kind(self, *kinds: str) -> list[TensorRole]:
-        """The tensors of some kinds."""
-        return self.where(lambda tensor: tensor.kind in kinds)
+        """The tensors of some kinds; a list that callers leave as it is."""
+        name = " ".join(("of kind", *sorted(kinds)))
+        return self.once(name, lambda: self.where(lambda tensor: tensor.kind in kinds))
+
+    def once(self, name: str, find: Callable[[], T]) -> T:
+        """What `find` finds, which several rules need: found by the first that asks for that name."""
+        if name not in self._known:
+            self._known[name] = find()
+        return cast(T, self._known[name])
 
     def rows(self, tensors: Iterable[TensorRole], *, floats: bool = True) -> Rows:
         """All snapshots of some tensors; of floating point ones only, unless said otherwise."""
@@ -159,6 +117,14 @@ class RunView:
         if floats:
             rows = rows[self._is_float[self.run.catalog.column("dtype", rows)]]
         return Rows(self.run, rows)
+
+    def each(self, tensors: Iterable[TensorRole]) -> Iterator[tuple[TensorRole, Rows]]:
+        """Tensors one by one, in order, with their snapshots: far faster than asking for those one by one."""
+        tensors = list(tensors)
+        rows = self.rows(tensors)
+        places = dict(rows.groups())
+        for tensor in tensors:
+            yield tensor, rows.part(places.get(tensor.code, slice(0, 0)))
 
     @cached_property
     def all_rows(self) -> Rows:

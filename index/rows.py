@@ -122,7 +122,7 @@ def _whole(parts: _Parts, name: str, stop: int, start: int = 0) -> Array:
 def _by_part(parts: _Parts, rows: Array) -> Iterator[tuple[Segment | Tail, Array]]:
     """Each part that holds some of the rows, and the positions of these in `rows`."""
     number = np.searchsorted(parts.starts, rows, "right") - 1
-    for part in np.unique(number).tolist():
+    for part in np.flatnonzero(np.bincount(number)).tolist():
         yield parts.all[part], np.flatnonzero(number == part)
 
 

@@ -1,6 +1,7 @@
 """Rules: what usually goes wrong in training, noticed from statistics and values."""
 
-from ..view import Rows, RunView, TensorRole
+from ..rows import Rows
+from ..view import RunView, TensorRole
 from .check import Findings, check_rules
 from .finding import SEVERITIES, Evidence, Finding, Hit, Severity
 from .mutes import mute, mutes_of, unmute, with_mutes

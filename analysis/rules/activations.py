@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from tensortap.dump import TensortapError
-from tensortap.index import histograms, read_slice, take
+from tensortap.index import StepRange, histograms
 
+from ..kept_values import kept_values
+from ..rows import Rows, distinct
 from ..view import RunView, TensorRole
 from .finding import Evidence, Hit
 from .gradients import MOSTLY
@@ -17,7 +19,6 @@ from .rule import Limits, hits, rule
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _LOOKED_INTO = 8  # kept values of one tensor that are read, the latest
-_MAX_BYTES = 16 << 20  # of one of them
 _HISTOGRAMS = 100  # of one tensor, evenly thinned
 
 
@@ -33,8 +34,7 @@ _HISTOGRAMS = 100  # of one tensor, evenly thinned
 def dead_relu(view: RunView, limits: Limits) -> Iterable[Hit]:
     relus = view.where(lambda t: t.op_type in ("Relu", "Relu6") and not t.backward)
     rows = view.rows(relus)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        active = np.where(rows.finite == rows["size"], rows["positive"] / rows["size"], np.nan)
+    active = np.where(rows.finite == rows["size"], rows.share("positive"), np.nan)
     # If so few elements are positive, that many units must be dead, whatever the values are.
     certain = active < limits["active"] * (1 - limits["layer_share"])
     found = list(
@@ -55,18 +55,13 @@ def dead_relu(view: RunView, limits: Limits) -> Iterable[Hit]:
     possible = limits["layer_share"] * limits["active"] + 1 - limits["layer_share"]
     for code, part in rows.groups():
         if code not in known and np.median(active[part]) <= possible:
-            yield from _dead_units(view, view.tensors[code], rows.rows[part], limits)
+            yield from _dead_units(view, view.tensors[code], rows.part(part), limits)
 
 
-def _dead_units(view: RunView, tensor: TensorRole, rows: Array, limits: Limits) -> Iterator[Hit]:
+def _dead_units(view: RunView, tensor: TensorRole, rows: Rows, limits: Limits) -> Iterator[Hit]:
     """Looks into the last kept values: a unit is a position of the last dimension."""
-    kept = rows[view.run.catalog.column("kept", rows)][-_LOOKED_INTO:]
     shares, steps = [], []
-    for snapshot in take(view.run.catalog, kept):
-        try:
-            value = read_slice(view.run, snapshot, limit=_MAX_BYTES)
-        except (TensortapError, OSError):
-            continue
+    for snapshot, value in kept_values(view.run, rows.rows[rows.kept][-_LOOKED_INTO:]):
         if value.ndim > 1 and value.shape == snapshot.shape:
             shares.append((value.reshape(-1, value.shape[-1]) > 0).mean(axis=0))
             steps.append(snapshot.step)
@@ -76,8 +71,9 @@ def _dead_units(view: RunView, tensor: TensorRole, rows: Array, limits: Limits) 
     dead = active < limits["active"]
     if dead.mean() > limits["layer_share"]:
         text = f"{int(dead.sum())} of {len(dead)} units of {tensor.name} hardly ever fire."
-        evidence = [Evidence(steps[-1], "share of dead units", float(dead.mean()), limits["layer_share"])]
-        yield Hit(tensor.code, text, evidence, steps[0], steps[-1], len(steps), len(steps))
+        evidence = Evidence(steps[-1], "share of dead units", float(dead.mean()), limits["layer_share"])
+        at = distinct(np.array(steps))
+        yield Hit.at(at, len(at), tensor, text, evidence)
 
 
 @rule(
@@ -102,11 +98,9 @@ def saturated_activation(view: RunView, limits: Limits) -> Iterable[Hit]:
         if len(steps) and fired.sum() >= max(1, MOSTLY * len(steps)):
             worst = int(np.argmax(beyond))
             text = f"{beyond[worst]:.0%} of the inputs of {activation.name} lie outside {low:g}…{high:g}."
-            evidence = [
-                Evidence(int(steps[worst]), "share saturated", float(beyond[worst]), limits["layer_share"])
-            ]
-            first, last = int(steps[fired][0]), int(steps[fired][-1])
-            yield Hit(activation.code, text, evidence, first, last, int(fired.sum()), len(steps))
+            share = float(beyond[worst])
+            evidence = Evidence(int(steps[worst]), "share saturated", share, limits["layer_share"])
+            yield Hit.at(distinct(steps[fired]), len(distinct(steps)), activation, text, evidence)
 
 
 def _activations(view: RunView) -> Iterator[tuple[TensorRole, TensorRole]]:
@@ -119,11 +113,14 @@ def _activations(view: RunView) -> Iterator[tuple[TensorRole, TensorRole]]:
             yield tensor, source
 
 
-def share_beyond(view: RunView, tensor: TensorRole, low: float, high: float) -> tuple[Array, Array]:
+def share_beyond(
+    view: RunView, tensor: TensorRole, low: float, high: float, until: int | None = None
+) -> tuple[Array, Array]:
     """(steps, share of the finite elements outside `low … high`) from histograms: a bucket that a limit cuts
-    counts in part, evenly."""
+    counts in part, evenly. `until`: the last step that is looked at."""
+    steps = None if until is None else StepRange(0, until + 1)
     try:
-        series = histograms(view.run, tensor.name, graph=tensor.graph, limit=_HISTOGRAMS)
+        series = histograms(view.run, tensor.name, graph=tensor.graph, steps=steps, limit=_HISTOGRAMS)
     except (TensortapError, OSError):
         return np.zeros(0, np.int64), np.zeros(0)
     left, right = np.asarray(series.edges[:-1]), np.asarray(series.edges[1:])

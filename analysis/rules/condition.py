@@ -10,7 +10,8 @@ import numpy as np
 from tensortap.dump import TensortapError
 from tensortap.index import Filters, find_rows
 
-from ..view import Rows, RunView
+from ..rows import Rows
+from ..view import RunView
 from .finding import SEVERITIES, Hit
 from .rule import Limits, Rule, hits
 

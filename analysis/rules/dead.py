@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from ..ledger import dead_layer_ledger
-from ..view import RunView
+from ..ledger import LedgerEntry, dead_layer_ledger
+from ..view import RunView, TensorRole
 from .finding import Evidence, Hit, Severity
 from .gradients import MOSTLY
 from .rule import Limits, rule
@@ -21,11 +21,9 @@ from .rule import Limits, rule
     next_look="The tensor at which the zeros begin, and its inputs.",
 )
 def dead_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
-    codes = {(tensor.graph, tensor.name): tensor for tensor in view.of_kind("gradient")}
-    for entry in dead_layer_ledger(view.run, view):
+    for entry, tensor in _entries(view):
         if not entry.zero_steps or entry.zero_steps < limits["steps_share"] * entry.steps:
             continue
-        tensor = codes[entry.graph, entry.tensor]
         text = f"The gradient of {entry.variable} is exactly 0: {entry.why}."
         first = entry.first_zero_step or 0
         evidence = [Evidence(first, "share of exact zeros", entry.zero_share, 1.0)]
@@ -43,15 +41,22 @@ def dead_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
     next_look="The weights' dtype, and the size of the update beside theirs.",
 )
 def absorbed_update(view: RunView, limits: Limits) -> Iterable[Hit]:
-    codes = {(tensor.graph, tensor.name): tensor for tensor in view.of_kind("gradient")}
-    for entry in dead_layer_ledger(view.run, view):
+    for entry, tensor in _entries(view):
         if entry.absorbed is not None and entry.absorbed > limits["share"]:
-            tensor = codes[entry.graph, entry.tensor]
             step = view.rows([tensor]).step
             text = f"{entry.absorbed:.0%} of the updates of {entry.variable} change nothing."
             evidence = [Evidence(int(step[-1]), "share of absorbed updates", entry.absorbed, limits["share"])]
             pairs = entry.absorbed_steps
             yield Hit(tensor.code, text, evidence, int(step[0]), int(step[-1]), pairs, pairs)
+
+
+def _entries(view: RunView) -> Iterator[tuple[LedgerEntry, TensorRole]]:
+    """The ledger's entries of variables with a gradient, each with that."""
+    gradients = {(tensor.graph, tensor.name): tensor for tensor in view.of_kind("gradient")}
+    for entry in view.once("ledger", lambda: dead_layer_ledger(view.run, view)):
+        tensor = gradients.get((entry.graph, entry.tensor))
+        if tensor is not None:
+            yield entry, tensor
 
 
 DEAD_RULES = (dead_gradient, absorbed_update)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
 
 from tensortap.index import FrameDetail
 
+from ..view import TensorRole
+
+Array = np.ndarray[Any, np.dtype[Any]]
 Severity = Literal["high", "medium", "low"]
 SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low")
 
@@ -43,6 +48,20 @@ class Hit:
     of: int
     severity: Severity | None = None
     help: str = ""
+
+    @classmethod
+    def at(
+        cls,
+        steps: Array,
+        of: int,
+        tensor: TensorRole,
+        text: str,
+        *evidence: Evidence,
+        severity: Severity | None = None,
+    ) -> Hit:
+        """A hit at some steps (ascending, each once, at least one), of so many that were looked at."""
+        first, last = int(steps[0]), int(steps[-1])
+        return cls(tensor.code, text, list(evidence), first, last, len(steps), of, severity)
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,8 +78,7 @@ def _ends(view: RunView) -> Iterator[tuple[TensorRole, TensorRole, Array, Array,
         if len(kernels) < 2:
             continue
         found = []
-        for tensor in (kernels[0], kernels[-1]):
-            rows = view.rows([tensor])
+        for _, rows in view.each((kernels[0], kernels[-1])):
             last_visit = np.append(rows.step[1:] != rows.step[:-1], True)[: len(rows)]
             found.append((rows.step[last_visit], rows["l2"][last_visit]))
         steps, left, right = np.intersect1d(found[0][0], found[1][0], return_indices=True)
@@ -112,18 +111,13 @@ def _ratio_hit(
         return
     spike = not low and float(ratio[fired].max()) > SPIKE * limit
     worst = int(np.argmin(np.where(fired, ratio, np.inf)) if low else np.argmax(np.where(fired, ratio, 0.0)))
-    name = "first/last gradient norm"
-    yield Hit(
-        tensor=first.code,
-        text=f"The gradient of the first layer ({first.variable}) is {ratio[worst]:.3g} times that of the "
-        f"last ({last.variable}).",
-        evidence=[Evidence(int(steps[worst]), name, float(ratio[worst]), limit)],
-        first_step=int(steps[fired][0]),
-        last_step=int(steps[fired][-1]),
-        steps=count,
-        of=len(steps),
-        severity=None if lasting or spike else "medium",
+    text = (
+        f"The gradient of the first layer ({first.variable}) is {ratio[worst]:.3g} times that of the "
+        f"last ({last.variable})."
     )
+    evidence = Evidence(int(steps[worst]), "first/last gradient norm", float(ratio[worst]), limit)
+    severity: Severity | None = None if lasting or spike else "medium"
+    yield Hit.at(steps[fired], len(steps), first, text, evidence, severity=severity)
 
 
 GRADIENT_RULES = (vanishing_gradient, exploding_gradient)

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.dump import TensortapError
-from tensortap.index import read_slice, take
-
+from ..kept_values import kept_values
+from ..rows import Rows, distinct
 from ..view import RunView, TensorRole
 from .finding import Evidence, Hit, Severity
 from .rule import Limits, rule
@@ -68,13 +67,11 @@ def input_not_normalised(view: RunView, limits: Limits) -> Iterable[Hit]:
             continue
         severity: Severity = "high" if shifted and extreme > 10 * limits["range"] else "low"
         text = f"{tensor.name} has mean {mean:.3g} over {samples:,} samples and reaches {extreme:.4g}."
-        evidence = [
+        yield Hit.at(
+            *(rows.steps, len(rows.steps), tensor, text),
             Evidence(int(rows.step[0]), "mean", mean, limits["abs_mean"]),
             Evidence(int(rows.step[furthest]), "abs max", extreme, limits["range"]),
-        ]
-        steps = np.unique(rows.step)
-        yield Hit(
-            tensor.code, text, evidence, int(steps[0]), int(steps[-1]), len(steps), len(steps), severity
+            severity=severity,
         )
 
 
@@ -91,26 +88,21 @@ def class_imbalance(view: RunView, limits: Limits) -> Iterable[Hit]:
         rows = view.rows([tensor], floats=False)
         if not len(rows) or feeds_layer(view, tensor):
             continue
-        counts, steps = _count_classes(view, rows.rows)
+        counts, steps = _count_classes(view, rows)
         if len(counts) < 2 or counts.sum() < limits["samples"] / 5:
             continue
         ratio = float(counts.max() / counts.min())
         if ratio > limits["ratio"]:
             text = f"The most frequent label of {tensor.name} is {ratio:.3g} times as frequent as the rarest."
-            evidence = [Evidence(steps[-1], "most/least frequent", ratio, limits["ratio"])]
-            yield Hit(tensor.code, text, evidence, steps[0], steps[-1], len(steps), len(steps))
+            evidence = Evidence(int(steps[-1]), "most/least frequent", ratio, limits["ratio"])
+            yield Hit.at(steps, len(steps), tensor, text, evidence)
 
 
-def _count_classes(view: RunView, rows: Array) -> tuple[Array, list[int]]:
+def _count_classes(view: RunView, rows: Rows) -> tuple[Array, Array]:
     """How often each whole number occurs in the kept labels (if it does at all), and at which steps they were
     kept; one-hot rows count as the class they name."""
-    kept = rows[view.run.catalog.column("kept", rows)][:_LOOKED_INTO]
     found, steps = [], []
-    for snapshot in take(view.run.catalog, kept):
-        try:
-            value = np.asarray(read_slice(view.run, snapshot, limit=_MAX_BYTES))
-        except (TensortapError, OSError):
-            continue
+    for snapshot, value in kept_values(view.run, rows.rows[rows.kept][:_LOOKED_INTO], _MAX_BYTES):
         if value.dtype.kind in "iu" and (value.ndim == 1 or value.shape[1:] == (1,)):
             found.append(value.reshape(-1))
         elif value.ndim == 2 and value.dtype.kind in "fiu" and np.all(value.sum(axis=1) == 1):
@@ -121,7 +113,7 @@ def _count_classes(view: RunView, rows: Array) -> tuple[Array, list[int]]:
     labels = np.concatenate(found) if found else np.zeros(0, np.int64)
     labels = labels[(labels >= 0) & (labels < _MOST_CLASSES)].astype(np.int64)
     counts = np.bincount(labels)
-    return counts[counts > 0], steps
+    return counts[counts > 0], distinct(np.array(steps, np.int64))
 
 
 INPUT_RULES = (input_not_normalised, class_imbalance)

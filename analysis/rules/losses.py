@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..view import Rows, RunView, TensorRole
+from ..rows import Rows
+from ..view import RunView, TensorRole
 from .finding import Evidence, Hit, Severity
 from .gradients import MOSTLY
 from .rule import Limits, hits, rule
@@ -58,13 +59,12 @@ def loss_not_decreasing(view: RunView, limits: Limits) -> Iterable[Hit]:
             f"of the steps and is {end:.4g} over the last."
         )
         severity: Severity | None = None if end > begin or loss[-third:].min() > 0.5 * loss.max() else "low"
-        evidence = [
+        yield Hit.at(
+            *(steps, len(steps), tensor, text),
             Evidence(int(steps[-1]), "share that it fell", fallen, wanted),
             Evidence(int(steps[0]), "median of the first third", begin),
             Evidence(int(steps[-1]), "median of the last third", end),
-        ]
-        yield Hit(
-            tensor.code, text, evidence, int(steps[0]), int(steps[-1]), len(steps), len(steps), severity
+            severity=severity,
         )
 
 
@@ -114,8 +114,8 @@ def overfit(view: RunView, limits: Limits) -> Iterable[Hit]:
             ratio = (other - one) / one
             above = f"{ratio:.0%}" if ratio < 3 else f"{ratio:.3g} times"
             text = f"The loss without training is {other:.4g}, {above} above the training's {one:.4g}."
-            evidence = [Evidence(int(steps[-1]), "(validation - training)/training", ratio, limits["ratio"])]
-            yield Hit(tensor.code, text, evidence, int(steps[0]), int(steps[-1]), len(steps), len(steps))
+            evidence = Evidence(int(steps[-1]), "(validation - training)/training", ratio, limits["ratio"])
+            yield Hit.at(steps, len(steps), tensor, text, evidence)
 
 
 @rule(

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..limits import largest
 from ..provenance import Birth, NanReport, nan_report
+from ..rows import distinct
 from ..view import RunView
 from .finding import Evidence, Hit
 from .gradients import MOSTLY
@@ -44,29 +45,25 @@ def _birth(view: RunView, report: NanReport, birth: Birth) -> Iterable[Hit]:
         return
     rows = view.rows([found])
     bad = (rows["nan"] + rows["pos_inf"] + rows["neg_inf"]) > 0
-    steps = np.unique(rows.step[bad])
+    steps = distinct(rows.step[bad])
     kind = "NaN" if birth.output.nan else "Infinity"
     born = "is born in" if birth.verdict in ("born", "turned") else "appears first in"
     why = f": {birth.explanation.text}" if birth.explanation else _OTHERWISE.get(birth.verdict, ".")
     evidence = [
-        Evidence(birth.step, "NaN elements", float(birth.output.nan), limits_of_one(birth.output.nan)),
-        Evidence(birth.step, "infinite elements", float(birth.output.inf), limits_of_one(birth.output.inf)),
+        Evidence(birth.step, name, float(count), 0.0)
+        for name, count in (("NaN elements", birth.output.nan), ("infinite elements", birth.output.inf))
+        if count
     ]
     yield Hit(
         tensor=found.code,
         text=f"{kind} {born} {birth.node} at step {birth.step}{why}",
-        evidence=[item for item in evidence if item.value],
+        evidence=evidence,
         first_step=birth.step,
         last_step=int(steps[-1]) if len(steps) else birth.step,
         steps=len(steps),
-        of=len(np.unique(rows.step)),
+        of=len(rows.steps),
         help=birth.explanation.help if birth.explanation else "",
     )
-
-
-def limits_of_one(count: int) -> float | None:
-    """The limit of a count that must be 0."""
-    return 0.0 if count else None
 
 
 @rule(
@@ -120,8 +117,7 @@ def _end(dtype: str, limits: Limits) -> float:
 )
 def subnormals(view: RunView, limits: Limits) -> Iterable[Hit]:
     rows = view.all_rows
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = rows["subnormal"] / rows["size"]
+    share = rows.share("subnormal")
     yield from hits(
         view,
         rows,

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..view import Rows, RunView, TensorRole
+from ..rows import Rows, distinct
+from ..view import RunView, TensorRole
 from .finding import Evidence, Hit, Severity
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -84,13 +85,11 @@ def hits(
         tensor, steps = view.tensors[code], rows.step[part][fired]
         worst = part.start + int(np.argmax(keys[part]))
         value = float(values[worst])
-        yield Hit(
-            tensor=code,
-            text=text(tensor, value) if text else f"{name} of {tensor.name} is {value:.4g}.",
-            evidence=[Evidence(int(rows.step[worst]), name, value, limit)],
-            first_step=int(steps[0]),
-            last_step=int(steps[-1]),
-            steps=len(np.unique(steps)),
-            of=len(np.unique(rows.step[part])),
+        yield Hit.at(
+            distinct(steps),
+            len(distinct(rows.step[part])),
+            tensor,
+            text(tensor, value) if text else f"{name} of {tensor.name} is {value:.4g}.",
+            Evidence(int(rows.step[worst]), name, value, limit),
             severity=severity(tensor) if severity else None,
         )

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.dump import TensortapError
-from tensortap.index import read_slice, take
-
-from ..view import Rows, RunView, TensorRole
+from ..kept_values import kept_values
+from ..rows import Rows
+from ..view import RunView, TensorRole
 from .activations import share_beyond
 from .finding import Evidence, Hit, Severity
 from .gradients import MOSTLY
@@ -18,16 +17,19 @@ from .rule import Limits, hits, rule
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _PAIRS = 6  # pairs of neighbouring steps that are compared by their values
-_MAX_BYTES = 16 << 20
 _STATISTICS = ("min", "max", "mean", "std", "l2", "abs_max")
 
 
 def layer_weights(view: RunView) -> list[TensorRole]:
     """Weights of layers, each variable once a graph (where it is read several times, as it was first)."""
-    found: dict[tuple[str, str], TensorRole] = {}
-    for tensor in sorted(view.of_kind("weight"), key=lambda tensor: tensor.order):
-        found.setdefault((tensor.graph, tensor.variable or tensor.name), tensor)
-    return list(found.values())
+
+    def find() -> list[TensorRole]:
+        found: dict[tuple[str, str], TensorRole] = {}
+        for tensor in sorted(view.of_kind("weight"), key=lambda tensor: tensor.order):
+            found.setdefault((tensor.graph, tensor.variable or tensor.name), tensor)
+        return list(found.values())
+
+    return view.once("layer weights", find)
 
 
 @rule(
@@ -40,7 +42,7 @@ def layer_weights(view: RunView) -> list[TensorRole]:
 )
 def poor_weight_init(view: RunView, limits: Limits) -> Iterable[Hit]:
     kernels = [tensor for tensor in layer_weights(view) if tensor.is_kernel]
-    variances = {tensor.code: _first(view.rows([tensor]), int(limits["steps"])) for tensor in kernels}
+    variances = {tensor.code: _first(rows, int(limits["steps"])) for tensor, rows in view.each(kernels)}
     known = {code: found for code, found in variances.items() if len(found) and np.median(found) > 0}
     if len(known) < 2:
         return
@@ -50,31 +52,31 @@ def poor_weight_init(view: RunView, limits: Limits) -> Iterable[Hit]:
     narrow = list(_narrow_gradients(view, limits))
     if ratio > limits["variance_ratio"] and narrow:
         one, other = view.tensors[low], view.tensors[high]
-        first = view.rows([one]).step
+        first = view.rows([one]).steps
         text = (
             f"The variance of {other.variable or other.name} is {ratio:.3g} times that of "
             f"{one.variable or one.name}, and 90 % of the gradients of {narrow[0].variable} lie within "
             f"{limits['gradient_range']:g}."
         )
         evidence = [Evidence(int(first[0]), "variance ratio", ratio, limits["variance_ratio"])]
-        last = int(np.unique(first)[: int(limits["steps"])][-1])
+        last = int(first[: int(limits["steps"])][-1])
         yield Hit(low, text, evidence, int(first[0]), last, len(known[low]), len(known[low]))
 
 
 def _first(rows: Rows, steps: int) -> Array:
-    first = np.unique(rows.step)[:steps]
+    first = rows.steps[:steps]
     found: Array = rows["std"][np.isin(rows.step, first)] ** 2
     return found[np.isfinite(found)]
 
 
 def _narrow_gradients(view: RunView, limits: Limits) -> Iterator[TensorRole]:
     """Gradients of kernels of which 90 % lie within a range, at the first steps."""
-    half = limits["gradient_range"] / 2
-    for tensor in view.of_kind("gradient"):
-        if tensor.is_kernel:
-            _, beyond = share_beyond(view, tensor, -half, half)
-            first = beyond[: int(limits["steps"])]
-            if len(first) and np.median(first) < 0.1:  # 5 % at either end
+    half, many = limits["gradient_range"] / 2, int(limits["steps"])
+    for tensor, rows in view.each(tensor for tensor in view.of_kind("gradient") if tensor.is_kernel):
+        first = rows.steps[:many]
+        if len(first):
+            _, beyond = share_beyond(view, tensor, -half, half, until=int(first[-1]))
+            if len(beyond) and np.median(beyond) < 0.1:  # 5 % at either end
                 yield tensor
 
 
@@ -87,10 +89,7 @@ def _narrow_gradients(view: RunView, limits: Limits) -> Iterator[TensorRole]:
     next_look="The weights' history, and the gradient that belongs to them.",
 )
 def weight_update_ratio(view: RunView, limits: Limits) -> Iterable[Hit]:
-    for tensor in layer_weights(view):
-        if not tensor.is_kernel:
-            continue
-        rows = view.rows([tensor])
+    for tensor, rows in view.each(tensor for tensor in layer_weights(view) if tensor.is_kernel):
         steps, ratio = _ratios(view, rows)
         for fired, limit in (
             (ratio > limits["largest"], "largest"),
@@ -101,11 +100,9 @@ def weight_update_ratio(view: RunView, limits: Limits) -> Iterable[Hit]:
             worst = int(np.argmax(np.where(fired, np.abs(np.log(np.maximum(ratio, 1e-300))), -1)))
             name = tensor.variable or tensor.name
             text = f"An update of {name} is {ratio[worst]:.3g} times the weights' norm."
-            evidence = [
-                Evidence(int(steps[worst]), "norm(update)/norm(weight)", float(ratio[worst]), limits[limit])
-            ]
-            at = steps[fired]
-            yield Hit(tensor.code, text, evidence, int(at[0]), int(at[-1]), len(at), len(steps))
+            name = "norm(update)/norm(weight)"
+            evidence = Evidence(int(steps[worst]), name, float(ratio[worst]), limits[limit])
+            yield Hit.at(steps[fired], len(steps), tensor, text, evidence)
 
 
 def _ratios(view: RunView, rows: Rows) -> tuple[Array, Array]:
@@ -114,7 +111,7 @@ def _ratios(view: RunView, rows: Rows) -> tuple[Array, Array]:
     first = np.flatnonzero(np.append(True, rows.step[1:] != rows.step[:-1]))[: len(rows) or None]
     if len(first) < 2:
         return np.zeros(0, np.int64), np.zeros(0)
-    kept = view.run.catalog.column("kept", rows.rows[first])
+    kept = rows.kept[first]
     step, norm = rows.step[first], rows["l2"][first]
     between = np.maximum(np.diff(step), 1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -130,13 +127,10 @@ def _ratios(view: RunView, rows: Rows) -> tuple[Array, Array]:
 
 def _exact(view: RunView, before: int, after: int) -> float | None:
     """norm(after - before) / norm(before) from the values themselves."""
-    try:
-        old, new = (
-            read_slice(view.run, snapshot, limit=_MAX_BYTES).astype(np.float64)
-            for snapshot in take(view.run.catalog, np.array([before, after]))
-        )
-    except (TensortapError, OSError):
+    found = [value.astype(np.float64) for _, value in kept_values(view.run, [before, after])]
+    if len(found) < 2:
         return None
+    old, new = found
     norm = float(np.linalg.norm(old))
     return float(np.linalg.norm(new - old)) / norm if norm > 0 and old.shape == new.shape else None
 
@@ -152,9 +146,8 @@ def _exact(view: RunView, before: int, after: int) -> float | None:
 def unchanged_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
     trained = {(t.graph, t.variable) for t in view.of_kind("gradient")}
     graphs = {graph for graph, _ in trained}
-    for tensor in layer_weights(view):
-        rows = view.rows([tensor])
-        steps = np.unique(rows.step)
+    for tensor, rows in view.each(layer_weights(view)):
+        steps = rows.steps
         if tensor.graph not in graphs or len(steps) < limits["steps"]:
             continue
         same = np.ones(max(len(rows) - 1, 0), np.bool_)
@@ -166,11 +159,9 @@ def unchanged_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
         has_gradient = (tensor.graph, tensor.variable) in trained
         why = "although it has a gradient" if has_gradient else "and the step computes no gradient for it"
         text = f"{tensor.variable or tensor.name} is the same at all {len(steps)} captured steps, {why}."
-        evidence = [Evidence(int(steps[-1]), "l2", float(rows["l2"][-1]))]
+        evidence = Evidence(int(steps[-1]), "l2", float(rows["l2"][-1]))
         severity: Severity = "high" if has_gradient and tensor.is_kernel else "medium"
-        yield Hit(
-            tensor.code, text, evidence, int(steps[0]), int(steps[-1]), len(steps), len(steps), severity
-        )
+        yield Hit.at(steps, len(steps), tensor, text, evidence, severity=severity)
 
 
 @rule(
@@ -183,8 +174,7 @@ def unchanged_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
 )
 def all_zero(view: RunView, limits: Limits) -> Iterable[Hit]:
     rows = view.rows(view.of_kind("output", "gradient", "weight"))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        zeros = rows["zero"] / rows["size"]
+    zeros = rows.share("zero")
     yield from hits(
         view,
         rows,
