@@ -5,13 +5,15 @@ The only room that imports TensorFlow. Nothing in it may raise into the user's t
 
 from tensortap.dump import Sample
 
-from .alone import not_alone, run_alone_in_float64
+from .alone import AloneNodes, not_alone
 from .candidates import Candidate
 from .errors import TapClosedError, TapWarning, WatchError
 from .examined import Examined, StepSummaries
 from .firing import Firing, TrainingStoppedError
 from .flight_recorder import FlightRecorder
 from .override import changed_names, override
+from .random_ops import draws
+from .recast import CAST_MARK, recast, with_island
 from .record import Record
 from .rerun import LoadedCall, Rerun
 from .steps import every, log_spaced
@@ -20,6 +22,8 @@ from .triggers import Finding, LossSpike, NonFinite, Trigger
 from .watch import Watch, Watches
 
 __all__ = [
+    "CAST_MARK",
+    "AloneNodes",
     "Candidate",
     "Examined",
     "Finding",
@@ -41,9 +45,11 @@ __all__ = [
     "WatchError",
     "Watches",
     "changed_names",
+    "draws",
     "every",
     "log_spaced",
     "not_alone",
     "override",
-    "run_alone_in_float64",
+    "recast",
+    "with_island",
 ]

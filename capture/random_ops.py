@@ -16,3 +16,20 @@ RANDOM_OPS = frozenset(
     }
 )
 """A copy of such an op has a stream of its own, so that it draws other numbers than the original."""
+
+_DRAWING = (
+    "StatelessRandom",
+    "StatelessTruncatedNormal",
+    "StatelessParameterizedTruncatedNormal",
+    "StatelessMultinomial",
+    "StatelessShuffle",
+    "StatefulRandomBinomial",
+    "StatefulStandardNormal",
+    "StatefulTruncatedNormal",
+    "StatefulUniform",
+)
+
+
+def draws(op_type: str) -> bool:
+    """Whether an op draws random numbers: from its own stream, a generator, or a seed that it is given."""
+    return op_type in RANDOM_OPS or op_type.startswith(_DRAWING)

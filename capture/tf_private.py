@@ -22,6 +22,7 @@ with imported_from_tensorflow():
     from tensorflow.python.framework import (
         function_def_to_graph,
         importer,
+        kernels,
         op_callbacks,
         op_def_registry,
         ops,
@@ -43,6 +44,7 @@ check_names(
         record: "stop_recording",
         function_def_to_graph: "function_def_to_graph_def",
         importer: "import_graph_def_for_function",
+        kernels: "get_registered_kernels_for_op",
         op_callbacks: "add_op_callback remove_op_callback",
         op_def_registry: "get",
         gen_data_flow_ops: "fifo_queue_v2 queue_size_v2 queue_dequeue_v2",
@@ -229,6 +231,16 @@ def is_stateful(op_type: str) -> bool:
     """Whether TensorFlow takes an op for stateful; so it is, if it is unknown."""
     definition = op_def_registry.get(op_type)
     return definition is None or bool(definition.is_stateful)
+
+
+def op_definition(op_type: str) -> Any:
+    """The OpDef of an op; None if there is none."""
+    return op_def_registry.get(op_type)
+
+
+def kernels_of(op_type: str) -> list[Any]:
+    """The KernelDefs that are registered for an op, of all devices."""
+    return list(kernels.get_registered_kernels_for_op(op_type).kernel)
 
 
 def flat_graph_def(definition: FunctionDef) -> tuple[GraphDef, dict[str, str]]:

@@ -17,12 +17,14 @@ _MOST_ROWS = 40
 def print_verdicts(answer: Any, out: Console) -> None:
     """The worst outputs, how many of each judgement, and what could not be judged and why."""
     numeric = ("error", "scale", "error/scale", "moved by 1 ULP")
-    table = plain_table("verdict", "tensor", "op type", "dtype", *numeric, numeric=numeric)
+    table = plain_table("verdict", "tensor", "visit", "op type", "dtype", *numeric, numeric=numeric)
     for row in answer.verdicts[:_MOST_ROWS]:
         relative = row["error"] / row["scale"] if row["scale"] else 0.0
         table.add_row(
             cell(row["judgement"], _STYLES.get(row["judgement"], "")),
-            *(cell(row[key]) for key in ("tensor", "op_type", "dtype")),
+            cell(row["tensor"]),
+            f"{row['visit']} of {row['visits']}" if row["visits"] > 1 else "",
+            *(cell(row[key]) for key in ("op_type", "dtype")),
             *(number_text(number) for number in (row["error"], row["scale"], relative, row["moved"])),
         )
     out.print(table)

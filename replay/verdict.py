@@ -27,6 +27,8 @@ class Verdict:
         error: largest |recorded - float64|; infinite where only one of them is finite.
         scale: largest |float64|.
         moved: largest change of the float64 result when every input moves by one ULP of its dtype.
+        visit: the visit that these numbers are of, the worst one.
+        visits: how many there were.
     """
 
     tensor: str
@@ -36,6 +38,8 @@ class Verdict:
     error: float
     scale: float
     moved: float
+    visit: int = 0
+    visits: int = 1
 
     @property
     def relative(self) -> float:

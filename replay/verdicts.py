@@ -8,78 +8,72 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
-from tensortap.capture import Candidate, LoadedCall, not_alone, run_alone_in_float64
+from tensortap.capture import AloneNodes, LoadedCall, not_alone
 from tensortap.dump import Recording
 
+from .chosen_nodes import ChosenNodes, NodeKey, Visits
 from .verdict import ORDER, RTOL, Verdict, judge, moved_by_one_ulp
 
 Array = np.ndarray[Any, Any]
 
 
 def verdicts(recording: Recording, pattern: re.Pattern[str]) -> tuple[list[Verdict], dict[str, int]]:
-    """Verdicts on the nodes whose tensors' names match, worst first, at the first visit of each; and how many
+    """Verdicts on the nodes whose tensors' names match, worst first, of the worst visit of each; and how many
     nodes were not judged, by reason.
 
     The tensors that the chosen nodes read and give are held in memory at once.
     """
-    found: list[Verdict] = []
     skipped: Counter[str] = Counter()
     with LoadedCall(recording) as call:
-        operations = dict(_chosen(call, pattern))
-        names = {place: candidate.name for place, candidate in call.recorded.candidates.items()}
-        wanted = {
-            names.get((function, tensor.op.name, tensor.value_index), "")
-            for (function, _), operation in operations.items()
-            for tensor in (*operation.inputs, *operation.outputs)
-        }
-        again = call.run(lambda candidate: candidate.name in wanted)
-        first = {candidate.name: (candidate, array) for candidate, visit, array in again.tensors if not visit}
-        for (function, _), operation in operations.items():
-            try:
-                found += _judged(function, operation, names, first)
-            except _NotJudgedError as error:
-                skipped[str(error)] += 1
-    found.sort(key=lambda each: (ORDER.index(each.judgement), -each.relative))
-    return found, dict(skipped)
-
-
-class _NotJudgedError(Exception):
-    """The reason, as `each …` goes on."""
-
-
-def _chosen(call: LoadedCall, pattern: re.Pattern[str]) -> Iterator[tuple[tuple[str, str], Any]]:
-    for (function, node, _), candidate in call.recorded.candidates.items():
-        traced = call.recorded.functions[function]
-        if pattern.search(candidate.name) and node not in traced.arguments:
-            yield (function, node), traced.operations[node]
+        chosen = ChosenNodes(call, pattern)
+        values = chosen.values()
+        inputs: dict[NodeKey, list[list[Array]]] = {}
+        for key, operation in chosen.operations.items():
+            read = chosen.inputs(key, values)
+            why = not_alone(operation) or ("" if read else "did not run, or reads what did not")
+            if why:
+                skipped[why] += 1
+            elif read:
+                inputs[key] = read
+        judged = {key: operation for key, operation in chosen.operations.items() if key in inputs}
+        with AloneNodes(judged, "float64") as alone:
+            worst: dict[str, Verdict] = {}
+            refused = set(alone.lacking)
+            for visit in range(max(map(len, inputs.values()), default=0)):
+                at_visit = {key: read[visit] for key, read in inputs.items() if visit < len(read)}
+                for verdict in _judged(alone, chosen, values, at_visit, visit, refused):
+                    worst[verdict.tensor] = _worse(worst.get(verdict.tensor), verdict)
+    for key in refused:
+        skipped[f"cannot run in float64 ({judged[key].type})"] += 1
+    return sorted(worst.values(), key=_badness), dict(skipped)
 
 
 def _judged(
-    function: str,
-    operation: Any,
-    names: Mapping[tuple[str, str, int], str],
-    first: Mapping[str, tuple[Candidate, Array]],
-) -> list[Verdict]:
-    why = not_alone(operation)
-    if why:
-        raise _NotJudgedError(why)
-    try:
-        inputs = [first[names[function, each.op.name, each.value_index]][1] for each in operation.inputs]
-    except KeyError as error:
-        raise _NotJudgedError("did not run, or reads what did not") from error
-    moved = [moved_by_one_ulp(array) for array in inputs]
-    try:
-        wide, nudged = run_alone_in_float64(operation, inputs), run_alone_in_float64(operation, moved)
-    except (tf.errors.OpError, ValueError, TypeError) as error:
-        raise _NotJudgedError(f"cannot run in float64 ({operation.type})") from error
-    found = []
-    for slot, results in enumerate(zip(wide, nudged, strict=True)):
-        known = first.get(names.get((function, operation.name, slot), ""))
-        if known is not None and str(known[1].dtype) in RTOL and results[0].shape == known[1].shape:
-            candidate, array = known
-            found.append(
-                Verdict(candidate.name, candidate.op_type, candidate.dtype, *judge(array, *results, inputs))
-            )
-    return found
+    alone: AloneNodes[NodeKey],
+    chosen: ChosenNodes,
+    values: Visits,
+    inputs: Mapping[NodeKey, list[Array]],
+    visit: int,
+    refused: set[NodeKey],
+) -> Iterator[Verdict]:
+    wide = alone.run(inputs)
+    nudged = alone.run({key: [moved_by_one_ulp(array) for array in inputs[key]] for key in wide})
+    refused |= inputs.keys() - nudged.keys()
+    for key in nudged:
+        for name, there, moved in zip(chosen.outputs(key), wide[key], nudged[key], strict=True):
+            visits = values.get(name, ())
+            if visit >= len(visits) or str(visits[visit].dtype) not in RTOL:
+                continue
+            if visits[visit].shape == there.shape == moved.shape:
+                candidate = chosen.candidates[name]
+                found = judge(visits[visit], there, moved, inputs[key])
+                yield Verdict(name, candidate.op_type, candidate.dtype, *found, visit, len(visits))
+
+
+def _worse(one: Verdict | None, other: Verdict) -> Verdict:
+    return other if one is None else min(one, other, key=_badness)
+
+
+def _badness(verdict: Verdict) -> tuple[int, float]:
+    return ORDER.index(verdict.judgement), -verdict.relative

@@ -71,6 +71,9 @@ def test_a_step_with_cancellation_overflow_and_a_loop(
     assert answer["not_judged"]["draws random numbers, others in each dtype"] == 1
     steep = next(row for row in answer["verdicts"] if row["tensor"] == "steep:0")
     assert steep["moved"] > 0.1
+    assert steep["visits"] == 1
+    loop = [row for row in answer["verdicts"] if "product" in row["tensor"]]
+    assert {row["visits"] for row in loop} == {2}
 
     assert main(["replay", str(tmp_path / "r"), "--verdict", "--nodes", "steep|large"]) == 0
     out = capsys.readouterr().out
