@@ -26,6 +26,8 @@ declare module 'plotly.js-cartesian-dist-min' {
 
   export interface PlotElement extends HTMLElement {
     _fullLayout?: { xaxis: FullAxis; yaxis: FullAxis };
+    on(event: 'plotly_relayout', handler: (change: Record<string, unknown>) => void): void;
+    on(event: 'plotly_doubleclick', handler: () => void): void;
     on(event: string, handler: (event: PlotEvent) => void): void;
     removeAllListeners(event: string): void;
   }

@@ -1,12 +1,12 @@
 import { computed, signal } from '@preact/signals';
 import type { Snapshot } from '../model/answers';
 import { chosenTensor, chosenVisit, panelTab } from './choices';
-import { histogramScale, panelOpen } from './preferences';
+import { histogramScale, historyBand, panelOpen } from './preferences';
 import { api } from './provider';
 import { resource } from './resource';
 import { graphId, runId, runRevision, workerId } from './runs';
 import { selected, selectedNode } from './selection';
-import { step, stepColumns, stepIndex } from './steps';
+import { serverSteps, step, stepColumns, stepIndex } from './steps';
 
 /** Everything about the selected node and tensor. Nothing is fetched while the panel is closed. */
 const place = computed(() => {
@@ -48,30 +48,52 @@ export const snapshots = resource(
   }),
   async (wanted, abort) => {
     const { graph, worker, tensor, step } = wanted;
-    const page = await api().snapshots(wanted.run, { graph, worker, tensor, step, limit: 1000 }, abort);
+    const page = await api().snapshots(wanted.run, { graph, worker, tensor, step, limit: 1000, samples: true }, abort);
     return { step, rows: page.rows };
   },
 );
 
-export const history = resource(tensorRequest, (wanted, abort) => {
-  const { graph, worker } = wanted;
-  return api().history(wanted.run, wanted.tensor, { graph, worker }, abort);
-});
+export const history = resource(
+  computed(() => {
+    const wanted = tensorRequest.value;
+    return wanted && { ...wanted, steps: serverSteps.value, key: `${wanted.key} ${serverSteps.value}` };
+  }),
+  ({ run, graph, worker, tensor, steps }, abort) => api().history(run, tensor, { graph, worker, steps }, abort),
+);
 
 /** More steps than that are thinned evenly by the server. */
 const MOST_HISTOGRAMS = 200;
+
+type TensorRequest = NonNullable<typeof tensorRequest.value>;
+
+function histogramsOf(wanted: TensorRequest, scale: 'symlog' | 'linear') {
+  const steps = serverSteps.value;
+  return { ...wanted, scale, steps, subject: `${wanted.subject} ${scale}`, key: `${wanted.key} ${scale} ${steps}` };
+}
+
+function loadHistograms(wanted: ReturnType<typeof histogramsOf>, abort: AbortSignal) {
+  const { graph, worker, scale, steps } = wanted;
+  const query = { graph, worker, scale, steps, merge: 'visits', limit: MOST_HISTOGRAMS };
+  return api().histograms(wanted.run, wanted.tensor, query, abort);
+}
 
 export const histograms = resource(
   computed(() => {
     const wanted = tensorRequest.value;
     if (wanted === null || panelTab.value !== 'histogram') return null;
-    const scale = histogramScale.value;
-    return { ...wanted, scale, subject: `${wanted.subject} ${scale}`, key: `${wanted.key} ${scale}` };
+    return histogramsOf(wanted, histogramScale.value);
   }),
-  (wanted, abort) => {
-    const { graph, worker, scale } = wanted;
-    return api().histograms(wanted.run, wanted.tensor, { graph, worker, scale, merge: 'visits', limit: MOST_HISTOGRAMS }, abort);
-  },
+  loadHistograms,
+);
+
+/** Histograms that quantiles are read from: those of the history, which only native buckets tell. */
+export const quantileHistograms = resource(
+  computed(() => {
+    const wanted = tensorRequest.value;
+    if (wanted === null || panelTab.value !== 'history' || historyBand.value !== 'quantiles') return null;
+    return histogramsOf(wanted, 'symlog');
+  }),
+  loadHistograms,
 );
 
 /** The histogram of the step on show, which may be left out of the thinned ones over all steps. */

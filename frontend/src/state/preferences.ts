@@ -1,4 +1,5 @@
 import { computed, effect, type Signal, signal } from '@preact/signals';
+import { COMPARED, type ComparedName } from '../model/history_compare';
 
 const PREFIX = 'tensortap.';
 
@@ -69,3 +70,17 @@ export const mutedFindings = remembered<Readonly<Record<string, readonly string[
   return Object.fromEntries(runs);
 });
 export const historyLog = remembered('historyLog', false, flag);
+export type HistoryBand = 'spread' | 'quantiles';
+export const historyBand = remembered<HistoryBand>('historyBand', 'spread', (stored) =>
+  stored === 'spread' || stored === 'quantiles' ? stored : null,
+);
+/** One tensor's history, or those of the pinned ones over or below each other. */
+export type HistoryView = 'one' | 'overlay' | 'multiples';
+export const historyView = remembered<HistoryView>('historyView', 'one', (stored) =>
+  stored === 'one' || stored === 'overlay' || stored === 'multiples' ? stored : null,
+);
+export const comparedStatistic = remembered<ComparedName>(
+  'comparedStatistic',
+  'mean',
+  (stored) => COMPARED.find(({ id }) => id === stored)?.id ?? null,
+);

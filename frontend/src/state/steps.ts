@@ -29,6 +29,9 @@ export const allSteps = computed<StepColumns>(() => {
 /** The range in force: null where none is chosen, or no step of the graph lies in it. */
 export const shownRange = computed(() => (stepRange.value !== null && within(allSteps.value, stepRange.value) ? stepRange.value : null));
 
+/** The range as the server takes it, half open; null for all. */
+export const serverSteps = computed(() => (shownRange.value ? `${shownRange.value.first}:${shownRange.value.last + 1}` : null));
+
 /** The steps that are looked at: those of the graph on show that lie in the chosen range. */
 export const stepColumns = computed<StepColumns>(() => {
   const range = shownRange.value;

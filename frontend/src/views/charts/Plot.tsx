@@ -11,16 +11,18 @@ export interface PlotProps {
   saveAs: string;
   onClick?: (event: PlotEvent) => void;
   onHover?: (event: PlotEvent | null) => void;
+  /** The part of the x axis that was dragged over; null after a double click. The chart itself stays as it is. */
+  onBrush?: (range: [number, number] | null) => void;
   /** Called after every drawing, with the chart's element (for what is drawn beside Plotly). */
   onDrawn?: (element: PlotElement) => void;
 }
 
 /** A Plotly chart that fills its parent. */
-export function Plot({ traces, layout, label, saveAs, onClick, onHover, onDrawn }: PlotProps) {
+export function Plot({ traces, layout, label, saveAs, onClick, onHover, onBrush, onDrawn }: PlotProps) {
   const { ref, width, height } = useSize<HTMLElement>();
   const [failed, setFailed] = useState(false);
-  const handlers = useRef({ onClick, onHover, onDrawn });
-  handlers.current = { onClick, onHover, onDrawn };
+  const handlers = useRef({ onClick, onHover, onBrush, onDrawn });
+  handlers.current = { onClick, onHover, onBrush, onDrawn };
 
   useLayoutEffect(() => {
     const element = ref.current;
@@ -30,7 +32,7 @@ export function Plot({ traces, layout, label, saveAs, onClick, onHover, onDrawn 
       .then(async (plotly) => {
         if (stale) return;
         const first = !element.classList.contains('js-plotly-plot');
-        const drawn = await plotly.react(element, traces, { ...layout, width, height }, config(saveAs));
+        const drawn = await plotly.react(element, traces, { ...layout, width, height }, config(saveAs, handlers.current.onBrush !== undefined));
         if (first) listen(drawn, handlers);
         handlers.current.onDrawn?.(drawn);
       })
@@ -52,22 +54,29 @@ export function Plot({ traces, layout, label, saveAs, onClick, onHover, onDrawn 
   return <figure class="plot" ref={ref} aria-label={label} />;
 }
 
-type Handlers = { current: { [K in 'onClick' | 'onHover' | 'onDrawn']: PlotProps[K] | undefined } };
+type Handlers = { current: { [K in 'onClick' | 'onHover' | 'onBrush' | 'onDrawn']: PlotProps[K] | undefined } };
 
 function listen(element: PlotElement, handlers: Handlers): void {
   element.on('plotly_click', (event) => handlers.current.onClick?.(event));
   element.on('plotly_hover', (event) => handlers.current.onHover?.(event));
   element.on('plotly_unhover', () => handlers.current.onHover?.(null));
+  element.on('plotly_relayout', (change) => {
+    const [from, to] = [change['xaxis.range[0]'], change['xaxis.range[1]']];
+    if (!handlers.current.onBrush || typeof from !== 'number' || typeof to !== 'number') return;
+    void loadPlotly().then((plotly) => plotly.relayout(element, { 'xaxis.autorange': true }));
+    handlers.current.onBrush([from, to]);
+  });
+  element.on('plotly_doubleclick', () => handlers.current.onBrush?.(null));
   element.on('plotly_afterplot', () => handlers.current.onDrawn?.(element));
 }
 
-function config(filename: string): Record<string, unknown> {
+function config(filename: string, brush: boolean): Record<string, unknown> {
   return {
     displaylogo: false,
     responsive: false,
     doubleClick: 'reset',
     // SVG needs no image element, which `img-src 'self'` would refuse to fill.
     toImageButtonOptions: { format: 'svg', filename },
-    modeBarButtons: [['zoom2d', 'pan2d', 'resetScale2d', 'toImage']],
+    modeBarButtons: [brush ? ['toImage'] : ['zoom2d', 'pan2d', 'resetScale2d', 'toImage']],
   };
 }

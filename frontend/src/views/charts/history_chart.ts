@@ -1,45 +1,82 @@
 import type { Layout, Trace } from '../../lib/plotly';
 import type { HistorySeries } from '../../model/history_series';
-import { axis, baseLayout, faded, type Palette, stepLine } from './theme';
+import type { QuantileSeries } from '../../model/quantiles';
+import { type SignedLog, signedLog } from '../../model/signed_log';
+import { axis, baseLayout, caption, faded, type Palette, stepAxis, stepLine } from './theme';
+
+/** What the first chart shows: exact extremes and mean, or quantiles out of the histograms. */
+export type Spread = { kind: 'spread' } | { kind: 'quantiles'; quantiles: QuantileSeries };
+
+/** How its values stand on the axis; null is at their value. */
+export function spreadScale(series: HistorySeries, log: boolean): SignedLog | null {
+  return log ? signedLog([series.min, series.max, series.mean]) : null;
+}
 
 /** The history of a tensor as three charts above each other over one step axis: spread, magnitude, and shares of special values. */
-export function historyTraces(series: HistorySeries, colours: Palette): Trace[] {
-  const band = (low: number[], high: number[], opacity: number): Trace[] => [
-    { x: series.step, y: low, mode: 'lines', line: { width: 0 }, hoverinfo: 'skip', yaxis: 'y' },
-    {
-      x: series.step,
-      y: high,
-      mode: 'lines',
-      line: { width: 0 },
-      fill: 'tonexty',
-      fillcolor: faded(colours.accent, opacity),
-      hoverinfo: 'skip',
-      yaxis: 'y',
-    },
-  ];
-  const line = (name: string, y: number[], colour: string, more: Trace = {}): Trace => ({
-    x: series.step,
-    y,
-    name,
-    mode: series.step.length < 40 ? 'lines+markers' : 'lines',
-    marker: { size: 4, color: colour },
-    line: { width: 1.6, color: colour },
-    hovertemplate: `%{y:.4~g}<extra>${name}</extra>`,
-    ...more,
-  });
-  const thin = { line: { width: 1, color: faded(colours.accent, 0.55) }, mode: 'lines' };
+export function historyTraces(series: HistorySeries, spread: Spread, scale: SignedLog | null, colours: Palette): Trace[] {
+  const line = lineOf(series.step);
   return [
-    ...band(series.min, series.max, 0.12),
-    ...band(series.lower, series.upper, 0.22),
-    line('max', series.max, colours.accent, thin),
-    line('mean', series.mean, colours.accent),
-    line('min', series.min, colours.accent, thin),
+    ...(spread.kind === 'spread' ? extremes(series, scale, colours) : quantiles(series, spread.quantiles, scale, colours)),
     line('std', series.std, colours.accent, { yaxis: 'y2' }),
     line('abs max', series.absMax, colours['text-2'], { yaxis: 'y2' }),
     line('zeros %', series.zeros, colours['text-3'], { yaxis: 'y3', hovertemplate: '%{y:.3~g} %<extra>zeros</extra>' }),
     bars('NaN', series.step, series.nan, colours.nan),
     bars('Inf', series.step, series.inf, colours.inf),
   ];
+}
+
+const THIN = (colours: Palette) => ({ line: { width: 1, color: faded(colours.accent, 0.55) }, mode: 'lines' });
+
+function extremes(series: HistorySeries, scale: SignedLog | null, colours: Palette): Trace[] {
+  const line = lineOf(series.step, scale);
+  return [
+    ...band(series.step, series.min, series.max, 0.12, scale, colours),
+    ...band(series.step, series.lower, series.upper, 0.22, scale, colours),
+    line('max', series.max, colours.accent, THIN(colours)),
+    line('mean', series.mean, colours.accent),
+    line('min', series.min, colours.accent, THIN(colours)),
+  ];
+}
+
+function quantiles(series: HistorySeries, found: QuantileSeries, scale: SignedLog | null, colours: Palette): Trace[] {
+  const line = lineOf(found.step, scale);
+  const outer = lineOf(series.step, scale);
+  return [
+    ...band(found.step, found.p5, found.p95, 0.14, scale, colours),
+    ...band(found.step, found.p25, found.p75, 0.28, scale, colours),
+    outer('max', series.max, colours.accent, THIN(colours)),
+    line('95 %', found.p95, colours.accent, THIN(colours)),
+    line('75 %', found.p75, colours.accent, THIN(colours)),
+    line('median', found.median, colours.accent),
+    line('25 %', found.p25, colours.accent, THIN(colours)),
+    line('5 %', found.p5, colours.accent, THIN(colours)),
+    outer('min', series.min, colours.accent, THIN(colours)),
+  ];
+}
+
+const placed = (values: readonly number[], scale: SignedLog | null) => (scale ? values.map(scale.at) : values);
+
+function band(step: number[], low: number[], high: number[], opacity: number, scale: SignedLog | null, colours: Palette): Trace[] {
+  const edge = { mode: 'lines', line: { width: 0 }, hoverinfo: 'skip', yaxis: 'y' };
+  return [
+    { ...edge, x: step, y: placed(low, scale) },
+    { ...edge, x: step, y: placed(high, scale), fill: 'tonexty', fillcolor: faded(colours.accent, opacity) },
+  ];
+}
+
+/** Lines over some steps; what is read off is the number itself, wherever the scale puts it. */
+function lineOf(step: number[], scale: SignedLog | null = null) {
+  return (name: string, y: number[], colour: string, more: Trace = {}): Trace => ({
+    x: step,
+    y: placed(y, scale),
+    customdata: y,
+    name,
+    mode: step.length < 40 ? 'lines+markers' : 'lines',
+    marker: { size: 4, color: colour },
+    line: { width: 1.6, color: colour },
+    hovertemplate: `%{customdata:.4~g}<extra>${name}</extra>`,
+    ...more,
+  });
 }
 
 /** Counts of bad elements; steps without any draw nothing. */
@@ -59,11 +96,14 @@ function bars(name: string, step: number[], count: number[], colour: string): Tr
 export interface HistoryLayoutOptions {
   step: number | null;
   log: boolean;
+  scale: SignedLog | null;
+  spread: Spread['kind'];
   /** Highest count of NaN and Inf; the axis of counts is left out where there are none. */
   bad: number;
 }
 
-export function historyLayout(colours: Palette, { step, log, bad }: HistoryLayoutOptions): Layout {
+export function historyLayout(colours: Palette, { step, log, scale, spread, bad }: HistoryLayoutOptions): Layout {
+  const ticks = scale ? { tickvals: scale.ticks.map((tick) => tick.at), ticktext: scale.ticks.map((tick) => tick.label) } : {};
   return {
     ...baseLayout(colours),
     hovermode: 'x',
@@ -71,21 +111,28 @@ export function historyLayout(colours: Palette, { step, log, bad }: HistoryLayou
     barmode: 'stack',
     bargap: 0,
     margin: { l: 52, r: bad > 0 ? 44 : 14, t: 20, b: 36 },
-    xaxis: axis(colours, {
-      title: { text: 'step', standoff: 6 },
-      anchor: 'y3',
-      showspikes: true,
-      spikemode: 'across',
-      spikethickness: 1,
-      spikedash: 'solid',
-      spikecolor: colours['text-3'],
+    xaxis: stepAxis(colours, { anchor: 'y3' }),
+    yaxis: axis(colours, { domain: [0.56, 1], fixedrange: true, tickformat: '~g', ...ticks }),
+    yaxis2: axis(colours, {
+      domain: [0.27, 0.49],
+      fixedrange: true,
+      tickformat: '~g',
+      type: log ? 'log' : 'linear',
+      nticks: 5,
+      exponentformat: 'e',
     }),
-    yaxis: axis(colours, { domain: [0.56, 1], tickformat: '~g' }),
-    yaxis2: axis(colours, { domain: [0.27, 0.49], tickformat: '~g', type: log ? 'log' : 'linear', nticks: 5, exponentformat: 'e' }),
-    yaxis3: axis(colours, { domain: [0, 0.2], rangemode: 'tozero', nticks: 4, ticksuffix: ' %', autorangeoptions: { include: [0, 5] } }),
+    yaxis3: axis(colours, {
+      domain: [0, 0.2],
+      fixedrange: true,
+      rangemode: 'tozero',
+      nticks: 4,
+      ticksuffix: ' %',
+      autorangeoptions: { include: [0, 5] },
+    }),
     yaxis4: {
       overlaying: 'y3',
       side: 'right',
+      fixedrange: true,
       rangemode: 'tozero',
       showgrid: false,
       nticks: 4,
@@ -96,23 +143,9 @@ export function historyLayout(colours: Palette, { step, log, bad }: HistoryLayou
     },
     shapes: step === null ? [] : [stepLine(colours, step)],
     annotations: [
-      caption(colours, 1, 'min, mean ± std, max'),
+      caption(colours, 1, spread === 'spread' ? 'min, mean ± std, max' : 'min, 5, 25, 50, 75, 95 %, max'),
       caption(colours, 0.49, log ? 'std and abs max (log)' : 'std and abs max'),
       caption(colours, 0.2, bad > 0 ? 'zeros %, NaN and Inf (right)' : 'zeros %'),
     ],
-  };
-}
-
-function caption(colours: Palette, y: number, text: string): Layout {
-  return {
-    text,
-    x: 0,
-    y,
-    xref: 'paper',
-    yref: 'paper',
-    xanchor: 'left',
-    yanchor: 'bottom',
-    showarrow: false,
-    font: { size: 11, color: colours['text-3'] },
   };
 }

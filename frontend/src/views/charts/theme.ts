@@ -98,3 +98,41 @@ export function stepLine(colours: Palette, x: number): Layout {
     layer: 'above',
   };
 }
+
+/** The axis of steps: dragging over it chooses a range. */
+export function stepAxis(colours: Palette, more: Layout = {}): Layout {
+  return axis(colours, {
+    title: { text: 'step', standoff: 6 },
+    showspikes: true,
+    spikemode: 'across',
+    spikethickness: 1,
+    spikedash: 'solid',
+    spikecolor: colours['text-3'],
+    ...more,
+  });
+}
+
+/** A small heading above a chart, at a part of the height. */
+export function caption(colours: Palette, y: number, text: string): Layout {
+  return {
+    text,
+    x: 0,
+    y,
+    xref: 'paper',
+    yref: 'paper',
+    xanchor: 'left',
+    yanchor: 'bottom',
+    showarrow: false,
+    font: { size: 11, color: colours['text-3'] },
+  };
+}
+
+/** Colours that stay apart for all kinds of colour vision (Okabe and Ito 2008), darkened or lightened for the background. */
+const LINES = {
+  light: ['#0072b2', '#c25500', '#00815e', '#a8457f', '#2c8fc4', '#8a6d00', '#171a21', '#7b5bd0', '#6b6b6b'],
+  dark: ['#56b4e9', '#f08a3c', '#33c29a', '#e08bbd', '#8fd0f5', '#f0e442', '#e7e9ee', '#b6a0ff', '#a0a0a0'],
+} as const;
+
+export function lineColours(theme: 'light' | 'dark'): readonly string[] {
+  return LINES[theme];
+}

@@ -1,56 +1,107 @@
 import { useMemo } from 'preact/hooks';
 import { fileName } from '../../lib/download';
-import type { PlotEvent } from '../../lib/plotly';
 import { historySeries } from '../../model/history_series';
-import { chosenTensor } from '../../state/choices';
-import { captured, history, hoveredStep } from '../../state/node';
-import { historyLog, theme } from '../../state/preferences';
-import { goToStep, step } from '../../state/steps';
-import { historyLayout, historyTraces } from '../charts/history_chart';
+import { quantileSeries } from '../../model/quantiles';
+import { chosenTensor, pins } from '../../state/choices';
+import { captured, history, hoveredStep, quantileHistograms } from '../../state/node';
+import { comparing } from '../../state/pins';
+import { type HistoryView, historyBand, historyLog, historyView, theme } from '../../state/preferences';
+import { goToStep, shownRange, step } from '../../state/steps';
+import { historyLayout, historyTraces, type Spread, spreadScale } from '../charts/history_chart';
 import { Plot } from '../charts/Plot';
 import { palette } from '../charts/theme';
-import { Switch } from '../kit/Button';
+import { Segmented } from '../kit/Button';
 import { Failure } from '../kit/Message';
+import { CompareHistories } from './CompareHistories';
 import { HistoryDownload } from './HistoryDownload';
+import { brush, LogSwitch, stepOf } from './history_controls';
 import { NotCaptured } from './NotCaptured';
 
-/** How the statistics of the tensor move over the steps. Click a step to go there. */
+const VIEWS = [
+  { value: 'one', label: 'This tensor' },
+  { value: 'overlay', label: 'Overlay' },
+  { value: 'multiples', label: 'One below the other' },
+] as const;
+
+const BANDS = [
+  { value: 'spread', label: 'Mean ± std' },
+  { value: 'quantiles', label: 'Quantiles' },
+] as const;
+
+/** How the statistics of the tensor move over the steps, alone or beside pinned ones. */
 export function HistoryTab() {
-  const data = history.data.value;
-  if (captured.value === false) return <NotCaptured />;
-  if (data === null) return history.error.value ? <Failure error={history.error.value} retry={history.reload} /> : null;
   return (
     <div class="tab-body fill">
-      <div class="tab-bar">
-        <span class="faint num grow">
-          {data.rows.length} snapshots{data.thinned_from ? ` of ${data.thinned_from}, evenly chosen` : ''}
-        </span>
-        <Switch
-          label="Log scale"
-          on={historyLog.value}
-          onChange={() => {
-            historyLog.value = !historyLog.value;
-          }}
-          title="Logarithmic axis for std and abs max"
-        />
-        <HistoryDownload history={data} />
-      </div>
-      <HistoryChart />
+      {pins.value.length > 0 && (
+        <div class="tab-bar">
+          <Segmented
+            label="Histories"
+            options={VIEWS}
+            value={historyView.value}
+            onChange={(next: HistoryView) => {
+              historyView.value = next;
+            }}
+          />
+        </div>
+      )}
+      {comparing.value ? <CompareHistories /> : <OneHistory />}
     </div>
   );
 }
 
+function OneHistory() {
+  const data = history.data.value;
+  if (captured.value === false) return <NotCaptured />;
+  if (data === null) return history.error.value ? <Failure error={history.error.value} retry={history.reload} /> : null;
+  return (
+    <>
+      <div class="tab-bar">
+        <Segmented
+          label="Band"
+          options={BANDS}
+          value={historyBand.value}
+          onChange={(band) => {
+            historyBand.value = band;
+          }}
+        />
+        <span class="grow" />
+        <LogSwitch />
+        <HistoryDownload history={data} />
+      </div>
+      <HistoryChart />
+      <p class="chart-note faint">
+        {data.rows.length} snapshots{data.thinned_from ? ` of ${data.thinned_from}, evenly chosen` : ''}
+        {shownRange.value ? ` in steps ${shownRange.value.first}–${shownRange.value.last}` : ''}. {note()} Click a step to go there, drag
+        over steps to look at them alone, double click for all.
+      </p>
+    </>
+  );
+}
+
+function note(): string {
+  if (historyBand.value === 'spread') return '';
+  const found = quantileHistograms.data.value;
+  if (found?.rows.every((row) => row.counts.every((count) => count === 0))) return 'The run holds no histogram of it.';
+  return 'Quantiles are read from the stored histograms, whose buckets they are exact to: less than a factor of 1.5 off.';
+}
+
 function HistoryChart() {
   const data = history.data.value;
+  const found = quantileHistograms.data.value;
+  const [band, log] = [historyBand.value, historyLog.value];
   const colours = useMemo(() => palette(theme.value), [theme.value]);
   const series = useMemo(() => historySeries(data?.rows ?? []), [data]);
-  const traces = useMemo(() => historyTraces(series, colours), [series, colours]);
+  const spread = useMemo<Spread>(
+    () => (band === 'quantiles' && found ? { kind: 'quantiles', quantiles: quantileSeries(found) } : { kind: 'spread' }),
+    [band, found],
+  );
+  const scale = useMemo(() => spreadScale(series, log), [series, log]);
+  const traces = useMemo(() => historyTraces(series, spread, scale, colours), [series, spread, scale, colours]);
   const bad = useMemo(() => Math.max(0, ...series.nan, ...series.inf), [series]);
   const layout = useMemo(
-    () => historyLayout(colours, { step: step.value, log: historyLog.value, bad }),
-    [colours, step.value, historyLog.value, bad],
+    () => historyLayout(colours, { step: step.value, log, scale, spread: spread.kind, bad }),
+    [colours, step.value, log, scale, spread, bad],
   );
-  const stepOf = (event: PlotEvent) => Number(event.points[0]?.x);
   return (
     <div class="chart" data-testid="history">
       <Plot
@@ -59,6 +110,7 @@ function HistoryChart() {
         label={`Statistics of ${chosenTensor.value} over the steps`}
         saveAs={fileName(chosenTensor.value ?? 'tensor', 'history')}
         onClick={(event) => goToStep(stepOf(event))}
+        onBrush={brush}
         onHover={(event) => {
           hoveredStep.value = event ? stepOf(event) : null;
         }}

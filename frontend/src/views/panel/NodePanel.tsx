@@ -13,6 +13,7 @@ import { ValueTab } from '../value/ValueTab';
 import { HistogramTab } from './HistogramTab';
 import { HistoryTab } from './HistoryTab';
 import { OverviewTab } from './OverviewTab';
+import { PinButton, PinnedBar } from './PinnedBar';
 import { RunSummary } from './RunSummary';
 import { SnapshotPicker } from './SnapshotPicker';
 import { SourceTab } from './SourceTab';
@@ -39,6 +40,7 @@ export function NodePanel() {
       ) : (
         <>
           <SnapshotPicker />
+          <PinnedBar />
           <div class="pane-head panel-tabs">
             <Tabs
               label="Node"
@@ -89,6 +91,7 @@ function PanelHeader({ name }: { name: string }) {
         </div>
       </div>
       <div class="row panel-actions">
+        <PinButton />
         <IconButton
           small
           icon={maximised ? 'collapse' : 'expand'}

@@ -7,6 +7,7 @@ import { run, runEntry } from '../../state/runs';
 import { goTo } from '../../state/selection';
 import { problemsShown, toggleProblems } from '../../state/ui';
 import { ProblemsBody } from '../shell/Problems';
+import { PinnedBar } from './PinnedBar';
 import { StepSection } from './StepSection';
 
 /** The run as a whole, while no node is selected. */
@@ -35,6 +36,7 @@ export function RunSummary() {
       </header>
       <div class="panel-body">
         <p class="panel-hint">Click a node in the graph, or press / to search for one: its values, histograms and history show here.</p>
+        <PinnedBar />
         <StepSection />
         {problemsShown.value || view.value === 'problems' ? <FirstProblem /> : <ProblemsHere />}
         <Section title="Run" rows={facts} />

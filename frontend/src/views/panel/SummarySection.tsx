@@ -64,7 +64,13 @@ export function NotAtThisStep() {
   const { before, after } = neighbourSteps(steps, at);
   return (
     <Message title={`Not captured at step ${at}`} testid="no-snapshot">
-      <p>{steps.length === 1 ? 'It was captured at one other step.' : `It was captured at ${formatCount(steps.length)} other steps.`}</p>
+      <p>
+        {steps.length === 0
+          ? 'Nor at any other of the steps on show.'
+          : steps.length === 1
+            ? 'It was captured at one other step.'
+            : `It was captured at ${formatCount(steps.length)} other steps.`}
+      </p>
       <div class="actions">
         {[before, after].map((nearby) =>
           nearby === null ? null : (

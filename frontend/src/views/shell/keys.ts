@@ -1,5 +1,6 @@
 import { VIEWS } from '../../model/deep_link';
-import { panelTab, view } from '../../state/choices';
+import { chosenTensor, panelTab, view } from '../../state/choices';
+import { togglePin } from '../../state/pins';
 import { toggleTheme } from '../../state/preferences';
 import { selectTensor } from '../../state/selection';
 import { stepBy, toggleFollowing } from '../../state/steps';
@@ -36,6 +37,7 @@ export const KEYS: readonly Command[] = [
   { keys: ['s'], does: 'History of its statistics', run: toTab('history') },
   { keys: ['h'], does: 'Histograms', run: toTab('histogram') },
   { keys: ['v'], does: 'Value', run: toTab('value') },
+  { keys: ['k'], does: 'Pin the tensor, to compare histories', run: () => chosenTensor.value !== null && togglePin(chosenTensor.value) },
   {
     keys: ['e'],
     does: 'Enlarge the node panel',

@@ -1,0 +1,117 @@
+import { useMemo } from 'preact/hooks';
+import { fileName } from '../../lib/download';
+import { formatNumber } from '../../lib/format';
+import { COMPARED, type ComparedHistory, type ComparedName, valueAt } from '../../model/history_compare';
+import { chosenTensor } from '../../state/choices';
+import { hoveredStep } from '../../state/node';
+import { comparedHistories, missingPins } from '../../state/pins';
+import { comparedStatistic, historyLog, historyView, theme } from '../../state/preferences';
+import { selectTensor } from '../../state/selection';
+import { goToStep, step } from '../../state/steps';
+import { type CompareOptions, compareLayout, compareTraces } from '../charts/compare_chart';
+import { Plot } from '../charts/Plot';
+import { lineColours, palette } from '../charts/theme';
+import { Select } from '../kit/Button';
+import { brush, LogSwitch, stepOf } from './history_controls';
+
+/** Histories of the pinned tensors and the selected one, by one statistic, and their numbers at the step on show. */
+export function CompareHistories() {
+  const histories = comparedHistories.value;
+  const lines = lineColours(theme.value);
+  return (
+    <>
+      <div class="tab-bar">
+        <Select
+          label="Compare"
+          value={comparedStatistic.value}
+          onChange={(name) => {
+            comparedStatistic.value = name as ComparedName;
+          }}
+          testid="compared-statistic"
+        >
+          {COMPARED.map(({ id, label }) => (
+            <option key={id} value={id}>
+              {label}
+            </option>
+          ))}
+        </Select>
+        <span class="grow" />
+        <LogSwitch />
+      </div>
+      <CompareChart histories={histories} lines={lines} />
+      <CompareNumbers histories={histories} lines={lines} />
+      {missingPins.value.length > 0 && (
+        <p class="chart-note faint">Not captured in this graph, or not at these steps: {missingPins.value.join(', ')}</p>
+      )}
+    </>
+  );
+}
+
+interface CompareProps {
+  histories: readonly ComparedHistory[];
+  lines: readonly string[];
+}
+
+function CompareChart({ histories, lines }: CompareProps) {
+  const [statistic, log, multiples, at] = [comparedStatistic.value, historyLog.value, historyView.value === 'multiples', step.value];
+  const colours = useMemo(() => palette(theme.value), [theme.value]);
+  const options = useMemo<CompareOptions>(
+    () => ({ histories, statistic, multiples, log, lines }),
+    [histories, statistic, multiples, log, lines],
+  );
+  const traces = useMemo(() => compareTraces(options), [options]);
+  const layout = useMemo(() => compareLayout(options, at, colours), [options, at, colours]);
+  return (
+    <div class="chart" data-testid="compared-histories" data-tensors={histories.length}>
+      <Plot
+        traces={traces}
+        layout={layout}
+        label={`${statistic} of ${histories.length} tensors over the steps`}
+        saveAs={fileName('histories', statistic)}
+        onClick={(event) => goToStep(stepOf(event))}
+        onBrush={brush}
+        onHover={(event) => {
+          hoveredStep.value = event ? stepOf(event) : null;
+        }}
+      />
+    </div>
+  );
+}
+
+/** The legend, which is the table of numbers too. */
+function CompareNumbers({ histories, lines }: CompareProps) {
+  const shown = COMPARED.slice(0, 5);
+  return (
+    <div class="compare-numbers">
+      <table class="num">
+        <thead>
+          <tr>
+            <th scope="col">Step {step.value}</th>
+            {shown.map(({ id, label }) => (
+              <th scope="col" key={id}>
+                {label}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {histories.map(({ tensor, label, series }, i) => (
+            <tr key={tensor} data-selected={tensor === chosenTensor.value} data-testid="compared-row" data-tensor={tensor}>
+              <td>
+                <button type="button" class="compare-name" onClick={() => selectTensor(tensor)} title={tensor}>
+                  <i style={{ background: lines[i % lines.length] }} />
+                  <span class="truncate">{label}</span>
+                </button>
+              </td>
+              {shown.map(({ id }) => (
+                <td key={id}>{numberText(valueAt(series, id, step.value))}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+const numberText = (value: number) => (Number.isNaN(value) ? '–' : formatNumber(value, 3));
