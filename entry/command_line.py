@@ -24,6 +24,7 @@ from .commands import (
     rules,
     serve,
     show,
+    step,
     watch,
 )
 from .terminal import escaped
@@ -51,6 +52,7 @@ COMMANDS: dict[str, Command] = {
     "diff": diff,
     "rules": rules,
     "replay": replay,
+    "step": step,
     "bundle": bundle,
     "check": check,
     "import": import_,

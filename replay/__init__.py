@@ -6,19 +6,33 @@
 from .apart import Limits, ReplayError, run_apart
 from .request import Request
 from .source import locate, open_recording, recordings_in
+from .stepper import Stepper
+from .stepper_nodes import StepperNode, stepper_nodes
+from .stepper_notes import read_what_ifs, write_what_ifs
 from .stepper_process import StepperProcess
 from .stepper_request import StepperAnswer, StepperRequest, TensorFacts
+from .stepper_session import StepperSession
+from .stepper_what_ifs import AS_RECORDED, Change, WhatIfs
 
 __all__ = [
+    "AS_RECORDED",
+    "Change",
     "Limits",
     "ReplayError",
     "Request",
+    "Stepper",
     "StepperAnswer",
+    "StepperNode",
     "StepperProcess",
     "StepperRequest",
+    "StepperSession",
     "TensorFacts",
+    "WhatIfs",
     "locate",
     "open_recording",
+    "read_what_ifs",
     "recordings_in",
     "run_apart",
+    "stepper_nodes",
+    "write_what_ifs",
 ]

@@ -44,6 +44,7 @@ class StepperProcess:
         if not line:
             status = process.wait()
             with self._lock:
+                _close(process)
                 self._process, why, self._why = None, self._why, ""
             if why:
                 raise ReplayError(why, "Allow more with --seconds." if "more than" in why else "")

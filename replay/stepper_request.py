@@ -39,14 +39,16 @@ class StepperRequest:
 class TensorFacts:
     """What is known of one tensor of a computation.
 
-    `shape`, `dtype`: of its first visit; `nan`, `inf`: elements over all visits; `digest`: SHA-256 over all
-    visits, equal if and only if every bit is; `kept`: whether its values are in the run, or summaries alone.
+    `shape`, `dtype`: of its first visit; `nan`, `inf`: elements over all visits; `bad_visit`: the first visit
+    with any, or -1; `digest`: SHA-256 over all visits, equal if and only if every bit is; `kept`: whether its
+    values are in the run, or summaries alone.
     """
 
     dtype: str
     shape: tuple[int, ...]
     nan: int
     inf: int
+    bad_visit: int
     visits: int
     digest: str
     kept: bool
@@ -57,6 +59,7 @@ class StepperAnswer:
     """Tensors of a recorded call, as they are with some changes.
 
     Attributes:
+        step: the recorded step.
         identical: whether every output and variable is bit by bit as recorded; None if tensors were changed.
         outputs, variables: how many were compared.
         differing: names of variables, and `output N`, that are not as recorded.
@@ -65,6 +68,7 @@ class StepperAnswer:
         tensors: tensor name -> its facts, of all that ran.
     """
 
+    step: int
     identical: bool | None
     outputs: int
     variables: int

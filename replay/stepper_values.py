@@ -57,7 +57,7 @@ def stepper_values(request: StepperRequest) -> dict[str, Any]:
         kept = _Kept(writer, writer.graph(graph), recording.step, request.value_bytes, names)
         wanted = _wanted(call, names, request.tensors)
         answers = [_run(call, recording, group, kept, bool(changes)) for group in _groups(wanted)]
-    return asdict(_joined(answers, kept.facts()))
+    return asdict(_joined(recording.step, answers, kept.facts()))
 
 
 def _by_tensor(changes: Sequence[tuple[str, str]]) -> dict[str, str]:
@@ -109,13 +109,13 @@ def _run(
     return compared(recording, again, changed)
 
 
-def _joined(answers: Sequence[Answer], facts: Mapping[str, TensorFacts]) -> StepperAnswer:
+def _joined(step: int, answers: Sequence[Answer], facts: Mapping[str, TensorFacts]) -> StepperAnswer:
     last = answers[-1]
     identical = None if last.identical is None else all(answer.identical for answer in answers)
     differing = dict.fromkeys(name for answer in answers for name in answer.differing)
     shared = ("outputs", "variables", "failed", "recorded_failure", "versions")
     told: dict[str, Any] = {name: getattr(last, name) for name in shared}
-    return StepperAnswer(identical=identical, differing=list(differing), tensors=facts, **told)
+    return StepperAnswer(step, identical=identical, differing=list(differing), tensors=facts, **told)
 
 
 @dataclass(slots=True)
@@ -127,6 +127,7 @@ class _Tally:
     kept: bool
     nan: int = 0
     inf: int = 0
+    bad_visit: int = -1
     visits: int = 0
     digest: Any = field(default_factory=hashlib.sha256)
 
@@ -158,12 +159,14 @@ class _Kept:
         tally = self._tallies.get(name)
         if tally is None:
             tally = self._tallies[name] = _Tally(dtype_name(array.dtype), array.shape, fits)
-        tally.visits += 1
-        tally.kept &= fits
-        tally.digest.update(array_hash(array).encode())
         if array.dtype.kind in "fc" or _is_small_float(array):
             tally.nan += int(np.isnan(array).sum())
             tally.inf += int(np.isinf(array).sum())
+            if tally.bad_visit < 0 < tally.nan + tally.inf:
+                tally.bad_visit = tally.visits
+        tally.visits += 1
+        tally.kept &= fits
+        tally.digest.update(array_hash(array).encode())
 
     def facts(self) -> dict[str, TensorFacts]:
         """What is known of each tensor."""
@@ -173,6 +176,7 @@ class _Kept:
                 tally.shape,
                 tally.nan,
                 tally.inf,
+                tally.bad_visit,
                 tally.visits,
                 tally.digest.hexdigest(),
                 tally.kept,

@@ -1,0 +1,60 @@
+"""`tensortap step`: through a recorded step node by node, with tensors changed and computed anew."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..arguments import local
+from ..progress import progress
+from ..stepper_shell import StepperShell
+
+HELP = "go through a recorded step node by node, change a tensor and see what follows"
+EXAMPLE = """tensortap step logs/digits --step 100
+         tensortap step step.tapbundle
+         tensortap step logs/digits --commands 'nan; show; set = where(isnan(x), 0, x); changed'
+         tensortap step logs/digits --step 100 < commands.txt
+         at the prompt: help"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", type=local, metavar="RUN|BUNDLE", help="a run with recordings, or a bundle")
+    parser.add_argument("--step", type=int, help="default: the last one that was recorded")
+    parser.add_argument("--call", type=int, help="which recorded call of the step; default: the last one")
+    parser.add_argument(
+        "--commands",
+        metavar="TEXT",
+        help="run these, ';' or line breaks between them, and end; the first that fails ends with status 1",
+    )
+    parser.add_argument("--seconds", type=float, default=600.0, help="most time that a computation may take")
+    parser.add_argument(
+        "--memory", type=float, default=16.0, metavar="GB", help="most memory that it may take"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from tensortap.replay import Limits, StepperProcess, StepperSession, locate
+
+    source = locate(arguments.source, arguments.step, arguments.call)
+    limits = Limits(arguments.seconds, int(arguments.memory * 1e9))
+    with (
+        tempfile.TemporaryDirectory(prefix="tensortap-") as temporary,
+        StepperProcess(limits) as process,
+    ):
+        with progress("running the step again"):
+            session = StepperSession(source, process, Path(temporary))
+        shell = StepperShell(session, source)
+        if arguments.commands is not None:
+            return shell.run_all(split(arguments.commands))
+        if not sys.stdin.isatty():
+            return shell.run_all(line.rstrip("\n") for line in sys.stdin)
+        return shell.talk()
+
+
+def split(text: str) -> Iterator[str]:
+    """Commands between `;` and line breaks."""
+    for line in text.splitlines():
+        yield from line.split(";")

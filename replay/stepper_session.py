@@ -1,0 +1,78 @@
+"""A stepper on one recording: its nodes, what-ifs, and what the replaying process computed for each."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+
+from tensortap.dump import RunReader
+
+from .stepper import Stepper
+from .stepper_nodes import stepper_nodes
+from .stepper_notes import read_what_ifs
+from .stepper_process import StepperProcess
+from .stepper_request import StepperAnswer, StepperRequest
+from .stepper_what_ifs import AS_RECORDED, Change, WhatIfs
+
+
+class StepperSession:
+    """Computes the call as it was recorded at once, and each what-if when it is looked at.
+
+    Args:
+        source: folder of a recording, or a bundle.
+        folder: the log directory that computed tensors are written into, a run for each set of changes.
+
+    Raises:
+        TensortapError: the recording cannot be run.
+    """
+
+    def __init__(self, source: Path, process: StepperProcess, folder: Path) -> None:
+        self._source, self._process, self._folder = source, process, folder
+        self._numbers = itertools.count()
+        self._computed: dict[tuple[Change, ...], tuple[StepperAnswer, Path]] = {}
+        self.what_ifs: WhatIfs = read_what_ifs(source)
+        run = self.run(AS_RECORDED)
+        reader = RunReader(run)
+        (graph_id,) = reader.graph_ids()
+        self.stepper = Stepper(stepper_nodes(reader.graph(graph_id)))
+
+    def answer(self, name: str | None = None) -> StepperAnswer:
+        """What was computed for a what-if, by default the current one."""
+        return self._compute(self.what_ifs.changes(name))[0]
+
+    def run(self, name: str | None = None) -> Path:
+        """The run that holds its tensors."""
+        return self._compute(self.what_ifs.changes(name))[1]
+
+    def changed(self, name: str | None = None) -> Sequence[str]:
+        """The tensors that a what-if makes other ones than were recorded, in the order of the call."""
+        return self.answer(name).changed_since(self.answer(AS_RECORDED))
+
+    def change(self, tensor: str, expression: str) -> Sequence[str]:
+        """Changes a tensor of the current what-if, computes what follows, and returns `changed()`.
+
+        Raises:
+            TensortapError: the change cannot be made; then there is none.
+        """
+        before = self.what_ifs.current
+        self.what_ifs.change(tensor, expression)
+        try:
+            return self.changed()
+        except BaseException:
+            self.what_ifs.take_back()
+            if before != self.what_ifs.current:  # it was begun for this
+                self.what_ifs.drop(self.what_ifs.current)
+            raise
+
+    def _compute(self, changes: tuple[Change, ...]) -> tuple[StepperAnswer, Path]:
+        if changes not in self._computed:
+            name = f"{'changed' if changes else 'recorded'}-{next(self._numbers)}"
+            request = StepperRequest(
+                str(self._source),
+                str(self._folder),
+                name,
+                [(change.tensor, change.expression) for change in changes],
+            )
+            self._computed[changes] = self._process.ask(request), self._folder / name
+        return self._computed[changes]
