@@ -22,8 +22,8 @@ export class LayoutClient {
     this.worker.onerror = (event) => onReply({ type: 'failed', message: event.message || 'the layout worker could not be started' });
   }
 
-  load(graph: GraphData, open: readonly string[] | null): void {
-    this.send(loadRequest(graph, callerRows(graph), open));
+  load(graph: GraphData, open: readonly string[] | null, unstacked: readonly string[]): void {
+    this.send(loadRequest(graph, callerRows(graph), open, unstacked));
   }
 
   setOpen(scopes: readonly number[] | 'all', open: boolean): void {

@@ -4,14 +4,14 @@
  */
 
 import type { LabelColumns } from '../model/labels';
-import { nodeSubtitle } from '../model/labels';
+import { nodeSubtitle, scopeSubtitle } from '../model/labels';
 import type { MetaEdges } from '../model/meta_edges';
 import { isAuxiliary } from '../model/op_kinds';
 import { entityLabel, type ScopeTree } from '../model/tree';
 import { LayoutMemo } from './memo';
 import { scopeGraph } from './scope_graph';
 import { layoutScope, type ScopeContext, type ScopeLayout } from './scope_layout';
-import { CLOSED_HEIGHT, closedWidth, NODE_HEIGHT, nodeWidth, SMALL_HEIGHT, smallWidth } from './sizes';
+import { CLOSED_HEIGHT, closedWidth, NODE_HEIGHT, nodeWidth, SMALL_HEIGHT, smallWidth, stackWidth } from './sizes';
 import { type LayoutUpdate, UpdateWriter } from './update';
 
 export interface EngineInput {
@@ -151,7 +151,14 @@ export class LayoutEngine {
     const label = entityLabel(tree, columns.paths, entity);
     const node = entity < tree.nodeCount;
     const small = node && auxiliary(entity);
-    const width = !node ? closedWidth(label) : small ? smallWidth(label) : nodeWidth(label, nodeSubtitle(tree, columns, entity));
+    const stack = !node && tree.stacks.has(entity - tree.nodeCount);
+    const width = stack
+      ? stackWidth(label, scopeSubtitle(tree, columns, entity - tree.nodeCount))
+      : !node
+        ? closedWidth(label)
+        : small
+          ? smallWidth(label)
+          : nodeWidth(label, nodeSubtitle(tree, columns, entity));
     const height = !node ? CLOSED_HEIGHT : small ? SMALL_HEIGHT : NODE_HEIGHT;
     sizes.restWidth[entity] = width;
     sizes.restHeight[entity] = height;

@@ -9,6 +9,8 @@ const ENOUGH = 24;
 const MOST_SHOWN = 64;
 const MOST_CHILDREN = 48;
 const FEWEST_INSIDE = 5;
+/** A stack says what is in it by being one: it is opened only where hardly anything else shows. */
+const HARDLY_ANYTHING = 8;
 
 /** Scopes that serve training more than they explain the model. */
 const ASIDE =
@@ -32,22 +34,33 @@ export function chooseOpen(tree: ScopeTree, paths: Paths, opTypes: DictColumn): 
     return scopes;
   };
   const aside = (scope: number): boolean => ASIDE.test(entityLabel(tree, paths, tree.nodeCount + scope));
-  const candidates = scopesIn(0).filter((scope) => !aside(scope));
+  // One of the repeated blocks tells what is in all of them.
+  const worthwhile = (scope: number): number[] => {
+    const inside = scopesIn(scope).filter((inner) => !aside(inner));
+    return tree.stacks.has(scope) ? inside.slice(0, 1) : inside;
+  };
+  const candidates = worthwhile(0);
   const open: number[] = [];
   let shown = main(0);
   // However much lies beside it: the model itself is opened.
   let inside = 0;
   while ((shown < ENOUGH || inside < FEWEST_INSIDE) && candidates.length) {
-    candidates.sort((a, b) => weight(tree, b) - weight(tree, a) || a - b);
+    candidates.sort((a, b) => rank(tree, a) - rank(tree, b) || weight(tree, b) - weight(tree, a) || a - b);
     const scope = candidates.shift()!;
     const children = main(scope);
+    if (tree.stacks.has(scope) && shown >= HARDLY_ANYTHING) continue;
     if (children > MOST_CHILDREN || (shown - 1 + children > MOST_SHOWN && inside > 0)) continue;
     shown += children - 1;
     inside += children - 1;
     open.push(scope);
-    for (const inner of scopesIn(scope)) if (!aside(inner)) candidates.push(inner);
+    candidates.push(...worthwhile(scope));
   }
   return open;
+}
+
+/** Stacks are opened where nothing else is left. */
+function rank(tree: ScopeTree, scope: number): number {
+  return tree.stacks.has(scope) ? 1 : 0;
 }
 
 /** Large scopes tell most, and outer ones before what is in them. */

@@ -24,6 +24,8 @@ export interface LoadRequest {
   readonly callers: readonly number[];
   /** Scope paths to open; null: the worker chooses. */
   readonly open: readonly string[] | null;
+  /** Paths of stacks that are not wanted; `*`: none are. */
+  readonly unstacked: readonly string[];
 }
 
 export interface OpenRequest {
@@ -66,7 +68,12 @@ export interface FailedReply {
 
 export type LayoutReply = LoadedReply | UpdateReply | ProgressReply | FailedReply;
 
-export function loadRequest(graph: GraphData, callers: readonly number[], open: readonly string[] | null): LoadRequest {
+export function loadRequest(
+  graph: GraphData,
+  callers: readonly number[],
+  open: readonly string[] | null,
+  unstacked: readonly string[] = [],
+): LoadRequest {
   const text = ({ offsets, bytes }: TextArrays): TextArrays => ({ offsets, bytes });
   const dict = ({ codes, values }: DictArrays): DictArrays => ({ codes, values });
   return {
@@ -77,5 +84,6 @@ export function loadRequest(graph: GraphData, callers: readonly number[], open: 
     edges: graph.edges,
     callers,
     open,
+    unstacked,
   };
 }

@@ -2,7 +2,7 @@
 
 import { DictColumn, TextColumn } from '../lib/columns';
 import { buildTree } from '../model/build_tree';
-import { buildMetaEdges } from '../model/meta_edges';
+import { stackBlocksOf } from '../model/stacks';
 import { findScope, type ScopeTree } from '../model/tree';
 import { LayoutEngine } from './engine';
 import { chooseOpen } from './initial';
@@ -45,8 +45,8 @@ export class LayoutSession {
     const paths = new TextColumn(request.paths.offsets, request.paths.bytes);
     const shapes = new DictColumn(request.shapes.codes, request.shapes.values);
     const opTypes = new DictColumn(request.opTypes.codes, request.opTypes.values);
-    const tree = buildTree({ paths, opTypes, callers: new Set(request.callers) });
-    const meta = buildMetaEdges(tree, request.edges);
+    const plain = buildTree({ paths, opTypes, callers: new Set(request.callers) });
+    const { tree, meta } = stackBlocksOf(plain, { paths, opTypes, edges: request.edges, unstacked: request.unstacked });
     this.tree = tree;
     this.engine = new LayoutEngine({ tree, meta, columns: { paths, shapes, opTypes } });
     const open = request.open ? this.scopesAt(request.open, paths) : chooseOpen(tree, paths, opTypes);

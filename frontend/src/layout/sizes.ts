@@ -31,3 +31,8 @@ export function smallWidth(label: string): number {
 export function closedWidth(label: string): number {
   return stepped(clamp(textWidth(label, SCOPE_FONT) * 1.06 + 46, 104, 250));
 }
+
+/** A stack has room for what its second line says: from which block to which. */
+export function stackWidth(label: string, subtitle: string): number {
+  return stepped(clamp(Math.max(closedWidth(label), textWidth(subtitle, SUBTITLE_FONT) + 46), 104, 320));
+}

@@ -50,15 +50,17 @@ test('what lies far apart is not connected', () => {
 });
 
 test('inputs and outputs are traced along data edges, nearest first', () => {
-  expect(names(traceRows(graph.nodeCount, graph.edges, row('after'), 'inputs'))).toEqual(['softmax', 'scale', 'q']);
-  expect(names(traceRows(graph.nodeCount, graph.edges, row('q'), 'outputs'))).toEqual(['scale', 'softmax', 'after']);
-  expect(names(traceRows(graph.nodeCount, graph.edges, row('lonely'), 'outputs'))).toEqual([]);
+  expect(names(traceRows(graph.nodeCount, graph.edges, [row('after')], 'inputs'))).toEqual(['softmax', 'scale', 'q']);
+  expect(names(traceRows(graph.nodeCount, graph.edges, [row('q')], 'outputs'))).toEqual(['scale', 'softmax', 'after']);
+  expect(names(traceRows(graph.nodeCount, graph.edges, [row('lonely')], 'outputs'))).toEqual([]);
 });
 
-test('the shortest path goes with the data, or against it', () => {
-  const path = (from: string, to: string) => names(shortestPath(graph.nodeCount, graph.edges, row(from), row(to)));
+test('the shortest path is told in the order of the data', () => {
+  const path = (from: string, to: string) => names(shortestPath(graph.nodeCount, graph.edges, [row(from)], [row(to)]));
   expect(path('q', 'after')).toEqual(['q', 'scale', 'softmax', 'after']);
-  expect(path('after', 'q')).toEqual(['after', 'softmax', 'scale', 'q']);
+  expect(path('after', 'q')).toEqual(['q', 'scale', 'softmax', 'after']);
   expect(path('q', 'q')).toEqual(['q']);
   expect(path('q', 'direct')).toEqual([]);
+  const between = shortestPath(graph.nodeCount, graph.edges, [row('q'), row('scale')], [row('lonely'), row('after')]);
+  expect(names(between)).toEqual(['scale', 'softmax', 'after']);
 });

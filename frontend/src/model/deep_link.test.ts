@@ -20,6 +20,8 @@ const FULL: DeepLink = {
   dims: [3, 'y', 'x', 0],
   color: 'statistic:abs_max',
   open: ['model/dense', 'a,b'],
+  unstacked: ['model/block_0..block_3'],
+  trace: { kind: 'path', from: 'a,b', to: 'model/dense/MatMul' },
   other: 'exp2-lr-0.1-2e',
   otherStep: 7,
   at: 'step',
@@ -51,6 +53,8 @@ test.each([
   '#panel=nothing&view=other',
   '#%E0%A4%A=x&run=',
   '#&&=&step',
+  '#trace=path,a',
+  '#trace=inputs,',
 ])('%s holds nothing usable and is no error', (hash) => {
   expect(decodeLink(hash)).toEqual(EMPTY_LINK);
 });

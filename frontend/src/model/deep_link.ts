@@ -1,5 +1,6 @@
 import { type DimMapping, mappingText, parseMapping } from './dims';
 import type { SampleKind } from './events';
+import { TRACE_KINDS, type Trace } from './trace';
 import { VALUE_MODES, type ValueMode } from './value_view';
 
 /** What the address holds after `#`: enough to restore the page, here or on somebody else's screen. Null fields are left out. */
@@ -29,6 +30,10 @@ export interface DeepLink {
   color: string;
   /** Opened scopes of the graph; null where they are the graph's own choice, or too many for an address. */
   open: readonly string[] | null;
+  /** Stacks of repeated blocks that were taken apart; `*` for all. */
+  unstacked: readonly string[];
+  /** What is traced on the graph. */
+  trace: Trace | null;
   /** Of a comparison: run B, its step where it is another one, which steps are compared, and what sorts the table. */
   other: string | null;
   otherStep: number | null;
@@ -82,6 +87,8 @@ export const EMPTY_LINK: DeepLink = {
   dims: null,
   color: 'health',
   open: null,
+  unstacked: [],
+  trace: null,
   other: null,
   otherStep: null,
   at: 'first',
@@ -93,8 +100,8 @@ export const EMPTY_LINK: DeepLink = {
   rows: 'step',
 };
 
-/** Browsers and mail programs cut addresses that are much longer than this. */
-const LONGEST_OPEN = 1200;
+/** Browsers and mail programs cut addresses that are much longer than this: more opened scopes or stacks taken apart are left out. */
+const LONGEST_LIST = 1200;
 
 const TEXTS = ['run', 'graph', 'worker', 'tensor', 'other'] as const;
 const NUMBERS = ['step', 'visit', 'otherStep'] as const;
@@ -113,8 +120,11 @@ export function encodeLink(link: DeepLink): string {
   if (link.dims !== null) parts.push(`dims=${mappingText(link.dims)}`);
   if (link.range !== null) add('range', `${link.range.first}-${link.range.last}`);
   if (link.pins.length > 0) parts.push(`pins=${link.pins.map(encodePart).join(',')}`);
-  const open = link.open?.map(encodePart).join(',') ?? '';
-  if (open !== '' && open.length <= LONGEST_OPEN) parts.push(`open=${open}`);
+  for (const key of ['open', 'unstacked'] as const) {
+    const list = link[key]?.map(encodePart).join(',') ?? '';
+    if (list !== '' && list.length <= LONGEST_LIST) parts.push(`${key}=${list}`);
+  }
+  if (link.trace !== null) parts.push(`trace=${traceText(link.trace)}`);
   return parts.length === 0 ? '' : `#${parts.join('&')}`;
 }
 
@@ -150,7 +160,20 @@ export function decodeLink(hash: string): DeepLink {
   link.range = parseRange(found.get('range'));
   link.pins = (found.get('pins')?.split(',') ?? []).map(decodePart).filter(Boolean).slice(0, MOST_PINS);
   link.open = found.get('open')?.split(',').map(decodePart) ?? null;
+  link.unstacked = found.get('unstacked')?.split(',').map(decodePart) ?? EMPTY_LINK.unstacked;
+  link.trace = parseTrace(found.get('trace'));
   return link;
+}
+
+function traceText({ kind, from, to }: Trace): string {
+  return (kind === 'path' ? [kind, from, to] : [kind, from]).map(encodePart).join(',');
+}
+
+function parseTrace(text: string | undefined): Trace | null {
+  const [word, from = '', to = ''] = (text ?? '').split(',').map(decodePart);
+  const kind = TRACE_KINDS.find((candidate) => candidate === word);
+  if (kind === undefined || from === '' || (kind === 'path') !== (to !== '')) return null;
+  return { kind, from, to };
 }
 
 function decodePart(text: string): string {

@@ -1,7 +1,7 @@
 /** What is written into a node's box. */
 
 import type { DictColumn, TextColumn } from '../lib/columns';
-import { entityLabel, type ScopeTree } from './tree';
+import { entityLabel, ownLabel, type ScopeTree } from './tree';
 
 export interface LabelColumns {
   readonly paths: TextColumn;
@@ -17,4 +17,14 @@ export function nodeSubtitle(tree: ScopeTree, columns: LabelColumns, row: number
   const told = label === opType || label.startsWith(`${opType}_`) || label.endsWith(`/${opType}`);
   if (told) return shape;
   return shape ? `${opType} ${shape}` : opType;
+}
+
+/** Second line of a scope: how much is in it, of which blocks a stack is made, and for a function what calls it. */
+export function scopeSubtitle(tree: ScopeTree, columns: Omit<LabelColumns, 'shapes'>, scope: number): string {
+  const nodes = tree.nodesIn[scope]!;
+  const count = `${nodes.toLocaleString('en-US')} ${nodes === 1 ? 'node' : 'nodes'}`;
+  const stack = tree.stacks.get(scope);
+  if (stack) return `${ownLabel(tree, columns.paths, scope)} … ${stack.last} · ${count}`;
+  const owner = tree.owner[scope]!;
+  return owner < 0 ? count : `${columns.opTypes.at(owner)} · ${count}`;
 }

@@ -24,6 +24,18 @@ export interface ScopeTree {
   readonly labelEnd: Int32Array;
   /** Where a node's label begins in its path. */
   readonly nodeLabelStart: Int32Array;
+  /** Scopes that hold repeated blocks and nothing else (stacks.ts); their label columns are those of the first block. */
+  readonly stacks: ReadonlyMap<number, Stack>;
+  /** Blocks that somebody took off their stack: the scope of each, and the path of the stack it would be in. */
+  readonly unstacked: ReadonlyMap<number, string>;
+}
+
+/** Repeated blocks, `block_0` to `block_23`, drawn as one. */
+export interface Stack {
+  /** What the blocks are called without what tells them apart: `block`. */
+  readonly label: string;
+  /** Label of the last block. */
+  readonly last: string;
 }
 
 /** What labels are cut from. */
@@ -31,14 +43,39 @@ export interface Paths {
   at(row: number): string;
 }
 
+/** That of a stack is its first block's, and where it ends: `model/block_0..block_23`. */
 export function scopePath(tree: ScopeTree, paths: Paths, scope: number): string {
-  return scope === 0 ? '' : paths.at(tree.labelRow[scope]!).slice(0, tree.labelEnd[scope]);
+  if (scope === 0) return '';
+  const path = paths.at(tree.labelRow[scope]!).slice(0, tree.labelEnd[scope]);
+  const stack = tree.stacks.get(scope);
+  return stack ? stackPath(path, stack.last) : path;
+}
+
+export function stackPath(first: string, last: string): string {
+  return `${first}..${last}`;
 }
 
 export function entityLabel(tree: ScopeTree, paths: Paths, entity: number): string {
   if (entity < tree.nodeCount) return paths.at(entity).slice(tree.nodeLabelStart[entity]);
   const scope = entity - tree.nodeCount;
-  return scope === 0 ? '' : paths.at(tree.labelRow[scope]!).slice(tree.labelStart[scope], tree.labelEnd[scope]);
+  if (scope === 0) return '';
+  const stack = tree.stacks.get(scope);
+  return stack ? `${stack.label} × ${stackSize(tree, scope)}` : ownLabel(tree, paths, scope);
+}
+
+/** Number of blocks in a stack. */
+export function stackSize(tree: ScopeTree, scope: number): number {
+  return tree.childStart[scope + 1]! - tree.childStart[scope]!;
+}
+
+/** The blocks of a stack: scopes. */
+export function stackBlocks(tree: ScopeTree, scope: number): number[] {
+  return [...tree.children.subarray(tree.childStart[scope], tree.childStart[scope + 1])].map((entity) => entity - tree.nodeCount);
+}
+
+/** The label of a scope; of a stack that of its first block. */
+export function ownLabel(tree: ScopeTree, paths: Paths, scope: number): string {
+  return paths.at(tree.labelRow[scope]!).slice(tree.labelStart[scope], tree.labelEnd[scope]);
 }
 
 /** The scopes around an entity, innermost first, the whole graph left out. */
@@ -68,7 +105,14 @@ function childScopeAt(tree: ScopeTree, paths: Paths, scope: number, path: string
   for (let i = tree.childStart[scope]!; i < tree.childStart[scope + 1]!; i++) {
     const child = tree.children[i]! - tree.nodeCount;
     if (child < 0) continue;
-    const label = entityLabel(tree, paths, tree.children[i]!);
+    const label = ownLabel(tree, paths, child);
+    const stack = tree.stacks.get(child);
+    if (stack) {
+      if (path.slice(at) === stackPath(label, stack.last)) return child;
+      const block = childScopeAt(tree, paths, child, path, at);
+      if (block >= 0) return block;
+      continue;
+    }
     const rest = path.slice(at, at + label.length + 1);
     if (rest === label || rest === `${label}/` || label.startsWith(`${path.slice(at)}/`)) return child;
   }

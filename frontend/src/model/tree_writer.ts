@@ -119,6 +119,8 @@ export class TreeWriter {
       labelStart: new Int32Array(scopeCount),
       labelEnd: new Int32Array(scopeCount),
       nodeLabelStart: new Int32Array(this.rows),
+      stacks: new Map(),
+      unstacked: new Map(),
     };
   }
 
@@ -141,7 +143,8 @@ export class TreeWriter {
   }
 }
 
-function sumSubtrees(tree: ScopeTree): void {
+/** Fills `nodesIn` and `subtreeEnd` from the children. */
+export function sumSubtrees(tree: ScopeTree): void {
   const { nodeCount, scopeCount, childStart, children, nodesIn, subtreeEnd, owner } = tree;
   for (let scope = scopeCount - 1; scope >= 0; scope--) {
     let nodes = owner[scope]! >= 0 ? 1 : 0;

@@ -58,7 +58,12 @@ function drawTiny({ context }: Frame, boxes: BoxList, batch: readonly number[], 
 
 function drawDetailed(frame: Frame, boxes: BoxList, batch: readonly number[], style: BoxStyle, kind: number): void {
   const { context, scene } = frame;
-  if (kind === CLOSED && scene.zoom > 0.3) drawSheets(frame, boxes, batch, style);
+  if (kind === CLOSED && scene.zoom > 0.3) {
+    const { tree } = frame.drawing;
+    const stacks = batch.filter((i) => tree.stacks.has(boxes.entity[i]! - tree.nodeCount));
+    if (stacks.length > 0) drawSheets(frame, boxes, stacks, style, 2);
+    drawSheets(frame, boxes, batch, style, 1);
+  }
   context.beginPath();
   for (const i of batch) addBox(context, boxes, i, kind, scene.zoom, 0.5);
   context.fillStyle = style.fill;
@@ -69,9 +74,9 @@ function drawDetailed(frame: Frame, boxes: BoxList, batch: readonly number[], st
   if (kind === NODE && scene.zoom > 0.3) drawStripes(frame, boxes, batch);
 }
 
-/** A second sheet behind a closed scope says that there is more in it. */
-function drawSheets({ context, scene }: Frame, boxes: BoxList, batch: readonly number[], style: BoxStyle): void {
-  const offset = 3 * scene.zoom;
+/** A second sheet behind a closed scope says that there is more in it; a stack has a third one. */
+function drawSheets({ context, scene }: Frame, boxes: BoxList, batch: readonly number[], style: BoxStyle, sheet: number): void {
+  const offset = 3 * scene.zoom * sheet;
   context.beginPath();
   for (const i of batch) {
     context.roundRect(

@@ -2,6 +2,7 @@
 
 import type { Marks, Neighbour } from '../model/neighbours';
 import { entityLabel } from '../model/tree';
+import type { BoxList } from './box_list';
 import type { Camera } from './camera';
 import { edgeWidth } from './draw_edges';
 import type { Frame } from './frame';
@@ -10,6 +11,8 @@ import { fontOf, roundSize } from './text';
 
 /** More links than this are drawn lightly. */
 const MANY_LINKS = 60;
+/** How far what is not traced recedes. */
+const VEIL = 0.62;
 /** Where a link runs over boxes it is drawn this much lighter, so that they stay readable. */
 const OVER_BOXES = 0.35;
 
@@ -25,13 +28,22 @@ export interface Highlights {
   readonly marks: Marks | null;
   /** Entities that lead from one to the next. */
   readonly chain: readonly number[];
+  /** What is traced: all else recedes. */
+  readonly traced: Marks | null;
+  /** The traced path. */
+  readonly path: readonly number[];
 }
 
 export function drawHighlights(frame: Frame, camera: Camera, highlights: Highlights): void {
   const { context, scene, theme } = frame;
   context.clearRect(0, 0, scene.view.width, scene.view.height);
+  if (highlights.traced) {
+    drawVeil(frame, highlights.traced);
+    drawRings(frame, highlights.traced, theme.trace, true);
+    drawChain(frame, camera, highlights.path, theme.trace);
+  }
   if (highlights.marks) drawRings(frame, highlights.marks, theme.nan.border, false);
-  drawChain(frame, camera, highlights.chain);
+  drawChain(frame, camera, highlights.chain, theme.nan.border);
   if (highlights.hits) drawRings(frame, highlights.hits, theme.hit, true);
   if (highlights.hoveredEdge >= 0) drawHoveredEdge(frame, camera, highlights.hoveredEdge);
   if (highlights.hovered >= 0 && highlights.hovered !== highlights.selected)
@@ -84,10 +96,10 @@ function drawSelection(frame: Frame, camera: Camera, { selected, neighbours }: H
 }
 
 /** Arrows from each entity to the next; a chain may leave out what was not captured, so they need not follow edges. */
-function drawChain(frame: Frame, camera: Camera, chain: readonly number[]): void {
-  const { context, theme } = frame;
-  context.strokeStyle = theme.nan.border;
-  context.fillStyle = theme.nan.border;
+function drawChain(frame: Frame, camera: Camera, chain: readonly number[], colour: string): void {
+  const { context } = frame;
+  context.strokeStyle = colour;
+  context.fillStyle = colour;
   context.lineWidth = Math.max(2.5, edgeWidth(1, camera.zoom));
   for (let i = 0; i + 1 < chain.length; i++) {
     const linker = new Linker(frame, camera, chain[i]!, 1);
@@ -117,30 +129,42 @@ function drawHoveredEdge(frame: Frame, camera: Camera, edge: number): void {
   context.fill();
 }
 
-/** Rings around marked nodes; closed scopes that hold some get a ring, and a number if wanted. */
-function drawRings(frame: Frame, marks: Marks, colour: string, numbers: boolean): void {
-  const { context, scene, drawing } = frame;
+/** Lets recede what is not marked. */
+function drawVeil(frame: Frame, marks: Marks): void {
+  const { context, scene, theme } = frame;
+  context.globalAlpha = VEIL;
+  context.fillStyle = theme.background;
+  context.fillRect(0, 0, scene.view.width, scene.view.height);
+  context.globalAlpha = 1;
+  forEachMarked(frame, marks, ({ x, y, width, height }, i) => context.clearRect(x[i]!, y[i]!, width[i]!, height[i]!));
+}
+
+/** Calls with each box on show that is marked, or is a closed scope that holds what is. */
+function forEachMarked({ scene, drawing }: Frame, marks: Marks, visit: (boxes: BoxList, i: number, count: number) => void): void {
   const { nodeCount } = drawing.tree;
-  const badges: [number, number, number][] = [];
-  context.beginPath();
   for (let depth = 0; depth < scene.depth; depth++) {
     const { boxes } = scene.level(depth);
     for (let i = 0; i < boxes.count; i++) {
       const entity = boxes.entity[i]!;
       const count = entity < nodeCount ? marks.nodes[entity]! : marks.inScope[entity - nodeCount]!;
-      if (!count) continue;
-      const [width, height] = [Math.max(5, boxes.width[i]!), Math.max(5, boxes.height[i]!)];
-      const distance = boxes.width[i]! > 16 ? 2 : 0.5;
-      context.roundRect(
-        boxes.x[i]! - distance,
-        boxes.y[i]! - distance,
-        width + 2 * distance,
-        height + 2 * distance,
-        Math.min(9, height / 2),
-      );
-      if (numbers && entity >= nodeCount && width > 18) badges.push([count, boxes.x[i]! + width, boxes.y[i]! + height]);
+      if (count) visit(boxes, i, count);
     }
   }
+}
+
+/** Rings around marked nodes; closed scopes that hold some get a ring, and a number if wanted. */
+function drawRings(frame: Frame, marks: Marks, colour: string, numbers: boolean): void {
+  const { context, drawing } = frame;
+  const { nodeCount } = drawing.tree;
+  const badges: [number, number, number][] = [];
+  context.beginPath();
+  forEachMarked(frame, marks, (boxes, i, count) => {
+    const [width, height] = [Math.max(5, boxes.width[i]!), Math.max(5, boxes.height[i]!)];
+    const distance = boxes.width[i]! > 16 ? 2 : 0.5;
+    const [x, y] = [boxes.x[i]! - distance, boxes.y[i]! - distance];
+    context.roundRect(x, y, width + 2 * distance, height + 2 * distance, Math.min(9, height / 2));
+    if (numbers && boxes.entity[i]! >= nodeCount && width > 18) badges.push([count, boxes.x[i]! + width, boxes.y[i]! + height]);
+  });
   context.strokeStyle = colour;
   context.lineWidth = 2.25;
   context.stroke();
@@ -165,7 +189,8 @@ function drawBadge({ context, fitter, scene }: Frame, text: string, right: numbe
 /** Text for a screen reader. */
 export function describe({ tree, graph }: Frame['drawing'], entity: number): string {
   const label = entityLabel(tree, graph.paths, entity);
-  if (entity >= tree.nodeCount) return `scope ${label}, ${tree.nodesIn[entity - tree.nodeCount]} nodes`;
+  const scope = entity - tree.nodeCount;
+  if (scope >= 0) return `${tree.stacks.has(scope) ? 'stack' : 'scope'} ${label}, ${tree.nodesIn[scope]} nodes`;
   const parts = [label, graph.opTypes.at(entity), graph.shapes.at(entity)].filter(Boolean);
   return parts.join(', ');
 }

@@ -2,7 +2,7 @@
 
 import { CLOSED_HEIGHT, NODE_FONT, NODE_HEIGHT, SCOPE_FONT, SMALL_FONT, SUBTITLE_FONT } from '../layout/sizes';
 import { visible } from '../lib/visible';
-import { nodeSubtitle } from '../model/labels';
+import { nodeSubtitle, scopeSubtitle } from '../model/labels';
 import { entityLabel } from '../model/tree';
 import type { BoxList } from './box_list';
 import { boxKind, boxStyle, LEAST_DETAILED } from './draw_boxes';
@@ -129,19 +129,9 @@ function addClosed(frame: Frame, boxes: BoxList, i: number, items: TextItem[]): 
     items.push({ text: title, x: x + indent, y: y + height / 2 - lift, size, weight: 600, colour: style.text, align: 'left', alpha });
   if (!detailed) return;
   const small = roundSize(SUBTITLE_FONT * scene.zoom);
-  const text = fitter.fit(scopeSubtitle(frame, entity), small, 400, room);
+  const text = fitter.fit(visible(scopeSubtitle(drawing.tree, drawing.graph, entity - drawing.tree.nodeCount)), small, 400, room);
   if (text)
     items.push({ text, x: x + indent, y: y + height / 2 + lift, size: small, weight: 400, colour: style.subtitle, align: 'left', alpha });
-}
-
-/** How much is in a scope, and for a function what calls it. */
-export function scopeSubtitle({ drawing }: Frame, entity: number): string {
-  const { tree, graph } = drawing;
-  const scope = entity - tree.nodeCount;
-  const nodes = tree.nodesIn[scope]!;
-  const count = `${nodes.toLocaleString('en-US')} ${nodes === 1 ? 'node' : 'nodes'}`;
-  const owner = tree.owner[scope]!;
-  return owner < 0 ? count : `${graph.opTypes.at(owner)} · ${count}`;
 }
 
 function drawPlus({ context, scene, drawing, theme }: Frame, boxes: BoxList): void {

@@ -2,9 +2,10 @@
 
 import { HEADER, SCOPE_FONT, SUBTITLE_FONT } from '../layout/sizes';
 import { visible } from '../lib/visible';
+import { scopeSubtitle } from '../model/labels';
 import { entityLabel } from '../model/tree';
 import type { BoxList } from './box_list';
-import { drawTexts, scopeSubtitle, type TextItem } from './draw_labels';
+import { drawTexts, type TextItem } from './draw_labels';
 import type { Frame } from './frame';
 import { roundSize } from './text';
 
@@ -63,7 +64,8 @@ export class TitlePlacer {
     if (scene.zoom < FITS_FROM) return;
     const small = roundSize(SUBTITLE_FONT * scene.zoom);
     const from = left + textWidth + 9 * scene.zoom;
-    const subtitle = fitter.fit(scopeSubtitle(this.frame, scopes.entity[i]!), small, 400, left + room - from);
+    const told = visible(scopeSubtitle(drawing.tree, drawing.graph, scopes.entity[i]! - drawing.tree.nodeCount));
+    const subtitle = fitter.fit(told, small, 400, left + room - from);
     if (subtitle) items.push({ ...common, text: subtitle, x: from, size: small, weight: 400, colour: theme.edgeLabel });
   }
 }

@@ -38,6 +38,7 @@ export interface Theme {
   readonly output: string;
   readonly hit: string;
   readonly currentHit: string;
+  readonly trace: string;
   readonly hover: string;
   readonly families: Readonly<Record<OpFamily, string>>;
 }
@@ -66,6 +67,7 @@ const LIGHT: Theme = {
   output: '#c05a12',
   hit: '#e0a300',
   currentHit: '#b8007a',
+  trace: '#c07600',
   hover: '#5f7be0',
   families: {
     linear: '#3b6fd4',
@@ -107,6 +109,7 @@ const DARK: Theme = {
   output: '#f59a55',
   hit: '#f2c230',
   currentHit: '#ff6ac1',
+  trace: '#f0a840',
   hover: '#7b93f0',
   families: {
     linear: '#6b9bf2',

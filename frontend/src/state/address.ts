@@ -3,6 +3,7 @@ import { rememberForHost, stateFromHost } from '../lib/host_page';
 import { parseCompareSort } from '../model/comparison';
 import { type DeepLink, decodeLink, encodeLink } from '../model/deep_link';
 import { parseSort, sortText } from '../model/tensor_table';
+import { sameTrace } from '../model/trace';
 import * as choices from './choices';
 import { graphId, runId } from './runs';
 import { following, step } from './steps';
@@ -30,6 +31,8 @@ const link = computed<DeepLink>(() => ({
   ...valueLink.value,
   color: choices.colour.value,
   open: choices.openScopes.value,
+  unstacked: choices.unstacked.value,
+  trace: choices.trace.value,
   other: choices.otherRun.value,
   otherStep: choices.otherStep.value,
   at: choices.compareAt.value,
@@ -58,6 +61,8 @@ function apply(next: DeepLink): void {
     applyValueLink(next.tensor, next.value, next.dims);
     choices.colour.value = next.color;
     choices.openScopes.value = next.open;
+    if (next.unstacked.join() !== choices.unstacked.value.join()) choices.unstacked.value = next.unstacked;
+    if (!sameTrace(next.trace, choices.trace.value)) choices.trace.value = next.trace;
     choices.otherRun.value = next.other;
     choices.otherStep.value = next.otherStep;
     choices.compareAt.value = next.at;
@@ -76,7 +81,8 @@ function apply(next: DeepLink): void {
  */
 function isNewPlace(before: DeepLink, after: DeepLink): boolean {
   const changed = (key: 'run' | 'graph') => before[key] !== null && before[key] !== after[key];
-  return changed('run') || changed('graph') || before.tensor !== after.tensor || before.view !== after.view || before.scope !== after.scope;
+  if (changed('run') || changed('graph') || before.tensor !== after.tensor || before.view !== after.view) return true;
+  return before.scope !== after.scope || before.unstacked.join() !== after.unstacked.join() || !sameTrace(before.trace, after.trace);
 }
 
 function write(next: DeepLink, push: boolean): void {

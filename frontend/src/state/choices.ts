@@ -4,6 +4,7 @@ import { type CompareAt, EMPTY_LINK, type PanelTab, type StepRange, type TableRo
 import type { DimMapping } from '../model/dims';
 import type { SampleKind } from '../model/events';
 import { NO_FILTER, parseSort, type TableFilter, type TableSort } from '../model/tensor_table';
+import type { Trace } from '../model/trace';
 import type { ValueMode } from '../model/value_view';
 
 /** What the user chose: one signal a fact, all of it in the address (state/address.ts). Null means "whatever is best by default". */
@@ -45,5 +46,9 @@ export const sampleKind = signal<SampleKind>(EMPTY_LINK.of);
 export const tableRows = signal<TableRows>(EMPTY_LINK.rows);
 /** Opened scopes of the graph; null leaves them to the graph. */
 export const openScopes = signal<readonly string[] | null>(EMPTY_LINK.open);
+/** Stacks of repeated blocks that were taken apart; `*` for all. */
+export const unstacked = signal<readonly string[]>(EMPTY_LINK.unstacked);
+/** What is traced on the graph. */
+export const trace = signal<Trace | null>(EMPTY_LINK.trace);
 /** `health`, `op`, …, or `statistic:abs_max`. */
 export const colour = signal<string>(EMPTY_LINK.color);

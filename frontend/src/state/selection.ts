@@ -1,10 +1,11 @@
 import { batch, computed } from '@preact/signals';
 import type { PanelTab } from '../model/deep_link';
 import { parseTensorName, tensorName } from '../model/tensor_name';
-import { chosenGraph, chosenTensor, chosenVisit, openScopes, panelTab, sourcePlace, timelineScope, view } from './choices';
+import { chosenGraph, chosenTensor, chosenVisit, openScopes, panelTab, sourcePlace, timelineScope, unstacked, view } from './choices';
 import { panelOpen } from './preferences';
 import { graphId } from './runs';
 import { goToStep } from './steps';
+import { clearTrace } from './trace';
 
 /** The selected node and output slot, and how they change together. */
 export const selected = computed(() => (chosenTensor.value === null ? null : parseTensorName(chosenTensor.value)));
@@ -30,6 +31,8 @@ export function chooseGraph(graph: string | null): void {
   batch(() => {
     if (graph !== graphId.value) {
       openScopes.value = null;
+      unstacked.value = [];
+      clearTrace();
       timelineScope.value = '';
     }
     chosenGraph.value = graph;

@@ -2,7 +2,10 @@ import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { registerGraphProbe } from '../../lib/probe';
 import type { ColourBy, GraphData } from '../../model/graph';
 import type { StepStatistics } from '../../model/steps';
+import type { Trace, TraceKind } from '../../model/trace';
 import './graph.css';
+import './overlays.css';
+import { GraphMenu } from './GraphMenu';
 import { GraphView } from './graph_view';
 import { handleKey } from './keys';
 import { LegendBox } from './LegendBox';
@@ -13,6 +16,7 @@ import { SearchBox } from './SearchBox';
 import { Screen } from './screen';
 import { Toolbar } from './Toolbar';
 import { Tooltip } from './Tooltip';
+import { TraceCard } from './TraceCard';
 import type { GraphEvents } from './types';
 
 export interface GraphPaneProps {
@@ -26,6 +30,14 @@ export interface GraphPaneProps {
   readonly onHover?: (name: string | null) => void;
   /** Rows of nodes to mark, each leading to the next: how NaN went from its birth to the loss. */
   readonly chain: readonly number[];
+  /** Paths of stacks that are taken apart; `*` for all. */
+  readonly unstacked: readonly string[];
+  readonly trace: Trace | null;
+  /** Where a path begins that has no end yet. */
+  readonly pathStart: string | null;
+  readonly onUnstack: (paths: readonly string[]) => void;
+  /** A trace is started at a node or scope; null clears it. */
+  readonly onTrace: (kind: TraceKind | null, name: string) => void;
   /** Scope paths to open when a graph is first shown (`*`: all); without it the pane opens what is informative. */
   readonly expandedScopes?: readonly string[];
   /** The opened scopes that have no opened scope in them (their ancestors are implied), or `['*']`; at most 200. */
@@ -33,7 +45,7 @@ export interface GraphPaneProps {
 }
 
 export function GraphPane(props: GraphPaneProps) {
-  const { graph, overlay, selected, colour, theme, chain } = props;
+  const { graph, overlay, selected, colour, theme, chain, unstacked, trace, pathStart } = props;
   const latest = useRef(props);
   latest.current = props;
   const model = useMemo(() => new GraphView(eventsOf(latest)), []);
@@ -58,9 +70,11 @@ export function GraphPane(props: GraphPaneProps) {
     };
   }, [model]);
   useEffect(() => model.setColours(overlay, colour, theme), [model, overlay, colour.kind, colour.statistic, colour.verdicts, theme]);
+  useEffect(() => model.setUnstacked(unstacked), [model, unstacked]);
   useEffect(() => model.setGraph(graph, latest.current.expandedScopes ?? null), [model, graph]);
   useEffect(() => model.select(selected), [model, selected, graph]);
   useEffect(() => model.setChain(chain), [model, chain]);
+  useEffect(() => model.setTrace(trace, pathStart), [model, trace, pathStart]);
   useEffect(() => searchKeys(pane), []);
 
   const focusGraph = () => surface.current?.focus();
@@ -85,9 +99,11 @@ export function GraphPane(props: GraphPaneProps) {
       </div>
       <SearchBox model={model} onDone={focusGraph} />
       <Toolbar model={model} />
+      <TraceCard model={model} />
       {legend && <LegendBox legend={legend} />}
       <Minimap model={model} canvas={canvases.minimap} />
-      {hover && <Tooltip model={model} hover={hover} />}
+      {hover && !model.menu.value && <Tooltip model={model} hover={hover} />}
+      <GraphMenu model={model} onDone={focusGraph} />
       {status.kind !== 'ready' && <StatusMessage kind={status.kind} message={status.kind === 'failed' ? status.message : ''} />}
       <div class="graph-offscreen" aria-live="polite">
         {model.announcement.value}
@@ -101,6 +117,8 @@ function eventsOf(latest: { current: GraphPaneProps }): GraphEvents {
     select: (name) => latest.current.onSelect(name),
     hover: (name) => latest.current.onHover?.(name),
     expanded: (scopes) => latest.current.onExpandedChange?.(scopes),
+    unstack: (paths) => latest.current.onUnstack(paths),
+    trace: (kind, name) => latest.current.onTrace(kind, name),
   };
 }
 

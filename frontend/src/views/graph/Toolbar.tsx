@@ -1,3 +1,4 @@
+import { toggleAllStacks } from './commands';
 import type { GraphView } from './graph_view';
 import { GraphIcon, type GraphIconName } from './icons';
 
@@ -12,6 +13,13 @@ export function Toolbar({ model }: { model: GraphView }) {
       <span class="graph-rule" />
       <ToolButton icon="openAll" label="Open all scopes (])" onClick={() => model.setAllOpen(true)} />
       <ToolButton icon="closeAll" label="Close all scopes ([)" disabled={!model.anyOpen.value} onClick={() => model.setAllOpen(false)} />
+      <ToolButton
+        icon="stack"
+        label="Stack repeated blocks (U)"
+        pressed={model.unstacked.length === 0}
+        disabled={!model.hasBlocks.value}
+        onClick={() => toggleAllStacks(model)}
+      />
       <span class="graph-rule" />
       <ToolButton
         icon="control"

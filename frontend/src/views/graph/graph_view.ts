@@ -9,18 +9,22 @@ import { type ColourBy, type GraphData, rowOf } from '../../model/graph';
 import { type Marks, markNodes, type Neighbour, shownNeighbours } from '../../model/neighbours';
 import { INF, NAN } from '../../model/node_values';
 import { isAuxiliary } from '../../model/op_kinds';
+import { hasBlocks } from '../../model/stack_choices';
 import type { StepStatistics } from '../../model/steps';
+import { sameTrace, type Trace } from '../../model/trace';
 import { enclosingScopes, openScopes, scopePath, shownEntity } from '../../model/tree';
 import { type Anchor, anchorAt, heldCamera } from '../../render/anchor';
-import { easeOut, type Rect } from '../../render/camera';
+import { easeOut, type Rect, toScreenX, toScreenY } from '../../render/camera';
 import { type Colouring, makeColouring } from '../../render/colouring';
 import { describe } from '../../render/draw_highlights';
 import type { Drawing } from '../../render/frame';
 import { MOTION_MS, Motion } from '../../render/motion';
 import { type ThemeName, themeOf } from '../../render/theme';
 import { Finder } from './finder';
+import { holdPlace } from './hold_place';
 import type { Screen } from './screen';
-import type { GraphEvents, Hover, Status } from './types';
+import { Tracer } from './tracer';
+import type { GraphEvents, Hover, Menu, Status } from './types';
 import { prefersStillness, Viewport } from './viewport';
 
 /** Larger changes jump: there is nothing to follow with the eye. */
@@ -39,6 +43,11 @@ export class GraphView {
   /** Whether any scope is open. */
   readonly anyOpen = signal(false);
   readonly finder = new Finder();
+  readonly tracer = new Tracer();
+  /** Whether anything repeats in the graph, and where a path begins that has no end yet. */
+  readonly hasBlocks = signal(false);
+  readonly pathStart = signal<string | null>(null);
+  readonly menu = signal<Menu | null>(null);
   readonly viewport = new Viewport(() => this.screen?.request());
   readonly motion = new Motion();
   drawing: Drawing | null = null;
@@ -48,6 +57,7 @@ export class GraphView {
   chain: readonly number[] = [];
   marks: Marks | null = null;
   overlay: StepStatistics | null = null;
+  unstacked: readonly string[] = [];
 
   private screen: Screen | null = null;
   private client: LayoutClient | null = null;
@@ -59,11 +69,14 @@ export class GraphView {
   private motionStart = 0;
   private afterUpdate: (() => void)[] = [];
   private graph: GraphData | null = null;
+  private trace: Trace | null = null;
+  /** Puts the view back on what it was on, after the graph was loaded again. */
+  private backTo: (() => void) | null = null;
   private openPaths: readonly string[] = [];
   /** Requests that the worker has not answered. */
   private pending = 0;
 
-  constructor(private readonly events: GraphEvents) {}
+  constructor(readonly events: GraphEvents) {}
 
   /** Takes the canvases once they are on the page. */
   attach(screen: Screen): () => void {
@@ -103,13 +116,14 @@ export class GraphView {
     this.screen?.request();
     if (!graph) return;
     this.client = new LayoutClient((reply) => this.receive(graph, reply));
-    this.client.load(graph, again ? this.openPaths : open);
+    this.client.load(graph, again ? this.openPaths : open, this.unstacked);
   }
 
   private forget(graph: GraphData | null): void {
     this.drawing = null;
     this.colouring.value = null;
     this.hover.value = null;
+    this.menu.value = null;
     this.finder.clear();
     this.setSelected(-1);
     this.status.value = { kind: graph ? 'loading' : 'empty' };
@@ -120,6 +134,24 @@ export class GraphView {
     this.colour = colour;
     this.theme = theme;
     this.recolour();
+  }
+
+  /** Which stacks are taken apart: the graph is laid out anew around what is selected, everything else stays as it is. */
+  setUnstacked(unstacked: readonly string[]): void {
+    if (unstacked.join() === this.unstacked.join()) return;
+    this.unstacked = unstacked;
+    if (!this.graph) return;
+    this.backTo = this.drawing && holdPlace(this);
+    this.setGraph(this.graph, this.openPaths);
+  }
+
+  setTrace(trace: Trace | null, pathStart: string | null): void {
+    this.pathStart.value = pathStart;
+    if (!sameTrace(trace, this.trace)) {
+      this.trace = trace;
+      this.tracer.follow(trace, this.drawing);
+    }
+    this.screen?.request();
   }
 
   /** Marks rows of nodes, and how one leads to the next. */
@@ -149,6 +181,11 @@ export class GraphView {
     this.events.select(this.reported);
   }
 
+  /** Selection that nobody has to be told of. */
+  highlight(entity: number): void {
+    this.setSelected(entity);
+  }
+
   setHover(hover: Hover | null): void {
     const before = this.hover.value?.entity ?? -1;
     this.hover.value = hover;
@@ -162,6 +199,11 @@ export class GraphView {
   toggle(scope: number): void {
     if (!this.drawing || scope <= 0) return;
     this.setOpen([scope], !this.drawing.placed.open[scope], this.drawing.tree.nodeCount + scope);
+  }
+
+  /** Opens scopes around the first of them. */
+  openScopes(scopes: readonly number[]): void {
+    if (this.drawing) this.setOpen(scopes, true, this.drawing.tree.nodeCount + scopes[0]!);
   }
 
   setAllOpen(open: boolean): void {
@@ -219,6 +261,18 @@ export class GraphView {
     if (row >= 0) this.reveal(this.drawing!.tree.entityOf[row]!, true);
   }
 
+  /** Goes to the next node of the trace; false if there is none. */
+  traceNext(direction: 1 | -1): boolean {
+    const row = this.tracer.step(direction);
+    if (row >= 0) this.reveal(this.drawing!.tree.entityOf[row]!, true);
+    return row >= 0;
+  }
+
+  traceAt(index: number): void {
+    const row = this.tracer.choose(index);
+    if (row >= 0) this.reveal(this.drawing!.tree.entityOf[row]!, true);
+  }
+
   search(text: string): void {
     const { drawing } = this;
     const health = this.colouring.value?.health;
@@ -243,11 +297,11 @@ export class GraphView {
     return this.drawing && entity >= 0 ? shownEntity(this.drawing.tree, this.drawing.placed.open, entity) : -1;
   }
 
-  /** The chain as it is drawn now: what hides several of its nodes is there once. */
-  shownChain(): number[] {
+  /** Nodes as they are drawn now: what hides several of them is there once. */
+  shownOnce(rows: Iterable<number>): number[] {
     const { drawing } = this;
     if (!drawing) return [];
-    return [...new Set(this.chain.map((row) => this.shown(drawing.tree.entityOf[row]!)))].filter((entity) => entity >= 0);
+    return [...new Set([...rows].map((row) => this.shown(drawing.tree.entityOf[row]!)))].filter((entity) => entity >= 0);
   }
 
   /** Position of an entity in the frame of the whole graph. */
@@ -255,6 +309,15 @@ export class GraphView {
     if (!this.drawing) return null;
     const { placed } = this.drawing;
     return { ...placed.origin(entity), width: placed.width[entity]!, height: placed.height[entity]! };
+  }
+
+  /** Where an entity is in the pane, in pixels. */
+  onScreen(entity: number): Rect | null {
+    const rect = this.rect(entity);
+    const { camera, view } = this.viewport;
+    if (!rect) return null;
+    const [width, height] = [rect.width * camera.zoom, rect.height * camera.zoom];
+    return { x: toScreenX(camera, view, rect.x), y: toScreenY(camera, view, rect.y), width, height };
   }
 
   /** Moves what is moving; true while there is more to come. */
@@ -285,8 +348,13 @@ export class GraphView {
     this.status.value = { kind: 'ready' };
     this.recolour();
     this.setChain(this.chain);
-    if (again) this.renumber();
-    else if (focus > 0) this.viewport.look(this.rect(tree.nodeCount)!, this.rect(tree.nodeCount + focus)!);
+    this.tracer.follow(this.trace, this.drawing);
+    this.hasBlocks.value = hasBlocks(tree);
+    if (again) {
+      this.renumber();
+      this.backTo?.();
+      this.backTo = null;
+    } else if (focus > 0) this.viewport.look(this.rect(tree.nodeCount)!, this.rect(tree.nodeCount + focus)!);
     else this.fit(false);
     this.reportOpen();
     this.layouts.value++;

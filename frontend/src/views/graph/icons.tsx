@@ -5,6 +5,7 @@ const PATHS = {
   fit: 'M2.5 6V3.5a1 1 0 0 1 1-1H6M10 2.5h2.5a1 1 0 0 1 1 1V6M13.5 10v2.5a1 1 0 0 1-1 1H10M6 13.5H3.5a1 1 0 0 1-1-1V10',
   openAll: 'M3 3h10v10H3ZM8 5.5v5M5.5 8h5',
   closeAll: 'M3 3h10v10H3ZM5.5 8h5',
+  stack: 'M2.5 6.5h8v7h-8ZM5 6V4.2h8v7h-2M7.5 4V2h6.5v6.5h-1',
   control: 'M2.5 8h2M6.5 8h2M10.5 8h1M11 5.2 14 8l-3 2.8',
   search: 'M7 11.5a4.5 4.5 0 1 0 0-9 4.5 4.5 0 0 0 0 9ZM10.3 10.3l3.2 3.2',
   up: 'm4 10 4-4 4 4',

@@ -1,5 +1,6 @@
 /** The graph's keys: one row a key, for the help overlay and for the handler. */
 
+import { toggleAllStacks, toggleStack, traceSelection } from './commands';
 import type { GraphView } from './graph_view';
 import { clearOne, moveSelection, selectOuter, toggleSelected } from './walk';
 
@@ -29,7 +30,17 @@ const ROWS: readonly KeyRow[] = [
   { keys: ['f'], does: 'Fit the whole graph into view', actions: { f: (m) => m.fit() } },
   { keys: ['z'], does: 'Centre on the selection', actions: { z: (m) => m.selected >= 0 && m.centre(m.shown(m.selected), true) } },
   { keys: ['/', 'Ctrl+F'], does: 'Search; Enter and Shift+Enter go to the next and the previous hit' },
-  { keys: ['n', 'N'], does: 'Next, previous search hit', actions: { n: (m) => m.findNext(1), N: (m) => m.findNext(-1) } },
+  {
+    keys: ['n', 'N'],
+    does: 'Next, previous search hit, or node of the trace',
+    actions: { n: (m) => m.findNext(1) || m.traceNext(1), N: (m) => m.findNext(-1) || m.traceNext(-1) },
+  },
+  {
+    keys: ['i', 'd'],
+    does: 'Trace all that the selection depends on, all that depends on it',
+    actions: { i: (m) => traceSelection(m, 'inputs'), d: (m) => traceSelection(m, 'outputs') },
+  },
+  { keys: ['b'], does: 'Shortest path: begin at the selection, then end there', actions: { b: (m) => traceSelection(m, 'path') } },
   {
     keys: ['↑', '↓'],
     does: 'Go to an input, to a consumer',
@@ -47,8 +58,14 @@ const ROWS: readonly KeyRow[] = [
     does: 'Close all scopes, open all scopes',
     actions: { '[': (m) => m.setAllOpen(false), ']': (m) => m.setAllOpen(true) },
   },
+  {
+    keys: ['u', 'U'],
+    does: 'Take the stack of repeated blocks apart, or put it together; all stacks',
+    actions: { u: (m) => toggleStack(m, m.shown(m.selected)), U: toggleAllStacks },
+  },
+  { keys: ['right click', 'Shift+F10'], does: 'All that can be done with a node or scope' },
   { keys: ['c'], does: 'Show or hide control edges', actions: { c: (m) => m.setShowControl(!m.showControl.value) } },
-  { keys: ['Esc'], does: 'Clear the search, then the selection', actions: { Escape: clearOne } },
+  { keys: ['Esc'], does: 'Clear the search, then the trace, then the selection', actions: { Escape: clearOne } },
 ];
 
 export const GRAPH_KEYS: readonly GraphKey[] = ROWS;

@@ -37,6 +37,7 @@ export class PointerInput {
     element.addEventListener('pointercancel', (event) => this.presses.delete(event.pointerId), options);
     element.addEventListener('pointerleave', () => this.model.setHover(null), options);
     element.addEventListener('dblclick', (event) => this.doubleClick(event), options);
+    element.addEventListener('contextmenu', (event) => this.openMenu(event), options);
     element.addEventListener('wheel', (event) => this.wheel(event), { ...options, passive: false });
   }
 
@@ -94,6 +95,21 @@ export class PointerInput {
     const [x, y] = this.position(event);
     const hit = this.hit(x, y);
     if (hit && hit.entity >= this.nodeCount && !this.onSign(hit, x, y)) this.model.toggle(hit.entity - this.nodeCount);
+  }
+
+  /** By the right button at what is under it; by the keyboard at the selection. */
+  private openMenu(event: MouseEvent): void {
+    const { model } = this;
+    const [x, y] = this.position(event);
+    // Keys report the position of the focused element, or none.
+    const byKey = event.button !== 2;
+    const entity = byKey ? model.shown(model.selected) : (this.hit(x, y)?.entity ?? -1);
+    if (entity < 0) return;
+    event.preventDefault();
+    model.setHover(null);
+    if (!byKey && entity !== model.selected) model.pick(entity);
+    const box = byKey ? model.onScreen(entity) : null;
+    model.menu.value = { entity, x: box ? box.x + box.width / 2 : x, y: box ? box.y + box.height : y };
   }
 
   private wheel(event: WheelEvent): void {

@@ -133,10 +133,12 @@ export class Screen {
       hits: model.finder.marks,
       currentHit: row < 0 ? -1 : model.shown(frame.drawing.tree.entityOf[row]!),
       marks: model.marks,
-      chain: model.marks ? model.shownChain() : [],
+      chain: model.marks ? model.shownOnce(model.chain) : [],
+      traced: model.tracer.marks,
+      path: model.shownOnce(model.tracer.path),
     };
     const points = Math.max(highlights.selected, highlights.hovered, highlights.hoveredEdge, highlights.currentHit);
-    const empty = points < 0 && !highlights.hits && !highlights.marks;
+    const empty = points < 0 && !highlights.hits && !highlights.marks && !highlights.traced;
     // A hidden canvas costs nothing; an empty one is cleared and composed with each frame.
     this.canvases.highlights.hidden = empty;
     if (empty) return;

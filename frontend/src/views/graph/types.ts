@@ -1,5 +1,7 @@
 /** What the graph pane's parts tell each other. */
 
+import type { TraceKind } from '../../model/trace';
+
 export type Status = { readonly kind: 'empty' | 'loading' | 'ready' } | { readonly kind: 'failed'; readonly message: string };
 
 export interface Hover {
@@ -10,8 +12,19 @@ export interface Hover {
   readonly y: number;
 }
 
+/** Where a menu is open, and about what. */
+export interface Menu {
+  readonly entity: number;
+  readonly x: number;
+  readonly y: number;
+}
+
 export interface GraphEvents {
   select(name: string | null): void;
   hover(name: string | null): void;
   expanded(scopes: readonly string[]): void;
+  /** Which stacks are not wanted from now on. */
+  unstack(paths: readonly string[]): void;
+  /** Starts a trace at a node's name or a scope's path; null clears it. */
+  trace(kind: TraceKind | null, name: string): void;
 }

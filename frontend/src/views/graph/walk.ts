@@ -29,9 +29,10 @@ export function toggleSelected(model: GraphView): void {
   if (drawing && selected >= drawing.tree.nodeCount) model.toggle(selected - drawing.tree.nodeCount);
 }
 
-/** Clears the search if there is one, else the selection; false if there is neither. */
+/** Clears the search if there is one, else the trace, else the selection; false if there is none of them. */
 export function clearOne(model: GraphView): boolean {
   if (model.finder.text.value !== '') model.clearSearch();
+  else if (model.tracer.found.value || model.pathStart.value !== null) model.events.trace(null, '');
   else if (model.selected >= 0) model.pick(-1);
   else return false;
   return true;

@@ -1,5 +1,5 @@
 import { chainRows, chainShown } from '../../state/chain';
-import { openScopes, view } from '../../state/choices';
+import { openScopes, trace, unstacked, view } from '../../state/choices';
 import { graphColour } from '../../state/comparison';
 import { report } from '../../state/findings';
 import { graph, overlay } from '../../state/graph';
@@ -7,6 +7,7 @@ import { panelOpen, theme } from '../../state/preferences';
 import { run } from '../../state/runs';
 import { selectedNode, selectNode } from '../../state/selection';
 import { timeline } from '../../state/timeline';
+import { clearTrace, pathStart, startTrace } from '../../state/trace';
 import { problemsShown, togglePanel, toggleProblems } from '../../state/ui';
 import { CompareView } from '../compare/CompareView';
 import { EventsView } from '../events/EventsView';
@@ -78,7 +79,14 @@ function GraphView() {
         colour={graphColour.value}
         theme={theme.value}
         chain={chainRows.value}
+        unstacked={unstacked.value}
+        trace={trace.value}
+        pathStart={pathStart.value}
         onSelect={selectNode}
+        onUnstack={(paths) => {
+          unstacked.value = paths;
+        }}
+        onTrace={(kind, name) => (kind ? startTrace(kind, name) : clearTrace())}
         {...(openScopes.peek() && { expandedScopes: openScopes.peek() ?? [] })}
         onExpandedChange={(scopes) => keepOpenScopes(graph.data.value?.id ?? '', scopes)}
       />

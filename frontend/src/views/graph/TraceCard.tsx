@@ -1,0 +1,123 @@
+import { useEffect, useRef } from 'preact/hooks';
+import type { TracedNodes } from '../../model/trace';
+import { shortName } from './commands';
+import type { GraphView } from './graph_view';
+import { GraphIcon } from './icons';
+
+/** A list that a browser draws at once; it moves on with the current node. */
+const LISTED = 200;
+
+/** The nodes of a trace to step through, over the graph; or where a path begins that has no end yet. */
+export function TraceCard({ model }: { model: GraphView }) {
+  const found = model.tracer.found.value;
+  const start = model.pathStart.value;
+  if (start !== null) return <PathStart model={model} start={start} />;
+  if (!found) return null;
+  return (
+    <section class="graph-trace graph-card" aria-label="Trace" data-testid="trace">
+      <header class="graph-trace-head">
+        <h3 title={fullTitle(found)}>{title(found)}</h3>
+        <span class="graph-hits" role="status">
+          {told(found, model.tracer.current.value)}
+        </span>
+        <Buttons model={model} empty={found.rows.length === 0} />
+      </header>
+      {found.rows.length > 0 && <Rows model={model} found={found} />}
+    </section>
+  );
+}
+
+function PathStart({ model, start }: { model: GraphView; start: string }) {
+  return (
+    <section class="graph-trace graph-card" aria-label="Trace" data-testid="trace">
+      <header class="graph-trace-head">
+        <h3 title={start}>Path from {shortName(start)}</h3>
+        <ClearButton model={model} />
+      </header>
+      <p class="graph-trace-note" role="status">
+        Select where it ends, then press <kbd>b</kbd>.
+      </p>
+    </section>
+  );
+}
+
+function Buttons({ model, empty }: { model: GraphView; empty: boolean }) {
+  return (
+    <>
+      {(['up', 'down'] as const).map((icon) => {
+        const label = icon === 'up' ? 'Previous node of the trace (N)' : 'Next node of the trace (n)';
+        return (
+          <button
+            key={icon}
+            type="button"
+            class="graph-button graph-small"
+            aria-label={label}
+            title={label}
+            disabled={empty}
+            onClick={() => model.traceNext(icon === 'up' ? -1 : 1)}
+          >
+            <GraphIcon name={icon} />
+          </button>
+        );
+      })}
+      <ClearButton model={model} />
+    </>
+  );
+}
+
+function ClearButton({ model }: { model: GraphView }) {
+  const label = 'Clear the trace (Esc)';
+  return (
+    <button type="button" class="graph-button graph-small" aria-label={label} title={label} onClick={() => model.events.trace(null, '')}>
+      <GraphIcon name="clear" />
+    </button>
+  );
+}
+
+function Rows({ model, found }: { model: GraphView; found: TracedNodes }) {
+  const list = useRef<HTMLOListElement>(null);
+  const current = model.tracer.current.value;
+  useEffect(() => {
+    list.current?.querySelector('[aria-current="true"]')?.scrollIntoView({ block: 'nearest' });
+  }, [current]);
+  if (!model.drawing) return null;
+  const { graph } = model.drawing;
+  const first = Math.max(0, Math.floor(current / LISTED) * LISTED);
+  const rest = found.rows.length - first - LISTED;
+  return (
+    <ol ref={list} class="graph-trace-rows" start={first + 1}>
+      {[...found.rows.subarray(first, first + LISTED)].map((row, i) => (
+        <li key={row}>
+          <button
+            type="button"
+            class="graph-result"
+            data-testid="trace-row"
+            aria-current={first + i === current}
+            title={graph.names.at(row)}
+            onClick={() => model.traceAt(first + i)}
+          >
+            <span>{shortName(graph.names.at(row))}</span>
+            <span class="graph-result-type">{graph.opTypes.at(row)}</span>
+          </button>
+        </li>
+      ))}
+      {rest > 0 && <li class="graph-more">{rest.toLocaleString('en-US')} more, farther away</li>}
+    </ol>
+  );
+}
+
+function title({ trace }: TracedNodes): string {
+  if (trace.kind === 'path') return `${shortName(trace.from)} to ${shortName(trace.to)}`;
+  return trace.kind === 'inputs' ? `What ${shortName(trace.from)} depends on` : `What depends on ${shortName(trace.from)}`;
+}
+
+function fullTitle({ trace }: TracedNodes): string {
+  return trace.kind === 'path' ? `Shortest path between ${trace.from} and ${trace.to}` : trace.from;
+}
+
+function told({ rows, missing, trace }: TracedNodes, current: number): string {
+  if (missing !== null) return 'not in this graph';
+  if (rows.length === 0) return trace.kind === 'path' ? 'no path' : 'nothing';
+  const total = `${rows.length.toLocaleString('en-US')} ${rows.length === 1 ? 'node' : 'nodes'}`;
+  return current < 0 ? total : `${(current + 1).toLocaleString('en-US')} of ${total}`;
+}
