@@ -1,10 +1,16 @@
 import { type Layout, planeAxes } from './dims';
 
 /** Ways to look at a value, and how each lays a tensor out. */
-export const VALUE_MODES = ['table', 'heatmap', 'line', 'image'] as const;
+export const VALUE_MODES = ['table', 'heatmap', 'line', 'image', 'histogram'] as const;
 export type ValueMode = (typeof VALUE_MODES)[number];
 
-export const LAYOUT_OF: Record<ValueMode, Layout> = { table: 'plane', heatmap: 'plane', line: 'line', image: 'image' };
+export const LAYOUT_OF: Record<ValueMode, Layout> = {
+  table: 'plane',
+  heatmap: 'plane',
+  line: 'line',
+  image: 'image',
+  histogram: 'plane',
+};
 
 /** Shorter sides than that are read as numbers. */
 const SMALLEST_PICTURE = 3;

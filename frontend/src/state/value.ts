@@ -2,6 +2,7 @@ import { computed, signal } from '@preact/signals';
 import type { SnapshotKey } from '../api/api';
 import type { Snapshot } from '../model/answers';
 import { assignIndex, type DimMapping, defaultMapping, fits, type Layout } from '../model/dims';
+import { keptPart } from '../model/sample';
 import { planSlice, Slice } from '../model/slice';
 import { LAYOUT_OF, naturalMode, type ValueMode } from '../model/value_view';
 import { chosenMappings, chosenMode, chosenTensor, panelTab } from './choices';
@@ -18,6 +19,7 @@ const NEEDS: Record<ValueMode, { rank: number; numeric: boolean }> = {
   heatmap: { rank: 2, numeric: true },
   line: { rank: 1, numeric: true },
   image: { rank: 2, numeric: true },
+  histogram: { rank: 1, numeric: true },
 };
 
 export function supports(mode: ValueMode, row: Snapshot): boolean {
@@ -25,16 +27,19 @@ export function supports(mode: ValueMode, row: Snapshot): boolean {
   return row.shape.length >= rank && !(numeric && row.dtype === 'string');
 }
 
+/** The snapshot on show as far as its value was kept: a sample has one dimension. */
+export const keptRow = computed<Snapshot | null>(() => (snapshot.value === null ? null : keptPart(snapshot.value)));
+
 /** The view in force: the chosen one where the tensor supports it, else what suits the tensor. */
 export const valueMode = computed<ValueMode>(() => {
-  const row = snapshot.value;
+  const row = keptRow.value;
   if (row === null) return chosenMode.value ?? 'table';
   return chosenMode.value !== null && supports(chosenMode.value, row) ? chosenMode.value : naturalMode(row.shape, row.dtype);
 });
 
 const layout = computed<Layout>(() => LAYOUT_OF[valueMode.value]);
 
-const shape = computed<readonly number[]>(() => snapshot.value?.shape ?? []);
+const shape = computed<readonly number[]>(() => keptRow.value?.shape ?? []);
 
 const chosenMapping = computed(() => chosenMappings.value.get(`${layout.value} ${chosenTensor.value}`) ?? null);
 

@@ -1,6 +1,7 @@
 import { formatBytes, formatCount } from '../../lib/format';
 import type { Snapshot } from '../../model/answers';
 import { itemsize } from '../../model/dtypes';
+import { sampleText } from '../../model/sample';
 import { neighbourSteps } from '../../model/step_list';
 import { captured, history, snapshot, snapshots } from '../../state/node';
 import { runDetail } from '../../state/runs';
@@ -27,6 +28,14 @@ function SummaryCard({ row }: { row: Snapshot }) {
       <div class="row">
         <b class="mono">{row.dtype}</b>
         <b class="num">{row.shape.length === 0 ? 'scalar' : row.shape.join(' × ')}</b>
+        {row.sample && (
+          <span
+            class="chip"
+            title={`${formatCount(Math.min(row.sample.count, row.size))} of its elements were kept, ${sampleText(row.sample)}`}
+          >
+            sample kept
+          </span>
+        )}
         <span class="grow" />
         <span class="faint num">
           {formatCount(row.size)} elements{Number.isNaN(bytes) ? '' : ` · ${formatBytes(bytes)}`}

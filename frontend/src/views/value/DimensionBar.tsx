@@ -15,6 +15,10 @@ const AXES: Record<ValueMode, readonly { axis: Axis; label: string; title: strin
     { axis: 'y', label: 'rows', title: 'Down' },
     { axis: 'x', label: 'columns', title: 'Across' },
   ],
+  histogram: [
+    { axis: 'y', label: 'rows', title: 'Counted' },
+    { axis: 'x', label: 'columns', title: 'Counted' },
+  ],
   line: [{ axis: 'x', label: 'x', title: 'Along the line' }],
   image: [
     { axis: 'y', label: 'height', title: 'Down' },

@@ -26,7 +26,8 @@ export function NonfiniteJump({ row }: { row: Snapshot }) {
     setFound({ of: key, places, at });
     focusElement(index);
   };
-  const place = found ? ` ${formatCount(found.at + 1)} of ${formatCount(found.places.total)}` : '';
+  const none = found?.places.total === 0;
+  const place = none ? ': none of them was kept' : found ? ` ${formatCount(found.at + 1)} of ${formatCount(found.places.total)}` : '';
   return (
     <button
       type="button"

@@ -7,6 +7,7 @@ import { resource } from '../../state/resource';
 import { keyText, snapshotKey } from '../../state/value';
 import { CopyButton } from '../kit/CopyButton';
 import { Failure } from '../kit/Message';
+import { NothingFinite } from './NothingFinite';
 import { ValueExport } from './ValueExport';
 
 const scalar = resource(
@@ -28,6 +29,7 @@ export function ScalarValue({ row }: { row: Snapshot }) {
         <span class="grow" />
         <ValueExport row={row} />
       </div>
+      <NothingFinite whole={row} />
       <div class="message">
         <span class="scalar num" data-testid="value-cell" data-index="">
           {text} <CopyButton text={text} label="Copy the value" />

@@ -1,19 +1,23 @@
 import type { ComponentType } from 'preact';
 import type { Snapshot } from '../../model/answers';
+import { nothingFinite } from '../../model/nothing_finite';
 import { VALUE_MODES, type ValueMode } from '../../model/value_view';
 import { chosenMode } from '../../state/choices';
 import { captured, history, snapshot, snapshots } from '../../state/node';
-import { supports, valueMode } from '../../state/value';
+import { keptRow, supports, valueMode } from '../../state/value';
 import { Segmented } from '../kit/Button';
 import { Failure, Message } from '../kit/Message';
 import { NotCaptured } from '../panel/NotCaptured';
 import { NotAtThisStep } from '../panel/SummarySection';
 import { DimensionBar } from './DimensionBar';
 import { NonfiniteJump } from './NonfiniteJump';
+import { NothingFinite } from './NothingFinite';
 import { NotKept } from './NotKept';
+import { SampleNote } from './SampleNote';
 import { ScalarValue } from './ScalarValue';
 import { ValueExport } from './ValueExport';
 import { ValueHeatmap } from './ValueHeatmap';
+import { ValueHistogram } from './ValueHistogram';
 import { ValueImage } from './ValueImage';
 import { ValueLine } from './ValueLine';
 import { ValueTable } from './ValueTable';
@@ -24,11 +28,12 @@ const VIEWS: Record<ValueMode, { label: string; view: ComponentType<{ row: Snaps
   heatmap: { label: 'Heatmap', view: ValueHeatmap },
   line: { label: 'Line', view: ValueLine },
   image: { label: 'Image', view: ValueImage },
+  histogram: { label: 'Histogram', view: ValueHistogram },
 };
 
 export function ValueTab() {
-  const row = snapshot.value;
-  if (row === null) return <NoValue />;
+  const [whole, row] = [snapshot.value, keptRow.value];
+  if (row === null || whole === null) return <NoValue />;
   if (!row.kept)
     return <NotKept row={row} kept={history.data.value?.rows.filter((other) => other.kept).map((other) => other.step) ?? []} />;
   if (row.size === 0) {
@@ -39,10 +44,10 @@ export function ValueTab() {
     );
   }
   if (row.shape.length === 0) return <ScalarValue row={row} />;
-  return <ValueViewer row={row} />;
+  return <ValueViewer row={row} whole={whole} />;
 }
 
-function ValueViewer({ row }: { row: Snapshot }) {
+function ValueViewer({ row, whole }: { row: Snapshot; whole: Snapshot }) {
   const mode = valueMode.value;
   const View = VIEWS[mode].view;
   const options = VALUE_MODES.map((value) => ({ value, label: VIEWS[value].label, disabled: !supports(value, row) }));
@@ -58,9 +63,13 @@ function ValueViewer({ row }: { row: Snapshot }) {
           }}
         />
         <div class="grow" />
-        <NonfiniteJump row={row} />
-        <ValueExport row={row} />
+        <span class="row">
+          {nothingFinite(whole) === null && <NonfiniteJump row={row} />}
+          <ValueExport row={row} />
+        </span>
       </div>
+      <SampleNote whole={whole} />
+      <NothingFinite whole={whole} />
       <DimensionBar shape={row.shape} mode={mode} />
       <View row={row} />
     </div>

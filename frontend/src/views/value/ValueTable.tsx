@@ -4,6 +4,8 @@ import type { Snapshot } from '../../model/answers';
 import { dimOf, fullIndex } from '../../model/dims';
 import { exactDigits, isInteger } from '../../model/dtypes';
 import { numberAt, textAt } from '../../model/elements';
+import { samplePosition, unravel } from '../../model/sample';
+import { snapshot } from '../../state/node';
 import { TiledPlane } from '../../state/tiles';
 import { focusedElement, keyText, mapping, snapshotKey } from '../../state/value';
 import { Failure } from '../kit/Message';
@@ -101,7 +103,7 @@ function Cell({ index, place, row, focused }: { index: string; place: ReturnType
     <span
       class={`value-cell ${kindOf(numberAt(place.slice.array, place.offset), row)}`}
       style={width}
-      title={`[${index.replaceAll(',', ', ')}] = ${text}`}
+      title={`${indexText(index)} = ${text}`}
       data-testid="value-cell"
       data-index={index}
       data-focused={focused}
@@ -109,6 +111,14 @@ function Cell({ index, place, row, focused }: { index: string; place: ReturnType
       {text}
     </span>
   );
+}
+
+/** An element of a sample says where in the whole it stood. */
+function indexText(index: string): string {
+  const whole = snapshot.peek();
+  const at = `[${index.replaceAll(',', ', ')}]`;
+  if (!whole?.sample) return at;
+  return `${at} of the sample, [${unravel(samplePosition(whole.sample, whole.size, Number(index)), whole.shape).join(', ')}] of the whole`;
 }
 
 function kindOf(value: number, row: Snapshot): string {

@@ -1,0 +1,71 @@
+import { formatCount, formatShare } from '../../lib/format';
+import type { Snapshot } from '../../model/answers';
+import { lastFiniteStep, nothingFinite } from '../../model/nothing_finite';
+import { panelTab, view } from '../../state/choices';
+import { history } from '../../state/node';
+import { histogramMode } from '../../state/preferences';
+import { problemCount } from '../../state/problems';
+import { goToStep } from '../../state/steps';
+import { slice, valueMode } from '../../state/value';
+import { numbers } from './colours';
+
+/** Says in words that there is no number to look at, and where to look instead. */
+export function NothingFinite({ whole }: { whole: Snapshot }) {
+  const sentence = nothingFinite(whole);
+  if (sentence !== null) return <NoFiniteTensor whole={whole} sentence={sentence} />;
+  const sliced = valueMode.value !== 'table' && slice.data.value !== null && numbers.value.length > 0;
+  if (!sliced || whole.dtype === 'string' || numbers.value.some(Number.isFinite)) return null;
+  const finite = whole.size - whole.nan - whole.pos_inf - whole.neg_inf;
+  return (
+    <div class="nothing-finite" role="status" data-testid="nothing-finite">
+      <p>
+        <b>No element of this slice is finite</b>; of the whole tensor {formatShare(finite, whole.size)} are ({formatCount(finite)}{' '}
+        elements). Choose another index, or look at all of it:
+      </p>
+      <div class="row">
+        <button type="button" class="button small" onClick={showHistogram}>
+          Histogram of the whole tensor
+        </button>
+      </div>
+    </div>
+  );
+}
+
+function NoFiniteTensor({ whole, sentence }: { whole: Snapshot; sentence: string }) {
+  const last = lastFiniteStep(history.data.value?.rows ?? [], whole.step);
+  return (
+    <div class="nothing-finite" role="status" data-testid="nothing-finite">
+      <p>
+        <b>{sentence}</b> There is no number to look at here. Look next at:
+      </p>
+      <div class="row">
+        {problemCount.value > 0 && (
+          <button type="button" class="button small" onClick={explain} data-testid="look-birth">
+            Where it was born
+          </button>
+        )}
+        {last !== null && (
+          <button type="button" class="button small num" onClick={() => goToStep(last)} data-testid="look-finite">
+            Step {last}, the {last < whole.step ? 'last' : 'next'} with finite elements
+          </button>
+        )}
+        <button type="button" class="button small" onClick={showInputs}>
+          What flows into the node
+        </button>
+      </div>
+    </div>
+  );
+}
+
+function explain(): void {
+  view.value = 'problems';
+}
+
+function showInputs(): void {
+  panelTab.value = 'overview';
+}
+
+function showHistogram(): void {
+  histogramMode.value = 'overlay';
+  panelTab.value = 'histogram';
+}

@@ -1,0 +1,88 @@
+import { useMemo, useState } from 'preact/hooks';
+import { fileName } from '../../lib/download';
+import { formatCount, formatNumber } from '../../lib/format';
+import type { Snapshot } from '../../model/answers';
+import { type ValueHistogram as Found, valueHistogram } from '../../model/value_histogram';
+import { theme } from '../../state/preferences';
+import { slice } from '../../state/value';
+import { Plot } from '../charts/Plot';
+import { axis, baseLayout, faded, type Palette, palette } from '../charts/theme';
+import { Switch } from '../kit/Button';
+import { Failure } from '../kit/Message';
+import { numbers } from './colours';
+import { Thinned } from './ValueHeatmap';
+
+/** How the elements of the slice are spread, counted one by one. */
+export function ValueHistogram({ row }: { row: Snapshot }) {
+  const [log, setLog] = useState(false);
+  const values = numbers.value;
+  const found = useMemo(() => valueHistogram(values), [values]);
+  const colours = useMemo(() => palette(theme.value), [theme.value]);
+  const traces = useMemo(() => [bars(found, colours)], [found, colours]);
+  const layout = useMemo(() => layoutOf(colours, log), [colours, log]);
+  const data = slice.data.value;
+  if (data === null) return slice.error.value ? <Failure error={slice.error.value} retry={slice.reload} /> : null;
+  return (
+    <>
+      <div class="chart" data-testid="slice-histogram" data-elements={values.length}>
+        {found.finite > 0 && (
+          <Plot
+            traces={traces}
+            layout={layout}
+            label={`Histogram of [${data.request.selection}] of ${row.tensor}`}
+            saveAs={fileName(row.tensor, row.step, data.request.selection, 'histogram')}
+          />
+        )}
+      </div>
+      <Facts found={found} />
+      <div class="colour-bar">
+        <span class="faint num grow">
+          {formatCount(values.length)} elements of [{data.request.selection}]
+        </span>
+        <Thinned stride={data.stride} />
+        <Switch label="Log counts" on={log} onChange={() => setLog(!log)} />
+      </div>
+    </>
+  );
+}
+
+function bars({ edges, counts }: Found, colours: Palette) {
+  return {
+    type: 'bar',
+    x: counts.map((_, i) => ((edges[i] as number) + (edges[i + 1] as number)) / 2),
+    y: counts,
+    width: counts.map((_, i) => (edges[i + 1] as number) - (edges[i] as number)),
+    customdata: counts.map((_, i) => `${formatNumber(edges[i] as number)} … ${formatNumber(edges[i + 1] as number)}`),
+    marker: { color: faded(colours.accent, 0.75), line: { width: 0.5, color: colours.surface } },
+    hovertemplate: '%{customdata}<br><b>%{y:,}</b> elements<extra></extra>',
+  };
+}
+
+const layoutOf = (colours: Palette, log: boolean) => ({
+  ...baseLayout(colours),
+  bargap: 0,
+  hovermode: 'closest',
+  xaxis: axis(colours, { tickformat: '~g' }),
+  yaxis: axis(colours, { title: { text: 'elements', standoff: 4 }, type: log ? 'log' : 'linear', tickformat: '~s', rangemode: 'tozero' }),
+});
+
+function Facts({ found }: { found: Found }) {
+  const bad = (['nan', 'posInf', 'negInf'] as const).filter((name) => found[name] > 0);
+  const names = { nan: 'NaN', posInf: '+Inf', negInf: '-Inf' };
+  return (
+    <dl class="slice-facts num">
+      {(['min', 'median', 'mean', 'max', 'std'] as const).map((name) => (
+        <div key={name} title={String(found[name])}>
+          <dt>{name}</dt>
+          <dd>{Number.isNaN(found[name]) ? '–' : formatNumber(found[name])}</dd>
+        </div>
+      ))}
+      {bad.map((name) => (
+        <div key={name}>
+          <dt>{names[name]}</dt>
+          <dd class={name === 'nan' ? 'nan' : 'inf'}>{formatCount(found[name])}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
