@@ -32,6 +32,7 @@ from .trends import Trend, trends
 from .values import (
     NonfiniteElements,
     find_histogram,
+    find_histograms,
     kept_sample,
     kept_shape,
     nonfinite_elements,
@@ -86,6 +87,7 @@ __all__ = [
     "WorkerStatus",
     "cache_folder",
     "find_histogram",
+    "find_histograms",
     "find_rows",
     "histograms",
     "history",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -51,8 +51,19 @@ def find_histogram(run: RunIndex, snapshot: Snapshot) -> Histogram:
     Raises:
         DamagedError: the dump is damaged there.
     """
-    ((ids, counts),) = read_histograms(run.catalog, run.commits, np.array([snapshot.row]))
-    return Histogram(ids, counts.astype(np.int64))
+    (found,) = find_histograms(run, [snapshot])
+    return found
+
+
+def find_histograms(run: RunIndex, snapshots: Sequence[Snapshot]) -> list[Histogram]:
+    """The histograms of some snapshots; those of many at once are found far faster than one by one.
+
+    Raises:
+        DamagedError: the dump is damaged there.
+    """
+    rows = np.array([snapshot.row for snapshot in snapshots], np.int64)
+    found = read_histograms(run.catalog, run.commits, rows)
+    return [Histogram(ids, counts.astype(np.int64)) for ids, counts in found]
 
 
 def find_value(run: RunIndex, snapshot: Snapshot) -> ValueRef:

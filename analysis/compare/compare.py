@@ -107,9 +107,9 @@ class _AtStep:
             self.flows.append((matching, left, right))
             pairs = slot_pairs(matching, left, right)
             found = {}
-            for number, pair in enumerate(pairs):
+            for number, (slot, visits) in enumerate(measured(left, right, pairs)):
                 progress(number, len(pairs), f"step {step_a}")
-                found[pair[0]] = list(measured(left, right, pair))
+                found[slot] = visits
             flow = DifferenceFlow(left, found, carried)
             self.carried = max(self.carried, carried_on(flow.judged, carried), key=lambda s: s.depth)
             self._add(matching, dict(pairs), flow)

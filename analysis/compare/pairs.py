@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from tensortap.dump import TensortapError
-from tensortap.index import RunIndex, Snapshot, find_histogram, kept_sample, read_slice, take
+from tensortap.dump import Histogram, TensortapError
+from tensortap.index import RunIndex, Snapshot, find_histograms, kept_sample, read_slice, take
 
 from ..provenance.step import Slot, StepTensors
 from .match import Matching
@@ -18,6 +20,8 @@ from .metrics import NAN, Metrics, kl_divergence, of_summaries, of_values
 
 MAX_BYTES = 64 << 20  # of one value: larger ones are compared by their summaries
 MAX_VISITS = 256  # of a tensor at a step, the first ones
+_TOGETHER = 256  # pairs whose snapshots are looked up at once
+_LookedUp = tuple[Snapshot, Histogram | None]
 Basis = str  # `values`, `summaries`, or `shapes` where those differ
 
 
@@ -43,26 +47,37 @@ def slot_pairs(matching: Matching, a: StepTensors, b: StepTensors) -> list[tuple
     return sorted(pairs, key=lambda pair: (int(order[pair[0][0]]), pair[0]))
 
 
-def measured(a: StepTensors, b: StepTensors, pair: tuple[Slot, Slot]) -> Iterator[Measured]:
-    """Both tensors of a pair, visit by visit (the first `MAX_VISITS`); visits of one side only are left
-    out."""
-    left, right = _by_visit(a, pair[0]), _by_visit(b, pair[1])
-    for visit in sorted(left.keys() & right.keys())[:MAX_VISITS]:
-        yield measure(a.run, b.run, left[visit], right[visit])
+def measured(
+    a: StepTensors, b: StepTensors, pairs: Sequence[tuple[Slot, Slot]]
+) -> Iterator[tuple[Slot, list[Measured]]]:
+    """Slot in A -> both tensors of a pair, visit by visit (the first `MAX_VISITS`); visits of one side only
+    are left out."""
+    for first in range(0, len(pairs), _TOGETHER):
+        some = pairs[first : first + _TOGETHER]
+        left = _looked_up(a, [slot for slot, _ in some])
+        right = _looked_up(b, [slot for _, slot in some])
+        for (slot, _), of_a, of_b in zip(some, left, right, strict=True):
+            visits = sorted(of_a.keys() & of_b.keys())[:MAX_VISITS]
+            yield slot, [_measure(a.run, b.run, of_a[visit], of_b[visit]) for visit in visits]
 
 
-def _by_visit(tensors: StepTensors, slot: Slot) -> dict[int, Snapshot]:
-    return {snapshot.visit: snapshot for snapshot in take(tensors.run.catalog, tensors.captured[slot])}
+def _looked_up(tensors: StepTensors, slots: Sequence[Slot]) -> list[dict[int, _LookedUp]]:
+    """Visit -> snapshot and histogram, of each slot; one by one each would take as long as comparing it."""
+    groups = [tensors.captured[slot] for slot in slots]
+    snapshots = take(tensors.run.catalog, np.concatenate(groups))
+    histograms: Sequence[Histogram | None] = [None] * len(snapshots)
+    with contextlib.suppress(TensortapError, OSError):
+        histograms = find_histograms(tensors.run, snapshots)
+    each = iter(zip(snapshots, histograms, strict=True))
+    return [{found[0].visit: found for found in islice(each, len(group))} for group in groups]
 
 
-def measure(run_a: RunIndex, run_b: RunIndex, a: Snapshot, b: Snapshot) -> Measured:
+def _measure(run_a: RunIndex, run_b: RunIndex, left: _LookedUp, right: _LookedUp) -> Measured:
     """How far two snapshots are apart: from their values where both were kept, else from summaries."""
+    (a, of_a), (b, of_b) = left, right
     if a.shape != b.shape:
         return Measured(a, b, "shapes", Metrics())
-    try:
-        kl = kl_divergence(a, b, find_histogram(run_a, a), find_histogram(run_b, b))
-    except (TensortapError, OSError):
-        kl = NAN
+    kl = NAN if of_a is None or of_b is None else kl_divergence(a, b, of_a, of_b)
     arrays = read_both(run_a, run_b, a, b)
     if arrays is None:
         return Measured(a, b, "summaries", of_summaries(a, b, kl))

@@ -38,24 +38,27 @@ def ulp_distance(a: Array, b: Array, dtype: str) -> Array:
         return np.abs(a.astype(np.float64) - b.astype(np.float64))
     with np.errstate(all="ignore"):
         left, right = a.astype(target), b.astype(target)
-    distance = _distance(_rank(left), _rank(right))
-    nan_a, nan_b = np.isnan(a.astype(np.float64)), np.isnan(b.astype(np.float64))
-    distance[nan_a ^ nan_b] = np.nan
-    distance[nan_a & nan_b] = 0
+    distance = _distance(_rank(left), _rank(right), target.itemsize)
+    nan_a, nan_b = np.isnan(a), np.isnan(b)
+    if nan_a.any() or nan_b.any():
+        distance[nan_a ^ nan_b] = np.nan
+        distance[nan_a & nan_b] = 0
     return distance
 
 
 def _rank(values: Array) -> Array:
     """int64 that grows by one from each representable number to the next; both zeros are 0."""
     size = values.dtype.itemsize
-    bits = np.ascontiguousarray(values).view(f"i{size}").astype(np.int64)
-    smallest = -(1 << (8 * size - 1))
-    rank: Array = np.where(bits < 0, np.int64(smallest) - bits, bits)
-    return rank
+    rank = np.ascontiguousarray(values).view(f"i{size}").astype(np.int64)
+    smallest = np.int64(-(1 << (8 * size - 1)))
+    return np.subtract(smallest, rank, out=rank, where=rank < 0)
 
 
-def _distance(a: Array, b: Array) -> Array:
-    """|a - b| in float64: exact where it is below 2^53, without overflow of int64."""
+def _distance(a: Array, b: Array, size: int) -> Array:
+    """|a - b| in float64: exact where it is below 2^53, without overflow of int64 (which only the ranks of
+    numbers of 8 bytes could)."""
+    if size < 8:
+        return np.abs(np.subtract(a, b, out=a), out=a).astype(np.float64)
     with np.errstate(over="ignore"):
         near = np.abs(a - b).astype(np.float64)
     far = np.abs(a.astype(np.float64) - b.astype(np.float64))
