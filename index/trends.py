@@ -51,23 +51,40 @@ def trends(
         raise SelectionError(f"{statistic[:80]!r} is not a statistic.", f"Use one of {known}.")
     catalog = run.catalog
     codes = catalog.column("tensor", np.array([snapshot.row for snapshot in found], np.int64)).tolist()
-    by_code = {code: _trend(catalog, code, statistic, worker, places) for code in set(codes)}
-    return [by_code[code] for code in codes]
+    distinct = sorted(set(codes))
+    lines = dict(zip(distinct, _lines(catalog, distinct, statistic, worker, places), strict=True))
+    return [lines[code] for code in codes]
 
 
-def _trend(catalog: Catalog, code: int, statistic: str, worker: str | None, places: int) -> Trend:
+def _lines(
+    catalog: Catalog, codes: Sequence[int], statistic: str, worker: str | None, places: int
+) -> list[Trend]:
+    """The trend of each tensor. Columns are looked up for all at once: lookups cost more than rows."""
+    rows = [_rows(catalog, code, worker) for code in codes]
+    step = _split(catalog.column("step", np.concatenate([np.zeros(0, np.int64), *rows])), rows)
+    by_step = [np.argsort(steps, kind="stable") for steps in step]
+    rows = [each[order] for each, order in zip(rows, by_step, strict=True)]
+    at = [thin(len(each), places) for each in rows]
+    chosen = [each[places] for each, places in zip(rows, at, strict=True)]
+    value = _split(catalog.column(statistic, np.concatenate([np.zeros(0, np.int64), *chosen])), chosen)
+    steps = [each[order][places] for each, order, places in zip(step, by_step, at, strict=True)]
+    return [
+        Trend(steps[i].astype(np.int64), value[i].astype(np.float64), _bad(catalog, code, rows[i], at[i]))
+        for i, code in enumerate(codes)
+    ]
+
+
+def _rows(catalog: Catalog, code: int, worker: str | None) -> Array:
     rows = catalog.rows_of_tensor(code)
-    if worker is not None:
-        known = catalog.workers.code(worker)
-        rows = rows[catalog.column("worker", rows) == (-1 if known is None else known)]
-    rows = rows[np.argsort(catalog.column("step", rows), kind="stable")]
-    at = thin(len(rows), places)
-    chosen = rows[at]
-    return Trend(
-        catalog.column("step", chosen).astype(np.int64),
-        catalog.column(statistic, chosen).astype(np.float64),
-        _bad(catalog, code, rows, at),
-    )
+    if worker is None:
+        return rows
+    known = catalog.workers.code(worker)
+    return rows[catalog.column("worker", rows) == (-1 if known is None else known)]
+
+
+def _split(values: Array, like: Sequence[Array]) -> list[Array]:
+    """The parts of `values` that are as long as the arrays of `like`."""
+    return np.split(values, np.cumsum([len(each) for each in like])[:-1]) if like else []
 
 
 def _bad(catalog: Catalog, code: int, rows: Array, at: Array) -> Array:
