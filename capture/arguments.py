@@ -10,13 +10,13 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
-from tensortap.dump import RemoteError, local_path
+from tensortap.dump import RemoteError, Retention, is_address, is_remote, shown_path, target_run
 
 from .errors import WatchError
 
 
 def run_directory(path: Any) -> Path:
-    """The absolute path of a run.
+    """The absolute path of a run, or the path that stands for its address.
 
     Raises:
         WatchError: it is empty, or no path.
@@ -24,9 +24,29 @@ def run_directory(path: Any) -> Path:
     if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str) or not os.fspath(path):
         raise WatchError(f"Tap({path!r}) names no run.", "Give the directory of the run: Tap('logs/first').")
     try:
-        return local_path(path).absolute()
+        return target_run(path) if is_address(os.fspath(path)) else Path(path).absolute()
     except RemoteError as error:
         raise WatchError(error.message, error.hint) from None
+
+
+def limits(run_dir: Path, record: Any, keep_last: Any, max_bytes: Any) -> dict[str, Any]:
+    """The arguments of `DumpWriter` that limit values; checked here, not by the thread that writes.
+
+    Raises:
+        InvalidValueError: they are no limits.
+        WatchError: a run at an address has none of them, and no recordings (docs/remote.md, "Writing").
+    """
+    Retention(keep_last, max_bytes)
+    if not is_remote(run_dir):
+        return {"keep_last": keep_last, "max_bytes": max_bytes}
+    asked = {"record": record, "keep_last": keep_last, "max_bytes": max_bytes}
+    for name, value in asked.items():
+        if value is not None:
+            raise WatchError(
+                f"{name}= is not possible for a run at an address, {shown_path(run_dir)}.",
+                "Leave it out, or write the run to a disk.",
+            )
+    return {}
 
 
 def byte_count(argument: str, value: Any) -> int:

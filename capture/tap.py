@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from numbers import Integral
 from typing import Any, Self, overload
 
-from tensortap.dump import DumpWriter, Retention, Way, check_run_name
+from tensortap.dump import DumpWriter, Way, check_run_name, shown_path
 
+from . import arguments as given
 from .arguments import byte_count, check_policy, process_rank, run_directory, run_facts, seconds
 from .background import Background, WhenFull
 from .batch_writer import BatchWriter
@@ -51,7 +52,8 @@ class Tap:
     these run the untouched functions. What cannot be captured is left out, and said once as a `TapWarning`.
 
     Args:
-        path: directory of the run: `Tap("logs/r")` writes the run `r` of the log directory `logs`.
+        path: directory of the run: `Tap("logs/r")` writes the run `r` of the log directory `logs`; or its
+            address, as in `Tap("s3://bucket/logs/r")` (docs/remote.md).
         watch: what to keep, one watch or several (`Watch(…) | Watch(…)`); by default summaries of all nodes
             at every 10th step.
         sources: whether the graph embeds the text of the user's own source files.
@@ -75,7 +77,7 @@ class Tap:
         disk_reserve: bytes of free disk space that are left alone.
         close_seconds: how long `close` and the end of the program wait for what is still to be written.
         keep_last, max_bytes: keep the values of the last steps only, or so many bytes of values in the run:
-            old values go first, summaries stay (docs/store.md).
+            old values go first, summaries stay (docs/store.md). Not at an address, and neither is `record`.
         rank: number of this process in a distributed job.
         info: free facts for the run, a JSON object.
 
@@ -107,6 +109,7 @@ class Tap:
     ) -> None:
         self.run_dir = run_directory(path)
         self.run = check_run_name(self.run_dir.name)
+        limits = given.limits(self.run_dir, record, keep_last, max_bytes)
         watches = _watches(watch)
         check_policy(when_full)
         self._sources = sources
@@ -117,12 +120,11 @@ class Tap:
         self._next_step, self._local = 0, threading.local()
         trouble = Trouble(self.run)
         tell_of_earlier_job(self.run_dir, trouble)
-        Retention(keep_last, max_bytes)  # said here, not by the thread that writes
         facts = {**environment(), "watch": [repr(each) for each in watches], **run_facts(info)}
         logdir, run = str(self.run_dir.parent), self.run
 
         def open_writer() -> DumpWriter:
-            return DumpWriter(logdir, run, info=facts, rank=rank, keep_last=keep_last, max_bytes=max_bytes)
+            return DumpWriter(logdir, run, info=facts, rank=rank, upload_seconds=patience, **limits)
 
         patience = seconds("close_seconds", close_seconds)
         guard = Guard(on, before, stop, run=run, run_dir=str(path), trouble=trouble, patience=patience)
@@ -147,7 +149,7 @@ class Tap:
 
     def __repr__(self) -> str:
         shown = self.watches[0] if len(self.watches) == 1 else list(self.watches)
-        return f"Tap({str(self.run_dir)!r}, watch={shown!r})"
+        return f"Tap({shown_path(self.run_dir)!r}, watch={shown!r})"
 
     def __enter__(self) -> Self:
         self._check_open()

@@ -19,6 +19,7 @@ from .remote import RemoteFolder
 
 ROOT = Path(Path.cwd().anchor, "tensortap-address")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(::|://)")
+_READ_ONLY = {"http", "https", "zip", "tar", "github", "gist", "git", "data", "reference"}
 _INSTALL = 'Install it with: pip install "tensortap[remote]"'
 
 
@@ -60,18 +61,64 @@ def path_of(text: str | os.PathLike[str]) -> Path:
 
 
 def local_path(text: str | os.PathLike[str]) -> Path:
-    """The path of what is to be written.
+    """A path on a disk.
 
     Raises:
         RemoteError: it is an address.
     """
     if is_address(os.fspath(text)):
         raise RemoteError(
-            f"Nothing is written to {without_secrets(os.fspath(text))}: dumps are written to a disk.",
-            "Write to a folder here, and copy it as it grows (aws s3 sync, gsutil rsync), or once, as one "
-            "file (tensortap export RUN --out run.tap.zip).",
+            f"{without_secrets(os.fspath(text))} is an address: this works on a disk only.",
+            "Use a folder here (docs/remote.md says what works on addresses).",
         )
     return Path(text)
+
+
+def target_path(text: str | os.PathLike[str]) -> Path:
+    """The path of a log directory that is to be written: on a disk, or at an address that can be.
+
+    Raises:
+        RemoteError: nothing can be written there, or no file system of that kind is known here.
+    """
+    text = os.fspath(text)
+    if is_address(text):
+        scheme = text.partition(":")[0].lower()
+        if "::" in text or "?" in text or "#" in text or scheme in _READ_ONLY:
+            raise RemoteError(
+                f"Nothing can be written to {without_secrets(text)}.",
+                "Write to a disk, or to a bucket or file server (s3://, gs://, abfs://, sftp:// …).",
+            )
+    return path_of(text)
+
+
+def target_run(text: str | os.PathLike[str]) -> Path:
+    """The path of a run that is to be written; at an address, the run is its last part.
+
+    Raises:
+        RemoteError: as for `target_path`; or the address has no part for a run.
+    """
+    text = os.fspath(text)
+    if not is_address(text):
+        return Path(text)
+    logdir, _, run = text.rstrip("/").rpartition("/")
+    if not run or logdir.endswith(("/", ":")):
+        shown = without_secrets(text)
+        raise RemoteError(
+            f"{shown} names no run.", "Name one below a bucket or folder: s3://bucket/logs/run."
+        )
+    return target_path(logdir) / run
+
+
+def new_remote_of(path: Path) -> tuple[RemoteFolder, str]:
+    """As `remote_of`, for a path that stands for an address, with connections of this process alone."""
+    mount = _MOUNTS[path.parts[2]]
+    fs, root = _file_system(mount.url, mount.shown)
+    return RemoteFolder(fs, root, mount.shown, web=False), "/".join(path.parts[4:])
+
+
+def address_of(path: Path) -> str:
+    """The address that a path from `path_of` stands for, with what is secret in it: not to be shown."""
+    return _MOUNTS[path.parts[2]].url
 
 
 def remote_of(path: Path) -> tuple[RemoteFolder, str] | None:

@@ -99,9 +99,18 @@ class EventsWriter:
             cut(self._fd, self._size)
             raise
         self._size += len(line)
-        if self._size >= ROTATE:
+        self.end_segment(ROTATE)
+
+    def end_segment(self, least: int) -> None:
+        """Goes on in a new file if this one has `least` bytes."""
+        if self._fd is not None and self._size >= least:
             self.abandon()
             self._number += 1
+
+    @property
+    def path(self) -> Path | None:
+        """The file that is being written, if there is one."""
+        return None if self._fd is None else events_path(self._dir, self._number)
 
     def abandon(self) -> None:
         """Closes the file as it is."""

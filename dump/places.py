@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from .errors import InvalidValueError
 from .names import MAX_NAME, parse_tensor_name
-from .records import Keep
+from .records import Keep, Summary
 from .sample import Sample
-from .schema import MAX_TIME
+from .schema import MAX_TIME, Row, Stored
 
 # The same names come at every step.
 split_name = lru_cache(1 << 15)(parse_tensor_name)
@@ -39,6 +39,21 @@ class Place:
     visit: int | None
     device: str
     time: int
+
+    def row(self, seq: int, visit: int, summary: Summary, stored: Stored) -> Row:
+        """The row of the snapshot, as number `seq` of its worker."""
+        return Row(
+            seq=seq,
+            graph=self.graph,
+            node=self.node,
+            slot=self.slot,
+            step=self.step,
+            visit=visit,
+            time=self.time,
+            device=self.device,
+            summary=summary,
+            stored=stored,
+        )
 
 
 def check_place(name: str, step: int, visit: int | None, graph: str, device: str, time: float) -> Place:
@@ -72,6 +87,15 @@ def check_keep(keep: Keep) -> Keep:
     if keep not in ("value", "summary"):
         raise InvalidValueError(f"keep={keep!r} is not possible.", "Use keep='value' or keep='summary'.")
     return keep
+
+
+def check_info(info: Any) -> dict[str, Any]:
+    """The free facts of a run. Raises InvalidValueError."""
+    if info is None:
+        return {}
+    if not isinstance(info, dict) or not all(isinstance(name, str) for name in info):
+        raise InvalidValueError(f"info={info!r:.80} is no JSON object.", "Use a dict, as info={'lr': 0.1}.")
+    return dict(info)
 
 
 def microseconds(seconds: float) -> int:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from io import RawIOBase
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
@@ -25,6 +26,7 @@ MAX_ENTRIES = 200_000  # of one folder
 _MAX_KNOWN = 4096  # folders and files of which is remembered what was seen
 _TIMES = ("mtime", "LastModified", "last_modified", "modified", "created", "updated", "Last-Modified")
 _ETAGS = ("ETag", "etag", "md5Hash", "content_md5", "Content-MD5")
+_BUCKETS = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "r2"}  # without folders
 _T = TypeVar("_T")
 
 
@@ -92,6 +94,22 @@ class RemoteFolder:
         if len(data) > length:
             raise OSError(errno.EIO, "more was sent than the range that was asked for", self.shown_name(name))
         return data
+
+    def write(self, name: str, data: bytes) -> None:
+        """Puts a whole file there, in place of one of that name."""
+        self._put(lambda place: self._fs.pipe_file(place, data), name)
+
+    def write_file(self, name: str, path: Path) -> None:
+        """`write` for a file of the disk, of any size."""
+        self._put(lambda place: self._fs.put_file(str(path), place), name)
+
+    def _put(self, put: Callable[[str], object], name: str) -> None:
+        place = self._place(name)
+        protocols = {self._fs.protocol} if isinstance(self._fs.protocol, str) else {*self._fs.protocol}
+        if not protocols & _BUCKETS:
+            folder = place.rpartition("/")[0]
+            self._ask(lambda: self._fs.makedirs(folder, exist_ok=True), name, "written")
+        self._ask(lambda: put(place), name, "written")
 
     def _read(self, place: str, size: int, offset: int, length: int) -> bytes:
         if not self._web:
@@ -167,7 +185,7 @@ class RemoteFolder:
         joined = f"{self._root}/{name.lstrip('/')}" if name and self._root else name or self._root
         return joined + self._query
 
-    def _ask(self, question: Callable[[], _T], name: str) -> _T:
+    def _ask(self, question: Callable[[], _T], name: str, done: str = "read") -> _T:
         shown = self.shown_name(name)
         try:
             return question()
@@ -176,7 +194,7 @@ class RemoteFolder:
         except NotADirectoryError:
             raise NotADirectoryError(errno.ENOTDIR, "no folder", shown) from None
         except Exception as error:  # of any library; its text may hold keys and signatures
-            raise OSError(errno.EIO, f"cannot be read ({_kind(error)})", shown) from None
+            raise OSError(errno.EIO, f"cannot be {done} ({_kind(error)})", shown) from None
 
 
 class RangeReader(RawIOBase):

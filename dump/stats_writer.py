@@ -97,6 +97,17 @@ class StatsWriter:
                 os.close(self._fd)
         self._fd = None
 
+    def end_segment(self, least: int) -> None:
+        """Goes on in a new file if this one has `least` bytes. It gets no end mark: a reader of uploaded
+        files, who sees it before its successor, would take that for the end of the stream."""
+        if self._size >= least:
+            self._rotate_file(marked=False)
+
+    @property
+    def path(self) -> Path:
+        """The file that is being written."""
+        return stats_path(self._dir, self._number)
+
     def _gather_rows(self) -> None:
         if self._rows:
             self._queue(build_batch(columns_of(self._rows)))
@@ -146,7 +157,7 @@ class StatsWriter:
             raise
         self._size += len(frame)
 
-    def _rotate_file(self) -> None:
+    def _rotate_file(self, marked: bool = True) -> None:
         """Opens the next file, then ends this one: a reader never takes its end for that of the stream."""
         old, old_size = self._fd, self._size
         self._number += 1
@@ -156,11 +167,10 @@ class StatsWriter:
             self._number -= 1
             return
         if old is not None:
-            with contextlib.suppress(
-                OSError
-            ):  # the file counts as complete without it, as it has a successor
-                write_all(old, EOS, old_size)
-                self._sync(old)
+            if marked:
+                with contextlib.suppress(OSError):  # it counts as complete without, as it has a successor
+                    write_all(old, EOS, old_size)
+                    self._sync(old)
             os.close(old)
 
     def _sync(self, fd: int) -> None:

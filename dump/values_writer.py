@@ -105,6 +105,16 @@ class ValuesWriter:
         self.sync()
         self.abandon()
 
+    def end_segment(self, least: int) -> None:
+        """Seals the shard if it has `least` bytes of values. Raises OSError; may be called again."""
+        if self._size >= least:
+            self.seal()
+
+    @property
+    def path(self) -> Path | None:
+        """The shard that is being written, if there is one."""
+        return None if self._fd is None else values_path(self._dir, self._number)
+
     def abandon(self) -> None:
         """Closes the shard as it is: after a failure, or in a forked child, where it is the parent's."""
         if self._fd is not None:

@@ -20,6 +20,7 @@ from .names import new_worker_name
 from .retention import Retention, WorkerRetention
 from .runs import RUN_FILE, WORKER_FILE, read_run_info
 from .schema import VERSION, Row, Stored
+from .spool import MAX_SHARD, SEGMENT, Spool
 from .stats_writer import StatsWriter
 from .values_writer import ValuesWriter
 from .visits import VisitCounter
@@ -67,6 +68,7 @@ class Worker:
         compression: str | None,
         fsync: bool,
         retention: Retention,
+        spool: Spool | None = None,
     ) -> None:
         self.name = new_worker_name()
         self.visits = VisitCounter()
@@ -85,7 +87,8 @@ class Worker:
         publish_json(folder / WORKER_FILE, record)
         if fsync:
             sync_folder(run_dir)
-        self._values = ValuesWriter(folder, fsync, retention.shard_bytes)
+        self._spool = spool
+        self._values = ValuesWriter(folder, fsync, MAX_SHARD if spool else retention.shard_bytes)
         self._retention = WorkerRetention(folder, retention)
         self._events = EventsWriter(folder, fsync)
         self._stats = StatsWriter(folder, compression, fsync)
@@ -100,6 +103,8 @@ class Worker:
         length = len(value.data)
         if length <= INLINE:
             return Stored(bytes(value.data), -1, 0, length, value.crc32c, value.codec)
+        if self._spool is not None:
+            self._spool.take(length)
         file, offset = self._values.append(entry, value.data, value.entry_dtype, value.shape, value.align)
         self._retention.note(file, entry)
         return Stored(None, file, offset, length, value.crc32c, value.codec)
@@ -124,9 +129,25 @@ class Worker:
 
     def commit(self) -> None:
         """Writes all queued rows; their values are there already. Raises OSError; then they stay queued."""
+        if self._spool is not None:
+            self._spool.take(0)
         self._values.sync()
         self._stats.commit()
         self._retention.apply()
+
+    def end_segments(self) -> None:
+        """Goes on in new files where those that are written are long enough to be uploaded for good.
+
+        Raises OSError; may be called again.
+        """
+        self._values.end_segment(SEGMENT)
+        self._stats.end_segment(SEGMENT)
+        self._events.end_segment(SEGMENT)
+
+    @property
+    def open_files(self) -> list[Path | None]:
+        """The files that are being written."""
+        return [self._values.path, self._stats.path, self._events.path]
 
     def close(self) -> None:
         """Commits, seals the values, ends the statistics. Raises OSError, but leaves no file open."""

@@ -2,29 +2,42 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import os
+import sys
 import threading
 import time as clock
 import weakref
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Self
 
-from .addresses import local_path
+from .addresses import is_remote, target_path
 from .bulk import Bulk, check_snapshots
+from .destination import Destination
 from .dtypes import normalize
 from .encoding import EncodedValue, encode_kept, encode_value
 from .errors import DumpClosedError, InvalidValueError
 from .graphs import write_graph
 from .names import check_run_name, tensor_name
-from .places import Place, Snapshot, check_keep, check_place, check_text, microseconds, whole_number
+from .places import (
+    Place,
+    Snapshot,
+    check_info,
+    check_keep,
+    check_place,
+    check_text,
+    microseconds,
+    whole_number,
+)
 from .ragged import component_arrays
 from .records import Graph, Keep, Summary
 from .retention import Retention
 from .sample import Sample
-from .schema import NOT_KEPT, Row, Stored
+from .schema import NOT_KEPT, Stored
+from .spool import Part
 from .statistics import summarize_normal
+from .upload import Uploads
 from .worker import Worker, ensure_run
 
 COMMIT_ROWS = 100
@@ -45,20 +58,24 @@ class DumpWriter:
     cannot be stored, its summary is queued all the same.
 
     Args:
-        logdir: the log directory.
+        logdir: the log directory, or its address (`s3://bucket/logs`, docs/remote.md).
         run: name of the run, a path below `logdir`; if it exists it gets a further worker.
         info: free facts for `run.json` (if this is the first worker) and `worker.json`.
         rank: number of this process in a distributed job.
         compression: `"zstd"`, `"lz4"` or None, of the statistics; with None values stay uncompressed, too.
         fsync: force every commit to the disk, so that it survives a power loss as well.
         keep_last, max_bytes: keep the values of the last steps only, or so many bytes of values in the run:
-            old ones go first, by whole files; summaries stay (see `Retention`).
+            old ones go first, by whole files; summaries stay (see `Retention`). Not at an address.
+        spool_bytes: where `logdir` is an address, most bytes that wait on the disk to be uploaded. Beyond
+            them it is as if the disk were full.
+        upload_seconds: how long `close` waits for the last uploads.
 
     Raises:
         InvalidNameError: `run` is not a run name.
         InvalidValueError: `info`, `rank` or `compression` is not possible.
         NotARunError, FormatVersionError: the run was written by something else, or a newer tensortap.
-        OSError: the directory cannot be made.
+        RemoteError: nothing can be written to such an address.
+        OSError: the directory cannot be made, or the address refuses.
     """
 
     _worker: Worker | None
@@ -74,20 +91,35 @@ class DumpWriter:
         fsync: bool = False,
         keep_last: int | None = None,
         max_bytes: int | None = None,
+        spool_bytes: int = 1 << 30,
+        upload_seconds: float = 60.0,
     ) -> None:
         if compression not in _COMPRESSIONS:
             raise InvalidValueError(f"{compression!r} is not a compression.", "Use 'zstd', 'lz4' or None.")
-        self.run_dir = local_path(logdir) / check_run_name(run)
-        self._info = _facts(info)
-        self._rank = _rank(rank)
+        check_run_name(run)
+        target = target_path(logdir)
+        self._info = check_info(info)
+        self._rank = None if rank is None else whole_number("rank", rank, 31)
         self._compression = compression
         self._fsync = fsync
-        self._retention = Retention(keep_last, max_bytes)
+        retention = Retention(keep_last, max_bytes)
+        self._destination = Destination(target, run, retention, spool_bytes, upload_seconds)
         self._closed = False
         self._forget_worker()
-        ensure_run(self.run_dir, run, self._info)
+        if not is_remote(target):
+            ensure_run(self.run_dir, run, self._info)
         self._current()
         _OPEN.add(self)
+
+    @property
+    def run_dir(self) -> Path:
+        """The directory that is written: the run's, or, where that is at an address, the one in the spool."""
+        return self._destination.run_dir
+
+    @property
+    def uploads(self) -> Uploads:
+        """What was uploaded so far, and what failed."""
+        return self._destination.uploads
 
     @property
     def worker(self) -> str:
@@ -232,27 +264,35 @@ class DumpWriter:
             self._current().event(record | facts)
 
     def flush(self) -> None:
-        """Commits everything logged so far, and returns once that is done.
+        """Commits everything logged so far, and returns once that is done; uploads follow within seconds.
 
         Raises:
             DumpClosedError: the writer is closed.
-            OSError: the disk refused; the rows stay queued.
+            OSError: the disk refused; the rows stay queued. Or an upload failed, and is tried again.
         """
         with self._lock:
             self._commit(self._current())
+        self._destination.wake()
 
     def close(self) -> None:
-        """Commits, seals the files and ends them in order. Does nothing if the writer is closed already.
+        """Commits, seals the files and ends them in order, and waits until all is uploaded.
+
+        Does nothing if the writer is closed already.
 
         Raises:
-            OSError: the disk refused; what was not committed is lost.
+            OSError: the disk refused; what was not committed is lost. Or the address did, for
+                `upload_seconds`; the error says where it lies.
         """
         with self._lock:
             worker, self._worker = self._worker, None
             self._closed = True
             _OPEN.discard(self)
-            if worker is not None:
-                worker.close()
+        if worker is not None:
+            try:
+                with self._lock:
+                    worker.close()
+            finally:
+                self._destination.finish()
 
     def __enter__(self) -> Self:
         return self
@@ -280,7 +320,7 @@ class DumpWriter:
             visit = place.visit
             if visit is None:
                 visit = worker.visits.take(place.graph, tensor, place.step)
-            worker.add(_row(worker.seq, place, visit, summary, stored))
+            worker.add(place.row(worker.seq, visit, summary, stored))
         self._commit_if_due(worker)
 
     def _commit_if_due(self, worker: Worker) -> None:
@@ -299,10 +339,26 @@ class DumpWriter:
         if self._closed:
             raise DumpClosedError(f"The writer of {self.run_dir} is closed.", "Open a new DumpWriter.")
         if self._worker is None:
-            self._worker = Worker(
-                self.run_dir, self._info, self._rank, self._compression, self._fsync, self._retention
-            )
+            self._worker = self._destination.open(self._info, self._rank, self._compression, self._fsync)
+            try:
+                self._destination.start(self._cut)
+            except OSError:
+                self._worker.abandon()
+                self._worker = None
+                raise
         return self._worker
+
+    def _cut(self) -> list[Part]:
+        """What there is to upload: all of it belongs together. Called by the thread that uploads."""
+        with self._lock:
+            worker = self._worker
+            if worker is None:
+                return self._destination.parts(())
+            with contextlib.suppress(OSError):  # a disk that refuses is told by `log` and `flush`
+                self._commit(worker)
+            with contextlib.suppress(OSError):
+                worker.end_segments()
+            return self._destination.parts(worker.open_files)
 
     def _forget_worker(self) -> None:
         """The state of a writer whose worker is still to come: of a new one, or of one in a forked child."""
@@ -316,43 +372,20 @@ class DumpWriter:
         self._forget_worker()
         if worker is not None:
             worker.abandon()
-
-
-def _facts(info: Any) -> dict[str, Any]:
-    if info is None:
-        return {}
-    if not isinstance(info, dict) or not all(isinstance(name, str) for name in info):
-        raise InvalidValueError(f"info={info!r:.80} is no JSON object.", "Use a dict, as info={'lr': 0.1}.")
-    return dict(info)
-
-
-def _rank(rank: Any) -> int | None:
-    return None if rank is None else whole_number("rank", rank, 31)
-
-
-def _row(seq: int, place: Place, visit: int, summary: Summary, stored: Stored) -> Row:
-    return Row(
-        seq=seq,
-        graph=place.graph,
-        node=place.node,
-        slot=place.slot,
-        step=place.step,
-        visit=visit,
-        time=place.time,
-        device=place.device,
-        summary=summary,
-        stored=stored,
-    )
+        self._destination.forget()
 
 
 _OPEN: weakref.WeakSet[DumpWriter] = weakref.WeakSet()
 
 
 def _close_all() -> None:
-    """At exit: seals what the program left open. A disk that fails now can no longer be reported."""
+    """At exit: seals what the program left open."""
     for writer in list(_OPEN):
-        with contextlib.suppress(OSError):
+        try:
             writer.close()
+        except OSError as error:
+            with contextlib.suppress(OSError, ValueError, AttributeError):  # there may be no stderr
+                print(f"tensortap: {error.filename or writer.run_dir}: {error.strerror}", file=sys.stderr)
 
 
 def _after_fork() -> None:
@@ -360,6 +393,7 @@ def _after_fork() -> None:
         writer._after_fork()
 
 
-atexit.register(_close_all)
+# After what was made later, as taps are: they still hand over what waits in their queues.
+weakref.finalize(_OPEN, _close_all)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)

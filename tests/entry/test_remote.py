@@ -222,15 +222,24 @@ def test_names_that_leave_their_folder_are_left_out() -> None:
         RemoteFolder(_Hostile(), "root", "s3://shown", False).read("fine", 500, 0, 10)
 
 
-def test_nothing_is_written_elsewhere(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_read_only_is_not_written_to(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(RemoteError, match="s3 sync"):
-        DumpWriter("s3://me:secret@bucket/logs", "r")
-    with pytest.raises(TensortapError, match="are written to a disk"):
-        Tap("s3://bucket/logs/r", Watch())
+    for address in ("https://me:secret@host/logs", "zip://logs::memory://a.zip", "memory://logs?x=1"):
+        with pytest.raises(RemoteError, match="Nothing can be written") as caught:
+            DumpWriter(address, "r")
+        assert "secret" not in str(caught.value)
+    with pytest.raises(TensortapError, match="Nothing can be written"):
+        Tap("https://host/logs/r", Watch())
+    with pytest.raises(TensortapError, match="names no run"):
+        Tap("memory://r", Watch())
+    for limit in ({"record": 3}, {"keep_last": 3}, {"max_bytes": 1 << 20}):
+        with pytest.raises(TensortapError, match="not possible for a run at an address"):
+            Tap("memory://logs/r", Watch(), **limit)
+    with pytest.raises(TensortapError, match="nothing is removed there"):
+        DumpWriter("memory://logs", "r", keep_last=3)
     status, _, err = run("export", tmp_path, "--out", "s3://bucket/x.tap.zip")
     assert status == 2
-    assert "tensortap export" in err
+    assert "on a disk only" in err
     assert list(tmp_path.iterdir()) == []
 
 
