@@ -1,7 +1,18 @@
 """HTTP only (http_api.md): `create_app` for any WSGI server, `Server` to serve it."""
 
 from .app import create_app
+from .computing import Computed, ComputedTensor, Computer, Wanted
 from .hosts import is_loopback
 from .serving import DEFAULT_PORT, Server, ServingError
 
-__all__ = ["DEFAULT_PORT", "Server", "ServingError", "create_app", "is_loopback"]
+__all__ = [
+    "DEFAULT_PORT",
+    "Computed",
+    "ComputedTensor",
+    "Computer",
+    "Server",
+    "ServingError",
+    "Wanted",
+    "create_app",
+    "is_loopback",
+]

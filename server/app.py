@@ -21,6 +21,7 @@ from . import (
     live,
     nodes,
     problems,
+    replays,
     replies,
     runs,
     snapshots,
@@ -28,6 +29,7 @@ from . import (
     timelines,
     values,
 )
+from .computing import Computer
 from .gate import Gate, Policy
 from .hosts import AllowedHosts
 
@@ -40,6 +42,7 @@ NOUNS = (
     histograms,
     values,
     problems,
+    replays,
     findings,
     differences,
     timelines,
@@ -64,6 +67,7 @@ def create_app(
     port: int | None = None,
     mode: Literal["standalone", "plugin"] = "standalone",
     any_address: bool = False,
+    computer: Computer | None = None,
 ) -> Flask:
     """The WSGI application that shows the runs below `logdir` (one or several; they may not exist yet).
 
@@ -74,10 +78,13 @@ def create_app(
         port: the port that loopback names must carry; None accepts any.
         mode: `plugin` words the refusals for a tab of TensorBoard.
         any_address: accept any IP address as `Host`, for a server that listens on the network.
+        computer: what replays recorded steps; None: requests for that are refused.
 
     Raises:
-        ValueError: one of `allowed_hosts` is no host name.
+        ValueError: one of `allowed_hosts` is no host name, or a computer is given without a token.
     """
+    if computer is not None and token is None:
+        raise ValueError("Replaying needs a token.")
     app = Flask(__name__, static_folder=None, template_folder=None)
     app.debug = False  # whatever FLASK_DEBUG says: answers must not depend on somebody's environment
     app.url_map.merge_slashes = False
@@ -86,9 +93,15 @@ def create_app(
     failures.install(app)
     replies.install(app)
     findings.install(app)
+    replays.install(app, computer)
     for noun in NOUNS:
         app.register_blueprint(noun.blueprint)
     hosts = None if allowed_hosts is None else AllowedHosts.of(allowed_hosts, port, any_address=any_address)
-    policy = Policy(hosts, token, _PLUGIN_HINT) if mode == "plugin" else Policy(hosts, token)
+    replays_too = computer is not None
+    policy = (
+        Policy(hosts, token, _PLUGIN_HINT)
+        if mode == "plugin"
+        else Policy(hosts, token, may_replay=replays_too)
+    )
     app.wsgi_app = Gate(app.wsgi_app, policy)  # type: ignore[method-assign]
     return app

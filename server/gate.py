@@ -1,6 +1,7 @@
 """The gate: one WSGI layer around everything, so that errors and static files pass it too.
 
 In order: the address is short, the method reads, the Host is ours, no other site asks, the token is there.
+Only below `api/replay/`, and only where replaying is allowed, POST passes, with a header of its own.
 """
 
 from __future__ import annotations
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
 
 MAX_ADDRESS = 8192
 READING = ("GET", "HEAD")
+REPLAY = "/api/replay/"
+REPLAY_HEADER = "X-Tensortap-Replay"
+NO_REPLAY = (
+    "This server does not replay: that runs a graph from a file.",
+    "Start it with --allow-replay, or run 'tensortap step RUN' in a terminal.",
+)
 PAGES = ("/", "/index.html")
 CONTENT_TYPE_KEY = (
     "tensortap.content_type"  # a 304 keeps no Content-Type of its own; TensorBoard insists on one
@@ -44,12 +51,14 @@ class Policy:
     """What the gate lets through.
 
     `hosts` None: any Host (TensorBoard decides). `token` None: no token needed.
-    `allow_hint` tells how to add a host to the list, with `{host}` for its name.
+    `allow_hint` tells how to add a host to the list, with `{host}` for its name. `may_replay`: requests that
+    compute pass, with the token.
     """
 
     hosts: AllowedHosts | None
     token: str | None
     allow_hint: str = "Start the server with --allow-host {host} to let it in."
+    may_replay: bool = False
 
 
 class Gate:
@@ -66,11 +75,22 @@ class Gate:
 
     def _answer(self, environ: WSGIEnvironment) -> Response | None:
         """What the gate answers itself; None lets the request through."""
-        for check in (_long_address, _writing_method, self._foreign_host, _other_site, _own_style):
+        checks = (_long_address, self._writing_method, self._foreign_host, _other_site, _own_style)
+        for check in checks:
             answer = check(environ)
             if answer is not None:
                 return answer
+        if environ["REQUEST_METHOD"] == "POST" and not login.carries_token(environ, self._policy.token or ""):
+            return _unknown_visitor()  # a token in the address would do for reading only
         return _token_missing(environ, self._policy.token) if self._policy.token else None
+
+    def _writing_method(self, environ: WSGIEnvironment) -> Response | None:
+        method = environ["REQUEST_METHOD"]
+        if method in READING:
+            return None
+        if method == "POST" and environ.get("PATH_INFO", "").startswith(REPLAY):
+            return _replay(environ, self._policy.may_replay and bool(self._policy.token))
+        return _only_reading()
 
     def _foreign_host(self, environ: WSGIEnvironment) -> Response | None:
         hosts = self._policy.hosts
@@ -96,9 +116,17 @@ def _long_address(environ: WSGIEnvironment) -> Response | None:
     return failure(414, "The address is too long.", f"At most {MAX_ADDRESS} characters are read.")
 
 
-def _writing_method(environ: WSGIEnvironment) -> Response | None:
-    if environ["REQUEST_METHOD"] in READING:
+def _replay(environ: WSGIEnvironment, may_replay: bool) -> Response | None:
+    """A request that computes: a header that no form and no link can send shows that our page asks."""
+    if not may_replay:
+        return failure(403, *NO_REPLAY)
+    kind = environ.get("CONTENT_TYPE", "").partition(";")[0].strip().lower()
+    if environ.get("HTTP_X_TENSORTAP_REPLAY") == "1" and kind == "application/json":
         return None
+    return failure(403, f"The header {REPLAY_HEADER} is missing.", "Send it as 1, with application/json.")
+
+
+def _only_reading() -> Response:
     answer = failure(405, "This server only reads.", "Use GET or HEAD.")
     answer.headers["Allow"] = ", ".join(READING)
     return answer
@@ -153,11 +181,17 @@ def _token_missing(environ: WSGIEnvironment, token: str) -> Response | None:
         body = pages.token_needed(environ.get("SCRIPT_NAME", ""))
         answer = Response(body, 401, content_type="text/html; charset=utf-8")
     else:
-        answer = failure(
-            401,
-            "The token is missing or wrong.",
-            "Open the address that the server printed, or send the header 'Authorization: Bearer TOKEN'.",
-        )
+        return _unknown_visitor()
+    answer.headers.update({"WWW-Authenticate": "Bearer", "Cache-Control": "no-store"})
+    return answer
+
+
+def _unknown_visitor() -> Response:
+    answer = failure(
+        401,
+        "The token is missing or wrong.",
+        "Open the address that the server printed, or send the header 'Authorization: Bearer TOKEN'.",
+    )
     answer.headers.update({"WWW-Authenticate": "Bearer", "Cache-Control": "no-store"})
     return answer
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 
 from flask import Flask, current_app
 
@@ -13,6 +14,7 @@ from tensortap.index import LogIndex, RunIndex
 REFRESH_INTERVAL = 0.5  # s; a committed snapshot must be visible within 1.5 s, and the page asks every second
 PATIENCE = 1.0  # s that a request waits for news; a large dump is read on meanwhile, and appears bit by bit
 _KEY = "tensortap"
+_HIDDEN = "tensortap-hidden"
 _LOG = logging.getLogger(__name__)
 
 
@@ -63,6 +65,13 @@ def current_log() -> LogIndex:
     return live.log
 
 
+def hide(app: Flask, find: Callable[[str], RunIndex | None]) -> None:
+    """Adds runs that are not listed, but answer where their id is known."""
+    app.extensions[_HIDDEN] = find
+
+
 def current_run(run_id: str) -> RunIndex:
     """Raises NotFoundError for an id that the index did not hand out."""
-    return current_log().run(run_id)
+    hidden: Callable[[str], RunIndex | None] | None = current_app.extensions.get(_HIDDEN)
+    found = hidden(run_id) if hidden is not None else None
+    return found if found is not None else current_log().run(run_id)

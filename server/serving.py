@@ -15,8 +15,10 @@ from waitress.wasyncore import close_all
 from tensortap.dump import TensortapError
 
 from .app import create_app
+from .computing import Computer
 from .hosts import bracketed, is_address, is_loopback
 from .login import new_token
+from .replays import close as close_replays
 
 DEFAULT_PORT = 6016
 _PORTS_TRIED = 50
@@ -45,11 +47,13 @@ class Server:
         port: the TCP port it listens on.
         moved: whether another port than the default one had to be taken.
 
+    `computer`: what replays recorded steps, where the page may ask for that.
     `trusted_proxy`: the IP address of a proxy whose `X-Forwarded-Host` and `X-Forwarded-Proto` are believed.
     Whoever can send requests from that address chooses what the Host check sees. Others' are thrown away.
 
     Raises:
-        ServingError: the port cannot be opened; no token on a public address; a bad host name or proxy.
+        ServingError: the port cannot be opened; no token on a public address, or to replay; a bad host name
+            or proxy.
     """
 
     def __init__(
@@ -62,8 +66,14 @@ class Server:
         use_token: bool = True,
         allowed_hosts: Iterable[str] = (),
         trusted_proxy: str | None = None,
+        computer: Computer | None = None,
     ) -> None:
         local = is_loopback(host)
+        if computer is not None and not use_token:
+            raise ServingError(
+                "Without a token every user of this machine could make the server run graphs from files.",
+                "Leave out --no-token or --allow-replay.",
+            )
         if not use_token and not local:
             raise ServingError(
                 f"Without a token the dump would be open to everybody who reaches {host}.",
@@ -82,7 +92,12 @@ class Server:
         names = [*allowed_hosts] if local else [*allowed_hosts, socket.gethostname()]
         try:
             self.app = create_app(
-                logdirs, token=self.token, allowed_hosts=names, port=self.port, any_address=not local
+                logdirs,
+                token=self.token,
+                allowed_hosts=names,
+                port=self.port,
+                any_address=not local,
+                computer=computer,
             )
         except ValueError as error:
             self._socket.close()
@@ -116,6 +131,7 @@ class Server:
     def _close(self) -> None:
         self._waitress.task_dispatcher.shutdown(timeout=_LAST_ANSWERS)
         close_all(self._channels)
+        close_replays(self.app)
 
 
 def open_socket(host: str, port: int | None) -> socket.socket:

@@ -18,8 +18,11 @@ from ..sources import served
 if TYPE_CHECKING:
     from tensortap.server import Server
 
+    from ..replaying import ReplayComputer
+
 HELP = "serve the page for one or more log directories"
-EXAMPLE = "tensortap serve logs"
+EXAMPLE = """tensortap serve logs
+         tensortap serve logs --allow-replay"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,6 +60,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="believe X-Forwarded-Host and X-Forwarded-Proto that come from this IP address; "
         "whoever can send from there passes the Host check (docs/security.md)",
     )
+    parser.add_argument(
+        "--allow-replay",
+        action="store_true",
+        help="let the page run recorded steps again, in a process of its own (docs/security.md); "
+        "only for recordings that you trust, needs the token",
+    )
+    parser.add_argument(
+        "--replay-seconds", type=float, default=300.0, metavar="S", help="most time a replay may take"
+    )
+    parser.add_argument(
+        "--replay-memory", type=float, default=8.0, metavar="GB", help="most memory a replay may take"
+    )
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
 
 
@@ -79,6 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
         use_token=not arguments.no_token,
         allowed_hosts=arguments.allow_host,
         trusted_proxy=arguments.trusted_proxy,
+        computer=_computer(arguments),
     )
     for logdir in logdirs:
         if not is_folder(logdir):
@@ -89,6 +105,14 @@ def run(arguments: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # a container is stopped this way
     server.run()
     return 0
+
+
+def _computer(arguments: argparse.Namespace) -> ReplayComputer | None:
+    if not arguments.allow_replay:
+        return None
+    from ..replaying import ReplayComputer
+
+    return ReplayComputer(arguments.replay_seconds, int(arguments.replay_memory * 1e9))
 
 
 def announce(server: Server, logdirs: list[Path]) -> None:

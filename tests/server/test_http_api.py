@@ -13,6 +13,7 @@ from tensortap.server import create_app
 
 DOCUMENT = (Path(tensortap.server.__file__).parent / "http_api.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## GET (api/\S+)\n(.*?)(?=^## |\Z)", DOCUMENT, re.MULTILINE | re.DOTALL))
+POSTED = re.findall(r"^## POST (api/\S+)\n", DOCUMENT, re.MULTILINE)  # tests/server/test_replays.py asks them
 TENSOR = "tensor=dense/MatMul:0"
 EXAMPLES = {
     "api/runs": "/api/runs",
@@ -38,6 +39,7 @@ EXAMPLES = {
     "api/runs/<run>/findings": "{first}/findings",
     "api/runs/<run>/nan": "{first}/nan",
     "api/runs/<run>/ledger": "{first}/ledger",
+    "api/runs/<run>/recordings": "{first}/recordings",
     "api/diff": "/api/diff?a={run}&b={run}&step=0&step_b=1",
     "api/diff/value": "/api/diff/value?a={run}&b={run}&format=json&step=0&step_b=1&" + TENSOR,
 }
@@ -70,7 +72,7 @@ def test_the_document_lists_the_routes() -> None:
     routes = {
         re.sub(r"<[^<>]*:(\w+)>", r"<\1>", rule.rule).lstrip("/") for rule in rules if "/api/" in rule.rule
     }
-    assert {address(heading) for heading in SECTIONS} == routes == set(EXAMPLES)
+    assert {address(heading) for heading in SECTIONS} | set(POSTED) == routes == set(EXAMPLES) | set(POSTED)
 
 
 SAME_AS_BEFORE = "api/runs/<run>/nodes?node=&graph="

@@ -1,0 +1,205 @@
+"""Computations that were asked for: one at a time; the last results are kept as hidden runs."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import tempfile
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tensortap.dump import LimitError, NotFoundError, TensortapError
+from tensortap.index import LogIndex, RunIndex
+
+from .computing import Computed, Computer, Wanted
+
+_LOG = logging.getLogger(__name__)
+_KEPT = 16  # results
+_KEPT_BYTES = 8 << 30
+_WAITING = 8  # computations that are under way or wait
+_PATIENCE = 0.4  # s that a request waits for a result
+_IDLE = 300.0  # s after which the replaying process is ended
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """One computation. `run`: where its tensors are, once it is done; `changed`: tensors that are other ones
+    than without the changes."""
+
+    subject: str  # of which run
+    wanted: Wanted
+    name: str
+    result: Computed | None = None
+    changed: list[str] = field(default_factory=list)
+    run: RunIndex | None = None
+    error: str = ""
+    hint: str = ""
+    working: bool = True
+    ended: threading.Event = field(default_factory=threading.Event)
+
+
+class Computations:
+    """All computations of a server; `close` ends them and removes what they wrote."""
+
+    def __init__(self, computer: Computer) -> None:
+        self.computer = computer
+        self._folder = Path(tempfile.mkdtemp(prefix="tensortap-computed-"))
+        self._log = LogIndex(self._folder, use_cache=False)
+        self._jobs: OrderedDict[tuple[str, Wanted], Job] = OrderedDict()
+        self._lock = threading.Lock()
+        self._one = threading.Lock()
+        self._current: Job | None = None
+        self._count = 0
+        self._idle: threading.Timer | None = None
+        self._closed = False
+
+    def ask(self, subject: str, wanted: Wanted) -> Job:
+        """The computation, begun if it is not known; waits a moment for its result.
+
+        Args:
+            subject: what `cancel` names; another one for a run that took another's place.
+
+        Raises:
+            LimitError: too many wait.
+        """
+        job = self._job(subject, wanted)
+        if job.ended.wait(_PATIENCE) and job.error:
+            with self._lock:  # told once; who asks again wants it tried again
+                if self._jobs.get((subject, wanted)) is job:
+                    self._jobs.pop((subject, wanted))
+        return job
+
+    def cancel(self, subject: str) -> int:
+        """Ends the computations of a run; returns how many."""
+        with self._lock:
+            ended = [job for job in self._jobs.values() if job.subject == subject and job.working]
+            for job in ended:
+                self._jobs.pop((job.subject, job.wanted), None)
+                job.error, job.working = "The computation was cancelled.", False
+                job.ended.set()
+            if self._current in ended:
+                self.computer.cancel()
+        return len(ended)
+
+    def run(self, run_id: str) -> RunIndex | None:
+        """The hidden run with that id."""
+        try:
+            return self._log.run(run_id)
+        except NotFoundError:
+            return None
+
+    def close(self) -> None:
+        """Ends what is under way."""
+        with self._lock:
+            self._closed = True
+            self._jobs.clear()
+            if self._idle is not None:
+                self._idle.cancel()
+            self.computer.cancel()
+        self.computer.rest()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _job(self, subject: str, wanted: Wanted) -> Job:
+        key = (subject, wanted)
+        with self._lock:
+            known = self._jobs.get(key)
+            if known is not None:
+                self._jobs.move_to_end(key)
+                return known
+            if sum(job.working for job in self._jobs.values()) >= _WAITING:
+                raise LimitError(f"{_WAITING} computations wait already.", "Ask again when one has ended.")
+            self._count += 1
+            job = self._jobs[key] = Job(subject, wanted, f"computed-{self._count}")
+            threading.Thread(target=self._work, args=(job,), name="tensortap-replay", daemon=True).start()
+            return job
+
+    def _work(self, job: Job) -> None:
+        try:
+            before = self._before(job)
+            if before is not None and before.error:
+                raise TensortapError(before.error, before.hint)
+            with self._one:
+                self._compute(job)
+            if before is not None and job.result is not None and before.result is not None:
+                job.changed = _changed(before.result, job.result)
+        except TensortapError as error:
+            job.error, job.hint = job.error or error.message, error.hint
+        except Exception:  # the thread has nobody to raise to
+            _LOG.exception("a computation failed")
+            job.error = "The computation failed; the server's terminal says how."
+        finally:
+            job.working = False
+            job.ended.set()
+            self._tidy()
+
+    def _before(self, job: Job) -> Job | None:
+        """The same call without changes, computed first."""
+        if not job.wanted.changes or job.wanted.tensors is not None:
+            return None
+        before = self._job(job.subject, Wanted(job.wanted.recording))
+        before.ended.wait()
+        return before
+
+    def _compute(self, job: Job) -> None:
+        with self._lock:
+            if self._closed or not job.working:
+                return
+            self._current = job
+            if self._idle is not None:
+                self._idle.cancel()
+        try:
+            result = self.computer.compute(job.wanted, self._folder, job.name)
+        finally:
+            with self._lock:
+                self._current = None
+        self._log.refresh()
+        job.run = next((run for run in self._log.runs if run.name == job.name), None)
+        job.result = result
+
+    def _tidy(self) -> None:
+        """Forgets failures and the oldest results, and lets the process rest after a while."""
+        with self._lock:
+            if self._closed:
+                return
+            done = [(key, job) for key, job in self._jobs.items() if not job.working]
+            size = sum(_size(self._folder / job.name) for _, job in done)
+            kept = len(done)
+            for key, job in done[:-1]:
+                if kept <= _KEPT and size <= _KEPT_BYTES:
+                    break
+                self._jobs.pop(key)
+                size -= _size(self._folder / job.name)
+                kept -= 1
+            if self._idle is not None:
+                self._idle.cancel()
+            self._idle = threading.Timer(_IDLE, self._rest)
+            self._idle.daemon = True
+            self._idle.start()
+            named = {job.name for job in self._jobs.values()}
+        for folder in self._folder.iterdir() if self._folder.exists() else ():
+            if folder.name not in named:
+                shutil.rmtree(folder, ignore_errors=True)
+        self._log.refresh()
+
+    def _rest(self) -> None:
+        if self._one.acquire(blocking=False):
+            try:
+                self.computer.rest()
+            finally:
+                self._one.release()
+
+
+def _size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+def _changed(before: Computed, after: Computed) -> list[str]:
+    names = dict.fromkeys((*before.tensors, *after.tensors))
+    return [name for name in names if _digest(before, name) != _digest(after, name)]
+
+
+def _digest(computed: Computed, name: str) -> str:
+    tensor = computed.tensors.get(name)
+    return "" if tensor is None else tensor.digest

@@ -1,0 +1,78 @@
+"""What the server asks for where it may replay; `create_app(computer=…)` hands in what answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Tensors of a recorded call.
+
+    Attributes:
+        recording: its folder in the run.
+        changes: pairs of a tensor name and an expression.
+        tensors: names; None: all.
+    """
+
+    recording: Path
+    changes: tuple[tuple[str, str], ...] = ()
+    tensors: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedTensor:
+    """What is known of one tensor; `digest` is equal if and only if every bit of all visits is. `bad_visit`:
+    the first visit with a NaN or an infinity, or -1."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    nan: int
+    inf: int
+    bad_visit: int
+    visits: int
+    digest: str
+    kept: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """Tensors that were computed, and whether the call came out as it was recorded.
+
+    Attributes:
+        identical: every output and variable is bit by bit as recorded; None if tensors were changed.
+        order: the nodes of the graph, each behind those that it takes its inputs from.
+    """
+
+    step: int
+    identical: bool | None
+    outputs: int
+    variables: int
+    differing: Sequence[str]
+    failed: str
+    recorded_failure: str
+    versions: Sequence[str]
+    tensors: Mapping[str, ComputedTensor]
+    order: Sequence[str] = field(default=())
+
+
+class Computer(Protocol):
+    """Replays, in a process of its own with limits. `compute` is called by one thread at a time."""
+
+    def compute(self, wanted: Wanted, logdir: Path, run: str) -> Computed:
+        """Writes the tensors as a run. Raises TensortapError if that cannot be done, or was cancelled."""
+
+    def cancel(self) -> None:
+        """Ends what is under way; from any thread."""
+
+    def rest(self) -> None:
+        """Gives back what it holds, until it is needed again."""
+
+    def read_what_ifs(self, recording: Path) -> Mapping[str, object]:
+        """Saved changes by name. Raises TensortapError if they make no sense."""
+
+    def write_what_ifs(self, recording: Path, what_ifs: Mapping[str, object]) -> None:
+        """Saves them; nothing of the dump changes. Raises TensortapError for what is not possible."""

@@ -1,0 +1,269 @@
+"""Replaying through the API: who may ask, what is computed once, cancelled, forgotten, saved."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from polling import until
+from small_dump import write_dump
+from werkzeug.test import Client, TestResponse
+
+from tensortap.dump import DumpWriter, Graph, Node, Recording, TensortapError, write_recording
+from tensortap.server import Computed, ComputedTensor, Server, ServingError, Wanted, create_app
+from tensortap.server.computations import Computations
+
+TOKEN = "0123456789abcdef" * 3
+OWN = {"Host": "localhost:6016", "Authorization": f"Bearer {TOKEN}"}
+REPLAY = OWN | {"X-Tensortap-Replay": "1"}
+
+
+@dataclass
+class FakeComputer:
+    """Writes `x` plus the number of changes; waits while `hold` is set."""
+
+    asked: list[Wanted] = field(default_factory=list)
+    rested: int = 0
+    saved: Mapping[str, object] = field(default_factory=dict)
+    hold: threading.Event = field(default_factory=threading.Event)
+    ended: threading.Event = field(default_factory=threading.Event)
+
+    def compute(self, wanted: Wanted, logdir: Path, run: str) -> Computed:
+        self.asked.append(wanted)
+        while self.hold.is_set():
+            if self.ended.wait(0.01):
+                self.ended.clear()
+                raise TensortapError("cancelled")
+        if any("bad" in expression for _, expression in wanted.changes):
+            raise TensortapError(f"bad, in {wanted.recording}", "Mend it.")
+        with DumpWriter(logdir, run) as writer:
+            graph = writer.graph(Graph("g", [Node("x", "Relu", output_dtypes=["float32"])]))
+            value = np.full(3, len(wanted.changes), np.float32)
+            writer.log("x:0", value, step=5, graph=graph)
+        x = ComputedTensor("float32", (3,), 0, 0, -1, 1, str(len(wanted.changes)), True)
+        same = ComputedTensor("float32", (), 1, 0, 0, 1, "same", False)
+        return Computed(5, not wanted.changes, 1, 2, ["w"], "", "", [], {"x:0": x, "y:0": same}, ["x", "y"])
+
+    def cancel(self) -> None:
+        self.ended.set()
+
+    def rest(self) -> None:
+        self.rested += 1
+
+    def read_what_ifs(self, recording: Path) -> Mapping[str, object]:
+        return self.saved
+
+    def write_what_ifs(self, recording: Path, what_ifs: Mapping[str, object]) -> None:
+        self.saved = what_ifs
+
+
+@pytest.fixture(scope="module")
+def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("a-secret-place")
+    write_dump(path)
+    write_recording(path / "exp" / "first", Recording("f", b"", (), 5))
+    return path
+
+
+@dataclass
+class Asked:
+    client: Client
+    computer: FakeComputer
+    run: str
+    recording: str
+
+    def post(self, what: str, body: object, headers: Mapping[str, str] = REPLAY) -> TestResponse:
+        return self.client.post(f"/api/replay/{self.run}/{what}", json=body, headers=headers)
+
+    def compute(self, **fields: Any) -> Any:
+        """Asks until it has ended."""
+
+        answers: list[Any] = []
+
+        def ended() -> bool:
+            answers.append(self.post("compute", {"recording": self.recording, **fields}).get_json())
+            return not answers[-1]["working"]
+
+        until(ended, "the computation")
+        return answers[-1]
+
+
+@pytest.fixture
+def asked(logdir: Path) -> Iterator[Asked]:
+    computer = FakeComputer()
+    app = create_app(logdir, token=TOKEN, port=6016, computer=computer)
+    client = Client(app)
+    runs = client.get("/api/runs", headers=OWN).get_json()["runs"]
+    run = next(each["id"] for each in runs if each["name"] == "exp/first")
+    listed = client.get(f"/api/runs/{run}/recordings", headers=OWN).get_json()
+    assert listed["allowed"] is True
+    (recording,) = listed["recordings"]
+    yield Asked(client, computer, run, recording["id"])
+    app.extensions["tensortap-computations"].close()
+    assert computer.rested
+
+
+def test_what_is_computed_answers_like_a_run_that_is_not_listed(asked: Asked) -> None:
+    answer = asked.compute(tensors=["x:0"])
+    result = answer["result"]
+    assert (answer["error"], result["identical"], result["step"]) == (None, True, 5)
+    address = f"/api/runs/{result['run']}/value?tensor=x:0&step=5&format=json"
+    assert asked.client.get(address, headers=OWN).get_json()["data"] == [0, 0, 0]
+    runs = asked.client.get("/api/runs", headers=OWN).get_json()["runs"]
+    assert result["run"] not in [run["id"] for run in runs]
+    assert (
+        asked.client.get(f"/api/runs/{result['run']}", headers={"Host": "localhost:6016"}).status_code == 401
+    )
+
+
+def test_a_what_if_is_compared_with_the_call_as_it_was(asked: Asked) -> None:
+    result = asked.compute(changes=[["x:0", "x + 1"]])["result"]
+    assert result["changed"] == ["x:0"]
+    assert result["order"] == ["x", "y"]
+    assert result["tensors"]["name"] == ["x:0", "y:0"]
+    assert result["tensors"]["nan"] == [0, 1]
+    assert [len(wanted.changes) for wanted in asked.computer.asked] == [0, 1]
+    asked.compute(changes=[["x:0", "x + 1"]])
+    asked.compute()
+    assert len(asked.computer.asked) == 2  # both were known
+
+
+def test_a_failure_is_told_without_places_and_tried_again(asked: Asked) -> None:
+    for _ in range(2):
+        answer = asked.compute(changes=[["x:0", "bad"]])
+        assert answer["error"].startswith("bad, in first/recordings/5-0-")
+        assert answer["hint"] == "Mend it."
+    assert len(asked.computer.asked) == 3  # the call as it was only once
+
+
+def test_cancelling_ends_what_is_under_way_and_what_waits(asked: Asked) -> None:
+    asked.computer.hold.set()
+    for number in range(3):
+        body = {"recording": asked.recording, "tensors": [f"t{number}:0"]}
+        assert asked.post("compute", body).get_json()["working"] is True
+    assert asked.post("cancel", {}).get_json() == {"cancelled": 3}
+    asked.computer.hold.clear()
+    assert asked.compute(tensors=["t0:0"])["error"] is None
+    assert asked.post("cancel", {}).get_json() == {"cancelled": 0}
+
+
+def test_no_more_than_eight_wait(asked: Asked) -> None:
+    asked.computer.hold.set()
+    answers = [
+        asked.post("compute", {"recording": asked.recording, "tensors": [f"t{number}:0"]}).status_code
+        for number in range(9)
+    ]
+    assert answers == [200] * 8 + [413]
+    asked.post("cancel", {})
+    asked.computer.hold.clear()
+
+
+def test_only_the_last_results_stay(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tensortap.server.computations._KEPT", 2)
+    runs = [asked.compute(tensors=[f"t{number}:0"])["result"]["run"] for number in range(3)]
+
+    def gone() -> bool:
+        return asked.client.get(f"/api/runs/{runs[0]}", headers=OWN).status_code == 404
+
+    until(gone, "the oldest result to go")
+    assert asked.client.get(f"/api/runs/{runs[2]}", headers=OWN).status_code == 200
+
+
+def test_what_ifs_are_saved_and_read(asked: Asked) -> None:
+    body = {"recording": asked.recording}
+    assert asked.post("what-ifs", body).get_json() == {"what_ifs": {}}
+    what_ifs = {"mine": [["x:0", "x * 2"]]}
+    assert asked.post("what-ifs", body | {"what_ifs": what_ifs}).get_json() == {"what_ifs": what_ifs}
+    assert asked.computer.saved == what_ifs
+
+
+@pytest.mark.parametrize(
+    ("what", "body", "status"),
+    [
+        ("compute", {}, 404),
+        ("compute", {"recording": "../../etc"}, 404),
+        ("compute", {"recording": None, "changes": []}, 404),
+        ("compute", [], 400),
+        ("compute", {"recording": "HERE", "other": 1}, 400),
+        ("compute", {"recording": "HERE", "changes": "x"}, 400),
+        ("compute", {"recording": "HERE", "changes": [["a:0"]]}, 400),
+        ("compute", {"recording": "HERE", "changes": [["a:0", 1]]}, 400),
+        ("compute", {"recording": "HERE", "changes": [["a:0", "x"]] * 501}, 400),
+        ("compute", {"recording": "HERE", "tensors": []}, 400),
+        ("compute", {"recording": "HERE", "tensors": [1]}, 400),
+        ("compute", {"recording": "HERE", "changes": [["a:0", "x" * 70000]]}, 400),
+        ("what-ifs", {"recording": "HERE", "what_ifs": []}, 400),
+        ("cancel", {"recording": "HERE"}, 400),
+        ("nothing", {}, 405),
+    ],
+)
+def test_requests_that_make_no_sense(asked: Asked, what: str, body: Any, status: int) -> None:
+    if isinstance(body, dict) and body.get("recording") == "HERE":
+        body["recording"] = asked.recording
+    answer = asked.post(what, body)
+    assert answer.status_code == status
+    assert set(answer.get_json()) == {"error", "hint"}
+    assert asked.computer.asked == []
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        (OWN, 403),  # what a form of another site can send
+        (REPLAY | {"Content-Type": "text/plain"}, 403),
+        (REPLAY | {"Origin": "http://evil.example"}, 403),
+        (REPLAY | {"Sec-Fetch-Site": "cross-site"}, 403),
+        (REPLAY | {"Host": "evil.example:6016"}, 403),
+        ({"Host": "localhost:6016", "X-Tensortap-Replay": "1"}, 401),
+        (REPLAY | {"Authorization": "Bearer wrong"}, 401),
+        (REPLAY | {"Origin": "http://localhost:6016", "Sec-Fetch-Site": "same-origin"}, 200),
+    ],
+)
+def test_who_may_make_the_server_compute(asked: Asked, headers: dict[str, str], status: int) -> None:
+    body = {"recording": asked.recording, "tensors": ["x:0"]}
+    headers = {"Content-Type": "application/json"} | headers
+    assert asked.post("compute", body, headers).status_code == status
+    assert bool(asked.computer.asked) == (status == 200)
+
+
+def test_a_token_in_the_address_reads_only(asked: Asked) -> None:
+    headers = {"Host": "localhost:6016", "X-Tensortap-Replay": "1"}
+    address = f"/api/replay/{asked.run}/cancel?token={TOKEN}"
+    assert asked.client.post(address, json={}, headers=headers).status_code == 401
+
+
+def test_without_the_flag_the_answer_names_it(logdir: Path) -> None:
+    for options in ({"token": TOKEN, "port": 6016}, {"mode": "plugin"}, {"port": 6016}):
+        client = Client(create_app(logdir, **options))
+        run = client.get("/api/runs", headers=OWN).get_json()["runs"][0]["id"]
+        answer = client.post(f"/api/replay/{run}/compute", json={}, headers=REPLAY)
+        assert answer.status_code == 403
+        assert "--allow-replay" in answer.get_json()["hint"]
+        listed = client.get(f"/api/runs/{run}/recordings", headers=OWN).get_json()
+        assert listed["allowed"] is False and "--allow-replay" in listed["hint"]
+        assert client.post("/api/runs", json={}, headers=REPLAY).status_code == 405
+        assert client.get(f"/api/replay/{run}/compute", headers=REPLAY).status_code == 404
+
+
+def test_replaying_needs_a_token(logdir: Path) -> None:
+    with pytest.raises(ValueError, match="token"):
+        create_app(logdir, computer=FakeComputer())
+    with pytest.raises(ServingError, match="token"):
+        Server([logdir], port=0, use_token=False, computer=FakeComputer())
+
+
+def test_closing_ends_the_process_and_removes_what_was_computed(logdir: Path) -> None:
+    computer = FakeComputer()
+    computations = Computations(computer)
+    recording = next((logdir / "exp" / "first" / "recordings").glob("5-0-*"))
+    job = computations.ask("run", Wanted(recording))
+    assert job.ended.wait(20) and job.run is not None
+    folder = job.run.path.parent
+    assert folder.is_dir()
+    computations.close()
+    assert (computer.rested, folder.exists()) == (1, False)
