@@ -1,5 +1,6 @@
 """Pure functions over an index: what is wrong with a run, and how two differ."""
 
+from .apart import AnalystEndedError, Analysts, Task, perform, place_of
 from .compare import (
     DIFFERENCE_SORTS,
     LOWER_IS_WORSE,
@@ -13,6 +14,7 @@ from .compare import (
     SideInfo,
     TensorDifference,
     Unmatched,
+    check_pairs,
     common_dtype,
     compare,
     comparison_csv,
@@ -55,6 +57,8 @@ __all__ = [
     "METRICS",
     "SEVERITIES",
     "VERDICTS",
+    "AnalystEndedError",
+    "Analysts",
     "Birth",
     "Comparison",
     "Element",
@@ -79,10 +83,12 @@ __all__ = [
     "SettingsError",
     "Side",
     "SideInfo",
+    "Task",
     "TensorDifference",
     "TensorRole",
     "Unmatched",
     "all_rules",
+    "check_pairs",
     "check_rules",
     "common_dtype",
     "compare",
@@ -93,6 +99,8 @@ __all__ = [
     "mute",
     "mutes_of",
     "nan_report",
+    "perform",
+    "place_of",
     "place_text",
     "problems",
     "read_both",

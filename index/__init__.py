@@ -15,7 +15,7 @@ from .histograms import MAX_BINS, HistogramSeries, histograms
 from .history import History, history, row_columns
 from .log import Changes, LogIndex
 from .node_detail import CallDetail, FrameDetail, InputDetail, NodeDetail, OutputDetail, node_detail
-from .run import RunIndex, RunOverview
+from .run import RunIndex, RunOverview, RunReplacedError, open_run
 from .saved import cache_folder
 from .selection import Selection, parse_selection, resolve_selection
 from .snapshot import Snapshot, locate, take
@@ -70,6 +70,7 @@ __all__ = [
     "RunEvents",
     "RunIndex",
     "RunOverview",
+    "RunReplacedError",
     "Selection",
     "Snapshot",
     "SnapshotPage",
@@ -98,6 +99,7 @@ __all__ = [
     "node_detail",
     "nonfinite_elements",
     "open_logdir",
+    "open_run",
     "parse_selection",
     "parse_steps",
     "read_slice",

@@ -24,7 +24,7 @@ from .commits import CommitCache
 from .events import RunEvents
 from .graph import GraphIndex
 from .graphs import GraphOverview, GraphShelf
-from .saved import ContainerError, SavedRun
+from .saved import ContainerError, SavedRun, cache_folder
 from .step_tally import StepTable
 from .worker import WorkerFollower, WorkerStatus
 
@@ -54,7 +54,7 @@ class RunOverview:
 
 
 class RunReplacedError(Exception):
-    """Internal: the run's directory is no longer the one that was read; it must be read anew."""
+    """The run's directory is no longer the one that was read; it must be read anew."""
 
 
 class Shared:
@@ -65,6 +65,12 @@ class Shared:
         self.commits = CommitCache()
         self.graph_nodes: dict[str, int] = {}
         self.cache = cache
+
+
+def open_run(path: Path, name: str, run_id: str, generation: int = 0) -> RunIndex:
+    """One run by its folder, under a name and id that another process gave it; nothing is read before the
+    first `poll`."""
+    return RunIndex(run_id, name, path, Shared(cache_folder()), generation)
 
 
 class RunIndex:

@@ -11,8 +11,8 @@ from tensortap.analysis import (
     Comparison,
     Side,
     TensorDifference,
+    check_pairs,
     common_dtype,
-    compare,
     comparison_html,
     read_both,
     sorted_tensors,
@@ -21,8 +21,8 @@ from tensortap.analysis import (
 from tensortap.dump import NotFoundError, SelectionError, ValueNotKeptError
 from tensortap.index import Selection, Snapshot, kept_shape, locate, resolve_selection
 
+from .analyses import ask, job_state
 from .failures import BadRequestError
-from .findings import ask, job_state
 from .formats import FORMATS, Format
 from .live import current_run
 from .parameters import Parameters, ordered_range
@@ -48,17 +48,16 @@ def difference() -> Response:
     offset = parameters.count("offset", 0, high=2**31)
     everything = parameters.flag("all")
     name = parameters.choice("format", ("json", "html"), "json")
+    cancel = parameters.flag("cancel")
     parameters.done()
     a.check()
     b.check()
-    what = f"diff/{b.run.id}/{a.step}/{b.step}/{a.worker}/{b.worker}/{where}/{sorted(matches.items())}"
+    check_pairs(a.run, b.run, matches)
+    sides = {"steps": (a.step, b.step), "workers": (a.worker, b.worker)}
+    options = {**sides, "matches": matches, "where": where}
     version = tuple((run.generation, run.catalog.rows) for run in (a.run, b.run))
-    job = ask(
-        a.run,
-        what,
-        version,
-        lambda advance: compare(a, b, matches=matches, where=where, progress=advance),
-    )
+    key = f"diff/{b.run.id}/{sorted(sides.items())}/{where}/{sorted(matches.items())}"
+    job = ask((a.run, b.run), "compare", key, version, options, cancel=cancel)
     result: Comparison | None = job.result
     if name == "html":
         return _report(result)

@@ -2,64 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from flask import Blueprint, Flask, Response, current_app
+from flask import Blueprint, Response
 
-from tensortap.analysis import (
-    NanReport,
-    Settings,
-    check_rules,
-    dead_layer_ledger,
-    nan_report,
-    place_text,
-    with_mutes,
-)
+from tensortap.analysis import NanReport, mutes_of, place_text
 from tensortap.dump import NotFoundError
 from tensortap.index import RunIndex
 
-from .background import Background, Job
+from .analyses import ask, install, job_state
+from .background import Job
 from .live import current_run
 from .parameters import Parameters
 from .replies import json_reply
 from .wire import plain
 
+__all__ = ["blueprint", "install"]
+
 blueprint = Blueprint("findings", __name__)
-_KEY = "tensortap-analysis"
 
 
-def install(app: Flask) -> None:
-    """Gives `app` the thread that analyses runs."""
-    app.extensions[_KEY] = Background()
-
-
-def ask(run: RunIndex, what: str, version: object, work: Any) -> Job:
-    """What the analysing thread knows of a piece of work on a run."""
-    background: Background = current_app.extensions[_KEY]
-    return background.ask(f"{run.id}/{run.generation}/{what}", version, work)
-
-
-def _ask(run: RunIndex, what: str, work: Any) -> Job:
-    return ask(run, what, (run.generation, run.catalog.rows), work)
-
-
-def job_state(job: Job) -> dict[str, Any]:
-    """How far it is, as answers say it."""
-    return {
-        "working": job.working or job.waiting,
-        "progress": {"done": job.done, "total": job.total, "doing": job.doing},
-        "error": job.error or None,
-    }
+def _ask(run: RunIndex, what: str, options: Mapping[str, Any], *, cancel: bool, grown: object = None) -> Job:
+    """An analysis of one run; `grown`: what makes it due again, by default any snapshot."""
+    rows = run.catalog.rows if grown is None else grown
+    key = "/".join((what, *map(str, options.values())))
+    return ask((run,), what, key, (run.generation, rows), options, cancel=cancel)
 
 
 @blueprint.get("/api/runs/<run>/findings")
 def list_findings(run: str) -> Response:
     """GET api/runs/<run>/findings"""
-    Parameters().done()
+    parameters = Parameters()
+    cancel = parameters.flag("cancel")
+    parameters.done()
     found = current_run(run)
-    job = _ask(
-        found, "findings", lambda advance: check_rules(found, with_mutes(found, Settings()), progress=advance)
-    )
+    job = _ask(found, "findings", {"mute": mutes_of(found)}, cancel=cancel)
     result = job.result
     return json_reply(
         job_state(job)
@@ -76,12 +54,14 @@ def list_findings(run: str) -> Response:
 def nan_births(run: str) -> Response:
     """GET api/runs/<run>/nan"""
     parameters = Parameters()
-    step = parameters.integer("step")
+    step, cancel = parameters.integer("step"), parameters.flag("cancel")
     parameters.done()
     found = current_run(run)
-    if step is not None and found.catalog.steps.code(step) is None:
+    code = None if step is None else found.catalog.steps.code(step)
+    if step is not None and code is None:
         raise NotFoundError(f"The run has no snapshot at step {step}.", "See the steps of the run.")
-    job = _ask(found, f"nan/{step}", lambda advance: nan_report(found, step))
+    grown = None if code is None else len(found.catalog.rows_of_step(code))
+    job = _ask(found, "nan", {"step": step}, cancel=cancel, grown=grown)
     report: NanReport | None = job.result
     return json_reply(job_state(job) | {"report": None if report is None else _with_places(report)})
 
@@ -99,7 +79,8 @@ def _with_places(report: NanReport) -> dict[str, Any]:
 @blueprint.get("/api/runs/<run>/ledger")
 def ledger(run: str) -> Response:
     """GET api/runs/<run>/ledger"""
-    Parameters().done()
-    found = current_run(run)
-    job = _ask(found, "ledger", lambda advance: dead_layer_ledger(found))
+    parameters = Parameters()
+    cancel = parameters.flag("cancel")
+    parameters.done()
+    job = _ask(current_run(run), "ledger", {}, cancel=cancel)
     return json_reply(job_state(job) | {"entries": job.result or []})

@@ -1,6 +1,6 @@
 """Two runs, two steps or two workers side by side: what is which, how far apart, and where it begins."""
 
-from .compare import compare
+from .compare import check_pairs, compare
 from .flow import VERDICTS
 from .html import comparison_html
 from .matches_file import read_matches, write_matches
@@ -26,6 +26,7 @@ __all__ = [
     "SideInfo",
     "TensorDifference",
     "Unmatched",
+    "check_pairs",
     "common_dtype",
     "compare",
     "comparison_csv",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from tensortap.dump import NotFoundError
-from tensortap.index import Filters, find_rows
+from tensortap.index import Filters, RunIndex, find_rows
 
 from ..provenance.step import Slot, StepTensors
 from .explain import first_divergence
@@ -49,8 +49,7 @@ def compare(
     """
     a.check()
     b.check()
-    if matches:
-        check_matches(matches, graphs_of(a.run), graphs_of(b.run))
+    check_pairs(a.run, b.run, matches or {})
     wanted = None if where is None else _wanted(a, where)
     matcher, steps, carried = Matcher(matches or {}), _steps(a, b), State()
     for number, (step_a, step_b) in enumerate(steps):
@@ -60,6 +59,12 @@ def compare(
         if number == len(steps) - 1 or any(entry.verdict in _DIFFER for entry in at.tensors):
             return at.result(number + 1, len(steps), wanted)
     raise AssertionError("there is at least one step")
+
+
+def check_pairs(a: RunIndex, b: RunIndex, matches: Mapping[str, str]) -> None:
+    """Raises NotFoundError if a match by hand names a node that no captured graph of the runs has."""
+    if matches:
+        check_matches(matches, graphs_of(a), graphs_of(b))
 
 
 def _steps(a: Side, b: Side) -> list[tuple[int, int]]:

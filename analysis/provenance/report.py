@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -65,13 +66,28 @@ def nan_report(run: RunIndex, step: int | None = None) -> NanReport:
             raise NotFoundError(f"The run has no snapshot at step {step}.", _span(run))
         reports = list(_reports(run, step))
         return _worst(reports) if reports else nothing_found(run, step)
+    known = _FIRST.get(run)
+    if known is not None and known[1] == _nonfinite_until(run, known[0]):
+        return known[0]  # what was added since lies behind it
     first: NanReport | None = None
     for candidate in novel_steps(run):
         for report in _reports(run, candidate):
             if report.births:
+                _FIRST[run] = report, _nonfinite_until(run, report)
                 return report
             first = first or report
     return first or nothing_found(run, None)
+
+
+_FIRST: WeakKeyDictionary[RunIndex, tuple[NanReport, int]] = WeakKeyDictionary()
+
+
+def _nonfinite_until(run: RunIndex, report: NanReport) -> int:
+    """How many snapshots, non-finite or of the report's own step, there are up to it."""
+    step = report.step or 0
+    code = run.catalog.steps.code(step)
+    of_step = 0 if code is None else len(run.catalog.rows_of_step(code))
+    return len(find_rows(run, Filters(steps=(0, step + 1), nonfinite=True))) + of_step
 
 
 def nothing_found(run: RunIndex, step: int | None) -> NanReport:

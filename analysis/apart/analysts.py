@@ -1,0 +1,118 @@
+"""The processes that analyse: a few, started when there is work, ended when there was none for a while."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from .tasks import Advance, Task
+
+MOST = 2  # processes: more analyses at once would only slow each other
+IDLE = 300.0  # s after which a process that has nothing to do is ended
+
+
+class AnalystEndedError(Exception):
+    """The process ended before it had a result: it was told to, or needed more memory than there is."""
+
+
+class Analysts:
+    """Lends out analysing processes. Any number of threads may call `do`; they wait for each other.
+
+    Args:
+        most: processes at a time. idle: seconds after which one without work is ended.
+    """
+
+    def __init__(self, most: int = MOST, idle: float = IDLE) -> None:
+        self._free = threading.BoundedSemaphore(most)
+        self._idle = idle
+        self._resting: list[_Analyst] = []
+        self._lock = threading.Lock()
+
+    def do(self, task: Task, advance: Advance, begun: Callable[[Callable[[], None]], None]) -> Any:
+        """The result of a task.
+
+        Args:
+            advance: told how far it is. begun: given the function that ends the work, from any thread.
+
+        Raises:
+            AnalystEndedError: the work was ended, or the process was. RuntimeError: the task raised.
+        """
+        with self._free:
+            with self._lock:
+                analyst = self._resting.pop() if self._resting else None
+            analyst = analyst or _Analyst()
+            begun(analyst.end)
+            try:
+                result = analyst.do(task, advance)
+            except BaseException as error:
+                if not isinstance(error, RuntimeError):
+                    analyst.end()  # what it would still say belongs to this task
+                    raise
+                self._rest(analyst)
+                raise
+            self._rest(analyst)
+            return result
+
+    def _rest(self, analyst: _Analyst) -> None:
+        with self._lock:
+            self._resting.append(analyst)
+        timer = threading.Timer(self._idle, self._end_idle, (analyst, analyst.tasks))
+        timer.daemon = True
+        timer.start()
+
+    def _end_idle(self, analyst: _Analyst, tasks: int) -> None:
+        with self._lock:
+            if analyst not in self._resting or analyst.tasks != tasks:
+                return
+            self._resting.remove(analyst)
+        analyst.end()
+
+    def close(self) -> None:
+        """Ends the processes that rest."""
+        with self._lock:
+            resting, self._resting = self._resting, []
+        for analyst in resting:
+            analyst.end()
+
+
+class _Analyst:
+    """One process. `tasks`: how many it was given."""
+
+    def __init__(self) -> None:
+        self.tasks = 0
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tensortap.analysis"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=os.environ | {"PYTHONSAFEPATH": "1"},  # the folder it runs in holds no modules
+        )
+
+    def do(self, task: Task, advance: Advance) -> Any:
+        """Raises AnalystEndedError, RuntimeError (of the task), and what `advance` raises."""
+        self.tasks += 1
+        source, out = self._process.stdin, self._process.stdout
+        assert source is not None and out is not None
+        try:
+            pickle.dump(task, source, pickle.HIGHEST_PROTOCOL)
+            source.flush()
+            while True:
+                kind, what = pickle.load(out)
+                if kind == "result":
+                    return what
+                if kind == "error":
+                    raise RuntimeError(what)
+                advance(*what)
+        except (EOFError, OSError, pickle.UnpicklingError) as error:
+            raise AnalystEndedError(f"status {self._process.poll()}") from error
+
+    def end(self) -> None:
+        """Ends the process, whatever it does; its pipes close once nobody reads them any more."""
+        with contextlib.suppress(OSError):
+            self._process.kill()
+        self._process.wait()

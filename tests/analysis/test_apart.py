@@ -1,0 +1,80 @@
+"""Analyses in processes of their own: the same results, progress, an end to it, and what was added."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tensortap.analysis import AnalystEndedError, Analysts, Task, check_rules, place_of
+from tensortap.dump import DumpWriter
+from tensortap.index import LogIndex, RunIndex
+
+
+@pytest.fixture(scope="module")
+def analysts() -> Iterator[Analysts]:
+    made = Analysts(most=1)
+    yield made
+    made.close()
+
+
+def log_of(folder: Path) -> RunIndex:
+    log = LogIndex(folder)
+    log.refresh()
+    return log.runs[0]
+
+
+def ask(analysts: Analysts, run: RunIndex, told: list[str]) -> object:
+    place = place_of(run)
+    assert place is not None
+    task = Task("findings", (place,), {"mute": []})
+    return analysts.do(task, lambda done, total, doing: told.append(doing), lambda end: None)
+
+
+def test_the_result_is_that_of_this_process_and_grows_with_the_run(
+    analysts: Analysts, tmp_path: Path
+) -> None:
+    with DumpWriter(tmp_path / "run") as writer:
+        writer.log("a", np.ones(3, np.float32), step=0)
+        writer.flush()
+        run, told = log_of(tmp_path), list[str]()
+        before = ask(analysts, run, told)
+        assert before == check_rules(run)
+        assert told[0] == "reading"
+        writer.log("a", np.array([np.nan, 1, 2], np.float32), step=1)
+        writer.flush()
+        after = ask(analysts, run, told)
+    assert after == check_rules(log_of(tmp_path))
+    assert after != before
+
+
+def test_a_task_that_raises_leaves_the_process_for_the_next(analysts: Analysts, tmp_path: Path) -> None:
+    with DumpWriter(tmp_path / "run") as writer:
+        writer.log("a", np.ones(3, np.float32), step=0)
+    run = log_of(tmp_path)
+    place = place_of(run)
+    assert place is not None
+    with pytest.raises(RuntimeError, match="NotFoundError"):
+        analysts.do(Task("nan", (place,), {"step": 7}), lambda *_: None, lambda end: None)
+    assert ask(analysts, run, []) == check_rules(run)
+
+
+def test_work_is_ended_from_another_thread(analysts: Analysts, tmp_path: Path) -> None:
+    with DumpWriter(tmp_path / "run") as writer:
+        writer.log("a", np.ones(3, np.float32), step=0)
+    run = log_of(tmp_path)
+    place = place_of(run)
+    assert place is not None
+
+    def end_soon(end: object) -> None:
+        assert callable(end)
+        thread = threading.Thread(target=end)
+        thread.start()
+        thread.join()
+
+    with pytest.raises(AnalystEndedError):
+        analysts.do(Task("ledger", (place,)), lambda *_: None, end_soon)
+    assert ask(analysts, run, []) == check_rules(run)
