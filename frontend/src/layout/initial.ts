@@ -9,8 +9,8 @@ const ENOUGH = 24;
 const MOST_SHOWN = 64;
 const MOST_CHILDREN = 48;
 const FEWEST_INSIDE = 5;
-/** A stack says what is in it by being one: it is opened only where hardly anything else shows. */
-const HARDLY_ANYTHING = 8;
+/** A stack says what is in it by being one: inside of something it is opened only where no more than this shows. */
+const HARDLY_ANYTHING = 2;
 
 /** Scopes that serve training more than they explain the model. */
 const ASIDE =
@@ -48,7 +48,7 @@ export function chooseOpen(tree: ScopeTree, paths: Paths, opTypes: DictColumn): 
     candidates.sort((a, b) => rank(tree, a) - rank(tree, b) || weight(tree, b) - weight(tree, a) || a - b);
     const scope = candidates.shift()!;
     const children = main(scope);
-    if (tree.stacks.has(scope) && shown >= HARDLY_ANYTHING) continue;
+    if (tree.stacks.has(scope) && tree.depth[scope]! > 1 && shown > HARDLY_ANYTHING) continue;
     if (children > MOST_CHILDREN || (shown - 1 + children > MOST_SHOWN && inside > 0)) continue;
     shown += children - 1;
     inside += children - 1;

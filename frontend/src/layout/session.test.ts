@@ -43,6 +43,16 @@ describe('LayoutSession', () => {
     expect([open('model'), open('variables')]).toEqual([1, 0]);
   });
 
+  test('leaves repeated blocks on their stack, and opens one of a few that stand alone', async () => {
+    const ops = ['MatMul', 'Add', 'Relu', 'Mul', 'Sub', 'Exp', 'Sum', 'Neg'];
+    const blocks = (scope: string): string[] => [0, 1, 2].flatMap((i) => ops.map((op) => `${scope}block_${i}/${op}`));
+    const inside = await load(makeGraph(['model/embed', ...blocks('model/'), 'model/head']), null);
+    const open = ({ loaded, graph }: typeof inside, path: string): number => loaded.update.open[findScope(loaded.tree, graph.paths, path)]!;
+    expect([open(inside, 'model'), open(inside, 'model/block_0..block_2')]).toEqual([1, 0]);
+    const alone = await load(makeGraph(blocks('')), null);
+    expect(['block_0..block_2', 'block_0', 'block_1'].map((path) => open(alone, path))).toEqual([1, 1, 0]);
+  });
+
   test('opens and closes', async () => {
     const { session, replies } = await load();
     await session.receive({ type: 'open', scopes: [1], open: true });

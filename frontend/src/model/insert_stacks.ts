@@ -12,6 +12,8 @@ export function insertStacks(tree: ScopeTree, groups: readonly BlockGroup[], loo
 class StackWriter {
   /** Group of each scope of the old tree, or -1. */
   private readonly groupOf: Int32Array;
+  /** 1 for scopes of the old tree that hold blocks of a group. */
+  private readonly holdsBlocks: Uint8Array;
   /** Scopes of the new tree: a scope of the old one, or `~group`. */
   private readonly order: Int32Array;
   private readonly scopeOf: Int32Array;
@@ -23,7 +25,9 @@ class StackWriter {
     private readonly loose: readonly BlockGroup[],
   ) {
     this.groupOf = new Int32Array(tree.scopeCount).fill(-1);
+    this.holdsBlocks = new Uint8Array(tree.scopeCount);
     groups.forEach(({ blocks }, group) => {
+      this.holdsBlocks[tree.parent[tree.nodeCount + blocks[0]!]!] = 1;
       for (const block of blocks) this.groupOf[block] = group;
     });
     this.order = new Int32Array(tree.scopeCount + groups.length);
@@ -33,19 +37,15 @@ class StackWriter {
   }
 
   write(): ScopeTree {
-    const { tree, order, scopeOf, stackOf } = this;
+    const { order } = this;
     const out = this.emptyTree();
     let filled = 0;
     for (let scope = 0; scope < order.length; scope++) {
-      this.copyScope(out, order[scope]!, scope);
+      const item = order[scope]!;
+      this.copyScope(out, item, scope);
       out.childStart[scope] = filled;
-      for (const item of this.childrenOf(order[scope]!)) {
-        const child =
-          item < 0 ? tree.nodeCount + stackOf[~item]! : item < tree.nodeCount ? item : tree.nodeCount + scopeOf[item - tree.nodeCount]!;
-        out.children[filled++] = child;
-        out.parent[child] = scope;
-        if (child >= tree.nodeCount) out.depth[child - tree.nodeCount] = out.depth[scope]! + 1;
-      }
+      filled =
+        item >= 0 && !this.holdsBlocks[item] ? this.copyChildren(out, item, scope, filled) : this.addChildren(out, item, scope, filled);
     }
     out.childStart[order.length] = filled;
     sumSubtrees(out);
@@ -60,25 +60,60 @@ class StackWriter {
       order[count] = item;
       if (item < 0) this.stackOf[~item] = count;
       else this.scopeOf[item] = count;
-      const inside = this.childrenOf(item);
-      for (let i = inside.length - 1; i >= 0; i--) {
-        const child = inside[i]!;
-        if (child < 0) waiting.push(child);
-        else if (child >= tree.nodeCount) waiting.push(child - tree.nodeCount);
-      }
+      if (item >= 0 && !this.holdsBlocks[item]) {
+        for (let i = tree.childStart[item + 1]! - 1; i >= tree.childStart[item]!; i--) {
+          if (tree.children[i]! >= tree.nodeCount) waiting.push(tree.children[i]! - tree.nodeCount);
+        }
+      } else waiting.push(...this.scopesIn(item).reverse());
     }
   }
 
+  /** Children of a scope that holds no blocks of its own: nearly all of them. Returns how many there are so far. */
+  private copyChildren(out: ScopeTree, item: number, scope: number, filled: number): number {
+    const { tree, scopeOf } = this;
+    let at = filled;
+    for (let i = tree.childStart[item]!; i < tree.childStart[item + 1]!; i++) {
+      const entity = tree.children[i]!;
+      const child = entity < tree.nodeCount ? entity : tree.nodeCount + scopeOf[entity - tree.nodeCount]!;
+      out.children[at++] = child;
+      out.parent[child] = scope;
+      if (child >= tree.nodeCount) out.depth[child - tree.nodeCount] = out.depth[scope]! + 1;
+    }
+    return at;
+  }
+
+  private addChildren(out: ScopeTree, item: number, scope: number, filled: number): number {
+    const { tree, scopeOf, stackOf } = this;
+    let at = filled;
+    const add = (child: number): void => {
+      out.children[at++] = child;
+      out.parent[child] = scope;
+    };
+    for (const entity of this.childrenOf(item)) {
+      if (entity >= 0 && entity < tree.nodeCount) {
+        add(entity);
+        continue;
+      }
+      const child = entity < 0 ? stackOf[~entity]! : scopeOf[entity - tree.nodeCount]!;
+      add(tree.nodeCount + child);
+      out.depth[child] = out.depth[scope]! + 1;
+    }
+    return at;
+  }
+
+  /** Scopes in a stack, or in a scope that holds blocks: of the old tree, or `~group`. */
+  private scopesIn(item: number): number[] {
+    const { nodeCount } = this.tree;
+    return this.childrenOf(item).flatMap((entity) => (entity < 0 ? [entity] : entity >= nodeCount ? [entity - nodeCount] : []));
+  }
+
   /** Entities of the old tree, and `~group` where the first block of a group was. */
-  private childrenOf(item: number): ArrayLike<number> & Iterable<number> {
+  private childrenOf(item: number): number[] {
     const { tree } = this;
     if (item < 0) return this.groups[~item]!.blocks.map((block) => tree.nodeCount + block);
-    const children = tree.children.subarray(tree.childStart[item], tree.childStart[item + 1]);
-    const grouped = (entity: number): number => (entity < tree.nodeCount ? -1 : this.groupOf[entity - tree.nodeCount]!);
-    if (!children.some((child) => grouped(child) >= 0)) return children;
     const kept: number[] = [];
-    for (const child of children) {
-      const group = grouped(child);
+    for (const child of tree.children.subarray(tree.childStart[item], tree.childStart[item + 1])) {
+      const group = child < tree.nodeCount ? -1 : this.groupOf[child - tree.nodeCount]!;
       if (group < 0) kept.push(child);
       else if (this.groups[group]!.blocks[0] === child - tree.nodeCount) kept.push(~group);
     }

@@ -1,7 +1,7 @@
 /**
  * Repeated blocks: siblings of the same inside whose names differ by numbers only (`block_0` … `block_23`) become one stack, a
- * scope of its own that holds them. The same inside: op types, names without numbers, number of data inputs, and that of all
- * scopes in it; edges are not compared.
+ * scope of its own that holds them. The same inside: as many nodes of each op type and number of data inputs, and scopes of the
+ * same names (without numbers) and the same inside. Which node feeds which is not compared, nor are shapes and dtypes.
  */
 
 import type { DictColumn, TextColumn } from '../lib/columns';
@@ -117,38 +117,35 @@ export function commonLabel(labels: readonly string[]): string {
 
 /** A number a scope, the same for scopes of the same kind (but for a chance of one in four milliards). */
 function kindsOfScopes(tree: ScopeTree, paths: TextColumn, opTypes: DictColumn, edges: EdgeColumns): Int32Array {
-  const inputs = new Int32Array(tree.nodeCount);
-  for (let edge = 0; edge < edges.target.length; edge++) if (!edges.control[edge]) inputs[edges.target[edge]!]!++;
-  const ascii = paths.whole().length === paths.bytes.length;
-  const nameHash = (row: number, from: number, to: number): number => {
-    if (!ascii) return hashName(paths.at(row), from, Math.min(to, paths.at(row).length));
-    const first = paths.offsets[row]!;
-    return hashName(paths.whole(), first + from, Math.min(first + to, paths.offsets[row + 1]!));
-  };
-  const ofNode = (row: number): number => mix(opTypes.codes[row]! + 1, inputs[row]!);
+  const ofNode = kindsOfNodes(tree.nodeCount, opTypes, edges);
   const kinds = new Int32Array(tree.scopeCount);
   for (let scope = tree.scopeCount - 1; scope > 0; scope--) {
     // A sum: the order of a block's nodes in the dump says nothing.
-    let sum = tree.owner[scope]! >= 0 ? ofNode(tree.owner[scope]!) : 0;
+    let sum = tree.owner[scope]! >= 0 ? ofNode[tree.owner[scope]!]! : 0;
     for (let i = tree.childStart[scope]!; i < tree.childStart[scope + 1]!; i++) {
       const child = tree.children[i]!;
-      sum +=
-        child < tree.nodeCount ? mix(ofNode(child), nameHash(child, tree.nodeLabelStart[child]!, END)) : kinds[child - tree.nodeCount]!;
+      sum += child < tree.nodeCount ? ofNode[child]! : kinds[child - tree.nodeCount]!;
     }
-    kinds[scope] = mix(sum | 0, nameHash(tree.labelRow[scope]!, tree.labelStart[scope]!, tree.labelEnd[scope]!));
+    kinds[scope] = mix(sum | 0, hashName(ownLabel(tree, paths, scope)));
   }
   return kinds;
 }
 
-const END = 0x7fffffff;
+function kindsOfNodes(nodeCount: number, opTypes: DictColumn, edges: EdgeColumns): Int32Array {
+  const inputs = new Int32Array(nodeCount);
+  for (let edge = 0; edge < edges.target.length; edge++) if (!edges.control[edge]) inputs[edges.target[edge]!]!++;
+  for (let row = 0; row < nodeCount; row++) inputs[row] = mix(opTypes.codes[row]! + 1, inputs[row]!);
+  return inputs;
+}
+
 const DIGIT_0 = 48;
 const DIGIT_9 = 57;
 const UNDERSCORE = 95;
 
 /** FNV-1a over a name without its digits and underscores. */
-function hashName(text: string, from: number, to: number): number {
+function hashName(text: string): number {
   let hash = 0x811c9dc5;
-  for (let at = from; at < to; at++) {
+  for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if ((code >= DIGIT_0 && code <= DIGIT_9) || code === UNDERSCORE) continue;
     hash = Math.imul(hash ^ code, 0x01000193);

@@ -18,6 +18,8 @@ export interface TracedNodes {
   readonly trace: Trace;
   /** Of a path: along the data, both ends included; else nearest first, without where the trace begins. */
   readonly rows: Int32Array;
+  /** Where the trace begins. */
+  readonly origin: readonly number[];
   /** What the graph on show does not have, or null. */
   readonly missing: string | null;
 }
@@ -30,13 +32,13 @@ export function followTrace(graph: GraphData, tree: ScopeTree, trace: Trace): Tr
   const ends = trace.kind === 'path' ? [trace.from, trace.to] : [trace.from];
   const rows = ends.map((name) => rowsNamed(graph, tree, name));
   const missing = ends.find((_, i) => rows[i]!.length === 0) ?? null;
-  if (missing !== null) return { trace, rows: new Int32Array(0), missing };
+  if (missing !== null) return { trace, rows: new Int32Array(0), origin: [], missing };
   const [from, to] = [rows[0]!, rows[1] ?? []];
   const found =
     trace.kind === 'path'
       ? shortestPath(graph.nodeCount, graph.edges, from, to)
       : traceRows(graph.nodeCount, graph.edges, from, trace.kind);
-  return { trace, rows: found, missing: null };
+  return { trace, rows: found, origin: from, missing: null };
 }
 
 /** The node of a name, or all nodes of the scope of a path. */

@@ -84,6 +84,9 @@ export function GraphPane(props: GraphPaneProps) {
   const [status, hover, legend] = [model.status.value, model.hover.value, model.colouring.value?.legend];
   return (
     <div ref={pane} class="graph-pane" data-theme={theme} data-status={status.kind} data-layouts={model.layouts.value}>
+      {/* Tab goes from the tools to the graph, to what it answered, to the panel. */}
+      <SearchBox model={model} onDone={focusGraph} />
+      <Toolbar model={model} />
       <div
         ref={surface}
         class="graph-surface"
@@ -97,8 +100,6 @@ export function GraphPane(props: GraphPaneProps) {
         <canvas ref={canvases.graph} class="graph-canvas" aria-hidden="true" />
         <canvas ref={canvases.highlights} class="graph-canvas" aria-hidden="true" />
       </div>
-      <SearchBox model={model} onDone={focusGraph} />
-      <Toolbar model={model} />
       <TraceCard model={model} />
       {legend && <LegendBox legend={legend} />}
       <Minimap model={model} canvas={canvases.minimap} />

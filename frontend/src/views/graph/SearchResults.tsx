@@ -1,4 +1,5 @@
 import type { GraphView } from './graph_view';
+import { NodeRow } from './NodeRow';
 
 /** A list that one can take in; it moves on with the current hit. */
 const LISTED = 8;
@@ -18,33 +19,14 @@ export function SearchResults({ model, onChoose }: SearchResultsProps) {
   return (
     <ul class="graph-results graph-card" aria-label="Hits">
       {[...hits.subarray(first, first + LISTED)].map((row, i) => {
-        const { scope, label } = parts(drawing.graph.names.at(row));
+        const index = first + i;
         return (
           <li key={row}>
-            <button
-              type="button"
-              class="graph-result"
-              data-testid="search-result"
-              aria-current={first + i === current}
-              onClick={() => onChoose(first + i)}
-            >
-              <span>{label}</span>
-              <span class="graph-result-type">{drawing.graph.opTypes.at(row)}</span>
-              {scope && (
-                <span class="graph-result-scope">
-                  <bdi>{scope}</bdi>
-                </span>
-              )}
-            </button>
+            <NodeRow graph={drawing.graph} row={row} current={index === current} testid="search-result" onChoose={() => onChoose(index)} />
           </li>
         );
       })}
       {rest > 0 && <li class="graph-more">{rest.toLocaleString('en-US')} more</li>}
     </ul>
   );
-}
-
-function parts(name: string): { scope: string; label: string } {
-  const slash = name.lastIndexOf('/');
-  return { scope: name.slice(0, Math.max(0, slash)), label: name.slice(slash + 1) };
 }

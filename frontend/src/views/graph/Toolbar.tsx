@@ -1,12 +1,30 @@
+import { useEffect, useRef } from 'preact/hooks';
+import { moveFocus } from '../kit/Popover';
 import { toggleAllStacks } from './commands';
 import type { GraphView } from './graph_view';
 import { GraphIcon, type GraphIconName } from './icons';
 
-/** Buttons over the graph's upper right corner. */
+/** Buttons over the graph's upper right corner: one stop of the Tab key, the arrow keys go from one to the next. */
 export function Toolbar({ model }: { model: GraphView }) {
   const progress = model.progress.value;
+  const root = useRef<HTMLDivElement>(null);
+  useEffect(() => tabTo(root.current, null), []);
+  const onKeyDown = (event: KeyboardEvent) => {
+    const offset = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;
+    if (offset === 0) return;
+    event.preventDefault();
+    event.stopPropagation();
+    moveFocus(root.current, offset);
+  };
   return (
-    <div class="graph-toolbar graph-card" role="toolbar" aria-label="Graph view">
+    <div
+      ref={root}
+      class="graph-toolbar graph-card"
+      role="toolbar"
+      aria-label="Graph view"
+      onKeyDown={onKeyDown}
+      onFocusIn={(event) => tabTo(root.current, event.target)}
+    >
       <ToolButton icon="minus" label="Zoom out (-)" onClick={() => model.viewport.zoomSmoothly(1 / 1.4)} />
       <ToolButton icon="plus" label="Zoom in (+)" onClick={() => model.viewport.zoomSmoothly(1.4)} />
       <ToolButton icon="fit" label="Fit the graph into view (f)" onClick={() => model.fit()} />
@@ -30,6 +48,13 @@ export function Toolbar({ model }: { model: GraphView }) {
       {progress && <Progress done={progress.done} total={progress.total} onCancel={() => model.cancel()} />}
     </div>
   );
+}
+
+/** Tab stops at one button, the first one at first. */
+function tabTo(root: HTMLElement | null, wanted: EventTarget | null): void {
+  const buttons = [...(root?.querySelectorAll<HTMLElement>('.graph-button') ?? [])];
+  const stop = buttons.find((button) => button === wanted) ?? buttons[0];
+  for (const button of buttons) button.tabIndex = button === stop ? 0 : -1;
 }
 
 interface ToolButtonProps {

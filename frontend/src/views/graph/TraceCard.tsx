@@ -3,6 +3,7 @@ import type { TracedNodes } from '../../model/trace';
 import { shortName } from './commands';
 import type { GraphView } from './graph_view';
 import { GraphIcon } from './icons';
+import { NodeRow } from './NodeRow';
 
 /** A list that a browser draws at once; it moves on with the current node. */
 const LISTED = 200;
@@ -15,13 +16,15 @@ export function TraceCard({ model }: { model: GraphView }) {
   if (!found) return null;
   return (
     <section class="graph-trace graph-card" aria-label="Trace" data-testid="trace">
-      <header class="graph-trace-head">
-        <h3 title={fullTitle(found)}>{title(found)}</h3>
+      <h3 class="graph-trace-title" title={fullTitle(found)}>
+        {title(found)}
+      </h3>
+      <div class="graph-trace-head">
         <span class="graph-hits" role="status">
           {told(found, model.tracer.current.value)}
         </span>
         <Buttons model={model} empty={found.rows.length === 0} />
-      </header>
+      </div>
       {found.rows.length > 0 && <Rows model={model} found={found} />}
     </section>
   );
@@ -30,13 +33,15 @@ export function TraceCard({ model }: { model: GraphView }) {
 function PathStart({ model, start }: { model: GraphView; start: string }) {
   return (
     <section class="graph-trace graph-card" aria-label="Trace" data-testid="trace">
-      <header class="graph-trace-head">
-        <h3 title={start}>Path from {shortName(start)}</h3>
+      <h3 class="graph-trace-title" title={start}>
+        Path from {shortName(start)}
+      </h3>
+      <div class="graph-trace-head">
+        <span class="graph-hits" role="status">
+          Select where it ends, then press <kbd>b</kbd>.
+        </span>
         <ClearButton model={model} />
-      </header>
-      <p class="graph-trace-note" role="status">
-        Select where it ends, then press <kbd>b</kbd>.
-      </p>
+      </div>
     </section>
   );
 }
@@ -88,17 +93,7 @@ function Rows({ model, found }: { model: GraphView; found: TracedNodes }) {
     <ol ref={list} class="graph-trace-rows" start={first + 1}>
       {[...found.rows.subarray(first, first + LISTED)].map((row, i) => (
         <li key={row}>
-          <button
-            type="button"
-            class="graph-result"
-            data-testid="trace-row"
-            aria-current={first + i === current}
-            title={graph.names.at(row)}
-            onClick={() => model.traceAt(first + i)}
-          >
-            <span>{shortName(graph.names.at(row))}</span>
-            <span class="graph-result-type">{graph.opTypes.at(row)}</span>
-          </button>
+          <NodeRow graph={graph} row={row} current={first + i === current} testid="trace-row" onChoose={() => model.traceAt(first + i)} />
         </li>
       ))}
       {rest > 0 && <li class="graph-more">{rest.toLocaleString('en-US')} more, farther away</li>}

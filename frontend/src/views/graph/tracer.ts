@@ -13,12 +13,17 @@ export class Tracer {
   follow(trace: Trace | null, drawing: Drawing | null): void {
     this.current.value = -1;
     this.found.value = trace && drawing && followTrace(drawing.graph, drawing.tree, trace);
-    this.marks = this.found.value && drawing && markNodes(drawing.tree, this.rows);
+    this.marks = this.found.value && drawing && markNodes(drawing.tree, this.marked());
   }
 
   /** Rows to go through. */
   get rows(): Int32Array {
     return this.found.value?.rows ?? NO_ROWS;
+  }
+
+  /** Where a trace begins is in view with it. */
+  private marked(): Iterable<number> {
+    return this.path.length > 0 ? this.path : [...(this.found.value?.origin ?? []), ...this.rows];
   }
 
   /** Rows from each to the next, where the trace is a path. */

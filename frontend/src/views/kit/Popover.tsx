@@ -56,7 +56,7 @@ export function Popover({ trigger, children, label, end, className }: PopoverPro
 
 /** Moves the focus to the next or previous control inside `root`. */
 export function moveFocus(root: HTMLElement | null, offset: number): void {
-  const controls = [...(root?.querySelectorAll<HTMLElement>('input, button') ?? [])];
+  const controls = [...(root?.querySelectorAll<HTMLElement>('input, button:not(:disabled)') ?? [])];
   const at = controls.indexOf(document.activeElement as HTMLElement);
   controls[Math.max(0, Math.min(controls.length - 1, at + offset))]?.focus();
 }

@@ -1,6 +1,9 @@
 import type { NodeDetail } from '../../model/answers';
 import { splitScope } from '../../model/tensor_name';
+import type { TraceKind } from '../../model/trace';
+import { view } from '../../state/choices';
 import { selectNode, selectTensor } from '../../state/selection';
+import { pathStart, startTrace } from '../../state/trace';
 
 /** Inputs and outputs to click through: the tensor that flows in, the nodes it flows to. */
 export function Connections({ detail }: { detail: NodeDetail }) {
@@ -13,6 +16,7 @@ export function Connections({ detail }: { detail: NodeDetail }) {
           <Link name={detail.forward} detail="" onClick={() => selectNode(detail.forward)} />
         </section>
       )}
+      <TraceButtons node={detail.name} />
       <section class="section" data-testid="inputs">
         <h3>
           Inputs <span class="faint num">{detail.inputs.length}</span>
@@ -38,6 +42,31 @@ export function Connections({ detail }: { detail: NodeDetail }) {
         <Consumers consumers={consumers} slots={detail.outputs.length} />
       </section>
     </>
+  );
+}
+
+/** What the graph shows of a node's ways: all it depends on, all that depends on it, the shortest path to another node. */
+function TraceButtons({ node }: { node: string }) {
+  const start = pathStart.value;
+  const show = (kind: TraceKind) => () => {
+    view.value = 'graph';
+    startTrace(kind, node);
+  };
+  return (
+    <section class="section">
+      <h3>Trace on the graph</h3>
+      <div class="row">
+        <button type="button" class="button small" onClick={show('inputs')} title="All that this node depends on (i)">
+          Inputs
+        </button>
+        <button type="button" class="button small" onClick={show('outputs')} title="All that depends on this node (d)">
+          Outputs
+        </button>
+        <button type="button" class="button small" onClick={show('path')} title={start ?? 'The shortest path to another node (b)'}>
+          {start === null || start === node ? 'Path from here' : `Path from ${splitScope(start).label}`}
+        </button>
+      </div>
+    </section>
   );
 }
 

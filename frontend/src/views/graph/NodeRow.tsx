@@ -1,0 +1,26 @@
+import type { GraphData } from '../../model/graph';
+import { splitScope } from '../../model/tensor_name';
+
+interface NodeRowProps {
+  graph: GraphData;
+  row: number;
+  current: boolean;
+  testid: string;
+  onChoose: () => void;
+}
+
+/** A node in a list over the graph: label, op type, and the scope it is in. */
+export function NodeRow({ graph, row, current, testid, onChoose }: NodeRowProps) {
+  const { scope, label } = splitScope(graph.names.at(row));
+  return (
+    <button type="button" class="graph-result" data-testid={testid} aria-current={current} onClick={onChoose}>
+      <span>{label}</span>
+      <span class="graph-result-type">{graph.opTypes.at(row)}</span>
+      {scope && (
+        <span class="graph-result-scope">
+          <bdi>{scope}</bdi>
+        </span>
+      )}
+    </button>
+  );
+}
