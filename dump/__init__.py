@@ -8,6 +8,7 @@ from .attribute_texts import attribute_texts
 from .bundle import read_bundle, write_bundle
 from .calls import CALLS, Callee, Role, argument_inputs, callees
 from .dtypes import dtype_name, itemsize, numpy_dtype
+from .entries import Entry
 from .errors import (
     AmbiguousError,
     DamagedError,
@@ -68,6 +69,7 @@ __all__ = [
     "DamagedError",
     "DumpClosedError",
     "DumpWriter",
+    "Entry",
     "EventsTail",
     "FormatVersionError",
     "Frame",

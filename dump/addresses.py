@@ -60,7 +60,7 @@ def path_of(text: str | os.PathLike[str]) -> Path:
     return ROOT / key / _name(shown)
 
 
-def local_path(text: str | os.PathLike[str]) -> Path:
+def local_path(text: str | os.PathLike[str], why: str = "this works on a disk only") -> Path:
     """A path on a disk.
 
     Raises:
@@ -68,7 +68,7 @@ def local_path(text: str | os.PathLike[str]) -> Path:
     """
     if is_address(os.fspath(text)):
         raise RemoteError(
-            f"{without_secrets(os.fspath(text))} is an address: this works on a disk only.",
+            f"{without_secrets(os.fspath(text))} is an address: {why}.",
             "Use a folder here (docs/remote.md says what works on addresses).",
         )
     return Path(text)

@@ -27,6 +27,20 @@ _MAX_KNOWN = 4096  # folders and files of which is remembered what was seen
 _TIMES = ("mtime", "LastModified", "last_modified", "modified", "created", "updated", "Last-Modified")
 _ETAGS = ("ETag", "etag", "md5Hash", "content_md5", "Content-MD5")
 _BUCKETS = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "r2"}  # without folders
+# What a web server is not asked to list: it would send the whole file.
+_FILES = (
+    ".zip",
+    ".npy",
+    ".npz",
+    ".safetensors",
+    ".json",
+    ".h5",
+    ".hdf5",
+    ".keras",
+    ".pb",
+    ".index",
+    ".tapbundle",
+)
 _T = TypeVar("_T")
 
 
@@ -129,7 +143,7 @@ class RemoteFolder:
             raise NotADirectoryError(errno.ENOTDIR, "in an archive", self.shown_name(name))
 
     def _is_folder(self, name: str) -> bool:
-        if (name or self._root).endswith(".zip"):
+        if (name or self._root).endswith(_FILES if self._web else ".zip"):
             return False
         parent, _, last = name.rpartition("/")
         if name and self._web:
@@ -138,7 +152,10 @@ class RemoteFolder:
             except OSError:
                 return False
             return listed is not None and listed.is_folder
-        return bool(self._seen(name).entries) or self._web
+        try:
+            return bool(self._seen(name).entries) or self._web
+        except NotADirectoryError:
+            return False
 
     def _folder(self, name: str, last: str) -> Entry:
         return Entry(last, False, True, 0, self._seen(name).since_ns, 0)

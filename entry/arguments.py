@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 
@@ -20,14 +22,35 @@ def source(text: str) -> Path:
 
 def local(text: str) -> Path:
     """A path that is written to, or that is a single file: no address."""
-    if "://" not in text:
-        return Path(text)
-    from tensortap.dump import RemoteError, local_path
+    return on_disk("this works on a disk only")(text)
 
-    try:
-        return local_path(text)
-    except RemoteError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+
+def on_disk(why: str) -> Callable[[str], Path]:
+    """A path of a disk. `why`: a sentence about what is at an address, without its end."""
+
+    def parse(text: str) -> Path:
+        if "://" not in text:
+            return Path(text)
+        from tensortap.dump import RemoteError, local_path
+
+        try:
+            return local_path(text, why)
+        except RemoteError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return parse
+
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?", re.IGNORECASE)
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+def size(text: str) -> int:
+    """`2G` -> bytes; K, M, G and T are powers of 1,024."""
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size; write 500M or 2G")
+    return int(float(match[1]) * _UNITS[match[2].upper()])
 
 
 def natural(text: str) -> int:

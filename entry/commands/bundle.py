@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from ..arguments import local
+from ..arguments import local, source
 from ..terminal import bytes_text, cell, console, print_json
 
 HELP = "write one recorded step into a file that replays anywhere, without the model's code"
@@ -12,7 +12,7 @@ EXAMPLE = "tensortap bundle logs/digits --step 100 --out step.tapbundle"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run_path", type=local, metavar="RUN", help="a run with recordings")
+    parser.add_argument("run_path", type=source, metavar="RUN", help="a run with recordings")
     parser.add_argument("--step", type=int, help="default: the last one that was recorded")
     parser.add_argument("--call", type=int, help="which recorded call of the step; default: the last one")
     parser.add_argument("--out", type=local, required=True, metavar="FILE", help="as in step.tapbundle")

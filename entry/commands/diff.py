@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tensortap.dump import InvalidValueError
 
-from ..arguments import natural
+from ..arguments import natural, source
 from ..diff_view import print_comparison
 from ..progress import rules_progress
 from ..runs import only_run
@@ -28,8 +28,12 @@ SORTS = "order, verdict, tensor, or a metric: max_abs, relative, rmse, cosine, s
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("a", type=Path, metavar="A", help="a run: the reference")
-    parser.add_argument("b", type=Path, metavar="B", nargs="?", help="the run to compare with it; default: A")
+    parser.add_argument(
+        "a", type=source, metavar="A", help="a run, also as s3://… or https://…: the reference"
+    )
+    parser.add_argument(
+        "b", type=source, metavar="B", nargs="?", help="the run to compare with it; default: A"
+    )
     parser.add_argument(
         "--step", type=natural, metavar="N", help="default: all that both have, up to the first that differs"
     )

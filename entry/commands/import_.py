@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import tempfile
 from dataclasses import asdict
+from pathlib import Path
 
-from ..arguments import local
+from ..arguments import local, size
+from ..fetched import MAX_BYTES, Fetched
 from ..progress import progress
 from ..sources import print_notes
 from ..terminal import cell, console, counted, print_json
@@ -16,7 +19,9 @@ EXAMPLE = "tensortap import checkpoints/ logs --run weights"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "source", type=local, metavar="SRC", help="a file or folder; a checkpoint also by its prefix"
+        "source",
+        metavar="SRC",
+        help="a file or folder, also as s3://… or https://…; a checkpoint by its prefix",
     )
     parser.add_argument("logdir", type=local, metavar="LOGDIR", help="where the run goes")
     parser.add_argument(
@@ -33,6 +38,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="read it as this format (see --formats)",
     )
     parser.add_argument("--formats", action=_Formats, nargs=0, help="list the formats, and stop")
+    parser.add_argument(
+        "--max-bytes",
+        type=size,
+        default=MAX_BYTES,
+        metavar="SIZE",
+        help="most that is copied from an address (default: 16G)",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -46,12 +58,17 @@ class _Formats(argparse.Action):
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from tensortap.dump import is_address
     from tensortap.importers import import_source
 
-    with progress("importing", quiet=arguments.json) as advance:
-        found = import_source(
-            arguments.source, arguments.logdir, arguments.run_name, arguments.format, advance
-        )
+    with (
+        progress("importing", quiet=arguments.json) as advance,
+        tempfile.TemporaryDirectory(prefix="tensortap-") as folder,
+    ):
+        source = Path(arguments.source)
+        if is_address(arguments.source):
+            source = Fetched(Path(folder), arguments.max_bytes, advance).fetch(arguments.source)
+        found = import_source(source, arguments.logdir, arguments.run_name, arguments.format, advance)
     if arguments.json:
         print_json(asdict(found))
         return 0

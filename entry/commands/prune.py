@@ -3,37 +3,30 @@
 from __future__ import annotations
 
 import argparse
-import re
 from dataclasses import asdict
 
 from tensortap.dump import InvalidValueError, NotARunError, Retention, find_runs, prune_run
 
-from ..arguments import local
+from ..arguments import on_disk, size
 from ..terminal import bytes_text, cell, console, counted, print_json
 
 HELP = "remove old values of runs; statistics and histograms stay"
 EXAMPLE = "tensortap prune logs/digits --keep-last 10 --max-bytes 2G --dry-run"
 
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?", re.IGNORECASE)
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", type=local, metavar="LOGDIR|RUN", help="a directory of runs, or one run")
+    parser.add_argument(
+        "path",
+        type=on_disk("nothing is removed there; see what your store offers"),
+        metavar="LOGDIR|RUN",
+        help="a directory of runs, or one run",
+    )
     parser.add_argument("--keep-last", type=int, metavar="N", help="keep the values of the last N steps")
     parser.add_argument(
         "--max-bytes", type=size, metavar="SIZE", help="keep at most so many bytes of values a run: 500M, 2G"
     )
     parser.add_argument("--dry-run", action="store_true", help="only say what would be removed")
     parser.add_argument("--json", action="store_true", help="print JSON")
-
-
-def size(text: str) -> int:
-    """`2G` -> bytes; K, M, G and T are powers of 1,024."""
-    match = _SIZE.fullmatch(text.strip())
-    if match is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a size; write 500M or 2G")
-    return int(float(match[1]) * _UNITS[match[2].upper()])
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -21,7 +21,7 @@ from tensortap.dump import (
     WorkerInfo,
 )
 
-from ..arguments import local
+from ..arguments import on_disk
 from ..terminal import console, print_json
 from ..watch_steps import steps_of_text
 
@@ -41,7 +41,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "         tensortap watch logs/digits --reset\n\n"
         "Each call adds a rule to watch.json in the run's directory, which the job reads between two steps."
     )
-    parser.add_argument("path", type=local, metavar="RUN", help="the directory of the run")
+    parser.add_argument(
+        "path",
+        type=on_disk("a job whose run is there reads no watch.json"),
+        metavar="RUN",
+        help="the directory of the run",
+    )
     parser.add_argument("--nodes", metavar="REGEX", type=_pattern, help="nodes whose names match")
     parser.add_argument("--exclude", metavar="REGEX", type=_pattern, help="but not these")
     parser.add_argument("--layers", metavar="REGEX", type=_pattern, help="nodes of these Keras layers")

@@ -14,6 +14,7 @@ from pathlib import Path
 import fsspec
 import numpy as np
 import pytest
+import tensorflow as tf
 from polling import until
 from range_server import Server, serving
 
@@ -241,6 +242,57 @@ def test_what_is_read_only_is_not_written_to(run, tmp_path: Path, monkeypatch: p
     assert status == 2
     assert "on a disk only" in err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_commands_that_work_on_addresses_and_those_that_say_why_not(memory: str, run, tmp_path: Path) -> None:
+    big = f"{memory}/exp/big"
+    assert "big:0" in run("diff", big, "--step", "0", "--step-b", "1", "--all")[1]
+    assert run("rules", big)[0] == run("nan", big)[0] == 0
+    for command, why in (
+        (["prune", big, "--keep-last", "1"], "nothing is removed there"),
+        (["watch", big], "reads no watch.json"),
+        (["replay", big], "on a disk"),
+        (["demo", "--logdir", memory], "on a disk"),
+    ):
+        status, _, err = run(*command)
+        assert (status, why in err) == (2, True), err
+    assert "holds no recording" in run("bundle", big, "--out", tmp_path / "x.tapbundle")[2]
+
+
+@pytest.fixture
+def weights(tmp_path: Path) -> Path:
+    """Foreign files: an .npz, a checkpoint of two files beside another one, a folder of arrays."""
+    folder = tmp_path / "weights"
+    (folder / "arrays" / "3").mkdir(parents=True)
+    np.savez(folder / "w-3.npz", w=np.arange(6.0))
+    np.save(folder / "arrays" / "3" / "kernel.npy", np.arange(4.0))
+    for name in ("model-1", "model-12"):
+        tf.train.Checkpoint(v=tf.Variable([1.0, 2.0])).write(str(folder / name))
+    return folder
+
+
+def test_what_lies_at_an_address_is_imported(weights: Path, run, tmp_path: Path) -> None:
+    address = f"memory://{uuid.uuid4().hex}"
+    fsspec.filesystem("memory").put(f"{weights}/", address.removeprefix("memory:/"), recursive=True)
+    with serving(weights) as server:
+        for source, name in (
+            (f"{address}/w-3.npz", "npz"),
+            (f"{address}/model-1", "checkpoint"),
+            (f"{address}/model-1.index", "checkpoint-2"),
+            (f"{address}/arrays", "folder"),
+            (f"{server.address}/w-3.npz?token={SECRET}", "web"),
+        ):
+            status, out, err = run("import", source, tmp_path / "logs", "--run", name, "--json")
+            assert status == 0, err
+            assert json.loads(out)["snapshots"] >= 1
+            assert SECRET not in out + err
+    log = tensortap.open(tmp_path / "logs")
+    assert log.runs["web"].tensor("w", step=3)[:].tolist() == list(range(6))
+    assert log.runs["checkpoint"].find("v").to_arrow().num_rows == 1
+    assert log.runs["checkpoint"].steps.tolist() == log.runs["checkpoint-2"].steps.tolist() == [1]
+    status, _, err = run("import", f"{address}/arrays", tmp_path / "more", "--max-bytes", "100")
+    assert (status, "more than 100 bytes" in err) == (1, True)
+    assert "There is nothing" in run("import", f"{address}/none", tmp_path / "more")[2]
 
 
 def test_without_fsspec_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
