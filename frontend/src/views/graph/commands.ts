@@ -16,7 +16,8 @@ export function commandsFor(model: GraphView, entity: number): Command[] {
   const { drawing } = model;
   if (!drawing || entity < 0) return [];
   const scope = entity - drawing.tree.nodeCount;
-  return [...(scope > 0 ? scopeCommands(model, scope) : []), ...stackCommands(model, entity), ...traceCommands(model, entity)];
+  const [stack, trace] = [stackCommands(model, entity), traceCommands(model, entity)];
+  return scope > 0 ? [...scopeCommands(model, scope), ...stack, ...trace] : [...trace, ...stack];
 }
 
 function scopeCommands(model: GraphView, scope: number): Command[] {
@@ -36,7 +37,8 @@ function stackCommands(model: GraphView, entity: number): Command[] {
   const { tree, graph } = model.drawing!;
   const place = stackPlace(tree, graph.paths, entity);
   if (!place) return [];
-  return [{ label: place.stacked ? 'Take the stack apart' : 'Stack these blocks', key: 'u', run: () => toggleStack(model, entity) }];
+  const blocks = shortName(place.path);
+  return [{ label: place.stacked ? `Take ${blocks} apart` : `Stack ${blocks}`, key: 'u', run: () => toggleStack(model, entity) }];
 }
 
 /** Takes the stack apart that an entity is or is in, or puts its blocks onto a stack again; false where nothing repeats. */
