@@ -92,6 +92,15 @@ class AloneNodes(Generic[Key]):
             found.update(self._run({key: inputs[key] for key in keys[first : first + _AT_ONCE]}))
         return found
 
+    def run_visits(self, inputs: Mapping[Key, Sequence[Sequence[Array]]]) -> dict[Key, list[list[Array]]]:
+        """`run` for each visit of each node; nodes that refuse one are missing."""
+        found: dict[Key, list[list[Array]]] = {key: [] for key in inputs}
+        for visit in range(max(map(len, inputs.values()), default=0)):
+            at_visit = {key: visits[visit] for key, visits in inputs.items() if visit < len(visits)}
+            for key, outputs in self.run(at_visit).items():
+                found[key].append(outputs)
+        return {key: visits for key, visits in found.items() if len(visits) == len(inputs[key])}
+
     def _run(self, inputs: Mapping[Key, Sequence[Array]]) -> Iterator[tuple[Key, list[Array]]]:
         """Halves what fails, until the nodes that fail stand alone."""
         fetches = {key: [f"{self._names[key]}:{slot}" for slot in range(self._slots[key])] for key in inputs}

@@ -15,6 +15,7 @@ from . import tf_private
 from .kernel_types import input_types, is_float, output_types, recast_types, set_types, types_of
 from .obstacles import acts_on_variables
 from .random_ops import draws
+from .rerun import LoadedCall
 
 CAST_MARK = "tensortap_cast"
 """Begins the names of the nodes that cast between those of another dtype."""
@@ -23,7 +24,7 @@ CAST_MARK = "tensortap_cast"
 _KEPT = frozenset({"Bitcast"})
 
 
-def recast(recording: Recording, dtype: str) -> Recording:
+def recast(recording: Recording, dtype: str, call: LoadedCall) -> Recording:
     """The same call with all its floats in one dtype: variables, inputs, constants, nodes.
 
     Nodes that draw random numbers draw the recorded ones, in their own dtype, and are cast. So do nodes that
@@ -31,14 +32,17 @@ def recast(recording: Recording, dtype: str) -> Recording:
 
     Args:
         dtype: `float16`, `bfloat16`, `float32` or `float64`.
+        call: the same recording, loaded.
 
     Raises:
         InvalidValueError: a node that changes a variable has no kernel for the dtype.
     """
     target = tf.as_dtype(dtype).as_datatype_enum
     definitions = tf_private.definitions(recording.library)
+    flat = _flat_names(call)
     for definition in definitions:
-        _Rewriting(definition, target, None).run()
+        if definition.signature.name in flat:  # what nobody calls is not there
+            _Rewriting(definition, flat[definition.signature.name], target, None).run()
     return replace(
         recording,
         library=tf_private.library(definitions),
@@ -50,19 +54,21 @@ def recast(recording: Recording, dtype: str) -> Recording:
 
 
 def with_island(
-    recording: Recording, nodes: Mapping[str, Collection[str]], dtype: str = "float32"
+    recording: Recording, nodes: Mapping[str, Collection[str]], call: LoadedCall, dtype: str = "float32"
 ) -> Recording:
     """The same call with some nodes in another dtype; between two of them nothing is cast.
 
     Args:
         nodes: name of a function in the recording -> names of its nodes.
+        call: the same recording, loaded.
     """
     target = tf.as_dtype(dtype).as_datatype_enum
     definitions = tf_private.definitions(recording.library)
+    flat = _flat_names(call)
     for definition in definitions:
-        chosen = nodes.get(definition.signature.name)
-        if chosen:
-            _Rewriting(definition, target, frozenset(chosen)).run()
+        name = definition.signature.name
+        if nodes.get(name):
+            _Rewriting(definition, flat[name], target, frozenset(nodes[name])).run()
     return replace(
         recording,
         library=tf_private.library(definitions),
@@ -72,17 +78,25 @@ def with_island(
     )
 
 
+def _flat_names(call: LoadedCall) -> dict[str, Mapping[str, str]]:
+    """Of each function, by its name in the recording; see `TracedFunction.flat_names`."""
+    functions = call.recorded.functions
+    return {call.original(name): function.flat_names for name, function in functions.items()}
+
+
 class _Rewriting:
     """Changes one FunctionDef.
 
     Args:
+        flat: its words for a tensor -> `node:slot`.
         target: number of the dtype.
         chosen: nodes that run in it; None: all, and what the function takes and gives, too.
     """
 
-    def __init__(self, definition: Any, target: int, chosen: Collection[str] | None) -> None:
-        self._definition, self._target, self._chosen = definition, target, chosen
-        _, self._flat = tf_private.flat_graph_def(definition)
+    def __init__(
+        self, definition: Any, flat: Mapping[str, str], target: int, chosen: Collection[str] | None
+    ) -> None:
+        self._definition, self._flat, self._target, self._chosen = definition, flat, target, chosen
         self._types: dict[str, int] = {}  # `node:slot` -> dtype, after the change
         self._casts: dict[tuple[str, int], str] = {}
 
@@ -146,7 +160,8 @@ class _Rewriting:
         for value in node.attr.values():
             if value.HasField("type") and is_float(value.type):
                 value.type = self._target
-            value.list.type[:] = [self._target if is_float(each) else each for each in value.list.type]
+            if value.HasField("list"):
+                value.list.type[:] = [self._target if is_float(each) else each for each in value.list.type]
 
     def _connect(self, node: Any, before: list[int]) -> None:
         """Lets a node read each input in the dtype that it takes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -61,10 +62,12 @@ class LoadedCall:
             self._register(definition, {each.signature.name for each in definitions})
         self._root = self._renamed(recording.function)
         self._outputs = len(tf_private.function_def(self._root).signature.output_arg)
-        with _Inputs(recording.arguments) as inputs:
-            self.recorded: RecordedFunction = record_function(
-                self._root, inputs, LayerTracker(), sources=False
-            )
+
+    @cached_property
+    def recorded(self) -> RecordedFunction:
+        """What is known of the function; looked at when it is asked for, as that takes longer than a run."""
+        with _Inputs(self._recording.arguments) as inputs:
+            return record_function(self._root, inputs, LayerTracker(), sources=False)
 
     def _renamed(self, name: str) -> str:
         # short_function_name takes what TensorFlow puts around a name off again
@@ -89,15 +92,23 @@ class LoadedCall:
         """The tensors that can be asked for."""
         return list(self.recorded.candidates.values())
 
-    def run(self, wanted: Callable[[Candidate], bool] = lambda candidate: False) -> Rerun:
+    def run(
+        self,
+        wanted: Callable[[Candidate], bool] | None = None,
+        arguments: Sequence[Argument] | None = None,
+    ) -> Rerun:
         """Runs the call on fresh copies of its recorded inputs.
 
         Args:
-            wanted: which tensors to return.
+            wanted: which tensors to return; None: none.
+            arguments: other inputs, of the same kinds and dtypes.
         """
-        places = frozenset(place for place, each in self.recorded.candidates.items() if wanted(each))
-        receiver = _Receiver(self.recorded)
-        with _Inputs(self._recording.arguments) as inputs:
+        arguments = self._recording.arguments if arguments is None else arguments
+        places: frozenset[Place] = frozenset()
+        if wanted is not None:
+            places = frozenset(place for place, each in self.recorded.candidates.items() if wanted(each))
+        receiver = _Receiver({place: self.recorded.candidates[place] for place in places})
+        with _Inputs(arguments) as inputs:
             failure, outputs = None, []
             try:
                 outputs = self._call(places, inputs, receiver)
@@ -108,7 +119,7 @@ class LoadedCall:
             plain = [tensor for tensor in outputs if tensor.dtype not in (tf.resource, tf.variant)]
             return Rerun(
                 tuple(map(tf_private.as_array, plain)),
-                _variables(self._recording.arguments, inputs),
+                _variables(arguments, inputs),
                 receiver.tensors,
                 failure,
             )
@@ -144,8 +155,8 @@ def _run(name: bytes, inputs: Sequence[Any], num_outputs: int) -> list[Any]:
 class _Receiver:
     """Counts visits of what a call catches."""
 
-    def __init__(self, recorded: RecordedFunction) -> None:
-        self._recorded = recorded
+    def __init__(self, candidates: Mapping[Place, Candidate]) -> None:
+        self._candidates = candidates
         self._visits: dict[Place, int] = {}
         self.tensors: list[tuple[Candidate, int, Array]] = []
 
@@ -153,7 +164,7 @@ class _Receiver:
         for place, array in caught:
             visit = self._visits.get(place, 0)
             self._visits[place] = visit + 1
-            self.tensors.append((self._recorded.candidates[place], visit, array))
+            self.tensors.append((self._candidates[place], visit, array))
 
     def failed(self, error: Exception) -> None:
         raise error

@@ -67,7 +67,6 @@ GraphDebugInfo: TypeAlias = Any
 _RESOURCE_TYPE = re.compile(r'ResourceHandle\(.*, type="([^"]*)"', re.DOTALL)
 
 _FUNCTION_LINKS = ("forward_function_name", "backward_function_name")
-
 XLA_ATTRIBUTE = "_XlaMustCompile"
 
 CallFunction = Callable[[bytes, Sequence[Any], int], Any]
@@ -222,6 +221,9 @@ def traced_dataset_function() -> str:
     return name if name.startswith("Dataset_") else ""
 
 
+op_definition: Callable[[str], Any] = op_def_registry.get
+
+
 def is_known(op_type: str) -> bool:
     """Whether TensorFlow itself, without libraries loaded later, has such an op."""
     return op_def_registry.get(op_type) is not None
@@ -229,13 +231,8 @@ def is_known(op_type: str) -> bool:
 
 def is_stateful(op_type: str) -> bool:
     """Whether TensorFlow takes an op for stateful; so it is, if it is unknown."""
-    definition = op_def_registry.get(op_type)
+    definition = op_definition(op_type)
     return definition is None or bool(definition.is_stateful)
-
-
-def op_definition(op_type: str) -> Any:
-    """The OpDef of an op; None if there is none."""
-    return op_def_registry.get(op_type)
 
 
 def kernels_of(op_type: str) -> list[Any]:
@@ -245,8 +242,7 @@ def kernels_of(op_type: str) -> list[Any]:
 
 def flat_graph_def(definition: FunctionDef) -> tuple[GraphDef, dict[str, str]]:
     """The definition as a GraphDef, and {`node:argument:index`: `node:slot`}."""
-    graph_def, flat_names = function_def_to_graph.function_def_to_graph_def(definition)
-    return graph_def, flat_names
+    return function_def_to_graph.function_def_to_graph_def(definition)  # type: ignore[no-any-return]
 
 
 def is_function_graph(graph: object) -> bool:

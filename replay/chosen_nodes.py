@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.capture import Candidate, LoadedCall
+from tensortap.capture import Candidate, LoadedCall, Rerun
 from tensortap.dump import SelectionError
 
 Array = np.ndarray[Any, Any]
@@ -81,7 +81,12 @@ class ChosenNodes:
 
 def values_of(call: LoadedCall, names: set[str]) -> dict[str, list[Array]]:
     """Runs a call; the values of some tensors at each visit. What did not run is missing."""
+    return visits_of(call.run(lambda candidate: candidate.name in names))
+
+
+def visits_of(again: Rerun) -> dict[str, list[Array]]:
+    """The tensors of a run by name, at each visit."""
     found: dict[str, list[Array]] = {}
-    for candidate, _, array in call.run(lambda candidate: candidate.name in names).tensors:
+    for candidate, _, array in again.tensors:
         found.setdefault(candidate.name, []).append(array)
     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -21,14 +20,15 @@ from tensortap.dump import (
     NotFoundError,
     Recording,
     RunReader,
-    SelectionError,
     array_hash,
 )
 
 from .certificate import certify
+from .chosen_nodes import pattern_of
 from .expression import parse_changes
 from .request import Answer, Request
 from .source import open_recording
+from .studies import STUDIES
 from .verdicts import verdicts
 
 
@@ -46,14 +46,23 @@ def replay(request: Request) -> dict[str, Any]:
         again = call.run(wanted)
         tapped = [each for each in call.candidates if wanted(each)]
         certificate = asdict(certify(changed, call, tapped)) if request.certify else None
-    if request.logdir and (request.nodes is not None or request.tensors) and not request.verdicts:
+    judges = request.verdicts or request.study
+    if request.logdir and (request.nodes is not None or request.tensors) and not judges:
         _write(request, recording, again)
     answer = replace(compared(recording, again, bool(changes)), certificate=certificate)
+    if request.study:
+        answer = replace(answer, study=_studied(request, changed))
     return asdict(_judged(answer, changed, request.nodes or "") if request.verdicts else answer)
 
 
+def _studied(request: Request, recording: Recording) -> dict[str, Any]:
+    if request.study not in STUDIES:
+        raise NotFoundError(f"There is no study {request.study!r}.", f"There are {', '.join(STUDIES)}.")
+    return {"study": request.study, **STUDIES[request.study](recording, request)}
+
+
 def _judged(answer: Answer, recording: Recording, nodes: str) -> Answer:
-    found, skipped = verdicts(recording, re.compile(nodes))
+    found, skipped = verdicts(recording, pattern_of(nodes))
     return replace(answer, verdicts=[asdict(each) for each in found], not_judged=skipped)
 
 
@@ -62,10 +71,8 @@ def _wanted(request: Request, call: LoadedCall) -> Callable[[Candidate], bool]:
     missing = [name for name in request.tensors if name not in names]
     if missing:
         raise NotFoundError(f"The recorded call has no tensor {missing[0]!r}.", "See them with --list.")
-    try:
-        pattern = re.compile(request.nodes) if request.nodes is not None else None
-    except re.error as error:
-        raise SelectionError(f"{request.nodes!r} is no regular expression: {error}.") from error
+    own = request.nodes is not None and not request.study  # a study runs the call itself
+    pattern = pattern_of(request.nodes or "") if own else None
     chosen = set(request.tensors)
     return lambda candidate: (
         candidate.name in chosen or (pattern is not None and pattern.search(candidate.name) is not None)

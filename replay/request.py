@@ -19,6 +19,8 @@ class Request:
         logdir, run: the run that the tensors are written into.
         verdicts: whether nodes are judged, each run alone: those that `nodes` names, or all.
         certify: whether the call is run with and without taps on these tensors, and compared.
+        study: what else is found out, of `studies.STUDIES`, about the tensors that `nodes` names, or all;
+            `options` say how.
     """
 
     source: str
@@ -29,6 +31,8 @@ class Request:
     run: str = "replay"
     verdicts: bool = False
     certify: bool = False
+    study: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,7 @@ class Answer:
         verdicts: `verdict.Verdict` as objects, worst first.
         not_judged: reason -> how many nodes.
         certificate: `certificate.Certificate` as an object, if it was asked for.
+        study: what the study found, as its function says.
     """
 
     identical: bool | None
@@ -60,6 +65,7 @@ class Answer:
     verdicts: Sequence[Mapping[str, Any]] = ()
     not_judged: Mapping[str, int] = field(default_factory=dict)
     certificate: Mapping[str, Any] | None = None
+    study: Mapping[str, Any] | None = None
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Answer:

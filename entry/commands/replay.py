@@ -10,6 +10,7 @@ from typing import Any
 from ..arguments import local
 from ..certificate_view import is_refuted, print_certificate, with_kept_values
 from ..progress import progress
+from ..studies import add_study_arguments, print_study, study_of
 from ..tensor_view import TensorView
 from ..terminal import cell, console, counted, plain_table, print_json
 from ..verdict_view import print_verdicts
@@ -18,6 +19,7 @@ HELP = "run a recorded step again: prove it, compute any tensor, change one and 
 EXAMPLE = """tensortap replay logs/digits --step 100
          tensortap replay logs/digits --step 100 --tensor dense/Relu:0
          tensortap replay logs/digits --step 100 --verdict --nodes dense
+         tensortap replay logs/digits --step 100 --recast bfloat16
          tensortap replay step.tapbundle --override 'dense/Relu:0=clip(x, 0, 6)' --out logs --nodes ."""
 
 
@@ -49,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="does capturing (all tensors, or --nodes) change a bit? does the run hold what is computed?",
     )
+    add_study_arguments(parser)
     parser.add_argument("--out", type=local, metavar="LOGDIR", help="write computed tensors there, as a run")
     parser.add_argument("--run", dest="name", default="replay", metavar="NAME", help="the name of that run")
     parser.add_argument("--seconds", type=float, default=600.0, help="most time that it may take")
@@ -96,6 +99,7 @@ def _replay(arguments: argparse.Namespace, logdir: Path) -> Any:
         run=arguments.name,
         verdicts=arguments.verdict,
         certify=arguments.certify,
+        **study_of(arguments),
     )
     with progress("replaying", quiet=arguments.json):
         return run_apart(request, Limits(arguments.seconds, int(arguments.memory * 1e9)))
@@ -126,6 +130,8 @@ def _print(arguments: argparse.Namespace, answer: Any, views: list[TensorView]) 
         print_verdicts(answer, out)
     if answer.certificate is not None:
         print_certificate(answer.certificate, out)
+    if answer.study is not None:
+        print_study(answer.study, out)
     out.print(_verdict(answer))
     for name in answer.differing[:20]:
         out.print(cell(f"  {name}", "yellow"))

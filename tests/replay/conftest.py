@@ -1,0 +1,34 @@
+"""Recordings that the tests of this folder share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import recorded_programs
+
+from tensortap.replay import Request, locate
+from tensortap.replay.engine import replay
+
+Ask = Callable[..., Any]
+
+
+@pytest.fixture(scope="session")
+def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log directory with the runs of `recorded_programs.record_all`."""
+    base = tmp_path_factory.mktemp("studied")
+    recorded_programs.record_all(base)
+    return base
+
+
+@pytest.fixture(scope="session")
+def ask(recordings: Path) -> Ask:
+    """What a study finds out about step 1 of one of these runs."""
+
+    def study(name: str | Path, kind: str, *, nodes: str = "", step: int = 1, **options: Any) -> Any:
+        source = str(locate(recordings / name, step, None))
+        return replay(Request(source, nodes=nodes, study=kind, options=options))["study"]
+
+    return study

@@ -1,0 +1,105 @@
+"""A whole step in another dtype, and two steps beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import recorded_programs
+import tensorflow as tf
+
+from tensortap.__main__ import main
+from tensortap.capture import LoadedCall, Tap, every, recast
+from tensortap.dump import InvalidValueError
+from tensortap.replay import locate, open_recording
+from tensortap.replay.split import split
+
+EPS = {"float64": 2.0**-24, "bfloat16": 2.0**-8, "float16": 2.0**-11}
+FORWARD = {"cnn": "^cnn_1", "transformer": "^transformer_1", "rnn": "^rnn_1", "loop": "^while"}
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [(name, dtype) for name in FORWARD for dtype in EPS if name != "transformer" or dtype == "bfloat16"],
+)
+def test_a_step_runs_in_another_dtype(ask: Callable[..., Any], name: str, dtype: str) -> None:
+    found = ask(name, "recast", nodes=FORWARD[name], dtype=dtype)
+    assert found["drifts"] and not found["failed"] and not found["unlike"]
+    for row in found["drifts"]:
+        parts = row["split"]
+        assert parts["total"] <= (parts["inherited"] + parts["born"]) * (1 + 1e-6) + 1e-30
+        assert parts["total"] < 50 * EPS[dtype], row
+    looped = [row for row in found["drifts"] if "while/" in row["tensor"]]
+    assert {row["split"]["visits"] for row in looped} == {"rnn": {6}, "loop": {3}}.get(name, set())
+
+
+def test_random_draws_are_the_recorded_ones(recordings: Path) -> None:
+    recording = open_recording(locate(recordings / "cnn", 1, None))
+
+    def masks(call: LoadedCall) -> list[Any]:
+        again = call.run(lambda candidate: candidate.op_type == "GreaterEqual")
+        return [array for _, _, array in again.tensors]
+
+    with LoadedCall(recording) as call:
+        recorded = masks(call)
+        for dtype in EPS:
+            with LoadedCall(recast(recording, dtype, call)) as other:
+                np.testing.assert_array_equal(masks(other), recorded)
+    assert recorded and recorded[0].any() and not recorded[0].all()
+
+
+def test_where_numbers_overflow_is_named(ask: Callable[..., Any], tmp_path: Path) -> None:
+    with Tap(tmp_path / "large", recorded_programs.NONE, record=every(1)) as tap:
+
+        @tap.function
+        def step(x: tf.Tensor) -> tf.Tensor:
+            return tf.reduce_sum(tf.sqrt(tf.square(x, name="squared")))
+
+        step(tf.constant([300.0, 2.0]))
+    found = ask(tmp_path / "large", "recast", step=0, dtype="float16")
+    worst = found["drifts"][0]
+    assert (worst["tensor"], worst["split"]["born_non_finite"]) == ("squared:0", 1)
+    assert all(not row["split"]["born_non_finite"] for row in found["drifts"][1:])
+    with pytest.raises(InvalidValueError, match="int8"):
+        ask(tmp_path / "large", "recast", step=0, dtype="int8")
+
+
+def test_split_of_differences() -> None:
+    one, other, between = (np.array(each) for each in ([3.0, 4.0], [3.0, 3.0], [3.0, 3.5]))
+    found = split([one], [other], [between])
+    assert found is not None
+    assert (found.total, found.inherited, found.born) == pytest.approx((0.2, 0.1, 0.1))
+    assert split([one], [other, other], None) is None
+    nan = split([np.array([np.nan])], [np.array([1.0])], None)
+    assert nan is not None and nan.born == np.inf and nan.born_non_finite == 1
+
+
+def test_two_runs_introduced_and_received(
+    ask: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, epsilon in (("a", 1e-5), ("b", 1e-2)):
+        with Tap(tmp_path / name, recorded_programs.NONE, record=every(1)) as tap:
+
+            @tap.function
+            def step(x: tf.Tensor, half: bool) -> tf.Tensor:
+                n = tf.multiply(x, tf.math.rsqrt(tf.reduce_mean(x**2) + epsilon), name="norm")  # noqa: B023
+                grown = tf.cast(tf.exp(tf.cast(n, tf.float16 if half else tf.float32), name="e"), tf.float32)
+                return tf.reduce_sum(grown, name="total")
+
+            step(tf.constant([[0.1, 0.3], [0.5, -0.2]]), name == "b")
+    other = str(locate(tmp_path / "b", 0, None))
+    rows = {row["tensor"]: row for row in ask(tmp_path / "a", "against", step=0, source=other)["differences"]}
+    assert rows["add/y:0"]["introduced"] > 0.9 and not rows["add/y:0"]["given"]
+    assert rows["norm:0"]["introduced"] < 1e-6 < 1e-3 < rows["norm:0"]["received"]
+    assert 1e-5 < rows["e:0"]["introduced"] < 1e-3 < rows["e:0"]["received"]
+
+    arguments = ["replay", str(tmp_path / "a"), "--against", str(tmp_path / "b"), "--step", "0"]
+    assert main(arguments) == 0
+    out = capsys.readouterr().out
+    assert "introduced" in out and "float32 / float16" in out
+    assert main(["replay", str(tmp_path / "a"), "--recast", "bfloat16", "--nodes", "norm|total"]) == 0
+    out = capsys.readouterr().out
+    assert "born here" in out and "in bfloat16" in out
