@@ -10,6 +10,7 @@ from browser_page import TapPage
 from browser_site import Serve, Site
 from playwright.sync_api import expect
 
+from tensortap.analysis import read_matches
 from tensortap.dump import DumpWriter, Function, Graph, Node
 
 F = {"output_dtypes": ["float32"], "output_shapes": [[4, 6]]}
@@ -75,4 +76,40 @@ def test_a_link_leads_to_the_comparison_and_the_graph_is_coloured(tap: TapPage, 
     page.goto(f"{two.url}#run={a}&step=1&view=graph&other={b}&color=difference")
     tap.wait_until_ready()
     expect(page.get_by_text("Difference to run B", exact=True).last).to_be_visible()
+    expect(page.get_by_text("diverges here")).to_be_visible()
+
+
+def test_nodes_are_paired_by_hand_side_by_side(tap: TapPage, two: Site, tmp_path: Path) -> None:
+    page = tap.page
+    tap.enter(two)
+    a, b = tap.run_id("after"), tap.run_id("before")
+    page.goto(f"{two.url}#run={a}&view=compare&other={b}&tensor=new/Exp:0")
+    page.get_by_role("button", name="Side by side").click()
+    expect(page.get_by_test_id("compare-graphs").get_by_role("application")).to_have_count(2)
+    other = page.get_by_test_id("pair-other")
+    expect(other).to_have_value("old/Exp")
+    expect(page.get_by_test_id("pair")).to_be_disabled()
+    other.fill("old/Neg")
+    page.get_by_test_id("pair").click()
+    pairs = page.get_by_test_id("pairs").get_by_role("listitem")
+    expect(pairs).to_contain_text(["new/Exp = old/Neg"])
+    expect(page.get_by_test_id("compare-matching")).to_contain_text("1 matched by hand")
+    with page.expect_download() as download:
+        page.get_by_test_id("pairs-download").click()
+    kept = tmp_path / "pairs.json"
+    download.value.save_as(kept)
+    assert read_matches(kept) == {"new/Exp": "old/Neg"}
+    page.reload()
+    page.get_by_role("button", name="Side by side").click()
+    expect(pairs).to_have_count(1)
+    pairs.get_by_role("button", name="Take apart").click()
+    expect(pairs).to_have_count(0)
+    page.get_by_test_id("pair-undo").click()
+    expect(pairs).to_have_count(1)
+    page.get_by_test_id("pairs-open").set_input_files(
+        {"name": "wrong.json", "mimeType": "application/json", "buffer": b"[]"}
+    )
+    expect(page.get_by_role("alert")).to_contain_text("holds no matches")
+    page.get_by_role("button", name="One graph").click()
+    expect(page.get_by_test_id("compare-graphs").get_by_role("application")).to_have_count(1)
     expect(page.get_by_text("diverges here")).to_be_visible()

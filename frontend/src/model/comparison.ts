@@ -79,11 +79,13 @@ export interface Comparison {
   steps: number;
   graphs: {
     a: string;
+    b: string;
     name: string;
     matched: Record<string, number>;
     only_a: number;
     only_b: number;
     renames: [string, string, number][];
+    matches: Record<string, string>;
   }[];
   counts: Record<Verdict, number>;
   first: { difference: TensorDifference; text: string; inputs: TensorDifference[]; frame: Frame | null; frame_b: Frame | null } | null;
@@ -129,11 +131,12 @@ function comparison(a: TensorDifference, b: TensorDifference, sort: CompareSort)
   return x === y ? 0 : sign * (x < y ? -1 : 1);
 }
 
-/** The worst verdict of each node, counted from 1 as in `VERDICTS`; 0 for nodes that were not compared. */
-export function verdictsByRow(graph: GraphData, rows: readonly TensorDifference[]): Uint8Array {
+/** The worst verdict of each node of a graph of A or B, counted from 1 as in `VERDICTS`; 0 for nodes that were not compared. */
+export function verdictsByRow(graph: GraphData, rows: readonly TensorDifference[], side: 'a' | 'b' = 'a'): Uint8Array {
   const found = new Uint8Array(graph.nodeCount);
   for (const difference of rows) {
-    const row = difference.graph === graph.id ? rowOf(graph, difference.node) : -1;
+    const [id, node] = side === 'a' ? [difference.graph, difference.node] : [difference.other_graph, difference.other.replace(/:\d+$/, '')];
+    const row = id === graph.id ? rowOf(graph, node) : -1;
     const place = VERDICTS.indexOf(difference.verdict) + 1;
     if (row >= 0 && (found[row] === 0 || place < (found[row] as number))) found[row] = place;
   }

@@ -2,20 +2,17 @@ import { computed, signal } from '@preact/signals';
 import type { Query } from '../api/provider';
 import { type ComparisonAnswer, sortDifferences, type TensorDifference, verdictsByRow } from '../model/comparison';
 import type { ColourBy } from '../model/graph';
-import { chosenTensor, compareAt, compareSort, otherRun, otherStep, view } from './choices';
+import { rowOf } from '../model/graph';
+import { matchText, partnerOf } from '../model/hand_matches';
+import { chosenTensor, compareAt, compareSort, otherStep, view } from './choices';
 import { colourBy, graph } from './graph';
+import { handPairs, otherRunId } from './hand_matches';
 import { api } from './provider';
 import { resource } from './resource';
 import { runId, runRevision, runs, workerId } from './runs';
 import { step } from './steps';
 
 const ASK_AGAIN_MS = 500;
-
-/** Run B: the chosen one, else the newest that is not A. */
-export const otherRunId = computed<string | null>(() => {
-  const known = runs.value.find((run) => run.id === otherRun.value);
-  return (known ?? runs.value.find((run) => run.id !== runId.value))?.id ?? null;
-});
 
 export const otherEntry = computed(() => runs.value.find((run) => run.id === otherRunId.value) ?? null);
 
@@ -27,13 +24,21 @@ export const comparable = computed(
 const query = computed<Query>(() => {
   const at = compareAt.value === 'step' ? step.value : null;
   const stepB = at === null ? null : (otherStep.value ?? at);
-  return { a: runId.value, b: otherRunId.value, step: at, step_b: stepB, worker: workerId.value };
+  const sides = { a: runId.value, b: otherRunId.value, step: at, step_b: stepB, worker: workerId.value };
+  return { ...sides, match: matchText(handPairs.value) };
 });
 
 const shown = computed(() => view.value === 'compare' || colourBy.value.kind === 'difference');
 
 /** How far the server is; null while it does nothing. */
 export const comparisonProgress = signal<ComparisonAnswer['progress'] | null>(null);
+
+const stopped = signal(false);
+
+/** Ends the comparison that is under way. */
+export function stopComparison(): void {
+  stopped.value = true;
+}
 
 /** The two runs compared, fetched while it is on show; asked for until the server's thread is through. */
 export const comparison = resource(
@@ -43,7 +48,13 @@ export const comparison = resource(
     return { key: `${subject} ${runRevision.value} ${otherEntry.value?.snapshots}`, subject, query: query.value };
   }),
   async (wanted, abort) => {
+    stopped.value = false;
     for (;;) {
+      if (stopped.value) {
+        comparisonProgress.value = null;
+        await api().comparison({ ...wanted.query, cancel: 1 }, abort);
+        throw new Error('The comparison was stopped.');
+      }
       const answer = await api().comparison({ ...wanted.query, all: true }, abort);
       if (abort.aborted) return answer;
       comparisonProgress.value = answer.working ? answer.progress : null;
@@ -80,6 +91,34 @@ export const graphColour = computed<ColourBy>(() => {
   if (by.kind !== 'difference' || data === null) return by;
   return { ...by, verdicts: verdictsByRow(data, comparison.data.value?.rows ?? []) };
 });
+
+/** The graph of B that is compared with the graph on show. */
+const otherGraphRequest = computed(() => {
+  const pair = comparison.data.value?.comparison?.graphs.find((candidate) => candidate.a === graph.data.value?.id);
+  if (!pair || otherRunId.value === null) return null;
+  const key = `${otherRunId.value} ${pair.b}`;
+  return { key, subject: key, run: otherRunId.value, graph: pair.b };
+});
+
+export const otherGraph = resource(otherGraphRequest, (wanted, abort) => api().graph(wanted.run, wanted.graph, abort));
+
+/** Both graphs coloured by the difference. */
+export const sideColours = computed(() => {
+  const rows = comparison.data.value?.rows ?? [];
+  const [a, b] = [graph.data.value, otherGraph.data.value];
+  return {
+    a: { kind: 'difference' as const, verdicts: a ? verdictsByRow(a, rows) : new Uint8Array(0) },
+    b: { kind: 'difference' as const, verdicts: b ? verdictsByRow(b, rows, 'b') : new Uint8Array(0) },
+  };
+});
+
+/** The node of B that a node of the graph on show is compared with. */
+export function partner(node: string): string | null {
+  const [b, told] = [otherGraph.data.value, comparison.data.value?.comparison];
+  if (b === null) return null;
+  const found = told?.graphs.find((pair) => pair.b === b.id)?.matches ?? {};
+  return partnerOf(node, handPairs.value, found, (name) => rowOf(b, name) >= 0);
+}
 
 /** The parameters that name a compared tensor's values. */
 export function differenceQuery(row: TensorDifference): Query {

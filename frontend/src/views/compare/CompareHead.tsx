@@ -1,5 +1,6 @@
 import { compareAt, otherRun, otherStep } from '../../state/choices';
-import { equalShown, otherRunId, reportHref } from '../../state/comparison';
+import { equalShown, reportHref } from '../../state/comparison';
+import { otherRunId } from '../../state/hand_matches';
 import { runEntry, runs } from '../../state/runs';
 import { step } from '../../state/steps';
 import { Select, Switch } from '../kit/Button';

@@ -1,12 +1,23 @@
+import { signal } from '@preact/signals';
 import { formatCount } from '../../lib/format';
-import { comparable, comparison, comparisonProgress, otherEntry } from '../../state/comparison';
+import { comparable, comparison, comparisonProgress, otherEntry, stopComparison } from '../../state/comparison';
 import { runEntry } from '../../state/runs';
+import { Segmented } from '../kit/Button';
 import { Failure, Message } from '../kit/Message';
+import { CompareGraphs } from './CompareGraphs';
 import { CompareHead } from './CompareHead';
 import { CompareTable } from './CompareTable';
 import { DifferenceValues } from './DifferenceValues';
 import { FirstDivergence } from './FirstDivergence';
 import { Unmatched } from './Unmatched';
+
+const SHOWN = [
+  { value: 'table', label: 'Table' },
+  { value: 'both', label: 'Side by side' },
+  { value: 'one', label: 'One graph' },
+] as const;
+
+const shown = signal<(typeof SHOWN)[number]['value']>('table');
 
 /** Two runs side by side: whether they agree up to rounding, where the difference begins, and every tensor's distances. */
 export function CompareView() {
@@ -42,8 +53,16 @@ function Body() {
           </p>
         ))}
         {told.first && <FirstDivergence first={told.first} />}
+        <Segmented
+          label="Show the comparison as"
+          options={SHOWN}
+          value={shown.value}
+          onChange={(next) => {
+            shown.value = next;
+          }}
+        />
       </section>
-      <CompareTable />
+      {shown.value === 'table' ? <CompareTable /> : <CompareGraphs both={shown.value === 'both'} />}
       <DifferenceValues />
       <Unmatched comparison={told} />
     </>
@@ -66,9 +85,12 @@ function Working() {
   const progress = comparisonProgress.value;
   const how = progress && progress.total > 0 ? ` ${progress.doing}: ${progress.done} of ${progress.total} tensors` : '';
   return (
-    <p class="message" role="status">
-      Comparing…{how}
-    </p>
+    <div class="message">
+      <p role="status">Comparing…{how}</p>
+      <button type="button" class="button small" onClick={stopComparison} data-testid="compare-stop">
+        Stop
+      </button>
+    </div>
   );
 }
 

@@ -1,0 +1,63 @@
+/** Nodes of two runs that were paired by hand, as `tensortap diff --matches` reads and writes them (analysis/compare/matches_file.py). */
+
+/** Node in A -> node in B. */
+export type Pairs = Readonly<Record<string, string>>;
+
+const VERSION = 1;
+/** What an address takes; more pairs are for a file. */
+const MOST_TEXT = 4096;
+
+/** Pairs two nodes: neither has another partner by hand any more. */
+export function withPair(pairs: Pairs, a: string, b: string): Pairs {
+  const others = Object.entries(pairs).filter(([left, right]) => left !== a && right !== b);
+  return Object.fromEntries([...others, [a, b]]);
+}
+
+export function withoutPair(pairs: Pairs, a: string): Pairs {
+  return Object.fromEntries(Object.entries(pairs).filter(([left]) => left !== a));
+}
+
+/** As the address of a comparison says them; null for none, or where they are too many for it. */
+export function matchText(pairs: Pairs): string | null {
+  const text = Object.entries(pairs)
+    .map(([a, b]) => `${a}=${b}`)
+    .join('\n');
+  return text === '' || text.length > MOST_TEXT ? null : text;
+}
+
+/** Whether there are more than the page can ask with. */
+export function tooMany(pairs: Pairs): boolean {
+  return Object.keys(pairs).length > 0 && matchText(pairs) === null;
+}
+
+export function matchesFile(pairs: Pairs): string {
+  return `${JSON.stringify({ tensortap_matches: VERSION, nodes: pairs }, null, 1)}\n`;
+}
+
+/** The pairs of a file; an error that says what is wrong with it otherwise. */
+export function parseMatches(text: string): Pairs {
+  let found: unknown;
+  try {
+    found = JSON.parse(text);
+  } catch {
+    throw new Error('The file is no JSON.');
+  }
+  const { tensortap_matches, nodes } = (typeof found === 'object' && found !== null ? found : {}) as Record<string, unknown>;
+  if (tensortap_matches !== VERSION)
+    throw new Error('The file holds no matches: {"tensortap_matches": 1, "nodes": {"node in A": "node in B"}}.');
+  const pairs = pairsOf(nodes);
+  if (pairs === null) throw new Error('The "nodes" of the file are no pairs of names.');
+  return pairs;
+}
+
+/** Pairs out of what was stored somewhere; null if it is something else. */
+export function pairsOf(stored: unknown): Pairs | null {
+  if (typeof stored !== 'object' || stored === null || Array.isArray(stored)) return null;
+  return Object.values(stored).every((node) => typeof node === 'string') ? (stored as Pairs) : null;
+}
+
+/** The node of B that a node of A is compared with: paired by hand, by the server, or of the same name; null if there is none. */
+export function partnerOf(node: string, hand: Pairs, found: Pairs, inB: (name: string) => boolean): string | null {
+  const partner = hand[node] ?? found[node] ?? node;
+  return inB(partner) ? partner : null;
+}

@@ -1,0 +1,83 @@
+import { useEffect, useState } from 'preact/hooks';
+import type { ColourBy, GraphData } from '../../model/graph';
+import type { Trace } from '../../model/trace';
+import { otherGraph, partner, sideColours } from '../../state/comparison';
+import { graph } from '../../state/graph';
+import { otherRunId } from '../../state/hand_matches';
+import { theme } from '../../state/preferences';
+import { runEntry, runs } from '../../state/runs';
+import { selectedNode, selectNode } from '../../state/selection';
+import { GraphPane } from '../graph/GraphPane';
+import { Failure } from '../kit/Message';
+import { Pairing } from './Pairing';
+
+/** The graph of A, coloured by the difference; beside it that of B, where the partner of what is selected is shown. */
+export function CompareGraphs({ both }: { both: boolean }) {
+  const [inB, setInB] = useState<string | null>(null);
+  const [a, b] = [graph.data.value, otherGraph.data.value];
+  const node = selectedNode.value;
+  const across = node === null ? null : partner(node);
+  useEffect(() => setInB(across), [node, across]);
+  return (
+    <>
+      {both && <Pairing inB={inB} choose={setInB} />}
+      <div class="compare-graphs" data-both={both} data-testid="compare-graphs">
+        <Side name={`A: ${runEntry.value?.name ?? ''}`} graph={a} colour={sideColours.value.a} selected={node} onSelect={selectNode} />
+        {both && otherGraph.error.value !== null && <Failure error={otherGraph.error.value} retry={otherGraph.reload} />}
+        {both && otherGraph.error.value === null && (
+          <Side
+            name={`B: ${runs.value.find((run) => run.id === otherRunId.value)?.name ?? ''}`}
+            graph={b}
+            colour={sideColours.value.b}
+            selected={inB}
+            onSelect={setInB}
+          />
+        )}
+      </div>
+    </>
+  );
+}
+
+interface SideProps {
+  name: string;
+  graph: GraphData | null;
+  colour: ColourBy;
+  selected: string | null;
+  onSelect: (node: string | null) => void;
+}
+
+/** One graph; what is opened and traced in it is its own. */
+function Side({ name, graph, colour, selected, onSelect }: SideProps) {
+  const [unstacked, setUnstacked] = useState<readonly string[]>([]);
+  const [trace, setTrace] = useState<Trace | null>(null);
+  const [pathStart, setPathStart] = useState<string | null>(null);
+  return (
+    <section class="compare-side" aria-label={name}>
+      <h3 class="truncate">{name}</h3>
+      <div class="compare-side-graph">
+        <GraphPane
+          graph={graph}
+          overlay={null}
+          selected={selected}
+          colour={colour}
+          theme={theme.value}
+          chain={NOTHING}
+          unstacked={unstacked}
+          trace={trace}
+          pathStart={pathStart}
+          onSelect={onSelect}
+          onUnstack={setUnstacked}
+          onTrace={(kind, from) => {
+            const path = kind === 'path';
+            const begins = path && (pathStart === null || pathStart === from);
+            setPathStart(begins && pathStart === null ? from : null);
+            if (kind === null) setTrace(null);
+            else if (!begins) setTrace(path ? { kind, from: pathStart ?? '', to: from } : { kind, from, to: '' });
+          }}
+        />
+      </div>
+    </section>
+  );
+}
+
+const NOTHING: readonly number[] = [];
