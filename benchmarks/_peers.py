@@ -71,7 +71,9 @@ def _graph_def(graph: Graph) -> bytes:
 
     definition = graph_pb2.GraphDef()
     for node in graph.nodes:
-        definition.node.add(name=node.name, op=node.op_type, input=node.inputs, device=node.device or "")
+        # Without a device: with one Netron takes the file for ONNX, where that field is the op type, and
+        # draws no edge.
+        definition.node.add(name=node.name, op=node.op_type, input=node.inputs)
     content: bytes = definition.SerializeToString()
     return content
 
