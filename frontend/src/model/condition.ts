@@ -1,45 +1,28 @@
-/** Conditions on the numbers of a snapshot, as the server's `where` reads them: `nan > 0`, `zero / size > 0.9 and not max > 1`. */
+/** Conditions on snapshots, as the server's `where` reads them: checked here while they are typed, applied there. */
 
-import { COUNTS, type MeasureName, STATISTICS } from './statistics';
+import { COUNTS, STATISTICS } from './statistics';
 
-export type FieldName = MeasureName | 'size' | 'inf' | 'nonfinite';
-export const FIELDS: readonly FieldName[] = ['size', ...COUNTS, 'inf', 'nonfinite', ...STATISTICS];
+/** The numbers and the texts that a condition may name. */
+export const FIELDS: readonly string[] = ['step', 'visit', 'size', ...COUNTS, 'inf', 'nonfinite', ...STATISTICS];
+export const TEXT_FIELDS: readonly string[] = ['tensor', 'node', 'op', 'op_type', 'layer', 'dtype', 'device', 'worker', 'graph'];
 
-type Read = (field: FieldName) => number;
-type Value = (read: Read) => number;
-type Test = (read: Read) => boolean;
-
-export interface Condition {
-  /** Null where there is nothing to test, or nothing that can be read. */
-  readonly test: Test | null;
-  /** What is wrong with the text, in words for its author. */
-  readonly error: string | null;
-}
-
-const TOKEN = /\s*(?:(<=|>=|==|!=|[<>=()+\-*/])|(\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?)|([a-z_]\w*))/iy;
-
-const COMPARISONS: Record<string, (a: number, b: number) => boolean> = {
-  '<': (a, b) => a < b,
-  '<=': (a, b) => a <= b,
-  '>': (a, b) => a > b,
-  '>=': (a, b) => a >= b,
-  '=': (a, b) => a === b,
-  '==': (a, b) => a === b,
-  '!=': (a, b) => a !== b,
-};
+const TOKEN = /\s*(?:('[^']*'|"[^"]*")|(<=|>=|==|!=|!~|[<>=~()+\-*/])|((?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?(?![\w.]))|([a-z_]\w*))/iy;
+const COMPARISONS = ['<', '<=', '>', '>=', '=', '==', '!='];
+const TEXT_COMPARISONS = ['=', '==', '!=', '~', '!~'];
 
 class ConditionError extends Error {}
 
-export function parseCondition(text: string): Condition {
-  if (text.trim() === '') return { test: null, error: null };
+/** What is wrong with a condition, in words for its author; null where nothing is. An empty one is none. */
+export function conditionError(text: string): string | null {
+  if (text.trim() === '') return null;
   try {
     const parser = new Parser(tokens(text));
-    const test = parser.either();
+    parser.either();
     parser.end();
-    return { test, error: null };
+    return null;
   } catch (error) {
     if (!(error instanceof ConditionError)) throw error;
-    return { test: null, error: error.message };
+    return error.message;
   }
 }
 
@@ -50,7 +33,7 @@ function tokens(text: string): string[] {
     const at = TOKEN.lastIndex;
     const match = TOKEN.exec(text);
     if (match === null) throw new ConditionError(`cannot read "${text.slice(at).trim().slice(0, 20)}"`);
-    found.push((match[1] ?? match[2] ?? match[3]) as string);
+    found.push((match[1] ?? match[2] ?? match[3] ?? match[4]) as string);
   }
   return found;
 }
@@ -61,10 +44,9 @@ class Parser {
 
   constructor(private readonly tokens: readonly string[]) {}
 
-  either(): Test {
-    let left = this.both();
-    while (this.take('or')) left = joined(left, this.both(), false);
-    return left;
+  either(): void {
+    do this.both();
+    while (this.take('or'));
   }
 
   end(): void {
@@ -72,79 +54,73 @@ class Parser {
     if (rest !== undefined) throw new ConditionError(`unexpected "${rest}"; join conditions with "and" or "or"`);
   }
 
-  private both(): Test {
-    let left = this.negated();
-    while (this.take('and')) left = joined(left, this.negated(), true);
-    return left;
+  private both(): void {
+    do this.negated();
+    while (this.take('and'));
   }
 
-  private negated(): Test {
-    if (!this.take('not')) return this.comparison();
-    const inner = this.negated();
-    return (read) => !inner(read);
+  private negated(): void {
+    if (this.take('not')) this.negated();
+    else this.comparison();
   }
 
-  private comparison(): Test {
+  private comparison(): void {
     const start = this.at;
     if (this.take('(')) {
       // A parenthesis may hold a condition or a number; which, its inside tells.
       try {
-        const inner = this.either();
+        this.either();
         this.need(')');
-        return inner;
+        return;
       } catch (error) {
         if (!(error instanceof ConditionError)) throw error;
         this.at = start;
       }
     }
-    const left = this.sum();
-    const compare = COMPARISONS[this.tokens[this.at] ?? ''];
-    if (!compare) throw new ConditionError('a comparison is missing, as in nan > 0');
+    if (TEXT_FIELDS.includes(this.tokens[this.at] ?? '')) this.textComparison();
+    else this.numberComparison();
+  }
+
+  private numberComparison(): void {
+    this.sum();
+    if (!COMPARISONS.includes(this.tokens[this.at] ?? '')) throw new ConditionError('a comparison is missing, as in nan > 0');
     this.at++;
-    const right = this.sum();
-    return (read) => compare(left(read), right(read));
+    this.sum();
   }
 
-  private sum(): Value {
-    let left = this.product();
-    for (;;) {
-      const [a, plus] = [left, this.take('+')];
-      if (!plus && !this.take('-')) return left;
-      const b = this.product();
-      left = plus ? (read) => a(read) + b(read) : (read) => a(read) - b(read);
-    }
+  private textComparison(): void {
+    const [field, sign, text] = this.tokens.slice(this.at, this.at + 3);
+    if (!TEXT_COMPARISONS.includes(sign ?? '') || !/^['"]/.test(text ?? ''))
+      throw new ConditionError(`${field} is compared with a text in quotes, as in ${field} == 'Relu'`);
+    this.at += 3;
   }
 
-  private product(): Value {
-    let left = this.number();
-    for (;;) {
-      const [a, times] = [left, this.take('*')];
-      if (!times && !this.take('/')) return left;
-      const b = this.number();
-      left = times ? (read) => a(read) * b(read) : (read) => a(read) / b(read);
-    }
+  private sum(): void {
+    do this.product();
+    while (this.take('+') || this.take('-'));
   }
 
-  private number(): Value {
-    if (this.take('-')) {
-      const inner = this.number();
-      return (read) => -inner(read);
-    }
-    if (this.take('(')) {
-      const inner = this.sum();
+  private product(): void {
+    do this.number();
+    while (this.take('*') || this.take('/'));
+  }
+
+  private number(): void {
+    if (this.take('-')) this.number();
+    else if (this.take('(')) {
+      this.sum();
       this.need(')');
-      return inner;
-    }
-    const token = this.tokens[this.at++];
+    } else this.named(this.tokens[this.at++]);
+  }
+
+  private named(token: string | undefined): void {
     if (token === undefined) throw new ConditionError('a number is missing at the end');
-    if (/^[\d.]/.test(token)) return () => Number(token);
-    const field = FIELDS.find((name) => name === token.toLowerCase());
-    if (!field) throw new ConditionError(`there is no number "${token}"; known are ${FIELDS.join(', ')}`);
-    return (read) => read(field);
+    if (!/^[\d.]/.test(token) && !FIELDS.includes(token))
+      throw new ConditionError(`there is no number "${token}"; known are ${FIELDS.join(', ')}`);
   }
 
   private take(token: string): boolean {
-    if (this.tokens[this.at]?.toLowerCase() !== token) return false;
+    if (this.tokens[this.at] !== token) return false;
     this.at++;
     return true;
   }
@@ -152,8 +128,4 @@ class Parser {
   private need(token: string): void {
     if (!this.take(token)) throw new ConditionError(`"${token}" is missing`);
   }
-}
-
-function joined(left: Test, right: Test, both: boolean): Test {
-  return both ? (read) => left(read) && right(read) : (read) => left(read) || right(read);
 }

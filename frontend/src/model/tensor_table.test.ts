@@ -1,55 +1,53 @@
 import { expect, test } from 'vitest';
-import { MockRun } from '../api/mock/run';
-import { decodeGraph } from './graph';
-import { decodeStep } from './steps';
-import { NO_FILTER, parsePattern, parseSort, sortText, TensorTable } from './tensor_table';
+import type { Snapshot } from './answers';
+import { cellNumber, cellText, columnsFor, NO_FILTER, parsePattern, parseSort, sortText, tableQuery, trendOf } from './tensor_table';
 
-const run = new MockRun('r', 0, 5, 300, false);
-const table = new TensorTable(decodeGraph(run.graphColumns()), decodeStep(run.stepColumns(200)));
-const names = (rows: Int32Array) => [...rows].map((row) => table.text(row, 'tensor'));
+const BY_NAME = { column: 'tensor', descending: false } as const;
 
-test('without a filter every tensor of the step is there, by name', () => {
-  const all = names(table.rows(NO_FILTER, { column: 'tensor', descending: false }));
-  expect(all).toHaveLength(run.tapped.length);
-  expect(all).toEqual([...all].sort());
-});
-
-test('filters by regular expression, op, layer and health go together', () => {
-  const rows = table.rows(
-    { ...NO_FILTER, match: 'grad.*conv', opType: '', layer: 'conv2d', nonfinite: true },
-    { column: 'nan', descending: true },
-  );
-  expect(rows.length).toBeGreaterThan(2);
-  for (const row of rows) {
-    expect(table.text(row, 'tensor')).toMatch(/grad.*conv/i);
-    expect([table.text(row, 'layer'), table.health(row)]).toEqual(['conv2d', 'nan']);
-  }
-  expect(names(table.rows({ ...NO_FILTER, opType: 'Softmax' }, { column: 'tensor', descending: false }))).toEqual([
-    'sequential/dense_1/Softmax:0',
-  ]);
-});
-
-test('a condition on the numbers filters; one that cannot be read does not', () => {
-  const bad = table.rows({ ...NO_FILTER, where: 'nonfinite > 0' }, { column: 'tensor', descending: false });
-  expect([...bad]).toEqual([...table.rows({ ...NO_FILTER, nonfinite: true }, { column: 'tensor', descending: false })]);
-  expect(table.rows({ ...NO_FILTER, where: 'nan >' }, { column: 'tensor', descending: false })).toHaveLength(table.step.count);
-});
-
-test('a sorting survives an address', () => {
-  expect(parseSort(sortText({ column: 'nan', descending: true }))).toEqual({ column: 'nan', descending: true });
-  expect(parseSort('median')).toEqual({ column: 'tensor', descending: false });
-});
-
-test('numbers sort either way, and what has no number comes last', () => {
-  for (const descending of [true, false]) {
-    const means = [...table.rows(NO_FILTER, { column: 'mean', descending })].map((row) => table.number(row, 'mean'));
-    const finite = means.filter((mean) => !Number.isNaN(mean));
-    expect(finite).toEqual([...finite].sort((a, b) => (descending ? b - a : a - b)));
-    expect(means.slice(finite.length).every(Number.isNaN)).toBe(true);
-  }
+test('what is asked of the server', () => {
+  expect(tableQuery(NO_FILTER, BY_NAME)).toEqual({ match: null, op_type: '', layer: '', nonfinite: false, where: '', sort: 'tensor' });
+  const query = tableQuery({ match: 'conv|pool', opType: 'Relu', layer: 'a/b', nonfinite: true, where: ' nan > 0 ' }, parseSort('-nan'));
+  expect(query).toMatchObject({ match: '(?i)conv|pool', op_type: 'Relu', layer: 'a/b', nonfinite: true, where: 'nan > 0', sort: '-nan' });
 });
 
 test('a pattern that is no regular expression matches as text', () => {
   expect(parsePattern('a(')).toBeNull();
-  expect(table.rows({ ...NO_FILTER, match: 'loss/[' }, { column: 'tensor', descending: false })).toHaveLength(0);
+  expect(tableQuery({ ...NO_FILTER, match: 'loss/[' }, BY_NAME).match).toBe('(?i)loss/\\[');
+});
+
+test('a sorting survives an address', () => {
+  expect(parseSort(sortText({ column: 'nan', descending: true }))).toEqual({ column: 'nan', descending: true });
+  expect(parseSort('median')).toEqual(BY_NAME);
+  expect(parseSort('trend')).toEqual(BY_NAME);
+});
+
+test('the trend is of what the list is sorted by, where that is a number of the tensor', () => {
+  expect([trendOf(BY_NAME), trendOf(parseSort('-std')), trendOf(parseSort('step')), trendOf(parseSort('zero'))]).toEqual([
+    'abs_max',
+    'std',
+    'abs_max',
+    'zero',
+  ]);
+});
+
+test('narrow lists keep what matters most, and nothing sticks out', () => {
+  const ids = (width: number) => columnsFor(width, null, { step: false, visit: false }).map(({ id }) => id);
+  expect(ids(100)).toEqual(['tensor']);
+  expect(ids(560)).toEqual(['tensor', 'trend', 'nan', 'inf', 'abs_max']);
+  for (const width of [400, 560, 800, 1000, 1600]) {
+    const shown = columnsFor(width, null, { step: true, visit: true });
+    expect(shown.reduce((sum, column) => sum + column.width, 0)).toBeLessThanOrEqual(width);
+  }
+});
+
+test('chosen columns stay, whatever the width; the step is shown where there are several', () => {
+  const shown = columnsFor(100, ['l2', 'min'], { step: true, visit: false });
+  expect(shown.map(({ id }) => id)).toEqual(['tensor', 'step', 'min', 'l2']);
+});
+
+test('cells', () => {
+  const row = { tensor: 'a:0', shape: [2, 3], dtype: 'float32', pos_inf: 2, neg_inf: 1, mean: 0.5 } as Snapshot;
+  expect(['tensor', 'shape', 'dtype', 'layer'].map((id) => cellText(row, id as 'tensor'))).toEqual(['a:0', '2×3', 'float32', '']);
+  expect([cellNumber(row, 'inf'), cellNumber(row, 'mean')]).toEqual([3, 0.5]);
+  expect(cellText({ ...row, shape: [] }, 'shape')).toBe('scalar');
 });

@@ -1,5 +1,6 @@
 import { computed, effect, type Signal, signal } from '@preact/signals';
 import { COMPARED, type ComparedName } from '../model/history_compare';
+import { type ColumnId, TABLE_COLUMNS } from '../model/tensor_table';
 
 const PREFIX = 'tensortap.';
 
@@ -62,6 +63,10 @@ export const histogramScale = remembered<'symlog' | 'linear'>('histogramScale', 
 );
 export const histogramMode = remembered<'ridgeline' | 'heatmap' | 'overlay'>('histogramMode', 'ridgeline', (stored) =>
   stored === 'ridgeline' || stored === 'heatmap' || stored === 'overlay' ? stored : null,
+);
+/** Columns of the list of tensors; null shows as many as fit. */
+export const tableColumns = remembered<readonly ColumnId[] | null>('tableColumns', null, (stored) =>
+  Array.isArray(stored) ? TABLE_COLUMNS.map(({ id }) => id).filter((id) => stored.includes(id)) : null,
 );
 /** What is muted in each run: names of rules. */
 export const mutedFindings = remembered<Readonly<Record<string, readonly string[]>>>('muted', {}, (stored) => {

@@ -1,4 +1,5 @@
 import type { RunDetail, RunEntry } from '../../model/answers';
+import type { Query } from '../provider';
 import { ApiError } from '../provider';
 import { BREAK_STEP, mockArray } from './arrays';
 import { encodeNpy } from './encode';
@@ -149,6 +150,22 @@ function snapshotRow(run: MockRun, node: MockNode, step: number): Record<string,
 export function snapshots(run: MockRun, nodes: MockNode[], steps: number[]): unknown {
   const rows = nodes.flatMap((node) => steps.map((step) => snapshotRow(run, node, step)));
   return { total: rows.length, rows: rows.slice(0, 1000) };
+}
+
+/** A list as the page asks for it: by step, by a part of the name, sorted, a page at a time. */
+export function snapshotList(run: MockRun, query: Query): unknown {
+  const steps = typeof query.step === 'number' ? [query.step] : run.steps;
+  const pattern = new RegExp(String(query.match ?? '').replace(/^\(\?i\)/, ''), 'i');
+  const rows = run.tapped.flatMap((node) =>
+    steps.map((step) => ({ ...snapshotRow(run, node, step), op_type: node.op_type, layer: node.layer })),
+  );
+  const found = (rows as Record<string, unknown>[]).filter((row) => pattern.test(String(row.tensor)));
+  const name = String(query.sort ?? 'step').replace(/^-/, '');
+  const sign = String(query.sort).startsWith('-') ? -1 : 1;
+  const before = (a: unknown, b: unknown) => (typeof a === 'number' ? a - Number(b) : String(a) < String(b) ? -1 : 1);
+  found.sort((a, b) => sign * before(a[name], b[name]));
+  const offset = Number(query.offset ?? 0);
+  return { total: found.length, rows: found.slice(offset, offset + Number(query.limit ?? 100)) };
 }
 
 export function history(run: MockRun, node: MockNode): unknown {

@@ -19,6 +19,10 @@ export class MockProvider implements Provider {
     return `data:,${path}`;
   }
 
+  async post(path: string): Promise<unknown> {
+    throw new ApiError(403, `Made-up runs are not computed: ${path}.`, 'Serve a recorded run.');
+  }
+
   async json(path: string, query: Query = {}, signal?: AbortSignal): Promise<unknown> {
     await pause(signal);
     if (path === 'runs') return { logdir: 'logs', version: '0.1.0', cursor: this.cursor(), runs: this.runs.map(nouns.runEntry) };
@@ -29,8 +33,10 @@ export class MockProvider implements Provider {
     if (noun === 'nodes') return nouns.nodeDetail(run, nodeOf(run, String(query.node)));
     if (noun === 'problems') return nouns.problems(run);
     if (noun === 'findings') return { findings: [], working: false, error: null };
+    if (noun === 'recordings') return { allowed: false, hint: '', recordings: [] };
     if (noun === 'nan') return { report: null, working: false, error: null };
     if (noun === 'source' && query.file === MOCK_FILE) return { file: MOCK_FILE, text: MOCK_SOURCE };
+    if (noun === 'snapshots' && !query.tensor) return nouns.snapshotList(run, query);
     return this.ofTensor(run, noun, query);
   }
 

@@ -9,7 +9,7 @@ export function Birth() {
   if (!report || !birth) return null;
   return (
     <section class="problem-first" aria-label="Where it was born" data-testid="birth" data-node={birth.node}>
-      <b>{birth.explanation?.text ?? `Born in ${birth.node} (${birth.op_type}).`}</b>
+      <b>{birth.explanation?.text ?? `Born in ${birth.node}${birth.op_type ? ` (${birth.op_type})` : ''}.`}</b>
       {birth.frame && (
         <div title={birth.frame.text ?? ''}>
           {birth.frame.file}:{birth.frame.line}

@@ -1,26 +1,49 @@
+import { useState } from 'preact/hooks';
 import { csvText } from '../../lib/csv';
 import { downloadText, fileName } from '../../lib/download';
 import { formatCount } from '../../lib/format';
-import { FIELDS, parseCondition } from '../../model/condition';
-import { parsePattern, TABLE_COLUMNS, type TableFilter, type TensorTable } from '../../model/tensor_table';
+import type { Snapshot } from '../../model/answers';
+import { FIELDS, TEXT_FIELDS } from '../../model/condition';
+import { cellNumber, cellText, parsePattern, TABLE_COLUMNS, type TableFilter } from '../../model/tensor_table';
+import { tableFilter as filter, tableRows } from '../../state/choices';
+import { graph } from '../../state/graph';
 import { runEntry } from '../../state/runs';
-import { IconButton, Select, Switch } from '../kit/Button';
+import type { SnapshotPages } from '../../state/snapshot_pages';
+import { shownRange, step } from '../../state/steps';
+import { tensorList, whereError } from '../../state/tensor_list';
+import { IconButton, Segmented, Select, Switch } from '../kit/Button';
+import { ColumnsMenu } from './ColumnsMenu';
+
+const ROWS = [
+  { value: 'step', label: 'This step' },
+  { value: 'all', label: 'All steps' },
+] as const;
+
+const CONDITION_HELP = `Such as: nan > 0, or zero / size > 0.9 and op == 'Relu'. Numbers: ${FIELDS.join(', ')}. Texts: ${TEXT_FIELDS.join(', ')}.`;
 
 interface ToolbarProps {
-  table: TensorTable;
-  rows: Int32Array;
-  filter: TableFilter;
-  onFilter: (filter: TableFilter) => void;
+  list: SnapshotPages | null;
+  /** Why the server refused the filter. */
+  refused: string | null;
 }
 
-const CONDITION_HELP = `Such as: nan > 0, or zero / size > 0.9 and abs_max < 1e-3. Fields: ${FIELDS.join(', ')}`;
-
-export function TableToolbar({ table, rows, filter, onFilter }: ToolbarProps) {
-  const change = (part: Partial<TableFilter>) => onFilter({ ...filter, ...part });
-  const condition = parseCondition(filter.where);
-  const valid = parsePattern(filter.match) !== null;
+export function TableToolbar({ list, refused }: ToolbarProps) {
+  const { match, where, opType, layer, nonfinite } = filter.value;
+  const change = (part: Partial<TableFilter>) => {
+    filter.value = { ...filter.value, ...part };
+  };
+  const valid = parsePattern(match) !== null;
+  const wrong = whereError.value ?? refused;
   return (
     <div class="table-toolbar">
+      <Segmented
+        label="Rows"
+        options={ROWS}
+        value={tableRows.value}
+        onChange={(rows) => {
+          tableRows.value = rows;
+        }}
+      />
       <input
         class="field small table-search"
         type="search"
@@ -28,7 +51,7 @@ export function TableToolbar({ table, rows, filter, onFilter }: ToolbarProps) {
         aria-label="Filter tensors by name"
         aria-invalid={!valid}
         title={valid ? '' : 'Not a regular expression; matched as plain text'}
-        value={filter.match}
+        value={match}
         onInput={(event) => change({ match: event.currentTarget.value })}
         data-testid="table-filter"
       />
@@ -36,41 +59,45 @@ export function TableToolbar({ table, rows, filter, onFilter }: ToolbarProps) {
         class="field small table-where mono"
         placeholder="nan > 0"
         aria-label="Condition on the numbers"
-        aria-invalid={condition.error !== null}
-        title={condition.error ?? CONDITION_HELP}
-        value={filter.where}
+        aria-invalid={wrong !== null && where !== ''}
+        title={wrong ?? CONDITION_HELP}
+        value={where}
         onInput={(event) => change({ where: event.currentTarget.value })}
         data-testid="table-where"
       />
-      <Select label="Op" hideLabel value={filter.opType} onChange={(opType) => change({ opType })}>
+      <Select label="Op" hideLabel value={opType} onChange={(value) => change({ opType: value })}>
         <option value="">All ops</option>
-        {used(table.graph.opTypes.values)}
+        {used(graph.data.value?.opTypes.values)}
       </Select>
-      <Select label="Layer" hideLabel value={filter.layer} onChange={(layer) => change({ layer })}>
+      <Select label="Layer" hideLabel value={layer} onChange={(value) => change({ layer: value })}>
         <option value="">All layers</option>
-        {used(table.graph.layers.values)}
+        {used(graph.data.value?.layers.values)}
       </Select>
-      <Switch
-        label="NaN/Inf only"
-        on={filter.nonfinite}
-        onChange={() => change({ nonfinite: !filter.nonfinite })}
-        testid="nonfinite-only"
-      />
+      <Switch label="NaN/Inf only" on={nonfinite} onChange={() => change({ nonfinite: !nonfinite })} testid="nonfinite-only" />
       <span class="grow" />
-      <span class="faint num">
-        {formatCount(rows.length)} of {formatCount(table.step.count)} tensors
+      <span class="row">
+        <span class="faint num" data-testid="table-total">
+          {list && counted(list.total)}
+        </span>
+        <ColumnsMenu />
+        {list && <Download list={list} />}
       </span>
-      {condition.error !== null && (
+      {wrong !== null && (
         <span class="table-error" role="status">
-          {condition.error}
+          {wrong}
         </span>
       )}
-      <IconButton small icon="download" label="Download these rows as CSV" onClick={() => saveRows(table, rows)} testid="table-csv" />
     </div>
   );
 }
 
-function used(values: readonly string[]) {
+function counted(total: number): string {
+  const what = tableRows.value === 'all' ? 'snapshot' : 'tensor';
+  const range = tableRows.value === 'all' && shownRange.value ? ` in steps ${shownRange.value.first}–${shownRange.value.last}` : '';
+  return `${formatCount(total)} ${what}${total === 1 ? '' : 's'}${range}`;
+}
+
+function used(values: readonly string[] = []) {
   return [...values]
     .filter((value) => value !== '')
     .sort()
@@ -81,8 +108,32 @@ function used(values: readonly string[]) {
     ));
 }
 
-function saveRows(table: TensorTable, rows: Int32Array): void {
-  const lines = [...rows].map((row) => TABLE_COLUMNS.map(({ id, text }) => (text ? table.text(row, id) : table.number(row, id))));
-  const header = TABLE_COLUMNS.map(({ id }) => id);
-  downloadText(`${fileName(runEntry.peek()?.name ?? 'run', 'step', table.step.step)}.csv`, csvText(header, lines), 'text/csv');
+/** A file of more rows than that is better made by `tensortap export`. */
+const MOST_ROWS = 50_000;
+
+function Download({ list }: { list: SnapshotPages }) {
+  const [done, setDone] = useState<number | null>(null);
+  const total = Math.min(MOST_ROWS, list.total);
+  const cut = list.total > MOST_ROWS ? `the first ${formatCount(MOST_ROWS)} of ` : '';
+  const save = async () => {
+    setDone(0);
+    try {
+      saveRows(await list.all(MOST_ROWS, setDone));
+    } catch {
+      // The list itself says what is wrong with the server.
+      tensorList.reload();
+    } finally {
+      setDone(null);
+    }
+  };
+  if (done !== null) return <span class="faint num">{Math.round((100 * done) / Math.max(1, total))} %</span>;
+  return <IconButton small icon="download" label={`Download ${cut}these rows as CSV`} onClick={() => void save()} testid="table-csv" />;
+}
+
+function saveRows(rows: readonly Snapshot[]): void {
+  const columns = TABLE_COLUMNS.filter(({ id }) => id !== 'trend');
+  const lines = rows.map((row) => columns.map(({ id, text }) => (text ? cellText(row, id) : cellNumber(row, id))));
+  const header = columns.map(({ id }) => id);
+  const part = tableRows.peek() === 'all' ? 'snapshots' : `step-${step.peek()}`;
+  downloadText(`${fileName(runEntry.peek()?.name ?? 'run', part)}.csv`, csvText(header, lines), 'text/csv');
 }

@@ -1,0 +1,91 @@
+import { signal } from '@preact/signals';
+import type { Api } from '../api/api';
+import type { Query } from '../api/provider';
+import { isAbort } from '../lib/latest';
+import { Lru } from '../lib/lru';
+import type { Snapshot, SnapshotPage } from '../model/answers';
+
+/** Rows a request: a screen and a half of them. */
+export const PAGE = 100;
+
+/** A list of any length, of which only the pages in view are fetched. */
+export class SnapshotPages {
+  /** Grows with each page that arrives; reading it in a view draws the view again. */
+  readonly arrived = signal(0);
+  readonly error = signal<Error | null>(null);
+  private readonly pages = new Lru<number, Snapshot[]>(40);
+  private readonly pending = new Map<number, AbortController>();
+
+  constructor(
+    private readonly api: Pick<Api, 'snapshots'>,
+    private readonly run: string,
+    private readonly query: Query,
+    readonly total: number,
+    first: readonly Snapshot[],
+    /** The same list before the run grew: its rows stay on show until the new ones are there. */
+    private before: SnapshotPages | null = null,
+  ) {
+    if (before) before.before = null;
+    if (first.length > 0) this.pages.set(0, [...first]);
+  }
+
+  /** The row, or null while it is not there; `load` fetches it. */
+  row(index: number): Snapshot | null {
+    return this.own(index) ?? this.before?.own(index) ?? null;
+  }
+
+  private own(index: number): Snapshot | null {
+    return this.pages.get(Math.floor(index / PAGE))?.[index % PAGE] ?? null;
+  }
+
+  /** Fetches what is missing of the rows from `first` to `last - 1`; what was asked for and is no longer in view is given up. */
+  load(first: number, last: number): void {
+    const [low, high] = [Math.floor(first / PAGE), Math.floor((Math.max(first + 1, Math.min(last, this.total)) - 1) / PAGE)];
+    for (const [page, abort] of this.pending)
+      if (page < low || page > high) {
+        abort.abort();
+        this.pending.delete(page);
+      }
+    for (let page = low; page <= high; page++)
+      if (page * PAGE < this.total && this.pages.get(page) === undefined && !this.pending.has(page)) void this.fetch(page);
+  }
+
+  /** All rows up to `most`, for a file. */
+  async all(most: number, progress: (done: number) => void): Promise<Snapshot[]> {
+    const rows: Snapshot[] = [];
+    while (rows.length < Math.min(most, this.total)) {
+      const query = { ...this.query, trend: null, samples: false, limit: 1000, offset: rows.length };
+      const page: SnapshotPage = await this.api.snapshots(this.run, query);
+      if (page.rows.length === 0) break;
+      rows.push(...page.rows);
+      progress(rows.length);
+    }
+    return rows.slice(0, most);
+  }
+
+  dispose(): void {
+    for (const abort of this.pending.values()) abort.abort();
+    this.pending.clear();
+  }
+
+  /** Forgets the failure, so that the rows in view are asked for again. */
+  retry(): void {
+    this.error.value = null;
+    this.arrived.value++;
+  }
+
+  private async fetch(page: number): Promise<void> {
+    if (this.error.peek()) return;
+    const abort = new AbortController();
+    this.pending.set(page, abort);
+    try {
+      const found = await this.api.snapshots(this.run, { ...this.query, limit: PAGE, offset: page * PAGE }, abort.signal);
+      this.pages.set(page, found.rows);
+      this.arrived.value++;
+    } catch (error) {
+      if (!isAbort(error) && !abort.signal.aborted) this.error.value = error as Error;
+    } finally {
+      if (this.pending.get(page) === abort) this.pending.delete(page);
+    }
+  }
+}

@@ -1,0 +1,57 @@
+import { formatCount, formatNumber } from '../../lib/format';
+import type { Snapshot } from '../../model/answers';
+import { sampleText } from '../../model/sample';
+import { LABELS } from '../../model/statistics';
+import { splitScope } from '../../model/tensor_name';
+import { type ColumnId, cellNumber, cellText, type TableColumn, trendOf } from '../../model/tensor_table';
+import { tableSort } from '../../state/choices';
+import { Sparkline } from './Sparkline';
+
+const COUNT_COLUMNS: readonly ColumnId[] = ['size', 'nan', 'inf', 'zero'];
+
+export function Cell({ column: { id, text }, row }: { column: TableColumn; row: Snapshot }) {
+  if (id === 'trend') return <td class="trend">{row.trend && <Sparkline trend={row.trend} name={LABELS[trendOf(tableSort.value)]} />}</td>;
+  if (!text) return <NumberCell id={id} value={cellNumber(row, id)} />;
+  const shown = cellText(row, id);
+  return (
+    <td class={`text-${id}`} title={shown}>
+      {id === 'tensor' ? <TensorLabel row={row} /> : shown}
+    </td>
+  );
+}
+
+/** The scope gives way first where there is no room: the node's own label is what tells tensors apart. */
+function TensorLabel({ row }: { row: Snapshot }) {
+  const { scope, label } = splitScope(row.tensor);
+  return (
+    <button type="button" class="link-name">
+      <span class="faint scope-part">{scope}</span>
+      <span class="label-part">{label}</span>
+      <Kept row={row} />
+    </button>
+  );
+}
+
+/** Whether there is a value behind the numbers, or a sample of one. */
+function Kept({ row }: { row: Snapshot }) {
+  if (!row.kept) return null;
+  const title = row.sample
+    ? `A sample of ${formatCount(Math.min(row.sample.count, row.size))} elements was kept, ${sampleText(row.sample)}`
+    : '';
+  return (
+    <span class="kept-mark" data-sample={Boolean(row.sample)} title={title || 'Its value was kept'}>
+      {row.sample ? 'sample' : ''}
+    </span>
+  );
+}
+
+function NumberCell({ id, value }: { id: ColumnId; value: number }) {
+  const bad = (id === 'nan' || id === 'inf') && value > 0 ? id : '';
+  const plain = id === 'step' || id === 'visit';
+  const text = COUNT_COLUMNS.includes(id) ? formatCount(value) : Number.isNaN(value) ? '–' : plain ? String(value) : formatNumber(value);
+  return (
+    <td class={`right ${bad}`} title={String(value)} data-zero={value === 0 && !plain}>
+      {text}
+    </td>
+  );
+}
