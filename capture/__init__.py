@@ -11,7 +11,7 @@ from .errors import TapClosedError, TapWarning, WatchError
 from .examined import Examined, StepSummaries
 from .firing import Firing, TrainingStoppedError
 from .flight_recorder import FlightRecorder
-from .override import changed_names, override
+from .override import Change, Reading, changed_names, override
 from .random_ops import draws
 from .recast import CAST_MARK, recast, with_island
 from .record import Record
@@ -25,6 +25,7 @@ __all__ = [
     "CAST_MARK",
     "AloneNodes",
     "Candidate",
+    "Change",
     "Examined",
     "Finding",
     "Firing",
@@ -32,6 +33,7 @@ __all__ = [
     "LoadedCall",
     "LossSpike",
     "NonFinite",
+    "Reading",
     "Record",
     "Rerun",
     "Sample",

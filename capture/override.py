@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import tensorflow as tf
@@ -13,6 +14,7 @@ from tensortap.dump import InvalidValueError, NotFoundError, Recording, callees
 
 from . import tf_private
 from .closure import TracedFunction
+from .recorded import Place
 from .rerun import LoadedCall
 
 Change = Callable[[Any], Any]
@@ -21,11 +23,22 @@ Change = Callable[[Any], Any]
 MARK = "tensortap_override"
 
 
-def override(recording: Recording, changes: Mapping[str, Change]) -> Recording:
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A change that reads further tensors of the same function, by name: `change(tensor, *further)`."""
+
+    change: Callable[..., Any]
+    names: tuple[str, ...]
+
+
+def override(
+    recording: Recording, changes: Mapping[str, Change | Reading], call: LoadedCall | None = None
+) -> Recording:
     """The same call with some tensors changed, at each visit.
 
     Args:
         changes: `node:slot` as in the graph of the dump -> what becomes of it.
+        call: the same recording, if it is loaded already.
 
     Raises:
         NotFoundError: the call has no such tensor.
@@ -33,18 +46,16 @@ def override(recording: Recording, changes: Mapping[str, Change]) -> Recording:
     """
     definitions = {each.signature.name: each for each in tf_private.definitions(recording.library)}
     added: list[Any] = []
-    with LoadedCall(recording) as call:
-        places = {each.name: place for place, each in call.recorded.candidates.items()}
+    with contextlib.nullcontext(call) if call is not None else LoadedCall(recording) as loaded:
+        places = {each.name: place for place, each in loaded.recorded.candidates.items()}
         for number, (name, change) in enumerate(changes.items()):
-            if name not in places:
-                raise NotFoundError(f"The recorded call has no tensor {name!r}.", "See them with --list.")
-            function, node, slot = places[name]
-            traced = call.recorded.functions[function]
-            body = _body(
-                name, traced.operations[node].outputs[slot], change, f"{MARK}_{number}_{recording.step}"
-            )
-            definition = definitions[call.original(function)]
-            _insert(definition, _reference(traced, node, slot), body, f"{MARK}_{number}")
+            reading = change if isinstance(change, Reading) else Reading(change, ())
+            function, *_ = _place(places, name)
+            traced = loaded.recorded.functions[function]
+            read = [_tensor(traced, _place(places, each)) for each in (name, *reading.names)]
+            body = _body(name, read, reading.change, f"{MARK}_{number}_{recording.step}")
+            references = [_reference(traced, tensor) for tensor in read]
+            _insert(definitions[loaded.original(function)], references, body, f"{MARK}_{number}")
             added.append(body)
     library = tf_private.library([*definitions.values(), *added])
     return replace(recording, library=library, output_hashes=(), variable_hashes={}, tensor_hashes={})
@@ -65,19 +76,31 @@ def changed_names(call: LoadedCall, changes: Collection[str]) -> dict[str, str]:
     return names
 
 
-def _reference(function: TracedFunction, node: str, slot: int) -> str:
-    flat = f"{node}:{slot}"
-    reference = function.references.get(flat)
+def _place(places: Mapping[str, Place], name: str) -> Place:
+    if name not in places:
+        raise NotFoundError(f"The recorded call has no tensor {name!r}.", "See them with --list.")
+    return places[name]
+
+
+def _tensor(function: TracedFunction, place: Place) -> Any:
+    if place[0] != function.name:
+        raise NotFoundError(f"{place[1]!r} is in another function.", "Read tensors of the same function.")
+    return function.operations[place[1]].outputs[place[2]]
+
+
+def _reference(function: TracedFunction, tensor: Any) -> str:
+    reference = function.references.get(tensor.name)
     if reference is None:
-        raise NotFoundError(f"The tensor {flat!r} is read by nobody.", "Change another one.")
+        raise NotFoundError(f"The tensor {tensor.name!r} is read by nobody.", "Change another one.")
     return reference
 
 
-def _body(name: str, tensor: Any, change: Change, function_name: str) -> Any:
-    """The change as a FunctionDef of one argument and one output."""
+def _body(name: str, read: Sequence[Any], change: Callable[..., Any], function_name: str) -> Any:
+    """The change as a FunctionDef of one output; the changed tensor is the first that it reads."""
+    tensor = read[0]
     try:
         traced = tf.function(change, autograph=False).get_concrete_function(
-            tf.TensorSpec(tensor.shape, tensor.dtype)
+            *(tf.TensorSpec(each.shape, each.dtype) for each in read)
         )
     except Exception as error:  # whatever the user's change raises while it is traced
         raise InvalidValueError(f"{name} cannot be changed: {str(error).splitlines()[0][:200]}") from error
@@ -95,9 +118,9 @@ def _body(name: str, tensor: Any, change: Change, function_name: str) -> Any:
     return definition
 
 
-def _insert(definition: Any, reference: str, body: Any, node_name: str) -> None:
-    """Puts a call of `body` behind a tensor; all its readers read the result."""
-    output = f"{node_name}:output:0"
+def _insert(definition: Any, references: Sequence[str], body: Any, node_name: str) -> None:
+    """Puts a call of `body` behind the first tensor; all its readers read the result."""
+    output, reference = f"{node_name}:output:0", references[0]
     for node in definition.node_def:
         for number, read in enumerate(node.input):
             if read == reference:
@@ -105,8 +128,8 @@ def _insert(definition: Any, reference: str, body: Any, node_name: str) -> None:
     for result, read in definition.ret.items():
         if read == reference:
             definition.ret[result] = output
-    node = definition.node_def.add(name=node_name, op="PartitionedCall", input=[reference])
-    node.attr["Tin"].list.type.append(body.signature.input_arg[0].type)
+    node = definition.node_def.add(name=node_name, op="PartitionedCall", input=references)
+    node.attr["Tin"].list.type.extend(argument.type for argument in body.signature.input_arg)
     node.attr["Tout"].list.type.append(body.signature.output_arg[0].type)
     node.attr["f"].func.name = body.signature.name
     for text in ("config", "config_proto", "executor_type"):

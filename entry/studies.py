@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 from .against_view import print_differences
 from .arguments import local
 from .drift_view import print_drifts
+from .fix_view import print_fix
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 _PRINTERS: Mapping[str, Callable[[Mapping[str, Any], Console], None]] = {
     "against": print_differences,
+    "fix": print_fix,
     "recast": print_drifts,
 }
 
@@ -34,6 +36,11 @@ def add_study_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="RUN|BUNDLE",
         help="another recording of the step: what each node got differently, and what it adds itself",
     )
+    group.add_argument(
+        "--fix",
+        action="store_true",
+        help="the smallest change of the program that keeps this step from leaving NaN or infinite numbers",
+    )
     parser.add_argument("--against-step", type=int, metavar="N", help="its step; default: that of --step")
 
 
@@ -46,6 +53,8 @@ def study_of(arguments: argparse.Namespace) -> dict[str, Any]:
 
         step = arguments.step if arguments.against_step is None else arguments.against_step
         return {"study": "against", "options": {"source": str(locate(arguments.against, step, None))}}
+    if arguments.fix:
+        return {"study": "fix", "options": {}}
     return {"study": "", "options": {}}
 
 

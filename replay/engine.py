@@ -58,7 +58,10 @@ def replay(request: Request) -> dict[str, Any]:
 def _studied(request: Request, recording: Recording) -> dict[str, Any]:
     if request.study not in STUDIES:
         raise NotFoundError(f"There is no study {request.study!r}.", f"There are {', '.join(STUDIES)}.")
-    return {"study": request.study, **STUDIES[request.study](recording, request)}
+    found = STUDIES[request.study](
+        recording, request, lambda: recorded_graph(Path(request.source), recording)
+    )
+    return {"study": request.study, **found}
 
 
 def _judged(answer: Answer, recording: Recording, nodes: str) -> Answer:

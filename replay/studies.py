@@ -5,19 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tensortap.dump import Recording
+from tensortap.dump import Graph, Recording
 
 from .against import against
 from .chosen_nodes import pattern_of
 from .drift import drift
+from .fix import fix
 from .request import Request
 
-Study = Callable[[Recording, Request], dict[str, Any]]
+GraphOf = Callable[[], Graph | None]
+"""Reads the recording's graph, with the program's lines; None if it is not at hand."""
+Study = Callable[[Recording, Request, GraphOf], dict[str, Any]]
 
-STUDIES: Mapping[str, Study] = {
-    "against": lambda recording, request: against(
-        recording, pattern_of(request.nodes or ""), request.options
-    ),
-    "recast": lambda recording, request: drift(recording, pattern_of(request.nodes or ""), request.options),
-}
+
+def _against(recording: Recording, request: Request, _: GraphOf) -> dict[str, Any]:
+    return against(recording, pattern_of(request.nodes or ""), request.options)
+
+
+def _drift(recording: Recording, request: Request, _: GraphOf) -> dict[str, Any]:
+    return drift(recording, pattern_of(request.nodes or ""), request.options)
+
+
+def _fix(recording: Recording, _: Request, graph: GraphOf) -> dict[str, Any]:
+    return fix(recording, graph())
+
+
+STUDIES: Mapping[str, Study] = {"against": _against, "fix": _fix, "recast": _drift}
 """Each gives an object that fits into JSON."""

@@ -1,0 +1,55 @@
+"""What `tensortap replay --fix` prints: where NaN is born, and the smallest change that keeps it away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from .terminal import cell, counted
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_MOST = 10
+
+
+def print_fix(found: Mapping[str, Any], out: Console) -> None:
+    """Writes births, the proposed change with its line, and what else would do."""
+    if not found["bad"]:
+        out.print(cell("nothing to repair: all outputs and variables of the step are finite", "green"))
+        return
+    out.print(cell(f"not finite after the step: {_some(found['bad'])}", "red"))
+    if found["given"]:
+        out.print(cell(f"not finite before it already: {_some(found['given'])}", "red"))
+        out.print("Look at an earlier recording, the first one whose variables are finite (--list).")
+        return
+    for birth in found["births"][:_MOST]:
+        out.print(cell(f"born at {birth['node']} ({birth['op_type']}, {counted(birth['count'], 'number')})"))
+        _print_line(birth, out)
+    if not found["fix"]:
+        out.print(cell(f"no known repair helps; {_some(found['left'])} stay as they are", "yellow"))
+        return
+    out.print(cell(f"the smallest change that helps ({counted(found['trials'], 'replay')}):", "green"))
+    for repair in found["fix"]:
+        _print_repair(repair, out)
+    if found["alternatives"]:
+        out.print("each of these alone helps, too:")
+        for repair in found["alternatives"][:_MOST]:
+            _print_repair(repair, out)
+
+
+def _print_repair(repair: Mapping[str, Any], out: Console) -> None:
+    out.print(cell(f"  {repair['kind']} at {repair['node']}: {repair['instead']}", "bold"))
+    _print_line(repair, out)
+    if len(repair["nodes"]) > 1:
+        out.print(cell(f"    nodes: {_some(repair['nodes'])}"))
+
+
+def _print_line(where: Mapping[str, Any], out: Console) -> None:
+    if where["line"]:
+        out.print(cell(f"    {where['file']}:{where['line']}  {where['text']}", "cyan"))
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST:,} more" if len(names) > _MOST else ""
+    return ", ".join(names[:_MOST]) + more

@@ -1,0 +1,93 @@
+"""Nodes of a recorded step that make NaN or infinite numbers of finite ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from tensortap.capture import LoadedCall, Rerun, draws
+from tensortap.dump import Recording, callees
+
+from .chosen_nodes import ChosenNodes, NodeKey, pattern_of
+
+Array = np.ndarray[Any, Any]
+
+
+def non_finite(array: Array) -> int:
+    """How many numbers of an array are NaN or infinite."""
+    if array.dtype.kind not in "fc" and array.dtype != ml_dtypes.bfloat16:
+        return 0
+    return int((~np.isfinite(array)).sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Birth:
+    """A node whose output is not finite although all of its inputs are; `count` of its numbers."""
+
+    key: NodeKey
+    node: str
+    op_type: str
+    count: int
+
+
+class StepNodes:
+    """All nodes of a loaded call."""
+
+    def __init__(self, call: LoadedCall) -> None:
+        self.call = call
+        self.chosen = ChosenNodes(call, pattern_of(""))
+
+    def births(self, call: LoadedCall | None = None) -> list[Birth]:
+        """In the order of the graph. `call`: one that was changed, whose nodes have the same names."""
+        chosen = self.chosen if call is None else ChosenNodes(call, pattern_of(""))
+        values = chosen.values()
+        found = []
+        for key, operation in chosen.operations.items():
+            if (
+                not operation.inputs
+                or draws(operation.type)
+                or any(True for _ in callees(operation.node_def))
+            ):
+                continue
+            names = [name for name in chosen.outputs(key) if name]
+            count = sum(non_finite(array) for name in names for array in values.get(name, ()))
+            if count and self._is_born(chosen, key, values):
+                found.append(Birth(key, names[0].rpartition(":")[0], operation.type, count))
+        return found
+
+    @staticmethod
+    def _is_born(chosen: ChosenNodes, key: NodeKey, values: dict[str, list[Array]]) -> bool:
+        inputs = [chosen.name(key[0], tensor) for tensor in chosen.operations[key].inputs]
+        read = [values[name] for name in inputs if name in values]
+        visits = [len(each) for name in chosen.outputs(key) for each in [values.get(name, [])]]
+        for visit in range(max(visits, default=0)):
+            finite = all(not non_finite(each[visit]) for each in read if visit < len(each))
+            made = any(
+                non_finite(values[name][visit])
+                for name in chosen.outputs(key)
+                if visit < len(values.get(name, []))
+            )
+            if finite and made:
+                return True
+        return False
+
+
+def given_non_finite(recording: Recording) -> list[str]:
+    """Names of the variables and inputs that were not finite before the step."""
+    return [
+        argument.name
+        for argument in recording.arguments
+        if any(non_finite(array) for array in argument.arrays)
+    ]
+
+
+def bad_results(recording: Recording, again: Rerun) -> list[str]:
+    """What a step left that is not finite: variables by name, `output N`; or that it failed."""
+    names: Sequence[str] = [argument.name for argument in recording.arguments]
+    found = [f"output {number}" for number, array in enumerate(again.outputs) if non_finite(array)]
+    found += [names[number] for number, array in again.variables.items() if non_finite(array)]
+    return found + ([f"it fails: {type(again.failure).__name__}"] if again.failure is not None else [])

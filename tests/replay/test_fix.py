@@ -1,0 +1,62 @@
+"""From a step that leaves NaN to the line to be repaired."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import nan_steps
+import pytest
+
+from tensortap.__main__ import main
+from tensortap.replay.smallest import smallest
+
+EXPECTED = {  # kind of the repair, what it says, what stands in the proposed line
+    "log_of_softmax": [("stable op", "log_softmax", "tf.math.log(p)")],
+    "norm_of_nothing": [("epsilon", "tf.sqrt(x + 1e-07)", "tf.sqrt(tf.reduce_sum(h * h, -1))")],
+    "divided_by_spread": [("epsilon", "x / (y + 1e-07)", "h[:1] / spread")],
+    "two_places": [
+        ("clamp", "tf.exp(tf.minimum(x, 80.0))", "grown"),
+        ("clamp", "tf.math.log(tf.maximum(x, 1e-07))", "shrunk"),
+    ],
+    "half_variance": [("float32 island", "in float32", "squared")],
+}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_the_smallest_change_names_its_line(ask: Callable[..., Any], tmp_path: Path, name: str) -> None:
+    nan_steps.record(tmp_path / name, nan_steps.STEPS[name])
+    found = ask(tmp_path / name, "fix", step=0)
+    assert found["bad"] and found["births"] and not found["given"]
+    assert len(found["fix"]) == len(EXPECTED[name])
+    for repair, (kind, instead, text) in zip(found["fix"], EXPECTED[name], strict=True):
+        assert (repair["kind"], Path(repair["file"]).name) == (kind, "nan_steps.py")
+        assert instead in repair["instead"] and text in repair["text"]
+    if name == "half_variance":
+        assert 1 < len(found["fix"][0]["nodes"]) < 10
+
+
+def test_the_command_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nan_steps.record(tmp_path / "r", nan_steps.log_of_softmax)
+    assert main(["replay", str(tmp_path / "r"), "--fix"]) == 0
+    out = capsys.readouterr().out
+    assert "the smallest change that helps" in out and "tf.nn.log_softmax(z)" in out
+    assert "nan_steps.py:" in out and "tf.math.log(p)" in out
+
+
+def test_nothing_to_repair(ask: Callable[..., Any]) -> None:
+    found = ask("loop", "fix")
+    assert (found["bad"], found["fix"]) == ([], [])
+
+
+@pytest.mark.parametrize("needed", [[3], [0, 19], [4, 5, 6], list(range(20))])
+def test_the_smallest_part_of_a_list(needed: list[int]) -> None:
+    trials = []
+
+    def passes(items: Sequence[int]) -> bool:
+        trials.append(items)
+        return set(needed) <= set(items)
+
+    assert smallest(range(20), passes) == needed
+    assert len(trials) < 120
