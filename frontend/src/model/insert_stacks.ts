@@ -123,7 +123,6 @@ class StackWriter {
   private emptyTree(): ScopeTree {
     const { tree, order, scopeOf, stackOf, groups } = this;
     const scopes = (): Int32Array => new Int32Array(order.length);
-    const moved = (entity: number): number => (entity < tree.nodeCount ? entity : tree.nodeCount + scopeOf[entity - tree.nodeCount]!);
     return {
       nodeCount: tree.nodeCount,
       scopeCount: order.length,
@@ -134,7 +133,7 @@ class StackWriter {
       subtreeEnd: scopes(),
       nodesIn: scopes(),
       owner: scopes(),
-      entityOf: tree.entityOf.map(moved),
+      entityOf: this.movedOwners(),
       labelRow: scopes(),
       labelStart: scopes(),
       labelEnd: scopes(),
@@ -142,6 +141,16 @@ class StackWriter {
       stacks: new Map(groups.map(({ label, last }, group): [number, Stack] => [stackOf[group]!, { label, last }])),
       unstacked: new Map(this.loose.flatMap(({ path, blocks }) => blocks.map((block): [number, string] => [scopeOf[block]!, path]))),
     };
+  }
+
+  /** Nodes are shown by themselves, or by the scope they own. */
+  private movedOwners(): Int32Array {
+    const { tree, scopeOf } = this;
+    const entityOf = tree.entityOf.slice();
+    for (let scope = 1; scope < tree.scopeCount; scope++) {
+      if (tree.owner[scope]! >= 0) entityOf[tree.owner[scope]!] = tree.nodeCount + scopeOf[scope]!;
+    }
+    return entityOf;
   }
 
   private copyScope(out: ScopeTree, item: number, scope: number): void {

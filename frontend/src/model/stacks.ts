@@ -86,7 +86,7 @@ export function findBlocks(tree: ScopeTree, { paths, opTypes, edges }: StackInpu
   const kinds = kindsOfScopes(tree, paths, opTypes, edges);
   const groups: BlockGroup[] = [];
   for (let scope = 0; scope < tree.scopeCount; scope++) {
-    if (tree.childStart[scope + 1]! - tree.childStart[scope]! < FEWEST_BLOCKS) continue;
+    if (!mayRepeat(tree, scope)) continue;
     const alike = new Map<number, number[]>();
     for (let i = tree.childStart[scope]!; i < tree.childStart[scope + 1]!; i++) {
       const child = tree.children[i]! - tree.nodeCount;
@@ -98,6 +98,16 @@ export function findBlocks(tree: ScopeTree, { paths, opTypes, edges }: StackInpu
     for (const blocks of alike.values()) if (blocks.length >= FEWEST_BLOCKS) groups.push(groupOf(tree, paths, blocks));
   }
   return groups;
+}
+
+/** Whether enough scopes of enough nodes are in a scope: of 50,000 scopes few, and only those are worth a map. */
+function mayRepeat(tree: ScopeTree, scope: number): boolean {
+  let candidates = 0;
+  for (let i = tree.childStart[scope]!; i < tree.childStart[scope + 1]! && candidates < FEWEST_BLOCKS; i++) {
+    const child = tree.children[i]! - tree.nodeCount;
+    if (child >= 0 && tree.nodesIn[child]! >= FEWEST_NODES) candidates++;
+  }
+  return candidates >= FEWEST_BLOCKS;
 }
 
 function groupOf(tree: ScopeTree, paths: TextColumn, blocks: readonly number[]): BlockGroup {
