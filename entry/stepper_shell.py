@@ -185,7 +185,7 @@ class StepperShell(cmd.Cmd):
 
     def do_put(self, arg: str) -> None:
         place, value = _words(arg, 2, "put 0,3 1.5")
-        self._change(self._tensor(""), f"put(x, ({place},), {value})")
+        self._change(self._tensor(""), f"put(x, {place if place.isdigit() else f'({place})'}, {value})")
 
     def do_from(self, arg: str) -> None:
         step, _, run = arg.strip().partition(" ")

@@ -9,7 +9,7 @@ function recorded(answers: Record<string, unknown>) {
     if (!(path in answers)) throw new Error(`no ${path}`);
     return answers[path] as never;
   };
-  const provider: Provider = { json: answer, bytes: answer, href: (path) => path };
+  const provider: Provider = { json: answer, bytes: answer, post: answer, href: (path) => path };
   return { asked, provider };
 }
 

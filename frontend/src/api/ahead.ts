@@ -52,6 +52,10 @@ export class Ahead implements Provider {
     return begun ?? this.provider.bytes(path, query, signal);
   }
 
+  post(path: string, body: unknown, signal?: AbortSignal): Promise<unknown> {
+    return this.provider.post(path, body, signal);
+  }
+
   href(path: string, query?: Query): string {
     return this.provider.href(path, query);
   }

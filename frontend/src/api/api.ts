@@ -17,9 +17,11 @@ import type { ComparisonAnswer } from '../model/comparison';
 import type { SampleKind } from '../model/events';
 import type { Findings, NanAnswer } from '../model/findings';
 import { decodeGraph, type GraphData } from '../model/graph';
+import type { Recordings, ReplayAnswer } from '../model/replay';
 import type { SourceMap } from '../model/source_lines';
 import { decodeStep, type StepStatistics } from '../model/steps';
 import { decodeTimeline, type Timeline } from '../model/timeline';
+import type { Change, SavedWhatIfs } from '../model/what_ifs';
 import { type Provider, pathOf, type Query } from './provider';
 import { readHistograms, readHistory, readSnapshot, type WireHistograms, type WireHistory, type WireSnapshot } from './wire';
 
@@ -151,6 +153,27 @@ export class Api {
   /** Where an image shows one side of a compared tensor, or their difference. */
   differenceHref(query: Query): string {
     return this.provider.href('diff/value', query);
+  }
+
+  /** Steps that can be run again. */
+  recordings(run: string, signal?: AbortSignal): Promise<Recordings> {
+    return this.json(`runs/${pathOf(run)}/recordings`, {}, signal);
+  }
+
+  /** Tensors of a recorded step; ask again while `working`. `tensors` null: all. */
+  async compute(run: string, recording: string, changes: readonly Change[], tensors: readonly string[] | null): Promise<ReplayAnswer> {
+    const pairs = changes.map(({ tensor, expression }) => [tensor, expression]);
+    return (await this.provider.post(`replay/${pathOf(run)}/compute`, { recording, changes: pairs, tensors })) as ReplayAnswer;
+  }
+
+  async cancelReplay(run: string): Promise<void> {
+    await this.provider.post(`replay/${pathOf(run)}/cancel`, {});
+  }
+
+  /** Those that are saved beside the run; saved first, if some are given. */
+  async whatIfs(run: string, recording: string, save?: SavedWhatIfs): Promise<SavedWhatIfs> {
+    const body = save === undefined ? { recording } : { recording, what_ifs: save };
+    return ((await this.provider.post(`replay/${pathOf(run)}/what-ifs`, body)) as { what_ifs: SavedWhatIfs }).what_ifs;
   }
 
   private json<T>(path: string, query: Query, signal?: AbortSignal): Promise<T> {

@@ -16,11 +16,17 @@ export class HttpProvider implements Provider {
     return (await this.request(path, query, signal)).arrayBuffer();
   }
 
-  private async request(path: string, query: Query | undefined, signal: AbortSignal | undefined): Promise<Response> {
+  async post(path: string, body: unknown, signal?: AbortSignal): Promise<unknown> {
+    // Neither header can be sent by a form or a link of another site.
+    const headers = { 'Content-Type': 'application/json', 'X-Tensortap-Replay': '1' };
+    return (await this.request(path, undefined, signal, { method: 'POST', headers, body: JSON.stringify(body) })).json();
+  }
+
+  private async request(path: string, query: Query | undefined, signal: AbortSignal | undefined, more?: RequestInit): Promise<Response> {
     let response: Response;
     try {
       // `no-cache` revalidates by ETag: an unchanged answer costs a 304.
-      response = await fetch(this.href(path, query), { cache: 'no-cache', credentials: 'same-origin', ...(signal && { signal }) });
+      response = await fetch(this.href(path, query), { cache: 'no-cache', credentials: 'same-origin', ...(signal && { signal }), ...more });
     } catch (error) {
       if (signal?.aborted) throw error;
       throw new ApiError(0, 'The server does not answer.', 'Check that tensortap is still running; this page tries again by itself.');

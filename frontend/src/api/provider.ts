@@ -4,6 +4,8 @@ export type Query = Record<string, string | number | boolean | null | undefined>
 export interface Provider {
   json(path: string, query?: Query, signal?: AbortSignal): Promise<unknown>;
   bytes(path: string, query?: Query, signal?: AbortSignal): Promise<ArrayBuffer>;
+  /** Below `replay/`: makes the server compute, cancel or save. */
+  post(path: string, body: unknown, signal?: AbortSignal): Promise<unknown>;
   /** An address that a link or an image can use. */
   href(path: string, query?: Query): string;
 }

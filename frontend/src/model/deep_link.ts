@@ -62,7 +62,7 @@ export type TableRows = 'step' | 'all';
 
 export type CompareAt = 'first' | 'step';
 
-export const VIEWS = ['graph', 'table', 'timeline', 'problems', 'source', 'compare', 'events'] as const;
+export const VIEWS = ['graph', 'table', 'timeline', 'problems', 'source', 'compare', 'events', 'stepper'] as const;
 export type View = (typeof VIEWS)[number];
 
 export const PANEL_TABS = ['overview', 'history', 'histogram', 'value', 'source'] as const;

@@ -97,11 +97,11 @@ export interface ColourBy {
   readonly kind: ColourKind;
   /** For `kind: 'statistic'`; `abs_max` where it is left out. */
   readonly statistic?: StatisticName;
-  /** For `kind: 'difference'`: the worst verdict of each node, see `verdictsByRow`. */
+  /** For `kind: 'difference'`: the worst verdict of each node, see `verdictsByRow`; for `changed`: see `changesByRow`. */
   readonly verdicts?: Uint8Array;
 }
 
-export const COLOUR_KINDS = ['health', 'statistic', 'op', 'dtype', 'layer', 'device', 'difference'] as const;
+export const COLOUR_KINDS = ['health', 'statistic', 'op', 'dtype', 'layer', 'device', 'difference', 'changed'] as const;
 export type ColourKind = (typeof COLOUR_KINDS)[number];
 
 /** Statistics a node can be coloured by; shares are parts of the tensor's size. */

@@ -51,6 +51,7 @@ export function makeColouring(input: ColouringInput): Colouring {
   if (kind === 'health') return { ...byHealth(input, health), health };
   if (kind === 'statistic') return { ...byStatistic(input, statistic ?? 'abs_max'), health };
   if (kind === 'difference') return { ...byDifference(input), health };
+  if (kind === 'changed') return { ...byChange(input), health };
   return { ...byCategory(input, kind), health };
 }
 
@@ -101,6 +102,26 @@ function byDifference({ tree, theme, colour }: ColouringInput): Colours {
   return { index, styles, legend: { kind: 'items', title: 'Difference to run B', items } };
 }
 
+/** What a what-if changed (see `changesByRow`); a scope is as its most changed part. */
+function byChange({ tree, theme, colour }: ColouringInput): Colours {
+  const changes = colour.verdicts ?? new Uint8Array();
+  const changed = scaleStyle(scaleColours(theme, true)[0]!, theme);
+  const styles = [theme.node, theme.hollow, theme.fine, changed, theme.inf];
+  const index = new Uint8Array(tree.nodeCount + tree.scopeCount).fill(1);
+  const counts = [0, 0, 0, 0];
+  for (let row = 0; row < tree.nodeCount; row++) {
+    const change = changes[row] ?? 0;
+    counts[change]!++;
+    index[tree.entityOf[row]!] = 1 + change;
+  }
+  forEachUpwards(tree, (child, scope) => {
+    index[scope] = Math.max(index[scope]!, index[child]!);
+  });
+  const labels = ['not computed', 'as recorded', 'changed', 'overridden'];
+  const items = labels.map((label, change) => ({ label, style: styles[1 + change]!, count: counts[change]! })).reverse();
+  return { index, styles, legend: { kind: 'items', title: 'What-if', items } };
+}
+
 const STATISTIC_TITLES: Record<StatisticName, string> = {
   mean: 'Mean',
   std: 'Standard deviation',
@@ -127,7 +148,7 @@ function byStatistic({ tree, overlay, theme }: ColouringInput, name: StatisticNa
 }
 
 const CATEGORY_COLUMNS: Record<
-  Exclude<ColourKind, 'health' | 'statistic' | 'difference'>,
+  Exclude<ColourKind, 'health' | 'statistic' | 'difference' | 'changed'>,
   { title: string; of: (graph: GraphData) => DictColumn; none: string }
 > = {
   op: { title: 'Op type', of: (graph) => graph.opTypes, none: 'unknown' },

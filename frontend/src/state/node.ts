@@ -3,6 +3,7 @@ import type { Snapshot } from '../model/answers';
 import { chosenTensor, chosenVisit, panelTab } from './choices';
 import { histogramScale, historyBand, panelOpen } from './preferences';
 import { api } from './provider';
+import { computedPlace } from './replay';
 import { resource } from './resource';
 import { graphId, runId, runRevision, workerId } from './runs';
 import { selected, selectedNode } from './selection';
@@ -38,9 +39,19 @@ const tensorRequest = computed(() => {
   return { ...place.value, worker: workerId.value, tensor, subject, key: `${subject} ${runRevision.value}` };
 });
 
-/** Snapshots of the tensor at the step on show: one row a visit and worker. */
+/** What was computed of the tensor, as a request. */
+const computedRequest = computed(() => {
+  const [tensor, place] = [chosenTensor.value, computedPlace.value];
+  if (tensor === null || place === null || !panelOpen.value) return null;
+  const { run, graph } = place;
+  const subject = `${run} ${graph} ${tensor}`;
+  return { run, graph, worker: null, tensor, step: place.step, subject, key: subject };
+});
+
+/** Snapshots of the tensor at the step on show, or of what was computed: one row a visit and worker. */
 export const snapshots = resource(
   computed(() => {
+    if (computedRequest.value !== null) return computedRequest.value;
     const wanted = tensorRequest.value;
     const at = step.value;
     if (wanted === null || at === null) return null;
@@ -99,8 +110,8 @@ export const quantileHistograms = resource(
 /** The histogram of the step on show, which may be left out of the thinned ones over all steps. */
 export const stepHistogram = resource(
   computed(() => {
-    const wanted = tensorRequest.value;
-    const at = step.value;
+    const wanted = computedRequest.value ?? tensorRequest.value;
+    const at = computedRequest.value?.step ?? step.value;
     if (wanted === null || at === null || (panelTab.value !== 'overview' && panelTab.value !== 'histogram')) return null;
     const scale = panelTab.value === 'overview' ? 'symlog' : histogramScale.value;
     const key = `${wanted.subject} ${scale} ${at} ${stepColumns.value.snapshots[stepIndex.value]}`;
@@ -121,7 +132,7 @@ export const visits = computed<number[]>(() => {
 /** The snapshot on show: at the chosen visit (else the first), of the latest worker that has it. */
 export const snapshot = computed<Snapshot | null>(() => {
   const found = snapshots.data.value;
-  if (!found || found.step !== step.value) return null;
+  if (!found || found.step !== (computedPlace.value?.step ?? step.value)) return null;
   const wanted = visits.value.includes(chosenVisit.value ?? -1) ? chosenVisit.value : visits.value[0];
   const rows = found.rows.filter((row) => row.visit === wanted);
   return rows.reduce<Snapshot | null>((latest, row) => (latest === null || row.time >= latest.time ? row : latest), null);

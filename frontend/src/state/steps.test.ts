@@ -22,6 +22,7 @@ const server: Provider = {
     steps: columns(query?.graph ? (STEPS[String(query.graph)] as number[]) : Object.values(STEPS).flat()),
   }),
   bytes: async () => new ArrayBuffer(0),
+  post: async () => null,
   href: (path) => path,
 };
 

@@ -8,6 +8,7 @@ import { LAYOUT_OF, naturalMode, type ValueMode } from '../model/value_view';
 import { chosenMappings, chosenMode, chosenTensor, panelTab } from './choices';
 import { snapshot } from './node';
 import { api } from './provider';
+import { computedPlace } from './replay';
 import { resource } from './resource';
 import { graphId, runId, workerId } from './runs';
 
@@ -82,6 +83,8 @@ export const snapshotKey = computed<SnapshotKey | null>(() => {
   const row = snapshot.value;
   if (row === null || runId.value === null) return null;
   const { tensor, step, visit } = row;
+  const computedAt = computedPlace.value;
+  if (computedAt !== null) return { run: computedAt.run, graph: computedAt.graph, worker: null, tensor, step, visit };
   return { run: runId.value, graph: graphId.value, worker: workerId.value === null ? null : row.worker, tensor, step, visit };
 });
 

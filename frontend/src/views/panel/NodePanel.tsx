@@ -10,6 +10,7 @@ import { CopyButton } from '../kit/CopyButton';
 import { Failure } from '../kit/Message';
 import { Tabs } from '../kit/Tabs';
 import { ValueTab } from '../value/ValueTab';
+import { ComputedBadge } from './ComputedBadge';
 import { HistogramTab } from './HistogramTab';
 import { HistoryTab } from './HistoryTab';
 import { OverviewTab } from './OverviewTab';
@@ -40,6 +41,7 @@ export function NodePanel() {
       ) : (
         <>
           <SnapshotPicker />
+          <ComputedBadge />
           <PinnedBar />
           <div class="pane-head panel-tabs">
             <Tabs

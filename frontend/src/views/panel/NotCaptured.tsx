@@ -1,6 +1,7 @@
 import { node } from '../../state/node';
 import { CodeBlock } from '../kit/CopyButton';
 import { Message } from '../kit/Message';
+import { ComputeOffer } from '../value/ComputeOffer';
 
 /** The tensor has no snapshot at any step: says how to capture it. */
 export function NotCaptured() {
@@ -11,6 +12,7 @@ export function NotCaptured() {
     <Message title="Not captured" testid="not-captured">
       <p>This run holds no snapshot of this tensor. Watch its node and run again:</p>
       <CodeBlock code={code} label="Copy the lines" />
+      <ComputeOffer />
     </Message>
   );
 }

@@ -7,6 +7,7 @@ import { captured, history, snapshot, snapshots } from '../../state/node';
 import { runDetail } from '../../state/runs';
 import { goToStep, step } from '../../state/steps';
 import { Failure, Message } from '../kit/Message';
+import { ComputeOffer } from '../value/ComputeOffer';
 import { CountsBar } from './CountsBar';
 import { MiniHistogram } from './MiniHistogram';
 import { NotCaptured } from './NotCaptured';
@@ -89,6 +90,7 @@ export function NotAtThisStep() {
           ),
         )}
       </div>
+      <ComputeOffer />
     </Message>
   );
 }

@@ -4,8 +4,10 @@ import { graphColour } from '../../state/comparison';
 import { report } from '../../state/findings';
 import { graph, overlay } from '../../state/graph';
 import { panelOpen, theme } from '../../state/preferences';
+import { computedOverlay } from '../../state/replay';
 import { run } from '../../state/runs';
 import { selectedNode, selectNode } from '../../state/selection';
+import { stepperColour } from '../../state/stepper';
 import { timeline } from '../../state/timeline';
 import { clearTrace, pathStart, startTrace } from '../../state/trace';
 import { problemsShown, togglePanel, toggleProblems } from '../../state/ui';
@@ -17,6 +19,7 @@ import { CodeBlock } from '../kit/CopyButton';
 import { Failure, Message } from '../kit/Message';
 import { ProblemsView } from '../problems/ProblemsView';
 import { SourceView } from '../source/SourceView';
+import { StepperView } from '../stepper/StepperView';
 import { TensorTableView } from '../table/TensorTableView';
 import { TimelineView } from '../timeline/TimelineView';
 import { ColourControl } from './ColourControl';
@@ -28,6 +31,7 @@ const VIEWS = [
   { value: 'source', label: 'Source' },
   { value: 'problems', label: 'Problems' },
   { value: 'compare', label: 'Compare' },
+  { value: 'stepper', label: 'Stepper' },
   { value: 'events', label: 'Events' },
 ] as const;
 
@@ -61,6 +65,11 @@ export function Centre() {
       {view.value === 'problems' && <ProblemsView />}
       {view.value === 'compare' && <CompareView />}
       {view.value === 'events' && <EventsView />}
+      {view.value === 'stepper' && (
+        <StepperView>
+          <GraphView />
+        </StepperView>
+      )}
       {view.value === 'graph' && <GraphView />}
     </div>
   );
@@ -74,9 +83,9 @@ function GraphView() {
     <div class="pane-body">
       <GraphPane
         graph={graph.data.value}
-        overlay={overlay.data.value}
+        overlay={view.value === 'stepper' ? computedOverlay.data.value : overlay.data.value}
         selected={selectedNode.value}
-        colour={graphColour.value}
+        colour={view.value === 'stepper' ? stepperColour.value : graphColour.value}
         theme={theme.value}
         chain={chainRows.value}
         unstacked={unstacked.value}

@@ -2,6 +2,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { helpOpen } from '../../state/ui';
 import { GRAPH_KEYS } from '../graph/keys';
 import { IconButton } from '../kit/Button';
+import { STEPPER_KEYS } from '../stepper/keys';
 import { KEYS, type KeyRow } from './keys';
 
 const close = () => {
@@ -23,6 +24,8 @@ export function Help() {
         <KeyTable rows={KEYS} />
         <h3>In the graph</h3>
         <KeyTable rows={GRAPH_KEYS} />
+        <h3>In the stepper</h3>
+        <KeyTable rows={STEPPER_KEYS} />
         <h3>Colours</h3>
         <p class="muted">
           Red is NaN, orange is Inf. The strip above the graph has one place for each step; a step with a single bad tensor keeps its

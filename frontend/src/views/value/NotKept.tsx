@@ -4,6 +4,7 @@ import { goToStep } from '../../state/steps';
 import { CodeBlock } from '../kit/CopyButton';
 import { Message } from '../kit/Message';
 import { escapeRegex } from '../panel/NotCaptured';
+import { ComputeOffer } from './ComputeOffer';
 
 /** Only a summary was kept: says which line keeps values, and where one was. */
 export function NotKept({ row, kept }: { row: Snapshot; kept: number[] }) {
@@ -16,6 +17,7 @@ export function NotKept({ row, kept }: { row: Snapshot; kept: number[] }) {
         give the tap this watch:
       </p>
       <CodeBlock code={code} label="Copy the line" />
+      <ComputeOffer />
       {nearest !== null && (
         <div class="actions">
           <button type="button" class="button num" onClick={() => goToStep(nearest)}>

@@ -5,7 +5,10 @@ import { dimOf, fullIndex } from '../../model/dims';
 import { exactDigits, isInteger } from '../../model/dtypes';
 import { numberAt, textAt } from '../../model/elements';
 import { samplePosition, unravel } from '../../model/sample';
+import { elementChange } from '../../model/what_ifs';
+import { view } from '../../state/choices';
 import { snapshot } from '../../state/node';
+import { draft } from '../../state/stepper';
 import { TiledPlane } from '../../state/tiles';
 import { focusedElement, keyText, mapping, snapshotKey } from '../../state/value';
 import { Failure } from '../kit/Message';
@@ -38,6 +41,7 @@ export function ValueTable({ row }: { row: Snapshot }) {
       tabIndex={0}
       aria-label="Elements"
       data-testid="value-table"
+      onDblClick={editElement}
       onScroll={(event) => setScroll({ top: event.currentTarget.scrollTop, left: event.currentTarget.scrollLeft })}
     >
       <div class="value-space" style={{ height: `${rows.total + ROW}px`, width: `${columns.total + HEAD}px` }}>
@@ -50,6 +54,14 @@ export function ValueTable({ row }: { row: Snapshot }) {
       </div>
     </section>
   );
+}
+
+/** In the stepper, a double click puts the element into the box that changes the tensor. */
+function editElement(event: MouseEvent): void {
+  const cell = event.target instanceof HTMLElement ? event.target.closest<HTMLElement>('[data-index]') : null;
+  if (view.value !== 'stepper' || !cell) return;
+  draft.value = elementChange(cell.dataset.index ?? '', cell.textContent ?? '');
+  document.querySelector<HTMLInputElement>('.override-text')?.focus();
 }
 
 /** Room for the longest number of the dtype. */

@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import { type Computed, ComputedStep, proofText, recordingAt } from './replay';
+
+const COMPUTED: Computed = {
+  run: 'computed-1',
+  graph: 'g',
+  step: 7,
+  identical: true,
+  outputs: 1,
+  variables: 2,
+  differing: [],
+  differing_total: 0,
+  failed: '',
+  recorded_failure: '',
+  versions: [],
+  changed: ['net/relu:0', 'loss:0'],
+  order: ['x', 'net/dense', 'net/relu', 'loss', 'done'],
+  tensors: {
+    name: ['x:0', 'net/dense:0', 'net/relu:0', 'loss:0'],
+    dtype: ['float32', 'float32', 'float32', 'float32'],
+    shape: [[2], [2, 3], [2, 3], []],
+    nan: [0, 0, 0, 1],
+    inf: [0, 2, 0, 0],
+    bad_visit: [-1, 0, -1, 2],
+    visits: [1, 1, 1, 3],
+    kept: [true, true, true, true],
+  },
+};
+
+test('a recording is that of the step, its last call, else the last', () => {
+  const all = [
+    { id: 'a', step: 1, call: 0 },
+    { id: 'b', step: 1, call: 1 },
+    { id: 'c', step: 5, call: 0 },
+  ];
+  expect([recordingAt(all, 1)?.id, recordingAt(all, 2)?.id, recordingAt([], 1)]).toEqual(['b', 'c', null]);
+});
+
+test('a computed step is asked by tensor and walked by node', () => {
+  const step = new ComputedStep(COMPUTED);
+  expect(step.tensor('loss:0')).toMatchObject({ nan: 1, badVisit: 2, visits: 3, changed: true, shape: [] });
+  expect(step.tensor('done:0')).toBeNull();
+  expect([step.isBad('net/dense'), step.isBad('x'), step.badCount]).toEqual([true, false, 2]);
+  const bad = (node: string) => step.isBad(node);
+  expect([step.next(-1, 1, bad), step.next(1, 1, bad), step.next(3, 1, bad), step.next(3, -1, bad)]).toEqual([1, 3, -1, 1]);
+  expect([step.out(1), step.out(0), step.placeOf('loss'), step.placeOf('nobody')]).toEqual([3, 4, 3, -1]);
+});
+
+test('the proof says what was compared, or what differs', () => {
+  expect(proofText(COMPUTED)).toEqual({
+    proven: true,
+    text: 'Proven: 1 outputs and 2 variables of the step are equal to the recorded ones by SHA-256',
+  });
+  const other = proofText({ ...COMPUTED, identical: false, differing: ['w', 'v'], differing_total: 2, versions: ['numpy: 1, here 2'] });
+  expect(other.proven).toBe(false);
+  expect(other.text).toContain('2 are not as recorded: w, v (numpy: 1, here 2)');
+});

@@ -1,0 +1,160 @@
+/** Answers of `runs/<run>/recordings` and `replay/<run>/compute` (server/http_api.md), and what a stepper makes of them. */
+
+import { type GraphData, rowOf } from './graph';
+import { parseTensorName } from './tensor_name';
+
+export interface RecordingEntry {
+  id: string;
+  step: number;
+  call: number;
+}
+
+export interface Recordings {
+  /** Whether the server computes; if not, `hint` says how it would. */
+  allowed: boolean;
+  hint: string;
+  recordings: RecordingEntry[];
+}
+
+/** Columns, one row a tensor. */
+export interface TensorColumns {
+  name: string[];
+  dtype: string[];
+  shape: number[][];
+  nan: number[];
+  inf: number[];
+  /** The first visit with any of them, or -1. */
+  bad_visit: number[];
+  visits: number[];
+  kept: boolean[];
+}
+
+export interface Computed {
+  /** Id of a run that is not listed. */
+  run: string;
+  graph: string;
+  step: number;
+  identical: boolean | null;
+  outputs: number;
+  variables: number;
+  differing: string[];
+  differing_total: number;
+  failed: string;
+  recorded_failure: string;
+  versions: string[];
+  changed: string[];
+  order: string[];
+  tensors: TensorColumns;
+}
+
+export interface ReplayAnswer {
+  working: boolean;
+  error: string | null;
+  hint: string;
+  result: Computed | null;
+}
+
+/** The recording of a step: its last call; else the last one there is. */
+export function recordingAt(recordings: readonly RecordingEntry[], step: number | null): RecordingEntry | null {
+  return recordings.findLast((each) => each.step === step) ?? recordings.at(-1) ?? null;
+}
+
+export interface TensorFacts {
+  readonly name: string;
+  readonly dtype: string;
+  readonly shape: readonly number[];
+  readonly nan: number;
+  readonly inf: number;
+  readonly badVisit: number;
+  readonly visits: number;
+  readonly changed: boolean;
+}
+
+/** A computed step, to be asked by tensor and by node. */
+export class ComputedStep {
+  private readonly rows: Map<string, number>;
+  private readonly changed: Set<string>;
+  /** Position of each node in `order`. */
+  private readonly places: Map<string, number>;
+  private readonly badNodes: Set<string>;
+  readonly changedNodes: Set<string>;
+
+  constructor(
+    readonly data: Computed,
+    readonly order: readonly string[] = data.order,
+  ) {
+    this.rows = new Map(data.tensors.name.map((name, row) => [name, row]));
+    this.changed = new Set(data.changed);
+    this.changedNodes = new Set(data.changed.map((name) => parseTensorName(name).node));
+    this.places = new Map(order.map((name, place) => [name, place]));
+    const bad = data.tensors.name.filter((_, row) => (data.tensors.nan[row] ?? 0) + (data.tensors.inf[row] ?? 0) > 0);
+    this.badNodes = new Set(bad.map((name) => parseTensorName(name).node));
+  }
+
+  tensor(name: string): TensorFacts | null {
+    const row = this.rows.get(name);
+    if (row === undefined) return null;
+    const { dtype, shape, nan, inf, bad_visit, visits } = this.data.tensors;
+    return {
+      name,
+      dtype: dtype[row] ?? '',
+      shape: shape[row] ?? [],
+      nan: nan[row] ?? 0,
+      inf: inf[row] ?? 0,
+      badVisit: bad_visit[row] ?? -1,
+      visits: visits[row] ?? 0,
+      changed: this.changed.has(name),
+    };
+  }
+
+  isBad(node: string): boolean {
+    return this.badNodes.has(node);
+  }
+
+  get badCount(): number {
+    return this.badNodes.size;
+  }
+
+  placeOf(node: string): number {
+    return this.places.get(node) ?? -1;
+  }
+
+  /** The place of the next node from `from` on that way that fits, or -1. */
+  next(from: number, offset: 1 | -1, fits: (node: string) => boolean): number {
+    for (let place = from + offset; place >= 0 && place < this.order.length; place += offset) {
+      if (fits(this.order[place] as string)) return place;
+    }
+    return -1;
+  }
+
+  /** The first node behind that is not in the scope of this one; the last node where there is none. */
+  out(from: number): number {
+    const name = this.order[from] ?? '';
+    const scope = name.slice(0, name.lastIndexOf('/') + 1);
+    const found = scope === '' ? -1 : this.next(from, 1, (node) => !node.startsWith(scope));
+    return found < 0 ? this.order.length - 1 : found;
+  }
+}
+
+/** For the graph's colours, by row: 0 not computed, 1 as recorded, 2 changed, 3 what was overridden. */
+export function changesByRow(graph: GraphData, step: ComputedStep, overridden: ReadonlySet<string>): Uint8Array {
+  const found = new Uint8Array(graph.nodeCount);
+  for (const tensor of step.data.tensors.name) {
+    const row = rowOf(graph, parseTensorName(tensor).node);
+    if (row >= 0) found[row] = 1;
+  }
+  for (const node of step.changedNodes) {
+    const row = rowOf(graph, node);
+    if (row >= 0) found[row] = overridden.has(node) ? 3 : 2;
+  }
+  return found;
+}
+
+/** Whether what is shown is what was recorded, in a line. */
+export function proofText(computed: Computed): { proven: boolean; text: string } {
+  const compared = `${computed.outputs} outputs and ${computed.variables} variables`;
+  if (computed.identical) return { proven: true, text: `Proven: ${compared} of the step are equal to the recorded ones by SHA-256` };
+  const names = computed.differing.slice(0, 3).join(', ') || 'whether the step fails';
+  const versions = computed.versions.length > 0 ? ` (${computed.versions.join('; ')})` : '';
+  return { proven: false, text: `Recomputed: of ${compared}, ${computed.differing_total} are not as recorded: ${names}${versions}` };
+}

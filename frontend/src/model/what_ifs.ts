@@ -1,0 +1,103 @@
+/** What-ifs: named lists of changes to tensors of one recorded step, with undo. All functions give new values. */
+
+/** What becomes of a tensor `x` (docs/replay.md has the expressions). */
+export interface Change {
+  readonly tensor: string;
+  readonly expression: string;
+}
+
+export interface WhatIf {
+  readonly name: string;
+  readonly made: readonly Change[];
+  readonly undone: readonly Change[];
+}
+
+/** `current` is the name of one, or null for the step as it was recorded. */
+export interface WhatIfs {
+  readonly current: string | null;
+  readonly all: readonly WhatIf[];
+}
+
+/** As the server saves them. */
+export type SavedWhatIfs = Readonly<Record<string, readonly (readonly [string, string])[]>>;
+
+export const NO_WHAT_IFS: WhatIfs = { current: null, all: [] };
+
+/** The server takes no more. */
+export const MOST_WHAT_IFS = 50;
+
+export function changesOf(whatIfs: WhatIfs, name: string | null = whatIfs.current): readonly Change[] {
+  return whatIfs.all.find((each) => each.name === name)?.made ?? [];
+}
+
+/** A new what-if with the current one's changes, current from now on. */
+export function begin(whatIfs: WhatIfs, name: string = freeName(whatIfs)): WhatIfs {
+  if (whatIfs.all.some((each) => each.name === name) || whatIfs.all.length >= MOST_WHAT_IFS) return whatIfs;
+  return { current: name, all: [...whatIfs.all, { name, made: changesOf(whatIfs), undone: [] }] };
+}
+
+function freeName(whatIfs: WhatIfs): string {
+  let number = 1;
+  while (whatIfs.all.some((each) => each.name === `what-if ${number}`)) number++;
+  return `what-if ${number}`;
+}
+
+/** Adds a change to the current what-if; where the step is shown as recorded, a new one begins. */
+export function withChange(whatIfs: WhatIfs, change: Change): WhatIfs {
+  const begun = whatIfs.current === null ? begin(whatIfs) : whatIfs;
+  return replaceCurrent(begun, ({ name, made }) => ({ name, made: [...made, change], undone: [] }));
+}
+
+export function undo(whatIfs: WhatIfs): WhatIfs {
+  return replaceCurrent(whatIfs, (each) => {
+    const last = each.made.at(-1);
+    return last ? { name: each.name, made: each.made.slice(0, -1), undone: [...each.undone, last] } : each;
+  });
+}
+
+export function redo(whatIfs: WhatIfs): WhatIfs {
+  return replaceCurrent(whatIfs, (each) => {
+    const last = each.undone.at(-1);
+    return last ? { name: each.name, made: [...each.made, last], undone: each.undone.slice(0, -1) } : each;
+  });
+}
+
+export function drop(whatIfs: WhatIfs, name: string): WhatIfs {
+  return { current: whatIfs.current === name ? null : whatIfs.current, all: whatIfs.all.filter((each) => each.name !== name) };
+}
+
+function replaceCurrent(whatIfs: WhatIfs, next: (each: WhatIf) => WhatIf): WhatIfs {
+  return { ...whatIfs, all: whatIfs.all.map((each) => (each.name === whatIfs.current ? next(each) : each)) };
+}
+
+export function toSaved(whatIfs: WhatIfs): SavedWhatIfs {
+  return Object.fromEntries(
+    whatIfs.all.map(({ name, made }) => [name, made.map(({ tensor, expression }) => [tensor, expression] as const)]),
+  );
+}
+
+export function fromSaved(saved: SavedWhatIfs): WhatIfs {
+  const all = Object.entries(saved).map(([name, made]) => ({
+    name,
+    made: made.map(([tensor, expression]) => ({ tensor, expression })),
+    undone: [],
+  }));
+  return { current: null, all };
+}
+
+/** The expression that sets one element, from its index (`0,3`) and the text of its value. */
+export function elementChange(index: string, text: string): string {
+  const place = index.includes(',') ? `(${index.replaceAll(',', ', ')})` : index;
+  const value = text.trim().toLowerCase().replace(/^\+/, '').replace('−', '-');
+  return `put(x, ${place}, ${value === 'true' ? 1 : value === 'false' ? 0 : value})`;
+}
+
+/** Ready-made changes: a label, and what stands in the box then. */
+export const READY_CHANGES = [
+  { label: 'Replace NaN', text: 'where(isnan(x), 0, x)' },
+  { label: 'Clip', text: 'clip(x, -1, 1)' },
+  { label: 'Scale', text: 'x * 0.5' },
+  { label: 'Cast', text: "cast(x, 'float16')" },
+  { label: 'Set an element', text: 'put(x, (0, 0), 1.5)' },
+  { label: 'Another step', text: 'step(0)' },
+] as const;

@@ -1,0 +1,148 @@
+import { batch, computed, effect, signal } from '@preact/signals';
+import { ApiError } from '../api/provider';
+import { type Computed, ComputedStep, type RecordingEntry, recordingAt } from '../model/replay';
+import { type Change, changesOf } from '../model/what_ifs';
+import { chosenTensor, view } from './choices';
+import { api } from './provider';
+import { resource } from './resource';
+import { runEntry, runId, runRevision } from './runs';
+import { step } from './steps';
+import { shownWhatIfs } from './what_ifs';
+
+/** Recorded steps of the run on show, and what the server computed of them. */
+
+const ASK_AGAIN_MS = 300;
+
+export const recordings = resource(
+  computed(() => {
+    const run = runId.value;
+    return run === null || runEntry.value === null ? null : { key: `${run} ${runRevision.value}`, subject: run, run };
+  }),
+  ({ run }, abort) => api().recordings(run, abort),
+);
+
+export const replayAllowed = computed(() => recordings.data.value?.allowed ?? false);
+
+/** Null is the recording of the step on show. */
+export const chosenRecording = signal<string | null>(null);
+
+export const recording = computed<RecordingEntry | null>(() => {
+  const all = recordings.data.value?.recordings ?? [];
+  return all.find((each) => each.id === chosenRecording.value) ?? recordingAt(all, step.value);
+});
+
+/** The recording of exactly the step on show. */
+export const recordingOfStep = computed<RecordingEntry | null>(
+  () => recordings.data.value?.recordings.findLast((each) => each.step === step.value) ?? null,
+);
+
+effect(() => {
+  if (runId.value !== null) chosenRecording.value = null;
+});
+
+/** What is being computed, in words; null while nothing is. */
+export const computing = signal<string | null>(null);
+
+/** Computed steps by `keyOf`, tensors of steps by `tensorKey`. */
+const steps = signal<ReadonlyMap<string, ComputedStep>>(new Map());
+const tensors = signal<ReadonlyMap<string, Computed>>(new Map());
+
+function keyOf(changes: readonly Change[]): string {
+  return JSON.stringify([runId.value, recording.value?.id, changes.map(({ tensor, expression }) => [tensor, expression])]);
+}
+
+function tensorKey(tensor: string | null): string {
+  return JSON.stringify([runId.value, step.value, tensor]);
+}
+
+/** The step as it was recorded, computed anew; null until it is. */
+export const recordedStep = computed(() => steps.value.get(keyOf([])) ?? null);
+
+/** The step with some changes, where it was computed. */
+export function computedStep(changes: readonly Change[]): ComputedStep | null {
+  return steps.value.get(keyOf(changes)) ?? null;
+}
+
+/** The step with the current what-if's changes. */
+export const shownStep = computed(() => computedStep(changesOf(shownWhatIfs.value)));
+
+/** Computes all tensors of the recorded step with some changes; throws what the server refuses. */
+export async function computeStep(changes: readonly Change[], words: string): Promise<void> {
+  const key = keyOf(changes);
+  const found = await ask(changes, null, words);
+  const order = found.order.length > 0 ? found.order : (recordedStep.peek()?.order ?? []);
+  steps.value = new Map(steps.peek()).set(key, new ComputedStep(found, order));
+}
+
+/** Computes one tensor of the step on show. */
+export async function computeTensor(tensor: string): Promise<void> {
+  const [at, key] = [recordingOfStep.peek(), tensorKey(tensor)];
+  if (at === null) return;
+  const found = await ask([], [tensor], `Computing ${tensor} of step ${at.step}`, at);
+  tensors.value = new Map(tensors.peek()).set(key, found);
+}
+
+async function ask(
+  changes: readonly Change[],
+  wanted: readonly string[] | null,
+  words: string,
+  at: RecordingEntry | null = recording.peek(),
+): Promise<Computed> {
+  const run = runId.peek();
+  if (run === null || at === null) throw new ApiError(0, 'No step of this run was recorded.', 'Record steps: Tap(…, record=every(100)).');
+  computing.value = words;
+  try {
+    for (;;) {
+      const answer = await api().compute(run, at.id, changes, wanted);
+      if (answer.result !== null) return answer.result;
+      if (!answer.working) throw new ApiError(0, answer.error ?? 'Nothing was computed.', answer.hint);
+      await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
+    }
+  } finally {
+    computing.value = null;
+  }
+}
+
+/** Ends what is being computed; whoever asked for it is told. */
+export async function cancelComputing(): Promise<void> {
+  const run = runId.peek();
+  if (run !== null) await api().cancelReplay(run);
+}
+
+/** Where the numbers of the selected tensor come from, if they were computed and not captured. */
+export interface ComputedPlace {
+  readonly run: string;
+  readonly graph: string;
+  readonly step: number;
+  /** The what-if, or null for the step as it was recorded. */
+  readonly whatIf: string | null;
+  readonly computed: Computed;
+}
+
+export const computedPlace = computed<ComputedPlace | null>(() => {
+  const tensor = chosenTensor.value;
+  const stepper = view.value === 'stepper' ? shownStep.value : null;
+  if (tensor === null || (view.value === 'stepper' && stepper?.tensor(tensor) == null)) return null;
+  const found = stepper?.data ?? tensors.value.get(tensorKey(tensor));
+  if (found === undefined) return null;
+  const whatIf = stepper === null ? null : shownWhatIfs.value.current;
+  return { run: found.run, graph: found.graph, step: found.step, whatIf, computed: found };
+});
+
+/** The statistics of the computed step, for the graph's marks. */
+export const computedOverlay = resource(
+  computed(() => {
+    const data = view.value === 'stepper' ? shownStep.value?.data : undefined;
+    return data === undefined ? null : { key: data.run, subject: data.run, data };
+  }),
+  ({ data }, abort) => api().step(data.run, data.graph, data.step, null, abort),
+);
+
+/** Forgets what was computed of a tensor: it is shown as it was captured. */
+export function forgetTensor(tensor: string): void {
+  batch(() => {
+    const rest = new Map(tensors.peek());
+    rest.delete(tensorKey(tensor));
+    tensors.value = rest;
+  });
+}

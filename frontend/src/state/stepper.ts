@@ -1,0 +1,204 @@
+import { computed, effect, signal } from '@preact/signals';
+import { ApiError } from '../api/provider';
+import type { ColourBy } from '../model/graph';
+import { changesByRow } from '../model/replay';
+import { parseTensorName, tensorName } from '../model/tensor_name';
+import {
+  begin,
+  type Change,
+  changesOf,
+  drop,
+  fromSaved,
+  NO_WHAT_IFS,
+  redo,
+  toSaved,
+  undo,
+  type WhatIfs,
+  withChange,
+} from '../model/what_ifs';
+import { chosenTensor, view } from './choices';
+import { graph } from './graph';
+import { api } from './provider';
+import { computedStep, computeStep, recordedStep, recording, replayAllowed, shownStep } from './replay';
+import { resource } from './resource';
+import { runId } from './runs';
+import { chooseGraph, selectedNode, selectTensor } from './selection';
+import { shownWhatIfs } from './what_ifs';
+
+/** The stepper: a cursor on the nodes of a recorded step, which is the page's selection, and its what-ifs. */
+
+export interface Trouble {
+  readonly message: string;
+  readonly hint: string;
+}
+
+/** Why the step as it was recorded could not be computed; why the last change could not be made. */
+export const stepTrouble = signal<Trouble | null>(null);
+export const changeTrouble = signal<Trouble | null>(null);
+/** What is written in the box that changes the selected tensor. */
+export const draft = signal('');
+/** The what-ifs as they were saved last. */
+const savedText = signal('{}');
+
+const troubleOf = (error: unknown): Trouble => ({
+  message: error instanceof Error ? error.message : String(error),
+  hint: error instanceof ApiError ? error.hint : '',
+});
+
+/** Another recording has other what-ifs; its step is computed at once. */
+const subject = computed(() => {
+  const [run, at] = [runId.value, recording.value];
+  if (view.value !== 'stepper' || !replayAllowed.value || run === null || at === null) return null;
+  return JSON.stringify([run, at.id]);
+});
+
+let opened: string | null = null;
+
+effect(() => {
+  const wanted = subject.value;
+  if (wanted === null || wanted === opened) return;
+  opened = wanted;
+  queueMicrotask(() => void open());
+});
+
+async function open(): Promise<void> {
+  const [run, at] = [runId.peek(), recording.peek()];
+  if (run === null || at === null) return;
+  shownWhatIfs.value = NO_WHAT_IFS;
+  changeTrouble.value = null;
+  await recompute();
+  try {
+    const saved = await api().whatIfs(run, at.id);
+    if (recording.peek()?.id !== at.id) return;
+    savedText.value = JSON.stringify(saved);
+    shownWhatIfs.value = fromSaved(saved);
+  } catch (error) {
+    changeTrouble.value = troubleOf(error);
+  }
+}
+
+/** Computes the step as it was recorded. */
+export async function recompute(): Promise<void> {
+  stepTrouble.value = null;
+  try {
+    await computeStep([], 'Running the step again');
+    const data = recordedStep.peek()?.data;
+    if (data) chooseGraph(data.graph);
+    const shown = recordedStep.peek();
+    if (shown !== null && cursor.peek() < 0)
+      moveTo(
+        Math.max(
+          0,
+          shown.next(-1, 1, (node) => shown.tensor(tensorName(node, 0)) !== null),
+        ),
+      );
+  } catch (error) {
+    stepTrouble.value = troubleOf(error);
+  }
+}
+
+/** The place of the selected node in the order, or -1. */
+export const cursor = computed(() => (selectedNode.value === null ? -1 : (shownStep.value?.placeOf(selectedNode.value) ?? -1)));
+
+export function moveTo(place: number): void {
+  const node = shownStep.peek()?.order[place];
+  if (node !== undefined) selectTensor(tensorName(node, 0));
+}
+
+export function moveBy(offset: number): void {
+  const count = shownStep.peek()?.order.length ?? 0;
+  moveTo(Math.max(0, Math.min(count - 1, cursor.peek() + offset)));
+}
+
+/** To the next node that gives NaN or Inf, or that changed; says whether there is one. */
+export function moveToNext(what: 'bad' | 'changed', offset: 1 | -1): boolean {
+  const shown = shownStep.peek();
+  if (shown === null) return false;
+  const fits = what === 'bad' ? (node: string) => shown.isBad(node) : (node: string) => shown.changedNodes.has(node);
+  const place = shown.next(cursor.peek(), offset, fits);
+  if (place >= 0) moveTo(place);
+  return place >= 0;
+}
+
+export function moveOut(): void {
+  const shown = shownStep.peek();
+  if (shown !== null) moveTo(shown.out(cursor.peek()));
+}
+
+/** Makes a change, once the server could compute what follows. */
+export async function makeChange(change: Change): Promise<void> {
+  await become(withChange(shownWhatIfs.peek(), change), 'Computing what follows');
+}
+
+export async function undoChange(): Promise<void> {
+  await become(undo(shownWhatIfs.peek()), 'Computing what follows');
+}
+
+export async function redoChange(): Promise<void> {
+  await become(redo(shownWhatIfs.peek()), 'Computing what follows');
+}
+
+export async function chooseWhatIf(name: string | null): Promise<void> {
+  await become({ ...shownWhatIfs.peek(), current: name }, 'Computing what follows');
+}
+
+export function beginWhatIf(name?: string): void {
+  shownWhatIfs.value = name === undefined || name === '' ? begin(shownWhatIfs.peek()) : begin(shownWhatIfs.peek(), name);
+}
+
+export function dropWhatIf(name: string): void {
+  shownWhatIfs.value = drop(shownWhatIfs.peek(), name);
+}
+
+async function become(next: WhatIfs, words: string): Promise<void> {
+  changeTrouble.value = null;
+  try {
+    const changes = changesOf(next);
+    if (computedStep(changes) === null) await computeStep(changes, words);
+    shownWhatIfs.value = next;
+  } catch (error) {
+    changeTrouble.value = troubleOf(error);
+  }
+}
+
+export const isSaved = computed(() => JSON.stringify(toSaved(shownWhatIfs.value)) === savedText.value);
+
+export async function saveWhatIfs(): Promise<void> {
+  const [run, at] = [runId.peek(), recording.peek()];
+  if (run === null || at === null) return;
+  try {
+    savedText.value = JSON.stringify(await api().whatIfs(run, at.id, toSaved(shownWhatIfs.peek())));
+    changeTrouble.value = null;
+  } catch (error) {
+    changeTrouble.value = troubleOf(error);
+  }
+}
+
+/** What the graph is coloured by in the stepper: the part that the what-if changed. */
+export const stepperColour = computed<ColourBy>(() => {
+  const [data, shown] = [graph.data.value, shownStep.value];
+  if (data === null || shown === null) return { kind: 'health' };
+  const overridden = new Set(changesOf(shownWhatIfs.value).map(({ tensor }) => parseTensorName(tensor).node));
+  if (overridden.size === 0) return { kind: 'health' };
+  return { kind: 'changed', verdicts: changesByRow(data, shown, overridden) };
+});
+
+/** The selected tensor in the step as recorded and in each what-if that was computed. */
+export const sideBySide = resource(
+  computed(() => {
+    const tensor = chosenTensor.value;
+    if (view.value !== 'stepper' || tensor === null) return null;
+    const names = [null, ...shownWhatIfs.value.all.map((each) => each.name)];
+    const columns = names.map((name) => ({ name, shown: computedStep(changesOf(shownWhatIfs.value, name)) }));
+    const key = JSON.stringify([tensor, columns.map(({ name, shown }) => [name, shown?.data.run])]);
+    return { key, subject: tensor, tensor, columns };
+  }),
+  async ({ tensor, columns }, abort) =>
+    Promise.all(
+      columns.map(async ({ name, shown }) => {
+        if (shown === null || shown.tensor(tensor) === null) return { name, shown, row: null };
+        const page = await api().snapshots(shown.data.run, { tensor, limit: 1 }, abort);
+        return { name, shown, row: page.rows[0] ?? null };
+      }),
+    ),
+);

@@ -1,0 +1,44 @@
+import { formatCount } from '../../lib/format';
+import { computing, shownStep } from '../../state/replay';
+import { cursor, moveBy, moveOut, moveToNext } from '../../state/stepper';
+import { IconButton } from '../kit/Button';
+
+/** Along the nodes, in topological order. */
+export function Moves() {
+  const shown = shownStep.value;
+  const busy = computing.value !== null || shown === null;
+  const count = shown?.order.length ?? 0;
+  return (
+    <div class="stepper-moves">
+      <IconButton small icon="previous" label="Previous node (↑)" onClick={() => moveBy(-1)} disabled={busy} />
+      <IconButton small icon="next" label="Next node (↓)" onClick={() => moveBy(1)} disabled={busy} />
+      <span class="faint num" data-testid="cursor" data-place={cursor.value}>
+        {formatCount(cursor.value + 1)} / {formatCount(count)}
+      </span>
+      <span class="grow" />
+      <button
+        type="button"
+        class="button small"
+        disabled={busy || shown.badCount === 0}
+        onClick={() => moveToNext('bad', 1) || moveToNext('bad', -1)}
+        title="To the next node that gives NaN or Inf (n)"
+        data-testid="next-bad"
+      >
+        NaN
+      </button>
+      <button
+        type="button"
+        class="button small"
+        disabled={busy || shown.changedNodes.size === 0}
+        onClick={() => moveToNext('changed', 1) || moveToNext('changed', -1)}
+        title="To the next node that the what-if changed (c)"
+        data-testid="next-changed"
+      >
+        Changed
+      </button>
+      <button type="button" class="button small" disabled={busy} onClick={moveOut} title="To the first node behind this scope (x)">
+        Out
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,66 @@
+import { formatCount } from '../../lib/format';
+import { visible } from '../../lib/visible';
+import type { TensorFacts } from '../../model/replay';
+import { tensorName } from '../../model/tensor_name';
+import { chosenTensor } from '../../state/choices';
+import { node } from '../../state/node';
+import { shownStep } from '../../state/replay';
+import { selectedNode, selectTensor } from '../../state/selection';
+
+/** More are seldom read one by one; the panel's overview has all. */
+const MOST = 12;
+
+/** Inputs and outputs of the node under the cursor. */
+export function NodeCard() {
+  const [shown, name] = [shownStep.value, selectedNode.value];
+  const detail = node.data.value?.name === name ? node.data.value : null;
+  if (shown === null || name === null) return null;
+  const inputs = detail?.inputs.map((input) => input.tensor) ?? [];
+  const outputs = detail?.outputs.map((output) => output.tensor) ?? [tensorName(name, 0)];
+  return (
+    <section class="stepper-card" aria-label="Inputs and outputs" data-testid="stepper-card" data-node={name}>
+      <h3 title={name}>
+        <span class="truncate">{visible(name)}</span> <span class="chip">{detail?.op_type ?? '…'}</span>
+      </h3>
+      <Tensors title="in" names={inputs} find={(tensor) => shown.tensor(tensor)} />
+      <Tensors title="out" names={outputs} find={(tensor) => shown.tensor(tensor)} />
+    </section>
+  );
+}
+
+function Tensors({ title, names, find }: { title: string; names: readonly string[]; find: (name: string) => TensorFacts | null }) {
+  return (
+    <>
+      {names.slice(0, MOST).map((name, i) => (
+        // An op may read the same tensor twice.
+        <TensorRow key={`${i} ${name}`} title={title} name={name} facts={find(name)} />
+      ))}
+      {names.length > MOST && (
+        <p class="faint">
+          {title}: {formatCount(names.length - MOST)} more
+        </p>
+      )}
+    </>
+  );
+}
+
+function TensorRow({ title, name, facts }: { title: string; name: string; facts: TensorFacts | null }) {
+  return (
+    <button
+      type="button"
+      class="stepper-tensor"
+      aria-pressed={chosenTensor.value === name}
+      onClick={() => selectTensor(name)}
+      title={name}
+      data-changed={facts?.changed ?? false}
+      data-testid={`stepper-${title}`}
+    >
+      <span class="faint stepper-way">{title}</span>
+      <span class="truncate stepper-name">{visible(name)}</span>
+      <span class="num faint">{facts ? `${facts.dtype} ${facts.shape.join('×') || 'scalar'}` : 'no tensor, or did not run'}</span>
+      {facts && facts.nan > 0 && <span class="stepper-bad nan num">{formatCount(facts.nan)} NaN</span>}
+      {facts && facts.inf > 0 && <span class="stepper-bad inf num">{formatCount(facts.inf)} Inf</span>}
+      {facts && facts.badVisit > 0 && <span class="faint">from visit {facts.badVisit}</span>}
+    </button>
+  );
+}

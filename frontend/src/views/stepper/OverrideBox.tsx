@@ -1,0 +1,82 @@
+import { useEffect } from 'preact/hooks';
+import { changesOf, READY_CHANGES } from '../../model/what_ifs';
+import { chosenTensor } from '../../state/choices';
+import { computing, shownStep } from '../../state/replay';
+import { changeTrouble, draft, makeChange, redoChange, undoChange } from '../../state/stepper';
+import { shownWhatIfs } from '../../state/what_ifs';
+
+/** What becomes of the selected tensor `x`; applying it computes everything that follows. */
+export function OverrideBox() {
+  const tensor = chosenTensor.value;
+  const facts = tensor === null ? null : (shownStep.value?.tensor(tensor) ?? null);
+  const busy = computing.value !== null;
+  const whatIf = shownWhatIfs.value.all.find((each) => each.name === shownWhatIfs.value.current);
+  useEffect(() => {
+    changeTrouble.value = null;
+  }, [tensor]);
+  const apply = (event: Event) => {
+    event.preventDefault();
+    if (tensor === null || draft.value.trim() === '' || busy) return;
+    void makeChange({ tensor, expression: draft.value.trim() });
+  };
+  return (
+    <form class="override" aria-label="Change the tensor" onSubmit={apply}>
+      <div class="row">
+        <span class="mono">x =</span>
+        <input
+          class="field small mono grow override-text"
+          value={draft.value}
+          placeholder={facts ? 'clip(x, 0, 6)' : 'Choose a tensor'}
+          disabled={facts === null}
+          aria-label="Expression over x"
+          aria-invalid={changeTrouble.value !== null}
+          aria-describedby="override-trouble"
+          spellcheck={false}
+          maxLength={500}
+          onInput={(event) => {
+            draft.value = event.currentTarget.value;
+          }}
+          data-testid="override"
+        />
+        <button type="submit" class="button small primary" disabled={busy || facts === null} data-testid="apply">
+          Apply
+        </button>
+      </div>
+      <div class="row stepper-ready">
+        <select
+          class="select small"
+          aria-label="Ready-made changes"
+          value=""
+          disabled={facts === null}
+          onChange={(event) => {
+            const ready = READY_CHANGES.find(({ label }) => label === event.currentTarget.value);
+            if (ready) draft.value = ready.text;
+            event.currentTarget.value = '';
+          }}
+        >
+          <option value="">Ready-made…</option>
+          {READY_CHANGES.map(({ label }) => (
+            <option key={label}>{label}</option>
+          ))}
+        </select>
+        <span class="grow" />
+        <button
+          type="button"
+          class="button small"
+          disabled={busy || changesOf(shownWhatIfs.value).length === 0}
+          onClick={() => void undoChange()}
+          data-testid="undo"
+        >
+          Undo
+        </button>
+        <button type="button" class="button small" disabled={busy || !whatIf?.undone.length} onClick={() => void redoChange()}>
+          Redo
+        </button>
+      </div>
+      <p id="override-trouble" class="override-trouble" role="alert" data-testid="override-trouble">
+        {changeTrouble.value && `${changeTrouble.value.message} ${changeTrouble.value.hint}`}
+      </p>
+      {facts && <p class="faint">A double click on an element in the panel's Value table sets that one.</p>}
+    </form>
+  );
+}

@@ -1,0 +1,115 @@
+import type { ComponentChildren } from 'preact';
+import { proofText } from '../../model/replay';
+import { cancelComputing, chosenRecording, computing, recordedStep, recording, recordings, replayAllowed } from '../../state/replay';
+import { recompute, stepTrouble } from '../../state/stepper';
+import { Select } from '../kit/Button';
+import { CodeBlock } from '../kit/CopyButton';
+import { Failure, Message } from '../kit/Message';
+import { onStepperKey } from './keys';
+import { Moves } from './Moves';
+import { NodeCard } from './NodeCard';
+import { NodeList } from './NodeList';
+import { OverrideBox } from './OverrideBox';
+import { WhatIfTable } from './WhatIfTable';
+
+/** A recorded step, node by node: what goes in and comes out, what becomes of it when a tensor is changed. */
+export function StepperView({ children }: { children: ComponentChildren }) {
+  const all = recordings.data.value;
+  if (all === null) return recordings.error.value ? <Failure error={recordings.error.value} retry={recordings.reload} /> : null;
+  if (all.recordings.length === 0) return <NothingRecorded />;
+  if (!replayAllowed.value) return <NotAllowed />;
+  return (
+    <div class="pane-body stepper" data-testid="stepper" data-computing={computing.value !== null}>
+      <section class="stepper-side" aria-label="Stepper" onKeyDown={onStepperKey}>
+        <Head />
+        {stepTrouble.value && (
+          <div class="stepper-trouble" role="alert">
+            <p>{stepTrouble.value.message}</p>
+            <p class="faint">{stepTrouble.value.hint}</p>
+            <button type="button" class="button small" onClick={() => void recompute()}>
+              Try again
+            </button>
+          </div>
+        )}
+        {recordedStep.value && (
+          <>
+            <Moves />
+            <NodeList />
+            <div class="stepper-work">
+              <NodeCard />
+              <OverrideBox />
+              <WhatIfTable />
+            </div>
+          </>
+        )}
+      </section>
+      {children}
+    </div>
+  );
+}
+
+/** Which recorded step, and whether what is shown is what happened then. */
+function Head() {
+  const shown = recordedStep.value;
+  const proof = shown && proofText(shown.data);
+  return (
+    <div class="stepper-head">
+      <Select
+        label="Recorded step"
+        value={recording.value?.id ?? ''}
+        onChange={(id) => {
+          chosenRecording.value = id;
+        }}
+        testid="recording"
+      >
+        {(recordings.data.value?.recordings ?? []).map((each) => (
+          <option key={each.id} value={each.id}>
+            {each.step}
+            {each.call > 0 ? `, call ${each.call}` : ''}
+          </option>
+        ))}
+      </Select>
+      {computing.value !== null ? (
+        <span class="row" role="status">
+          <span class="faint">{computing.value}…</span>
+          <button type="button" class="button small" onClick={() => void cancelComputing()}>
+            Cancel
+          </button>
+        </span>
+      ) : (
+        proof && (
+          <span class="stepper-proof" data-proven={proof.proven} title={proof.text} data-testid="proof">
+            {proof.proven ? 'proven equal' : 'recomputed'}
+          </span>
+        )
+      )}
+      {proof && !proof.proven && <p class="faint">{proof.text}</p>}
+      {shown?.data.failed && <p class="faint">The step raises {shown.data.failed}</p>}
+    </div>
+  );
+}
+
+function NothingRecorded() {
+  return (
+    <Message title="No step of this run was recorded" testid="nothing-recorded">
+      <p>A recorded step can be run again, node by node, and with tensors changed. Record every hundredth step:</p>
+      <CodeBlock code={'tap = tensortap.Tap("logs/run", record=tensortap.Record(tensortap.every(100)))'} label="Copy the line" />
+    </Message>
+  );
+}
+
+/** Running a graph from a file is not a matter of course. */
+export function NotAllowed() {
+  return (
+    <Message title="This server does not run recorded steps" testid="replay-not-allowed">
+      <p>
+        {recordings.data.value?.recordings.length} steps of this run were recorded. Running one executes a graph from a file, so the server
+        must be told that it may:
+      </p>
+      <CodeBlock code="tensortap serve LOGDIR --allow-replay" label="Copy the command" />
+      <p>
+        Or in a terminal: <code>tensortap step RUN</code>
+      </p>
+    </Message>
+  );
+}

@@ -1,0 +1,101 @@
+import { formatCount, formatNumber } from '../../lib/format';
+import { visible } from '../../lib/visible';
+import { changesOf } from '../../model/what_ifs';
+import { computing, recordedStep } from '../../state/replay';
+import { beginWhatIf, chooseWhatIf, dropWhatIf, isSaved, saveWhatIfs, sideBySide } from '../../state/stepper';
+import { shownWhatIfs } from '../../state/what_ifs';
+
+/** The what-ifs side by side: what each changed, and the selected tensor's numbers in it. */
+export function WhatIfTable() {
+  const busy = computing.value !== null;
+  const { current, all } = shownWhatIfs.value;
+  return (
+    <section class="what-ifs" aria-label="What-ifs">
+      <div class="row">
+        <h3 class="grow">What if</h3>
+        <button
+          type="button"
+          class="button small"
+          disabled={busy || current === null}
+          onClick={() => beginWhatIf()}
+          title="Another one that begins with these changes"
+        >
+          Branch
+        </button>
+        <button
+          type="button"
+          class="button small"
+          disabled={busy || current === null}
+          onClick={() => current !== null && dropWhatIf(current)}
+          title="Forget the current one"
+        >
+          Drop
+        </button>
+        <button type="button" class="button small" disabled={busy || isSaved.value} onClick={() => void saveWhatIfs()} data-testid="save">
+          {isSaved.value ? 'Saved' : 'Save'}
+        </button>
+      </div>
+      <div class="what-if-scroll">
+        <table class="what-if-table num">
+          <thead>
+            <tr>
+              <th scope="col">
+                <span class="offscreen">Name</span>
+              </th>
+              <th scope="col" title="Tensors that are not as recorded">
+                changed
+              </th>
+              <th scope="col" title="Nodes that give NaN or Inf">
+                NaN/Inf
+              </th>
+              <th scope="col">min</th>
+              <th scope="col">mean</th>
+              <th scope="col">max</th>
+            </tr>
+          </thead>
+          <tbody>
+            {[null, ...all.map((each) => each.name)].map((name) => (
+              <Row key={name ?? ''} name={name} current={name === current} busy={busy} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <Changes />
+    </section>
+  );
+}
+
+function Row({ name, current, busy }: { name: string | null; current: boolean; busy: boolean }) {
+  const found = sideBySide.data.value?.find((each) => each.name === name);
+  const shown = found?.shown ?? (name === null ? recordedStep.value : null);
+  const number = (value: number | undefined) => (value === undefined ? '' : formatNumber(value));
+  return (
+    <tr data-current={current} data-testid="what-if" data-name={name ?? ''}>
+      <th scope="row">
+        <button type="button" class="link-name truncate" aria-pressed={current} disabled={busy} onClick={() => void chooseWhatIf(name)}>
+          {name === null ? 'as recorded' : visible(name)}
+        </button>
+      </th>
+      <td>{shown && name !== null ? formatCount(shown.data.changed.length) : name !== null && <span class="faint">not yet</span>}</td>
+      <td>{shown ? formatCount(shown.badCount) : ''}</td>
+      <td>{number(found?.row?.min)}</td>
+      <td>{number(found?.row?.mean)}</td>
+      <td>{number(found?.row?.max)}</td>
+    </tr>
+  );
+}
+
+/** What the current one is made of. */
+function Changes() {
+  const changes = changesOf(shownWhatIfs.value);
+  if (changes.length === 0) return <p class="faint">No tensor is changed: this is the step as it was recorded.</p>;
+  return (
+    <ol class="what-if-changes mono">
+      {changes.map(({ tensor, expression }, i) => (
+        <li key={`${i} ${tensor}`} title={`${tensor} = ${expression}`}>
+          <span class="truncate">{visible(tensor)}</span> = {visible(expression)}
+        </li>
+      ))}
+    </ol>
+  );
+}

@@ -1,0 +1,44 @@
+import { computing } from '../../state/replay';
+import { moveBy, moveOut, moveToNext, redoChange, undoChange } from '../../state/stepper';
+
+interface StepperKey {
+  readonly keys: readonly string[];
+  readonly does: string;
+  /** `event.key`, with `Ctrl+` in front, to what it does. */
+  readonly actions: Readonly<Record<string, () => unknown>>;
+}
+
+const focusBox = () => document.querySelector<HTMLElement>('.override-text')?.focus();
+
+/** Keys while the stepper has the focus. */
+export const STEPPER_KEYS: readonly StepperKey[] = [
+  { keys: ['↑', '↓'], does: 'Previous, next node', actions: { ArrowUp: () => moveBy(-1), ArrowDown: () => moveBy(1) } },
+  { keys: ['PgUp', 'PgDn'], does: 'Ten nodes back, forward', actions: { PageUp: () => moveBy(-10), PageDown: () => moveBy(10) } },
+  {
+    keys: ['n', 'N'],
+    does: 'Next, previous node that gives NaN or Inf',
+    actions: { n: () => moveToNext('bad', 1), N: () => moveToNext('bad', -1) },
+  },
+  {
+    keys: ['c', 'C'],
+    does: 'Next, previous node that the what-if changed',
+    actions: { c: () => moveToNext('changed', 1), C: () => moveToNext('changed', -1) },
+  },
+  { keys: ['x'], does: 'Out of the scope', actions: { x: moveOut } },
+  { keys: ['='], does: 'Change the tensor', actions: { '=': focusBox } },
+  {
+    keys: ['Ctrl+z', 'Ctrl+y'],
+    does: 'Undo, redo a change',
+    actions: { 'Ctrl+z': () => void undoChange(), 'Ctrl+y': () => void redoChange() },
+  },
+];
+
+export function onStepperKey(event: KeyboardEvent): void {
+  const typing = event.target instanceof HTMLElement && event.target.closest('input, select, textarea') !== null;
+  if (typing || event.altKey || event.metaKey || computing.value !== null) return;
+  const name = event.ctrlKey ? `Ctrl+${event.key}` : event.key;
+  const action = STEPPER_KEYS.find((row) => name in row.actions)?.actions[name];
+  if (!action) return;
+  event.preventDefault();
+  action();
+}

@@ -1,0 +1,94 @@
+"""Recorded steps on the page: a tensor computed on demand, the stepper, what is said without the option."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+from browser_page import TapPage
+from browser_site import Serve, Site, serving
+from playwright.sync_api import expect
+
+from tensortap.capture import Tap, Watch, every
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of two recorded steps without values; the second gives NaN, as it takes the logarithm of 0."""
+    path = tmp_path_factory.mktemp("recorded")
+    with Tap(path / "nan", Watch(steps=every(1), nodes="Log|Sum", keep="summary"), record=every(1)) as tap:
+
+        @tap.function
+        def step(x: tf.Tensor) -> tf.Tensor:
+            with tf.name_scope("entropy"):
+                return tf.reduce_sum(x * tf.math.log(x))
+
+        step(tf.constant([[0.5, 0.25], [1.0, 2.0]]))
+        step(tf.constant([[0.5, 0.0], [1.0, 2.0]]))
+    return path
+
+
+@pytest.fixture(scope="module")
+def replaying(recorded: Path) -> Iterator[Site]:
+    with serving(recorded, "--allow-replay") as site:
+        yield site
+
+
+def test_a_value_that_nobody_kept_is_computed(tap: TapPage, replaying: Site) -> None:
+    tap.enter(replaying)
+    tap.go_to(replaying, "nan", "entropy/Log:0", 1)
+    tap.show_tab("value")
+    expect(tap.page.get_by_test_id("not-kept")).to_be_visible()
+    tap.page.get_by_test_id("compute").click()
+    expect(tap.page.get_by_test_id("computed-badge")).to_contain_text("Proven", timeout=90_000)
+    assert tap.value_cells()[0, 1] == "-Inf"
+
+
+def test_a_nan_is_stepped_to_and_repaired(tap: TapPage, replaying: Site, recorded: Path) -> None:
+    page = tap.page
+    tap.enter(replaying)
+    page.goto(replaying.url + "#view=stepper")
+    expect(page.get_by_test_id("proof")).to_have_text("proven equal", timeout=90_000)
+    page.get_by_test_id("stepper-list").press("n")
+    tap.expect_inspected("entropy/Log")
+    expect(page.get_by_test_id("stepper-out")).to_contain_text("1 Inf")
+
+    page.get_by_test_id("override").fill("exec(x)")
+    page.get_by_test_id("apply").click()
+    expect(page.get_by_test_id("override-trouble")).to_contain_text("'exec' is not allowed")
+    expect(page.get_by_test_id("what-if")).to_have_count(1)
+    page.get_by_test_id("override").fill("clip(x, -9, 9)")
+    page.get_by_test_id("apply").click()
+    what_if = page.get_by_test_id("what-if").nth(1)
+    expect(what_if).to_have_attribute("data-current", "true")
+    expect(what_if.locator("td")).to_have_text(["4", "0", "-9", "-2.25", "0.6931"])
+    expect(page.get_by_test_id("next-bad")).to_be_disabled()
+    page.get_by_test_id("next-changed").click()
+    tap.expect_inspected("entropy/mul")
+    tap.show_tab("value")
+    assert tap.value_cells()[0, 1] in ("0", "-0")
+
+    tap.wait_until_ready()
+    assert page.locator(".legend, [data-testid=legend]").first.inner_text().startswith("What-if")
+    page.get_by_test_id("save").click()
+    expect(page.get_by_test_id("save")).to_have_text("Saved")
+    saved = json.loads((recorded / "nan" / "what-ifs.json").read_text())["recordings"]
+    assert list(saved.values()) == [{"what-if 1": [["entropy/Log:0", "clip(x, -9, 9)"]]}]
+    page.get_by_test_id("undo").click()
+    expect(what_if.locator("td").first).to_have_text("0")
+    expect(page.get_by_test_id("next-bad")).to_be_enabled()
+
+
+def test_without_the_option_the_page_says_how(tap: TapPage, serve: Serve, recorded: Path) -> None:
+    site = serve(recorded)
+    tap.enter(site)
+    tap.go_to(site, "nan", "entropy/Log:0", 1)
+    tap.show_tab("value")
+    expect(tap.page.get_by_test_id("compute-not-allowed")).to_contain_text("--allow-replay")
+    tap.page.goto(site.url + "#view=stepper")
+    expect(tap.page.get_by_test_id("replay-not-allowed")).to_contain_text(
+        "tensortap serve LOGDIR --allow-replay"
+    )
