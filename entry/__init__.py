@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     )
     from tensortap.dump import DumpWriter, Sample, TensortapError
 
-    from .notebook import show
     from .sources import open_any as open
+    from .viewer import notebook, show
 
     __version__: str
 
@@ -55,6 +55,7 @@ __all__ = [
     "__version__",
     "every",
     "log_spaced",
+    "notebook",
     "open",
     "show",
 ]
@@ -76,8 +77,9 @@ _HOMES = {
     "Watches": ("tensortap.capture", "Watches"),
     "every": ("tensortap.capture", "every"),
     "log_spaced": ("tensortap.capture", "log_spaced"),
+    "notebook": ("tensortap.viewer", "notebook"),
     "open": ("tensortap.sources", "open_any"),
-    "show": ("tensortap.notebook", "show"),
+    "show": ("tensortap.viewer", "show"),
 }
 
 

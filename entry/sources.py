@@ -31,8 +31,11 @@ def open_any(path: str | os.PathLike[str]) -> Log:
         NotARunError: there is no such directory. RemoteError: nothing can be read at the address.
         TensortapError: it could not be imported.
     """
-    from tensortap.index import open_logdir
+    from tensortap.index import open_logdir, set_viewer
 
+    from .viewer import view
+
+    set_viewer(view)
     return open_logdir(as_logdir(path_of(path)))
 
 

@@ -25,7 +25,7 @@ from .source_map import SourceMap, source_map
 from .step_statistics import StepStatistics, step_statistics
 from .step_tally import StepTable
 from .steps import StepRange, parse_steps
-from .surface import Log, Run, Table, Tensor, Tensors, open_logdir
+from .surface import Log, Run, Table, Tensor, Tensors, open_logdir, set_viewer
 from .tensors import NO_GRAPH
 from .timeline import TIMELINE_STATISTICS, Timeline, timeline
 from .trends import Trend, trends
@@ -105,6 +105,7 @@ __all__ = [
     "read_slice",
     "resolve_selection",
     "row_columns",
+    "set_viewer",
     "snapshots",
     "source",
     "source_map",

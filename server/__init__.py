@@ -2,6 +2,7 @@
 
 from .app import create_app
 from .computing import Computed, ComputedTensor, Computer, Wanted
+from .framing import Framing
 from .hosts import is_loopback
 from .serving import DEFAULT_PORT, Server, ServingError
 
@@ -10,6 +11,7 @@ __all__ = [
     "Computed",
     "ComputedTensor",
     "Computer",
+    "Framing",
     "Server",
     "ServingError",
     "Wanted",

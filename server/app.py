@@ -30,6 +30,7 @@ from . import (
     values,
 )
 from .computing import Computer
+from .framing import Framing
 from .gate import Gate, Policy
 from .hosts import AllowedHosts
 
@@ -68,6 +69,7 @@ def create_app(
     mode: Literal["standalone", "plugin"] = "standalone",
     any_address: bool = False,
     computer: Computer | None = None,
+    framing: Framing | None = None,
 ) -> Flask:
     """The WSGI application that shows the runs below `logdir` (one or several; they may not exist yet).
 
@@ -79,6 +81,7 @@ def create_app(
         mode: `plugin` words the refusals for a tab of TensorBoard.
         any_address: accept any IP address as `Host`, for a server that listens on the network.
         computer: what replays recorded steps; None: requests for that are refused.
+        framing: who may embed the page, below a path of its own; None: nobody.
 
     Raises:
         ValueError: one of `allowed_hosts` is no host name, or a computer is given without a token.
@@ -101,7 +104,7 @@ def create_app(
     policy = (
         Policy(hosts, token, _PLUGIN_HINT)
         if mode == "plugin"
-        else Policy(hosts, token, may_replay=replays_too)
+        else Policy(hosts, token, may_replay=replays_too, framing=framing)
     )
     app.wsgi_app = Gate(app.wsgi_app, policy)  # type: ignore[method-assign]
     return app

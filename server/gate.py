@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
@@ -15,6 +16,7 @@ from werkzeug.wrappers import Response
 
 from . import login, pages
 from .failures import failure
+from .framing import Framing
 from .hosts import AllowedHosts, parse_host
 
 if TYPE_CHECKING:
@@ -36,10 +38,9 @@ CONTENT_TYPE_KEY = (
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' data: blob:; font-src 'self'; worker-src 'self'; "
-    "frame-ancestors 'self'; base-uri 'none'; form-action 'none'"
+    "frame-ancestors {ancestors}; base-uri 'none'; form-action 'none'"
 )
 HEADERS = {
-    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -52,13 +53,14 @@ class Policy:
 
     `hosts` None: any Host (TensorBoard decides). `token` None: no token needed.
     `allow_hint` tells how to add a host to the list, with `{host}` for its name. `may_replay`: requests that
-    compute pass, with the token.
+    compute pass, with the token. `framing`: who may embed the page, which nobody may without.
     """
 
     hosts: AllowedHosts | None
     token: str | None
     allow_hint: str = "Start the server with --allow-host {host} to let it in."
     may_replay: bool = False
+    framing: Framing | None = None
 
 
 class Gate:
@@ -69,9 +71,23 @@ class Gate:
         self._policy = policy
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        framing = self._policy.framing
+        within = None if framing is None else framing.within(environ)
+        if framing is not None and within is not None:
+            answer = self._answer_frame(within)
+            application = self._application if answer is None else answer
+            return application(within, _secured(within, start_response, framing.ancestors))
         answer = self._answer(environ)
         application = self._application if answer is None else answer
         return application(environ, _secured(environ, start_response))
+
+    def _answer_frame(self, environ: WSGIEnvironment) -> Response | None:
+        """As `_answer`, for what is below the secret path: it needs no token, and only reads."""
+        if environ["REQUEST_METHOD"] not in READING:
+            return _only_reading()
+        embeds = partial(_other_site, place="iframe")
+        answers = (check(environ) for check in (_long_address, self._foreign_host, embeds, _own_style))
+        return next((answer for answer in answers if answer is not None), None)
 
     def _answer(self, environ: WSGIEnvironment) -> Response | None:
         """What the gate answers itself; None lets the request through."""
@@ -132,14 +148,18 @@ def _only_reading() -> Response:
     return answer
 
 
-def _other_site(environ: WSGIEnvironment) -> Response | None:
-    """Another site may link to the page (a top-level navigation), but neither embed nor read anything."""
+def _other_site(environ: WSGIEnvironment, place: str = "document") -> Response | None:
+    """Another site may link to the page (a top-level navigation), but neither embed nor read anything.
+
+    `place`: "iframe" where it may embed the page, but not link to it."""
     origin = environ.get("HTTP_ORIGIN")
     if origin is not None and not _is_own_origin(origin, environ.get("HTTP_HOST", "")):
         return failure(
             403, "Another site asked for this.", "Open the page itself; other origins get no answer."
         )
-    if environ.get("HTTP_SEC_FETCH_SITE", "none") in ("none", "same-origin") or _is_navigation(environ):
+    if environ.get("HTTP_SEC_FETCH_SITE", "none") in ("none", "same-origin") or _is_navigation(
+        environ, place
+    ):
         return None
     return failure(403, "Another site asked for this.", "Open the page itself; other sites get no answer.")
 
@@ -153,10 +173,10 @@ def _is_own_origin(origin: str, host: str) -> bool:
     return parts.scheme in ("http", "https") and theirs is not None and theirs == parse_host(host)
 
 
-def _is_navigation(environ: WSGIEnvironment) -> bool:
+def _is_navigation(environ: WSGIEnvironment, place: str) -> bool:
     return (
         environ.get("HTTP_SEC_FETCH_MODE") == "navigate"
-        and environ.get("HTTP_SEC_FETCH_DEST") == "document"
+        and environ.get("HTTP_SEC_FETCH_DEST") == place
         and environ.get("PATH_INFO", "") in PAGES
     )
 
@@ -208,14 +228,19 @@ def _logged_in(environ: WSGIEnvironment, token: str) -> Response:
     return answer
 
 
-def _secured(environ: WSGIEnvironment, start_response: StartResponse) -> StartResponse:
+def _secured(
+    environ: WSGIEnvironment, start_response: StartResponse, ancestors: str = "'self'"
+) -> StartResponse:
+    """Adds the security headers; `ancestors`: who may embed what is answered."""
+    added = HEADERS | {"Content-Security-Policy": CONTENT_SECURITY_POLICY.format(ancestors=ancestors)}
+
     def start(
         status: str, headers: list[tuple[str, str]], exc_info: object = None, /
     ) -> Callable[[bytes], object]:
         present = {name.lower() for name, _ in headers}
         headers = [
             *headers,
-            *((name, value) for name, value in HEADERS.items() if name.lower() not in present),
+            *((name, value) for name, value in added.items() if name.lower() not in present),
         ]
         if "content-type" not in present:
             headers.append(("Content-Type", environ.get(CONTENT_TYPE_KEY, "application/json")))

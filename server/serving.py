@@ -16,6 +16,7 @@ from tensortap.dump import TensortapError
 
 from .app import create_app
 from .computing import Computer
+from .framing import Framing
 from .hosts import bracketed, is_address, is_loopback
 from .login import new_token
 from .replays import close as close_replays
@@ -48,6 +49,7 @@ class Server:
         moved: whether another port than the default one had to be taken.
 
     `computer`: what replays recorded steps, where the page may ask for that.
+    `framing`: who may embed the page, at `frame_url`.
     `trusted_proxy`: the IP address of a proxy whose `X-Forwarded-Host` and `X-Forwarded-Proto` are believed.
     Whoever can send requests from that address chooses what the Host check sees. Others' are thrown away.
 
@@ -67,6 +69,7 @@ class Server:
         allowed_hosts: Iterable[str] = (),
         trusted_proxy: str | None = None,
         computer: Computer | None = None,
+        framing: Framing | None = None,
     ) -> None:
         local = is_loopback(host)
         if computer is not None and not use_token:
@@ -89,6 +92,7 @@ class Server:
         self.port: int = self._socket.getsockname()[1]
         self.moved = port is None and self.port != DEFAULT_PORT
         self.url = _url(host, self.port, self.token)
+        self.frame_url = _url(host, self.port, None).rstrip("/") + framing.path if framing else ""
         names = [*allowed_hosts] if local else [*allowed_hosts, socket.gethostname()]
         try:
             self.app = create_app(
@@ -98,6 +102,7 @@ class Server:
                 port=self.port,
                 any_address=not local,
                 computer=computer,
+                framing=framing,
             )
         except ValueError as error:
             self._socket.close()

@@ -5,5 +5,6 @@ from .run import Run
 from .table import Table
 from .tensor import Tensor
 from .tensors import Tensors
+from .viewer import set_viewer
 
-__all__ = ["Log", "Run", "Table", "Tensor", "Tensors", "open_logdir"]
+__all__ = ["Log", "Run", "Table", "Tensor", "Tensors", "open_logdir", "set_viewer"]

@@ -32,4 +32,5 @@ class Histograms(HistogramSeries):
         return f"<histograms of {self.tensor!r}: {len(self.step):,} rows, {bins} bins>"
 
     def _repr_html_(self) -> str:
-        return f"<code>{html.text(repr(self))}</code>"
+        drawn = html.heatmap(self.step, self.edges, self.counts)
+        return f"<div><code>{html.text(repr(self))}</code><br>{drawn}</div>"

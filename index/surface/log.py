@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tensortap.dump import NotARunError, NotFoundError, is_folder, path_of, shown_path
@@ -13,6 +13,7 @@ from ..run import RunOverview
 from ..suggest import did_you_mean
 from . import html
 from .run import Run
+from .viewer import view
 
 
 def open_logdir(path: str | os.PathLike[str]) -> Log:
@@ -45,6 +46,10 @@ class Log:
     def refresh(self) -> bool:
         """Looks for new runs and reads on in all of them; returns whether anything changed."""
         return self._index.refresh()
+
+    def view(self, *, height: int = 600, origins: Sequence[str] = ()) -> Any:
+        """The page inside a notebook; see `tensortap.notebook`."""
+        return view(self._index.logdirs, "", height, origins)
 
     def __repr__(self) -> str:
         return f"<log {self._index.name!r}: {self.runs!r}>"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,12 @@ from ..worker import WorkerStatus
 from . import html
 from .histograms import Histograms
 from .pick import pick
-from .table import Table
+from .table import Table, show
 from .tensor import Tensor
 from .tensors import Tensors
+from .viewer import view
+
+_FACTS = ("host", "command", "python")  # of a run's info, in a notebook
 
 
 class Run:
@@ -177,5 +181,16 @@ class Run:
         counts = f"{len(index.tensors):,} tensors, {index.catalog.rows:,} snapshots"
         return f"<run {self.name!r}: {counts}{span}{bad}>"
 
+    def view(self, *, height: int = 600, origins: Sequence[str] = ()) -> Any:
+        """The page inside a notebook, at this run; see `tensortap.notebook`."""
+        return view(self._log.logdirs, self._id, height, origins)
+
     def _repr_html_(self) -> str:
-        return f"<code>{html.text(repr(self))}</code>"
+        index = self._log.run(self._id)
+        if index.error is not None:
+            return f"<code>{html.text(repr(self))}</code>"
+        facts: list[tuple[str, object]] = [("graphs", len(index.graphs)), ("workers", len(self.workers))]
+        facts += [(name, show(index.info[name])[:200]) for name in _FACTS if name in index.info]
+        steps = index.steps
+        bars = html.bars(steps.step, steps.snapshots, np.maximum(steps.nan, steps.inf))
+        return f"<div>{html.table(('', repr(self)[1:-1]), facts)}{bars}</div>"

@@ -44,3 +44,29 @@ def test_names_are_no_html(tmp_path: Path) -> None:
     page = tensortap.show(folder, port=0)
     page.close()
     assert "<script>" not in page._repr_html_()
+
+
+def test_objects_draw_themselves_and_ask_nobody(logdir: Path) -> None:
+    """What a notebook keeps of them: tables and drawings, without a script or an address."""
+    for run in tensortap.open(logdir).runs.values():
+        tensor = run.tensors[0]
+        shown = [run._repr_html_(), run.histograms(tensor)._repr_html_(), run.history(tensor)._repr_html_()]
+        assert "<svg" in shown[0]
+        assert f"step {run.steps[-1]}: " in shown[0]
+        for html in shown:
+            assert "<script" not in html
+            assert "http" not in html
+
+
+def test_a_run_is_viewed_in_a_frame(logdir: Path) -> None:
+    log = tensortap.open(logdir)
+    run = next(iter(log.runs.values()))
+    frame, whole = run.view(height=321), log.view()
+    try:
+        assert frame.page is whole.page
+        assert "height:321px" in frame._repr_html_()
+        assert f"/frame/{frame.page.frame_url.split('/')[-2]}/#run=" in frame._repr_html_()
+        assert "#run" not in whole._repr_html_()
+    finally:
+        frame.close()
+    assert "iframe" not in frame._repr_html_()

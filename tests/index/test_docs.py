@@ -22,14 +22,15 @@ def test_the_examples_run(tmp_path, monkeypatch, capsys):
             writer.log("dense/Relu:0", value, step=step, graph=graph)
     monkeypatch.chdir(tmp_path)
     examples = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
-    assert len(examples) == 7
+    assert len(examples) == 8
     names: dict[str, Any] = {}
     try:
         for example in examples:
             exec(example, names)
     finally:
-        if "page" in names:
-            names["page"].close()
+        for name in ("page", "frame"):
+            if name in names:
+                names[name].close()
     assert capsys.readouterr().out == "dense/Relu:0 3 1\n"
     assert names["worst"] == 0
     assert names["array"].shape == (2, 20)

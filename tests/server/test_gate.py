@@ -8,6 +8,8 @@ import pytest
 from werkzeug.test import Client, TestResponse
 from werkzeug.wrappers import Request, Response
 
+from tensortap.dump import InvalidValueError
+from tensortap.server.framing import Framing
 from tensortap.server.gate import CONTENT_SECURITY_POLICY, Gate, Policy
 from tensortap.server.hosts import AllowedHosts
 
@@ -110,7 +112,7 @@ def test_a_long_address_without_its_raw_form() -> None:
 @pytest.mark.parametrize("host", ["localhost:6016", "evil.example"])
 def test_every_answer_carries_the_headers(path: str, host: str) -> None:
     headers = client(TOKEN).get(path, headers={"Host": host, "Accept": "text/html"}).headers
-    assert headers["Content-Security-Policy"] == CONTENT_SECURITY_POLICY
+    assert headers["Content-Security-Policy"] == CONTENT_SECURITY_POLICY.format(ancestors="'self'")
     assert headers["X-Content-Type-Options"] == "nosniff"
     assert headers["Referrer-Policy"] == "no-referrer"
     assert headers["Content-Type"]
@@ -221,3 +223,42 @@ def test_head_has_no_body() -> None:
     answer: Any = client(TOKEN).head("/", headers=OWN)
     assert answer.status_code == 401
     assert answer.get_data() == b""
+
+
+IN_A_NOTEBOOK = {
+    "Sec-Fetch-Site": "cross-site",
+    "Sec-Fetch-Mode": "navigate",
+    "Sec-Fetch-Dest": "iframe",
+    "Accept": "text/html",
+}
+
+
+def test_a_notebook_embeds_what_lies_below_the_secret_path() -> None:
+    framing = Framing(("https://hub.example.org",))
+    known = Client(Gate(hello, Policy(AllowedHosts.of([], 6016), TOKEN, framing=framing)))
+
+    def ask(path: str, method: str = "GET", **headers: str) -> TestResponse:
+        return known.open(path, method=method, headers=OWN | headers)
+
+    page = ask(framing.path, **IN_A_NOTEBOOK)
+    assert (page.status_code, page.text) == (200, "hello /")
+    policy = page.headers["Content-Security-Policy"]
+    assert "frame-ancestors 'self' http://localhost:* " in policy
+    assert policy.count("https://hub.example.org") == 1
+    assert ask(f"{framing.path}api/runs", **{"Sec-Fetch-Site": "same-origin"}).text == "hello /api/runs"
+    for path in ("/", "/frame/", f"/frame/{'0' * 48}/", "/api/runs"):
+        assert ask(path, **IN_A_NOTEBOOK).status_code in (401, 403)
+        assert "hub" not in ask(path).headers["Content-Security-Policy"]
+    assert ask(f"{framing.path}api/runs", **IN_A_NOTEBOOK).status_code == 403
+    assert ask(framing.path, **IN_A_NOTEBOOK | {"Sec-Fetch-Dest": "document"}).status_code == 403
+    assert ask(framing.path, Origin="http://localhost:8888").status_code == 403
+    assert ask(framing.path, Host="evil.example:6016").status_code == 403
+    assert ask(f"{framing.path}api/replay/compute", "POST").status_code == 405
+
+
+def test_who_may_embed_is_a_site_and_nothing_else() -> None:
+    for origin in ("*", "https://*.example.org", "https://a b", "https://a;script-src *", "ftp://a", "null"):
+        with pytest.raises(InvalidValueError, match="no site"):
+            Framing((origin,))
+    assert Framing().secret != Framing().secret
+    assert Framing().secret not in repr(Framing())

@@ -1,5 +1,5 @@
 /**
- * The page around this one: none, or TensorBoard, whose iframe has the same origin but an address that nobody sees. There the state is
+ * The page around this one: none, a notebook of another origin, which is none either, or TensorBoard, whose iframe has the same origin but an address that nobody sees. There the state is
  * kept for the session (a reload makes the iframe anew) and shared in a query parameter of TensorBoard's own address, which keeps
  * parameters that begin with `p.<plugin>.`.
  */
@@ -8,7 +8,8 @@ const STORED = 'tensortap.address';
 
 function host(): Location | null {
   try {
-    return window.parent === window ? null : window.parent.location;
+    // Of another origin, the location can be had, but throws when anything of it is read.
+    return window.parent === window || !window.parent.location.href ? null : window.parent.location;
   } catch {
     return null;
   }
