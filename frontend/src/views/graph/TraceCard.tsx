@@ -16,9 +16,9 @@ export function TraceCard({ model }: { model: GraphView }) {
   if (!found) return null;
   return (
     <section class="graph-trace graph-card" aria-label="Trace" data-testid="trace">
-      <h3 class="graph-trace-title" title={fullTitle(found)}>
+      <h2 class="graph-trace-title" title={fullTitle(found)}>
         {title(found)}
-      </h3>
+      </h2>
       <div class="graph-trace-head">
         <span class="graph-hits" role="status">
           {told(found, model.tracer.current.value)}
@@ -33,9 +33,9 @@ export function TraceCard({ model }: { model: GraphView }) {
 function PathStart({ model, start }: { model: GraphView; start: string }) {
   return (
     <section class="graph-trace graph-card" aria-label="Trace" data-testid="trace">
-      <h3 class="graph-trace-title" title={start}>
+      <h2 class="graph-trace-title" title={start}>
         Path from {shortName(start)}
-      </h3>
+      </h2>
       <div class="graph-trace-head">
         <span class="graph-hits" role="status">
           Select where it ends, then press <kbd>b</kbd>.

@@ -37,7 +37,8 @@ export function CopyButton({ text, label, icon = 'copy', large }: CopyProps) {
 export function CodeBlock({ code, label }: { code: string; label: string }) {
   return (
     <div class="code-block">
-      <pre>{code}</pre>
+      {/* Wider than its place it scrolls, by keys too. */}
+      <pre tabIndex={0}>{code}</pre>
       <CopyButton text={code} label={label} />
     </div>
   );
