@@ -28,7 +28,7 @@ def test_the_examples_run(tmp_path, monkeypatch, capsys):
         for example in examples:
             exec(example, names)
     finally:
-        for name in ("page", "frame"):
+        for name in ("page", "shown"):
             if name in names:
                 names[name].close()
     assert capsys.readouterr().out == "dense/Relu:0 3 1\n"
