@@ -176,8 +176,8 @@ def bars(edges: Array, counts: Array) -> list[str]:
 
 
 def _count_text(count: float) -> str:
-    """Bins hold parts of native buckets: less than half an element is not none."""
-    return "<1" if 0 < count < 0.5 else f"{count:,.0f}"
+    """Bins hold parts of native buckets: half an element is not none."""
+    return "<1" if 0 < count <= 0.5 else f"{count:,.0f}"
 
 
 def _highlighted(values: Array, highlights: Sequence[Highlight]) -> str:
