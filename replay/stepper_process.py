@@ -47,11 +47,16 @@ class StepperProcess:
                 _close(process)
                 self._process, why, self._why = None, self._why, ""
             if why:
-                raise ReplayError(why, "Allow more with --seconds." if "more than" in why else "")
+                hint = "Allow more: --seconds (of serve: --replay-seconds)." if "more than" in why else ""
+                raise ReplayError(why, hint)
             raise ReplayError(
-                f"The replaying process ended with {status}.", "It may have needed more memory: --memory."
+                f"The replaying process ended with {status}.",
+                "It may have needed more memory: --memory (of serve: --replay-memory).",
             )
-        return StepperAnswer.of(record_of(line))
+        try:
+            return StepperAnswer.of(record_of(line))
+        except ValueError as error:  # it was ended while it wrote
+            raise ReplayError("The replaying process was ended while it answered.", "Ask again.") from error
 
     def cancel(self) -> None:
         """Ends the request that is under way."""
