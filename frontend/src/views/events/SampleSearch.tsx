@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { formatCount } from '../../lib/format';
 import { type SampleKind, stepRuns } from '../../model/events';
 import { sampleKind, sampleSearch } from '../../state/choices';
-import { batchSteps, chosenSample, fedSteps, samplesFound, shownSample } from '../../state/events';
+import { batch, batchSteps, chosenSample, fedSteps, samplesFound, shownSample } from '../../state/events';
 import { allSteps, goToStep, step } from '../../state/steps';
 import { Segmented } from '../kit/Button';
 import { CodeBlock } from '../kit/CopyButton';
@@ -19,11 +19,13 @@ export function SampleSearch() {
   const { data, error } = samplesFound;
   const section = useRef<HTMLElement>(null);
   const sought = chosenSample.value;
+  // What stands above has its height then.
+  const settled = data.value !== null && batch.data.value !== null;
   // Whoever comes with something to look for, or asks for a file of the batch above, wants to see the answer.
   useEffect(() => {
     const page = section.current?.parentElement;
     if (page && section.current && sampleSearch.peek() !== '') page.scrollTop = section.current.offsetTop;
-  }, [sought]);
+  }, [sought, settled]);
   return (
     <section class="event-section" aria-label="Samples" ref={section} data-testid="sample-search">
       <h2>Which steps saw …</h2>
