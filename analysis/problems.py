@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -9,12 +10,13 @@ import numpy as np
 
 from tensortap.index import Filters, GraphIndex, RunIndex, find_rows
 
+from .roles import roles_of
+
 
 @dataclass(frozen=True, slots=True)
 class NonfiniteTensor:
     """A tensor that held a NaN or infinity: first at `first_step`, where `nan` and `inf` elements were
-    (visits and workers
-    together), and at `steps` steps in all."""
+    (visits and workers together), and at `steps` steps in all."""
 
     tensor: str
     node: str
@@ -29,9 +31,9 @@ class NonfiniteTensor:
 
 @dataclass(frozen=True, slots=True)
 class Problems:
-    """`nonfinite`: in order of first step, then of data flow. `dropped`: snapshots that workers report as
-    lost.
-    `damage`: sentences about what could not be read."""
+    """`nonfinite`: in order of first step; of one step first graphs that compute gradients, then those in
+    which more tensors are non-finite; within a graph in data flow order.
+    `dropped`: snapshots that workers report as lost. `damage`: sentences about what could not be read."""
 
     nonfinite: list[NonfiniteTensor]
     dropped: int
@@ -67,7 +69,22 @@ def _nonfinite(run: RunIndex) -> list[NonfiniteTensor]:
     totals = zip(tensor[starts], first_step, steps, nan, pos_inf + neg_inf, strict=True)
     graphs = {graph: run.graph(graph) for graph in map(catalog.tensors.graph_of, tensor[starts].tolist())}
     found = [_describe(run, graphs, *map(int, total)) for total in totals]
-    return [tensor for _, tensor in sorted(found, key=lambda entry: entry[0])]
+    rank = _graph_ranks(graphs, [tensor for _, tensor in found])
+    return [tensor for _, tensor in sorted(found, key=lambda entry: _key(entry[0], entry[1], rank))]
+
+
+def _graph_ranks(
+    graphs: Mapping[str, GraphIndex], found: list[NonfiniteTensor]
+) -> dict[str, tuple[int, int]]:
+    """Id of a graph -> what sorts it: those that compute gradients first, then by how much of them is bad."""
+    counts = Counter(tensor.graph for tensor in found)
+    return {
+        name: (not roles_of(graph).of_kind("gradient"), -counts[graph.id]) for name, graph in graphs.items()
+    }
+
+
+def _key(place: int, tensor: NonfiniteTensor, rank: Mapping[str, tuple[int, int]]) -> tuple[object, ...]:
+    return tensor.first_step, rank[tensor.graph], tensor.graph, place, tensor.tensor
 
 
 def _describe(
@@ -78,8 +95,8 @@ def _describe(
     steps: int,
     nan: int,
     inf: int,
-) -> tuple[tuple[int, str, int, str], NonfiniteTensor]:
-    """Where a tensor belongs in the order, and what is known of it."""
+) -> tuple[int, NonfiniteTensor]:
+    """Where a tensor is in the data flow of its graph, and what is known of it."""
     tensors = run.catalog.tensors
     node, _ = tensors.node_and_slot(code)
     graph = graphs[tensors.graph_of(code)]
@@ -89,4 +106,4 @@ def _describe(
         (0, "", "") if row is None else (int(graph.order[row]), graph.op_type[row], graph.layer[row])
     )
     tensor = NonfiniteTensor(name, node, graph.id, first_step, steps, nan, inf, op_type, layer)
-    return (first_step, graph.id, place, name), tensor
+    return place, tensor

@@ -17,7 +17,8 @@ from .samples import sample_of
 from .step import Slot
 from .upstream import Source
 
-MOST = 5  # elements of a birth that are followed
+MOST = 5  # elements of a birth that are shown: those that come from different ones
+_FOLLOWED = 20  # the first so many are followed
 MAX_TRAIL = 80  # ops that are walked back
 # Which input is to blame where it is 0 (of a logarithm, and of a power: whatever it is).
 _SUSPECTS = {
@@ -60,11 +61,16 @@ class ElementTrace:
 
 
 def trace_elements(flow: BadFlow, bad: BadTensor) -> list[ElementTrace]:
-    """Follows the first non-finite elements of a birth back; empty if its value was not kept."""
+    """Follows the first non-finite elements of a birth back; empty if its value was not kept. Of those that
+    come from the same element (a row of a softmax does) one tells all."""
     kept = Kept(flow)
-    found = []
-    for index in kept.nonfinite(bad.slot, bad.visit, MOST):
+    found, causes = list[ElementTrace](), set[tuple[str, tuple[int, ...]]]()
+    for index in kept.nonfinite(bad.slot, bad.visit, _FOLLOWED):
         trail = _walk(flow, kept, bad.slot, bad.visit, index)
+        cause = [(element.tensor, element.index) for element in trail[1:2]]
+        if len(found) == MOST or (causes.issuperset(cause) and cause):
+            continue
+        causes.update(cause)
         ends = [element for element in trail if element.kind == "input" and element.index]
         row = ends[-1].index[0] if ends else _row_of(flow, trail)
         found.append(ElementTrace(trail, row, sample_of(flow.tensors, row)))

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tensortap.analysis import NanReport, nan_report
+from tensortap.analysis import NanReport, nan_report, problems
 from tensortap.dump import DumpWriter, Function, Graph, Node, NotFoundError
 from tensortap.index import LogIndex, RunIndex
 
@@ -122,3 +122,19 @@ def test_a_label_that_is_no_class(tmp_path: Path) -> None:
     assert explanation is not None
     assert explanation.pattern == "label out of range"
     assert explanation.text == "Labels outside 0…2 give NaN: labels:0 spans 1…3."
+
+
+def test_problems_of_a_step_begin_with_the_graph_that_trains(tmp_path: Path) -> None:
+    """GIVEN NaN in an evaluation's graph (by name the first) and in the training's, at one step."""
+    log_node = Node("log", "Log", ["x:0"], **F)
+    trains = Node("gradients/x", "Mul", ["log:0"], attributes={"tensortap.kind": "gradient"}, **F)
+    with DumpWriter(tmp_path, run="made") as writer:
+        for name, nodes in (("evaluate", [NODES[0], log_node]), ("train", [NODES[0], log_node, trains])):
+            graph = writer.graph(Graph(name, nodes, functions={"": Function()}))
+            for node in reversed(nodes[1:]):
+                writer.log(node.name, VALUES["log"], step=0, graph=graph)
+    log = LogIndex(tmp_path)
+    log.refresh()
+    run = log.runs[0]
+    found = [(run.graph(entry.graph).name, entry.node) for entry in problems(run).nonfinite]
+    assert found == [("train", "log"), ("train", "gradients/x"), ("evaluate", "log")]

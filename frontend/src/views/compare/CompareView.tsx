@@ -43,7 +43,7 @@ function Body() {
   if (!told) return <Working />;
   return (
     <>
-      <section class="compare-answer">
+      <section class="compare-answer" data-short={shown.value !== 'table'}>
         <p class="compare-verdict" data-differ={told.differ} data-testid="compare-verdict">
           {headline()}
         </p>

@@ -1,0 +1,72 @@
+"""docs/hunts.md is true: its programs end as it says, its commands find what it shows, its remedies help."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hunts import DOCUMENT, MENDED, PROGRAMS
+
+from tensortap.command_line import dispatch
+
+COMMANDS = dict(
+    re.findall(
+        r"^```text\n\$ tensortap ([^\n]*)\n(.*?)^```", DOCUMENT.read_text("utf-8"), re.MULTILINE | re.DOTALL
+    )
+)
+
+
+@pytest.fixture(scope="module")
+def hunts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the runs of the programs as they are (`found`), and mended."""
+    folder = tmp_path_factory.mktemp("hunts")
+    script = Path(__file__).parents[1] / "hunts.py"
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
+    command = [sys.executable, str(script), str(folder), "--mended"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return folder
+
+
+def printed(
+    command: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> str:
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "200")
+    dispatch(command.split())
+    return capsys.readouterr().out
+
+
+def without_numbers(text: str) -> str:
+    """Machines round differently: figures are not compared, nor the number of a name."""
+    return re.sub(r"[-+]?\d[\d,.]*(e[-+]?\d+)?", "#", " ".join(text.split()))
+
+
+def test_the_document_has_three_hunts() -> None:
+    assert PROGRAMS.keys() == MENDED.keys()
+    assert len(COMMANDS) == 3
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_finds_what_is_shown(
+    command: str, hunts: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = without_numbers(printed(command, hunts / "found", monkeypatch, capsys))
+    for line in COMMANDS[command].splitlines():
+        assert without_numbers(line) in found, line
+
+
+def test_the_remedies_help(
+    hunts: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = hunts / "mended"
+    assert "no NaN and no infinity" in printed("nan logs/reader", folder, monkeypatch, capsys)
+    rules = printed("rules logs/cnn", folder, monkeypatch, capsys)
+    assert "Dead" not in rules
+    assert "high" not in rules
+    told = printed("diff logs/float32 logs/bfloat16", folder, monkeypatch, capsys)
+    assert "It begins at net_1/normalise_1/sub" not in told
