@@ -71,8 +71,7 @@ def test_a_nan_is_stepped_to_and_repaired(tap: TapPage, replaying: Site, recorde
     tap.show_tab("value")
     assert tap.value_cells()[0, 1] in ("0", "-0")
 
-    tap.wait_until_ready()
-    assert page.locator(".legend, [data-testid=legend]").first.inner_text().startswith("What-if")
+    expect(page.get_by_role("region", name="Legend")).to_contain_text("What-if")
     page.get_by_test_id("save").click()
     expect(page.get_by_test_id("save")).to_have_text("Saved")
     saved = json.loads((recorded / "nan" / "what-ifs.json").read_text())["recordings"]
