@@ -9,8 +9,9 @@ import { runEntry, runId, runRevision } from './runs';
 const ASK_AGAIN_MS = 700;
 
 const request = computed(() => {
-  const id = runId.value;
-  if (id === null || runEntry.value === null) return null;
+  const [id, entry] = [runId.value, runEntry.value];
+  // A run that the server has yet to read holds nothing to look into, and reading it goes first.
+  if (id === null || entry === null || entry.snapshots + entry.graphs === 0) return null;
   return { key: `${id} ${runRevision.value}`, subject: id, id };
 });
 
