@@ -149,7 +149,11 @@ class _Series:
             sizes = [len(ids) for ids, _ in found]
             columns = dense_column(np.concatenate([ids for ids, _ in found]))
             counts = np.concatenate([counts for _, counts in found])
-            np.add.at(self._dense, (np.repeat(group_of, sizes), columns), counts)
+            cells = np.repeat(group_of, sizes), columns
+            if len(groups) == len(self._rows):  # a row has each bucket once
+                self._dense[cells] += counts
+            else:
+                np.add.at(self._dense, cells, counts)
 
     def total(self, name: str) -> Ints:
         """The sum of a count over each group."""

@@ -11,7 +11,7 @@ from tensortap.index import HistogramSeries, histograms, history
 from .live import current_run
 from .parameters import Parameters, ordered_range
 from .replies import json_reply
-from .wire import plain
+from .wire import plain, to_json_with_rows
 
 blueprint = Blueprint("histograms", __name__)
 
@@ -22,7 +22,7 @@ MAX_HISTOGRAM_ROWS = 500
 BINS = 60
 MAX_BINS = 4096
 _EXAMPLE = "dense/MatMul:0"
-_ROW_FIELDS = ("step", "visit", "worker", "counts", "nan", "pos_inf", "neg_inf", "zero", "min", "max")
+_ROW_FIELDS = ("step", "visit", "worker", "nan", "pos_inf", "neg_inf", "zero", "min", "max")
 
 
 @blueprint.get("/api/runs/<run>/history")
@@ -51,7 +51,9 @@ def several_histograms(run: str) -> Response:
         "merge_visits": parameters.choice("merge", ("visits",)) == "visits",
     }
     parameters.done()
-    return json_reply(_series(histograms(current_run(run), tensor, **arguments)))
+    found = histograms(current_run(run), tensor, **arguments)
+    body = to_json_with_rows(_series(found), "counts", found.counts)
+    return Response(body, content_type="application/json")
 
 
 def _which(parameters: Parameters) -> dict[str, Any]:
@@ -63,6 +65,7 @@ def _thinned(rows: int | None) -> dict[str, int]:
 
 
 def _series(found: HistogramSeries) -> dict[str, Any]:
+    """The answer; the counts are still to be filled in."""
     columns = [plain(getattr(found, name)) for name in _ROW_FIELDS]
     return {
         "tensor": found.tensor,
@@ -70,5 +73,7 @@ def _series(found: HistogramSeries) -> dict[str, Any]:
         "edges": found.edges,
         "zero_bucket": found.zero_bucket,
         "approximate": found.approximate,
-        "rows": [dict(zip(_ROW_FIELDS, row, strict=True)) for row in zip(*columns, strict=True)],
+        "rows": [
+            dict(zip(_ROW_FIELDS, row, strict=True)) | {"counts": None} for row in zip(*columns, strict=True)
+        ],
     } | _thinned(found.thinned_from)

@@ -73,3 +73,30 @@ def _one_level(data: Any) -> Any:
     if is_dataclass(data) and not isinstance(data, type):
         return {field.name: getattr(data, field.name) for field in fields(data)}
     return plain(data)
+
+
+class _IntTexts(dict[int, str]):
+    """The texts of integers: counts are mostly the same few, and looking them up is faster than writing."""
+
+    def __missing__(self, number: int) -> str:
+        text = self[number] = str(number)
+        return text
+
+
+def to_json_with_rows(data: Any, key: str, rows: np.ndarray[Any, Any]) -> bytes:
+    """`to_json`, with the rows of a matrix in the place of each `key` whose value is None, in order.
+
+    Of integers this takes a quarter of the encoder's time.
+
+    Args:
+        rows: [n, m] for n such keys.
+    """
+    # Within a text the quotes would be escaped, so that only keys are found.
+    pieces = to_json(data).decode("ascii").split(f'"{key}":null')
+    if rows.dtype.kind in "iu":
+        texts = _IntTexts()
+        lists = ("[" + ",".join(map(texts.__getitem__, row)) + "]" for row in rows.tolist())
+    else:
+        lists = (to_json(row).decode("ascii") for row in rows)
+    filled = [f'{piece}"{key}":{row}' for piece, row in zip(pieces[:-1], lists, strict=True)]
+    return "".join((*filled, pieces[-1])).encode("ascii")

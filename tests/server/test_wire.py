@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tensortap.index import Texts
 from tensortap.server.columns import Column, read_columns, write_columns
-from tensortap.server.wire import plain, to_json
+from tensortap.server.wire import plain, to_json, to_json_with_rows
 
 
 @pytest.mark.parametrize(
@@ -109,3 +109,17 @@ def test_equal_columns_of_text_travel_once() -> None:
 def test_other_bytes_are_refused() -> None:
     with pytest.raises(ValueError, match="does not begin with TTCOLS01"):
         read_columns(b"nonsense")
+
+
+def test_rows_of_numbers_are_what_the_encoder_would_write() -> None:
+    counts = np.array([[0, 3, 2**60], [1, 0, 0]])
+    data = {
+        "name": 'a "counts":null \\"counts":null',
+        "rows": [{"min": math.nan, "counts": None} for _ in counts],
+    }
+    wanted = {**data, "rows": [{"min": math.nan, "counts": row} for row in counts]}
+    assert json.loads(to_json_with_rows(data, "counts", counts)) == json.loads(to_json(wanted))
+    approximate = counts / 4
+    (first, second) = json.loads(to_json_with_rows(data, "counts", approximate))["rows"]
+    assert [first["counts"], second["counts"]] == approximate.tolist()
+    assert json.loads(to_json_with_rows({"rows": []}, "counts", counts[:0])) == {"rows": []}
