@@ -12,14 +12,14 @@ With `--peers` TensorBoard, Netron and Model Explorer show the same graphs in th
 installs the last two into .tools/peers). Theirs counts until the first node is on show; what takes longer
 than the limit, or crashes the tab, is a dash.
 
-Seen on two cores that other work kept busy (load 8 to 11, so read ratios; Chromium without a GPU, limit 120 s):
+Seen on two cores that other work kept busy (load 8 to 11, so read ratios; no GPU, limit 120 s):
 
     nodes, usable s        5,000  50,000  200,000
     tensortap               11.1     3.4      4.0   (the first page waits until the server has read all three)
     TensorBoard 2.21         5.8    14.3     65.2
     Netron 9.3.3               -       -        -
     Model Explorer 0.1.34    5.2    35.7        -
-    tensortap, open all s   0.49    3.58     5.56   (no other viewer opens everything at these sizes)
+    tensortap, open all s   0.49    3.58     5.56
 """
 
 from __future__ import annotations
