@@ -71,11 +71,15 @@ def snapshots(
     asked, wanted = Filters(**filters), slice(offset, offset + limit)
     kept = _SORTED.setdefault(run, SortedRows())
     rows = kept.get(run, (asked, sort))
-    if rows is None:
+    if rows is None and offset == 0:  # of most lists nobody asks for more: a partial sort will do
         found = find_rows(run, asked)
-        if offset == 0:  # of most lists nobody asks for more: a partial sort will do
-            return SnapshotPage(len(found), take(run.catalog, sort_rows(run, found, sort, limit)[wanted]))
-        rows = kept.put(run, (asked, sort), sort_rows(run, found, sort, len(found)))
+        return SnapshotPage(len(found), take(run.catalog, sort_rows(run, found, sort, limit)[wanted]))
+    if rows is None:
+        with kept.lock:  # several pages of a list are asked for at once: one of them sorts it
+            rows = kept.get(run, (asked, sort))
+            if rows is None:
+                found = find_rows(run, asked)
+                rows = kept.put(run, (asked, sort), sort_rows(run, found, sort, len(found)))
     return SnapshotPage(len(rows), take(run.catalog, rows[wanted]))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
@@ -25,9 +26,14 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class SortedRows:
-    """The rows of a few queries in their order, the last used ones; forgotten as soon as the run grows."""
+    """The rows of a few queries in their order, the last ones; forgotten as soon as the run grows.
+
+    Attributes:
+        lock: to be held by who puts, so that nobody sorts what another one is sorting.
+    """
 
     def __init__(self) -> None:
+        self.lock = threading.Lock()
         self._rows: OrderedDict[Hashable, Array] = OrderedDict()
         self._version: object = None
 

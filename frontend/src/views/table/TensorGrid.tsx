@@ -16,6 +16,9 @@ const ROW = 28;
 /** Longer lists scroll proportionally: a wheel's notch would leap over rows, so that it moves rows instead. */
 const WHEEL_ROWS = 3;
 
+/** Rows that only fly by are not asked for. */
+const SETTLE_MS = 40;
+
 interface GridProps {
   list: SnapshotPages;
 }
@@ -29,7 +32,10 @@ export function TensorGrid({ list }: GridProps) {
   const rows = Array.from({ length: seen.last - seen.first }, (_, i) => list.row(seen.first + i));
   const several = tableRows.value === 'all';
   const columns = columnsFor(width, tableColumns.value, { step: several, visit: rows.some((row) => (row?.visit ?? 0) > 0) });
-  useEffect(() => list.load(seen.first, seen.last), [list, seen.first, seen.last, list.arrived.value]);
+  useEffect(() => {
+    const timer = setTimeout(() => list.load(seen.first, seen.last), SETTLE_MS);
+    return () => clearTimeout(timer);
+  }, [list, seen.first, seen.last, list.arrived.value]);
   useFineWheel(ref, height, list.total);
   if (list.error.value) return <Failure error={list.error.value} retry={() => list.retry()} />;
   return (
