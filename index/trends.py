@@ -79,7 +79,8 @@ def _rows(catalog: Catalog, code: int, worker: str | None) -> Array:
     if worker is None:
         return rows
     known = catalog.workers.code(worker)
-    return rows[catalog.column("worker", rows) == (-1 if known is None else known)]
+    of_worker: Array = rows[catalog.column("worker", rows) == (-1 if known is None else known)]
+    return of_worker
 
 
 def _split(values: Array, like: Sequence[Array]) -> list[Array]:
