@@ -10,6 +10,7 @@ from .against_view import print_differences
 from .arguments import local
 from .drift_view import print_drifts
 from .fix_view import print_fix
+from .logic_test_view import print_test
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,6 +19,7 @@ _PRINTERS: Mapping[str, Callable[[Mapping[str, Any], Console], None]] = {
     "against": print_differences,
     "fix": print_fix,
     "recast": print_drifts,
+    "test": print_test,
 }
 
 
@@ -41,6 +43,17 @@ def add_study_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="the smallest change of the program that keeps this step from leaving NaN or infinite numbers",
     )
+    group.add_argument(
+        "--test",
+        choices=("batch", "causal", "padding", "gradient", "determinism", "sensitivity"),
+        help="test the step's logic: do samples mix, does the future or padding leak, are gradients"
+        " derivatives, is every replay the same, what moves the loss",
+    )
+    parser.add_argument(
+        "--at", metavar="TENSOR", help="with --test padding: what is changed where it is padded"
+    )
+    parser.add_argument("--pad", type=float, default=0.0, help="with --test padding: the value that pads (0)")
+    parser.add_argument("--runs", type=int, default=5, help="with --test determinism: how many replays (5)")
     parser.add_argument("--against-step", type=int, metavar="N", help="its step; default: that of --step")
 
 
@@ -55,9 +68,17 @@ def study_of(arguments: argparse.Namespace) -> dict[str, Any]:
         return {"study": "against", "options": {"source": str(locate(arguments.against, step, None))}}
     if arguments.fix:
         return {"study": "fix", "options": {}}
+    if arguments.test:
+        options = {"test": arguments.test, "at": arguments.at, "pad": arguments.pad, "runs": arguments.runs}
+        return {"study": "test", "options": options}
     return {"study": "", "options": {}}
 
 
 def print_study(found: Mapping[str, Any], out: Console) -> None:
     """Writes what was found."""
     _PRINTERS[found["study"]](found, out)
+
+
+def has_failed(found: Mapping[str, Any] | None) -> bool:
+    """Whether a study was a test that the step did not pass."""
+    return found is not None and found.get("passed") is False

@@ -11,6 +11,7 @@ from .against import against
 from .chosen_nodes import pattern_of
 from .drift import drift
 from .fix import fix
+from .logic_tests import logic_test
 from .request import Request
 
 GraphOf = Callable[[], Graph | None]
@@ -30,5 +31,9 @@ def _fix(recording: Recording, _: Request, graph: GraphOf) -> dict[str, Any]:
     return fix(recording, graph())
 
 
-STUDIES: Mapping[str, Study] = {"against": _against, "fix": _fix, "recast": _drift}
+def _test(recording: Recording, request: Request, graph: GraphOf) -> dict[str, Any]:
+    return logic_test(recording, graph(), request.options)
+
+
+STUDIES: Mapping[str, Study] = {"against": _against, "fix": _fix, "recast": _drift, "test": _test}
 """Each gives an object that fits into JSON."""

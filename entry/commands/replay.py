@@ -10,7 +10,7 @@ from typing import Any
 from ..arguments import local
 from ..certificate_view import is_refuted, print_certificate, with_kept_values
 from ..progress import progress
-from ..studies import add_study_arguments, print_study, study_of
+from ..studies import add_study_arguments, has_failed, print_study, study_of
 from ..tensor_view import TensorView
 from ..terminal import cell, console, counted, plain_table, print_json
 from ..verdict_view import print_verdicts
@@ -20,6 +20,7 @@ EXAMPLE = """tensortap replay logs/digits --step 100
          tensortap replay logs/digits --step 100 --tensor dense/Relu:0
          tensortap replay logs/digits --step 100 --verdict --nodes dense
          tensortap replay logs/digits --step 100 --recast bfloat16
+         tensortap replay logs/digits --step 100 --test causal
          tensortap replay step.tapbundle --override 'dense/Relu:0=clip(x, 0, 6)' --out logs --nodes ."""
 
 
@@ -84,7 +85,8 @@ def run(arguments: argparse.Namespace) -> int:
         print_json({"answer": answer, "tensors": [view.as_data() for view in views]})
     else:
         _print(arguments, answer, views)
-    return 1 if answer.identical is False or is_refuted(answer.certificate) else 0
+    failed = is_refuted(answer.certificate) or has_failed(answer.study)
+    return 1 if answer.identical is False or failed else 0
 
 
 def _replay(arguments: argparse.Namespace, logdir: Path) -> Any:

@@ -1,0 +1,91 @@
+"""What a recorded step was given sample by sample, and the same with some of it exchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tensortap.dump import Argument, NotFoundError, Recording
+
+Array = np.ndarray[Any, Any]
+Change = Callable[[Array], Array]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchInputs:
+    """The arrays among a step's inputs that have one row a sample.
+
+    Attributes:
+        batch: samples.
+        length: extent of the second dimension of the first array that has one; 0: none has.
+    """
+
+    recording: Recording
+    batch: int
+    length: int
+
+    @classmethod
+    def of(cls, recording: Recording) -> BatchInputs:
+        """Raises NotFoundError: nothing that was given has samples."""
+        arrays = [array for argument in _given(recording.arguments) for array in argument.arrays]
+        ranked = [array for array in arrays if array.ndim]
+        if not ranked or ranked[0].shape[0] < 2:
+            raise NotFoundError(
+                "The step was not given two samples or more.", "This test needs a batch of at least two."
+            )
+        batch = ranked[0].shape[0]
+        lengths = [array.shape[1] for array in ranked if array.ndim > 1 and array.shape[0] == batch]
+        return cls(recording, batch, lengths[0] if lengths else 0)
+
+    def arrays(self) -> list[Array]:
+        """Those with one row a sample, in order."""
+        given = (array for argument in _given(self.recording.arguments) for array in argument.arrays)
+        return [array for array in given if self._has_rows(array)]
+
+    def changed(self, change: Change) -> tuple[Argument, ...]:
+        """The step's inputs with each of these arrays changed; shapes and dtypes must stay."""
+        return tuple(
+            replace(
+                argument,
+                arrays=tuple(
+                    np.ascontiguousarray(change(array)) if self._has_rows(array) else array
+                    for array in argument.arrays
+                ),
+            )
+            if argument.kind != "variable"
+            else argument
+            for argument in self.recording.arguments
+        )
+
+    def other_sample(self, array: Array) -> Array:
+        """The first sample replaced by one that differs from it; values stay what such inputs can be."""
+        found = array.copy()
+        rows = [row for row in array[1:] if not np.array_equal(row, array[0])]
+        if rows:
+            found[0] = rows[0]
+        elif array.dtype.kind == "f":
+            found[0] = 1 - array[0]
+        return found
+
+    def other_future(self, array: Array) -> Array:
+        """The second half of each sequence replaced by that of another sample."""
+        if array.ndim < 2 or array.shape[1] != self.length:
+            return array
+        found, half = array.copy(), self.half
+        found[:, half:] = np.roll(array, 1, axis=0)[:, half:]
+        return found
+
+    @property
+    def half(self) -> int:
+        """The first position of the future."""
+        return self.length // 2
+
+    def _has_rows(self, array: Array) -> bool:
+        return array.ndim > 0 and array.shape[0] == self.batch
+
+
+def _given(arguments: Sequence[Argument]) -> list[Argument]:
+    return [argument for argument in arguments if argument.kind != "variable"]

@@ -1,0 +1,109 @@
+"""Logic tests on recorded steps: right ones pass, and where wrong ones go wrong is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tensortap.__main__ import main
+from tensortap.capture import Tap, Watch, every
+from tensortap.dump import NotFoundError
+
+Ask = Callable[..., Any]
+
+
+def record(run_dir: Path, loss: Callable[[Any, Any], Any], x: Any) -> Path:
+    """A recorded step of gradient descent on `loss(x, w)`."""
+    w = tf.Variable(np.random.default_rng(2).standard_normal((5, 5)).astype("f"), name="w")
+    with Tap(run_dir, Watch(steps=[10**6]), record=every(1)) as tap:
+
+        @tap.function
+        def step(x: Any) -> Any:
+            with tf.GradientTape() as tape:
+                value = loss(x, w)
+            w.assign_sub(0.1 * tf.convert_to_tensor(tape.gradient(value, w)))
+            return value
+
+        step(tf.constant(x))
+    return run_dir
+
+
+@pytest.mark.parametrize("name", ["loop", "rnn"])
+def test_samples_that_stay_apart(ask: Ask, name: str) -> None:
+    found = ask(name, "test", test="batch")
+    assert found["passed"] and not found["rows"], found
+
+
+def test_batch_normalization_mixes_samples(ask: Ask) -> None:
+    found = ask("cnn", "test", test="batch")
+    assert not found["passed"]
+    assert all("norm" in row["tensor"] for row in found["rows"])
+
+
+def test_a_leak_of_the_future_is_named(ask: Ask, tmp_path: Path) -> None:
+    x = np.random.default_rng(0).standard_normal((3, 6, 5)).astype("f")
+
+    def causal(x: Any, w: Any) -> Any:
+        return tf.reduce_mean(tf.tanh(tf.cumsum(tf.matmul(x, w), 1)))
+
+    def leaking(x: Any, w: Any) -> Any:
+        past = tf.cumsum(tf.matmul(x, w), 1)
+        leaky = tf.subtract(past, tf.reduce_mean(x, 1, keepdims=True), name="leaky")  # the whole sequence
+        return tf.reduce_mean(tf.tanh(leaky))
+
+    assert ask(record(tmp_path / "causal", causal, x), "test", step=0, test="causal")["passed"]
+    found = ask(record(tmp_path / "leaking", leaking, x), "test", step=0, test="causal")
+    (row,) = found["rows"]
+    assert row["tensor"] == "leaky:0" and "leaky = tf.subtract" in row["line"]
+
+
+def test_padding_that_counts_is_named(ask: Ask, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tokens = np.array([[1, 2, 3, 0], [4, 3, 0, 0]], np.int32)
+
+    def masked(x: Any, w: Any) -> Any:
+        kept = tf.cast(tf.not_equal(x, 0), tf.float32)[..., None]
+        return tf.reduce_mean(tf.reduce_sum(tf.gather(w, x) * kept, 1))
+
+    def counted(x: Any, w: Any) -> Any:
+        return tf.reduce_mean(tf.reduce_mean(tf.gather(w, x), 1, name="pooled"))
+
+    assert ask(record(tmp_path / "masked", masked, tokens), "test", step=0, test="padding")["passed"]
+    path = record(tmp_path / "counted", counted, tokens)
+    assert main(["replay", str(path), "--test", "padding"]) == 1
+    out = capsys.readouterr().out
+    assert "padding: failed" in out and "pooled:0" in out and "logic" in out
+    with pytest.raises(NotFoundError, match="No position"):
+        ask(path, "test", step=0, test="padding", pad=9)
+
+
+@pytest.mark.parametrize("name", ["loop", "rnn", "cnn"])
+def test_gradients_are_derivatives(ask: Ask, name: str) -> None:
+    found = ask(name, "test", test="gradient")
+    assert found["passed"], found
+    assert len(found["rows"]) == {"loop": 1, "rnn": 5, "cnn": 6}[name]
+
+
+def test_a_wrong_gradient_is_found(ask: Ask, tmp_path: Path) -> None:
+    @tf.custom_gradient
+    def wrong(x: Any) -> Any:
+        return x**2, lambda given: given * 3 * x
+
+    path = record(tmp_path / "r", lambda x, w: tf.reduce_sum(wrong(x @ w)), np.ones((2, 5), "f"))
+    found = ask(path, "test", step=0, test="gradient")
+    assert not found["passed"]
+    assert found["rows"][0]["analytic"] == pytest.approx(1.5 * found["rows"][0]["numeric"], rel=1e-4)
+
+
+def test_determinism_and_sensitivity(ask: Ask) -> None:
+    found = ask("loop", "test", test="determinism", runs=3)
+    assert found["passed"] and "3 replays" in found["summary"]
+    found = ask("loop", "test", test="sensitivity")
+    assert {row["input"] for row in found["rows"]} >= {"w", "x"}
+    assert found["rows"][0]["amplification"] > 0.01
+    with pytest.raises(NotFoundError, match="no test 'nothing'"):
+        ask("loop", "test", test="nothing")
