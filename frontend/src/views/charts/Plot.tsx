@@ -32,7 +32,12 @@ export function Plot({ traces, layout, label, saveAs, onClick, onHover, onBrush,
       .then(async (plotly) => {
         if (stale) return;
         const first = !element.classList.contains('js-plotly-plot');
-        const drawn = await plotly.react(element, traces, { ...layout, width, height }, config(saveAs, handlers.current.onBrush !== undefined));
+        const drawn = await plotly.react(
+          element,
+          traces,
+          { ...layout, width, height },
+          config(saveAs, handlers.current.onBrush !== undefined),
+        );
         if (first) listen(drawn, handlers);
         handlers.current.onDrawn?.(drawn);
       })
