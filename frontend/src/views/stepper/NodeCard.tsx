@@ -1,7 +1,6 @@
 import { formatCount } from '../../lib/format';
-import { visible } from '../../lib/visible';
 import type { TensorFacts } from '../../model/replay';
-import { tensorName } from '../../model/tensor_name';
+import { splitScope, tensorName } from '../../model/tensor_name';
 import { chosenTensor } from '../../state/choices';
 import { node } from '../../state/node';
 import { shownStep } from '../../state/replay';
@@ -17,11 +16,16 @@ export function NodeCard() {
   if (shown === null || name === null) return null;
   const inputs = detail?.inputs.map((input) => input.tensor) ?? [];
   const outputs = detail?.outputs.map((output) => output.tensor) ?? [tensorName(name, 0)];
+  const title = splitScope(name);
   return (
     <section class="stepper-card" aria-label="Inputs and outputs" data-testid="stepper-card" data-node={name}>
-      <h3 title={name}>
-        <span class="truncate">{visible(name)}</span> <span class="chip">{detail?.op_type ?? '…'}</span>
-      </h3>
+      <h2 title={name}>
+        <span class="stepper-label">
+          <span class="faint truncate">{title.scope}</span>
+          <span class="truncate">{title.label}</span>
+        </span>{' '}
+        {detail && detail.op_type !== title.label && <span class="chip truncate">{detail.op_type}</span>}
+      </h2>
       <Tensors title="in" names={inputs} find={(tensor) => shown.tensor(tensor)} />
       <Tensors title="out" names={outputs} find={(tensor) => shown.tensor(tensor)} />
     </section>
@@ -45,6 +49,7 @@ function Tensors({ title, names, find }: { title: string; names: readonly string
 }
 
 function TensorRow({ title, name, facts }: { title: string; name: string; facts: TensorFacts | null }) {
+  const { scope, label } = splitScope(name);
   return (
     <button
       type="button"
@@ -56,7 +61,10 @@ function TensorRow({ title, name, facts }: { title: string; name: string; facts:
       data-testid={`stepper-${title}`}
     >
       <span class="faint stepper-way">{title}</span>
-      <span class="truncate stepper-name">{visible(name)}</span>
+      <span class="stepper-label stepper-name">
+        <span class="faint truncate">{scope}</span>
+        <span class="truncate">{label}</span>
+      </span>
       <span class="num faint">{facts ? `${facts.dtype} ${facts.shape.join('×') || 'scalar'}` : 'no tensor, or did not run'}</span>
       {facts && facts.nan > 0 && <span class="stepper-bad nan num">{formatCount(facts.nan)} NaN</span>}
       {facts && facts.inf > 0 && <span class="stepper-bad inf num">{formatCount(facts.inf)} Inf</span>}

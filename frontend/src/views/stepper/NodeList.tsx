@@ -83,9 +83,9 @@ function Row({ shown, place, current }: { shown: ComputedStep; place: number; cu
       data-testid="stepper-row"
       data-node={name}
     >
-      <span class="truncate">
-        <span class="faint">{scope}</span>
-        {label}
+      <span class="stepper-label">
+        <span class="faint truncate">{scope}</span>
+        <span class="truncate">{label}</span>
       </span>
       <span class="grow" />
       {bad && <span class={facts && facts.nan > 0 ? 'stepper-bad nan' : 'stepper-bad inf'}>{facts && facts.nan > 0 ? 'NaN' : 'Inf'}</span>}

@@ -12,7 +12,7 @@ export function WhatIfTable() {
   return (
     <section class="what-ifs" aria-label="What-ifs">
       <div class="row">
-        <h3 class="grow">What if</h3>
+        <h2 class="grow">What if</h2>
         <button
           type="button"
           class="button small"
