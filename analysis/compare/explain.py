@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from tensortap.index import FrameDetail, RunIndex, node_detail
 
 from ..ops import ops
+from ..provenance.operand import constant_text
 from ..provenance.step import StepTensors
 from ..roles import roles_of
 from .flow import VARIABLES
@@ -50,7 +52,8 @@ def first_divergence(
     taken = [f"{graph.names[row]}:{slot}" for row, slot, _ in roles_of(graph).inputs(graph.rows[first.node])]
     named = {entry.tensor: entry for entry in tensors if entry.graph == first.graph}
     inputs = [named[name] for name in dict.fromkeys(taken) if name in named][:_MAX_INPUTS]
-    missing = [name for name in dict.fromkeys(taken) if name not in named]
+    same = set(_same_constants(matching[first.graph][0], graph.rows[first.node]))
+    missing = [name for name in dict.fromkeys(taken) if name not in named and name not in same]
     kind = roles_of(graph).kind.get(graph.rows[first.node], "")
     text = _text(first, kind, inputs, missing, steps)
     if first.verdict == "diverges":
@@ -59,6 +62,18 @@ def first_divergence(
             text = "Its captured inputs agree." if inputs else ""
         text = " ".join(filter(None, [text, *told]))
     return FirstDivergence(first, text, inputs, *frames)
+
+
+def _same_constants(matching: Matching, row: int) -> Iterator[str]:
+    """The constants that a node takes whose elements both graphs write out alike: they need no capture."""
+    a, b = roles_of(matching.a), roles_of(matching.b)
+    for source, slot, _ in a.inputs(row):
+        partner = matching.partner.get(source)
+        if partner is None or matching.a.op_type[source] != "Const":
+            continue
+        text = constant_text(a.attributes(source))
+        if text is not None and text == constant_text(b.attributes(partner)):
+            yield f"{matching.a.names[source]}:{slot}"
 
 
 def _frame(run: RunIndex, node: str, graph: str) -> FrameDetail | None:

@@ -195,3 +195,23 @@ def test_a_constant_or_attribute_that_differs_is_named(tmp_path: Path) -> None:
     first = compare(Side(a), Side(c)).first
     assert first is not None
     assert first.text.endswith("Its attribute alpha is 0.2 in A, 0.3 in B.")
+
+
+def test_constants_that_both_graphs_write_out_need_no_capture(tmp_path: Path) -> None:
+    float32 = {"output_dtypes": ["float32"], "output_shapes": [[2]]}
+    nodes = [
+        Node("x", "Placeholder", **float32),
+        Node("axes", "Const", attributes={"value": "int32(1) [0]"}),
+        Node("sum", "Sum", ["x:0", "axes:0"], **float32),
+    ]
+    for run, error in (("a", 0.0), ("b", 0.5)):
+        with DumpWriter(tmp_path, run=run) as writer:
+            graph = writer.graph(Graph("step", nodes))
+            for name, value in (("x", [1.0, 2.0]), ("sum", [3.0, 3.0 + error])):
+                writer.log(name, np.array(value, np.float32), step=0, graph=graph, keep="value")
+    log = LogIndex(tmp_path)
+    log.refresh()
+    a, b = sorted(log.runs, key=lambda run: run.name)
+    first = compare(Side(a), Side(b)).first
+    assert first is not None
+    assert first.text == "All its inputs are equal, so this op computes something else."
