@@ -18,6 +18,7 @@ from .saved import cache_folder
 from .suggest import did_you_mean
 
 RUN_FILE = "run.json"
+MUCH = 4 << 20  # bytes of statistics: some 30,000 snapshots, 0.2 s of reading
 
 LogDirs = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Identity = tuple[int, int, int]
@@ -82,6 +83,13 @@ class LogIndex:
             hint = did_you_mean(run_id, list(self._entries), "List the runs to see their ids.")
             raise NotFoundError(f"There is no run {run_id[:200]!r}.", hint)
         return entry.run
+
+    @property
+    def reading(self) -> dict[str, tuple[int, int]]:
+        """How far the runs are, by id, of which much is still to be read: bytes that were, and that there
+        are."""
+        progress = {run.id: run.progress() for run in self.runs}
+        return {run_id: (done, size) for run_id, (done, size) in progress.items() if size - done > MUCH}
 
     @property
     def cursor(self) -> str:

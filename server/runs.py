@@ -8,7 +8,7 @@ from typing import Any
 
 from flask import Blueprint, Response
 
-from tensortap.index import STATISTICS_COLUMNS, GraphOverview, RunOverview
+from tensortap.index import STATISTICS_COLUMNS, GraphOverview, LogIndex, RunOverview
 
 from .live import current_log, current_run
 from .parameters import Parameters
@@ -26,7 +26,9 @@ def list_runs() -> Response:
     log = current_log()
     cursor = log.cursor  # before the list: what changes in between is then told again
     overviews = [_with_steps(run.overview()) for run in log.runs]
-    return json_reply({"logdir": log.name, "version": VERSION, "cursor": cursor, "runs": overviews})
+    return json_reply(
+        {"logdir": log.name, "version": VERSION, "cursor": cursor, "runs": overviews} | _reading(log)
+    )
 
 
 @blueprint.get("/api/changes")
@@ -35,10 +37,10 @@ def changes() -> Response:
     parameters = Parameters()
     since = parameters.text("since")
     parameters.done()
-    found = current_log().changes(since)
-    return json_reply(
-        {"cursor": found.cursor, "runs": {key: _change(run) for key, run in found.runs.items()}}
-    )
+    log = current_log()
+    found = log.changes(since)
+    changed = {key: _change(run) for key, run in found.runs.items()}
+    return json_reply({"cursor": found.cursor, "runs": changed} | _reading(log))
 
 
 @blueprint.get("/api/runs/<run>")
@@ -69,6 +71,12 @@ def list_graphs(run: str) -> Response:
     """GET api/runs/<run>/graphs"""
     Parameters().done()
     return json_reply({"graphs": [_with_steps(graph) for graph in current_run(run).graphs]})
+
+
+def _reading(log: LogIndex) -> dict[str, Any]:
+    return {
+        "reading": {run_id: {"done": done, "total": size} for run_id, (done, size) in log.reading.items()}
+    }
 
 
 def _with_steps(overview: RunOverview | GraphOverview) -> dict[str, Any]:

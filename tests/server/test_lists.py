@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
+from polling import until
 from small_dump import Api, small_graph
 from werkzeug.test import Client
 
-from tensortap.dump import DumpWriter, Sample
+from tensortap.dump import DumpWriter, Sample, Snapshot
+from tensortap.index import LogIndex
 from tensortap.server import create_app
 
 
@@ -80,3 +83,31 @@ def test_a_run_that_notes_no_samples_lists_none(listed: tuple[Api, str]) -> None
     api, run = listed
     assert api.json(f"{run}/samples") == {"total": 0, "rows": []}
     assert api.json(run)["batches"] == {"first": None, "last": None, "count": 0}
+
+
+def test_a_run_that_is_being_read_says_how_far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with DumpWriter(tmp_path, "large") as writer:
+        for step in range(50):
+            writer.log_many([Snapshot(f"n{i}", 1.0, keep="summary") for i in range(100)], step=step)
+    monkeypatch.setattr("tensortap.index.log.MUCH", 1000)
+    monkeypatch.setattr("tensortap.index.worker.POLL_BYTES", 1000)
+    monkeypatch.setattr("tensortap.server.live.PATIENCE", 0.02)
+    begun, may_go_on = threading.Event(), threading.Event()
+    poll = LogIndex._poll
+
+    def slowly(log: LogIndex, run_id: str) -> bool:
+        if log.runs[0].catalog.rows:
+            begun.set()
+            may_go_on.wait(30)
+        return poll(log, run_id)
+
+    monkeypatch.setattr(LogIndex, "_poll", slowly)
+    api = Api(Client(create_app(tmp_path)))
+    api.json("/api/runs")
+    assert begun.wait(30)
+    (found,) = api.json("/api/runs")["reading"].values()
+    assert 0 < found["done"] < found["total"]
+    assert api.json("/api/changes")["reading"] == {api.run_id("large"): found}
+    may_go_on.set()
+    until(lambda: api.json("/api/runs")["reading"] == {}, "the rest")
+    assert api.json("/api/runs")["runs"][0]["snapshots"] == 5000

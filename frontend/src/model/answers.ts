@@ -27,6 +27,13 @@ export interface RunList {
   version: string;
   cursor: string;
   runs: RunEntry[];
+  reading?: Record<string, Reading>;
+}
+
+/** Bytes of a run's statistics that the server has read, and that there are. */
+export interface Reading {
+  done: number;
+  total: number;
 }
 
 export interface RunChange {
@@ -40,6 +47,8 @@ export interface Changes {
   cursor: string;
   /** Runs that are gone map to null. */
   runs: Record<string, RunChange | null>;
+  /** Runs that are being read for the first time. */
+  reading?: Record<string, Reading>;
 }
 
 /** How tensors were captured: in the step itself, or in a shadow beside the untouched step; empty if the dump does not say. */

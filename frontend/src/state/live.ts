@@ -3,6 +3,7 @@ import { ApiError } from '../api/provider';
 import { isAbort } from '../lib/latest';
 import type { Changes, RunEntry, RunList } from '../model/answers';
 import { api } from './provider';
+import { readings } from './reading';
 import { runList } from './runs';
 
 /** Keeps the list of runs up to date by asking what changed: each second while the page is visible, every 10 s while it is hidden. */
@@ -42,6 +43,7 @@ async function refresh(abort: AbortSignal): Promise<void> {
   const list = runList.value;
   if (list !== null) {
     const changes = await api().changes(list.cursor, abort);
+    readings.value = changes.reading ?? {};
     if (Object.keys(changes.runs).length === 0) return;
     const next = applyChanges(list, changes);
     if (next !== null) {
@@ -50,6 +52,7 @@ async function refresh(abort: AbortSignal): Promise<void> {
     }
   }
   runList.value = await api().runs(abort);
+  readings.value = runList.value.reading ?? {};
 }
 
 function failed(error: unknown): void {

@@ -2,6 +2,7 @@ import { useEffect } from 'preact/hooks';
 import { chosenRun, view } from '../state/choices';
 import { connectionError } from '../state/live';
 import { panelOpen, panelWidth, theme } from '../state/preferences';
+import { readings } from '../state/reading';
 import { runEntry, runList, runs } from '../state/runs';
 import { helpOpen, panelMaximised, problemsShown } from '../state/ui';
 import { CodeBlock } from './kit/CopyButton';
@@ -12,6 +13,7 @@ import { Centre } from './shell/Centre';
 import { Help } from './shell/Help';
 import { onPageKey } from './shell/keys';
 import { Problems } from './shell/Problems';
+import { ReadingBar } from './shell/ReadingBar';
 import { PanelSplitter, ProblemsSplitter } from './shell/Splitter';
 import { StepBar } from './shell/StepBar';
 import { TopBar } from './shell/TopBar';
@@ -28,7 +30,10 @@ export function App() {
     <div class="shell">
       <TopBar />
       {runEntry.value ? <StepBar /> : <div />}
-      <Banner />
+      <div>
+        <Banner />
+        <ReadingBar />
+      </div>
       <Body />
       {helpOpen.value && <Help />}
     </div>
@@ -39,6 +44,7 @@ function Body() {
   if (runList.value === null) return <Waiting />;
   if (runs.value.length === 0) return <NoRuns />;
   if (runEntry.value === null) return <RunGone />;
+  if (runEntry.value.graphs === 0 && readings.value[runEntry.value.id]) return <FirstReading />;
   return (
     <main class="workspace">
       {problemsShown.value && view.value !== 'problems' && (
@@ -72,6 +78,19 @@ function Waiting() {
           {error.status === 401 || error.status === 403
             ? `${error.message} ${error.hint} Open the address that "tensortap serve" printed: it ends in ?token=….`
             : error.hint}
+        </p>
+      </Message>
+    </main>
+  );
+}
+
+function FirstReading() {
+  return (
+    <main>
+      <Message title={`Reading ${runEntry.value?.name}`} testid="first-reading">
+        <p>
+          It is large, and is opened for the first time. Its tensors show as soon as the first of them were read; other runs can be chosen
+          meanwhile.
         </p>
       </Message>
     </main>

@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest';
+import { percent, shownReading } from './reading';
+
+test('the run on show tells how far it was read, until it is done or put away', () => {
+  const all = { a: { done: 30, total: 60 }, b: { done: 0, total: 9 } };
+  expect(shownReading('a', all, null)).toEqual({ done: 30, total: 60 });
+  expect(shownReading('a', all, 'b')).toEqual({ done: 30, total: 60 });
+  expect(shownReading('a', all, 'a')).toBeNull();
+  expect(shownReading('a', {}, null)).toBeNull();
+  expect(shownReading(null, all, null)).toBeNull();
+});
+
+test('it is not 100 % before it is done', () => {
+  expect(percent({ done: 0, total: 0 })).toBe(0);
+  expect(percent({ done: 1, total: 3 })).toBe(33);
+  expect(percent({ done: 9_999, total: 10_000 })).toBe(99);
+});
