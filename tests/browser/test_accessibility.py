@@ -11,7 +11,7 @@ from browser_site import Site
 from playwright.sync_api import Browser
 
 AXE = Path(__file__).resolve().parents[2] / "frontend/node_modules/axe-core/axe.min.js"
-VIEWS = ["graph", "table", "timeline", "source", "problems", "compare", "events"]
+VIEWS = ["graph", "table", "timeline", "source", "problems", "compare", "events", "stepper"]
 TABS = ["overview", "history", "histogram", "value", "source"]
 RUN_AXE = "() => axe.run(document, {resultTypes: ['violations']}).then(result => result.violations)"
 SHOW_VIEW = "view => { location.hash = `${location.hash}&view=${view}`; }"
