@@ -15,9 +15,11 @@ from .override import Change, Reading, changed_names, override
 from .random_ops import draws
 from .recast import CAST_MARK, recast, with_island
 from .record import Record
-from .rerun import LoadedCall, Rerun
+from .recorded_values import recorded_constants, unlike_recorded
+from .rerun import LoadedCall, RecordedInputs, Rerun
 from .steps import every, log_spaced
 from .tap import Tap
+from .tf_private import op_definition
 from .triggers import Finding, LossSpike, NonFinite, Trigger
 from .watch import Watch, Watches
 
@@ -35,6 +37,7 @@ __all__ = [
     "NonFinite",
     "Reading",
     "Record",
+    "RecordedInputs",
     "Rerun",
     "Sample",
     "StepSummaries",
@@ -51,7 +54,10 @@ __all__ = [
     "every",
     "log_spaced",
     "not_alone",
+    "op_definition",
     "override",
     "recast",
+    "recorded_constants",
+    "unlike_recorded",
     "with_island",
 ]

@@ -66,7 +66,7 @@ class LoadedCall:
     @cached_property
     def recorded(self) -> RecordedFunction:
         """What is known of the function; looked at when it is asked for, as that takes longer than a run."""
-        with _Inputs(self._recording.arguments) as inputs:
+        with RecordedInputs(self._recording.arguments) as inputs:
             return record_function(self._root, inputs, LayerTracker(), sources=False)
 
     def _renamed(self, name: str) -> str:
@@ -108,7 +108,7 @@ class LoadedCall:
         if wanted is not None:
             places = frozenset(place for place, each in self.recorded.candidates.items() if wanted(each))
         receiver = _Receiver({place: self.recorded.candidates[place] for place in places})
-        with _Inputs(arguments) as inputs:
+        with RecordedInputs(arguments) as inputs:
             failure, outputs = None, []
             try:
                 outputs = self._call(places, inputs, receiver)
@@ -119,7 +119,7 @@ class LoadedCall:
             plain = [tensor for tensor in outputs if tensor.dtype not in (tf.resource, tf.variant)]
             return Rerun(
                 tuple(map(tf_private.as_array, plain)),
-                _variables(arguments, inputs),
+                variables_of(arguments, inputs),
                 receiver.tensors,
                 failure,
             )
@@ -179,7 +179,7 @@ def _definitions(library: bytes) -> list[Any]:
         raise DamagedError("The library of the recording cannot be read.") from error
 
 
-class _Inputs:
+class RecordedInputs:
     """Live inputs of a call: variables that hold what was recorded, iterators that yield it."""
 
     def __init__(self, arguments: Sequence[Argument]) -> None:
@@ -228,7 +228,8 @@ def _dtype(name: str) -> Any:
         raise InvalidValueError(f"TensorFlow knows no dtype {name[:40]!r}.") from error
 
 
-def _variables(arguments: Sequence[Argument], inputs: Sequence[Any]) -> dict[int, Array]:
+def variables_of(arguments: Sequence[Argument], inputs: Sequence[Any]) -> dict[int, Array]:
+    """What the variables among live inputs hold, by number of their argument."""
     return dict(_values(arguments, inputs))
 
 

@@ -13,6 +13,7 @@ from .drift import drift
 from .fix import fix
 from .logic_tests import logic_test
 from .request import Request
+from .script import script
 
 GraphOf = Callable[[], Graph | None]
 """Reads the recording's graph, with the program's lines; None if it is not at hand."""
@@ -35,5 +36,15 @@ def _test(recording: Recording, request: Request, graph: GraphOf) -> dict[str, A
     return logic_test(recording, graph(), request.options)
 
 
-STUDIES: Mapping[str, Study] = {"against": _against, "fix": _fix, "recast": _drift, "test": _test}
+def _script(recording: Recording, request: Request, graph: GraphOf) -> dict[str, Any]:
+    return script(recording, graph(), request.options)
+
+
+STUDIES: Mapping[str, Study] = {
+    "against": _against,
+    "fix": _fix,
+    "recast": _drift,
+    "script": _script,
+    "test": _test,
+}
 """Each gives an object that fits into JSON."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from ..arguments import local, source
 from ..terminal import bytes_text, cell, console, print_json
 
 HELP = "write one recorded step into a file that replays anywhere, without the model's code"
-EXAMPLE = "tensortap bundle logs/digits --step 100 --out step.tapbundle"
+EXAMPLE = """tensortap bundle logs/digits --step 100 --out step.tapbundle
+         tensortap bundle logs/digits --step 100 --out step.tapbundle --script step.py"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -16,6 +18,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--step", type=int, help="default: the last one that was recorded")
     parser.add_argument("--call", type=int, help="which recorded call of the step; default: the last one")
     parser.add_argument("--out", type=local, required=True, metavar="FILE", help="as in step.tapbundle")
+    parser.add_argument(
+        "--script",
+        type=local,
+        metavar="FILE",
+        help="also write a Python script that runs the step eagerly, with the program's lines, as in step.py",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -23,8 +31,11 @@ def run(arguments: argparse.Namespace) -> int:
     from tensortap.dump import write_bundle
     from tensortap.replay import locate, open_recording
 
-    recording = open_recording(locate(arguments.run_path, arguments.step, arguments.call))
+    source = locate(arguments.run_path, arguments.step, arguments.call)
+    recording = open_recording(source)
     write_bundle(arguments.out, recording)
+    if arguments.script is not None:
+        _write_script(source, arguments.out, arguments.script)
     size = arguments.out.stat().st_size
     if arguments.json:
         print_json({"path": str(arguments.out), "step": recording.step, "bytes": size})
@@ -32,4 +43,16 @@ def run(arguments: argparse.Namespace) -> int:
         out = arguments.out
         text = f"{out}: step {recording.step}, {bytes_text(size)}; run it: tensortap replay {out}"
         console().print(cell(text))
+        if arguments.script is not None:
+            console().print(cell(f"{arguments.script}: step through it: python -m pdb {arguments.script}"))
     return 0
+
+
+def _write_script(source: Path, bundle: Path, script: Path) -> None:
+    """Raises FileExistsError: there is such a file already."""
+    from tensortap.replay import Request, run_apart
+
+    options = {"bundle": str(bundle), "script": script.name}
+    answer = run_apart(Request(source=str(source), study="script", options=options))
+    with script.open("x", encoding="utf-8") as file:
+        file.write(str((answer.study or {})["text"]))

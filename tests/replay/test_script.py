@@ -1,0 +1,70 @@
+"""The generated script of a recorded step: readable, and it computes what the step computed."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tensortap.__main__ import main
+from tensortap.capture import LoadedCall, RecordedInputs
+from tensortap.capture.rerun import variables_of
+from tensortap.dump import write_bundle
+from tensortap.replay import locate, open_recording
+from tensortap.replay.script_values import Identifiers, comment
+
+
+@pytest.mark.parametrize("name", ["loop", "rnn", "cnn", "transformer"])
+def test_a_script_runs_the_step_eagerly(
+    ask: Callable[..., Any], recordings: Path, tmp_path: Path, name: str
+) -> None:
+    recording = open_recording(locate(recordings / name, 1, None))
+    bundle, path = tmp_path / "step.tapbundle", tmp_path / "step.py"
+    write_bundle(bundle, recording)
+    text = ask(name, "script", bundle=str(bundle), script=path.name)["text"]
+    path.write_text(text, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", [str(path)])
+        script = runpy.run_path(str(path))
+    (root,) = [line.split("=")[1].split("(")[0].strip() for line in text.splitlines() if "(*inputs)" in line]
+    with RecordedInputs(recording.arguments) as inputs:
+        outputs = script[root](*inputs)
+        left = variables_of(recording.arguments, inputs)
+    with LoadedCall(recording) as call:
+        again = call.run()
+    for number, value in again.variables.items():
+        if re.search("(key|conv)[/_]bias", recording.arguments[number].name):
+            continue  # their gradients are zero in mathematics, and Adam makes steps of rounding errors
+        np.testing.assert_allclose(left[number], value, rtol=2e-4, atol=1e-6)
+    assert len(outputs) >= len(again.outputs)
+    assert "# ---- layer" in text or name == "loop"
+    assert "recorded_programs.py:" in text
+
+
+def test_the_command_writes_it(recordings: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bundle, path = tmp_path / "step.tapbundle", tmp_path / "step.py"
+    arguments = ["bundle", str(recordings / "loop"), "--out", str(bundle), "--script", str(path)]
+    assert main(arguments) == 0
+    assert f"python -m pdb {path}" in capsys.readouterr().out
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", [str(path)])
+        runpy.run_path(str(path), run_name="__main__")
+    assert "outputs and variables are bit-identical" in capsys.readouterr().out
+
+
+def test_names_and_comments_cannot_become_code() -> None:
+    names = Identifiers()
+    assert names.take("net/a-b;import os") == "a_b_import_os"
+    assert [names.take(text) for text in ("class", "x/1", "y", "y", "tf")] == [
+        "x_class",
+        "x_1",
+        "y",
+        "y_2",
+        "tf_2",
+    ]
+    assert "\n" not in comment("a\nimport os") and "\u2028" not in comment("a\u2028b")
