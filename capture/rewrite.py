@@ -14,6 +14,7 @@ from functools import cache
 
 from . import tf_private
 from .closure import CALLS, Callee, Role, TracedFunction, callees, must_compile
+from .duplicates import Duplicates
 from .queues import Tapped, TapQueue, grouped, keep_alive
 from .recorded import Place, RecordedFunction
 
@@ -122,6 +123,9 @@ class _Rewriter:
         tapped = self._own(function) + self._of_callees(
             function, definition, compiled=compiled, looped=looped
         )
+        if not compiled:
+            duplicates = Duplicates(function, definition)
+            tapped = [(item, duplicates.readable(reference)) for item, reference in tapped]
         self._result.compiled |= compiled
         outputs: list[Tapped] = []
         if compiled:

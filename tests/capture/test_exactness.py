@@ -1,7 +1,8 @@
-"""Capturing layer outputs, gradients and weights leaves every bit of the training as it was."""
+"""Capturing leaves every bit of the training as it was."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from small_models import BATCH, CLASSES, cnn, transformer, weights_of
+from dumped import Dumped
+from small_models import BATCH, CLASSES, cnn, compiled, transformer, weights_of
 
 from tensortap.capture import Tap, Watch
 
@@ -26,15 +28,33 @@ def sentences() -> np.ndarray[Any, Any]:
     return np.random.default_rng(2).integers(0, 11, (STEPS * BATCH, 5)).astype(np.int32)
 
 
+def merging() -> keras.Model:
+    """Layers whose operations TensorFlow merges with what follows, unless somebody looks in between."""
+    keras.utils.set_random_seed(0)
+    inputs = keras.layers.Input((8, 8, 2))
+    x = keras.layers.Rescaling(2.0, -1.0)(inputs)
+    for index, activation in enumerate(["gelu", "swish", "elu", "tanh"]):
+        x = keras.layers.Conv2D(4, 3, padding="same", activation=activation)(x)
+        x = keras.layers.Dropout(0.1 * index)(x) * 0.5
+    x = keras.layers.Dense(8, "sigmoid")(keras.layers.Flatten()(x)) * 3.0
+    return compiled(keras.Model(inputs, keras.layers.Dense(CLASSES)(x), name="merging"), optimizer="adam")
+
+
+LAYERS = Watch(kinds=["output", "gradient", "weight"], steps=1)
+EVERYTHING = Watch(steps=1)
+
+
+@pytest.mark.parametrize("watch", [LAYERS, EVERYTHING], ids=["layers", "everything"])
 @pytest.mark.parametrize(
-    ("make", "inputs"), [(cnn, images), (transformer, sentences)], ids=["cnn", "transformer"]
+    ("make", "inputs"),
+    [(cnn, images), (transformer, sentences), (merging, images)],
+    ids=["cnn", "transformer", "merging"],
 )
 def test_weights_are_bit_identical(
-    tmp_path: Path, make: Callable[[], keras.Model], inputs: Callable[[], np.ndarray[Any, Any]]
+    tmp_path: Path, make: Callable[[], keras.Model], inputs: Callable[[], np.ndarray[Any, Any]], watch: Watch
 ) -> None:
     x = inputs()
     y = np.random.default_rng(3).integers(0, CLASSES, len(x))
-    watch = Watch(kinds=["output", "gradient", "weight"], steps=1)
 
     def trained(*callbacks: keras.callbacks.Callback) -> list[bytes]:
         model = make()
@@ -43,6 +63,36 @@ def test_weights_are_bit_identical(
 
     assert trained(Tap(tmp_path / "r", watch).callback()) == trained()
     assert (tmp_path / "r").exists()
+
+
+SHAPE = (64, 32)
+FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "constants": lambda x, w: tf.exp((x * 0.3) * 0.7 / 1.1),
+    "gelu": lambda x, w: tf.nn.gelu(tf.nn.bias_add(x @ w, w[0])) * 0.3,
+    "approximate gelu": lambda x, w: tf.nn.gelu(tf.nn.bias_add(x @ w, w[0]), approximate=True),
+    "swish": lambda x, w: tf.nn.silu(x) * 0.3,
+    "kernel with activation": lambda x, w: tf.nn.tanh(tf.nn.bias_add(x @ w, w[0])),
+    "sum": lambda x, w: tf.add_n([tf.sin(x) @ w, x / 3.0, tf.exp(x), tf.cos(x) @ w]),
+    "unused": lambda x, w: (x * 0.3, tf.identity(x * 0.3))[0] * 0.7,
+    "unary": lambda x, w: tf.tanh(tf.sigmoid(tf.exp(x))),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_results_are_bit_identical_with_each_operation_tapped(tmp_path: Path, name: str) -> None:
+    random = np.random.default_rng(4)
+    x = tf.constant(random.standard_normal(SHAPE), tf.float32)
+    w = tf.constant(random.standard_normal((SHAPE[1], SHAPE[1])), tf.float32)
+    plain = tf.function(FUNCTIONS[name])(x, w).numpy()
+
+    with Tap(tmp_path / "all", EVERYTHING) as tap:
+        assert tap.function(FUNCTIONS[name])(x, w).numpy().tobytes() == plain.tobytes()
+
+    names = Dumped(tmp_path / "all").names
+    assert len(names) > 3 and not any("duplicate" in dumped for dumped in names)
+    for number, dumped in enumerate(sorted(names)):
+        with Tap(tmp_path / f"{number}", Watch(nodes=f"^{re.escape(dumped)}$", steps=1)) as tap:
+            assert tap.function(FUNCTIONS[name])(x, w).numpy().tobytes() == plain.tobytes(), dumped
 
 
 def test_everything_is_bit_identical_without_the_optimizers_that_merge(tmp_path: Path) -> None:

@@ -1,0 +1,169 @@
+"""Duplicates of nodes that TensorFlow's graph optimiser would merge with what follows, if nobody looked.
+
+The optimiser turns `(x * 0.5) * 2` into `x * 1`, and chains of elementwise operations into one, as long as
+nothing else uses what lies between; results then differ in the last bit. A tap is a use. So that it
+changes nothing, it reads such a tensor off a duplicate of its node, and the original stays as it was. The
+rules are those of `constant_folding.cc`, `arithmetic_optimizer.cc` and `remapper.cc` in
+tensorflow/core/grappler/optimizers (2.21): they look at the number of uses, and twins are taken for the same
+only if all their attributes are. `AddN` sums in the order of its inputs, but begins with the first one that
+nothing else holds (core/kernels/aggregate_ops.cc).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import tensorflow as tf
+
+from . import tf_private
+from .closure import TracedFunction, callees
+
+_ATTRIBUTE = "_tensortap_duplicate"  # keeps the optimiser from taking the duplicate for the original
+_SUFFIX = "/tensortap_duplicate"
+_PASSES = ("arithmetic_optimization", "constant_folding", "remapping")
+
+# The optimiser looks through these.
+_ALIASES = frozenset({"Identity", "IdentityN", "Snapshot", "StopGradient", "PreventGradient"})
+_VIEWS = _ALIASES | {"ExpandDims", "Reshape", "Squeeze"}  # they hand on the memory of their first input
+_HELD_ANYWAY = frozenset({"Const", "ReadVariableOp"})
+
+# Elementwise: merged with each other, and cheap to compute twice.
+_NAMES = (
+    "Abs Acos Acosh Add AddN AddV2 Asin Asinh Atan Atanh Cast Ceil Cos Cosh Div DivNoNan Elu Erf Erfc Exp"
+    " Expm1 Floor Inv LeakyRelu Log Log1p Maximum Minimum Mul MulNoNan Neg Pow RealDiv Reciprocal Relu Relu6"
+    " Rint Round Rsqrt Selu Sigmoid Sin Sinh Softplus Softsign Sqrt Square SquaredDifference Sub Tan"
+    " Tanh"
+)
+_ELEMENTWISE = _ALIASES | frozenset(_NAMES.split())
+
+# `activation(contraction + bias)` becomes one kernel, whose bits differ from those of its parts if the
+# activation is one of these (Mul, Neg, AddV2: gelu). Otherwise (Relu, none, an addition alone) they agree,
+# and the kernel may be taken apart: contractions are not cheap.
+_CONTRACTIONS = frozenset({"MatMul", "Conv2D", "Conv3D", "DepthwiseConv2dNative"})
+_ACTIVATIONS = frozenset({"AddV2", "Elu", "Mul", "Neg", "Pow", "RealDiv", "Sigmoid", "Tanh"})
+
+_RETURNED = "_Retval"
+
+# The optimiser computes these from static shapes; they are no uses then.
+_OF_SHAPES = frozenset({"Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike"})
+
+
+class Duplicates:
+    """What taps of one copy of a function read instead of tensors that would be merged.
+
+    Args:
+        function: the original; the number of uses is counted in it.
+        definition: its copy, to which duplicates are added.
+    """
+
+    def __init__(self, function: TracedFunction, definition: tf_private.FunctionDef) -> None:
+        self._function = function
+        self._definition = definition
+        self._made: dict[str, str] = {}
+        # With a pass switched off, what the others do has other rules; taps in place are exact then.
+        options = tf.config.optimizer.get_experimental_options()
+        self._merging = all(options.get(name, True) for name in _PASSES)
+
+    def readable(self, reference: str) -> str:
+        """The tensor that a tap may read: `reference` itself (`node:argument:index`), or its duplicate."""
+        if not self._merging:
+            return reference
+        node = self._nodes.get(reference.split(":")[0])
+        if node is None or not self._is_merged(node, reference):
+            return reference
+        name = node.name
+        if name not in self._made:
+            self._made[name] = self._duplicate(node)
+        return self._made[name] + reference[len(name) :]
+
+    def _duplicate(self, node: tf_private.NodeDef) -> str:
+        # Before the node is added: inputs add theirs first, so that a chain is in order.
+        inputs = [source if source.startswith("^") else self.readable(source) for source in node.input]
+        duplicate = self._definition.node_def.add()
+        duplicate.CopyFrom(node)
+        duplicate.name = node.name + _SUFFIX
+        duplicate.input[:] = inputs
+        duplicate.attr[_ATTRIBUTE].b = True
+        return str(duplicate.name)
+
+    def _is_merged(self, node: tf_private.NodeDef, reference: str) -> bool:
+        """Whether another use of a tensor may change what its node is merged with."""
+        if node.name not in self._live:  # it runs for taps only, and would use its inputs
+            return not any(callees(node))
+        uses = list(self._uses_of(reference))
+        operations = {use.op if use is not None else _RETURNED for use in uses}
+        if self._begins_sum(node, reference):
+            return True
+        if node.op in _ELEMENTWISE:
+            return len(uses) == 1 and operations <= _ELEMENTWISE | {_RETURNED}
+        if node.op == "BiasAdd":
+            return operations <= _ACTIVATIONS and operations != {"AddV2"}
+        if node.op in _CONTRACTIONS and operations == {"BiasAdd"}:
+            return all(use is not None and self._is_merged(use, f"{use.name}:output:0") for use in uses)
+        return False
+
+    def _begins_sum(self, node: tf_private.NodeDef, reference: str) -> bool:
+        """Whether an AddN begins with this tensor, because nothing else holds it."""
+        if any(callees(node)) or tf_private.is_stateful(node.op):
+            return False
+        user = self._only_user(reference)
+        while user is not None and user.op in _VIEWS:
+            reference = f"{user.name}:output:{list(user.input).index(reference)}"
+            user = self._only_user(reference)
+        if user is None or user.op != "AddN" or len(user.input) < 3:  # a + b == b + a
+            return False
+        summands = [source for source in user.input if not source.startswith("^")]
+        return reference == next(filter(self._is_free, summands), None)
+
+    def _is_free(self, reference: str) -> bool:
+        """Whether the memory of a tensor belongs to its only user."""
+        while self._only_user(reference) is not None:
+            node = self._nodes.get(reference.split(":")[0])
+            if node is None or node.op in _HELD_ANYWAY:
+                return False
+            if node.op not in _VIEWS:
+                return True
+            reference = node.input[int(reference.split(":")[2]) if node.op == "IdentityN" else 0]
+        return False
+
+    def _only_user(self, reference: str) -> tf_private.NodeDef | None:
+        users = self._uses.get(reference, [])
+        return users[0] if len(users) == 1 else None
+
+    def _uses_of(self, reference: str) -> Iterator[tf_private.NodeDef | None]:
+        """The nodes that use a tensor, also through aliases; None where the function returns it."""
+        for use in self._uses.get(reference, ()):
+            if use is not None and use.op in _ALIASES:
+                yield from self._uses_of(f"{use.name}:output:{list(use.input).index(reference)}")
+            else:
+                yield use
+
+    @cached_property
+    def _nodes(self) -> dict[str, tf_private.NodeDef]:
+        return {node.name: node for node in self._function.definition.node_def}
+
+    @cached_property
+    def _uses(self) -> dict[str, list[tf_private.NodeDef | None]]:
+        uses: dict[str, list[tf_private.NodeDef | None]] = {}
+        for name in self._live:
+            node = self._nodes[name]
+            if node.op not in _OF_SHAPES:
+                for source in node.input:
+                    uses.setdefault(source, []).append(node)
+        for source in self._function.definition.ret.values():
+            uses.setdefault(source, []).append(None)
+        return uses
+
+    @cached_property
+    def _live(self) -> dict[str, None]:
+        """Names of the nodes that run: what is returned or must be done, and all that leads to it."""
+        definition = self._function.definition
+        waiting = [*definition.ret.values(), *definition.control_ret.values()]
+        live: dict[str, None] = {}
+        while waiting:
+            name = waiting.pop().removeprefix("^").split(":")[0]
+            if name in self._nodes and name not in live:
+                live[name] = None
+                waiting += self._nodes[name].input
+        return live
