@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from ..arguments import local
+from ..arguments import local, on_disk
 from ..certificate_view import is_refuted, print_certificate, with_kept_values
 from ..progress import progress
 from ..studies import add_study_arguments, has_failed, print_study, study_of
@@ -25,7 +25,14 @@ EXAMPLE = """tensortap replay logs/digits --step 100
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", type=local, metavar="RUN|BUNDLE", help="a run with recordings, or a bundle")
+    parser.add_argument(
+        "source",
+        type=on_disk(
+            "what is replayed is on a disk; 'tensortap bundle' writes a step of this run into a file"
+        ),
+        metavar="RUN|BUNDLE",
+        help="a run with recordings, or a bundle",
+    )
     parser.add_argument("--list", action="store_true", help="list the recordings of the run")
     parser.add_argument("--step", type=int, help="default: the last one that was recorded")
     parser.add_argument("--call", type=int, help="which recorded call of the step; default: the last one")
