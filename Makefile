@@ -76,7 +76,7 @@ docker: ## the image that serves a log directory (needs a Docker engine)
 	docker build --file docker/Dockerfile --tag tensortap .
 
 clean: ## remove everything that make made, the virtual environment included
-	rm -rf .venv .tools .fuzz build dist site *.egg-info server/static frontend/node_modules demo-logs test-output
+	rm -rf .venv .tools .fuzz build dist site *.egg-info server/static server/.static-* frontend/node_modules demo-logs test-output
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +
 

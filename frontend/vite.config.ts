@@ -1,16 +1,20 @@
 import { defineConfig } from 'vitest/config';
+import { inPlace } from './vite/in_place.ts';
 import { plotlyCss } from './vite/plotly_css.ts';
 import { tensorboardEntry } from './vite/tensorboard_entry.ts';
+
+// Built beside the folder that servers read, one for each build that is under way, then put there.
+const BESIDE = `../server/.static-${process.pid}`;
 
 // The page is served from any prefix and under `script-src 'self'; style-src 'self'; img-src 'self'`:
 // relative URLs only, nothing inlined as data:, workers as files of their own.
 export default defineConfig({
   base: './',
-  plugins: [plotlyCss(), tensorboardEntry()],
+  plugins: [plotlyCss(), tensorboardEntry(), inPlace(BESIDE, '../server/static')],
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   worker: { format: 'es' },
   build: {
-    outDir: '../server/static',
+    outDir: BESIDE,
     emptyOutDir: true,
     target: 'es2022',
     assetsInlineLimit: 0,
@@ -21,5 +25,5 @@ export default defineConfig({
     // The page imports `mount` from main.ts, TensorBoard's plugin.js from an entry of its own, whose exports must survive.
     rolldownOptions: { input: { index: 'index.html', app: 'src/mount.tsx' }, preserveEntrySignatures: 'strict' },
   },
-  test: { include: ['src/**/*.test.ts', 'src/**/*.test.tsx'] },
+  test: { include: ['src/**/*.test.ts', 'src/**/*.test.tsx', 'vite/**/*.test.ts'] },
 });
