@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import recorded_programs
 
 from tensortap.replay import Request, locate
 from tensortap.replay.engine import replay
+from tensortap.replay.request import Answer
 
 Ask = Callable[..., Any]
 
@@ -32,3 +34,13 @@ def ask(recordings: Path) -> Ask:
         return replay(Request(source, nodes=nodes, study=kind, options=options))["study"]
 
     return study
+
+
+@pytest.fixture
+def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands replay in the process of the tests: starting TensorFlow takes longer than the replay."""
+
+    def run_apart(request: Request, limits: object = None) -> Answer:
+        return Answer.of(json.loads(json.dumps(replay(request))))
+
+    monkeypatch.setattr("tensortap.replay.run_apart", run_apart)

@@ -37,7 +37,7 @@ def test_the_smallest_change_names_its_line(ask: Callable[..., Any], tmp_path: P
         assert 1 < len(found["fix"][0]["nodes"]) < 10
 
 
-def test_the_command_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str], in_process: None) -> None:
     nan_steps.record(tmp_path / "r", nan_steps.log_of_softmax)
     assert main(["replay", str(tmp_path / "r"), "--fix"]) == 0
     out = capsys.readouterr().out

@@ -62,7 +62,9 @@ def test_a_leak_of_the_future_is_named(ask: Ask, tmp_path: Path) -> None:
     assert row["tensor"] == "leaky:0" and "leaky = tf.subtract" in row["line"]
 
 
-def test_padding_that_counts_is_named(ask: Ask, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_padding_that_counts_is_named(
+    ask: Ask, tmp_path: Path, capsys: pytest.CaptureFixture[str], in_process: None
+) -> None:
     tokens = np.array([[1, 2, 3, 0], [4, 3, 0, 0]], np.int32)
 
     def masked(x: Any, w: Any) -> Any:
