@@ -25,6 +25,7 @@ from .errors import (
     ValueNotKeptError,
     ValuePrunedError,
 )
+from .escaping import escaped
 from .events import EventsTail
 from .files import Input, crc32c, crc32c_of_file
 from .folders import exists, is_folder, look, scan
@@ -37,7 +38,14 @@ from .function_names import (
 )
 from .graphs import write_graph
 from .histogram import Histogram, bucket_edges, value_order
-from .names import check_run_name, is_worker_name, new_worker_name, parse_tensor_name, tensor_name
+from .names import (
+    check_run_name,
+    is_worker_name,
+    new_worker_name,
+    parse_tensor_name,
+    split_tensor_name,
+    tensor_name,
+)
 from .places import Snapshot
 from .ragged import component_arrays
 from .recording import Argument, Part, Recording, array_hash
@@ -120,6 +128,7 @@ __all__ = [
     "data_type_name",
     "dtype_name",
     "ensure_run",
+    "escaped",
     "exists",
     "find_recordings",
     "find_runs",
@@ -148,6 +157,7 @@ __all__ = [
     "short_function_names",
     "shown_path",
     "split_sample",
+    "split_tensor_name",
     "stats_path",
     "summarize",
     "target_run",

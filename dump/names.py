@@ -19,8 +19,19 @@ def tensor_name(node: str, slot: int) -> str:
     return f"{node}:{slot}"
 
 
-def parse_tensor_name(name: str) -> tuple[str, int]:
+def split_tensor_name(name: str) -> tuple[str, int]:
     """`"dense/Relu:0"` -> `("dense/Relu", 0)`; a name without a slot means slot 0.
+
+    Any text has an answer: a dump that another program wrote may hold names that `parse_tensor_name` refuses.
+    """
+    node, colon, slot = name.rpartition(":")
+    if colon and node and slot.isascii() and slot.isdigit() and len(slot) <= 9:
+        return node, int(slot)
+    return name, 0
+
+
+def parse_tensor_name(name: str) -> tuple[str, int]:
+    """As `split_tensor_name`, for a name that is about to be written.
 
     Raises:
         InvalidNameError: the name is no text, empty, too long, or holds NUL.
@@ -30,12 +41,9 @@ def parse_tensor_name(name: str) -> tuple[str, int]:
     if not name or len(name) > MAX_NAME or "\x00" in name:
         raise InvalidNameError(
             f"{name[:80]!r} is not a tensor name.",
-            f"Use 'node' or 'node:slot', at most {MAX_NAME} characters.",
+            f"Use 'node' or 'node:slot', at most {MAX_NAME} characters, no NUL.",
         )
-    node, colon, slot = name.rpartition(":")
-    if colon and node and slot.isascii() and slot.isdigit() and len(slot) <= 9:
-        return node, int(slot)
-    return name, 0
+    return split_tensor_name(name)
 
 
 def check_run_name(name: str) -> str:

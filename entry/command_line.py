@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import NoReturn, Protocol
 
+from tensortap.dump import escaped
+
 from .commands import (
     bundle,
     check,
@@ -27,7 +29,6 @@ from .commands import (
     step,
     watch,
 )
-from .terminal import escaped
 
 
 class Command(Protocol):

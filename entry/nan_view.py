@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from .terminal import cell, counted, escaped, number_text, plain_table
+from tensortap.dump import escaped
+
+from .terminal import cell, counted, number_text, plain_table
 
 if TYPE_CHECKING:
     from tensortap.analysis import Birth, ElementTrace, Link, NanReport, Operand

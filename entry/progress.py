@@ -18,7 +18,9 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from .terminal import console, escaped
+from tensortap.dump import escaped
+
+from .terminal import console
 
 
 @contextlib.contextmanager

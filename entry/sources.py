@@ -94,7 +94,9 @@ def _is_prefix(path: Path) -> bool:
 
 
 def _tell(path: Path, title: str, cached: CachedImport) -> None:
-    from .terminal import counted, escaped
+    from tensortap.dump import escaped
+
+    from .terminal import counted
 
     found = cached.imported
     what = ", ".join(
@@ -110,7 +112,9 @@ def _tell(path: Path, title: str, cached: CachedImport) -> None:
 
 def print_notes(notes: list[str]) -> None:
     """What was refused or is partial, on stderr."""
-    from .terminal import counted, escaped
+    from tensortap.dump import escaped
+
+    from .terminal import counted
 
     for note in notes[:_SHOWN_NOTES]:
         print(escaped(f"  {note}"), file=sys.stderr)

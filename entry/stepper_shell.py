@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tensortap.dump import SelectionError, TensortapError
+from tensortap.dump import SelectionError, TensortapError, escaped
 
 from .progress import progress
 from .stepper_view import print_nodes, print_values, print_what_ifs, side_by_side
-from .terminal import cell, console, counted, escaped
+from .terminal import cell, console, counted
 
 if TYPE_CHECKING:
     from tensortap.replay import StepperSession

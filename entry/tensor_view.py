@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensortap.dump import COUNTS, STATISTICS, NotFoundError, ValueNotKeptError
+from tensortap.dump import COUNTS, STATISTICS, NotFoundError, ValueNotKeptError, escaped
 
-from .terminal import cell, counted, escaped, number_text
+from .terminal import cell, counted, number_text
 from .value_text import Highlight, highlighted_count, value_lines
 
 if TYPE_CHECKING:

@@ -14,21 +14,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tensortap.dump import escaped
+
 _PIPED_WIDTH = 10_000  # names are never cut where a program reads them
 _UNITS = ("B", "KB", "MB", "GB", "TB")
-
-
-def escaped(text: str) -> str:
-    """Text from a dump; what a terminal would obey (control characters, direction marks) as `\\xNN`."""
-    return "".join(character if _harmless(character) else _code(character) for character in text)
-
-
-def _harmless(character: str) -> bool:
-    return character.isprintable() or character == " "
-
-
-def _code(character: str) -> str:
-    return character.encode("unicode_escape", "backslashreplace").decode("ascii")
 
 
 class _Console(Console):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from rich.text import Text
 
-from .terminal import escaped
+from tensortap.dump import escaped
 
 _MAX_PRINTED = 2000  # elements; of larger arrays, the edges
 _ELEMENT = re.compile(r"[^\s\[\]]+")

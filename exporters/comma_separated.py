@@ -11,7 +11,7 @@ from tensortap.index import RunIndex
 from .exported import Advance, Array, Exported, all_rows, new_file
 from .table import tables
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what spreadsheets evaluate text for
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # what spreadsheets evaluate text for
 
 
 def export(run: RunIndex, rows: Array | None, out: Path, advance: Advance) -> Exported:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.dump import NotFoundError, parse_tensor_name, tensor_name
+from tensortap.dump import NotFoundError, split_tensor_name, tensor_name
 
 from .catalog import Catalog
 from .steps import StepRange
@@ -22,7 +22,7 @@ def tensor_codes(catalog: Catalog, tensor: str, graph: str | None = None) -> lis
         NotFoundError: it was not captured, or not in that graph.
     """
     tensors = catalog.tensors
-    codes = tensors.named(tensor_name(*parse_tensor_name(tensor)))
+    codes = tensors.named(tensor_name(*split_tensor_name(str(tensor))))
     if not codes:
         lists = "'tensortap show RUN' lists the captured tensors; in Python, run.tensors does."
         hint = did_you_mean(tensor, tensors.sorted_names(), lists)

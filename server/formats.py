@@ -96,7 +96,7 @@ def _csv(array: Array, snapshot: Snapshot, selection: Selection, scale: Scale) -
 def guarded(value: bytes | str) -> str:
     """Text that a spreadsheet does not run as a formula."""
     text = value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value
-    return "'" + text if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+    return "'" + text if text.startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else text
 
 
 def _png(array: Array, snapshot: Snapshot, selection: Selection, scale: Scale) -> bytes:

@@ -32,8 +32,8 @@ class Parameters:
             raise BadRequestError(f"{name!r} is given {len(values)} times.", "Give it once.")
         if not values or not values[0]:
             return None
-        if len(values[0]) > MAX_TEXT or "\x00" in values[0]:
-            raise BadRequestError(f"{name!r} is not usable.", f"At most {MAX_TEXT} characters, and no NUL.")
+        if len(values[0]) > MAX_TEXT:
+            raise BadRequestError(f"{name!r} is not usable.", f"At most {MAX_TEXT} characters are read.")
         return values[0]
 
     def required(self, name: str, example: str) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 
@@ -28,6 +30,9 @@ WEAPONS = {
     "invisible": "a\u200b\ufeffb\u00ad",
     "terminal": "\x1b]0;owned\x07\x1b[31mred\x1b[2J",
     "c1": "\x9b31mred\x9d0;owned\x9c",
+    "nul": "before\x00after",
+    "controls": "".join(map(chr, range(1, 32))) + "\x7f\x85",
+    "noncharacters": "\ufffe\uffff\U0010ffff\ue000",
     "lines": "one\r\ntwo\u2028three",
     "emoji": "👩‍👩‍👧‍👦/🏴‍☠️",
     "formula": '=HYPERLINK("http://evil.example","x")',
@@ -72,10 +77,15 @@ def hostile_graph() -> Graph:
     )
 
 
+def unchecked() -> AbstractContextManager[object]:
+    """A writer that lets any name pass, NUL too, as one that is not ours would."""
+    return patch("tensortap.dump.places.parse_tensor_name", lambda name: (name.rpartition(":")[0], 0))
+
+
 def write_hostile_dump(logdir: Path) -> None:
     """One run, three steps; a NaN from the second one on, so that every view has something to say."""
     info = {"__proto__": {"polluted": 1}, "command": WEAPONS["script"], WEAPONS["image"]: WEAPONS["terminal"]}
-    with DumpWriter(logdir, run=RUN, info=info) as writer:
+    with unchecked(), DumpWriter(logdir, run=RUN, info=info) as writer:
         graph = writer.graph(hostile_graph())
         for step in range(STEPS):
             writer.event(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from html import escape
 
+from tensortap.dump import escaped
 from tensortap.index import FrameDetail
 
 from .metrics import METRICS
@@ -34,10 +35,10 @@ def comparison_html(compared: Comparison) -> str:
     parts = [
         "<!doctype html><html lang=en><head><meta charset=utf-8>",
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-        f"<title>{escape(title)} - tensortap</title><style>{_STYLE}</style></head><body>",
+        f"<title>{_text(title)} - tensortap</title><style>{_STYLE}</style></head><body>",
         f"<h1>{_side('A', compared.a)}<br>{_side('B', compared.b)}</h1>",
         _headline(compared),
-        *(f"<p class=note>{escape(note)}</p>" for note in compared.notes),
+        *(f"<p class=note>{_text(note)}</p>" for note in compared.notes),
         _first(compared.first),
         _tensors(compared),
         _matching(compared),
@@ -48,12 +49,17 @@ def comparison_html(compared: Comparison) -> str:
     return "\n".join(parts)
 
 
+def _text(text: str) -> str:
+    """Text from a dump: neither markup, nor what turns the direction of the text around it."""
+    return escape(escaped(text))
+
+
 def _side(name: str, side: SideInfo) -> str:
-    return f"{name} = {escape(side.run)}, step {side.step}, worker {escape(side.worker)}"
+    return f"{name} = {_text(side.run)}, step {side.step}, worker {_text(side.worker)}"
 
 
 def _headline(compared: Comparison) -> str:
-    counts = ", ".join(f"{count:,} {escape(verdict)}" for verdict, count in compared.counts.items() if count)
+    counts = ", ".join(f"{count:,} {_text(verdict)}" for verdict, count in compared.counts.items() if count)
     word = "They differ" if compared.differ else "They agree up to rounding"
     style = "differ" if compared.differ else "agree"
     return f"<p class={style}><b>{word}</b>: {counts or 'nothing could be compared'}.</p>"
@@ -64,8 +70,8 @@ def _first(first: FirstDivergence | None) -> str:
         return ""
     entry = first.difference
     return (
-        f"<h2>First divergence: <code>{escape(entry.tensor)}</code> ({escape(entry.op_type)})</h2>"
-        f"<p>{escape(first.text)}</p>{_source('A', first.frame)}{_source('B', first.frame_b)}"
+        f"<h2>First divergence: <code>{_text(entry.tensor)}</code> ({_text(entry.op_type)})</h2>"
+        f"<p>{_text(first.text)}</p>{_source('A', first.frame)}{_source('B', first.frame_b)}"
         + _table([entry, *first.inputs], first)
     )
 
@@ -73,7 +79,7 @@ def _first(first: FirstDivergence | None) -> str:
 def _source(side: str, frame: FrameDetail | None) -> str:
     if frame is None:
         return ""
-    place, text = escape(f"{frame.file}:{frame.line}"), escape((frame.text or "").strip())
+    place, text = _text(f"{frame.file}:{frame.line}"), _text((frame.text or "").strip())
     return f"<p>{side}: <code>{place}</code> <code>{text}</code></p>"
 
 
@@ -105,10 +111,10 @@ def _row(entry: TensorDifference, is_first: bool) -> str:
         entry.basis,
         entry.verdict,
     )
-    cells = "".join(f"<td class=text>{escape(text)}</td>" for text in texts)
+    cells = "".join(f"<td class=text>{_text(text)}</td>" for text in texts)
     numbers = (entry.visit, entry.limit, *(getattr(entry.metrics, name) for name in METRICS))
     cells += "".join(f"<td>{_number(number)}</td>" for number in numbers)
-    return f'<tr class="{escape(entry.verdict)}{" first" if is_first else ""}">{cells}</tr>'
+    return f'<tr class="{_text(entry.verdict)}{" first" if is_first else ""}">{cells}</tr>'
 
 
 def _number(number: float) -> str:
@@ -120,11 +126,11 @@ def _matching(compared: Comparison) -> str:
     for graph in compared.graphs:
         told = ", ".join(f"{count:,} by {how}" for how, count in graph.matched.items() if count)
         parts.append(
-            f"<li>{escape(graph.name)}: matched {told or 'none'}; {graph.only_a:,} only in A, "
+            f"<li>{_text(graph.name)}: matched {told or 'none'}; {graph.only_a:,} only in A, "
             f"{graph.only_b:,} only in B</li>"
         )
         parts += [
-            f"<li>renamed <code>{escape(old)}</code> to <code>{escape(new)}</code> ({count:,} nodes)</li>"
+            f"<li>renamed <code>{_text(old)}</code> to <code>{_text(new)}</code> ({count:,} nodes)</li>"
             for old, new, count in graph.renames
         ]
     return "".join(parts) + "</ul>"
@@ -134,7 +140,7 @@ def _left(side: str, nodes: list[Unmatched]) -> str:
     if not nodes:
         return ""
     items = "".join(
-        f"<li><code>{escape(node.node)}</code> ({escape(node.op_type)})"
+        f"<li><code>{_text(node.node)}</code> ({_text(node.op_type)})"
         f"{'' if node.captured else ', not captured'}</li>"
         for node in nodes
     )

@@ -33,4 +33,4 @@ def _row(entry: TensorDifference) -> list[object]:
 
 def guarded(text: str) -> str:
     """Text that a spreadsheet does not run as a formula."""
-    return "'" + text if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+    return "'" + text if text.startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else text

@@ -16,6 +16,7 @@ from tensortap.dump import (
     RunReader,
     TensortapError,
     ValuePrunedError,
+    escaped,
     find_runs,
     is_folder,
     is_remote,
@@ -28,7 +29,7 @@ from tensortap.dump import (
 from ..progress import progress
 from ..runs import add_path
 from ..sources import check_reachable
-from ..terminal import bytes_text, cell, console, counted, escaped, print_json
+from ..terminal import bytes_text, cell, console, counted, print_json
 
 HELP = "verify every checksum of a dump; changes nothing"
 EXAMPLE = "tensortap check logs --repair"

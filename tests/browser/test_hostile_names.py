@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import unicodedata
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -11,6 +14,8 @@ from browser_site import Serve
 from hostile_dump import RUN, WEAPONS, write_hostile_dump
 from playwright.sync_api import Frame, expect
 from tensorboard_process import Start
+
+from tensortap.dump import escaped
 
 # What a script of the dump would have left behind.
 TRACES = """() => ({
@@ -73,6 +78,22 @@ def test_every_view_shows_them_as_text(tap: TapPage, serve: Serve, hostile: Path
         tap.wait_until_ready()
     tap.search("<img src=x")
     watched.expect_nothing(tap, site.url)
+
+
+def test_a_report_of_diff_shows_them_as_text(tap: TapPage, hostile: Path, tmp_path: Path) -> None:
+    """GIVEN the HTML file that somebody sends on WHEN it is opened from a disk THEN it only shows texts."""
+    report, watched = tmp_path / "report.html", Watched(tap)
+    command = ["-m", "tensortap", "diff", str(hostile / RUN), "--step", "0", "--step-b", "1"]
+    subprocess.run([sys.executable, *command, "--html", str(report)], check=False, stdout=subprocess.DEVNULL)
+    tap.page.goto(report.as_uri())
+    expect(tap.page.locator("tr.diverges, tr.inherited, tr.amplified").first).to_be_visible()
+    shown = tap.page.locator("body").inner_text() + tap.page.title()
+    for weapon in WEAPONS.values():
+        assert escaped(weapon).strip() in shown
+    assert [c for c in shown if unicodedata.category(c) in ("Cc", "Cf") and c not in "\n\t"] == []
+    assert watched.hosts == {""} and watched.dialogs == []
+    assert traces(tap.page.main_frame) == NOTHING
+    assert tap.page.locator("a, img, svg, script, iframe, link, form").count() == 0
 
 
 def test_the_tab_of_tensorboard_shows_them_as_text(

@@ -1,0 +1,15 @@
+"""Texts of a dump, shown where control characters and direction marks would be obeyed."""
+
+from __future__ import annotations
+
+
+def escaped(text: str) -> str:
+    """Text from a dump; what a terminal or a page would obey (control characters, direction marks) or would
+    not show (zero width) as `\\xNN`."""
+    if text.isprintable():
+        return text
+    return "".join(character if character.isprintable() else _code(character) for character in text)
+
+
+def _code(character: str) -> str:
+    return character.encode("unicode_escape", "backslashreplace").decode("ascii")
