@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
+import { clearSearch, hitAt, nextHit, search } from './go';
 import type { GraphView } from './graph_view';
 import { GraphIcon } from './icons';
 import { SearchResults } from './SearchResults';
@@ -23,8 +24,8 @@ export function SearchBox({ model, onDone }: SearchBoxProps) {
   }, [searched]);
   useEffect(() => {
     // Enter may have searched meanwhile, and gone to a hit.
-    const search = () => draft !== model.finder.text.value && model.search(draft);
-    const timer = setTimeout(search, PAUSE_MS);
+    const searchDraft = () => draft !== model.finder.text.value && search(model, draft);
+    const timer = setTimeout(searchDraft, PAUSE_MS);
     return () => clearTimeout(timer);
   }, [draft, model]);
   const onKeyDown = (event: KeyboardEvent & { currentTarget: HTMLInputElement }) => {
@@ -32,12 +33,12 @@ export function SearchBox({ model, onDone }: SearchBoxProps) {
     const text = event.currentTarget.value;
     const back = event.key === 'ArrowUp' || (event.key === 'Enter' && event.shiftKey);
     if (['Enter', 'ArrowDown', 'ArrowUp'].includes(event.key)) {
-      if (text !== finder.text.value) model.search(text);
-      model.findNext(back ? -1 : 1);
+      if (text !== finder.text.value) search(model, text);
+      nextHit(model, back ? -1 : 1);
     } else if (event.key === 'Escape') {
       if (text === '') onDone();
       setDraft('');
-      model.clearSearch();
+      clearSearch(model);
     } else return;
     event.preventDefault();
   };
@@ -46,7 +47,7 @@ export function SearchBox({ model, onDone }: SearchBoxProps) {
   };
   const choose = (index: number) => {
     setListed(false);
-    model.findAt(index);
+    hitAt(model, index);
   };
   const [hits, error] = [finder.hits.value.length, finder.error.value];
   return (
@@ -80,9 +81,9 @@ function Hits({ model, hits, error }: { model: GraphView; hits: number; error: s
   const total = hits.toLocaleString('en-US');
   const text = error ?? (hits === 0 ? 'no hits' : at < 0 ? total : `${(at + 1).toLocaleString('en-US')} of ${total}`);
   const steps = [
-    { icon: 'up', label: 'Previous hit (Shift+Enter)', run: () => model.findNext(-1) },
-    { icon: 'down', label: 'Next hit (Enter)', run: () => model.findNext(1) },
-    { icon: 'clear', label: 'Clear the search (Esc)', run: () => model.clearSearch() },
+    { icon: 'up', label: 'Previous hit (Shift+Enter)', run: () => nextHit(model, -1) },
+    { icon: 'down', label: 'Next hit (Enter)', run: () => nextHit(model, 1) },
+    { icon: 'clear', label: 'Clear the search (Esc)', run: () => clearSearch(model) },
   ] as const;
   return (
     <>

@@ -1,6 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import type { TracedNodes } from '../../model/trace';
 import { shortName } from './commands';
+import { nextTraced, tracedAt } from './go';
 import type { GraphView } from './graph_view';
 import { GraphIcon } from './icons';
 import { NodeRow } from './NodeRow';
@@ -59,7 +60,7 @@ function Buttons({ model, empty }: { model: GraphView; empty: boolean }) {
             aria-label={label}
             title={label}
             disabled={empty}
-            onClick={() => model.traceNext(icon === 'up' ? -1 : 1)}
+            onClick={() => nextTraced(model, icon === 'up' ? -1 : 1)}
           >
             <GraphIcon name={icon} />
           </button>
@@ -93,7 +94,7 @@ function Rows({ model, found }: { model: GraphView; found: TracedNodes }) {
     <ol ref={list} class="graph-trace-rows" start={first + 1}>
       {[...found.rows.subarray(first, first + LISTED)].map((row, i) => (
         <li key={row}>
-          <NodeRow graph={graph} row={row} current={first + i === current} testid="trace-row" onChoose={() => model.traceAt(first + i)} />
+          <NodeRow graph={graph} row={row} current={first + i === current} testid="trace-row" onChoose={() => tracedAt(model, first + i)} />
         </li>
       ))}
       {rest > 0 && <li class="graph-more">{rest.toLocaleString('en-US')} more, farther away</li>}

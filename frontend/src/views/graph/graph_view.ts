@@ -5,23 +5,22 @@ import { LayoutClient } from '../../layout/client';
 import type { LayoutReply, LoadedReply } from '../../layout/messages';
 import { PlacedGraph } from '../../layout/placed';
 import type { LayoutUpdate } from '../../layout/update';
-import type { DictColumn } from '../../lib/columns';
 import { type ColourBy, type GraphData, rowOf } from '../../model/graph';
 import { type Marks, markNodes, type Neighbour, shownNeighbours } from '../../model/neighbours';
-import { INF, NAN } from '../../model/node_values';
-import { isAuxiliary } from '../../model/op_kinds';
+import { smallNodes } from '../../model/small_nodes';
 import { hasBlocks } from '../../model/stack_choices';
 import type { StepStatistics } from '../../model/steps';
 import { sameTrace, type Trace } from '../../model/trace';
 import { enclosingScopes, openScopes, scopePath, shownEntity } from '../../model/tree';
 import { type Anchor, anchorAt, heldCamera } from '../../render/anchor';
-import { easeOut, type Rect, toScreenX, toScreenY } from '../../render/camera';
+import { easeOut, type Rect } from '../../render/camera';
 import { type Colouring, makeColouring } from '../../render/colouring';
 import { describe } from '../../render/draw_highlights';
 import type { Drawing } from '../../render/frame';
 import { MOTION_MS, Motion } from '../../render/motion';
 import { type ThemeName, themeOf } from '../../render/theme';
 import { Finder } from './finder';
+import { search } from './go';
 import { holdPlace } from './hold_place';
 import type { Screen } from './screen';
 import { Tracer } from './tracer';
@@ -249,45 +248,6 @@ export class GraphView {
     if (rect && (always || !this.viewport.shows(rect))) this.viewport.centreOn(rect);
   }
 
-  /** Goes to the next hit; false if there is none. */
-  findNext(direction: 1 | -1): boolean {
-    const row = this.finder.step(direction);
-    if (row >= 0) this.reveal(this.drawing!.tree.entityOf[row]!, true);
-    return row >= 0;
-  }
-
-  /** Goes to a hit by its number. */
-  findAt(index: number): void {
-    const row = this.finder.choose(index);
-    if (row >= 0) this.reveal(this.drawing!.tree.entityOf[row]!, true);
-  }
-
-  /** Goes to the next node of the trace; false if there is none. */
-  traceNext(direction: 1 | -1): boolean {
-    const row = this.tracer.step(direction);
-    if (row >= 0) this.reveal(this.drawing!.tree.entityOf[row]!, true);
-    return row >= 0;
-  }
-
-  traceAt(index: number): void {
-    const row = this.tracer.choose(index);
-    if (row >= 0) this.reveal(this.drawing!.tree.entityOf[row]!, true);
-  }
-
-  search(text: string): void {
-    const { drawing } = this;
-    const health = this.colouring.value?.health;
-    if (!drawing || !health) return;
-    const state = (row: number): number => health[drawing.tree.entityOf[row]!]!;
-    this.finder.search(text, drawing.graph, drawing.tree, { nan: (row) => state(row) === NAN, inf: (row) => state(row) === INF });
-    this.screen?.request();
-  }
-
-  clearSearch(): void {
-    this.finder.clear();
-    this.screen?.request();
-  }
-
   setShowControl(show: boolean): void {
     this.showControl.value = show;
     this.screen?.request();
@@ -298,27 +258,11 @@ export class GraphView {
     return this.drawing && entity >= 0 ? shownEntity(this.drawing.tree, this.drawing.placed.open, entity) : -1;
   }
 
-  /** Nodes as they are drawn now: what hides several of them is there once. */
-  shownOnce(rows: Iterable<number>): number[] {
-    const { drawing } = this;
-    if (!drawing) return [];
-    return [...new Set([...rows].map((row) => this.shown(drawing.tree.entityOf[row]!)))].filter((entity) => entity >= 0);
-  }
-
   /** Position of an entity in the frame of the whole graph. */
   rect(entity: number): Rect | null {
     if (!this.drawing) return null;
     const { placed } = this.drawing;
     return { ...placed.origin(entity), width: placed.width[entity]!, height: placed.height[entity]! };
-  }
-
-  /** Where an entity is in the pane, in pixels. */
-  onScreen(entity: number): Rect | null {
-    const rect = this.rect(entity);
-    const { camera, view } = this.viewport;
-    if (!rect) return null;
-    const [width, height] = [rect.width * camera.zoom, rect.height * camera.zoom];
-    return { x: toScreenX(camera, view, rect.x), y: toScreenY(camera, view, rect.y), width, height };
   }
 
   /** Moves what is moving; true while there is more to come. */
@@ -368,7 +312,7 @@ export class GraphView {
     this.hover.value = null;
     const row = this.reported === null ? -1 : rowOf(this.drawing!.graph, this.reported);
     this.setSelected(row < 0 ? -1 : this.drawing!.tree.entityOf[row]!);
-    if (this.finder.text.value !== '') this.search(this.finder.text.value);
+    if (this.finder.text.value !== '') search(this, this.finder.text.value);
   }
 
   private update(update: LayoutUpdate): void {
@@ -448,12 +392,4 @@ export class GraphView {
     this.openPaths = all ? ['*'] : paths;
     this.events.expanded(this.openPaths);
   }
-}
-
-/** 1 for nodes that are drawn small. A plain loop: `Uint8Array.from` with a function takes ten times as long. */
-function smallNodes({ codes, values }: DictColumn): Uint8Array {
-  const auxiliary = values.map(isAuxiliary);
-  const small = new Uint8Array(codes.length);
-  for (let row = 0; row < codes.length; row++) small[row] = auxiliary[codes[row]!] ? 1 : 0;
-  return small;
 }

@@ -3,19 +3,20 @@
 import { rowOf } from '../../model/graph';
 import { findScope, scopePath, stackPath } from '../../model/tree';
 import type { GraphView } from './graph_view';
+import { onScreen } from './where';
 
 /** Remembers the selection and where it is on the screen; the result finds it again and puts it there. */
 export function holdPlace(model: GraphView): (() => void) | null {
   const { drawing } = model;
   const entity = model.shown(model.selected);
-  const before = model.onScreen(entity);
+  const before = onScreen(model, entity);
   if (!drawing || entity < 0 || !before) return () => model.fit(false);
   const find = finder(model, model.selected);
   return () => {
     const again = find();
     if (again < 0) return;
     model.highlight(again);
-    const now = model.onScreen(model.shown(again));
+    const now = onScreen(model, model.shown(again));
     if (now) model.viewport.pan(before.x - now.x, before.y - now.y);
   };
 }

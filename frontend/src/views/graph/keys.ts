@@ -1,6 +1,7 @@
 /** The graph's keys: one row a key, for the help overlay and for the handler. */
 
 import { toggleAllStacks, toggleStack, traceSelection } from './commands';
+import { nextHit, nextTraced } from './go';
 import type { GraphView } from './graph_view';
 import { clearOne, moveSelection, selectOuter, toggleSelected } from './walk';
 
@@ -33,7 +34,7 @@ const ROWS: readonly KeyRow[] = [
   {
     keys: ['n', 'N'],
     does: 'Next, previous search hit, or node of the trace',
-    actions: { n: (m) => m.findNext(1) || m.traceNext(1), N: (m) => m.findNext(-1) || m.traceNext(-1) },
+    actions: { n: (m) => nextHit(m, 1) || nextTraced(m, 1), N: (m) => nextHit(m, -1) || nextTraced(m, -1) },
   },
   {
     keys: ['i', 'd'],

@@ -6,6 +6,7 @@ import { edgeAt } from '../../render/edge_hit';
 import { type Hit, hitTest } from '../../render/hit';
 import type { GraphView } from './graph_view';
 import type { Hover } from './types';
+import { onScreen } from './where';
 
 /** A press that moves less than this many pixels is a click. */
 const CLICK_SLOP = 4;
@@ -108,7 +109,7 @@ export class PointerInput {
     event.preventDefault();
     model.setHover(null);
     if (!byKey && entity !== model.selected) model.pick(entity);
-    const box = byKey ? model.onScreen(entity) : null;
+    const box = byKey ? onScreen(model, entity) : null;
     model.menu.value = { entity, x: box ? box.x + box.width / 2 : x, y: box ? box.y + box.height : y };
   }
 

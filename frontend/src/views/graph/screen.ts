@@ -7,6 +7,7 @@ import { paint } from '../../render/painter';
 import { Scene } from '../../render/scene';
 import { TextFitter } from '../../render/text';
 import type { GraphView } from './graph_view';
+import { shownOnce } from './where';
 
 export interface Canvases {
   readonly graph: HTMLCanvasElement;
@@ -133,9 +134,9 @@ export class Screen {
       hits: model.finder.marks,
       currentHit: row < 0 ? -1 : model.shown(frame.drawing.tree.entityOf[row]!),
       marks: model.marks,
-      chain: model.marks ? model.shownOnce(model.chain) : [],
+      chain: model.marks ? shownOnce(model, model.chain) : [],
       traced: model.tracer.marks,
-      path: model.shownOnce(model.tracer.path),
+      path: shownOnce(model, model.tracer.path),
     };
     const points = Math.max(highlights.selected, highlights.hovered, highlights.hoveredEdge, highlights.currentHit);
     const empty = points < 0 && !highlights.hits && !highlights.marks && !highlights.traced;

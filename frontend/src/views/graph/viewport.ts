@@ -35,7 +35,7 @@ export class Viewport {
   view: View = { width: 0, height: 0 };
   private flight: Flight | undefined;
 
-  constructor(private readonly changed: () => void) {}
+  constructor(readonly changed: () => void) {}
 
   get flying(): boolean {
     return this.flight !== undefined;

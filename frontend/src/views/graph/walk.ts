@@ -1,6 +1,7 @@
 /** Going about the graph by keys. */
 
 import { type Direction, move } from '../../model/moves';
+import { clearSearch } from './go';
 import type { GraphView } from './graph_view';
 
 /** Follows an arrow key; without a selection starts at the first node on show. */
@@ -31,7 +32,7 @@ export function toggleSelected(model: GraphView): void {
 
 /** Clears the search if there is one, else the trace, else the selection; false if there is none of them. */
 export function clearOne(model: GraphView): boolean {
-  if (model.finder.text.value !== '') model.clearSearch();
+  if (model.finder.text.value !== '') clearSearch(model);
   else if (model.tracer.found.value || model.pathStart.value !== null) model.events.trace(null, '');
   else if (model.selected >= 0) model.pick(-1);
   else return false;

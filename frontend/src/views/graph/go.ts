@@ -1,0 +1,34 @@
+/** Search and traces on the graph: what is found, and going from one to the next. */
+
+import { INF, NAN } from '../../model/node_values';
+import type { GraphView } from './graph_view';
+
+export function search(model: GraphView, text: string): void {
+  const { drawing } = model;
+  const health = model.colouring.value?.health;
+  if (!drawing || !health) return;
+  const state = (row: number): number => health[drawing.tree.entityOf[row]!]!;
+  model.finder.search(text, drawing.graph, drawing.tree, { nan: (row) => state(row) === NAN, inf: (row) => state(row) === INF });
+  model.viewport.changed();
+}
+
+export function clearSearch(model: GraphView): void {
+  model.finder.clear();
+  model.viewport.changed();
+}
+
+/** Goes to the next hit; false if there is none. */
+export const nextHit = (model: GraphView, direction: 1 | -1): boolean => goTo(model, model.finder.step(direction));
+
+/** Goes to a hit by its number. */
+export const hitAt = (model: GraphView, index: number): boolean => goTo(model, model.finder.choose(index));
+
+/** Goes to the next node of the trace; false if there is none. */
+export const nextTraced = (model: GraphView, direction: 1 | -1): boolean => goTo(model, model.tracer.step(direction));
+
+export const tracedAt = (model: GraphView, index: number): boolean => goTo(model, model.tracer.choose(index));
+
+function goTo(model: GraphView, row: number): boolean {
+  if (row >= 0) model.reveal(model.drawing!.tree.entityOf[row]!, true);
+  return row >= 0;
+}
