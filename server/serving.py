@@ -20,16 +20,18 @@ from .framing import Framing
 from .hosts import bracketed, is_address, is_loopback
 from .login import new_token
 from .replays import close as close_replays
+from .stalled import StalledConnections
 
 DEFAULT_PORT = 6016
 _PORTS_TRIED = 50
 _FROM_PROXY = {"x-forwarded-host", "x-forwarded-proto"}  # what a trusted proxy may say of a request
-_LAST_ANSWERS = 2  # s that requests at work have when the server ends
+_CONNECTIONS = 1000
+_LAST_ANSWERS = 1  # s that requests at work have when the server ends
 _TUNING = {
     "threads": 16,
-    "connection_limit": 1000,  # the default 100 is used up by one port scanner
     "asyncore_use_poll": True,
     "channel_timeout": 30,
+    "cleanup_interval": 1,
     "max_request_header_size": 65536,
     "max_request_body_size": 65536,
     "ident": None,
@@ -115,8 +117,14 @@ class Server:
             {"trusted_proxy": trusted_proxy, "trusted_proxy_headers": _FROM_PROXY} if trusted_proxy else {}
         )
         self._waitress = create_server(
-            self.app, map=self._channels, sockets=[self._socket], **_TUNING, **proxy
+            self.app,
+            map=self._channels,
+            sockets=[self._socket],
+            connection_limit=connection_limit(),
+            **_TUNING,
+            **proxy,
         )
+        self._waitress.maintenance = StalledConnections(self._waitress)
 
     def run(self) -> None:
         """Answers requests until KeyboardInterrupt or SystemExit is raised in this thread, or `close()`."""
@@ -137,6 +145,19 @@ class Server:
         self._waitress.task_dispatcher.shutdown(timeout=_LAST_ANSWERS)
         close_all(self._channels)
         close_replays(self.app)
+
+
+def connection_limit() -> int:
+    """How many connections may be open: half of the files that this process may have open, 1000 at most.
+
+    The default of waitress, 100, is used up by one port scanner.
+    """
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return _CONNECTIONS
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _CONNECTIONS if soft == resource.RLIM_INFINITY else max(50, min(_CONNECTIONS, soft // 2))
 
 
 def open_socket(host: str, port: int | None) -> socket.socket:
