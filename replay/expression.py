@@ -174,7 +174,7 @@ def _value(node: ast.AST, x: Any, elsewhere: Elsewhere | None) -> Any:
     if isinstance(node, ast.UnaryOp):
         return -value(node.operand)
     if isinstance(node, ast.BinOp):
-        return _BINARY[type(node.op)](value(node.left), value(node.right))
+        return _binary(node.op, value(node.left), value(node.right))
     if isinstance(node, ast.Compare):
         return _COMPARISONS[type(node.ops[0])](value(node.left), value(node.comparators[0]))
     assert isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
@@ -182,6 +182,18 @@ def _value(node: ast.AST, x: Any, elsewhere: Elsewhere | None) -> Any:
     if node.func.id == STEP:
         return _at_step(x, arguments, elsewhere)
     return FUNCTIONS[node.func.id](*arguments)
+
+
+def _binary(operator: ast.operator, left: Any, right: Any) -> Any:
+    """Of tensors and numbers. Texts and tuples could be multiplied, integers raised, beyond all memory."""
+    if not all(tf.is_tensor(each) or isinstance(each, int | float) for each in (left, right)):
+        raise SelectionError("Only tensors and numbers can be computed with.", _HINT)
+    if not tf.is_tensor(left) and not tf.is_tensor(right):
+        left, right = float(left), float(right)
+    try:
+        return _BINARY[type(operator)](left, right)
+    except (OverflowError, ZeroDivisionError) as error:
+        raise SelectionError(f"A number of the expression cannot be computed: {error}.", _HINT) from error
 
 
 def _at_step(x: Any, arguments: list[Any], elsewhere: Elsewhere | None) -> Any:

@@ -60,7 +60,8 @@ def _places(source: Path) -> tuple[Path, Path]:
 
 def _recordings(source: Path) -> dict[str, Any]:
     """By recording, from the file that was written last."""
-    found = [path for path in _places(source) if path.is_file()]
+    # A link could lead out of the log directory, and is none of ours: one is replaced, never written through.
+    found = [path for path in _places(source) if path.is_file() and not path.is_symlink()]
     if not found:
         return {}
     path = max(found, key=lambda each: each.stat().st_mtime)

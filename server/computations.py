@@ -20,6 +20,7 @@ _KEPT = 16  # results
 _KEPT_BYTES = 8 << 30
 _WAITING = 8  # computations that are under way or wait
 _PATIENCE = 0.4  # s that a request waits for a result
+_AGAIN = 0.5  # s until what was cancelled and still goes on is cancelled again
 _IDLE = 300.0  # s after which the replaying process is ended
 
 
@@ -38,6 +39,7 @@ class Job:
     hint: str = ""
     working: bool = True
     ended: threading.Event = field(default_factory=threading.Event)
+    left: threading.Event = field(default_factory=threading.Event)  # the computer has done with it
 
 
 class Computations:
@@ -81,7 +83,15 @@ class Computations:
                 job.ended.set()
             if self._current in ended:
                 self.computer.cancel()
+                threading.Thread(target=self._make_sure, args=(self._current,), daemon=True).start()
         return len(ended)
+
+    def _make_sure(self, job: Job) -> None:
+        """What was about to begin when it was cancelled has noticed nothing: cancels it again."""
+        while not job.left.wait(_AGAIN):
+            with self._lock:
+                if self._current is job:
+                    self.computer.cancel()
 
     def run(self, run_id: str) -> RunIndex | None:
         """The hidden run with that id."""
@@ -154,12 +164,15 @@ class Computations:
         finally:
             with self._lock:
                 self._current = None
+            job.left.set()
         self._log.refresh()
         job.run = next((run for run in self._log.runs if run.name == job.name), None)
         job.result = result
 
     def _tidy(self) -> None:
         """Forgets failures and the oldest results, and lets the process rest after a while."""
+        # Before the names are taken: what is begun from here on is not to be removed.
+        folders = list(self._folder.iterdir()) if self._folder.exists() else []
         with self._lock:
             if self._closed:
                 return
@@ -178,7 +191,7 @@ class Computations:
             self._idle.daemon = True
             self._idle.start()
             named = {job.name for job in self._jobs.values()}
-        for folder in self._folder.iterdir() if self._folder.exists() else ():
+        for folder in folders:
             if folder.name not in named:
                 shutil.rmtree(folder, ignore_errors=True)
         self._log.refresh()

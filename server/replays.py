@@ -112,7 +112,10 @@ def _body(*known: str) -> dict[str, Any]:
     Parameters().done()
     if (request.content_length or 0) > MAX_BODY:
         raise BadRequestError("The request is too large.", f"At most {MAX_BODY:,} bytes are read.")
-    body = request.get_json(silent=True)
+    try:
+        body = request.get_json(silent=True)
+    except RecursionError:  # it is nested a thousand times
+        body = None
     if not isinstance(body, dict):
         raise BadRequestError("The request holds no JSON object.", "Send one, as application/json.")
     unknown = [key for key in body if key not in known]

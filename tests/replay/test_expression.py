@@ -41,6 +41,22 @@ def test_what_expressions_mean(text: str, wanted: np.ndarray) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "x * 9 ** 9 ** 9 ** 9",
+        "1 / 0",
+        "'a' * 1000000000",
+        "(0,) * 1000000000",
+        "'%1000000000d' % 1",
+        "x + 'a'",
+    ],
+)
+def test_numbers_beyond_all_bounds_are_refused_at_once(text: str) -> None:
+    with pytest.raises(SelectionError):
+        parse_change(text)(tf.constant(X))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "",
         "y",
         "abs",

@@ -152,6 +152,27 @@ def test_cancelling_ends_what_is_under_way_and_what_waits(asked: Asked) -> None:
     assert asked.post("cancel", {}).get_json() == {"cancelled": 0}
 
 
+def test_a_cancellation_that_came_too_early_is_repeated(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """GIVEN a computation that is about to begin, so that the computer does not notice."""
+    asked.computer.hold.set()
+    cancelled: list[int] = []
+
+    def cancel() -> None:
+        cancelled.append(1)
+        if len(cancelled) > 1:
+            asked.computer.ended.set()
+
+    monkeypatch.setattr(asked.computer, "cancel", cancel)
+    asked.post("compute", {"recording": asked.recording, "tensors": ["t:0"]})
+    until(lambda: len(asked.computer.asked) == 1, "its begin")
+    assert asked.post("cancel", {}).get_json() == {"cancelled": 1}
+    until(lambda: len(cancelled) == 2 and not asked.computer.ended.is_set(), "its end")
+    asked.computer.hold.clear()
+    assert asked.compute(tensors=["t:0"])["error"] is None
+
+
 def test_no_more_than_eight_wait(asked: Asked) -> None:
     asked.computer.hold.set()
     answers = [
@@ -209,6 +230,40 @@ def test_requests_that_make_no_sense(asked: Asked, what: str, body: Any, status:
     assert answer.status_code == status
     assert set(answer.get_json()) == {"error", "hint"}
     assert asked.computer.asked == []
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"recording":' + b"[" * 30_000 + b"]" * 30_000 + b"}",
+        b'{"a":' * 8000,
+        b'{"x":' + b"9" * 60_000 + b"}",
+        b"",
+        b"\xff\xfe",
+        b'{"recording":"\xff"}',
+        b"\x1f\x8b",
+        b'"text"',
+        b"NaN",
+        b" " * 70_000,
+    ],
+    ids=lambda data: ascii(data[:12]),
+)
+def test_bodies_that_are_no_object(asked: Asked, data: bytes) -> None:
+    headers = REPLAY | {"Content-Type": "application/json"}
+    for what in ("compute", "cancel", "what-ifs"):
+        answer = asked.client.post(f"/api/replay/{asked.run}/{what}", data=data, headers=headers)
+        assert answer.status_code in (400, 413)
+        assert set(answer.get_json()) == {"error", "hint"}
+    assert asked.computer.asked == []
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "PATCH", "TRACE", "post"])
+def test_no_other_method_computes(asked: Asked, method: str) -> None:
+    for what in ("compute", "cancel", "what-ifs"):
+        address = f"/api/replay/{asked.run}/{what}"
+        answer = asked.client.open(address, method=method, json={}, headers=REPLAY)
+        assert answer.status_code in (404, 405)
+        assert not [name for name, _ in answer.headers if name.lower().startswith("access-control")]
 
 
 @pytest.mark.parametrize(
