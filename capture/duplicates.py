@@ -43,6 +43,8 @@ _ELEMENTWISE = _ALIASES | frozenset(_NAMES.split())
 _CONTRACTIONS = frozenset({"MatMul", "Conv2D", "Conv3D", "DepthwiseConv2dNative"})
 _ACTIVATIONS = frozenset({"AddV2", "Elu", "Mul", "Neg", "Pow", "RealDiv", "Sigmoid", "Tanh"})
 
+_LARGEST_CONSTANT = 64 << 10  # bytes; larger ones are no factors of a chain
+
 _RETURNED = "_Retval"
 
 # The optimiser computes these from static shapes; they are no uses then.
@@ -69,26 +71,45 @@ class Duplicates:
         """The tensor that a tap may read: `reference` itself (`node:argument:index`), or its duplicate."""
         if not self._merging:
             return reference
-        node = self._nodes.get(reference.split(":")[0])
-        if node is None or not self._is_merged(node, reference):
-            return reference
-        name = node.name
-        if name not in self._made:
-            self._made[name] = self._duplicate(node)
-        return self._made[name] + reference[len(name) :]
+        waiting = [reference]  # no recursion: chains may be long
+        while waiting:
+            node = self._merged_node(waiting[-1])
+            missing = [] if node is None or node.name in self._made else self._missing(node)
+            waiting += missing
+            if not missing:
+                waiting.pop()
+                if node is not None and node.name not in self._made:
+                    self._duplicate(node)
+        return self._readable_now(reference)
 
-    def _duplicate(self, node: tf_private.NodeDef) -> str:
-        # Before the node is added: inputs add theirs first, so that a chain is in order.
-        inputs = [source if source.startswith("^") else self.readable(source) for source in node.input]
+    def _missing(self, node: tf_private.NodeDef) -> list[str]:
+        """Inputs of a node of which duplicates are to be made first."""
+        merged = {source: self._merged_node(source) for source in node.input}
+        return [source for source, at in merged.items() if at is not None and at.name not in self._made]
+
+    def _readable_now(self, reference: str) -> str:
+        node = self._merged_node(reference)
+        return reference if node is None else self._made[node.name] + reference[len(node.name) :]
+
+    def _duplicate(self, node: tf_private.NodeDef) -> None:
         duplicate = self._definition.node_def.add()
         duplicate.CopyFrom(node)
         duplicate.name = node.name + _SUFFIX
-        duplicate.input[:] = inputs
+        duplicate.input[:] = [self._readable_now(source) for source in node.input]
         duplicate.attr[_ATTRIBUTE].b = True
-        return str(duplicate.name)
+        self._made[node.name] = str(duplicate.name)
+
+    def _merged_node(self, reference: str) -> tf_private.NodeDef | None:
+        """The node of a tensor that must not be read, because it would be merged."""
+        node = None if reference.startswith("^") else self._nodes.get(reference.split(":")[0])
+        if node is not None and node.name in self._made:
+            return node
+        return node if node is not None and self._is_merged(node, reference) else None
 
     def _is_merged(self, node: tf_private.NodeDef, reference: str) -> bool:
         """Whether another use of a tensor may change what its node is merged with."""
+        if node.op == "Const":  # pushed along chains, unless they are used elsewhere
+            return bool(node.ByteSize() <= _LARGEST_CONSTANT)
         if node.name not in self._live:  # it runs for taps only, and would use its inputs
             return not any(callees(node))
         uses = list(self._uses_of(reference))

@@ -95,6 +95,19 @@ def test_results_are_bit_identical_with_each_operation_tapped(tmp_path: Path, na
             assert tap.function(FUNCTIONS[name])(x, w).numpy().tobytes() == plain.tobytes(), dumped
 
 
+def test_long_chains(tmp_path: Path) -> None:
+    def chain(x: Any) -> Any:
+        for _ in range(1200):  # more than Python's recursion limit
+            x = tf.sin(x)
+        return x
+
+    x = tf.constant(np.random.default_rng(4).standard_normal(100), tf.float32)
+    plain = tf.function(chain)(x).numpy()
+    with Tap(tmp_path / "r", EVERYTHING) as tap:
+        assert tap.function(chain)(x).numpy().tobytes() == plain.tobytes()
+    assert len(Dumped(tmp_path / "r").names) >= 1200
+
+
 def test_everything_is_bit_identical_without_the_optimizers_that_merge(tmp_path: Path) -> None:
     x = sentences()
     y = np.random.default_rng(3).integers(0, CLASSES, len(x))
