@@ -1,5 +1,5 @@
 # `make` lists the targets. Everything is set up inside this checkout: .venv, .tools, frontend/node_modules, server/static.
-# PYTHON=… chooses the interpreter; DEMO_ARGS=…, PYTEST_ARGS=…, BENCH=… are handed on.
+# PYTHON=… chooses the interpreter; LOCKED=1 installs the versions of .ci/locks; DEMO_ARGS=…, PYTEST_ARGS=…, BENCH=… are handed on.
 
 PYTHON ?= $(shell .ci/python)
 PY := .venv/bin/python
@@ -12,7 +12,7 @@ FOR_DEMO := .venv/.for-demo-$(KEY)
 FOR_TESTS := .venv/.for-tests-$(KEY)
 
 .NOTPARALLEL:
-.PHONY: help demo test test-python test-frontend lint types frontend chromium bench fuzz wheel build sbom audit docs docker clean
+.PHONY: help demo test test-python test-frontend lint types frontend chromium bench fuzz wheel build sbom lock audit docs docker clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -65,6 +65,9 @@ sbom: $(FOR_TESTS) ## dist/sbom.cdx.json: what an installation and the page cons
 	@mkdir -p dist
 	$(PY) .ci/sbom.py dist/sbom.cdx.json
 
+lock: .venv/.made ## .ci/locks: the versions and hashes of all Python packages (UPGRADE=1 takes newer ones)
+	UPGRADE="$(UPGRADE)" .ci/lock
+
 audit: $(FOR_TESTS) ## known vulnerabilities of what is installed (needs a network, and says so)
 	$(PY) .ci/audit.py
 
@@ -94,5 +97,9 @@ $(FOR_DEMO): | .venv/.made
 
 $(FOR_TESTS): | .venv/.made
 	@echo "Installing tensortap and what its tests need (TensorFlow is large: minutes the first time)"
-	@$(PIP) install --editable ".[test]"
+	@if [ -n "$(LOCKED)" ]; then \
+		$(PIP) install --require-hashes --requirement .ci/locks/test.txt && $(PIP) install --no-deps --editable .; \
+	else \
+		$(PIP) install --editable ".[test]"; \
+	fi
 	@touch $@ $(FOR_DEMO)

@@ -5,7 +5,13 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
+from packaging.requirements import Requirement
+
 CHECKOUT = Path(__file__).resolve().parent.parent
+
+
+_LOCKED = re.compile(r"([\w.-]+)(?:\[[\w,]+\])?==([\w.+!]+)[^#]*?(?: --hash=sha256:[0-9a-f]{64}| +)+$")
 
 
 def documented() -> set[str]:
@@ -23,3 +29,39 @@ def required() -> set[str]:
 
 def test_each_dependency_is_documented() -> None:
     assert documented() == required()
+
+
+def locked(name: str) -> dict[str, set[str]]:
+    """Package -> its versions (one for each range of Pythons), of a lock file in which each has hashes."""
+    found: dict[str, set[str]] = {}
+    text = (CHECKOUT / ".ci" / "locks" / f"{name}.txt").read_text().replace("\\\n", "")
+    for line in text.splitlines():
+        match = re.match(
+            r"([\w.-]+)(?:\[[\w,]+\])?==([\w.+!]+)[^#]*?(?: --hash=sha256:[0-9a-f]{64}| +)+$", line
+        )
+        assert match is not None and "--hash" in line, line[:200]
+        found.setdefault(_plain(match[1]), set()).add(match[2])
+    return found
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+@pytest.mark.parametrize(("name", "extra"), [("serve", None), ("test", "test"), ("build", "build")])
+def test_the_lock_files_hold_what_is_required(name: str, extra: str | None) -> None:
+    """GIVEN pyproject.toml WHEN a requirement changes THEN `make lock` has to be run."""
+    data = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
+    extras, base = data["project"]["optional-dependencies"], data["project"]["dependencies"]
+    wanted = {"serve": base, "build": data["build-system"]["requires"]}.get(name) or [
+        *base,
+        *extras[str(extra)],
+    ]
+    versions = locked(name)
+    for requirement in map(Requirement, wanted):
+        if requirement.name == "tensortap":
+            wanted += [entry for each in requirement.extras for entry in extras[each]]
+    for requirement in map(Requirement, wanted):
+        if requirement.name != "tensortap":
+            found = versions.get(_plain(requirement.name), set())
+            assert found and all(requirement.specifier.contains(each) for each in found), requirement

@@ -67,7 +67,11 @@ def test_every_room_is_copied() -> None:
 def test_context_has_what_is_copied_and_no_builds() -> None:
     ignored = (CHECKOUT / ".dockerignore").read_text().splitlines()
     let_in = {line[1:] for line in ignored if line.startswith("!")}
-    tops = {source if source.startswith("docker/") else source.split("/")[0] for source in sources()}
+    single = {source for source in sources() if source.startswith("docker/")}
+    single |= {".ci/locks" for source in sources() if source.startswith(".ci/locks/")}
+    tops = single | {
+        source.split("/")[0] for source in sources() if not source.startswith(("docker/", ".ci/"))
+    }
     assert let_in == tops
     assert {"*", "server/static", "frontend/node_modules"} <= set(ignored)
 
