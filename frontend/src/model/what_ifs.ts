@@ -70,6 +70,25 @@ function replaceCurrent(whatIfs: WhatIfs, next: (each: WhatIf) => WhatIf): WhatI
   return { ...whatIfs, all: whatIfs.all.map((each) => (each.name === whatIfs.current ? next(each) : each)) };
 }
 
+/** What led from `before` to `next`, done to `now`: what was done meanwhile to others stays, a name that is taken gives way. */
+export function carried(before: WhatIfs, next: WhatIfs, now: WhatIfs): WhatIfs {
+  if (now === before) return next;
+  let result = now;
+  let current = next.current;
+  for (const each of next.all.filter((one) => !before.all.includes(one))) {
+    const old = before.all.find((one) => one.name === each.name);
+    if (old) result = { ...result, all: result.all.map((one) => (one === old ? each : one)) };
+    else {
+      const taken = result.all.some((one) => one.name === each.name);
+      const name = taken ? freeName({ ...result, all: [...result.all, ...next.all] }) : each.name;
+      if (each.name === next.current) current = name;
+      result = { ...result, all: [...result.all, { ...each, name }] };
+    }
+  }
+  const moved = now.current !== before.current || !result.all.some((each) => each.name === current);
+  return { ...result, current: moved ? now.current : current };
+}
+
 export function toSaved(whatIfs: WhatIfs): SavedWhatIfs {
   return Object.fromEntries(
     whatIfs.all.map(({ name, made }) => [name, made.map(({ tensor, expression }) => [tensor, expression] as const)]),

@@ -3,7 +3,7 @@ import type { Snapshot } from '../model/answers';
 import { chosenTensor, chosenVisit, panelTab } from './choices';
 import { histogramScale, historyBand, panelOpen } from './preferences';
 import { api } from './provider';
-import { computedPlace } from './replay';
+import { computedPlace, noticeLoss } from './replay';
 import { resource } from './resource';
 import { graphId, runId, runRevision, workerId } from './runs';
 import { selected, selectedNode } from './selection';
@@ -59,7 +59,10 @@ export const snapshots = resource(
   }),
   async (wanted, abort) => {
     const { graph, worker, tensor, step } = wanted;
-    const page = await api().snapshots(wanted.run, { graph, worker, tensor, step, limit: 1000, samples: true }, abort);
+    const page = await noticeLoss(
+      wanted.run,
+      api().snapshots(wanted.run, { graph, worker, tensor, step, limit: 1000, samples: true }, abort),
+    );
     return { step, rows: page.rows };
   },
 );

@@ -1,5 +1,6 @@
 import { batch, computed, effect, signal } from '@preact/signals';
 import { ApiError } from '../api/provider';
+import { Lru } from '../lib/lru';
 import { type Computed, ComputedStep, type RecordingEntry, recordingAt } from '../model/replay';
 import { type Change, changesOf } from '../model/what_ifs';
 import { chosenTensor, view } from './choices';
@@ -42,13 +43,27 @@ effect(() => {
 
 /** What is being computed, in words; null while nothing is. */
 export const computing = signal<string | null>(null);
+let asks = 0;
 
-/** Computed steps by `keyOf`, tensors of steps by `tensorKey`. */
+/** Results that are held: as many as the server keeps. */
+const MOST_KEPT = 16;
+
+/** Computed steps by `keyOf`, tensors of steps by `tensorKey`; those that were asked for last. */
 const steps = signal<ReadonlyMap<string, ComputedStep>>(new Map());
 const tensors = signal<ReadonlyMap<string, Computed>>(new Map());
+/** The order of the nodes by `placeKey`: what-ifs come without. */
+const orders = new Lru<string, readonly string[]>(MOST_KEPT);
+
+const placeKey = (): string => JSON.stringify([runId.value, recording.value?.id]);
 
 function keyOf(changes: readonly Change[]): string {
-  return JSON.stringify([runId.value, recording.value?.id, changes.map(({ tensor, expression }) => [tensor, expression])]);
+  return JSON.stringify([placeKey(), changes.map(({ tensor, expression }) => [tensor, expression])]);
+}
+
+/** The map with one more entry, the newest, and without the oldest where there are too many. */
+function kept<T>(map: ReadonlyMap<string, T>, key: string, value: T): ReadonlyMap<string, T> {
+  const others = [...map].filter(([other]) => other !== key);
+  return new Map([...others.slice(-(MOST_KEPT - 1)), [key, value]]);
 }
 
 function tensorKey(tensor: string | null): string {
@@ -68,10 +83,11 @@ export const shownStep = computed(() => computedStep(changesOf(shownWhatIfs.valu
 
 /** Computes all tensors of the recorded step with some changes; throws what the server refuses. */
 export async function computeStep(changes: readonly Change[], words: string): Promise<void> {
-  const key = keyOf(changes);
+  const [key, place] = [keyOf(changes), placeKey()];
   const found = await ask(changes, null, words);
-  const order = found.order.length > 0 ? found.order : (recordedStep.peek()?.order ?? []);
-  steps.value = new Map(steps.peek()).set(key, new ComputedStep(found, order));
+  const order = found.order.length > 0 ? found.order : (orders.get(place) ?? []);
+  orders.set(place, order);
+  steps.value = kept(steps.peek(), key, new ComputedStep(found, order));
 }
 
 /** Computes one tensor of the step on show. */
@@ -79,7 +95,7 @@ export async function computeTensor(tensor: string): Promise<void> {
   const [at, key] = [recordingOfStep.peek(), tensorKey(tensor)];
   if (at === null) return;
   const found = await ask([], [tensor], `Computing ${tensor} of step ${at.step}`, at);
-  tensors.value = new Map(tensors.peek()).set(key, found);
+  tensors.value = kept(tensors.peek(), key, found);
 }
 
 async function ask(
@@ -90,6 +106,7 @@ async function ask(
 ): Promise<Computed> {
   const run = runId.peek();
   if (run === null || at === null) throw new ApiError(0, 'No step of this run was recorded.', 'Record steps: Tap(…, record=every(100)).');
+  const mine = ++asks;
   computing.value = words;
   try {
     for (;;) {
@@ -99,14 +116,47 @@ async function ask(
       await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
     }
   } finally {
-    computing.value = null;
+    if (mine === asks) computing.value = null;
   }
 }
 
-/** Ends what is being computed; whoever asked for it is told. */
+/** Ends what is being computed; whoever asked for it is told, by `computing` too where that fails. */
 export async function cancelComputing(): Promise<void> {
-  const run = runId.peek();
-  if (run !== null) await api().cancelReplay(run);
+  const [run, words] = [runId.peek(), computing.peek()];
+  if (run === null) return;
+  try {
+    await api().cancelReplay(run);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    if (words !== null && computing.peek() === words) computing.value = `${words}, as it could not be cancelled: ${why}`;
+  }
+}
+
+/** How often a result was missed that the server had given up. */
+export const losses = signal(0);
+
+/** Forgets a result that the server no longer has, where what is asked of it answers that; the failure goes on. */
+export async function noticeLoss<T>(run: string, asked: Promise<T>): Promise<T> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) forgetRun(run);
+    throw error;
+  }
+}
+
+const missed = new Set<string>();
+
+/** Once for each: a failure that comes again has another cause. */
+function forgetRun(run: string): void {
+  if (missed.has(run)) return;
+  missed.add(run);
+  const held = steps.peek().size + tensors.peek().size;
+  batch(() => {
+    steps.value = new Map([...steps.peek()].filter(([, each]) => each.data.run !== run));
+    tensors.value = new Map([...tensors.peek()].filter(([, each]) => each.run !== run));
+    if (steps.peek().size + tensors.peek().size < held) losses.value = losses.peek() + 1;
+  });
 }
 
 /** Where the numbers of the selected tensor come from, if they were computed and not captured. */
@@ -135,7 +185,7 @@ export const computedOverlay = resource(
     const data = view.value === 'stepper' ? shownStep.value?.data : undefined;
     return data === undefined ? null : { key: data.run, subject: data.run, data };
   }),
-  ({ data }, abort) => api().step(data.run, data.graph, data.step, null, abort),
+  ({ data }, abort) => noticeLoss(data.run, api().step(data.run, data.graph, data.step, null, abort)),
 );
 
 /** Forgets what was computed of a tensor: it is shown as it was captured. */

@@ -1,29 +1,18 @@
-import { computed, effect, signal } from '@preact/signals';
+import { computed, effect, signal, untracked } from '@preact/signals';
 import { ApiError } from '../api/provider';
+import { isAbort } from '../lib/latest';
 import type { ColourBy } from '../model/graph';
-import { changesByRow } from '../model/replay';
+import { type ComputedStep, changesByRow } from '../model/replay';
 import { parseTensorName, tensorName } from '../model/tensor_name';
-import {
-  begin,
-  type Change,
-  changesOf,
-  drop,
-  fromSaved,
-  NO_WHAT_IFS,
-  redo,
-  toSaved,
-  undo,
-  type WhatIfs,
-  withChange,
-} from '../model/what_ifs';
+import { begin, type Change, carried, changesOf, drop, redo, toSaved, undo, type WhatIfs, withChange } from '../model/what_ifs';
 import { chosenTensor, view } from './choices';
 import { graph } from './graph';
 import { api } from './provider';
-import { computedStep, computeStep, recordedStep, recording, replayAllowed, shownStep } from './replay';
+import { computedStep, computeStep, losses, noticeLoss, recordedStep, recording, replayAllowed, shownStep } from './replay';
 import { resource } from './resource';
 import { runId } from './runs';
 import { chooseGraph, selectedNode, selectTensor } from './selection';
-import { shownWhatIfs } from './what_ifs';
+import { noteSaved, openedSubject, openWhatIfs, shownWhatIfs, takeSaved } from './what_ifs';
 
 /** The stepper: a cursor on the nodes of a recorded step, which is the page's selection, and its what-ifs. */
 
@@ -37,9 +26,6 @@ export const stepTrouble = signal<Trouble | null>(null);
 export const changeTrouble = signal<Trouble | null>(null);
 /** What is written in the box that changes the selected tensor. */
 export const draft = signal('');
-/** The what-ifs as they were saved last. */
-const savedText = signal('{}');
-
 const troubleOf = (error: unknown): Trouble => ({
   message: error instanceof Error ? error.message : String(error),
   hint: error instanceof ApiError ? error.hint : '',
@@ -52,49 +38,60 @@ const subject = computed(() => {
   return JSON.stringify([run, at.id]);
 });
 
-let opened: string | null = null;
-
 effect(() => {
   const wanted = subject.value;
-  if (wanted === null || wanted === opened) return;
-  opened = wanted;
-  queueMicrotask(() => void open());
+  if (wanted === null || wanted === openedSubject()) return;
+  untracked(() => openWhatIfs(wanted));
+  queueMicrotask(() => void open(wanted));
 });
 
-async function open(): Promise<void> {
+/** Whether the stepper still is on what an answer is about. */
+const isOpen = (asked: string | null): boolean => openedSubject() === asked;
+
+async function open(asked: string): Promise<void> {
   const [run, at] = [runId.peek(), recording.peek()];
-  if (run === null || at === null) return;
-  shownWhatIfs.value = NO_WHAT_IFS;
+  if (run === null || at === null || !isOpen(asked)) return;
   changeTrouble.value = null;
   await recompute();
+  if (!isOpen(asked)) return;
   try {
     const saved = await api().whatIfs(run, at.id);
-    if (recording.peek()?.id !== at.id) return;
-    savedText.value = JSON.stringify(saved);
-    shownWhatIfs.value = fromSaved(saved);
+    if (isOpen(asked)) takeSaved(saved);
   } catch (error) {
-    changeTrouble.value = troubleOf(error);
+    if (isOpen(asked)) changeTrouble.value = troubleOf(error);
   }
 }
 
 /** Computes the step as it was recorded. */
 export async function recompute(): Promise<void> {
+  const asked = openedSubject();
   stepTrouble.value = null;
   try {
     await computeStep([], 'Running the step again');
-    const data = recordedStep.peek()?.data;
-    if (data) chooseGraph(data.graph);
-    const shown = recordedStep.peek();
-    if (shown !== null && cursor.peek() < 0)
-      moveTo(
-        Math.max(
-          0,
-          shown.next(-1, 1, (node) => shown.tensor(tensorName(node, 0)) !== null),
-        ),
-      );
+    if (isOpen(asked)) showRecorded();
   } catch (error) {
-    stepTrouble.value = troubleOf(error);
+    if (isOpen(asked)) stepTrouble.value = troubleOf(error);
   }
+}
+
+function showRecorded(): void {
+  const shown = recordedStep.peek();
+  if (shown === null) return;
+  chooseGraph(shown.data.graph);
+  if (cursor.peek() >= 0) return;
+  const first = shown.next(-1, 1, (node) => shown.tensor(tensorName(node, 0)) !== null);
+  moveTo(Math.max(0, first));
+}
+
+/** What the server no longer has is computed once more, where it is on show. */
+effect(() => {
+  if (losses.value > 0) queueMicrotask(() => void computeAgain());
+});
+
+async function computeAgain(): Promise<void> {
+  if (subject.peek() === null || !isOpen(subject.peek()) || shownStep.peek() !== null) return;
+  if (changesOf(shownWhatIfs.peek()).length === 0) await recompute();
+  else await become((whatIfs) => whatIfs);
 }
 
 /** The place of the selected node in the order, or -1. */
@@ -127,19 +124,19 @@ export function moveOut(): void {
 
 /** Makes a change, once the server could compute what follows. */
 export async function makeChange(change: Change): Promise<void> {
-  await become(withChange(shownWhatIfs.peek(), change), 'Computing what follows');
+  await become((whatIfs) => withChange(whatIfs, change));
 }
 
 export async function undoChange(): Promise<void> {
-  await become(undo(shownWhatIfs.peek()), 'Computing what follows');
+  await become(undo);
 }
 
 export async function redoChange(): Promise<void> {
-  await become(redo(shownWhatIfs.peek()), 'Computing what follows');
+  await become(redo);
 }
 
 export async function chooseWhatIf(name: string | null): Promise<void> {
-  await become({ ...shownWhatIfs.peek(), current: name }, 'Computing what follows');
+  await become((whatIfs) => ({ ...whatIfs, current: name }));
 }
 
 export function beginWhatIf(name?: string): void {
@@ -150,27 +147,28 @@ export function dropWhatIf(name: string): void {
   shownWhatIfs.value = drop(shownWhatIfs.peek(), name);
 }
 
-async function become(next: WhatIfs, words: string): Promise<void> {
+/** Shows other what-ifs of the step once they are computed; an answer that comes when another step is on show is of no use. */
+async function become(make: (whatIfs: WhatIfs) => WhatIfs): Promise<void> {
+  const [asked, before] = [openedSubject(), shownWhatIfs.peek()];
+  const next = make(before);
   changeTrouble.value = null;
   try {
     const changes = changesOf(next);
-    if (computedStep(changes) === null) await computeStep(changes, words);
-    shownWhatIfs.value = next;
+    if (computedStep(changes) === null) await computeStep(changes, 'Computing what follows');
+    if (isOpen(asked)) shownWhatIfs.value = carried(before, next, shownWhatIfs.peek());
   } catch (error) {
-    changeTrouble.value = troubleOf(error);
+    if (isOpen(asked)) changeTrouble.value = troubleOf(error);
   }
 }
 
-export const isSaved = computed(() => JSON.stringify(toSaved(shownWhatIfs.value)) === savedText.value);
-
 export async function saveWhatIfs(): Promise<void> {
-  const [run, at] = [runId.peek(), recording.peek()];
+  const [run, at, asked] = [runId.peek(), recording.peek(), openedSubject()];
   if (run === null || at === null) return;
   try {
-    savedText.value = JSON.stringify(await api().whatIfs(run, at.id, toSaved(shownWhatIfs.peek())));
-    changeTrouble.value = null;
+    noteSaved(asked, await api().whatIfs(run, at.id, toSaved(shownWhatIfs.peek())));
+    if (isOpen(asked)) changeTrouble.value = null;
   } catch (error) {
-    changeTrouble.value = troubleOf(error);
+    if (isOpen(asked)) changeTrouble.value = troubleOf(error);
   }
 }
 
@@ -193,12 +191,22 @@ export const sideBySide = resource(
     const key = JSON.stringify([tensor, columns.map(({ name, shown }) => [name, shown?.data.run])]);
     return { key, subject: tensor, tensor, columns };
   }),
-  async ({ tensor, columns }, abort) =>
-    Promise.all(
-      columns.map(async ({ name, shown }) => {
-        if (shown === null || shown.tensor(tensor) === null) return { name, shown, row: null };
-        const page = await api().snapshots(shown.data.run, { tensor, limit: 1 }, abort);
-        return { name, shown, row: page.rows[0] ?? null };
-      }),
-    ),
+  async ({ tensor, columns }, abort) => Promise.all(columns.map((column) => columnOf(tensor, column, abort))),
 );
+
+interface Column {
+  readonly name: string | null;
+  readonly shown: ComputedStep | null;
+}
+
+/** One that the server no longer has takes none of the others along. */
+async function columnOf(tensor: string, { name, shown }: Column, abort: AbortSignal) {
+  if (shown === null || shown.tensor(tensor) === null) return { name, shown, row: null };
+  try {
+    const page = await noticeLoss(shown.data.run, api().snapshots(shown.data.run, { tensor, limit: 1 }, abort));
+    return { name, shown, row: page.rows[0] ?? null };
+  } catch (error) {
+    if (isAbort(error)) throw error;
+    return { name, shown, row: null };
+  }
+}

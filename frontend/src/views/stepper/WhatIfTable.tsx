@@ -2,8 +2,8 @@ import { formatCount, formatNumber } from '../../lib/format';
 import { visible } from '../../lib/visible';
 import { changesOf } from '../../model/what_ifs';
 import { computing, recordedStep } from '../../state/replay';
-import { beginWhatIf, chooseWhatIf, dropWhatIf, isSaved, saveWhatIfs, sideBySide } from '../../state/stepper';
-import { shownWhatIfs } from '../../state/what_ifs';
+import { beginWhatIf, chooseWhatIf, dropWhatIf, saveWhatIfs, sideBySide } from '../../state/stepper';
+import { isSaved, shownWhatIfs } from '../../state/what_ifs';
 
 /** The what-ifs side by side: what each changed, and the selected tensor's numbers in it. */
 export function WhatIfTable() {
