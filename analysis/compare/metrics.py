@@ -184,7 +184,8 @@ def _dot(a: Array, b: Array) -> float:
 def _decibel(signal: float, noise: float) -> float:
     if noise == 0:
         return math.inf
-    return 20 * math.log10(signal / noise) if signal > 0 else -math.inf
+    # Their quotient may be 0 or infinite in float64.
+    return 20 * (math.log10(signal) - math.log10(noise)) if signal > 0 else -math.inf
 
 
 def of_summaries(a: Snapshot, b: Snapshot, kl: float = NAN) -> Metrics:

@@ -44,6 +44,13 @@ def test_distances_are_those_of_their_definitions(pair: tuple[Array, Array]) -> 
     assert found.differing == np.mean(a != b)
 
 
+def test_ratios_that_float64_does_not_hold_are_decibels_all_the_same() -> None:
+    small, large = np.array([1e-300, 0.0]), np.array([1e100, 0.0])
+    assert of_values(small, large, "float64", "float64").sqnr == pytest.approx(-8000)
+    huge, beside = np.array([1e300, 0.0]), np.array([1e300, 1e-300])
+    assert of_values(huge, beside, "float64", "float64").sqnr == pytest.approx(12000)
+
+
 @given(hnp.arrays(np.float32, 5, elements=st.floats(width=32)))
 def test_an_array_equals_itself(a: Array) -> None:
     found = of_values(a, a.copy(), "float32", "float32")
