@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import keyword
 import re
 from typing import Any
@@ -10,13 +11,17 @@ import numpy as np
 import tensorflow as tf
 
 _MOST_NUMBERS = 16  # of a constant that stands in the script itself
+_OF_SCRIPT = """sys Path tf RecordedInputs recorded_constants unlike_recorded read_bundle recording K main
+branch inputs outputs unlike count name"""
+_RESERVED = frozenset({*_OF_SCRIPT.split(), *dir(builtins)})
+"""What a script's own lines mean by these names must not change."""
 
 
 class Identifiers:
     """Gives out Python names, each once."""
 
     def __init__(self) -> None:
-        self._taken: set[str] = {"tf", "sys", "Path", "K", "branch", "main", "recording"}
+        self._taken: set[str] = set(_RESERVED)
 
     def take(self, text: str) -> str:
         """A name like the last part of a node's."""
@@ -50,7 +55,7 @@ def attribute(value: Any) -> str | None:
 
 def _single(kind: str, value: Any) -> str:
     if kind == "type":
-        return f"tf.{tf.as_dtype(value).name}"
+        return _dtype(value)
     if kind == "shape":
         shape = tf.TensorShape(value)
         return "None" if shape.rank is None else repr(shape.as_list())
@@ -64,7 +69,13 @@ def constant(tensor: Any) -> str | None:
     array = tf.make_ndarray(tensor)
     if array.size > _MOST_NUMBERS or array.dtype == object:
         return None
-    if array.dtype.kind in "fc" and not np.isfinite(array).all():
+    # The dtypes of ml_dtypes (bfloat16, float8_e4m3fn, int4, …) are of kind V.
+    if array.dtype.kind not in "biu" and not np.isfinite(array.astype(np.complex128)).all():
         return None
-    name = tf.as_dtype(tensor.dtype).name
-    return f"tf.constant({array.tolist()!r}, tf.{name}, shape={list(array.shape)!r})"
+    return f"tf.constant({array.tolist()!r}, {_dtype(tensor.dtype)}, shape={list(array.shape)!r})"
+
+
+def _dtype(value: int) -> str:
+    """TensorFlow has no name of its own for some (`tf.float8_e5m2`, `tf.int4`)."""
+    name = tf.as_dtype(value).name
+    return f"tf.{name}" if hasattr(tf, name) else f"tf.as_dtype({name!r})"

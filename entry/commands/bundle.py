@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import errno
+import os
 from pathlib import Path
 
 from ..arguments import local, source
@@ -31,6 +33,8 @@ def run(arguments: argparse.Namespace) -> int:
     from tensortap.dump import write_bundle
     from tensortap.replay import locate, open_recording
 
+    if arguments.script is not None:
+        _check_new(arguments.out, arguments.script)
     source = locate(arguments.run_path, arguments.step, arguments.call)
     recording = open_recording(source)
     write_bundle(arguments.out, recording)
@@ -46,6 +50,19 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.script is not None:
             console().print(cell(f"{arguments.script}: step through it: python -m pdb {arguments.script}"))
     return 0
+
+
+def _check_new(bundle: Path, script: Path) -> None:
+    """Raises, before anything is written, what writing the script would: there is such a file already
+    (FileExistsError), or it would be the bundle's (InvalidValueError)."""
+    from tensortap.dump import InvalidValueError
+
+    if script.absolute() == bundle.absolute():
+        raise InvalidValueError(
+            "--out and --script name the same file.", "Give the script a name of its own."
+        )
+    if os.path.lexists(script):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(script))
 
 
 def _write_script(source: Path, bundle: Path, script: Path) -> None:

@@ -8,15 +8,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from tensortap.__main__ import main
 from tensortap.capture import LoadedCall, RecordedInputs
 from tensortap.capture.rerun import variables_of
 from tensortap.dump import write_bundle
 from tensortap.replay import locate, open_recording
-from tensortap.replay.script_values import Identifiers, comment
+from tensortap.replay.script_values import Identifiers, attribute, comment, constant
 
 
 @pytest.mark.parametrize("name", ["loop", "rnn", "cnn", "transformer"])
@@ -57,6 +59,19 @@ def test_the_command_writes_it(recordings: Path, tmp_path: Path, capsys: pytest.
     assert "outputs and variables are bit-identical" in capsys.readouterr().out
 
 
+def test_a_script_that_is_there_already_keeps_the_bundle_from_being_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle, path = tmp_path / "step.tapbundle", tmp_path / "step.py"
+    path.write_text("mine")
+    arguments = ["bundle", str(tmp_path), "--out", str(bundle), "--script"]
+    assert main([*arguments, str(path)]) == 1
+    assert f"File exists: {path}" in capsys.readouterr().err
+    assert path.read_text() == "mine" and not bundle.exists()
+    assert main([*arguments, str(bundle)]) == 1
+    assert "the same file" in capsys.readouterr().err and not bundle.exists()
+
+
 def test_names_and_comments_cannot_become_code() -> None:
     names = Identifiers()
     assert names.take("net/a-b;import os") == "a_b_import_os"
@@ -67,4 +82,37 @@ def test_names_and_comments_cannot_become_code() -> None:
         "y_2",
         "tf_2",
     ]
+    reserved = (
+        "float",
+        "net/int",
+        "outputs",
+        "inputs",
+        "unlike",
+        "count",
+        "RecordedInputs",
+        "range",
+        "print",
+    )
+    assert not {names.take(text) for text in reserved} & {text.rpartition("/")[2] for text in reserved}
     assert "\n" not in comment("a\nimport os") and "\u2028" not in comment("a\u2028b")
+
+
+@pytest.mark.parametrize(
+    "name", ["float32", "bfloat16", "float8_e5m2", "float8_e4m3fn", "int4", "uint4", "bool"]
+)
+def test_constants_and_dtypes_are_python(name: str) -> None:
+    dtype = getattr(ml_dtypes, name, None) or np.dtype(name)
+    array = np.array([[1, 0]], dtype)
+    text = constant(tf.make_tensor_proto(array))
+    assert text is not None
+    found = eval(text, {"tf": tf})  # what this module has just written
+    assert found.dtype == tf.as_dtype(name) and found.numpy().tobytes() == array.tobytes()
+    value = tf.compat.v1.AttrValue(type=tf.as_dtype(name).as_datatype_enum)
+    assert eval(str(attribute(value)), {"tf": tf}) == tf.as_dtype(name)
+
+
+@pytest.mark.parametrize("name", ["float32", "bfloat16", "float8_e5m2", "float8_e4m3fn"])
+def test_constants_that_python_cannot_spell_are_read_from_the_recording(name: str) -> None:
+    dtype = getattr(ml_dtypes, name, None) or np.dtype(name)
+    assert constant(tf.make_tensor_proto(np.array([np.nan, 1], dtype))) is None
+    assert name == "float8_e4m3fn" or constant(tf.make_tensor_proto(np.array(-np.inf, dtype))) is None
