@@ -52,6 +52,7 @@ class Computations:
         self._jobs: OrderedDict[tuple[str, Wanted], Job] = OrderedDict()
         self._lock = threading.Lock()
         self._one = threading.Lock()
+        self._reading = threading.Lock()  # a refresh beside another one would not wait for its runs
         self._current: Job | None = None
         self._count = 0
         self._idle: threading.Timer | None = None
@@ -67,18 +68,17 @@ class Computations:
             LimitError: too many wait.
         """
         job = self._job(subject, wanted)
-        if job.ended.wait(_PATIENCE) and job.error:
-            with self._lock:  # told once; who asks again wants it tried again
-                if self._jobs.get((subject, wanted)) is job:
-                    self._jobs.pop((subject, wanted))
+        job.ended.wait(_PATIENCE)
+        with self._lock:  # told once; who asks again wants it tried again
+            if job.ended.is_set() and job.error and self._jobs.get((subject, wanted)) is job:
+                self._jobs.pop((subject, wanted))
         return job
 
     def cancel(self, subject: str) -> int:
-        """Ends the computations of a run; returns how many."""
+        """Ends the computations of a run; returns how many. Who waits for one is told so when asking next."""
         with self._lock:
             ended = [job for job in self._jobs.values() if job.subject == subject and job.working]
             for job in ended:
-                self._jobs.pop((job.subject, job.wanted), None)
                 job.error, job.working = "The computation was cancelled.", False
                 job.ended.set()
             if self._current in ended:
@@ -111,11 +111,12 @@ class Computations:
         self.computer.rest()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _job(self, subject: str, wanted: Wanted) -> Job:
+    def _job(self, subject: str, wanted: Wanted, *, again: bool = False) -> Job:
+        """`again`: what failed or was cancelled is not taken for it."""
         key = (subject, wanted)
         with self._lock:
             known = self._jobs.get(key)
-            if known is not None:
+            if known is not None and not (again and known.ended.is_set() and known.error):
                 self._jobs.move_to_end(key)
                 return known
             if sum(job.working for job in self._jobs.values()) >= _WAITING:
@@ -131,43 +132,60 @@ class Computations:
             if before is not None and before.error:
                 raise TensortapError(before.error, before.hint)
             with self._one:
-                self._compute(job)
-            if before is not None and job.result is not None and before.result is not None:
-                job.changed = _changed(before.result, job.result)
+                result = self._compute(job)
+            if result is not None:
+                with self._reading:
+                    self._log.refresh()
+                self._end(job, result, before)
         except TensortapError as error:
-            job.error, job.hint = job.error or error.message, error.hint
+            if not job.ended.is_set():
+                job.error, job.hint = error.message, error.hint
         except Exception:  # the thread has nobody to raise to
             _LOG.exception("a computation failed")
-            job.error = "The computation failed; the server's terminal says how."
+            if not job.ended.is_set():
+                job.error = "The computation failed; the server's terminal says how."
         finally:
             job.working = False
             job.ended.set()
-            self._tidy()
+            self._tidy_unless_closed()
 
     def _before(self, job: Job) -> Job | None:
         """The same call without changes, computed first."""
-        if not job.wanted.changes or job.wanted.tensors is not None:
+        if not job.wanted.changes or job.wanted.tensors is not None or not job.working:
             return None
-        before = self._job(job.subject, Wanted(job.wanted.recording))
+        before = self._job(job.subject, Wanted(job.wanted.recording), again=True)
         before.ended.wait()
         return before
 
-    def _compute(self, job: Job) -> None:
+    def _compute(self, job: Job) -> Computed | None:
+        """None if it was cancelled before."""
         with self._lock:
             if self._closed or not job.working:
-                return
+                return None
             self._current = job
             if self._idle is not None:
                 self._idle.cancel()
         try:
-            result = self.computer.compute(job.wanted, self._folder, job.name)
+            return self.computer.compute(job.wanted, self._folder, job.name)
         finally:
             with self._lock:
                 self._current = None
             job.left.set()
-        self._log.refresh()
-        job.run = next((run for run in self._log.runs if run.name == job.name), None)
-        job.result = result
+
+    def _end(self, job: Job, result: Computed, before: Job | None) -> None:
+        """Takes the result, all of it at once, unless the job was cancelled meanwhile."""
+        run = next((run for run in self._log.runs if run.name == job.name), None)
+        changed = [] if before is None or before.result is None else _changed(before.result, result)
+        with self._lock:
+            if job.working:
+                job.result, job.changed, job.run, job.working = result, changed, run, False
+
+    def _tidy_unless_closed(self) -> None:
+        try:
+            self._tidy()
+        except (OSError, TensortapError):  # `close` removes the folder whenever it comes
+            if not self._closed:
+                _LOG.exception("what was computed could not be tidied up")
 
     def _tidy(self) -> None:
         """Forgets failures and the oldest results, and lets the process rest after a while."""
@@ -194,7 +212,8 @@ class Computations:
         for folder in folders:
             if folder.name not in named:
                 shutil.rmtree(folder, ignore_errors=True)
-        self._log.refresh()
+        with self._reading:
+            self._log.refresh()
 
     def _rest(self) -> None:
         if self._one.acquire(blocking=False):

@@ -161,11 +161,13 @@ def _tensors(body: Mapping[str, Any]) -> tuple[str, ...] | None:
 
 
 def _told(run: RunIndex, job: Job) -> dict[str, Any]:
+    working = job.working  # before its result, which is there only once it is through
     where = str(run.path.parent)  # of this machine, which is nobody else's business
     error = job.error.replace(f"{where}/", "").replace(where, "")
     hint = job.hint.replace(f"{where}/", "").replace(where, "")
-    done = None if job.result is None or job.run is None else _result(job.result, job.run, job.changed)
-    return {"working": job.working, "error": error or None, "hint": hint, "result": done}
+    known = None if working or job.result is None or job.run is None else (job.result, job.run)
+    done = None if known is None else _result(*known, job.changed)
+    return {"working": working, "error": error or None, "hint": hint, "result": done}
 
 
 def _result(computed: Computed, run: RunIndex, changed: list[str]) -> dict[str, Any]:

@@ -148,8 +148,45 @@ def test_cancelling_ends_what_is_under_way_and_what_waits(asked: Asked) -> None:
         assert asked.post("compute", body).get_json()["working"] is True
     assert asked.post("cancel", {}).get_json() == {"cancelled": 3}
     asked.computer.hold.clear()
+    assert asked.compute(tensors=["t0:0"])["error"] == "The computation was cancelled."
     assert asked.compute(tensors=["t0:0"])["error"] is None
     assert asked.post("cancel", {}).get_json() == {"cancelled": 0}
+
+
+def test_a_cancelled_what_if_stays_so_until_it_was_told_and_is_tried_again_then(asked: Asked) -> None:
+    """GIVEN the call as it was, which a what-if waits for WHEN both are cancelled."""
+    asked.computer.hold.set()
+    change = [["x:0", "x + 1"]]
+    asked.post("compute", {"recording": asked.recording, "changes": change})
+    until(lambda: len(asked.computer.asked) == 1, "its begin")
+    assert asked.post("cancel", {}).get_json() == {"cancelled": 2}
+    answer = asked.compute(changes=change)
+    assert (answer["error"], answer["result"]) == ("The computation was cancelled.", None)
+    asked.computer.hold.clear()
+    assert asked.compute(changes=change)["result"]["changed"] == ["x:0"]
+
+
+def test_a_result_is_told_with_what_it_changed(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GIVEN a comparison that takes longer than a request waits."""
+    compared = threading.Event()
+
+    def slow(before: Computed, after: Computed) -> list[str]:
+        compared.wait(30)
+        return ["x:0"]
+
+    monkeypatch.setattr("tensortap.server.computations._changed", slow)
+    body = {"recording": asked.recording, "changes": [["x:0", "x + 1"]]}
+    asked.post("compute", body)
+    until(lambda: len(asked.computer.asked) == 2, "the what-if")
+    answer = asked.post("compute", body).get_json()
+    assert (answer["working"], answer["result"]) == (True, None)
+    compared.set()
+    assert asked.compute(changes=body["changes"])["result"]["changed"] == ["x:0"]
+
+
+def test_results_are_found_while_others_are_tidied_up(asked: Asked) -> None:
+    for number in range(12):
+        assert asked.compute(tensors=[f"t{number}:0"])["result"] is not None
 
 
 def test_a_cancellation_that_came_too_early_is_repeated(
@@ -170,6 +207,7 @@ def test_a_cancellation_that_came_too_early_is_repeated(
     assert asked.post("cancel", {}).get_json() == {"cancelled": 1}
     until(lambda: len(cancelled) == 2 and not asked.computer.ended.is_set(), "its end")
     asked.computer.hold.clear()
+    assert asked.compute(tensors=["t:0"])["error"] == "The computation was cancelled."
     assert asked.compute(tensors=["t:0"])["error"] is None
 
 
