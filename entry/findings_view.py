@@ -32,7 +32,7 @@ def print_findings(run: str, found: Findings, out: Console, *, muted: bool) -> N
     else:
         out.print(cell(f"{run}: nothing found by {found.rules} rules in {found.rows:,} snapshots", colour))
     for group in _groups(shown):
-        _print_finding(group[0], out)
+        _print_finding(group[0], len(group), out)
         _print_others(group[1:], out)
     if hidden:
         out.print(cell(f"{counted(hidden, 'more finding')} muted; --muted shows them.", "dim"))
@@ -55,11 +55,15 @@ def _print_others(findings: Sequence[Finding], out: Console) -> None:
         out.print(f"  also      … {len(findings) - _OTHERS:,} more (--json has all)")
 
 
-def _print_finding(finding: Finding, out: Console) -> None:
+def _print_finding(finding: Finding, count: int, out: Console) -> None:
+    """Prints the first of `count` findings of a rule."""
     muted = " (muted)" if finding.muted else ""
+    several = f", {counted(count, 'finding')}" if count > 1 else ""
     out.print()
     out.print(
-        cell(f"{finding.severity} ", _COLOURS[finding.severity]), cell(finding.rule + muted, "bold"), sep=""
+        cell(f"{finding.severity} ", _COLOURS[finding.severity]),
+        cell(f"{finding.rule}{muted}{several}", "bold"),
+        sep="",
     )
     out.print(cell(f"  {finding.text}"))
     steps = f"{finding.steps} of {counted(finding.of, 'captured step')}"

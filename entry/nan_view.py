@@ -81,7 +81,7 @@ def _operand(operand: Operand) -> str:
     bad = [f"{count:,} {name}" for name in ("nan", "pos_inf", "neg_inf") if (count := getattr(operand, name))]
     names = " ".join(bad).replace("pos_inf", "+inf").replace("neg_inf", "-inf").replace("nan", "NaN")
     span = f"{number_text(operand.min)} … {number_text(operand.max)}" if operand.finite else "nothing finite"
-    zeros = f", {operand.zero:,} zeros" if operand.zero else ""
+    zeros = f", {counted(operand.zero, 'zero')}" if operand.zero else ""
     return f"{operand.tensor}  {names + ' of ' if bad else ''}{operand.size:,}, {span}{zeros}"
 
 
@@ -134,7 +134,8 @@ def _print_others(births: list[Birth], out: Console) -> None:
     out.print(cell(f"Further down, {counted(len(births), 'more birth')}", "bold"))
     for birth in births[:_OTHERS]:
         said = birth.explanation.text if birth.explanation else _WORDS[birth.verdict]
-        out.print(cell(f"  {birth.tensor} ({birth.op_type}): {said}"))
+        texts = [f"  {birth.tensor} ({birth.op_type}): {said}", birth.aftermath]
+        out.print(cell(" ".join(filter(None, texts))))
     if len(births) > _OTHERS:
         out.print(f"  … {len(births) - _OTHERS:,} more (--json has all)")
 

@@ -10,7 +10,7 @@ from .elements import ElementTrace, trace_elements
 from .ends import Ends, find_ends
 from .explanation import Explanation
 from .flow import BadFlow, BadTensor
-from .intentional import reason
+from .intentional import heals, reason
 from .operand import Operand, of_snapshot, unknown
 from .patterns import explain
 from .upstream import Source
@@ -25,6 +25,8 @@ class Birth:
         verdict: one of `VERDICTS` but `passed`. output, inputs: what is known of the tensors (an input's
             `known` is False where it was not captured).
         explanation: the known pattern, or None. demoted: why it is harmless, a sentence, or empty.
+        aftermath: how an infinity that nobody meant becomes finite again before it reaches anything that
+            matters, a sentence, or empty.
         missing: what would have to be captured to be sure: tensor and node names.
         ends: what its descendants reach; reached: how many non-finite tensors they are.
         frame: the innermost line of user code that made the node, or None.
@@ -44,6 +46,7 @@ class Birth:
     inputs: list[Operand]
     explanation: Explanation | None
     demoted: str
+    aftermath: str
     missing: list[str]
     ends: Ends
     reached: int
@@ -74,6 +77,7 @@ def describe_birth(flow: BadFlow, bad: BadTensor) -> Birth:
         inputs=inputs,
         explanation=explain(graph.op_type[row], inputs, output) if explained else None,
         demoted=reason(flow, bad, reached, ends),
+        aftermath=heals(flow, bad, reached, ends),
         missing=_missing(flow, bad),
         ends=ends,
         reached=len(reached) - 1,
@@ -105,7 +109,11 @@ def operands(flow: BadFlow, bad: BadTensor) -> list[Operand]:
         elif telling is None:
             found.append(unknown(flow.tensors.name((row, slot))))
         else:
-            found.append(flow.upstream.operand(telling, _visit(flow, bad, telling)))
+            found.append(
+                flow.upstream.operand(
+                    telling, flow.upstream.visit_of(telling.slot[0], bad.slot[0], bad.visit)
+                )
+            )
     return found
 
 
@@ -113,15 +121,6 @@ def _telling(sources: list[Source]) -> Source | None:
     """The source that an input's value is: the non-finite one, or the last (what a loop handed on)."""
     direct = [source for source in sources if not source.behind]
     return next((source for source in direct if source.bad), direct[-1] if direct else None)
-
-
-def _visit(flow: BadFlow, bad: BadTensor, source: Source) -> int | None:
-    """The visit at which a source made what the node took: the one before, where a loop handed it on."""
-    graph = flow.tensors.graph
-    if graph.function.codes[source.slot[0]] != graph.function.codes[bad.slot[0]]:
-        return None
-    later = int(graph.order[source.slot[0]]) > int(graph.order[bad.slot[0]])
-    return bad.visit - 1 if later and bad.visit else bad.visit
 
 
 def _missing(flow: BadFlow, bad: BadTensor) -> list[str]:

@@ -195,18 +195,12 @@ class _Step:
             usable = [s for s in sources if not s.behind and (s.captured or s.why == "constant")]
             chosen = next((s for s in usable if s.bad), usable[-1] if usable else None)
             if chosen is not None:
-                found[position] = chosen.slot, self._visit(chosen.slot, visit)
+                at = self._flow.upstream.visit_of(chosen.slot[0], self._slot[0], visit)
+                found[position] = chosen.slot, at
         for position, (row, slot) in enumerate(self._inputs):
             if position not in found and self._flow.tensors.graph.op_type[row] == "Const":
                 found[position] = (row, slot), None
         return found
-
-    def _visit(self, slot: Slot, visit: int | None) -> int | None:
-        graph = self._flow.tensors.graph
-        if visit is None or graph.function.codes[slot[0]] != graph.function.codes[self._slot[0]]:
-            return None
-        later = int(graph.order[slot[0]]) > int(graph.order[self._slot[0]])
-        return visit - 1 if later and visit else visit
 
     def _shape(self, source: tuple[Slot, int | None] | None) -> tuple[int, ...] | None:
         if source is None:

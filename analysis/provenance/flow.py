@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ..ops import ops
 from .step import Slot, StepTensors
-from .upstream import Source, Upstream
+from .upstream import Source, Upstream, hands_on
 
 # What a non-finite tensor is: `born` of finite inputs; `suspected` to be, as some of its inputs were not
 # captured; `turned`: its inputs were infinite, it is NaN; `data`: it came in with the step's inputs;
@@ -78,23 +78,34 @@ class BadFlow:
         unseen = any(s.behind or not s.captured for s in sources if not self._known_constant(s))
         if unseen or not roles.inputs_complete(slot[0]) or not (sources or graph.cell("inputs", slot[0])):
             return "suspected"
-        return "born"
+        return "suspected" if hands_on(op_type) else "born"
 
     def _known_constant(self, source: Source) -> bool:
         return source.why == "constant" and not source.behind and self.upstream.constant(source.slot[0]).known
 
     def _handed(self, slot: Slot, visit: int, bad: list[Source]) -> str:
         out = self.tensors.snapshot(slot, visit)
-        captured = [self.upstream.operand(source, visit) for source in bad]
-        if out.nan and not any(operand.nan for operand in captured):
-            return "turned"
-        if self.tensors.graph.op_type[slot[0]] in _UNARY and len(captured) == 1 and not bad[0].behind:
-            (before,) = captured
-            if before.size == out.size and before.bad < out.nan + out.pos_inf + out.neg_inf:
-                return "born"
+        op_type = self.tensors.graph.op_type[slot[0]]
+        if not hands_on(op_type):
+            if out.nan and not any(self._held_nan(source, slot[0], visit) for source in bad):
+                return "turned"
+            if op_type in _UNARY and len(bad) == 1 and not bad[0].behind:
+                before = self.upstream.operand(bad[0], self.upstream.visit_of(bad[0].slot[0], slot[0], visit))
+                if before.size == out.size and before.bad < out.nan + out.pos_inf + out.neg_inf:
+                    return "born"
         if all(source.why == "constant" for source in bad):
             return "constant"
         return "passed"
+
+    def _held_nan(self, source: Source, row: int, visit: int) -> bool:
+        """Whether a source held NaN when `row` took it at a visit; at any, where that cannot be told."""
+        if not source.captured:
+            return self.upstream.operand(source, None).nan > 0
+        at = self.upstream.visit_of(source.slot[0], row, visit)
+        if at is not None:
+            return self.tensors.snapshot(source.slot, at).nan > 0
+        rows = self.tensors.captured[source.slot]
+        return bool((self.tensors.run.catalog.column("nan", rows) > 0).any())
 
     def _assigned(self, row: int) -> list[Source]:
         """A variable that is read after the step assigned it holds what was assigned."""

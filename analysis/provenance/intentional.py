@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from ..ops import ops
 from .ends import Ends, Healer
 from .flow import BadFlow, BadTensor
 from .step import Slot
 
 _SCALES = ("dynamic_scale", "loss_scale", "current_loss_scale")
+_DIVISIONS = ops("RealDiv Div DivNoNan Xdivy Reciprocal Inv")
 _RESERVED = {  # slots that only the gradient op reads; TensorFlow's enable_check_numerics skips them too
     "FusedBatchNorm": (1, 2, 3, 4),
     "FusedBatchNormV2": (1, 2, 3, 4),
@@ -28,11 +30,33 @@ def reason(flow: BadFlow, birth: BadTensor, reached: list[Slot], ends: Ends) -> 
         return "The loss is scaled dynamically: a step whose scaled gradients overflow is skipped."
     if ends.matter or not ends.healers or _ends_open(flow, reached):
         return ""
-    nan = any(flow.tensors.snapshot(slot, flow.bad[slot].visit).nan for slot in reached)
-    meant = birth.verdict == "constant" or any(
-        source.why == "constant" and source.bad for source in birth.sources
-    )
-    return _sentence(ends.healers, nan=nan, meant=meant)
+    if heals(flow, birth, reached, ends):
+        return ""
+    nan = _any_nan(flow, reached)
+    return _sentence(ends.healers, nan=nan, meant=_meant(birth))
+
+
+def heals(flow: BadFlow, birth: BadTensor, reached: list[Slot], ends: Ends) -> str:
+    """How an infinity that nobody meant becomes finite again, a sentence: an op made it of finite numbers,
+    and a division or another op that neither masks nor compares hides it. Empty if it is not so."""
+    if ends.matter or _meant(birth) or birth.verdict not in ("born", "suspected") or _any_nan(flow, reached):
+        return ""
+    healer = next((healer for healer in ends.healers if healer.how == "healed"), None)
+    if healer is None:
+        return ""
+    if healer.op_type in _DIVISIONS:
+        what = f"what is divided by it becomes 0 in {healer.node} ({healer.op_type})"
+    else:
+        what = f"it becomes finite again in {healer.node} ({healer.op_type})"
+    return f"Loss, gradients and weights stay finite, but nobody meant this infinity: {what}."
+
+
+def _any_nan(flow: BadFlow, reached: list[Slot]) -> bool:
+    return any(flow.tensors.snapshot(slot, flow.bad[slot].visit).nan for slot in reached)
+
+
+def _meant(birth: BadTensor) -> bool:
+    return birth.verdict == "constant" or any(s.why == "constant" and s.bad for s in birth.sources)
 
 
 def _sentence(healers: list[Healer], *, nan: bool, meant: bool) -> str:

@@ -15,6 +15,7 @@ from tensortap.index import Filters, RunIndex, find_rows
 from .birth import Birth, describe_birth, with_details
 from .chain import Link, chain
 from .flow import BadFlow
+from .ranking import ranked
 from .step import StepTensors
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -125,8 +126,7 @@ def step_report(run: RunIndex, graph_id: str, step: int, worker: int | None = No
     flow = BadFlow(StepTensors(run, graph, step, worker))
     found = flow.births()
     described = [describe_birth(flow, bad) for bad in found[:MAX_BIRTHS]]
-    births = [birth for birth in described if not birth.demoted]
-    births.sort(key=lambda birth: birth.verdict == "constant")  # a mask is no culprit, what it does may be
+    births = ranked(flow, [birth for birth in described if not birth.demoted])
     detailed = [with_details(flow, birth) for birth in births[:DETAILED]] + births[DETAILED:]
     loss = flow.tensors.roles.loss
     previous = _previous(run, graph_id, step)
@@ -176,6 +176,8 @@ def _notes(births: list[Birth], step: int, previous: int | None) -> list[str]:
             f"{births[0].tensor} was non-finite already when step {step} began: it happened {before}. "
             "Capture every step there (Watch(steps=every(1))) to see where."
         )
+    if births and births[0].aftermath:
+        notes.append(births[0].aftermath)
     if births and births[0].verdict == "suspected":
         notes.append(
             "Inputs of the first birth were not captured, so it may have been born further up. Capture them: "

@@ -115,10 +115,11 @@ class Upstream:
     def _passed(self, way: _Way) -> Iterator[_Way]:
         """What the caller passes as an argument; in a loop also what the body returned the time before."""
         row, _ = way.slot
-        for source, slot, _ in self.roles.inputs(row):
-            yield _Way((source, slot), way.position, None, way.behind)
         name = self.graph.function[row]
         function = self.graph.functions.get(name)
+        if not (way.visit and self._replaced(row)):
+            for source, slot, _ in self.roles.inputs(row):
+                yield _Way((source, slot), way.position, None, way.behind)
         if function is None or function.role not in _LOOPS or way.visit == 0:
             return
         for body, info in self.graph.functions.items():
@@ -127,6 +128,39 @@ class Upstream:
                 before = None if way.visit is None else way.visit - 1
                 if place < len(outputs) and outputs[place][0] >= 0:
                     yield _Way(outputs[place], way.position, before, way.behind)
+
+    def _replaced(self, row: int) -> bool:
+        """Whether an argument of a loop that is entered once a step holds what the loop began with at its
+        first visit only."""
+        graph, name = self.graph, self.graph.function[row]
+        loop = graph.functions.get(name)
+        if loop is None or loop.role not in _LOOPS or self._in_loop(loop.caller):
+            return False
+        place = self._arguments[name].index(row)
+        bodies = [
+            n for n, info in graph.functions.items() if info.role == "body" and info.caller == loop.caller
+        ]
+        returned = [self._outputs[body][place] for body in bodies if place < len(self._outputs.get(body, ()))]
+        return bool(returned) and all(row >= 0 and graph.op_type[row] != "_Arg" for row, _ in returned)
+
+    def _in_loop(self, node: str | None) -> bool:
+        """Whether a node runs several times a step, as far as the graph tells."""
+        seen = set[str]()
+        while node is not None and node in self.graph.rows and node not in seen:
+            seen.add(node)
+            info = self.graph.functions.get(self.graph.function[self.graph.rows[node]])
+            if info is not None and info.role in _LOOPS:
+                return True
+            node = None if info is None else info.caller
+        return False
+
+    def visit_of(self, source: int, row: int, visit: int | None) -> int | None:
+        """The visit at which `source` made what `row` took at a visit: the one before, where a loop handed it
+        on; None (any) where visits of the two are not comparable."""
+        if visit is None or self._same_time(source, row, visit) is None:
+            return None
+        later = int(self.graph.order[source]) > int(self.graph.order[row])
+        return visit - 1 if later and visit else visit
 
     def _same_time(self, source: int, target: int, visit: int | None) -> int | None:
         """Visits are comparable within a function only."""
@@ -190,3 +224,9 @@ PASSIVE = ops(
     "OptionalFromValue OptionalGetValue Slice StridedSlice Split SplitV Unpack Pack ConcatV2 "
     "EnsureShape CheckNumerics CheckNumericsV2 DeepCopy"
 )
+_CALLS = ops("While StatelessWhile If StatelessIf Case StatelessCase PartitionedCall StatefulPartitionedCall")
+
+
+def hands_on(op_type: str) -> bool:
+    """Whether an op computes nothing: of finite inputs it never makes a NaN or an infinity."""
+    return op_type in PASSIVE or op_type in _CALLS or op_type.startswith("TensorList")

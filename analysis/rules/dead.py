@@ -26,7 +26,7 @@ def dead_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
             continue
         text = f"The gradient of {entry.variable} is exactly 0: {entry.why}."
         first = entry.first_zero_step or 0
-        evidence = [Evidence(first, "share of exact zeros", entry.zero_share, 1.0)]
+        evidence = [Evidence(first, "share of exact zeros", 1.0, 1.0)]
         last = int(view.rows([tensor]).step[-1])
         severity: Severity | None = None if tensor.is_kernel else "low"
         yield Hit(tensor.code, text, evidence, first, last, entry.zero_steps, entry.steps, severity)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from ..limits import largest
-from ..provenance import Birth, NanReport, nan_report
+from ..provenance import Birth, nan_report
 from ..rows import distinct
 from ..view import RunView
 from .finding import Evidence, Hit
@@ -33,13 +33,17 @@ _OTHERWISE = {
     next_look="The chain from the birth to the loss, and the inputs of the node.",
 )
 def exploding_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
-    report = nan_report(view.run)
-    for birth in report.births[:_MOST_BIRTHS]:
-        if birth.output.bad >= limits["elements"]:
-            yield from _birth(view, report, birth)
+    told = set[str]()
+    for birth in nan_report(view.run).births[:_MOST_BIRTHS]:
+        if birth.output.bad < limits["elements"]:
+            continue
+        for found in _birth(view, birth):
+            if found.text not in told:  # several outputs of one node
+                told.add(found.text)
+                yield found
 
 
-def _birth(view: RunView, report: NanReport, birth: Birth) -> Iterable[Hit]:
+def _birth(view: RunView, birth: Birth) -> Iterable[Hit]:
     found = next((t for t in view.tensors if (t.graph, t.name) == (birth.graph, birth.tensor)), None)
     if found is None:
         return
@@ -56,12 +60,15 @@ def _birth(view: RunView, report: NanReport, birth: Birth) -> Iterable[Hit]:
     ]
     yield Hit(
         tensor=found.code,
-        text=f"{kind} {born} {birth.node} at step {birth.step}{why}",
+        text=" ".join(
+            filter(None, [f"{kind} {born} {birth.node} at step {birth.step}{why}", birth.aftermath])
+        ),
         evidence=evidence,
         first_step=birth.step,
         last_step=int(steps[-1]) if len(steps) else birth.step,
         steps=len(steps),
         of=len(rows.steps),
+        severity="medium" if birth.aftermath else None,
         help=birth.explanation.help if birth.explanation else "",
     )
 

@@ -42,31 +42,38 @@ def layer_weights(view: RunView) -> list[TensorRole]:
 )
 def poor_weight_init(view: RunView, limits: Limits) -> Iterable[Hit]:
     kernels = [tensor for tensor in layer_weights(view) if tensor.is_kernel]
-    variances = {tensor.code: _first(rows, int(limits["steps"])) for tensor, rows in view.each(kernels)}
-    known = {code: found for code, found in variances.items() if len(found) and np.median(found) > 0}
-    if len(known) < 2:
-        return
-    spread = sorted(known, key=lambda code: float(np.median(known[code])))
-    low, high = spread[0], spread[-1]
-    ratio = float(np.median(known[high]) / np.median(known[low]))
+    steps = sorted({step for _, rows in view.each(kernels) for step in rows.steps.tolist()})
+    steps = steps[: int(limits["steps"])]
+    by_step = [_spread(view, kernels, step) for step in steps]
+    spread = by_step[0] if by_step else None  # what training makes of weights says nothing of how they began
     narrow = list(_narrow_gradients(view, limits))
-    if ratio > limits["variance_ratio"] and narrow:
-        one, other = view.tensors[low], view.tensors[high]
-        first = view.rows([one]).steps
-        text = (
-            f"The variance of {other.variable or other.name} is {ratio:.3g} times that of "
-            f"{one.variable or one.name}, and 90 % of the gradients of {narrow[0].variable} lie within "
-            f"{limits['gradient_range']:g}."
-        )
-        evidence = [Evidence(int(first[0]), "variance ratio", ratio, limits["variance_ratio"])]
-        last = int(first[: int(limits["steps"])][-1])
-        yield Hit(low, text, evidence, int(first[0]), last, len(known[low]), len(known[low]))
+    if spread is None or spread[2] <= limits["variance_ratio"] or not narrow:
+        return
+    one, other, ratio = spread
+    text = (
+        f"The variance of {other.variable or other.name} is {ratio:.3g} times that of "
+        f"{one.variable or one.name} at step {steps[0]}, and 90 % of the first gradients of "
+        f"{narrow[0].variable} lie within {limits['gradient_range']:g}."
+    )
+    pairs = zip(steps, by_step, strict=True)
+    fired = np.array([at for at, found in pairs if found and found[2] > limits["variance_ratio"]])
+    evidence = Evidence(steps[0], "variance ratio", ratio, limits["variance_ratio"])
+    yield Hit.at(fired, len(steps), one, text, evidence)
 
 
-def _first(rows: Rows, steps: int) -> Array:
-    first = rows.steps[:steps]
-    found: Array = rows["std"][np.isin(rows.step, first)] ** 2
-    return found[np.isfinite(found)]
+def _spread(
+    view: RunView, kernels: list[TensorRole], step: int
+) -> tuple[TensorRole, TensorRole, float] | None:
+    """The kernels of the least and of the largest variance at a step, and the ratio; None without two."""
+    known: list[tuple[float, TensorRole]] = []
+    for tensor, rows in view.each(kernels):
+        found = rows["std"][rows.step == step][:1] ** 2
+        if found.size and np.isfinite(found[0]) and found[0] > 0:
+            known.append((float(found[0]), tensor))
+    if len(known) < 2:
+        return None
+    low, high = min(known, key=lambda pair: pair[0]), max(known, key=lambda pair: pair[0])
+    return low[1], high[1], high[0] / low[0]
 
 
 def _narrow_gradients(view: RunView, limits: Limits) -> Iterator[TensorRole]:

@@ -1,0 +1,156 @@
+"""Dumps written by hand: which birth is told first, in loops too, and what the rules say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tensortap.analysis import check_rules, nan_report
+from tensortap.dump import DumpWriter, Function, Graph, Node
+from tensortap.index import LogIndex, RunIndex
+
+F = {"output_dtypes": ["float32"], "output_shapes": [[None]]}
+BODY, BACK = {"function": "body", **F}, {"function": "back", **F}
+LOOPS = [
+    Node("x", "Placeholder", attributes={"tensortap.kind": "input"}, **F),
+    Node("h", "_Arg", ["x:0"], **BODY),
+    Node("take", "Identity", ["h:0"], **BODY),
+    Node("mul", "Mul", ["take:0", "take:0"], **BODY),
+    Node("hand", "Identity", ["mul:0"], **BODY),
+    Node("while", "While", ["x:0"], **F),
+    Node("loss", "Mul", ["while:0", "zero:0"], **F),
+    Node("zero", "Placeholder", **F),
+    Node("g", "_Arg", ["zero:0"], **BACK),
+    Node("gradient_tape/first", "Identity", ["g:0"], **BACK),
+    Node("gradient_tape/last", "Mul", ["gradient_tape/first:0", "loss:0"], **BACK),
+    Node("gradient_tape/while", "While", ["zero:0"], **F),
+]
+FUNCTIONS = {
+    "": Function(outputs=["loss:0"]),
+    "body": Function(parent="", caller="while", role="body", outputs=["hand:0"]),
+    "back": Function(parent="", caller="gradient_tape/while", role="body", outputs=["gradient_tape/last:0"]),
+}
+INF, NAN = np.inf, np.nan
+Logged = Mapping[str, Sequence[object]]  # node -> its value at each visit
+
+
+def run_of(
+    folder: Path, nodes: list[Node], functions: dict[str, Function], steps: Sequence[Logged]
+) -> RunIndex:
+    with DumpWriter(folder, run="made") as writer:
+        graph = writer.graph(Graph("step", nodes, functions=functions))
+        for step, logged in enumerate(steps):
+            for name, visits in logged.items():
+                for visit, value in enumerate(visits):
+                    array = value if isinstance(value, np.ndarray) else np.array(value, np.float32)
+                    writer.log(name, array, step=step, visit=visit, graph=graph, keep="value")
+    log = LogIndex(folder)
+    log.refresh()
+    return log.runs[0]
+
+
+OVERFLOW: Logged = {
+    "x": [[2.0]],
+    "zero": [[0.0]],
+    "take": [[2.0], [1e30], [INF]],
+    "mul": [[1e30], [INF], [INF]],
+    "hand": [[1e30], [INF], [INF]],
+    "while": [[INF]],
+    "loss": [[NAN]],
+    "gradient_tape/first": [[0.0], [NAN], [0.0]],
+    "gradient_tape/last": [[NAN], [0.0], [0.0]],  # finite again when the loop reads it a visit later
+    "gradient_tape/while": [[NAN]],
+}
+
+
+def test_the_forward_origin_comes_first_and_what_hands_on_gives_no_birth(tmp_path: Path) -> None:
+    """GIVEN an overflow at the second visit of a loop, NaN of it in the loss and in the gradient's loop."""
+    run = run_of(tmp_path, LOOPS, FUNCTIONS, [OVERFLOW])
+    births = nan_report(run).births
+    told = [(birth.node, birth.visit, birth.verdict) for birth in births]
+    assert told == [("mul", 1, "born"), ("loss", 0, "turned")]
+    assert births[0].explanation is not None
+    assert births[0].explanation.pattern == "overflow"
+    found = [f.text for f in check_rules(run).findings if f.rule == "ExplodingTensor"]
+    assert found[0].startswith("Infinity is born in mul at step 0: The product overflows")
+    assert len(found) == len(set(found)) == 2
+
+
+def test_an_identity_of_finite_inputs_is_only_suspected(tmp_path: Path) -> None:
+    nodes = [LOOPS[0], Node("same", "Identity", ["x:0"], **F)]
+    run = run_of(tmp_path, nodes, {"": Function(outputs=["same:0"])}, [{"x": [[1.0]], "same": [[NAN]]}])
+    assert [birth.verdict for birth in nan_report(run).births] == ["suspected"]
+
+
+HALF = {"output_dtypes": ["float16"], "output_shapes": [[None]]}
+
+
+def half(*values: float) -> list[object]:
+    return [np.array(values, np.float16)]
+
+
+def test_an_overflow_that_a_division_hides_is_no_harmless_one(tmp_path: Path) -> None:
+    nodes = [
+        Node("x", "Placeholder", attributes={"tensortap.kind": "input"}, **HALF),
+        Node("square", "Mul", ["x:0", "x:0"], **HALF),
+        Node("quotient", "RealDiv", ["x:0", "square:0"], **HALF),
+    ]
+    logged = {"x": half(400, 1), "square": half(INF, 1), "quotient": half(0, 1)}
+    run = run_of(tmp_path, nodes, {"": Function(outputs=["quotient:0"])}, [logged])
+    report = nan_report(run)
+    assert report.demoted == []
+    (birth,) = report.births
+    assert (birth.node, birth.verdict) == ("square", "born")
+    assert birth.aftermath.endswith("what is divided by it becomes 0 in quotient (RealDiv).")
+    assert birth.aftermath in report.notes
+    (finding,) = (f for f in check_rules(run).findings if f.rule == "ExplodingTensor")
+    assert finding.severity == "medium"
+    assert finding.text.endswith(birth.aftermath)
+
+
+def test_what_reaches_the_loss_is_told_before_what_heals(tmp_path: Path) -> None:
+    nodes = [
+        LOOPS[0],
+        Node("square", "Mul", ["x:0", "x:0"], **F),
+        Node("quotient", "RealDiv", ["x:0", "square:0"], **F),
+        Node("log", "Log", ["quotient:0"], **F),
+    ]
+    logged: Logged = {"x": [[1e30]], "square": [[INF]], "quotient": [[0.0]], "log": [[-INF]]}
+    run = run_of(tmp_path, nodes, {"": Function(outputs=["log:0"])}, [logged])
+    assert [birth.node for birth in nan_report(run).births] == ["log", "square"]
+
+
+def test_evidence_is_of_the_step_that_it_names(tmp_path: Path) -> None:
+    """GIVEN kernels of like variance at first and of unlike later, and a gradient that dies at step 1."""
+    kernel = {"tensortap.kind": "weight"}
+    nodes = [
+        Node(
+            "a", "ReadVariableOp", layer="m/a", attributes={**kernel, "tensortap.variable": "m/a/kernel"}, **F
+        ),
+        Node(
+            "b", "ReadVariableOp", layer="m/b", attributes={**kernel, "tensortap.variable": "m/b/kernel"}, **F
+        ),
+        Node(
+            "gradients/a",
+            "MatMul",
+            attributes={"tensortap.kind": "gradient", "tensortap.variable": "m/a/kernel"},
+            layer="m/a",
+            **F,
+        ),
+    ]
+    small, large = np.array([[-1e-4, 1e-4]], np.float32), np.array([[-1.0, 1.0]], np.float32)
+
+    def steps(first: np.ndarray, later: np.ndarray) -> list[Logged]:  # type: ignore[type-arg]
+        zero = np.zeros((1, 2), np.float32)
+        begin: Logged = {"a": [large], "b": [first], "gradients/a": [small]}
+        return [begin, *[{"a": [large], "b": [later], "gradients/a": [zero]}] * 9]
+
+    def found(folder: Path, logged: list[Logged], rule: str) -> list[tuple[int, float]]:
+        findings = check_rules(run_of(folder, nodes, {"": Function()}, logged)).findings
+        return [(e.step, e.value) for f in findings if f.rule == rule for e in f.evidence]
+
+    assert found(tmp_path / "later", steps(large, 100 * large), "PoorWeightInit") == []
+    assert found(tmp_path / "first", steps(10 * large, large), "PoorWeightInit") == [(0, 100.0)]
+    assert found(tmp_path / "dead", steps(large, large), "DeadGradient") == [(1, 1.0)]
