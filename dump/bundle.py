@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
 from pathlib import Path
 
 from .blobs import LARGE, SMALL, Blobs, get, large_name
@@ -50,6 +51,7 @@ class _ZipBlobs:
         except (
             KeyError,
             zipfile.BadZipFile,
+            zlib.error,
             OSError,
             EOFError,
             ValueError,

@@ -10,6 +10,7 @@ import random
 import subprocess
 import sys
 import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -23,12 +24,13 @@ CHANGES = 5  # inputs made of each one that is kept
 
 
 @pytest.fixture(scope="module")
-def targets() -> ModuleType:
+def targets() -> Iterator[ModuleType]:
     spec = importlib.util.spec_from_file_location("fuzz_targets", FUZZ / "targets.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module
+    yield module
+    module._HOME.cleanup()
 
 
 def changed(data: bytes, chance: random.Random) -> bytes:

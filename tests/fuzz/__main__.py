@@ -23,6 +23,8 @@ LONGEST = 600
 _READER = ["tensortap.dump"]
 # Whose branches guide the fuzzer; the less is instrumented, the sooner it starts.
 _ROOMS = dict.fromkeys(("stats", "stats_file", "values", "graph", "events", "run_json", "archive"), _READER)
+_ROOMS["bundle"] = _READER
+_ROOMS["what_ifs"] = ["tensortap.replay", "tensortap.analysis"]
 _ROOMS["questions"] = ["tensortap.index", "tensortap.server"]
 
 

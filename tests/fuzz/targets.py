@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import shutil
+import struct
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -13,11 +14,23 @@ import google_crc32c
 import numpy as np
 from werkzeug.test import Client
 
-from tensortap.dump import DumpWriter, Graph, Node, RunReader, TensortapError, read_value, value_ref
+from tensortap.analysis import read_matches
+from tensortap.dump import (
+    DumpWriter,
+    Graph,
+    Node,
+    RunReader,
+    TensortapError,
+    read_bundle,
+    read_value,
+    value_ref,
+)
 from tensortap.dump.frames import EOS
 from tensortap.dump.schema import SCHEMA_MESSAGE
 from tensortap.importers import import_source
+from tensortap.importers.leveldb_table import masked_crc32c
 from tensortap.index import open_logdir
+from tensortap.replay import read_what_ifs
 from tensortap.server import create_app
 
 Target = Callable[[bytes], None]
@@ -27,6 +40,14 @@ _HOME = tempfile.TemporaryDirectory(prefix="tensortap-fuzz-")
 _RUN = Path(_HOME.name) / "run"
 _CRC = re.compile(rb"crc32c=([0-9a-f]{8})")
 ROWS = 3
+BETWEEN = b"\n--file--\n"
+_DEVICE = "_tfdbg_device_,job_localhost,replica_0,task_0,device_CPU_0"
+TFDBG1 = (
+    f"{_DEVICE}/_tfdbg_graph_hash1_1",
+    f"{_DEVICE}/w_0_DebugIdentity_2",
+    "_tfdbg_core_metadata_sessionrun1_1",
+)
+TFDBG2 = ("metadata", "execution", "graphs", "graph_execution_traces", "stack_frames", "source_files")
 TENSOR = {"tensor": "a/x:0", "step": "1"}
 # Parts of requests that are parsed: route, what it needs besides, parameter.
 ASKED: tuple[tuple[str, dict[str, str], str], ...] = (
@@ -147,6 +168,51 @@ def _imported(name: str) -> Target:
     return target
 
 
+def _folder_of(names: tuple[str, ...], source: str = "", framed: bool = False) -> Target:
+    """A folder of several files, which lie in the input with `BETWEEN` between them. `source`: what of it is
+    imported; `framed`: the files are TFRecords, whose checksums are made to fit."""
+
+    def target(data: bytes) -> None:
+        with tempfile.TemporaryDirectory(dir=_HOME.name) as folder:
+            for name, part in zip(names, data.split(BETWEEN), strict=False):
+                file = Path(folder) / "source" / name
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(records_resealed(part) if framed else part)
+            _answers(lambda: import_source(Path(folder) / "source" / source, Path(folder) / "logs", "run"))
+
+    return target
+
+
+def records_resealed(data: bytes) -> bytes:
+    """TFRecords with the checksums that fit their lengths and bytes."""
+    out, at = b"", 0
+    while at + 16 <= len(data):
+        head = data[at : at + 8]
+        length = min(int.from_bytes(head, "little"), len(data) - at - 16)
+        body = data[at + 12 : at + 12 + length]
+        out += head + struct.pack("<I", masked_crc32c(head)) + body + struct.pack("<I", masked_crc32c(body))
+        at += 16 + length
+    return out + data[at:]
+
+
+def bundle(data: bytes) -> None:
+    """A recording that somebody sent as one file."""
+    with tempfile.TemporaryDirectory(dir=_HOME.name) as folder:
+        path = Path(folder) / "step.tapbundle"
+        path.write_bytes(data)
+        _answers(lambda: read_bundle(path))
+
+
+def what_ifs(data: bytes) -> None:
+    """The changes that lie beside a recording in somebody's log directory; and a file of matches."""
+    with tempfile.TemporaryDirectory(dir=_HOME.name) as folder:
+        recording = Path(folder) / "run" / "recordings" / "5-0-00000000"
+        recording.mkdir(parents=True)
+        (Path(folder) / "run" / "what-ifs.json").write_bytes(data)
+        _answers(lambda: read_what_ifs(recording).as_record())
+        _answers(lambda: read_matches(Path(folder) / "run" / "what-ifs.json"))
+
+
 @functools.cache
 def _client() -> tuple[Client, str]:
     client = Client(create_app(template().parent))
@@ -175,5 +241,12 @@ TARGETS: dict[str, Target] = {
     "safetensors": _imported("a.safetensors"),
     "graphdef": _imported("a.pb"),
     "event_file": _imported("events.out.tfevents.1.host"),
+    "hdf5": _imported("a.h5"),
+    "checkpoint": _folder_of(("c-1.index", "c-1.data-00000-of-00001")),
+    "saved_model": _folder_of(("saved_model.pb",)),
+    "tfdbg1": _folder_of(TFDBG1),
+    "tfdbg2": _folder_of(tuple(f"tfdbg_events.1.host.{kind}" for kind in TFDBG2), framed=True),
+    "bundle": bundle,
+    "what_ifs": what_ifs,
     "questions": questions,
 }
