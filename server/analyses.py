@@ -10,9 +10,11 @@ from typing import Any
 from flask import Flask, current_app
 
 from tensortap.analysis import Analysts, Task, perform, place_of
+from tensortap.dump import TensortapError
 from tensortap.index import RunIndex
 
 from .background import Advance, Background, Job
+from .failures import without_places
 
 _KEY = "tensortap-analysis"
 _ANALYSTS = Analysts()  # of this process, however many applications it serves
@@ -48,10 +50,15 @@ def ask(
 
 def _analyse(runs: tuple[RunIndex, ...], what: str, options: Mapping[str, Any], advance: Advance) -> Any:
     places = [place for run in runs if (place := place_of(run)) is not None]
-    if len(places) == len(runs):
-        return _ANALYSTS.do(Task(what, tuple(places), options), advance, advance.begun)
-    with _HERE:
-        return perform(what, runs, options, advance)
+    try:
+        if len(places) == len(runs):
+            return _ANALYSTS.do(Task(what, tuple(places), options), advance, advance.begun)
+        with _HERE:
+            return perform(what, runs, options, advance)
+    except TensortapError as error:
+        raise TensortapError(
+            without_places(error.message, *runs), without_places(error.hint, *runs)
+        ) from error
 
 
 def job_state(job: Job) -> dict[str, Any]:
@@ -60,4 +67,5 @@ def job_state(job: Job) -> dict[str, Any]:
         "working": job.working or job.waiting,
         "progress": {"done": job.done, "total": job.total, "doing": job.doing},
         "error": job.error or None,
+        "hint": job.hint,
     }

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from tensortap.dump import TensortapError
+
 _LOG = logging.getLogger(__name__)
 _KEPT = 16  # results of that many runs are held
 _QUEUED = 4  # pieces of work that are under way or wait: who asks for every step at once starts no crowd
@@ -31,6 +33,7 @@ class Job:
     total: int = 0
     doing: str = ""
     error: str = ""
+    hint: str = ""
     rest_until: float = 0.0
     asked: float = 0.0
     advance: Advance | None = None
@@ -51,20 +54,19 @@ class Advance:
             raise _EndedError
         self._job.done, self._job.total, self._job.doing = done, total, doing
 
-    def begun(self, end: Callable[[], None]) -> None:
-        """Names what ends the work at once, where there is such a thing."""
+    def begun(self, end: Callable[[], None] | None) -> None:
+        """Names what ends the work at once, where there is such a thing; None: what does the work is free."""
         with self._lock:
             self._end = end
-            ended = self.ended
-        if ended:
-            end()
+            if self.ended and end is not None:
+                end()
 
     def end(self) -> None:
         """Ends the work: at once, or when it tells next how far it is."""
-        with self._lock:
-            self.ended, end = True, self._end
-        if end is not None:
-            end()
+        with self._lock:  # held while it ends: nobody else may have what does the work by then
+            self.ended = True
+            if self._end is not None:
+                self._end()
 
 
 Work = Callable[[Advance], Any]
@@ -138,12 +140,16 @@ class Background:
         assert advance is not None
         begun = time.monotonic()
         try:
-            job.result, job.error = work(advance), ""
+            job.result, job.error, job.hint = work(advance), "", ""
             job.version = version
+        except TensortapError as error:
+            if not advance.ended:
+                job.error, job.hint, job.version = error.message, error.hint, version
         except Exception as error:  # the thread has nobody to raise to
             if not advance.ended:
                 _LOG.error("an analysis failed", exc_info=error)
-                job.error, job.version = f"The analysis failed: {_told(error)}.", version
+                job.error, job.hint = f"The analysis failed: {_told(error)}.", ""
+                job.version = version
         finally:
             with self._lock:
                 self._queued -= 1

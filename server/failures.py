@@ -23,6 +23,7 @@ from tensortap.dump import (
     ValueNotKeptError,
     ValuePrunedError,
 )
+from tensortap.index import RunIndex
 
 from .wire import to_json
 
@@ -59,6 +60,14 @@ def failure(status: int, error: str, hint: str = "") -> Response:
     """An error as every route and the gate answer it."""
     body = to_json({"error": error, "hint": hint})
     return Response(body, status, content_type="application/json", headers={"Cache-Control": "no-store"})
+
+
+def without_places(text: str, *runs: RunIndex) -> str:
+    """The text without where runs are on this machine, which is nobody else's business."""
+    for run in runs:
+        where = str(run.path.parent)
+        text = text.replace(f"{where}/", "").replace(where, "")
+    return text
 
 
 def install(app: Flask) -> None:

@@ -12,7 +12,7 @@ from tensortap.index import RunIndex
 
 from .computations import Computations, Job
 from .computing import Computed, Computer, Wanted
-from .failures import STATUS, BadRequestError
+from .failures import STATUS, BadRequestError, without_places
 from .gate import NO_REPLAY
 from .live import current_run, hide
 from .parameters import Parameters
@@ -162,9 +162,7 @@ def _tensors(body: Mapping[str, Any]) -> tuple[str, ...] | None:
 
 def _told(run: RunIndex, job: Job) -> dict[str, Any]:
     working = job.working  # before its result, which is there only once it is through
-    where = str(run.path.parent)  # of this machine, which is nobody else's business
-    error = job.error.replace(f"{where}/", "").replace(where, "")
-    hint = job.hint.replace(f"{where}/", "").replace(where, "")
+    error, hint = without_places(job.error, run), without_places(job.hint, run)
     known = None if working or job.result is None or job.run is None else (job.result, job.run)
     done = None if known is None else _result(*known, job.changed)
     return {"working": working, "error": error or None, "hint": hint, "result": done}

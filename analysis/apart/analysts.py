@@ -11,10 +11,15 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from tensortap.dump import TensortapError
+
 from .tasks import Advance, Task
 
 MOST = 2  # processes: more analyses at once would only slow each other
 IDLE = 300.0  # s after which a process that has nothing to do is ended
+
+
+Begun = Callable[[Callable[[], None] | None], None]
 
 
 class AnalystEndedError(Exception):
@@ -34,32 +39,42 @@ class Analysts:
         self._resting: list[_Analyst] = []
         self._lock = threading.Lock()
 
-    def do(self, task: Task, advance: Advance, begun: Callable[[Callable[[], None]], None]) -> Any:
+    def do(self, task: Task, advance: Advance, begun: Begun) -> Any:
         """The result of a task.
 
         Args:
-            advance: told how far it is. begun: given the function that ends the work, from any thread.
+            advance: told how far it is. begun: given the function that ends the work, from any thread; given
+                None once that is of no use any more, and it must be called no more when this returns.
 
         Raises:
-            AnalystEndedError: the work was ended, or the process was. RuntimeError: the task raised.
+            AnalystEndedError: the work was ended, or the process was. TensortapError: as the task raised it.
+            RuntimeError: the task raised something else.
         """
         with self._free:
-            with self._lock:
-                analyst = self._resting.pop() if self._resting else None
-            analyst = analyst or _Analyst()
+            analyst = self._rested() or _Analyst()
             begun(analyst.end)
             try:
                 result = analyst.do(task, advance)
-            except BaseException as error:
-                if not isinstance(error, RuntimeError):
-                    analyst.end()  # what it would still say belongs to this task
-                    raise
-                self._rest(analyst)
+            except (RuntimeError, TensortapError):
+                self._rest(analyst, begun)
                 raise
-            self._rest(analyst)
+            except BaseException:
+                begun(None)
+                analyst.end()  # what it would still say belongs to this task
+                raise
+            self._rest(analyst, begun)
             return result
 
-    def _rest(self, analyst: _Analyst) -> None:
+    def _rested(self) -> _Analyst | None:
+        with self._lock:
+            while self._resting:
+                analyst = self._resting.pop()
+                if analyst.alive:
+                    return analyst
+        return None
+
+    def _rest(self, analyst: _Analyst, begun: Begun) -> None:
+        begun(None)  # first: from here on it may work for somebody else
         with self._lock:
             self._resting.append(analyst)
         timer = threading.Timer(self._idle, self._end_idle, (analyst, analyst.tasks))
@@ -93,8 +108,12 @@ class _Analyst:
             env=os.environ | {"PYTHONSAFEPATH": "1"},  # the folder it runs in holds no modules
         )
 
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
     def do(self, task: Task, advance: Advance) -> Any:
-        """Raises AnalystEndedError, RuntimeError (of the task), and what `advance` raises."""
+        """Raises AnalystEndedError, TensortapError and RuntimeError (of the task), what `advance` raises."""
         self.tasks += 1
         source, out = self._process.stdin, self._process.stdout
         assert source is not None and out is not None
@@ -105,6 +124,8 @@ class _Analyst:
                 kind, what = pickle.load(out)
                 if kind == "result":
                     return what
+                if kind == "refused":
+                    raise TensortapError(*what)
                 if kind == "error":
                     raise RuntimeError(what)
                 advance(*what)

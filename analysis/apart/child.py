@@ -13,6 +13,7 @@ import time
 from collections import OrderedDict
 from typing import IO, Any
 
+from tensortap.dump import TensortapError
 from tensortap.index import RunIndex, RunReplacedError
 
 from .tasks import Place, Task, perform
@@ -75,6 +76,8 @@ def serve(source: IO[bytes], out: IO[bytes]) -> None:
             _say(out, "result", result)
         except BrokenPipeError:
             return
+        except TensortapError as error:
+            _say(out, "refused", (error.message, error.hint))
         except Exception as error:  # of one task; the next may be fine
             _say(out, "error", type(error).__name__)
 

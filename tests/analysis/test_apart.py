@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tensortap.analysis import AnalystEndedError, Analysts, Task, check_rules, place_of
-from tensortap.dump import DumpWriter
+from tensortap.dump import DumpWriter, TensortapError
 from tensortap.index import LogIndex, RunIndex
 
 
@@ -57,7 +57,7 @@ def test_a_task_that_raises_leaves_the_process_for_the_next(analysts: Analysts, 
     run = log_of(tmp_path)
     place = place_of(run)
     assert place is not None
-    with pytest.raises(RuntimeError, match="NotFoundError"):
+    with pytest.raises(TensortapError, match="no snapshot at step 7"):
         analysts.do(Task("nan", (place,), {"step": 7}), lambda *_: None, lambda end: None)
     assert ask(analysts, run, []) == check_rules(run)
 
@@ -69,12 +69,41 @@ def test_work_is_ended_from_another_thread(analysts: Analysts, tmp_path: Path) -
     place = place_of(run)
     assert place is not None
 
-    def end_soon(end: object) -> None:
-        assert callable(end)
+    def end_soon(end: Callable[[], None] | None) -> None:
+        if end is None:
+            return
         thread = threading.Thread(target=end)
         thread.start()
         thread.join()
 
     with pytest.raises(AnalystEndedError):
         analysts.do(Task("ledger", (place,)), lambda *_: None, end_soon)
+    assert ask(analysts, run, []) == check_rules(run)
+
+
+def test_a_process_that_rests_is_no_longer_ended_for_its_last_task(
+    analysts: Analysts, tmp_path: Path
+) -> None:
+    """GIVEN a task that is through THEN what ends its process was taken back: another one may have that."""
+    with DumpWriter(tmp_path / "run") as writer:
+        writer.log("a", np.ones(3, np.float32), step=0)
+    run = log_of(tmp_path)
+    place = place_of(run)
+    assert place is not None
+    ends: list[object] = []
+    analysts.do(Task("ledger", (place,)), lambda *_: None, ends.append)
+    assert callable(ends[0])
+    assert ends[1:] == [None]
+
+
+def test_a_process_that_ended_while_it_rested_is_not_lent(analysts: Analysts, tmp_path: Path) -> None:
+    with DumpWriter(tmp_path / "run") as writer:
+        writer.log("a", np.ones(3, np.float32), step=0)
+    run = log_of(tmp_path)
+    place = place_of(run)
+    assert place is not None
+    ends: list[Callable[[], None] | None] = []
+    analysts.do(Task("ledger", (place,)), lambda *_: None, ends.append)
+    assert ends[0] is not None
+    ends[0]()
     assert ask(analysts, run, []) == check_rules(run)

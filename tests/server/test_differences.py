@@ -62,6 +62,14 @@ def test_where_restricts_the_rows(api: Api, pair: str) -> None:
     assert [row["tensor"] for row in answer["rows"]] == ["dense/Relu:0"]
 
 
+def test_why_nothing_was_compared(api: Api, first: str) -> None:
+    """GIVEN two steps of which one was not captured THEN the page is told so, not the kind of error."""
+    run = first.rsplit("/", 1)[-1]
+    answer = ready(api, f"/api/diff?a={run}&b={run}&where=nonsense(")
+    assert "failed" not in answer["error"]
+    assert answer["hint"]
+
+
 def test_values_side_by_side(api: Api, pair: str) -> None:
     path = f"/api/diff/value?{pair}&tensor=dense/MatMul:0&format=json&selection=1"
     difference = api.json(path)["data"]

@@ -9,7 +9,8 @@ import pytest
 from polling import until
 from small_dump import Api
 
-from tensortap.server.background import Background, Job
+from tensortap.dump import NotFoundError
+from tensortap.server.background import Advance, Background, Job
 
 
 def ready(api: Api, path: str) -> dict[str, Any]:
@@ -111,6 +112,25 @@ def test_work_that_fails_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
     until(lambda: not background.ask("key", 1, fail).working, "the failure")
     assert background.ask("key", 1, fail).error == "The analysis failed: ZeroDivisionError."
+
+
+def test_work_that_cannot_be_done_says_why_and_what_helps() -> None:
+    background = Background()
+
+    def refuse(advance: Any) -> None:
+        raise NotFoundError("The runs share no step.", "Choose steps.")
+
+    until(lambda: not background.ask("key", 1, refuse).working, "the refusal")
+    job = background.ask("key", 1, refuse)
+    assert (job.error, job.hint) == ("The runs share no step.", "Choose steps.")
+
+
+def test_ending_work_that_is_through_ends_nothing() -> None:
+    advance, ended = Advance(Job()), threading.Event()
+    advance.begun(ended.set)
+    advance.begun(None)
+    advance.end()
+    assert not ended.is_set()
 
 
 def test_who_asks_for_everything_at_once_starts_no_crowd(monkeypatch: pytest.MonkeyPatch) -> None:

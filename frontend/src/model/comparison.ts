@@ -102,6 +102,8 @@ export interface ComparisonAnswer {
   working: boolean;
   progress: { done: number; total: number; doing: string };
   error: string | null;
+  /** What helps against it. */
+  hint?: string;
 }
 
 export type CompareSort = 'order' | 'tensor' | 'verdict' | MetricId;

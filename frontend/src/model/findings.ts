@@ -16,6 +16,8 @@ export interface Analysed {
   working: boolean;
   progress: Progress;
   error: string | null;
+  /** What helps against it. */
+  hint?: string;
 }
 
 export interface Evidence {

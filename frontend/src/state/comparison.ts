@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals';
-import type { Query } from '../api/provider';
+import { ApiError, type Query } from '../api/provider';
 import { type ComparisonAnswer, sortDifferences, type TensorDifference, verdictsByRow } from '../model/comparison';
 import type { ColourBy } from '../model/graph';
 import { rowOf } from '../model/graph';
@@ -33,11 +33,18 @@ const shown = computed(() => view.value === 'compare' || colourBy.value.kind ===
 /** How far the server is; null while it does nothing. */
 export const comparisonProgress = signal<ComparisonAnswer['progress'] | null>(null);
 
-const stopped = signal(false);
+/** What was stopped: the same is not compared again by itself, though its runs grow. */
+let stopped: string | null = null;
 
 /** Ends the comparison that is under way. */
 export function stopComparison(): void {
-  stopped.value = true;
+  stopped = JSON.stringify(query.peek());
+}
+
+/** Compares once more, stopped or not. */
+export function compareAgain(): void {
+  stopped = null;
+  comparison.reload();
 }
 
 /** The two runs compared, fetched while it is on show; asked for until the server's thread is through. */
@@ -48,24 +55,37 @@ export const comparison = resource(
     return { key: `${subject} ${runRevision.value} ${otherEntry.value?.snapshots}`, subject, query: query.value };
   }),
   async (wanted, abort) => {
-    stopped.value = false;
-    for (;;) {
-      if (stopped.value) {
-        comparisonProgress.value = null;
-        await api().comparison({ ...wanted.query, cancel: 1 }, abort);
-        throw new Error('The comparison was stopped.');
-      }
-      const answer = await api().comparison({ ...wanted.query, all: true }, abort);
-      if (abort.aborted) return answer;
-      comparisonProgress.value = answer.working ? answer.progress : null;
-      if (!answer.working) {
-        if (answer.error) throw new Error(answer.error);
-        return answer;
-      }
-      await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
+    if (stopped !== wanted.subject) stopped = null;
+    try {
+      return await compared(wanted, abort);
+    } finally {
+      if (!abort.aborted) comparisonProgress.value = null;
     }
   },
 );
+
+/** Asks until the server is through, or shall stop. */
+async function compared(wanted: { subject: string; query: Query }, abort: AbortSignal): Promise<ComparisonAnswer> {
+  let begun = false;
+  for (;;) {
+    if (stopped === wanted.subject) {
+      comparisonProgress.value = null;
+      if (begun) await api().comparison({ ...wanted.query, cancel: 1 }, abort);
+      throw new ApiError(0, 'The comparison was stopped.', '');
+    }
+    const answer = await api().comparison({ ...wanted.query, all: true }, abort);
+    if (abort.aborted) return answer;
+    begun = true;
+    comparisonProgress.value = answer.working ? answer.progress : null;
+    if (!answer.working) {
+      if (answer.error) throw new ApiError(0, answer.error, answer.hint ?? '');
+      return answer;
+    }
+    await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
+    // Who asks for something else meanwhile takes this over.
+    abort.throwIfAborted();
+  }
+}
 
 /** Where the report of what is on show is downloaded from; null until it is ready. */
 export const reportHref = computed<string | null>(() =>

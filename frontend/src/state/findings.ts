@@ -1,4 +1,5 @@
 import { computed, type Signal, signal } from '@preact/signals';
+import { ApiError } from '../api/provider';
 import type { Analysed, Progress } from '../model/findings';
 import { groupFindings, mutes, withoutBirths } from '../model/problem_page';
 import { mutedFindings } from './preferences';
@@ -26,7 +27,7 @@ async function settled<T extends Analysed>(ask: () => Promise<T>, abort: AbortSi
     if (abort.aborted) return answer;
     progress.value = answer.working ? answer.progress : null;
     if (!answer.working) {
-      if (answer.error) throw new Error(answer.error);
+      if (answer.error) throw new ApiError(0, answer.error, answer.hint ?? '');
       return answer;
     }
     await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 import { formatCount } from '../../lib/format';
-import { comparable, comparison, comparisonProgress, otherEntry, stopComparison } from '../../state/comparison';
+import { comparable, compareAgain, comparison, comparisonProgress, otherEntry, stopComparison } from '../../state/comparison';
 import { runEntry } from '../../state/runs';
 import { Segmented } from '../kit/Button';
 import { Failure, Message } from '../kit/Message';
@@ -39,7 +39,7 @@ function Body() {
     );
   }
   const told = comparison.data.value?.comparison;
-  if (comparison.error.value) return <Failure error={comparison.error.value} retry={comparison.reload} />;
+  if (comparison.error.value) return <Failure error={comparison.error.value} retry={compareAgain} />;
   if (!told) return <Working />;
   return (
     <>
