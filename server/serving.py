@@ -7,6 +7,7 @@ import os
 import socket
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from waitress.server import create_server
@@ -111,20 +112,21 @@ class Server:
             raise ServingError(str(error), "Use --allow-host NAME or --allow-host NAME:PORT.") from error
         self._running = False
         self._channels: dict[int, object] = {}
+        self._waitress = self._listener(trusted_proxy)
+
+    def _listener(self, trusted_proxy: str | None) -> Any:
+        """Waitress's server on the open socket."""
         # a page asks for a dozen things at once: that they queue for a moment is no news to anybody
         logging.getLogger("waitress.queue").setLevel(logging.ERROR)
         proxy = (
             {"trusted_proxy": trusted_proxy, "trusted_proxy_headers": _FROM_PROXY} if trusted_proxy else {}
         )
-        self._waitress = create_server(
-            self.app,
-            map=self._channels,
-            sockets=[self._socket],
-            connection_limit=connection_limit(),
-            **_TUNING,
-            **proxy,
+        limit, sockets = connection_limit(), [self._socket]
+        found = create_server(
+            self.app, map=self._channels, sockets=sockets, connection_limit=limit, **_TUNING, **proxy
         )
-        self._waitress.maintenance = StalledConnections(self._waitress)
+        found.maintenance = StalledConnections(found)
+        return found
 
     def run(self) -> None:
         """Answers requests until KeyboardInterrupt or SystemExit is raised in this thread, or `close()`."""
