@@ -75,6 +75,9 @@ export class GraphView {
   private openPaths: readonly string[] = [];
   /** Requests that the worker has not answered. */
   private pending = 0;
+  /** How many loads were begun, and which of them is on show: between two the worker has other numbers. */
+  private loads = 0;
+  private shownLoad = 0;
 
   constructor(readonly events: GraphEvents) {}
 
@@ -115,7 +118,10 @@ export class GraphView {
     if (!again) this.forget(graph);
     this.screen?.request();
     if (!graph) return;
-    this.client = new LayoutClient((reply) => this.receive(graph, reply));
+    const load = ++this.loads;
+    this.client = new LayoutClient((reply) => {
+      if (load === this.loads) this.receive(graph, reply);
+    });
     this.client.load(graph, again ? this.openPaths : open, this.unstacked);
   }
 
@@ -207,7 +213,7 @@ export class GraphView {
   }
 
   setAllOpen(open: boolean): void {
-    if (this.drawing?.graph !== this.graph) return;
+    if (!this.drawing || this.shownLoad !== this.loads) return;
     this.pending++;
     this.progress.value = { done: 0, total: 1 };
     this.afterUpdate.push(() => this.fit(false));
@@ -229,16 +235,14 @@ export class GraphView {
     const { drawing } = this;
     if (!drawing) return;
     const closed = enclosingScopes(drawing.tree, entity).filter((scope) => !drawing.placed.open[scope]);
+    const choose = (): void => (pick ? this.pick(entity) : this.setSelected(entity));
     const show = (): void => {
-      if (pick) this.pick(entity);
-      else this.setSelected(entity);
+      choose();
       this.centre(entity, false);
     };
     if (closed.length === 0) show();
-    else {
-      this.afterUpdate.push(show);
-      this.setOpen(closed, true, drawing.tree.nodeCount + closed[closed.length - 1]!);
-    }
+    else if (this.setOpen(closed, true, drawing.tree.nodeCount + closed[closed.length - 1]!)) this.afterUpdate.push(show);
+    else choose(); // by its name it is found again in what is being loaded
   }
 
   /** Brings an entity into view; leaves the camera alone if it is there already. */
@@ -277,7 +281,6 @@ export class GraphView {
   }
 
   private receive(graph: GraphData, reply: LayoutReply): void {
-    if (graph !== this.graph) return;
     if (reply.type === 'failed') this.status.value = { kind: 'failed', message: reply.message };
     else if (reply.type === 'progress') this.progress.value = { done: reply.done, total: reply.total };
     else if (reply.type === 'loaded') this.loaded(graph, reply);
@@ -288,6 +291,7 @@ export class GraphView {
     const placed = new PlacedGraph(tree);
     placed.apply(update);
     const again = this.drawing !== null;
+    this.shownLoad = this.loads;
     this.drawing = { graph, tree, meta, placed, small: smallNodes(graph.opTypes) };
     this.status.value = { kind: 'ready' };
     this.recolour();
@@ -343,13 +347,14 @@ export class GraphView {
     this.screen?.layoutChanged();
   }
 
-  private setOpen(scopes: readonly number[], open: boolean, around: number): void {
+  /** Returns whether it was sent: not between two loads. */
+  private setOpen(scopes: readonly number[], open: boolean, around: number): boolean {
     const { drawing, viewport } = this;
-    // Between two versions of a graph the worker already has the next one, with other numbers.
-    if (!drawing || drawing.graph !== this.graph) return;
+    if (!drawing || this.shownLoad !== this.loads) return false;
     this.pending++;
     this.anchor = anchorAt(drawing.placed, this.motion, viewport.camera, viewport.view, this.shown(around));
     this.client?.setOpen(scopes, open);
+    return true;
   }
 
   private holdAnchor(): void {

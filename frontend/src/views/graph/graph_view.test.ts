@@ -1,0 +1,118 @@
+import { beforeEach, expect, test, vi } from 'vitest';
+import { loadRequest } from '../../layout/messages';
+import { LayoutSession } from '../../layout/session';
+
+type OnReply = ConstructorParameters<typeof LayoutSession>[0];
+
+// Motion is asked for in a browser.
+vi.hoisted(() => {
+  const matches = { matches: true, addEventListener: () => undefined };
+  Object.assign(globalThis, { window: globalThis, matchMedia: () => matches });
+});
+
+/** Replies that are held back, and what the layout was asked for. */
+const worker = vi.hoisted(() => ({ held: null as (() => void)[] | null, opened: [] as unknown[] }));
+
+vi.mock('../../layout/client', () => ({
+  LayoutClient: class {
+    private closed = false;
+    private readonly session: LayoutSession;
+
+    constructor(onReply: OnReply) {
+      this.session = new LayoutSession((reply) => {
+        const tell = () => {
+          if (!this.closed) onReply(reply);
+        };
+        if (worker.held) worker.held.push(tell);
+        else tell();
+      });
+    }
+
+    load(...[graph, open, unstacked]: [Parameters<typeof loadRequest>[0], string[] | null, string[]]): void {
+      void this.session.receive(loadRequest(graph, [], open, unstacked));
+    }
+
+    setOpen(scopes: number[] | 'all', open: boolean): void {
+      worker.opened.push(scopes);
+      queueMicrotask(() => void this.session.receive({ type: 'open', scopes, open } as never));
+    }
+
+    cancel(): void {}
+
+    close(): void {
+      this.closed = true;
+    }
+  },
+}));
+
+import { makeGraph, type NodeSpec } from '../../model/graph_fixture';
+import { findScope } from '../../model/tree';
+import { GraphView } from './graph_view';
+
+const OPS = ['MatMul', 'BiasAdd', 'Relu', 'Mul', 'Sub', 'Exp', 'Sum', 'AddV2'];
+
+/** Two parts of equal blocks, and a tail. */
+function blocks() {
+  const nodes: NodeSpec[] = ['model/in'];
+  const edges: string[] = [];
+  const add = (path: string) => {
+    edges.push(`${nodes.at(-1)} -> ${path}`);
+    nodes.push(path);
+  };
+  for (const block of [0, 1, 2, 3]) for (const op of OPS) add(`model/enc/block_${block}/${op}`);
+  for (const op of OPS) add(`model/tail/${op}`);
+  return makeGraph(nodes, edges);
+}
+
+async function shown(graph: ReturnType<typeof makeGraph>, open: string[]) {
+  const selected: (string | null)[] = [];
+  const events = { select: (name: string | null) => selected.push(name), hover() {}, expanded() {}, unstack() {}, trace() {} };
+  const view = new GraphView(events as never);
+  view.setGraph(graph, open);
+  await vi.waitFor(() => expect(view.layouts.value).toBe(1));
+  return { view, selected };
+}
+
+/** Lets the layout answer, from here on at once. */
+async function answer(view: GraphView): Promise<void> {
+  const before = view.layouts.value;
+  await vi.waitFor(() => expect(worker.held?.length).toBeGreaterThan(0));
+  const held = worker.held ?? [];
+  worker.held = null;
+  for (const tell of held) tell();
+  await vi.waitFor(() => expect(view.layouts.value).toBeGreaterThan(before));
+}
+
+beforeEach(() => {
+  worker.held = null;
+  worker.opened = [];
+});
+
+test('scopes of a drawing that is about to be replaced are not opened by their numbers in it', async () => {
+  const graph = blocks();
+  const { view } = await shown(graph, ['model']);
+  worker.held = [];
+  view.setUnstacked(['*']);
+  view.toggle(findScope(view.drawing!.tree, graph.paths, 'model/tail'));
+  view.setAllOpen(true);
+  await answer(view);
+  expect(worker.opened).toEqual([]);
+  expect(view.busy).toBe(false);
+  const tail = findScope(view.drawing!.tree, graph.paths, 'model/tail');
+  view.toggle(tail);
+  await vi.waitFor(() => expect(view.drawing!.placed.open[tail]).toBe(1));
+});
+
+test('a node chosen between two versions is selected at once, and found again in the next one', async () => {
+  const { view, selected } = await shown(makeGraph(['a/x', 'a/y', 'b/x', 'b/y', 'c']), []);
+  const next = makeGraph(['new/p', 'new/q', 'a/x', 'a/y', 'b/x', 'b/y', 'c']);
+  worker.held = [];
+  view.setGraph(next, []);
+  view.reveal(view.drawing!.tree.entityOf[2]!, true);
+  expect(selected).toEqual(['b/x']);
+  await answer(view);
+  expect(view.selected).toBe(view.drawing!.tree.entityOf[4]);
+  view.setAllOpen(true);
+  await vi.waitFor(() => expect(view.anyOpen.value).toBe(true));
+  expect(selected).toEqual(['b/x']);
+});
