@@ -10,8 +10,19 @@ import numpy as np
 
 from tensortap.dump import Argument, NotFoundError, Recording
 
+from .leaks import is_float
+
 Array = np.ndarray[Any, Any]
-Change = Callable[[Array], Array]
+Change = Callable[[Array], Array | None]
+"""None: there is nothing to be changed in such an array."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchanged:
+    """A step's inputs after a change. `stayed`: names of those that should have changed, but have not."""
+
+    arguments: tuple[Argument, ...]
+    stayed: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,37 +56,53 @@ class BatchInputs:
         given = (array for argument in _given(self.recording.arguments) for array in argument.arrays)
         return [array for array in given if self._has_rows(array)]
 
-    def changed(self, change: Change) -> tuple[Argument, ...]:
-        """The step's inputs with each of these arrays changed; shapes and dtypes must stay."""
-        return tuple(
-            replace(
-                argument,
-                arrays=tuple(
-                    np.ascontiguousarray(change(array)) if self._has_rows(array) else array
-                    for array in argument.arrays
-                ),
+    def changed(self, change: Change) -> Exchanged:
+        """The step's inputs with each of these arrays changed; shapes and dtypes must stay.
+
+        Raises:
+            NotFoundError: that left all of them as they were.
+        """
+        found: list[Argument] = []
+        stayed: list[str] = []
+        any_differs = False
+        for argument in self.recording.arguments:
+            asked = [self._changed(argument, array, change) for array in argument.arrays]
+            pairs = list(zip(argument.arrays, asked, strict=True))
+            differs = any(new is not None and not _is_same(old, new) for old, new in pairs)
+            any_differs = any_differs or differs
+            if not differs and any(new is not None for new in asked):
+                stayed.append(argument.name or "an input")
+            found.append(replace(argument, arrays=tuple(old if new is None else new for old, new in pairs)))
+        if not any_differs:
+            raise NotFoundError(
+                "Nothing of this batch can be exchanged: its samples are the same there.",
+                "Any step would pass. Record one whose samples differ (causal: in the second half, too).",
             )
-            if argument.kind != "variable"
-            else argument
-            for argument in self.recording.arguments
-        )
+        return Exchanged(tuple(found), tuple(stayed))
+
+    def _changed(self, argument: Argument, array: Array, change: Change) -> Array | None:
+        new = change(array) if argument.kind != "variable" and self._has_rows(array) else None
+        return None if new is None else np.ascontiguousarray(new)
 
     def other_sample(self, array: Array) -> Array:
         """The first sample replaced by one that differs from it; values stay what such inputs can be."""
         found = array.copy()
-        rows = [row for row in array[1:] if not np.array_equal(row, array[0])]
+        rows = [row for row in array[1:] if not _is_same(row, array[0])]
         if rows:
             found[0] = rows[0]
-        elif array.dtype.kind == "f":
+        elif is_float(array):
             found[0] = 1 - array[0]
         return found
 
-    def other_future(self, array: Array) -> Array:
-        """The second half of each sequence replaced by that of another sample."""
+    def other_future(self, array: Array) -> Array | None:
+        """The second half of each sequence replaced by that of another sample, or by other numbers where all
+        have the same."""
         if array.ndim < 2 or array.shape[1] != self.length:
-            return array
+            return None
         found, half = array.copy(), self.half
         found[:, half:] = np.roll(array, 1, axis=0)[:, half:]
+        if is_float(array) and _is_same(found, array):
+            found[:, half:] = 1 - array[:, half:]
         return found
 
     @property
@@ -89,3 +116,7 @@ class BatchInputs:
 
 def _given(arguments: Sequence[Argument]) -> list[Argument]:
     return [argument for argument in arguments if argument.kind != "variable"]
+
+
+def _is_same(one: Array, other: Array) -> bool:
+    return bool(np.array_equal(one, other, equal_nan=is_float(one)))

@@ -9,11 +9,12 @@ import numpy as np
 import tensorflow as tf
 
 from tensortap.capture import LoadedCall, override
-from tensortap.dump import Argument, NotFoundError, Recording
+from tensortap.dump import NotFoundError, Recording
 
-from .batch_inputs import BatchInputs
+from .batch_inputs import BatchInputs, Exchanged
 from .chosen_nodes import ChosenNodes, pattern_of, visits_of
-from .leaks import Part, leaks
+from .leaks import Part, is_float, leaks
+from .positions import cut, unpadded
 from .source_lines import SourceLines
 
 Array = np.ndarray[Any, Any]
@@ -24,7 +25,8 @@ def batch_test(recording: Recording, lines: SourceLines, options: Mapping[str, A
     inputs = BatchInputs.of(recording)
 
     def others(array: Array) -> Array | None:
-        return array[1:] if array.ndim and array.shape[0] == inputs.batch else None
+        fits = array.ndim > 0 and array.shape[0] == inputs.batch
+        return cut(array, inputs.batch, slice(1, None)) if fits else None
 
     return _compared(recording, lines, inputs.changed(inputs.other_sample), others, "another sample")
 
@@ -37,20 +39,23 @@ def causal_test(recording: Recording, lines: SourceLines, options: Mapping[str, 
 
     def past(array: Array) -> Array | None:
         fits = array.ndim > 1 and array.shape[:2] == (inputs.batch, inputs.length)
-        return array[:, : inputs.half] if fits else None
+        return cut(array, inputs.length, slice(inputs.half)) if fits else None
 
     return _compared(recording, lines, inputs.changed(inputs.other_future), past, "a later position")
 
 
 def _compared(
-    recording: Recording, lines: SourceLines, arguments: tuple[Argument, ...], part: Part, source: str
+    recording: Recording, lines: SourceLines, exchanged: Exchanged, part: Part, source: str
 ) -> dict[str, Any]:
     with LoadedCall(recording) as call:
         chosen = ChosenNodes(call, pattern_of(""))
         names = chosen.tensors()
         before = visits_of(call.run(lambda candidate: candidate.name in names))
-        after = visits_of(call.run(lambda candidate: candidate.name in names, arguments))
-        return _told(chosen, before, after, part, lines, source)
+        after = visits_of(call.run(lambda candidate: candidate.name in names, exchanged.arguments))
+        told = _told(chosen, before, after, part, lines, source)
+    if exchanged.stayed:
+        told["summary"] += f"; the same in all samples, and not exchanged: {', '.join(exchanged.stayed)}"
+    return told
 
 
 def _told(
@@ -102,7 +107,7 @@ def padding_test(recording: Recording, lines: SourceLines, options: Mapping[str,
 
         def outside(array: Array) -> Array | None:
             if array.shape[:2] == mask.shape:
-                return np.asarray(array[~mask])
+                return unpadded(array, mask)
             whole = array.ndim == 0 or (array.ndim < 3 and array.shape[0] == inputs.batch)
             return array if whole else None
 
@@ -116,7 +121,11 @@ def _padded(inputs: BatchInputs, pad: float) -> Array:
         NotFoundError: none is.
     """
     for array in inputs.arrays():
-        if array.ndim > 1 and array.shape[1] == inputs.length and array.dtype.kind in "iuf":
+        if (
+            array.ndim > 1
+            and array.shape[1] == inputs.length
+            and (array.dtype.kind in "iu" or is_float(array))
+        ):
             flat = (array == pad).reshape(*array.shape[:2], -1)
             mask = np.asarray(flat.all(-1))
             if mask.any() and not mask.all():

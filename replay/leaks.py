@@ -18,11 +18,13 @@ Part = Callable[[Array], Array | None]
 """Of a tensor that part which must stay as it is; None: it may change as a whole, and is not looked at."""
 _READ = "ReadVariableOp"
 _ULPS = 256  # kernels may sum in another order
+_MASK = 1e4  # -1e4 is what masks in float16 add, others -1e9 or the dtype's lowest
 
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """`change`: the largest, in units of the tensor's largest number. `born`: nothing that led here leaks."""
+    """`change`: the largest, in units of the largest number that must stay; infinite where a number becomes
+    NaN or infinite, or the other way round. `born`: nothing that led here leaks."""
 
     tensor: str
     op_type: str
@@ -79,23 +81,35 @@ def _is_apart(operation: Any) -> bool:
 
 
 def _change(before: Sequence[Array], after: Sequence[Array], part: Part) -> float | None:
-    if len(before) != len(after) or not _is_float(before[0]):
+    if len(before) != len(after) or not is_float(before[0]):
         return None
     worst = None
     for one, other in zip(before, after, strict=True):
         kept, there = part(one), part(other) if one.shape == other.shape else None
         if kept is None or there is None or not kept.size:
             continue
-        a, b = kept.astype(np.float64), there.astype(np.float64)
-        same = (a == b) | (np.isnan(a) & np.isnan(b))
-        difference = float(np.max(np.where(same, 0.0, np.abs(a - b)), initial=0.0))
-        scale = float(np.max(np.abs(one.astype(np.float64)), initial=0.0))
-        limit = _ULPS * float(ml_dtypes.finfo(one.dtype).eps) * scale  # type: ignore[no-untyped-call]
-        worst = max(worst or 0.0, 0.0 if difference <= limit else difference / (scale or 1.0))
+        worst = max(worst or 0.0, distance(kept, there))
     return worst
 
 
-def _is_float(array: Array) -> bool:
+def distance(kept: Array, there: Array) -> float:
+    """The largest change of a number, in units of the largest that no mask put there; 0 if it is rounding."""
+    a, b = kept.astype(np.float64), there.astype(np.float64)
+    finite = np.isfinite(a) & np.isfinite(b)
+    if not np.array_equal(a[~finite], b[~finite], equal_nan=True):
+        return float("inf")
+    size, difference = np.abs(a[finite]), np.abs(a[finite] - b[finite])
+    rounding = _ULPS * float(ml_dtypes.finfo(kept.dtype).eps)  # type: ignore[no-untyped-call]
+    # Beside what a mask has put there any change of the others would look like rounding. Where no mask has,
+    # the rest is hardly ever much smaller than half of the largest.
+    mask = max(_MASK, float(np.max(size, initial=0.0)) / 2)
+    others = (size < mask) | (difference > rounding * size)
+    scale, change = (float(np.max(each[others], initial=0.0)) for each in (size, difference))
+    return 0.0 if change <= rounding * scale else change / (scale or 1.0)
+
+
+def is_float(array: Array) -> bool:
+    """Whether an array holds real floats; bfloat16 is of another kind to NumPy."""
     return bool(array.dtype.kind == "f" or array.dtype == ml_dtypes.bfloat16)
 
 

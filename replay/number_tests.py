@@ -48,30 +48,45 @@ def gradient_test(recording: Recording, graph: Graph | None, options: Mapping[st
         wide = recast(recording, "float64", plain)
     rows: list[dict[str, Any]] = []
     skipped: list[str] = []
+    ambiguous: list[str] = []
     with LoadedCall(wide) as call:
-        names = {argument.name: number for number, argument in enumerate(wide.arguments)}
         values = visits_of(call.run(lambda candidate: candidate.name in gradients))
         for tensor, variable in gradients.items():
-            number, gradient = names.get(variable, -1), values.get(tensor, [None])[-1]
-            if number < 0 or gradient is None or gradient.shape != wide.arguments[number].arrays[0].shape:
-                skipped.append(tensor)
+            gradient = values.get(tensor, [None])[-1]
+            numbers = variables_like(wide.arguments, variable, gradient)
+            if gradient is None or len(numbers) != 1:
+                (ambiguous if numbers else skipped).append(tensor)
                 continue
-            found = _derivatives(call, wide.arguments, number, gradient, list(losses)[-1])
+            found = _derivatives(call, wide.arguments, numbers[0], gradient, list(losses)[-1])
             rows.append({"variable": variable, "gradient": tensor, **found})
     rows.sort(key=lambda row: -row["error"])
     wrong = [row for row in rows if not row["error"] <= _TOLERANCE]
+    notes = [f"{len(skipped)} of another shape than their variable"] if skipped else []
+    notes += [f"{len(ambiguous)} whose variable shares its name and shape with another"] if ambiguous else []
     if not rows:
         raise NotFoundError(
-            "No gradient has the shape of its variable.", "Sparse gradients cannot be checked."
+            f"No gradient can be checked: {' and '.join(notes)}.",
+            "Sparse ones cannot be; variables of one shape need names of their own: tf.Variable(…, name=…).",
         )
     told = f"{len(wrong)} of {len(rows)} gradients are not" if wrong else f"{len(rows)} gradients are"
-    note = f"; {len(skipped)} of another shape than their variable left out" if skipped else ""
+    left_out = f"; left out: {' and '.join(notes)}" if notes else ""
     return {
         "passed": not wrong,
-        "summary": f"{told} the derivative of the loss, within {_TOLERANCE:g}{note}",
+        "summary": f"{told} the derivative of the loss, within {_TOLERANCE:g}{left_out}",
         "columns": ["variable", "gradient", "analytic", "numeric", "error"],
         "rows": rows,
     }
+
+
+def variables_like(arguments: Sequence[Argument], name: str, gradient: Array | None) -> list[int]:
+    """Numbers of the variables that a gradient may belong to: the graph knows only the name of its own, which
+    others may have, too."""
+    return [
+        number
+        for number, argument in enumerate(arguments)
+        if argument.kind == "variable" and argument.name == name and argument.arrays
+        if gradient is not None and argument.arrays[0].shape == gradient.shape
+    ]
 
 
 def _derivatives(

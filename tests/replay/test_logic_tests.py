@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -83,6 +84,29 @@ def test_padding_that_counts_is_named(
         ask(path, "test", step=0, test="padding", pad=9)
 
 
+def test_attention_with_a_right_mask_leaks_nothing(ask: Ask, tmp_path: Path) -> None:
+    """Its raw scores [batch, query, key] depend on all keys: masks hide later ones and padding afterwards."""
+    attention = keras.layers.Attention()
+    x = np.random.default_rng(0).standard_normal((3, 6, 5)).astype("f")
+    tokens = np.array([[1, 2, 3, 0], [4, 3, 0, 0]], np.int32)
+
+    def attending(is_causal: bool) -> Callable[[Any, Any], Any]:
+        def loss(x: Any, w: Any) -> Any:
+            h = tf.matmul(x, w)
+            return tf.reduce_mean(tf.tanh(attention([h, h], use_causal_mask=is_causal)))
+
+        return loss
+
+    def padded(x: Any, w: Any) -> Any:
+        embedded, mask = tf.gather(w, x), tf.not_equal(x, 0)
+        found = attention([embedded, embedded], mask=[mask, mask])
+        return tf.reduce_mean(tf.reduce_sum(found * tf.cast(mask, tf.float32)[..., None], 1))
+
+    assert ask(record(tmp_path / "causal", attending(True), x), "test", step=0, test="causal")["passed"]
+    assert not ask(record(tmp_path / "open", attending(False), x), "test", step=0, test="causal")["passed"]
+    assert ask(record(tmp_path / "padded", padded, tokens), "test", step=0, test="padding")["passed"]
+
+
 @pytest.mark.parametrize("name", ["loop", "rnn", "cnn"])
 def test_gradients_are_derivatives(ask: Ask, name: str) -> None:
     found = ask(name, "test", test="gradient")
@@ -99,6 +123,29 @@ def test_a_wrong_gradient_is_found(ask: Ask, tmp_path: Path) -> None:
     found = ask(path, "test", step=0, test="gradient")
     assert not found["passed"]
     assert found["rows"][0]["analytic"] == pytest.approx(1.5 * found["rows"][0]["numeric"], rel=1e-4)
+
+
+def test_variables_of_one_name_are_not_taken_for_one_another(ask: Ask, tmp_path: Path) -> None:
+    def kernels(run_dir: Path, size: tuple[int, int]) -> Path:
+        a = tf.Variable(np.ones((2, 2), "f"), name="kernel")
+        b = tf.Variable(np.full(size, 3, "f"), name="kernel")
+        with Tap(run_dir, Watch(steps=[10**6]), record=every(1)) as tap:
+
+            @tap.function
+            def step(x: Any) -> Any:
+                with tf.GradientTape() as tape:
+                    loss = tf.reduce_sum(tf.tanh(x @ a * 0.1) @ tf.sin(b))
+                for variable, gradient in zip((a, b), tape.gradient(loss, [a, b]), strict=True):
+                    variable.assign_sub(gradient * 0.1)
+                return loss
+
+            step(tf.reshape(tf.range(4.0), (2, 2)))
+        return run_dir
+
+    found = ask(kernels(tmp_path / "unlike", (2, 3)), "test", step=0, test="gradient")
+    assert found["passed"] and len(found["rows"]) == 2, found
+    with pytest.raises(NotFoundError, match="2 whose variable shares its name and shape with another"):
+        ask(kernels(tmp_path / "same", (2, 2)), "test", step=0, test="gradient")
 
 
 def test_determinism_and_sensitivity(ask: Ask) -> None:

@@ -1,0 +1,31 @@
+"""The part of a tensor that belongs to some samples or positions, along all of its axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+def cut(array: Array, extent: int, kept: slice) -> Array:
+    """Of each axis with `extent` elements those that are kept.
+
+    Which axis counts the positions cannot be seen: scores of attention [batch, query, key] have two, and what
+    a later mask hides in the second depends on all of the sequence. So all are cut.
+    """
+    return array[tuple(kept if each == extent else slice(None) for each in array.shape)]
+
+
+def unpadded(array: Array, mask: Array) -> Array:
+    """The elements, flat, of an array [batch, time, …] that belong to padded positions along no axis with as
+    many elements as there are positions; `mask`, bool [batch, time], says which are padding."""
+    batch, length = mask.shape
+    kept = np.ones(array.shape, np.bool_)
+    for axis in range(1, array.ndim):
+        if array.shape[axis] == length:
+            shape = [1] * array.ndim
+            shape[0], shape[axis] = batch, length
+            kept &= ~mask.reshape(shape)
+    return np.asarray(array[kept])

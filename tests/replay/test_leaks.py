@@ -1,0 +1,82 @@
+"""What counts as a leak, and what is exchanged in a batch: on arrays made by hand."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tensortap.dump import Argument, NotFoundError, Recording
+from tensortap.replay.batch_inputs import BatchInputs
+from tensortap.replay.leaks import distance
+from tensortap.replay.positions import cut, unpadded
+
+Array = np.ndarray[Any, Any]
+RANDOM = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("beside", [0, math.inf, -math.inf, math.nan, -1e4, -1e9, float(np.finfo("f").min)])
+def test_a_change_beside_a_mask_is_seen_and_rounding_is_not(beside: float) -> None:
+    before = RANDOM.standard_normal((4, 4)).astype("f")
+    before[np.triu_indices(4)] = beside
+    leaking, rounded = before.copy(), before.copy()
+    leaking[2, 0] += 1
+    rounded[2, 0] *= 1 + 1e-6
+    largest = np.abs(before[np.tril_indices(4, -1)]).max()
+    assert distance(before, leaking) == pytest.approx(1 / largest, rel=1e-5)
+    assert distance(before, rounded) == 0 == distance(before, before.copy())
+
+
+def test_large_numbers_without_a_mask_round_too() -> None:
+    before = (RANDOM.standard_normal(1000) * 1e7).astype("f")
+    before[0] = 0.5
+    after = before.copy()
+    after[0] = 0.75
+    assert distance(before, after) == 0
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_numbers_that_appear_and_vanish_count_as_infinite(value: float) -> None:
+    one, other = np.zeros(3, "f"), np.array([0, value, 0], "f")
+    assert distance(one, other) == distance(other, one) == math.inf
+    assert distance(np.array([math.inf], "f"), np.array([-math.inf], "f")) == math.inf
+
+
+def test_every_axis_of_positions_is_cut() -> None:
+    scores = RANDOM.standard_normal((3, 6, 6))
+    np.testing.assert_array_equal(cut(scores, 6, slice(3)), scores[:, :3, :3])
+    mask = np.array([[False, False, True], [False, True, True]])
+    scores = np.arange(18).reshape(2, 3, 3)
+    assert unpadded(scores, mask).tolist() == [0, 1, 3, 4, 9]
+    assert unpadded(np.arange(12).reshape(2, 3, 2), mask).tolist() == [0, 1, 2, 3, 6, 7]
+
+
+def of(**arrays: Array) -> BatchInputs:
+    arguments = tuple(Argument("tensor", name, (array,)) for name, array in arrays.items())
+    return BatchInputs.of(Recording("step", b"", arguments, step=1))
+
+
+@pytest.mark.parametrize("dtype", [np.dtype("f"), np.dtype(ml_dtypes.bfloat16)])
+def test_floats_are_exchanged_where_all_samples_are_the_same(dtype: np.dtype[Any]) -> None:
+    inputs = of(x=np.zeros((3, 4), dtype))
+    (sample,) = inputs.changed(inputs.other_sample).arguments[0].arrays
+    (future,) = inputs.changed(inputs.other_future).arguments[0].arrays
+    assert sample.dtype == future.dtype == dtype
+    assert sample.astype("f").tolist() == [[1] * 4, [0] * 4, [0] * 4]
+    assert future.astype("f").tolist() == [[0, 0, 1, 1]] * 3
+
+
+def test_where_nothing_can_be_exchanged_nothing_passes() -> None:
+    tokens = np.array([[1, 2, 0, 0], [3, 4, 0, 0]])
+    inputs = of(tokens=tokens, labels=np.arange(2))
+    with pytest.raises(NotFoundError, match="Nothing of this batch can be exchanged"):
+        inputs.changed(inputs.other_future)
+    assert inputs.changed(inputs.other_sample).stayed == ()
+    inputs = of(tokens=tokens[[0, 0]], labels=np.arange(2))
+    assert inputs.changed(inputs.other_sample).stayed == ("tokens",)
+    inputs = of(tokens=tokens[[0, 0]])
+    with pytest.raises(NotFoundError, match="the same"):
+        inputs.changed(inputs.other_sample)
