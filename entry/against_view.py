@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from .drift_view import MOST_ROWS
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 def print_differences(found: Mapping[str, Any], out: Console) -> None:
     """Nodes that make something else of the same inputs first, then what differs from outside."""
     numeric = ("introduced", "received", "difference")
-    table = plain_table("tensor", "op type", "dtype", *numeric, "", numeric=numeric)
+    table = plain_table("tensor", "op type", "dtype", *numeric, "", "line", numeric=numeric)
     for row in found["differences"][:MOST_ROWS]:
         table.add_row(
             cell(row["tensor"]),
@@ -23,6 +24,7 @@ def print_differences(found: Mapping[str, Any], out: Console) -> None:
             cell(" / ".join(dict.fromkeys(row["dtypes"]))),
             *(number_text(row[key]) for key in ("introduced", "received", "total")),
             cell("given to the step" if row["given"] else "", "dim"),
+            cell(_line(row), "cyan"),
         )
     out.print(table)
     rows = found["differences"]
@@ -44,3 +46,8 @@ def print_differences(found: Mapping[str, Any], out: Console) -> None:
         out.print(cell(f"not compared, of other shapes or inputs: {len(found['unlike'])}, {names}", "yellow"))
     for why, count in sorted(found["skipped"].items(), key=lambda each: -each[1]):
         out.print(cell(f"not compared: {counted(count, 'node')}, each {why}", "dim"))
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    """The line of the program, where the graph of the run tells it."""
+    return f"{PurePath(row['file']).name}:{row['line']}  {row['text']}" if row["line"] else ""

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _MOST = 10
+_HUGE = 1e6  # no weight or input that trains is that large
 
 
 def print_fix(found: Mapping[str, Any], out: Console) -> None:
@@ -27,7 +28,11 @@ def print_fix(found: Mapping[str, Any], out: Console) -> None:
         out.print(cell(f"born at {birth['node']} ({birth['op_type']}, {counted(birth['count'], 'number')})"))
         _print_line(birth, out)
     if not found["fix"]:
-        out.print(cell(f"no known repair helps; {_some(found['left'])} stay as they are", "yellow"))
+        out.print(cell(f"no known repair helps; {_some(found['left'])} stay not finite", "yellow"))
+        largest = found["largest"]
+        if largest["value"] >= _HUGE:
+            given = f"The step was given numbers up to {largest['value']:.3g} ({largest['name']})"
+            out.print(cell(f"{given}: it had diverged. Look at an earlier recording (--list)."))
         return
     out.print(cell(f"the smallest change that helps ({counted(found['trials'], 'replay')}):", "green"))
     for repair in found["fix"]:

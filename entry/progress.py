@@ -1,4 +1,4 @@
-"""Progress of long work: a live line on a terminal, nothing where the output is piped."""
+"""Progress of long work: a live line on a terminal; where the output is piped nothing, or lines."""
 
 from __future__ import annotations
 
@@ -33,6 +33,16 @@ def progress(title: str, *, quiet: bool = False) -> Iterator[Callable[[str], Non
     with Progress(*columns, console=console(stderr=True), transient=True) as shown:
         task = shown.add_task(title)
         yield lambda text: shown.update(task, description=f"{title} {escaped(text)}")
+
+
+@contextlib.contextmanager
+def told_progress(title: str, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
+    """Gives a function that shows one line of text: on a terminal the last one, else each, on stderr."""
+    if quiet or sys.stderr.isatty():
+        with progress(title, quiet=quiet) as show:
+            yield lambda text: show(f"\u2013 {text}")
+        return
+    yield lambda text: print(f"{title}: {escaped(text)}", file=sys.stderr, flush=True)
 
 
 @contextlib.contextmanager

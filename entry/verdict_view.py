@@ -17,7 +17,9 @@ _MOST_ROWS = 40
 def print_verdicts(answer: Any, out: Console) -> None:
     """The worst outputs, how many of each judgement, and what could not be judged and why."""
     numeric = ("error", "scale", "error/scale", "moved by 1 ULP")
-    table = plain_table("verdict", "tensor", "visit", "op type", "dtype", *numeric, numeric=numeric)
+    table = plain_table(
+        "verdict", "tensor", "visit", "op type", "dtype", *numeric, "not finite", numeric=numeric
+    )
     for row in answer.verdicts[:_MOST_ROWS]:
         relative = row["error"] / row["scale"] if row["scale"] else 0.0
         table.add_row(
@@ -26,6 +28,7 @@ def print_verdicts(answer: Any, out: Console) -> None:
             f"{row['visit']} of {row['visits']}" if row["visits"] > 1 else "",
             *(cell(row[key]) for key in ("op_type", "dtype")),
             *(number_text(number) for number in (row["error"], row["scale"], relative, row["moved"])),
+            cell(row["note"], "red"),
         )
     out.print(table)
     if len(answer.verdicts) > _MOST_ROWS:

@@ -4,6 +4,7 @@
 """
 
 from .apart import Limits, ReplayError, run_apart
+from .expression_text import check_changes
 from .request import Request
 from .source import locate, open_recording, recordings_in
 from .stepper import Stepper
@@ -28,6 +29,7 @@ __all__ = [
     "StepperSession",
     "TensorFacts",
     "WhatIfs",
+    "check_changes",
     "locate",
     "open_recording",
     "read_what_ifs",

@@ -1,11 +1,15 @@
-"""The process that replays: `python -m tensortap.replay`, requests on stdin, answers on stdout."""
+"""The process that replays: `python -m tensortap.replay`, requests on stdin, answers on stdout.
+
+Before the answer to a `Request` there may be lines `{"progress": text}`.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import Any, BinaryIO
 
 from .confine import confine
 
@@ -21,12 +25,16 @@ def main() -> int:
         if not confined:
             confine(int(record["memory_bytes"]))
             confined = True
-        answers.write(json.dumps(_answer(record)).encode() + b"\n")
-        answers.flush()
+        _write(answers, _answer(record, lambda text: _write(answers, {"progress": text})))
     return 0
 
 
-def _answer(record: dict[str, Any]) -> dict[str, Any]:
+def _write(answers: BinaryIO, record: dict[str, Any]) -> None:
+    answers.write(json.dumps(record).encode() + b"\n")
+    answers.flush()
+
+
+def _answer(record: dict[str, Any], told: Callable[[str], None]) -> dict[str, Any]:
     from tensortap.dump import TensortapError
 
     from .engine import replay
@@ -37,7 +45,7 @@ def _answer(record: dict[str, Any]) -> dict[str, Any]:
     try:
         if "stepper" in record:
             return {"answer": stepper_values(StepperRequest.of(record["stepper"]))}
-        return {"answer": replay(Request(**record["request"]))}
+        return {"answer": replay(Request(**record["request"]), told)}
     except TensortapError as error:
         return {"error": error.message, "hint": error.hint}
 

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from tensortap.capture import AloneNodes, LoadedCall, draws, not_alone
-from tensortap.dump import Recording
+from tensortap.dump import Graph, Recording
 
 from .chosen_nodes import ChosenNodes, NodeKey
 from .source import open_recording
+from .source_lines import SourceLines
 from .split import Split, split
 
 Array = np.ndarray[Any, Any]
@@ -46,11 +47,17 @@ class NodeDifference:
     here: Split
 
 
-def against(recording: Recording, pattern: re.Pattern[str], options: Mapping[str, Any]) -> dict[str, Any]:
+def against(
+    recording: Recording, pattern: re.Pattern[str], options: Mapping[str, Any], graph: Graph | None = None
+) -> dict[str, Any]:
     """Answers the study `against`; `options["source"]` is the other recording's folder or bundle.
 
+    Args:
+        graph: of this recording, with the program's lines; None: lines are not known.
+
     Returns:
-        `differences` (`NodeDifference` as objects, most introduced first), `same` (tensors without any
+        `differences` (`NodeDifference` as objects with `file`, `line`, `function` and `text` of the program,
+        most introduced first), `same` (tensors without any
         difference), `unpaired` (names of nodes that only one call has, a list each), `unlike` (other shapes,
         or another number of inputs or visits), `skipped` (reason -> nodes).
 
@@ -63,9 +70,10 @@ def against(recording: Recording, pattern: re.Pattern[str], options: Mapping[str
         found = pair.differences()
     differing = [each for each in found if each.total or each.introduced]
     differing.sort(key=lambda each: (each.given, -each.introduced, -each.received))
+    lines = SourceLines(graph)
     return {
         "source": str(options["source"]),
-        "differences": [asdict(each) for each in differing],
+        "differences": [{**asdict(each), **lines.of(each.tensor.rpartition(":")[0])} for each in differing],
         "same": len(found) - len(differing),
         "unpaired": pair.unpaired,
         "unlike": pair.unlike,

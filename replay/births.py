@@ -12,7 +12,7 @@ import numpy as np
 from tensortap.capture import LoadedCall, Rerun, draws
 from tensortap.dump import Recording, callees
 
-from .chosen_nodes import ChosenNodes, NodeKey, pattern_of
+from .chosen_nodes import ChosenNodes, NodeKey, pattern_of, visits_of
 
 Array = np.ndarray[Any, Any]
 
@@ -22,6 +22,14 @@ def non_finite(array: Array) -> int:
     if array.dtype.kind not in "fc" and array.dtype != ml_dtypes.bfloat16:
         return 0
     return int((~np.isfinite(array)).sum())
+
+
+def size_of(array: Array) -> float:
+    """The largest absolute number of a float array; infinities and NaN left out."""
+    if array.dtype.kind not in "f" and array.dtype != ml_dtypes.bfloat16:
+        return 0.0
+    sizes = np.abs(array.astype(np.float64))
+    return float(np.max(sizes, initial=0.0, where=np.isfinite(sizes)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,23 +49,24 @@ class StepNodes:
         self.call = call
         self.chosen = ChosenNodes(call, pattern_of(""))
 
-    def births(self, call: LoadedCall | None = None) -> list[Birth]:
-        """In the order of the graph. `call`: one that was changed, whose nodes have the same names."""
+    def births(self, call: LoadedCall | None = None) -> tuple[list[Birth], Rerun]:
+        """In the order of the graph, and the run that they are of.
+
+        Args:
+            call: one that was changed, whose nodes have the same names.
+        """
         chosen = self.chosen if call is None else ChosenNodes(call, pattern_of(""))
-        values = chosen.values()
+        again = chosen.run()
+        values = visits_of(again)
         found = []
         for key, operation in chosen.operations.items():
-            if (
-                not operation.inputs
-                or draws(operation.type)
-                or any(True for _ in callees(operation.node_def))
-            ):
+            if not _computes(operation):
                 continue
             names = [name for name in chosen.outputs(key) if name]
             count = sum(non_finite(array) for name in names for array in values.get(name, ()))
             if count and self._is_born(chosen, key, values):
                 found.append(Birth(key, names[0].rpartition(":")[0], operation.type, count))
-        return found
+        return found, again
 
     @staticmethod
     def _is_born(chosen: ChosenNodes, key: NodeKey, values: dict[str, list[Array]]) -> bool:
@@ -74,6 +83,15 @@ class StepNodes:
             if finite and made:
                 return True
         return False
+
+
+def _computes(operation: Any) -> bool:
+    """Whether a node makes numbers of numbers. What reads a variable or a list only passes on what was put
+    into it before, perhaps in the same step."""
+    if not operation.inputs or draws(operation.type):
+        return False
+    held = any(tensor.dtype.name in ("resource", "variant") for tensor in operation.inputs)
+    return not held and not any(True for _ in callees(operation.node_def))
 
 
 def given_non_finite(recording: Recording) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -60,13 +60,32 @@ class ChosenNodes:
         """The name of a tensor of a function's graph; empty if it cannot be captured."""
         return self._names.get((function, tensor.op.name, tensor.value_index), "")
 
+    def near(self, keys: Iterable[NodeKey], distance: int) -> set[NodeKey]:
+        """These nodes and those that are at most so many edges away, in the same function."""
+        found = edge = set(keys)
+        for _ in range(distance):
+            edge = {
+                (key[0], other.name)
+                for key in edge
+                for tensor in (*self.operations[key].inputs, *self.operations[key].outputs)
+                for other in (tensor.op, *tensor.consumers())
+                if (key[0], other.name) in self.operations
+            } - found
+            found = found | edge
+        return found
+
     def outputs(self, key: NodeKey) -> list[str]:
         """Names of what a node gives, by slot."""
         return [self.name(key[0], tensor) for tensor in self.operations[key].outputs]
 
     def values(self) -> dict[str, list[Array]]:
         """Runs the call; what the nodes read and gave, at each visit."""
-        return values_of(self._call, self.tensors())
+        return visits_of(self.run())
+
+    def run(self) -> Rerun:
+        """Runs the call, with what the nodes read and give."""
+        wanted = self.tensors()
+        return self._call.run(lambda candidate: candidate.name in wanted)
 
     def inputs(self, key: NodeKey, values: Visits) -> list[list[Array]] | None:
         """What a node reads at each visit; None if it did not run, or reads what did not run as often."""
@@ -77,11 +96,6 @@ class ChosenNodes:
         if len({len(each) for each in arrays}) != 1:
             return None
         return [list(visit) for visit in zip(*arrays, strict=True)]
-
-
-def values_of(call: LoadedCall, names: set[str]) -> dict[str, list[Array]]:
-    """Runs a call; the values of some tensors at each visit. What did not run is missing."""
-    return visits_of(call.run(lambda candidate: candidate.name in names))
 
 
 def visits_of(again: Rerun) -> dict[str, list[Array]]:

@@ -29,18 +29,21 @@ from .expression import parse_changes
 from .request import Answer, Request
 from .source import open_recording
 from .studies import STUDIES
+from .told import Told, silent
 from .verdicts import verdicts
 
 
-def replay(request: Request) -> dict[str, Any]:
+def replay(request: Request, told: Told = silent) -> dict[str, Any]:
     """Answers a request; see `Answer`.
 
     Raises:
         TensortapError: the recording cannot be read or run, or the request does not fit it.
     """
+    told("reading the recording")
     recording = open_recording(Path(request.source))
     changes = {name: parse_changes(text) for name, text in request.changes.items()}
     changed = override(recording, changes) if changes else recording
+    told(f"running step {recording.step} again")
     with LoadedCall(changed) as call:
         wanted = _wanted(request, call)
         again = call.run(wanted)
@@ -51,21 +54,21 @@ def replay(request: Request) -> dict[str, Any]:
         _write(request, recording, again)
     answer = replace(compared(recording, again, bool(changes)), certificate=certificate)
     if request.study:
-        answer = replace(answer, study=_studied(request, changed))
-    return asdict(_judged(answer, changed, request.nodes or "") if request.verdicts else answer)
+        answer = replace(answer, study=_studied(request, changed, told))
+    return asdict(_judged(answer, changed, request.nodes or "", told) if request.verdicts else answer)
 
 
-def _studied(request: Request, recording: Recording) -> dict[str, Any]:
+def _studied(request: Request, recording: Recording, told: Told) -> dict[str, Any]:
     if request.study not in STUDIES:
         raise NotFoundError(f"There is no study {request.study!r}.", f"There are {', '.join(STUDIES)}.")
     found = STUDIES[request.study](
-        recording, request, lambda: recorded_graph(Path(request.source), recording)
+        recording, request, lambda: recorded_graph(Path(request.source), recording), told
     )
     return {"study": request.study, **found}
 
 
-def _judged(answer: Answer, recording: Recording, nodes: str) -> Answer:
-    found, skipped = verdicts(recording, pattern_of(nodes))
+def _judged(answer: Answer, recording: Recording, nodes: str, told: Told) -> Answer:
+    found, skipped = verdicts(recording, pattern_of(nodes), told)
     return replace(answer, verdicts=[asdict(each) for each in found], not_judged=skipped)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,10 +12,7 @@ import tensorflow as tf
 
 from tensortap.dump import SelectionError
 
-MAX_TEXT = 500
-MAX_PARTS = 1000
-_HINT = "Write it as in 'clip(x, -1, 1)', 'where(isnan(x), 0, x)', 'x * 0.5', 'put(x, (0, 3), 1.5)'."
-_CONSTANTS = {"nan": math.nan, "inf": math.inf, "pi": math.pi, "e": math.e}
+from .expression_text import CONSTANTS, HINT, STEP, parsed, parts_of
 
 _BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: lambda a, b: a + b,
@@ -34,9 +30,6 @@ _COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: lambda a, b: tf.equal(a, b),
     ast.NotEq: lambda a, b: tf.not_equal(a, b),
 }
-
-
-_PLAIN = (ast.BinOp, ast.UnaryOp, ast.USub, ast.Tuple, ast.Load, *_BINARY, *_COMPARISONS)
 
 
 def _through(x: Any, dtype: str) -> Any:
@@ -92,9 +85,6 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 }
 
 
-STEP = "step"
-"""The function that gives the same tensor's value at another step: `step(100)`, `step(100, 'other run')`."""
-
 Elsewhere = Callable[[int, str], Any]
 """(step, run or empty) -> the value of the same tensor there, an array."""
 
@@ -105,10 +95,7 @@ def parse_changes(text: str, elsewhere: Elsewhere | None = None) -> Callable[[An
     Raises:
         SelectionError: one of them cannot be parsed, or there are more than `MAX_PARTS`.
     """
-    parts = [part for part in text.split(";") if part.strip()]
-    if not parts or len(parts) > MAX_PARTS:
-        raise SelectionError(f"There are {len(parts)} expressions; 1 to {MAX_PARTS} are possible.", _HINT)
-    changes = [parse_change(part, elsewhere) for part in parts]
+    changes = [parse_change(part, elsewhere) for part in parts_of(text)]
     return lambda x: functools.reduce(lambda value, change: change(value), changes, x)
 
 
@@ -121,13 +108,7 @@ def parse_change(text: str, elsewhere: Elsewhere | None = None) -> Callable[[Any
     Raises:
         SelectionError: it cannot be parsed, or uses a name that is not known.
     """
-    if len(text) > MAX_TEXT:
-        raise SelectionError(f"The expression is longer than {MAX_TEXT} characters.", _HINT)
-    try:
-        tree = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise SelectionError(f"{text[:80]!r} is not an expression: {error}.", _HINT) from error
-    _check(tree, text)
+    tree = parsed(text)
 
     def change(x: Any) -> Any:
         found = _value(tree, x, elsewhere)
@@ -136,37 +117,12 @@ def parse_change(text: str, elsewhere: Elsewhere | None = None) -> Callable[[Any
     return change
 
 
-def _check(tree: ast.AST, text: str) -> None:
-    nodes = list(ast.walk(tree))
-    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
-    for node in nodes:
-        if not _is_known(node, id(node) in called):
-            shown = ast.unparse(node) if isinstance(node, ast.expr) else type(node).__name__
-            raise SelectionError(f"{shown[:80]!r} is not allowed in {text[:80]!r}.", _HINT)
-
-
-def _is_known(node: ast.AST, called: bool) -> bool:
-    if isinstance(node, ast.Name):
-        return node.id in (*FUNCTIONS, STEP) if called else node.id == "x" or node.id in _CONSTANTS
-    if isinstance(node, ast.Call):
-        return isinstance(node.func, ast.Name) and not node.keywords
-    if isinstance(node, ast.Constant):
-        return isinstance(node.value, int | float | str) and abs(_size(node.value)) < 1e300
-    if isinstance(node, ast.Compare):
-        return len(node.ops) == 1
-    return isinstance(node, _PLAIN)
-
-
-def _size(value: float | str) -> float:
-    return float(len(value)) if isinstance(value, str) else float(value)
-
-
 def _value(node: ast.AST, x: Any, elsewhere: Elsewhere | None) -> Any:
     def value(part: ast.AST) -> Any:
         return _value(part, x, elsewhere)
 
     if isinstance(node, ast.Name):
-        return x if node.id == "x" else _CONSTANTS[node.id]
+        return x if node.id == "x" else CONSTANTS[node.id]
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Tuple):
@@ -187,13 +143,13 @@ def _value(node: ast.AST, x: Any, elsewhere: Elsewhere | None) -> Any:
 def _binary(operator: ast.operator, left: Any, right: Any) -> Any:
     """Of tensors and numbers. Texts and tuples could be multiplied, integers raised, beyond all memory."""
     if not all(tf.is_tensor(each) or isinstance(each, int | float) for each in (left, right)):
-        raise SelectionError("Only tensors and numbers can be computed with.", _HINT)
+        raise SelectionError("Only tensors and numbers can be computed with.", HINT)
     if not tf.is_tensor(left) and not tf.is_tensor(right):
         left, right = float(left), float(right)
     try:
         return _BINARY[type(operator)](left, right)
     except (OverflowError, ZeroDivisionError) as error:
-        raise SelectionError(f"A number of the expression cannot be computed: {error}.", _HINT) from error
+        raise SelectionError(f"A number of the expression cannot be computed: {error}.", HINT) from error
 
 
 def _at_step(x: Any, arguments: list[Any], elsewhere: Elsewhere | None) -> Any:

@@ -2,41 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from tensortap.capture import LoadedCall, override, with_island
-from tensortap.dump import Graph, InvalidValueError, NotFoundError, Recording
+from tensortap.capture import LoadedCall
+from tensortap.dump import Graph, Recording
 
-from .births import Birth, StepNodes, bad_results, given_non_finite
-from .chosen_nodes import NodeKey
-from .repairs import ORDER, Repair, Repairs, joined
-from .smallest import smallest
+from .births import Birth, bad_results, given_non_finite, size_of
+from .fix_search import FixSearch
+from .repairs import Repair
 from .source_lines import SourceLines
+from .told import Told, silent
 
-_MOST_ROUNDS = 8  # each adds repairs for what the last ones let through
-_MOST_TRIALS = 400
-_HALF = ("float16", "bfloat16")
+_MOST_TOLD = 10
 
 
-def fix(recording: Recording, graph: Graph | None) -> dict[str, Any]:
+def fix(recording: Recording, graph: Graph | None, told: Told = silent) -> dict[str, Any]:
     """Answers the study `fix`.
 
     Args:
         graph: as it was recorded, with the program's lines; None: lines are not known.
+        told: is told of births and of each trial at once.
 
     Returns:
         `bad` (what the step leaves that is not finite), `given` (what was not finite before it), `births`
         (nodes that make it of finite numbers), `fix` (the smallest set of repairs; empty if none helps),
         `alternatives` (other repairs of which each alone helps), `trials` (how often the step was run),
-        `left` (what stays non-finite if no set of repairs helps).
+        `left` (what stays non-finite if no set of repairs helps), `largest` (`name` and `value` of the
+        largest number of the variables and inputs that the step was given).
     """
     lines = SourceLines(graph)
     with LoadedCall(recording) as call:
-        search = _Search(recording, call)
         bad = bad_results(recording, call.run())
         given = given_non_finite(recording)
-        births = search.nodes.births() if bad or given else []
+        search = FixSearch(recording, call, told)
+        births: list[Birth] = []
+        if bad or given:
+            told("looking for the nodes where it is born")
+            births = search.nodes.births()[0]
+            for birth in births[:_MOST_TOLD]:
+                told(_born(birth, lines))
         found: list[Repair] = []
         others: list[Repair] = []
         if bad and not given:
@@ -51,7 +56,23 @@ def fix(recording: Recording, graph: Graph | None) -> dict[str, Any]:
         "alternatives": [_record(repair, lines) for repair in others],
         "trials": search.trials,
         "left": search.left if bad and not found else [],
+        "largest": _largest(recording),
     }
+
+
+def _born(birth: Birth, lines: SourceLines) -> str:
+    where = lines.of(birth.node)
+    line = f", {where['file']}:{where['line']}  {where['text']}" if where["line"] else ""
+    return f"born at {birth.node} ({birth.op_type}, {birth.count:,} not finite){line}"
+
+
+def _largest(recording: Recording) -> Mapping[str, Any]:
+    sizes = {
+        argument.name: max((size_of(array) for array in argument.arrays), default=0.0)
+        for argument in recording.arguments
+    }
+    name = max(sizes, key=lambda each: sizes[each], default="")
+    return {"name": name, "value": sizes.get(name, 0.0)}
 
 
 def _record(repair: Repair, lines: SourceLines) -> Mapping[str, Any]:
@@ -62,93 +83,3 @@ def _record(repair: Repair, lines: SourceLines) -> Mapping[str, Any]:
         "nodes": [node for _, node in repair.nodes],
         **lines.of(repair.node),
     }
-
-
-class _Search:
-    def __init__(self, recording: Recording, call: LoadedCall) -> None:
-        self._recording, self._call = recording, call
-        self.nodes = StepNodes(call)
-        self._repairs = Repairs(self.nodes.chosen)
-        self.trials = 0
-        self.left: list[str] = []
-
-    def run(self, births: Sequence[Birth]) -> tuple[list[Repair], list[Repair]]:
-        """(the smallest set of repairs, others of which each alone helps)."""
-        candidates = self._candidates(births)
-        alone = [each for each in candidates if self._helps([each])]
-        alone.sort(key=lambda each: ORDER.index(each.kind))
-        island = self._island() if self._only_half(births) else None
-        if island is not None:  # what overflows in half precision is right in float32, clamped it is not
-            return [island], alone
-        if alone:
-            return alone[:1], alone[1:]
-        if candidates and self._helps(candidates):
-            return smallest(candidates, self._helps), []
-        return [], []
-
-    def _only_half(self, births: Sequence[Birth]) -> bool:
-        operations = [self.nodes.chosen.operations[birth.key] for birth in births]
-        return all(operation.outputs[0].dtype.name in _HALF for operation in operations)
-
-    def _candidates(self, births: Sequence[Birth]) -> list[Repair]:
-        """Repairs of the births, and of what is born once these are repaired, and so on."""
-        found: dict[tuple[str, str, str], Repair] = {}
-        for _ in range(_MOST_ROUNDS):
-            before = len(found)
-            for birth in births:
-                for repair in self._repairs.of(birth):
-                    found.setdefault((repair.kind, repair.node, repair.instead), repair)
-            if len(found) == before or self._helps(list(found.values())):
-                break
-            with LoadedCall(self._repaired(list(found.values()))) as changed:
-                known = self.nodes.chosen.operations
-                born = self.nodes.births(changed)
-                births = [each for each in self._original(born, changed) if each.key in known]
-        return list(found.values())
-
-    def _original(self, births: Sequence[Birth], changed: LoadedCall) -> list[Birth]:
-        """Births of a changed call, at the nodes of the call as it was recorded."""
-        names = {self._call.original(name): name for name in self._call.recorded.functions}
-        found = []
-        for birth in births:
-            function = names.get(changed.original(birth.key[0]))
-            if function is not None:
-                found.append(Birth((function, birth.key[1]), birth.node, birth.op_type, birth.count))
-        return found
-
-    def _repaired(self, repairs: Sequence[Repair]) -> Recording:
-        return override(self._recording, joined(repairs), self._call)
-
-    def _helps(self, repairs: Sequence[Repair]) -> bool:
-        try:
-            return self._is_good(self._repaired(repairs))
-        except (InvalidValueError, NotFoundError):  # a tensor that nobody reads, or of another function
-            return False
-
-    def _is_good(self, recording: Recording) -> bool:
-        self.trials += 1
-        if self.trials > _MOST_TRIALS:
-            return False
-        with LoadedCall(recording) as changed:
-            self.left = bad_results(recording, changed.run())
-        return not self.left
-
-    def _island(self) -> Repair | None:
-        """The fewest half-precision nodes that must run in float32; None if that does not help."""
-        half = [
-            key
-            for key, operation in self.nodes.chosen.operations.items()
-            if any(tensor.dtype.name in _HALF for tensor in operation.outputs)
-        ]
-        if not half or not self._helps_in_float32(half):
-            return None
-        nodes = smallest(half, self._helps_in_float32)
-        text = f"{len(nodes)} nodes in float32: tf.cast(x, 'float32') before, and back after"
-        name = self.nodes.chosen.outputs(nodes[0])[0].rpartition(":")[0]
-        return Repair("float32 island", name, text, nodes=tuple(nodes))
-
-    def _helps_in_float32(self, nodes: Sequence[NodeKey]) -> bool:
-        chosen: dict[str, list[str]] = {}
-        for function, node in nodes:
-            chosen.setdefault(self._call.original(function), []).append(node)
-        return self._is_good(with_island(self._recording, chosen, self._call))

@@ -14,29 +14,34 @@ from .fix import fix
 from .logic_tests import logic_test
 from .request import Request
 from .script import script
+from .told import Told
 
 GraphOf = Callable[[], Graph | None]
 """Reads the recording's graph, with the program's lines; None if it is not at hand."""
-Study = Callable[[Recording, Request, GraphOf], dict[str, Any]]
+Study = Callable[[Recording, Request, GraphOf, Told], dict[str, Any]]
 
 
-def _against(recording: Recording, request: Request, _: GraphOf) -> dict[str, Any]:
-    return against(recording, pattern_of(request.nodes or ""), request.options)
+def _against(recording: Recording, request: Request, graph: GraphOf, told: Told) -> dict[str, Any]:
+    told("running both recordings")
+    return against(recording, pattern_of(request.nodes or ""), request.options, graph())
 
 
-def _drift(recording: Recording, request: Request, _: GraphOf) -> dict[str, Any]:
+def _drift(recording: Recording, request: Request, _: GraphOf, told: Told) -> dict[str, Any]:
+    told("running the step in another dtype")
     return drift(recording, pattern_of(request.nodes or ""), request.options)
 
 
-def _fix(recording: Recording, _: Request, graph: GraphOf) -> dict[str, Any]:
-    return fix(recording, graph())
+def _fix(recording: Recording, _: Request, graph: GraphOf, told: Told) -> dict[str, Any]:
+    return fix(recording, graph(), told)
 
 
-def _test(recording: Recording, request: Request, graph: GraphOf) -> dict[str, Any]:
+def _test(recording: Recording, request: Request, graph: GraphOf, told: Told) -> dict[str, Any]:
+    told(f"testing: {request.options.get('test', '')}")
     return logic_test(recording, graph(), request.options)
 
 
-def _script(recording: Recording, request: Request, graph: GraphOf) -> dict[str, Any]:
+def _script(recording: Recording, request: Request, graph: GraphOf, told: Told) -> dict[str, Any]:
+    told("writing the script")
     return script(recording, graph(), request.options)
 
 

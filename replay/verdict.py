@@ -26,7 +26,9 @@ class Verdict:
     Attributes:
         error: largest |recorded - float64|; infinite where only one of them is finite.
         scale: largest |float64|.
-        moved: largest change of the float64 result when every input moves by one ULP of its dtype.
+        moved: largest change of the float64 result when every input moves by one ULP of its dtype; elements
+            whose inputs leave the op's domain by that, as 0 below a square root, are left out.
+        note: what of the output is not finite, and why; empty if all is.
         visit: the visit that these numbers are of, the worst one.
         visits: how many there were.
     """
@@ -38,6 +40,7 @@ class Verdict:
     error: float
     scale: float
     moved: float
+    note: str = ""
     visit: int = 0
     visits: int = 1
 
@@ -54,6 +57,36 @@ def moved_by_one_ulp(array: Array) -> Array:
     up = np.random.default_rng(0).integers(0, 2, array.shape, dtype=np.int8).astype(bool)
     limit = np.where(up, np.array(np.inf, array.dtype), np.array(-np.inf, array.dtype))
     return np.asarray(np.nextafter(array, limit))
+
+
+def moved_inputs(op_type: str, inputs: Sequence[Array]) -> list[Array]:
+    """All inputs of a node, each moved by one ULP. Whole exponents of negative numbers stay, as beside them
+    there is no power."""
+    moved = [moved_by_one_ulp(array) for array in inputs]
+    if op_type == "Pow" and len(inputs) == 2 and bool((inputs[0] < 0).any()):
+        with np.errstate(all="ignore"):
+            whole = inputs[1] == np.floor(inputs[1])
+        moved[1] = np.where(whole, inputs[1], moved[1])
+    return moved
+
+
+def note_on(recorded: Array, wide: Array) -> str:
+    """What of a node's output is not finite, beside its float64 result; empty if all is finite."""
+    own = recorded.astype(np.float64)
+    bad = ~np.isfinite(own)
+    overflow = np.isinf(own) & np.isfinite(wide) & (np.abs(wide) > _largest_of(recorded.dtype))
+    same = bad & ~np.isfinite(wide)
+    found = {
+        f"Inf: overflow of {recorded.dtype.name}": overflow,
+        "NaN in float64, too": same & np.isnan(own),
+        "Inf in float64, too": same & np.isinf(own),
+        "not finite, in float64 they are": bad & ~overflow & ~same,
+    }
+    return ", ".join(f"{int(each.sum()):,} {text}" for text, each in found.items() if each.any())
+
+
+def _largest_of(dtype: Any) -> float:
+    return float(ml_dtypes.finfo(dtype).max)  # type: ignore[no-untyped-call]
 
 
 def judge(
@@ -77,7 +110,8 @@ def judge(
     too_large = np.abs(wide) > float(info.max)
     with np.errstate(all="ignore"):
         error = _largest(_difference(own, np.where(too_large, own, wide)))
-        moved = _largest(_difference(nudged, wide))
+        inside = ~np.isnan(nudged) | np.isnan(wide)
+        moved = _largest(_difference(nudged, wide)[inside])
     least = RTOL[str(recorded.dtype)] * scale + float(info.smallest_subnormal)
     if error <= least:
         return ("low precision" if (too_large & np.isfinite(wide)).any() else "exact"), error, scale, moved

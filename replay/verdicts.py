@@ -13,12 +13,15 @@ from tensortap.capture import AloneNodes, LoadedCall, not_alone
 from tensortap.dump import Recording
 
 from .chosen_nodes import ChosenNodes, NodeKey, Visits
-from .verdict import ORDER, RTOL, Verdict, judge, moved_by_one_ulp
+from .told import Told, silent
+from .verdict import ORDER, RTOL, Verdict, judge, moved_inputs, note_on
 
 Array = np.ndarray[Any, Any]
 
 
-def verdicts(recording: Recording, pattern: re.Pattern[str]) -> tuple[list[Verdict], dict[str, int]]:
+def verdicts(
+    recording: Recording, pattern: re.Pattern[str], told: Told = silent
+) -> tuple[list[Verdict], dict[str, int]]:
     """Verdicts on the nodes whose tensors' names match, worst first, of the worst visit of each; and how many
     nodes were not judged, by reason.
 
@@ -27,6 +30,7 @@ def verdicts(recording: Recording, pattern: re.Pattern[str]) -> tuple[list[Verdi
     skipped: Counter[str] = Counter()
     with LoadedCall(recording) as call:
         chosen = ChosenNodes(call, pattern)
+        told(f"computing what {len(chosen.operations):,} nodes read and give")
         values = chosen.values()
         inputs: dict[NodeKey, list[list[Array]]] = {}
         for key, operation in chosen.operations.items():
@@ -37,6 +41,7 @@ def verdicts(recording: Recording, pattern: re.Pattern[str]) -> tuple[list[Verdi
             elif read:
                 inputs[key] = read
         judged = {key: operation for key, operation in chosen.operations.items() if key in inputs}
+        told(f"running {len(judged):,} nodes alone in float64")
         with AloneNodes(judged, "float64") as alone:
             worst: dict[str, Verdict] = {}
             refused = set(alone.lacking)
@@ -58,7 +63,8 @@ def _judged(
     refused: set[NodeKey],
 ) -> Iterator[Verdict]:
     wide = alone.run(inputs)
-    nudged = alone.run({key: [moved_by_one_ulp(array) for array in inputs[key]] for key in wide})
+    types = {key: chosen.operations[key].type for key in wide}
+    nudged = alone.run({key: moved_inputs(types[key], inputs[key]) for key in wide})
     refused |= inputs.keys() - nudged.keys()
     for key in nudged:
         for name, there, moved in zip(chosen.outputs(key), wide[key], nudged[key], strict=True):
@@ -68,7 +74,8 @@ def _judged(
             if visits[visit].shape == there.shape == moved.shape:
                 candidate = chosen.candidates[name]
                 found = judge(visits[visit], there, moved, inputs[key])
-                yield Verdict(name, candidate.op_type, candidate.dtype, *found, visit, len(visits))
+                note = note_on(visits[visit], there)
+                yield Verdict(name, candidate.op_type, candidate.dtype, *found, note, visit, len(visits))
 
 
 def _worse(one: Verdict | None, other: Verdict) -> Verdict:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..arguments import local, on_disk
 from ..certificate_view import is_refuted, print_certificate, with_kept_values
-from ..progress import progress
+from ..progress import told_progress
 from ..studies import add_study_arguments, has_failed, print_study, study_of
 from ..tensor_view import TensorView
 from ..terminal import cell, console, counted, plain_table, print_json
@@ -77,11 +77,13 @@ def _change(text: str) -> tuple[str, str]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from tensortap.replay import recordings_in
+    from tensortap.replay import check_changes, recordings_in
 
     if arguments.list:
         _print_recordings(recordings_in(arguments.source), arguments.json)
         return 0
+    for _, expression in arguments.override:
+        check_changes(expression)  # before TensorFlow starts, which takes seconds
     with tempfile.TemporaryDirectory(prefix="tensortap-") as temporary:
         logdir = arguments.out or Path(temporary)
         answer = _replay(arguments, logdir)
@@ -110,8 +112,8 @@ def _replay(arguments: argparse.Namespace, logdir: Path) -> Any:
         certify=arguments.certify,
         **study_of(arguments),
     )
-    with progress("replaying", quiet=arguments.json):
-        return run_apart(request, Limits(arguments.seconds, int(arguments.memory * 1e9)))
+    with told_progress("replaying", quiet=arguments.json) as told:
+        return run_apart(request, Limits(arguments.seconds, int(arguments.memory * 1e9)), told)
 
 
 def _changes(overrides: list[tuple[str, str]]) -> dict[str, str]:

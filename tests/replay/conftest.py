@@ -13,6 +13,7 @@ import recorded_programs
 from tensortap.replay import Request, locate
 from tensortap.replay.engine import replay
 from tensortap.replay.request import Answer
+from tensortap.replay.told import Told, silent
 
 Ask = Callable[..., Any]
 
@@ -40,7 +41,7 @@ def ask(recordings: Path) -> Ask:
 def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands replay in the process of the tests: starting TensorFlow takes longer than the replay."""
 
-    def run_apart(request: Request, limits: object = None) -> Answer:
-        return Answer.of(json.loads(json.dumps(replay(request))))
+    def run_apart(request: Request, limits: object = None, told: Told = silent) -> Answer:
+        return Answer.of(json.loads(json.dumps(replay(request, told))))
 
     monkeypatch.setattr("tensortap.replay.run_apart", run_apart)

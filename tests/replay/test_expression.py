@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tensortap.__main__ import main
 from tensortap.dump import SelectionError
 from tensortap.replay.expression import FUNCTIONS, parse_change
+from tensortap.replay.expression_text import FUNCTION_NAMES
 
 X = np.array([[-2.0, np.nan, 0.5], [np.inf, 3.0, -np.inf]], np.float32)
 
@@ -102,3 +106,15 @@ def test_every_function_is_documented() -> None:
 
     text = (Path(__file__).parents[2] / "docs" / "replay.md").read_text()
     assert [name for name in FUNCTIONS if f"{name}" not in text] == []
+
+
+def test_the_grammar_knows_each_function() -> None:
+    assert frozenset(FUNCTIONS) == FUNCTION_NAMES
+
+
+def test_a_command_refuses_an_expression_before_anything_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changes = ["--override", "a:0=x * 2", "--override", 'b:0=__import__("os")']
+    assert main(["replay", str(tmp_path), *changes]) == 1  # nor is the run looked for, which is not there
+    assert "is not allowed in '__import__" in capsys.readouterr().err

@@ -10,6 +10,8 @@ import nan_steps
 import pytest
 
 from tensortap.__main__ import main
+from tensortap.replay.apart import listen
+from tensortap.replay.fix_search import MOST_TRIALS
 from tensortap.replay.smallest import smallest
 
 EXPECTED = {  # kind of the repair, what it says, what stands in the proposed line
@@ -18,7 +20,7 @@ EXPECTED = {  # kind of the repair, what it says, what stands in the proposed li
     "divided_by_spread": [("epsilon", "x / (y + 1e-07)", "h[:1] / spread")],
     "two_places": [
         ("clamp", "tf.exp(tf.minimum(x, 80.0))", "grown"),
-        ("clamp", "tf.math.log(tf.maximum(x, 1e-07))", "shrunk"),
+        ("epsilon", "tf.math.log(x + 1e-07)", "shrunk"),
     ],
     "half_variance": [("float32 island", "in float32", "squared")],
 }
@@ -30,6 +32,8 @@ def test_the_smallest_change_names_its_line(ask: Callable[..., Any], tmp_path: P
     found = ask(tmp_path / name, "fix", step=0)
     assert found["bad"] and found["births"] and not found["given"]
     assert len(found["fix"]) == len(EXPECTED[name])
+    assert not any("ReadVariableOp" in birth["op_type"] for birth in found["births"])
+    assert found["trials"] <= MOST_TRIALS // 2
     for repair, (kind, instead, text) in zip(found["fix"], EXPECTED[name], strict=True):
         assert (repair["kind"], Path(repair["file"]).name) == (kind, "nan_steps.py")
         assert instead in repair["instead"] and text in repair["text"]
@@ -40,9 +44,18 @@ def test_the_smallest_change_names_its_line(ask: Callable[..., Any], tmp_path: P
 def test_the_command_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str], in_process: None) -> None:
     nan_steps.record(tmp_path / "r", nan_steps.log_of_softmax)
     assert main(["replay", str(tmp_path / "r"), "--fix"]) == 0
-    out = capsys.readouterr().out
+    out, said = capsys.readouterr()
+    born, tried = said.index("born at Log"), said.index("replay 1: trying stable op at Log")
+    assert born < tried and "replaying: running step 0 again" in said
     assert "the smallest change that helps" in out and "tf.nn.log_softmax(z)" in out
     assert "nan_steps.py:" in out and "tf.math.log(p)" in out
+
+
+def test_what_the_process_is_at_is_told_at_once() -> None:
+    told: list[str] = []
+    lines = ['{"progress": "one"}\n', "noise\n", '{"progress": "two"}\n', '{"answer": {}}\n']
+    assert listen(lines, told.append) == lines[-1]
+    assert told == ["one", "two"]
 
 
 def test_nothing_to_repair(ask: Callable[..., Any]) -> None:

@@ -13,7 +13,7 @@ from tensortap.__main__ import main
 from tensortap.capture import Tap, Watch, every
 from tensortap.replay import Request, locate
 from tensortap.replay.engine import replay
-from tensortap.replay.verdict import judge, moved_by_one_ulp
+from tensortap.replay.verdict import judge, moved_by_one_ulp, moved_inputs, note_on
 
 F32 = np.float32
 
@@ -47,6 +47,23 @@ def test_inputs_move_to_a_neighbour(dtype: type) -> None:
     assert moved_by_one_ulp(integers) is integers
 
 
+def test_rows_say_what_is_not_finite() -> None:
+    half = np.array([np.inf, np.nan, 1.0], np.float16)
+    assert note_on(half, np.array([1e6, np.nan, 1.0])) == "1 Inf: overflow of float16, 1 NaN in float64, too"
+    assert note_on(np.array([np.nan], F32), np.ones(1)) == "1 not finite, in float64 they are"
+    assert note_on(np.ones(1, F32), np.ones(1)) == ""
+
+
+def test_whole_exponents_of_negative_numbers_stay() -> None:
+    base, exponent = np.array([-2.0, 3.0], F32), np.array([2.0, 0.5], F32)
+    moved = moved_inputs("Pow", [base, exponent])
+    assert (moved[0] != base).all() and moved[1].tolist()[0] == 2.0 and moved[1][1] != 0.5
+    assert (moved_inputs("Pow", [np.abs(base), exponent])[1] != exponent).all()
+    assert (moved_inputs("AddV2", [base, exponent])[1] != exponent).all()
+    root = judge(np.zeros(2, F32), np.zeros(2), np.array([np.nan, 1e-23]), [np.zeros(2, F32)])
+    assert root[0] == "exact" and root[3] == 1e-23  # a root of what fell below 0 is no move
+
+
 def test_a_step_with_cancellation_overflow_and_a_loop(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -66,6 +83,8 @@ def test_a_step_with_cancellation_overflow_and_a_loop(
     found = {row["tensor"]: row["judgement"] for row in answer["verdicts"]}
     assert answer["identical"] is True
     assert found["large:0"] == "low precision"
+    notes = {row["tensor"]: row["note"] for row in answer["verdicts"]}
+    assert notes["large:0"] == "1 Inf: overflow of float16" and notes["steep:0"] == ""
     assert {judgement for name, judgement in found.items() if "product" in name} == {"exact"}
     assert "bug in the kernel" not in found.values()
     assert answer["not_judged"]["draws random numbers, others in each dtype"] == 1

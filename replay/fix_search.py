@@ -1,0 +1,178 @@
+"""Searches the smallest set of repairs with which a step leaves finite numbers, in few runs of the step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tensortap.capture import LoadedCall, override, with_island
+from tensortap.dump import InvalidValueError, NotFoundError, Recording
+
+from .births import Birth, StepNodes, bad_results
+from .chosen_nodes import NodeKey
+from .repairs import Repair, Repairs, joined
+from .smallest import smallest
+from .told import Told
+
+MOST_TRIALS = 60
+"""How often the whole step is run at most."""
+_MOST_ALONE = 12  # repairs that are tried alone
+_MOST_OTHERS = 4  # further ones that are tried alone, once one helped
+_MOST_ROUNDS = 4  # each adds repairs for what the last ones let through
+_HALF = ("float16", "bfloat16")
+
+
+class FixSearch:
+    """Tries repairs on one loaded call.
+
+    Attributes:
+        trials: how often the step was run with repairs.
+        left: what the last of these runs left that is not finite.
+    """
+
+    def __init__(self, recording: Recording, call: LoadedCall, told: Told) -> None:
+        self._recording, self._call, self._told = recording, call, told
+        self.nodes = StepNodes(call)
+        self._repairs = Repairs(self.nodes.chosen)
+        self.trials = 0
+        self.left: list[str] = []
+
+    def run(self, births: Sequence[Birth]) -> tuple[list[Repair], list[Repair]]:
+        """(the smallest set of repairs, others of which each alone helps). The first birth's come first: what
+        is born behind it mostly follows from it."""
+        island = self._island(births) if self._only_half(births) else None
+        candidates = self._repairs_of(births)
+        alone = self._alone(candidates, found=island is not None)
+        if island is not None:  # what overflows in half precision is right in float32, clamped it is not
+            return [island], alone
+        if alone:
+            return alone[:1], alone[1:]
+        candidates = self._further(candidates)
+        for chosen in (*_one_each(candidates), candidates):
+            if chosen and self._helps(chosen):
+                return smallest(chosen, self._helps), []
+        return [], []
+
+    def _alone(self, candidates: Sequence[Repair], *, found: bool) -> list[Repair]:
+        """Those that help alone, the most likely first; few more are tried once there is one."""
+        helping: list[Repair] = []
+        others = _MOST_OTHERS
+        for repair in candidates[:_MOST_ALONE]:
+            if found or helping:
+                others -= 1
+            if others < 0:
+                break
+            if self._helps([repair]):
+                helping.append(repair)
+        return helping
+
+    def _only_half(self, births: Sequence[Birth]) -> bool:
+        operations = [self.nodes.chosen.operations[birth.key] for birth in births]
+        return all(operation.outputs[0].dtype.name in _HALF for operation in operations)
+
+    def _repairs_of(self, births: Sequence[Birth]) -> list[Repair]:
+        found: dict[tuple[str, str, str], Repair] = {}
+        for birth in births:
+            for repair in self._repairs.of(birth):
+                found.setdefault((repair.kind, repair.node, repair.instead), repair)
+        return list(found.values())
+
+    def _further(self, candidates: list[Repair]) -> list[Repair]:
+        """With those of what is born once these are made, and so on."""
+        for _ in range(_MOST_ROUNDS):
+            self._tell(candidates)
+            try:
+                changed = self._repaired(candidates)
+            except (InvalidValueError, NotFoundError):
+                break
+            with LoadedCall(changed) as call:
+                born, again = self.nodes.births(call)
+                self.left = bad_results(changed, again)
+                births = [] if not self.left else self._original(born, call)
+            known = {(each.kind, each.node, each.instead) for each in candidates}
+            more = [
+                each for each in self._repairs_of(births) if (each.kind, each.node, each.instead) not in known
+            ]
+            if not more:
+                break
+            candidates = [*candidates, *more]
+        return candidates
+
+    def _original(self, births: Sequence[Birth], changed: LoadedCall) -> list[Birth]:
+        """Births of a changed call, at the nodes of the call as it was recorded."""
+        names = {self._call.original(name): name for name in self._call.recorded.functions}
+        found = []
+        for birth in births:
+            function = names.get(changed.original(birth.key[0]))
+            if function is not None and (function, birth.key[1]) in self.nodes.chosen.operations:
+                found.append(Birth((function, birth.key[1]), birth.node, birth.op_type, birth.count))
+        return found
+
+    def _repaired(self, repairs: Sequence[Repair]) -> Recording:
+        return override(self._recording, joined(repairs), self._call)
+
+    def _helps(self, repairs: Sequence[Repair]) -> bool:
+        if self.trials >= MOST_TRIALS:
+            return False
+        self._tell(repairs)
+        try:
+            return self._is_good(self._repaired(repairs))
+        except (InvalidValueError, NotFoundError):  # a tensor that nobody reads, or of another function
+            return False
+
+    def _tell(self, repairs: Sequence[Repair]) -> None:
+        self.trials += 1
+        shown = ", ".join(f"{each.kind} at {each.node}: {each.instead}" for each in repairs[:2])
+        more = f" and {len(repairs) - 2} more" if len(repairs) > 2 else ""
+        self._told(f"replay {self.trials}: trying {shown}{more}")
+
+    def _is_good(self, recording: Recording) -> bool:
+        with LoadedCall(recording) as changed:
+            self.left = bad_results(recording, changed.run())
+        return not self.left
+
+    def _island(self, births: Sequence[Birth]) -> Repair | None:
+        """The fewest half-precision nodes that must run in float32; None if that does not help."""
+        for near in self._around([birth.key for birth in births]):
+            if self._helps_in_float32(near):
+                nodes = smallest(near, self._helps_in_float32)
+                text = f"{len(nodes)} nodes in float32: tf.cast(x, 'float32') before, and back after"
+                name = self.nodes.chosen.outputs(nodes[0])[0].rpartition(":")[0]
+                return Repair("float32 island", name, text, nodes=tuple(nodes))
+        return None
+
+    def _around(self, born: Sequence[NodeKey]) -> Iterator[list[NodeKey]]:
+        """Half-precision nodes at most 1, 2, 4 … edges away from these, in the order of the graph; at last
+        all of them."""
+        chosen = self.nodes.chosen
+        half = [
+            key
+            for key, operation in chosen.operations.items()
+            if any(tensor.dtype.name in _HALF for tensor in operation.outputs)
+        ]
+        for distance in (1, 2, 4, 8):
+            near = chosen.near(born, distance)
+            found = [key for key in half if key in near]
+            if len(found) == len(half):
+                break
+            yield found
+        if half:
+            yield half
+
+    def _helps_in_float32(self, nodes: Sequence[NodeKey]) -> bool:
+        if self.trials >= MOST_TRIALS or not nodes:
+            return False
+        self.trials += 1
+        self._told(f"replay {self.trials}: trying {len(nodes)} nodes in float32")
+        chosen: dict[str, list[str]] = {}
+        for function, node in nodes:
+            chosen.setdefault(self._call.original(function), []).append(node)
+        return self._is_good(with_island(self._recording, chosen, self._call))
+
+
+def _one_each(repairs: Sequence[Repair]) -> Iterator[list[Repair]]:
+    """The preferred repair of each node, then the second one of each, where it has more."""
+    by_node: dict[str, list[Repair]] = {}
+    for repair in repairs:
+        by_node.setdefault(repair.node, []).append(repair)
+    for rank in range(2):
+        yield [each[min(rank, len(each) - 1)] for each in by_node.values()]
