@@ -31,6 +31,7 @@ def print_report(report: NanReport, out: Console) -> None:
     if report.step is None or not (report.births or report.demoted):
         where = "" if report.step is None else f" at step {report.step}"
         out.print(cell(f"{report.run}: no NaN and no infinity in any captured tensor{where}.", "green"))
+        _print_notes(report, out)
         return
     if report.births:
         _print_first(report, report.births[0], out)
@@ -159,5 +160,9 @@ def _print_totals(report: NanReport, out: Console) -> None:
         f"{escaped(report.graph_name)}: {counted(births, 'birth')}, {report.passed:,} handed it on, "
         f"{report.healed:,} healed or masked it.{before}"
     )
+    _print_notes(report, out)
+
+
+def _print_notes(report: NanReport, out: Console) -> None:
     for note in report.notes:
         out.print(cell(f"Note: {note}", "yellow"))

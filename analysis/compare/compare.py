@@ -10,6 +10,7 @@ from tensortap.dump import NotFoundError
 from tensortap.index import Filters, RunIndex, find_rows
 
 from ..provenance.step import Slot, StepTensors
+from .conditioning import judged_again
 from .explain import first_divergence
 from .flow import VERDICTS, DifferenceFlow, Judged, State, carried_on
 from .graphs import Matcher, graph_pair, graphs_of, unmatched
@@ -128,7 +129,8 @@ class _AtStep:
             if visits:
                 worst = min(visits, key=lambda entry: VERDICTS.index(entry.verdict))
                 self.judged[len(self.tensors)] = worst
-                self.tensors.append(_difference(matching, worst, pairs[slot], len(visits)))
+                found = _difference(matching, worst, pairs[slot], len(visits))
+                self.tensors.append(judged_again(self.flows[-1], found))
 
     def result(self, number: int, total: int, wanted: set[tuple[str, str, int]] | None) -> Comparison:
         """The records."""

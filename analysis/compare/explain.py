@@ -9,8 +9,8 @@ from tensortap.index import FrameDetail, RunIndex, node_detail
 
 from ..ops import ops
 from ..provenance.operand import constant_text
-from ..provenance.step import StepTensors
 from ..roles import roles_of
+from .conditioning import Flow, beginning, both, condition_text
 from .flow import VARIABLES
 from .match import Matching
 from .program import program_differences
@@ -19,7 +19,6 @@ from .records import FirstDivergence, TensorDifference
 _RANDOM = ("Random", "StatelessRandom", "StatelessTruncated", "Multinomial", "ParameterizedTruncated")
 _ENTRIES = ops("_Arg Placeholder PlaceholderWithDefault IteratorGetNext OptionalGetValue")
 _MAX_INPUTS = 8
-Flow = tuple[Matching, StepTensors, StepTensors]
 
 
 def first_divergence(
@@ -31,10 +30,15 @@ def first_divergence(
     comes first. What enters the step (data, weights) comes before what is computed of it anyway.
     """
     found = [entry for entry in tensors if entry.verdict == "diverges"]
-    found = found or [entry for entry in tensors if entry.verdict in ("amplified", "inherited")]
-    if not found:
+    later = [entry for entry in tensors if entry.verdict in ("amplified", "inherited")]
+    if not found and not later:
         return None
     matching = {flow[0].a.id: flow for flow in flows}
+    conditioned = next((entry for entry in later if entry.verdict == "amplified"), None)
+    told = "" if found or conditioned is None else condition_text(matching[conditioned.graph], conditioned)
+    found = found or later
+    if conditioned is not None and told:
+        found = [beginning(matching[conditioned.graph], conditioned, tensors)]
     first = found[0]
     if first.visits > 1:
         function = _function(matching[first.graph][0], first)
@@ -56,11 +60,16 @@ def first_divergence(
     missing = [name for name in dict.fromkeys(taken) if name not in named and name not in same]
     kind = roles_of(graph).kind.get(graph.rows[first.node], "")
     text = _text(first, kind, inputs, missing, steps)
+    if told:
+        rounding = "Rounding, which grows from here on: no op is shown to compute something else."
+        return FirstDivergence(first, f"{rounding} {told}", inputs, *frames)
+    if first.verdict == "diverges" and first.before > 0 and not missing:
+        text = _shown(matching[first.graph], first) or text
     if first.verdict == "diverges":
-        told = program_differences(matching[first.graph][0], graph.rows[first.node])
-        if told and missing:  # what was not captured is known after all
+        differences = program_differences(matching[first.graph][0], graph.rows[first.node])
+        if differences and missing:  # what was not captured is known after all
             text = "Its captured inputs agree." if inputs else ""
-        text = " ".join(filter(None, [text, *told]))
+        text = " ".join(filter(None, [text, *differences]))
     return FirstDivergence(first, text, inputs, *frames)
 
 
@@ -115,8 +124,10 @@ def _computed(first: TensorDifference, inputs: list[TensorDifference], missing: 
         return "No single op stands out: the differences grew on the way here."
     if inputs and not missing:
         worst = max(entry.metrics.relative if entry.metrics.relative >= 0 else 0.0 for entry in inputs)
-        same = "are equal" if worst == 0 else f"differ by at most {worst:.1e} of their scale"
-        return f"All its inputs {same}, so this op computes something else."
+        if worst == 0:
+            return "All its inputs are equal, so this op computes something else."
+        apart = f"All its inputs differ by at most {worst:.1e} of their scale"
+        return f"{apart}: this op computes something else, or is ill-conditioned here."
     if missing:
         agree = "Its captured inputs agree" if inputs else "None of its inputs was captured on both sides"
         named = " and ".join(missing[:2]) + (", …" if len(missing) > 2 else "")
@@ -124,6 +135,15 @@ def _computed(first: TensorDifference, inputs: list[TensorDifference], missing: 
     if not math.isfinite(first.before):
         return "It takes what differs already."
     return "The graph does not say what it was made of."
+
+
+def _shown(flow: Flow, first: TensorDifference) -> str:
+    """Whom computing the op again from its kept inputs accuses; empty where that is not possible."""
+    sides = both(flow, first)
+    if sides is None:
+        return ""
+    wrong = " and ".join(name for name, side in zip("AB", sides, strict=True) if not side.right)
+    return f"Computed again from its own inputs, {wrong} is not what {first.op_type} gives." if wrong else ""
 
 
 def _shape(shape: tuple[int, ...]) -> str:

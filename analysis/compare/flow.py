@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tensortap.index import RETURNED
+from tensortap.index import RETURNED, GraphIndex
 
 from ..ops import ops
 from ..provenance.step import Slot, StepTensors
@@ -129,10 +129,7 @@ class DifferenceFlow:
 
     def _assigned(self, row: int) -> list[State]:
         """What the step has assigned to a variable before it is read."""
-        graph = self._graph
-        names = (text[1:] for text in graph.cell("inputs", row) or [] if text.startswith("^"))
-        writers = [graph.rows[name] for name in names if name in graph.rows]
-        return [self._out(w, -1) for w in writers if graph.op_type[w].startswith(_WRITERS)]
+        return [self._out(writer, -1) for writer in writers(self._graph, row)]
 
     def _roundings(self, row: int, states: list[State]) -> int:
         """How many roundings a node adds to each of its elements."""
@@ -164,6 +161,13 @@ class DifferenceFlow:
         self._state[row, slot] = State(
             relative, absolute, diverged and relative > 0, before.depth, max(rtol, before.rtol), size
         )
+
+
+def writers(graph: GraphIndex, row: int) -> list[int]:
+    """The nodes that write variables before a node runs, as its control inputs tell."""
+    names = (text[1:] for text in graph.cell("inputs", row) or [] if text.startswith("^"))
+    found = [graph.rows[name] for name in names if name in graph.rows]
+    return [row for row in found if graph.op_type[row].startswith(_WRITERS)]
 
 
 def _verdict(

@@ -13,6 +13,7 @@ from .flow import BadFlow, BadTensor
 from .intentional import heals, reason
 from .operand import Operand, of_snapshot, unknown
 from .patterns import explain
+from .proof import proven
 from .upstream import Source
 
 
@@ -91,7 +92,12 @@ def with_details(flow: BadFlow, birth: Birth) -> Birth:
     tensors = flow.tensors
     stack = node_detail(tensors.run, birth.node, graph=birth.graph).stack
     bad = flow.bad[tensors.graph.rows[birth.node], int(birth.tensor.rpartition(":")[2])]
-    return replace(birth, frame=stack[-1] if stack else None, elements=trace_elements(flow, bad))
+    return replace(
+        birth,
+        frame=stack[-1] if stack else None,
+        elements=trace_elements(flow, bad),
+        explanation=proven(flow, bad, birth.explanation),
+    )
 
 
 def operands(flow: BadFlow, bad: BadTensor) -> list[Operand]:

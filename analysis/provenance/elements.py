@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,6 +78,15 @@ def trace_elements(flow: BadFlow, bad: BadTensor) -> list[ElementTrace]:
     return found
 
 
+def elementwise(flow: BadFlow, bad: BadTensor) -> Iterator[tuple[tuple[int, ...], list[float]]]:
+    """(index, the operands there) of the first non-finite elements of an elementwise op of kept values."""
+    kept, step = Kept(flow), _Step(flow, bad.slot)
+    for index in kept.nonfinite(bad.slot, bad.visit, _FOLLOWED):
+        values = [offer[3] for offer in step.offers(kept, bad.visit, index)]
+        if all(value.size == 1 for value in values):
+            yield index, [float(value.reshape(-1)[0]) for value in values]
+
+
 def _walk(flow: BadFlow, kept: Kept, slot: Slot, visit: int | None, index: tuple[int, ...]) -> list[Element]:
     trail = list[Element]()
     while len(trail) < MAX_TRAIL:
@@ -150,7 +160,11 @@ class _Step:
         if len(self._inputs) == 1 and self.op_type in ("Identity", "StopGradient"):
             only = self._resolved(visit).get(0)
             return None if only is None else (*only, index)
-        resolved = self._resolved(visit)
+        return _blame(self.op_type, self._without_weights(self.offers(kept, visit, index)), index, value)
+
+    def offers(self, kept: Kept, visit: int | None, index: tuple[int, ...]) -> list[_Offer]:
+        """The elements of the inputs that an element of the output is computed of, where they were kept."""
+        tensors, resolved = self._flow.tensors, self._resolved(visit)
         call = Call(
             self.op_type,
             [self._shape(resolved.get(p)) for p in range(len(self._inputs))],
@@ -164,7 +178,7 @@ class _Step:
             values = None if source is None else kept.read(source[0], source[1], parts)
             if source is not None and values is not None and values.size and values.dtype.kind in "fVi":
                 offers.append((position, source, parts, values.astype(np.float64)))
-        return _blame(self.op_type, self._without_weights(offers), index, value)
+        return offers
 
     def _without_weights(self, offers: list[_Offer]) -> list[_Offer]:
         """Finite weights are the same for the whole batch: what an element got from them says little. In sums

@@ -19,7 +19,7 @@ def divide(ins: Sequence[Operand], out: Operand) -> Explanation | None:
         return Explanation("inf/inf", text, _OVERFLOW)
     if out.nan and both_zero:
         zeros = f"{elements(y.zero)} of {y.tensor} {are(y.zero)} exactly 0"
-        text = f"0/0 = NaN: {zeros}, and {x.zero:,} of {x.tensor}."
+        text = f"0/0 = NaN: {zeros}, and {elements(x.zero)} of {x.tensor}."
         return Explanation("0/0", text, _DIVISION, certain=x.zero == x.size or y.zero == y.size)
     if y.zero:
         text = f"Division by 0: {elements(y.zero)} of {y.tensor} {are(y.zero)} exactly 0."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -15,6 +15,7 @@ from tensortap.index import Filters, RunIndex, find_rows
 from .birth import Birth, describe_birth, with_details
 from .chain import Link, chain
 from .flow import BadFlow
+from .looked_at import looked_at
 from .ranking import ranked
 from .step import StepTensors
 
@@ -77,7 +78,7 @@ def nan_report(run: RunIndex, step: int | None = None) -> NanReport:
                 _FIRST[run] = report, _nonfinite_until(run, report)
                 return report
             first = first or report
-    return first or nothing_found(run, None)
+    return replace(first, notes=[*first.notes, looked_at(run)]) if first else nothing_found(run, None)
 
 
 _FIRST: WeakKeyDictionary[RunIndex, tuple[NanReport, int]] = WeakKeyDictionary()
@@ -93,7 +94,8 @@ def _nonfinite_until(run: RunIndex, report: NanReport) -> int:
 
 def nothing_found(run: RunIndex, step: int | None) -> NanReport:
     """The report where every captured tensor is finite."""
-    return NanReport(run.name, step, "", "", "", None, [], [], [], 0, 0, 0, None, [])
+    notes = [looked_at(run)] if step is None else []
+    return NanReport(run.name, step, "", "", "", None, [], [], [], 0, 0, 0, None, notes)
 
 
 def novel_steps(run: RunIndex) -> list[int]:

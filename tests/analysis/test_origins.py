@@ -154,3 +154,24 @@ def test_evidence_is_of_the_step_that_it_names(tmp_path: Path) -> None:
     assert found(tmp_path / "later", steps(large, 100 * large), "PoorWeightInit") == []
     assert found(tmp_path / "first", steps(10 * large, large), "PoorWeightInit") == [(0, 100.0)]
     assert found(tmp_path / "dead", steps(large, large), "DeadGradient") == [(1, 1.0)]
+
+
+def test_kept_elements_prove_what_counts_only_suggest(tmp_path: Path) -> None:
+    nodes = [LOOPS[0], LOOPS[7], Node("quotient", "RealDiv", ["x:0", "zero:0"], **F)]
+    logged: Logged = {"x": [[0.0, 1.0]], "zero": [[0.0, 2.0]], "quotient": [[NAN, 0.5]]}
+    run = run_of(tmp_path, nodes, {"": Function(outputs=["quotient:0"])}, [logged])
+    explanation = nan_report(run).births[0].explanation
+    assert explanation is not None
+    assert explanation.certain
+    assert explanation.text.endswith("and 1 element of x:0. Both are 0 at [0].")
+
+
+def test_a_clean_run_says_which_steps_were_looked_at(tmp_path: Path) -> None:
+    """GIVEN one captured step of a run that has recorded another."""
+    run = run_of(tmp_path, LOOPS[:1], {"": Function(outputs=["x:0"])}, [{"x": [[1.0]]}])
+    assert nan_report(run).notes == ["Only step 0 was captured: other steps were not looked at."]
+    recorded = run.path / "recordings" / "7-0-00000000"
+    recorded.mkdir(parents=True)
+    (recorded / "recording.json").write_text("{}", encoding="utf-8")
+    (note,) = nan_report(run).notes
+    assert note.endswith("Recorded, not captured: 7 ('tensortap replay' runs them again).")

@@ -1,0 +1,29 @@
+"""Which steps of a run an answer speaks of, and which it does not."""
+
+from __future__ import annotations
+
+from tensortap.dump import find_recordings
+from tensortap.index import RunIndex
+
+_NAMED = 4  # recorded steps that are named
+
+
+def looked_at(run: RunIndex) -> str:
+    """Which steps were captured, that others were not looked at, and which of them were recorded."""
+    steps = run.steps.step.tolist()
+    if not steps:
+        return "No step was captured yet."
+    first, last = steps[0], steps[-1]
+    if len(steps) == 1:
+        text = f"Only step {first} was captured: other steps were not looked at."
+    elif last - first + 1 == len(steps):
+        text = f"Steps {first} to {last} were captured: others were not looked at."
+    else:
+        text = f"{len(steps):,} steps from {first} to {last} were captured: those between, before and after"
+        text += " were not looked at."
+    captured = set(steps)
+    recorded = sorted({place.step for place in find_recordings(run.path)} - captured)
+    if not recorded:
+        return text
+    named = ", ".join(map(str, recorded[:_NAMED])) + (", …" if len(recorded) > _NAMED else "")
+    return f"{text} Recorded, not captured: {named} ('tensortap replay' runs them again)."
