@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import type { NonfiniteProblem } from './answers';
 import type { Birth, Finding, NanReport } from './findings';
-import { birthReason, birthTitle, groupBirths, groupFindings, mutes, withoutBirths } from './problem_page';
+import { birthReason, birthTitle, groupBirths, groupFindings, isIntended, mutes, withoutBirths } from './problem_page';
 
 const finding = (rule: string, severity: Finding['severity'], first_step: number, tensor = 'a:0') =>
   ({ rule, severity, first_step, tensor, muted: false }) as Finding;
@@ -80,5 +81,33 @@ describe('what is said of a birth', () => {
       ['a', 1],
       ['c', 0],
     ]);
+  });
+});
+
+describe('what is intended', () => {
+  const problem = (tensor: string, first_step: number) => ({ tensor, graph: 'g', first_step }) as NonfiniteProblem;
+  const told = (births: string[], demoted: string[]) =>
+    ({
+      step: 5,
+      graph: 'g',
+      births: births.map((tensor) => birth({ tensor, graph: 'g' })),
+      demoted: demoted.map((tensor) => birth({ tensor, graph: 'g' })),
+      chain: births.map((tensor) => ({ tensor })),
+    }) as unknown as NanReport;
+
+  it('is unknown before the births are', () => {
+    expect(isIntended(problem('mask:0', 0), null)).toBe(false);
+  });
+
+  it('is everything where no birth matters', () => {
+    expect(isIntended(problem('scores:0', 7), told([], ['mask:0']))).toBe(true);
+  });
+
+  it('is what was there before the first birth that matters, and what is harmless beside it', () => {
+    const report = told(['log:0'], ['mask:0']);
+    expect(isIntended(problem('mask:0', 5), report)).toBe(true);
+    expect(isIntended(problem('scores:0', 2), report)).toBe(true);
+    expect(isIntended(problem('loss:0', 5), report)).toBe(false);
+    expect(isIntended(problem('log:0', 2), report)).toBe(false);
   });
 });

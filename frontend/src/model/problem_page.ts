@@ -1,6 +1,7 @@
 /** What the problems page says first, and in which order the rest follows. */
 
 import { visible } from '../lib/visible';
+import type { NonfiniteProblem } from './answers';
 import type { Birth, Finding, NanReport, Severity } from './findings';
 
 const SEVERITIES: readonly Severity[] = ['high', 'medium', 'low'];
@@ -44,6 +45,16 @@ const TOLD_BY_BIRTHS = 'ExplodingTensor';
 
 export function withoutBirths(findings: readonly Finding[], report: NanReport | null): Finding[] {
   return findings.filter((finding) => finding.rule !== TOLD_BY_BIRTHS || !report?.births.length);
+}
+
+/** Whether births say that a tensor's NaN and Inf are meant or without effect, as an attention mask's are; false where nothing is known. */
+export function isIntended(problem: NonfiniteProblem, report: NanReport | null): boolean {
+  if (report === null || report.step === null) return false;
+  const same = (each: { tensor: string; graph?: string }) =>
+    each.tensor === problem.tensor && (each.graph ?? report.graph) === problem.graph;
+  if (report.births.some(same) || report.chain.some(same)) return false;
+  if (report.demoted.some(same) || report.births.length === 0) return true;
+  return problem.first_step < report.step; // the report is of the first step with a birth that matters
 }
 
 export const bad = (birth: Birth): 'NaN' | 'Infinity' => (birth.output.nan > 0 ? 'NaN' : 'Infinity');

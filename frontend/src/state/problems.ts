@@ -1,4 +1,7 @@
 import { computed } from '@preact/signals';
+import type { NonfiniteProblem } from '../model/answers';
+import { isIntended } from '../model/problem_page';
+import { births, report } from './findings';
 import { api } from './provider';
 import { resource } from './resource';
 import { run, runEntry, runId, runRevision } from './runs';
@@ -13,7 +16,21 @@ export const problems = resource(
   ({ id }, abort) => api().problems(id, abort),
 );
 
-export const problemCount = computed(() => problems.data.value?.nonfinite.length ?? 0);
+/** Those that births call harmless come apart; while births of a run without any are looked for again, only those that they name. */
+const sorted = computed(() => {
+  const [found, all] = [report.value, problems.data.value?.nonfinite ?? []];
+  const known = found !== null && (found.births.length > 0 || !births.loading.value);
+  const named = new Set(found?.demoted.map((birth) => `${birth.graph} ${birth.tensor}`));
+  const meant = (problem: NonfiniteProblem) => isIntended(problem, found) && (known || named.has(`${problem.graph} ${problem.tensor}`));
+  return { wrong: all.filter((problem) => !meant(problem)), intended: all.filter(meant) };
+});
+
+/** Tensors whose NaN or Inf may be wrong, in order of appearance; and those whose are meant, or without effect. */
+export const wrongProblems = computed(() => sorted.value.wrong);
+export const intendedProblems = computed(() => sorted.value.intended);
+
+export const problemCount = computed(() => wrongProblems.value.length);
+export const nonfiniteCount = computed(() => problems.data.value?.nonfinite.length ?? 0);
 
 /** Sentences about what was lost or cannot be read, apart from the numbers themselves. */
 export const notices = computed<string[]>(() => {

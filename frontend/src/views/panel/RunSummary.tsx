@@ -2,7 +2,7 @@ import { formatAgo, formatCount } from '../../lib/format';
 import type { WorkerEntry } from '../../model/answers';
 import { view } from '../../state/choices';
 import { severeCount } from '../../state/findings';
-import { problemCount, problems } from '../../state/problems';
+import { problemCount, wrongProblems } from '../../state/problems';
 import { run, runEntry } from '../../state/runs';
 import { goTo } from '../../state/selection';
 import { problemsShown, toggleProblems } from '../../state/ui';
@@ -74,7 +74,7 @@ function isPlain(value: unknown): boolean {
 }
 
 function FirstProblem() {
-  const first = problems.data.value?.nonfinite[0];
+  const first = wrongProblems.value[0];
   if (!first) return null;
   return (
     <button

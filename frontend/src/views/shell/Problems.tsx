@@ -4,7 +4,7 @@ import { splitScope } from '../../model/tensor_name';
 import { chosenTensor, view } from '../../state/choices';
 import { report, shownGroups } from '../../state/findings';
 import { problemsWidth } from '../../state/preferences';
-import { notices, problems } from '../../state/problems';
+import { intendedProblems, nonfiniteCount, notices, problems, wrongProblems } from '../../state/problems';
 import { graphId } from '../../state/runs';
 import { goTo } from '../../state/selection';
 import { step } from '../../state/steps';
@@ -29,8 +29,7 @@ export function Problems() {
 
 /** What is wrong, without the column around it. */
 export function ProblemsBody() {
-  const found = problems.data.value?.nonfinite ?? [];
-  const [first] = found;
+  const [first] = wrongProblems.value;
   return (
     <>
       <button type="button" class="button primary explain" onClick={explain} data-testid="explain">
@@ -39,7 +38,7 @@ export function ProblemsBody() {
       {first && !report.value?.births.length && <FirstProblem problem={first} />}
       <Birth />
       <Findings />
-      {(found.length > 0 || shownGroups.value.length === 0) && <ProblemList found={found} />}
+      {(nonfiniteCount.value > 0 || shownGroups.value.length === 0) && <ProblemList />}
       <Notices />
     </>
   );
@@ -49,10 +48,10 @@ const explain = () => {
   view.value = 'problems';
 };
 
-function ProblemList({ found }: { found: NonfiniteProblem[] }) {
+function ProblemList() {
   const error = problems.error.value;
-  if (found.length === 0 && error) return <Failure error={error} retry={problems.reload} />;
-  if (found.length === 0) {
+  if (nonfiniteCount.value === 0 && error) return <Failure error={error} retry={problems.reload} />;
+  if (nonfiniteCount.value === 0) {
     return (
       <Message title="No NaN, no Inf">
         <p>Every captured tensor is finite. If training went wrong all the same, watch more tensors or more steps.</p>
@@ -61,8 +60,11 @@ function ProblemList({ found }: { found: NonfiniteProblem[] }) {
   }
   return (
     <div class="problem-list" data-testid="problems">
-      {found.map((problem) => (
+      {wrongProblems.value.map((problem) => (
         <ProblemRow key={`${problem.graph} ${problem.tensor}`} problem={problem} />
+      ))}
+      {intendedProblems.value.map((problem) => (
+        <ProblemRow key={`${problem.graph} ${problem.tensor}`} problem={problem} intended />
       ))}
     </div>
   );
@@ -79,7 +81,7 @@ function FirstProblem({ problem }: { problem: NonfiniteProblem }) {
   );
 }
 
-function ProblemRow({ problem }: { problem: NonfiniteProblem }) {
+function ProblemRow({ problem, intended = false }: { problem: NonfiniteProblem; intended?: boolean }) {
   const { scope, label } = splitScope(problem.node);
   const onShow = chosenTensor.value === problem.tensor && graphId.value === problem.graph;
   const selected = onShow && step.value === problem.first_step;
@@ -88,14 +90,16 @@ function ProblemRow({ problem }: { problem: NonfiniteProblem }) {
       type="button"
       class="problem"
       onClick={() => show(problem)}
-      title={problem.tensor}
+      title={intended ? `${problem.tensor}\nIntended, or without effect: the list of all problems (w) says why.` : problem.tensor}
       data-testid="problem"
       data-node={problem.node}
       data-step={problem.first_step}
       data-selected={selected}
+      data-intended={intended}
     >
       <span class="name truncate">{label}</span>
       <span class="row">
+        {intended && <span class="chip">intended</span>}
         {problem.nan > 0 && <span class="chip nan num">{formatCount(problem.nan)} NaN</span>}
         {problem.inf > 0 && <span class="chip inf num">{formatCount(problem.inf)} Inf</span>}
       </span>

@@ -4,7 +4,7 @@ import { lastFiniteStep, nothingFinite } from '../../model/nothing_finite';
 import { panelTab, view } from '../../state/choices';
 import { history } from '../../state/node';
 import { histogramMode } from '../../state/preferences';
-import { problemCount } from '../../state/problems';
+import { nonfiniteCount } from '../../state/problems';
 import { goToStep } from '../../state/steps';
 import { slice, valueMode } from '../../state/value';
 import { numbers } from './colours';
@@ -39,7 +39,7 @@ function NoFiniteTensor({ whole, sentence }: { whole: Snapshot; sentence: string
         <b>{sentence}</b> There is no number to look at here. Look next at:
       </p>
       <div class="row">
-        {problemCount.value > 0 && (
+        {nonfiniteCount.value > 0 && (
           <button type="button" class="button small" onClick={explain} data-testid="look-birth">
             Where it was born
           </button>
