@@ -135,8 +135,9 @@ class Background:
     def _ensure_thread(self) -> None:
         if self._thread is None:
             thread = threading.Thread(target=self._run, name="tensortap-writer", daemon=True)
-            thread.start()
-            self._thread = thread
+            with contextlib.suppress(RuntimeError):  # no more threads: what was put waits until there is one
+                thread.start()
+                self._thread = thread
 
     def _wait_for_room(self, nbytes: int) -> bool:
         """Whether a batch of this size may be queued; waits for that, if this is the policy."""

@@ -11,7 +11,6 @@ nothing else holds (core/kernels/aggregate_ops.cc).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
 
 import tensorflow as tf
@@ -38,14 +37,16 @@ _NAMES = (
 _ELEMENTWISE = _ALIASES | frozenset(_NAMES.split())
 
 # `activation(contraction + bias)` becomes one kernel, whose bits differ from those of its parts if the
-# activation is one of these (Mul, Neg, AddV2: gelu). Otherwise (Relu, none, an addition alone) they agree,
-# and the kernel may be taken apart: contractions are not cheap.
-_CONTRACTIONS = frozenset({"MatMul", "Conv2D", "Conv3D", "DepthwiseConv2dNative"})
+# activation is one of these (Mul, Neg, AddV2: gelu; AddV2: a residual), or if the parts would be rounded to
+# 16 bits each. Otherwise (Relu, none) they agree, and the kernel may be taken apart: contractions are not
+# cheap. A factor and a batch normalization with constant statistics are taken in as well.
+_CONTRACTIONS = frozenset({"BatchMatMulV2", "Conv2D", "Conv3D", "DepthwiseConv2dNative", "MatMul"})
+_BIASES = frozenset({"Add", "AddV2", "BiasAdd"})
+_OUTPUTS = {"Add": "z", "AddV2": "z", "BiasAdd": "output"}
+_LOW_PRECISION = (tf.bfloat16.as_datatype_enum, tf.float16.as_datatype_enum)
 _ACTIVATIONS = frozenset({"AddV2", "Elu", "Mul", "Neg", "Pow", "RealDiv", "Sigmoid", "Tanh"})
 
 _LARGEST_CONSTANT = 64 << 10  # bytes; larger ones are no factors of a chain
-
-_RETURNED = "_Retval"
 
 # The optimiser computes these from static shapes; they are no uses then.
 _OF_SHAPES = frozenset({"Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike"})
@@ -106,23 +107,36 @@ class Duplicates:
             return node
         return node if node is not None and self._is_merged(node, reference) else None
 
+    def runs(self, name: str) -> bool:
+        """Whether TensorFlow runs a node; what nothing needs may not be made to run by a tap."""
+        return name in self._live or name in self._function.arguments
+
     def _is_merged(self, node: tf_private.NodeDef, reference: str) -> bool:
         """Whether another use of a tensor may change what its node is merged with."""
         if node.op == "Const":  # pushed along chains, unless they are used elsewhere
             return bool(node.ByteSize() <= _LARGEST_CONSTANT)
-        if node.name not in self._live:  # it runs for taps only, and would use its inputs
-            return not any(callees(node))
-        uses = list(self._uses_of(reference))
-        operations = {use.op if use is not None else _RETURNED for use in uses}
-        if self._begins_sum(node, reference):
+        if _is_frozen_normalization(node) or self._begins_sum(node, reference):
             return True
+        all_uses = self._uses_of(reference)
+        uses = [use for use in all_uses if use is not None]
+        operations = {use.op for use in uses}
+        # What an inner function returns may be used, or not: a forward function returns all for its gradient.
+        returned = len(all_uses) - len(uses) if self._function.role == "root" else 0
         if node.op in _ELEMENTWISE:
-            return len(uses) == 1 and operations <= _ELEMENTWISE | {_RETURNED}
+            return len(uses) + returned <= 1 and operations <= _ELEMENTWISE
+        if returned or not uses:
+            return False
         if node.op == "BiasAdd":
-            return operations <= _ACTIVATIONS and operations != {"AddV2"}
-        if node.op in _CONTRACTIONS and operations == {"BiasAdd"}:
-            return all(use is not None and self._is_merged(use, f"{use.name}:output:0") for use in uses)
+            return operations <= _ACTIVATIONS
+        if node.op in _CONTRACTIONS and len(uses) == 1:
+            return self._is_merged_contraction(node, uses[0])
         return False
+
+    def _is_merged_contraction(self, node: tf_private.NodeDef, use: tf_private.NodeDef) -> bool:
+        if use.op in _BIASES:
+            rounds_once = node.attr["T"].type in _LOW_PRECISION
+            return rounds_once or self._is_merged(use, f"{use.name}:{_OUTPUTS[use.op]}:0")
+        return _is_frozen_normalization(use) or bool(use.op == "Mul")
 
     def _begins_sum(self, node: tf_private.NodeDef, reference: str) -> bool:
         """Whether an AddN begins with this tensor, because nothing else holds it."""
@@ -152,13 +166,21 @@ class Duplicates:
         users = self._uses.get(reference, [])
         return users[0] if len(users) == 1 else None
 
-    def _uses_of(self, reference: str) -> Iterator[tf_private.NodeDef | None]:
+    def _uses_of(self, reference: str) -> list[tf_private.NodeDef | None]:
         """The nodes that use a tensor, also through aliases; None where the function returns it."""
-        for use in self._uses.get(reference, ()):
-            if use is not None and use.op in _ALIASES:
-                yield from self._uses_of(f"{use.name}:output:{list(use.input).index(reference)}")
-            else:
-                yield use
+        found: list[tf_private.NodeDef | None] = []
+        waiting = {reference: None}
+        seen = {reference}
+        while waiting:
+            tensor, _ = waiting.popitem()
+            for use in self._uses.get(tensor, ()):
+                if use is None or use.op not in _ALIASES:
+                    found.append(use)
+                    continue
+                handed_on = {f"{use.name}:output:{slot}" for slot, at in enumerate(use.input) if at == tensor}
+                waiting.update(dict.fromkeys(handed_on - seen))
+                seen |= handed_on
+        return found
 
     @cached_property
     def _nodes(self) -> dict[str, tf_private.NodeDef]:
@@ -178,9 +200,10 @@ class Duplicates:
 
     @cached_property
     def _live(self) -> dict[str, None]:
-        """Names of the nodes that run: what is returned or must be done, and all that leads to it."""
+        """Names of the nodes that run: what is returned or has effects, and all that leads to it."""
         definition = self._function.definition
         waiting = [*definition.ret.values(), *definition.control_ret.values()]
+        waiting += [node.name for node in definition.node_def if tf_private.is_stateful(node.op)]
         live: dict[str, None] = {}
         while waiting:
             name = waiting.pop().removeprefix("^").split(":")[0]
@@ -188,3 +211,8 @@ class Duplicates:
                 live[name] = None
                 waiting += self._nodes[name].input
         return live
+
+
+def _is_frozen_normalization(node: tf_private.NodeDef) -> bool:
+    """Whether it is a batch normalization by constants, which is taken into a convolution before it."""
+    return bool(node.op.startswith("FusedBatchNorm") and not node.attr["is_training"].b)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
 import numpy as np
@@ -110,12 +110,13 @@ class InstrumentedFunction:
         ended = threading.Event()
         pump = threading.Thread(target=self._pump, args=(receiver, ended), name="tensortap-pump", daemon=True)
         if self._pumped:
-            pump.start()
+            with suppress(RuntimeError):  # no more threads: the queues are emptied at the end
+                pump.start()
         try:
             yield
         finally:
             ended.set()
-            if self._pumped:
+            if pump.ident is not None:
                 pump.join()
             _hand_over(receiver, lambda: _in_order(self._rewritten.queues))
 

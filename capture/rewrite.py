@@ -120,11 +120,11 @@ class _Rewriter:
             if node.op in self._muted:
                 _mute(node, function)
         self._definitions.append(definition)
-        tapped = self._own(function) + self._of_callees(
-            function, definition, compiled=compiled, looped=looped
+        duplicates = Duplicates(function, definition)
+        tapped = self._own(function, duplicates) + self._of_callees(
+            function, definition, duplicates, compiled=compiled, looped=looped
         )
         if not compiled:
-            duplicates = Duplicates(function, definition)
             tapped = [(item, duplicates.readable(reference)) for item, reference in tapped]
         self._result.compiled |= compiled
         outputs: list[Tapped] = []
@@ -137,10 +137,12 @@ class _Rewriter:
         self._shared[function.name, compiled] = name, outputs
         return name, outputs
 
-    def _own(self, function: TracedFunction) -> list[tuple[Tapped, str]]:
+    def _own(self, function: TracedFunction, duplicates: Duplicates) -> list[tuple[Tapped, str]]:
         """The chosen tensors of the function itself, with how its definition refers to them."""
         found = []
-        for operation in function.operations.values():
+        for operation in filter(
+            lambda operation: duplicates.runs(operation.name), function.operations.values()
+        ):
             for slot, tensor in enumerate(operation.outputs):
                 place = (function.name, operation.name, slot)
                 reference = function.references.get(tensor.name)
@@ -150,13 +152,19 @@ class _Rewriter:
         return found
 
     def _of_callees(
-        self, function: TracedFunction, definition: tf_private.FunctionDef, *, compiled: bool, looped: bool
+        self,
+        function: TracedFunction,
+        definition: tf_private.FunctionDef,
+        duplicates: Duplicates,
+        *,
+        compiled: bool,
+        looped: bool,
     ) -> list[tuple[Tapped, str]]:
         """Points the calls of a copy at copies; returns the outputs that they gained."""
         gained: list[tuple[Tapped, str]] = []
         for node in definition.node_def:
             chosen = [callee for callee in callees(node) if self._reaches(callee.function)]
-            if not chosen:
+            if not chosen or not duplicates.runs(node.name):
                 continue
             if compiled and node.op not in CALLS:
                 self._result.out_of_reach += [

@@ -64,10 +64,10 @@ def plan_run(graph: Any, fetches: Iterable[Any], fed: Collection[Any]) -> Sessio
                 given[tensor.ref()] = candidate
             elif operation not in running or operation.name in unseen or operation.type in _NEVER_TAPPED:
                 continue
-            elif tf_private.control_flow_of(operation) is None or graph.is_fetchable(operation):
+            elif graph.is_fetchable(operation):
                 fetched[tensor.ref()] = candidate
-            else:
-                tapped[tensor.ref()] = candidate
+            elif tf_private.control_flow_of(operation) is not None:
+                tapped[tensor.ref()] = candidate  # else it is a conditional's copy of its predicate
     calls = [operation.name for operation in operations if tf_private.runs_functions(operation)]
     return SessionPlan(operations, fetched, tapped, given, sorted(unseen), calls)
 

@@ -54,11 +54,9 @@ class Watch:
     any of them does, each with its own steps and `keep`; of a tensor that several select, as much as any
     wants.
 
-    Does capturing change the training? TensorFlow's arithmetic optimizer and its constant folding merge
-    operations, but not across a tensor that is captured, so that on watched steps the last bit of a result
-    may differ: seldom with `kinds=["output", "gradient", "weight"]`, often with all nodes. With
-    both switched off (`tf.config.optimizer.set_experimental_options`: `arithmetic_optimization` and
-    `constant_folding` False) watched and unwatched steps agree bit by bit.
+    Does capturing change the training? Not with `kinds=["output", "gradient", "weight"]`, as far as was
+    compared; with all nodes the last bit of a result of a watched step may differ in some programs
+    (docs/capture.md). `Tap(exact=True)` never changes any.
 
     Raises:
         WatchError: an argument cannot be understood.

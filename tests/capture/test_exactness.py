@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -73,6 +74,24 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "swish": lambda x, w: tf.nn.silu(x) * 0.3,
     "kernel with activation": lambda x, w: tf.nn.tanh(tf.nn.bias_add(x @ w, w[0])),
     "sum": lambda x, w: tf.add_n([tf.sin(x) @ w, x / 3.0, tf.exp(x), tf.cos(x) @ w]),
+    "added bias": lambda x, w: tf.sigmoid(x @ w + w[0]),
+    "residual": lambda x, w: tf.nn.bias_add(x @ w, w[0]) + x,
+    "scaled and masked": lambda x, w: (tf.reshape(x, (2, 2, 16, 32)) @ w[None, None]) * 0.3 + w[:16],
+    "frozen normalization": lambda x, w: tf.compat.v1.nn.fused_batch_norm(
+        tf.nn.conv2d(tf.reshape(x, (4, 4, 16, 8)), tf.reshape(w[:18], (3, 3, 8, 8)), 1, "SAME"),
+        w[0, :8],
+        w[1, :8],
+        w[2, :8],
+        tf.abs(w[3, :8]) + 1.0,
+        is_training=False,
+    )[0],
+    "16 bits": lambda x, w: tf.cast(
+        tf.nn.relu(
+            tf.nn.bias_add(tf.cast(x, tf.bfloat16) @ tf.cast(w, tf.bfloat16), tf.cast(w[0], tf.bfloat16))
+        ),
+        tf.float32,
+    ),
+    "chain": lambda x, w: functools.reduce(lambda total, _: total * 0.999, range(8), x),
     "unused": lambda x, w: (x * 0.3, tf.identity(x * 0.3))[0] * 0.7,
     "unary": lambda x, w: tf.tanh(tf.sigmoid(tf.exp(x))),
 }
@@ -106,6 +125,26 @@ def test_long_chains(tmp_path: Path) -> None:
     with Tap(tmp_path / "r", EVERYTHING) as tap:
         assert tap.function(chain)(x).numpy().tobytes() == plain.tobytes()
     assert len(Dumped(tmp_path / "r").names) >= 1200
+
+
+def test_what_nothing_needs_is_not_made_to_run(tmp_path: Path) -> None:
+    def step(x: Any, n: Any) -> Any:
+        tf.constant([10]) // n
+        return x * 2.0
+
+    with Tap(tmp_path / "r", EVERYTHING) as tap:
+        assert tap.function(step)(tf.constant([1.0]), tf.constant(0)).numpy().tolist() == [2.0]
+    assert not any("floordiv" in name for name in Dumped(tmp_path / "r").names)
+
+
+def test_tensors_that_are_handed_on_twice(tmp_path: Path) -> None:
+    def step(x: Any) -> Any:
+        for _ in range(40):
+            x = tf.identity_n([x, x])[0]
+        return x * 2.0
+
+    with Tap(tmp_path / "r", Watch(nodes="IdentityN", steps=1)) as tap:
+        assert tap.function(step)(tf.constant([1.0])).numpy().tolist() == [2.0]
 
 
 def test_everything_is_bit_identical_without_the_optimizers_that_merge(tmp_path: Path) -> None:
