@@ -49,7 +49,7 @@ test('a computed step is asked by tensor and walked by node', () => {
 test('the proof says what was compared, or what differs', () => {
   expect(proofText(COMPUTED)).toEqual({
     proven: true,
-    text: 'Proven: 1 outputs and 2 variables of the step are equal to the recorded ones by SHA-256',
+    text: 'Proven: 1 output and 2 variables of the step are equal to the recorded ones by SHA-256',
   });
   const other = proofText({ ...COMPUTED, identical: false, differing: ['w', 'v'], differing_total: 2, versions: ['numpy: 1, here 2'] });
   expect(other.proven).toBe(false);
