@@ -90,19 +90,19 @@ class BatchInputs:
         rows = [row for row in array[1:] if not _is_same(row, array[0])]
         if rows:
             found[0] = rows[0]
-        elif is_float(array):
-            found[0] = 1 - array[0]
+        elif array.ndim > 1 or is_float(array):
+            found[0] = _others(array[0])
         return found
 
     def other_future(self, array: Array) -> Array | None:
-        """The second half of each sequence replaced by that of another sample, or by other numbers where all
+        """The second half of each sequence replaced by that of another sample, or by something else where all
         have the same."""
         if array.ndim < 2 or array.shape[1] != self.length:
             return None
         found, half = array.copy(), self.half
         found[:, half:] = np.roll(array, 1, axis=0)[:, half:]
-        if is_float(array) and _is_same(found, array):
-            found[:, half:] = 1 - array[:, half:]
+        if _is_same(found, array):
+            found[:, half:] = _others(array[0, half:])
         return found
 
     @property
@@ -116,6 +116,12 @@ class BatchInputs:
 
 def _given(arguments: Sequence[Argument]) -> list[Argument]:
     return [argument for argument in arguments if argument.kind != "variable"]
+
+
+def _others(values: Array) -> Array:
+    """What may stand for values that all samples have: other floats; tokens in another order, as a number
+    that is not among them may be none of the vocabulary."""
+    return np.asarray(1 - values) if is_float(values) else np.flip(values, 0)
 
 
 def _is_same(one: Array, other: Array) -> bool:

@@ -69,14 +69,22 @@ def test_floats_are_exchanged_where_all_samples_are_the_same(dtype: np.dtype[Any
     assert future.astype("f").tolist() == [[0, 0, 1, 1]] * 3
 
 
+def test_tokens_change_places_where_all_samples_are_the_same() -> None:
+    inputs = of(tokens=np.array([[1, 2, 3, 4]] * 2))
+    (sample,) = inputs.changed(inputs.other_sample).arguments[0].arrays
+    (future,) = inputs.changed(inputs.other_future).arguments[0].arrays
+    assert sample.tolist() == [[4, 3, 2, 1], [1, 2, 3, 4]]
+    assert future.tolist() == [[1, 2, 4, 3]] * 2
+
+
 def test_where_nothing_can_be_exchanged_nothing_passes() -> None:
     tokens = np.array([[1, 2, 0, 0], [3, 4, 0, 0]])
     inputs = of(tokens=tokens, labels=np.arange(2))
     with pytest.raises(NotFoundError, match="Nothing of this batch can be exchanged"):
         inputs.changed(inputs.other_future)
     assert inputs.changed(inputs.other_sample).stayed == ()
-    inputs = of(tokens=tokens[[0, 0]], labels=np.arange(2))
+    inputs = of(tokens=np.ones((2, 4), int), labels=np.arange(2))
     assert inputs.changed(inputs.other_sample).stayed == ("tokens",)
-    inputs = of(tokens=tokens[[0, 0]])
+    inputs = of(tokens=np.ones((2, 4), int))
     with pytest.raises(NotFoundError, match="the same"):
         inputs.changed(inputs.other_sample)
