@@ -98,9 +98,18 @@ def _of_unknown_extent(operations: Sequence[Any]) -> set[str]:
             if tf_private.knows_control_flow(operation):
                 continue
             sources = {*(tensor.op for tensor in operation.inputs), *operation.control_inputs}
-            if any(source.type in behind_flow or source.name in unknown for source in sources):
+            if any(
+                source.name in unknown or (source.type in behind_flow and not _is_known_flow(source))
+                for source in sources
+            ):
                 unknown.add(operation.name)
     return unknown
+
+
+def _is_known_flow(operation: Any) -> bool:
+    """Whether a switch or an entry of a loop knows its context, or is the one that a branch hangs on."""
+    values = [tensor.name for tensor in operation.inputs]
+    return tf_private.knows_control_flow(operation) or (len(values) == 2 and values[0] == values[1])
 
 
 def _gradients(operations: Iterable[Any]) -> Iterator[tuple[str, str]]:

@@ -128,6 +128,20 @@ def test_nested_loops_and_branches(tmp_path: Path) -> None:
     assert values("end:0") == [-37.0]
 
 
+def test_a_branch_outside_of_loops(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [], name="x")
+        either = tf1.cond(x > 0.0, lambda: tf.multiply(x, 2.0, name="twice"), lambda: x, name="cond")
+        tf.negative(either, name="end")
+
+    with Tap(tmp_path / "r", ALL) as tap, tf1.Session(graph=graph) as session:
+        assert tap.session(session).run("end:0", {x: 3.0}) == -6.0
+
+    assert not [warning for warning in recwarn if issubclass(warning.category, TapWarning)]
+    dumped = Dumped(tmp_path / "r")
+    assert (dumped.value("cond/twice:0"), dumped.value("end:0")) == (6.0, -6.0)
+
+
 def test_fetches_and_feeds_of_all_kinds(tmp_path: Path) -> None:
     with tf.Graph().as_default() as graph:
         sparse = tf1.sparse_placeholder(tf.float32, name="sparse")
