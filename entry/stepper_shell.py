@@ -5,18 +5,18 @@ from __future__ import annotations
 import cmd
 import contextlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tensortap.dump import SelectionError, TensortapError, escaped
+from tensortap.dump import NotFoundError, SelectionError, TensortapError, escaped
 
 from .progress import progress
 from .stepper_view import print_nodes, print_values, print_what_ifs, side_by_side
 from .terminal import cell, console, counted
 
 if TYPE_CHECKING:
-    from tensortap.replay import StepperSession
+    from tensortap.replay import StepperAnswer, StepperNode, StepperSession
 
 _AROUND = 8
 _MOST_LISTED = 60
@@ -25,7 +25,8 @@ _HELP = """Moving
   next [N], back [N]        along the nodes in topological order (an empty line repeats the last move)
   to NODE                   to a node or tensor; the end of a name will do
   out                       to the first node behind this scope
-  nan [back]                to the next node that gives a NaN or an infinity
+  nan [back]                to the next node that makes a NaN or an infinity (constants are meant as they are)
+  nonfinite [back]          to the next node that gives one, made or passed on
   changed [back]            to the next node that the what-if changed; 'changed all' lists them
 Looking
   list [TEXT]               nodes around the cursor, or those with TEXT in their name or of that op type
@@ -81,14 +82,19 @@ class StepperShell(cmd.Cmd):
             if not command or command.startswith("#"):
                 continue
             self._out.print(cell(f"(step) {command}", "bold"))
-            if self.onecmd(command):
-                break
+            try:
+                if self.onecmd(command):
+                    break
+            except TensortapError as error:
+                raise type(error)(f"{command[:80]!r} failed: {error.message}", error.hint) from error
         return 0
 
     def _greet(self) -> None:
         from .stepper_view import proof
 
         self._out.print(proof(self._session.answer("")))
+        told = _non_finite(self._session, self._session.answer(""))
+        self._out.print(cell(told, "dim" if told.startswith("0 ") else "red"))
         self._show()
 
     def _prompt(self) -> str:
@@ -127,6 +133,11 @@ class StepperShell(cmd.Cmd):
 
     def do_nan(self, arg: str) -> None:
         self._moved = f"nan {arg}"
+        self._session.stepper.next_birth(self._session.answer().tensors, back=_is_back(arg))
+        self._show()
+
+    def do_nonfinite(self, arg: str) -> None:
+        self._moved = f"nonfinite {arg}"
         self._session.stepper.next_nonfinite(self._session.answer().tensors, back=_is_back(arg))
         self._show()
 
@@ -139,7 +150,11 @@ class StepperShell(cmd.Cmd):
             self._out.print(f"{counted(len(nodes), 'node')} changed")
             return
         self._moved = f"changed {arg}"
-        self._session.stepper.next_of(changed, back=_is_back(arg))
+        try:
+            self._session.stepper.next_of(changed, back=_is_back(arg))
+        except NotFoundError:
+            self._out.print(_nothing_further(changed, self._session.stepper.node, _is_back(arg)))
+            return
         self._show()
 
     def do_list(self, arg: str) -> None:
@@ -258,11 +273,10 @@ class StepperShell(cmd.Cmd):
     def _tell_changes(self) -> None:
         changed = self._session.changed()
         answer = self._session.answer()
-        bad = sum(1 for facts in answer.tensors.values() if facts.nan or facts.inf)
-        before = sum(1 for facts in self._session.answer("").tensors.values() if facts.nan or facts.inf)
+        before = _non_finite(self._session, self._session.answer(""))
         self._out.print(
             f"{counted(len(changed), 'tensor')} changed; "
-            f"{counted(bad, 'tensor')} with NaN or infinity (recorded: {before:,})"
+            f"{_non_finite(self._session, answer)} (recorded: {before})"
         )
         if answer.failed:
             self._out.print(cell(f"The step raises {answer.failed}", "red"))
@@ -271,6 +285,21 @@ class StepperShell(cmd.Cmd):
         from .stepper_view import print_node
 
         print_node(self._session, self._out)
+
+
+def _non_finite(session: StepperSession, answer: StepperAnswer) -> str:
+    from tensortap.replay import stepper_births
+
+    bad = sum(1 for facts in answer.tensors.values() if facts.nan or facts.inf)
+    born = len(stepper_births(session.stepper.nodes, answer.tensors))
+    return f"{counted(bad, 'tensor')} with NaN or infinity, born at {counted(born, 'node')}"
+
+
+def _nothing_further(changed: Sequence[str], node: StepperNode, back: bool) -> str:
+    if not changed:
+        return "nothing changed"
+    here = " but what this node gives" if not set(changed).isdisjoint(node.outputs) else ""
+    return f"nothing further changed {'before' if back else 'behind'} this node{here}"
 
 
 def _count(text: str) -> int:

@@ -8,6 +8,7 @@ from .expression_text import check_changes
 from .request import Request
 from .source import locate, open_recording, recordings_in
 from .stepper import Stepper
+from .stepper_births import stepper_births
 from .stepper_nodes import StepperNode, stepper_nodes
 from .stepper_notes import read_what_ifs, write_what_ifs
 from .stepper_process import StepperProcess
@@ -35,6 +36,7 @@ __all__ = [
     "read_what_ifs",
     "recordings_in",
     "run_apart",
+    "stepper_births",
     "stepper_nodes",
     "write_what_ifs",
 ]

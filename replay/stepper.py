@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from tensortap.dump import NotFoundError, SelectionError
 
+from .stepper_births import stepper_births
 from .stepper_nodes import StepperNode
 from .stepper_request import TensorFacts
 
@@ -70,6 +71,22 @@ class Stepper:
             where = "before" if back else "behind"
             raise NotFoundError(
                 f"No node {where} this one gives a NaN or an infinity.", "Look the other way."
+            ) from None
+
+    def next_birth(self, facts: Mapping[str, TensorFacts], *, back: bool = False) -> StepperNode:
+        """To the next node that makes a NaN or an infinity, see `stepper_births`.
+
+        Raises:
+            NotFoundError: there is none that way.
+        """
+        born = set(stepper_births(self.nodes, facts))
+        try:
+            return self._next(lambda node: node.name in born, back=back)
+        except NotFoundError:
+            where = "before" if back else "behind"
+            raise NotFoundError(
+                f"No node {where} this one makes a NaN or an infinity.",
+                "'nonfinite' goes to those that pass one on, too; 'back' looks the other way.",
             ) from None
 
     def next_of(self, tensors: Collection[str], *, back: bool = False) -> StepperNode:

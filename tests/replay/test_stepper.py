@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from tensortap.replay import (
     TensorFacts,
     WhatIfs,
     read_what_ifs,
+    stepper_births,
     stepper_nodes,
     write_what_ifs,
 )
@@ -78,6 +80,38 @@ def test_the_next_nan_and_the_next_change() -> None:
     assert stepper.next_of(["loop:0"]).name == "loop"
     with pytest.raises(NotFoundError):
         stepper.next_of(["loop:0"])
+
+
+def test_an_infinity_that_a_mask_holds_is_no_birth() -> None:
+    nodes = [
+        Node("mask", "Const", output_dtypes=FLOAT),
+        Node("scores", "AddV2", ["x:0", "mask:0"], output_dtypes=FLOAT),
+        Node("x", "_Arg", output_dtypes=FLOAT),
+        Node("softmax", "Softmax", ["scores:0"], output_dtypes=FLOAT),
+        Node("square", "Square", ["x:0"], output_dtypes=FLOAT),
+        Node("loss", "Mul", ["softmax:0", "square:0"], output_dtypes=FLOAT),
+        Node("read", "ReadVariableOp", ["w:0"], output_dtypes=FLOAT),
+    ]
+    infinite = replace(facts(), inf=3, bad_visit=0)
+    nan = replace(facts(nan=1), bad_visit=0)
+    known = {"mask:0": infinite, "scores:0": infinite, "x:0": facts(), "softmax:0": nan, "square:0": infinite}
+    known |= {"loss:0": nan, "read:0": nan}
+    stepper = Stepper(stepper_nodes(Graph("step", nodes)))
+    assert stepper_births(stepper.nodes, known) == ["softmax", "square"]
+    assert stepper.next_birth(known).name == "softmax"
+    stepper.to("mask")
+    assert stepper.next_nonfinite(known).name == "scores"
+    stepper.to("loss")
+    with pytest.raises(NotFoundError, match="makes"):
+        stepper.next_birth(known)
+    body = [
+        Node("state", "_Arg", ["x:0"], function="body", output_dtypes=FLOAT),
+        Node("root", "Sqrt", ["state:0"], function="body", output_dtypes=FLOAT),
+    ]
+    later = {"state:0": replace(nan, bad_visit=1), "root:0": nan}  # in a loop, made at the visit before
+    assert stepper_births(stepper_nodes(Graph("loop", body)), later) == ["root"]
+    given = {"x:0": nan, "scores:0": nan}  # the call was given it
+    assert stepper_births(stepper.nodes, given) == ["x"]
 
 
 def test_what_changed_is_told_by_digests() -> None:

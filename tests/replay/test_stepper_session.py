@@ -27,6 +27,7 @@ from tensortap.replay import (
     open_recording,
 )
 from tensortap.replay.stepper_values import stepper_values
+from tensortap.stepper_shell import StepperShell
 
 
 @pytest.fixture(scope="module")
@@ -167,13 +168,25 @@ def test_the_prompt_runs_commands(
     out = capsys.readouterr().out
     assert "bit-identical to the recorded step" in out
     assert "= where(isnan(x), 1, x)" in out
-    assert "0 tensors with NaN or infinity (recorded: " in out
+    assert "0 tensors with NaN or infinity, born at 0 nodes (recorded: " in out
     assert re.search(r"^recorded +float32 scalar .*\n.*\nscaled +float32 scalar", out, re.MULTILINE)
     assert "were not saved" in out
     assert "never reached" not in out
     saved = json.loads((logdir / "loop" / "what-ifs.json").read_text())["recordings"]
     assert list(next(iter(saved.values()))) == ["what-if 1", "scaled"]
     (logdir / "loop" / "what-ifs.json").unlink()
+
+
+def test_nothing_further_changed_and_commands_that_fail(
+    session: StepperSession, logdir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell = StepperShell(session, locate(logdir / "loop", 1, None))
+    total = tensor(session, "Sum")
+    assert shell.run_all(["nan", f"to {total}", "set = 7", "changed", "changed"]) == 0
+    out = capsys.readouterr().out
+    assert "born at 1 node" in out and "nothing further changed behind this node" in out
+    with pytest.raises(TensortapError, match=r"'to nobody' failed: There is no node"):
+        shell.run_all(["to nobody"])
 
 
 def test_a_process_that_takes_too_long_is_ended(logdir: Path, tmp_path: Path) -> None:
