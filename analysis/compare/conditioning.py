@@ -59,9 +59,9 @@ def condition_text(flow: Flow, entry: TensorDifference) -> str:
         for side, name in ((a, "A"), (b, "B"))
     ]
     return (
-        f"{entry.node} ({entry.op_type}) is ill-conditioned here: its inputs differ by {entry.before:.1e} of "
-        f"their scale, its output by {entry.metrics.relative:.1e}. At {place}: {', '.join(told)}. Computed "
-        "again from these inputs both are right, so it is not this op."
+        f"Ill-conditioned here, but not wrong: its inputs differ by {entry.before:.1e} of their scale, its "
+        f"output by {entry.metrics.relative:.1e}; computed again from its inputs, both sides are what "
+        f"{entry.op_type} gives. At {place}: {', '.join(told)}."
     )
 
 

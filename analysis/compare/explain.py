@@ -38,7 +38,7 @@ def first_divergence(
     told = "" if found or conditioned is None else condition_text(matching[conditioned.graph], conditioned)
     found = found or later
     if conditioned is not None and told:
-        found = [beginning(matching[conditioned.graph], conditioned, tensors)]
+        found = [conditioned]
     first = found[0]
     if first.visits > 1:
         function = _function(matching[first.graph][0], first)
@@ -61,8 +61,9 @@ def first_divergence(
     kind = roles_of(graph).kind.get(graph.rows[first.node], "")
     text = _text(first, kind, inputs, missing, steps)
     if told:
-        rounding = "Rounding, which grows from here on: no op is shown to compute something else."
-        return FirstDivergence(first, f"{rounding} {told}", inputs, *frames)
+        source = beginning(matching[first.graph], first, tensors)
+        rounding = f"The rounding that it magnifies begins at {source.tensor} ({source.op_type})."
+        return FirstDivergence(first, f"{told} {rounding}", inputs, *frames)
     if first.verdict == "diverges" and first.before > 0 and not missing:
         text = _shown(matching[first.graph], first) or text
     if first.verdict == "diverges":
