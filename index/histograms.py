@@ -148,7 +148,7 @@ class _Series:
         if found:
             sizes = [len(ids) for ids, _ in found]
             columns = dense_column(np.concatenate([ids for ids, _ in found]))
-            counts = np.concatenate([counts for _, counts in found])
+            counts = np.concatenate([counts for _, counts in found]).astype(np.int64, copy=False)
             cells = np.repeat(group_of, sizes), columns
             if len(groups) == len(self._rows):  # a row has each bucket once
                 self._dense[cells] += counts

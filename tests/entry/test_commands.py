@@ -28,7 +28,7 @@ def test_help_has_an_example(run: Run, command: str) -> None:
     assert f"example: tensortap {command}" in out
 
 
-@pytest.mark.parametrize("command", sorted(COMMANDS.keys() - {"serve", "demo"}))
+@pytest.mark.parametrize("command", sorted(COMMANDS.keys() - {"serve", "demo", "step"}))
 def test_what_prints_data_prints_json(run: Run, command: str) -> None:
     assert "--json" in run(command, "--help")[1]
 
