@@ -35,7 +35,7 @@ export function MiniHistogram() {
       <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
         <path d={bars} />
       </svg>
-      <div class="mini-ticks num">
+      <div class="mini-ticks num" aria-hidden="true">
         {values.ticks.map((tick) => (
           <span key={tick.label} style={{ left: `${(100 * tick.at) / row.counts.length}%` }}>
             {tick.label}

@@ -46,12 +46,25 @@ function SummaryCard({ row }: { row: Snapshot }) {
       {row.dtype !== 'string' && (
         <>
           <CountsBar row={row} />
-          <MiniHistogram />
-          <StatisticsGrid row={row} />
+          {hasFinite(row) ? (
+            <>
+              <MiniHistogram />
+              <StatisticsGrid row={row} />
+            </>
+          ) : (
+            <p class="faint" data-testid="nothing-finite">
+              None of its elements is finite: there is nothing to count or to average. Problems says where that begins.
+            </p>
+          )}
         </>
       )}
     </section>
   );
+}
+
+/** Empty tensors have zeros to show; of others one element must be a number. */
+function hasFinite(row: Snapshot): boolean {
+  return row.size === 0 || row.nan + row.pos_inf + row.neg_inf < row.size;
 }
 
 /** Which worker the numbers are of, where there are several. */
