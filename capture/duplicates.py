@@ -46,6 +46,21 @@ _OUTPUTS = {"Add": "z", "AddV2": "z", "BiasAdd": "output"}
 _LOW_PRECISION = (tf.bfloat16.as_datatype_enum, tf.float16.as_datatype_enum)
 _ACTIVATIONS = frozenset({"AddV2", "Elu", "Mul", "Neg", "Pow", "RealDiv", "Sigmoid", "Tanh"})
 
+# By their values: division of whole numbers by 0, indices out of range.
+_MAY_FAIL = frozenset(
+    {
+        "Div",
+        "FloorDiv",
+        "FloorMod",
+        "GatherNd",
+        "GatherV2",
+        "Mod",
+        "ResourceGather",
+        "TruncateDiv",
+        "TruncateMod",
+    }
+)
+
 _LARGEST_CONSTANT = 64 << 10  # bytes; larger ones are no factors of a chain
 
 # The optimiser computes these from static shapes; they are no uses then.
@@ -108,13 +123,16 @@ class Duplicates:
         return node if node is not None and self._is_merged(node, reference) else None
 
     def runs(self, name: str) -> bool:
-        """Whether TensorFlow runs a node; what nothing needs may not be made to run by a tap."""
-        return name in self._live or name in self._function.arguments
+        """Whether TensorFlow runs a node, or a tap may make it run: what nothing needs must not fail then."""
+        node = self._nodes.get(name)
+        return node is None or name in self._live or node.op not in _MAY_FAIL
 
     def _is_merged(self, node: tf_private.NodeDef, reference: str) -> bool:
         """Whether another use of a tensor may change what its node is merged with."""
         if node.op == "Const":  # pushed along chains, unless they are used elsewhere
             return bool(node.ByteSize() <= _LARGEST_CONSTANT)
+        if node.name not in self._live:  # it runs for taps only, and would use its inputs
+            return not any(callees(node))
         if _is_frozen_normalization(node) or self._begins_sum(node, reference):
             return True
         all_uses = self._uses_of(reference)
