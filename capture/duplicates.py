@@ -122,7 +122,7 @@ class Duplicates:
             return node
         return node if node is not None and self._is_merged(node, reference) else None
 
-    def runs(self, name: str) -> bool:
+    def may_run(self, name: str) -> bool:
         """Whether TensorFlow runs a node, or a tap may make it run: what nothing needs must not fail then."""
         node = self._nodes.get(name)
         return node is None or name in self._live or node.op not in _MAY_FAIL
@@ -187,16 +187,15 @@ class Duplicates:
     def _uses_of(self, reference: str) -> list[tf_private.NodeDef | None]:
         """The nodes that use a tensor, also through aliases; None where the function returns it."""
         found: list[tf_private.NodeDef | None] = []
-        waiting = {reference: None}
-        seen = {reference}
+        waiting, seen = [reference], {reference}
         while waiting:
-            tensor, _ = waiting.popitem()
+            tensor = waiting.pop()
             for use in self._uses.get(tensor, ()):
                 if use is None or use.op not in _ALIASES:
                     found.append(use)
                     continue
                 handed_on = {f"{use.name}:output:{slot}" for slot, at in enumerate(use.input) if at == tensor}
-                waiting.update(dict.fromkeys(handed_on - seen))
+                waiting += handed_on - seen
                 seen |= handed_on
         return found
 

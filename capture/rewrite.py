@@ -141,7 +141,7 @@ class _Rewriter:
         """The chosen tensors of the function itself, with how its definition refers to them."""
         found = []
         for operation in filter(
-            lambda operation: duplicates.runs(operation.name), function.operations.values()
+            lambda operation: duplicates.may_run(operation.name), function.operations.values()
         ):
             for slot, tensor in enumerate(operation.outputs):
                 place = (function.name, operation.name, slot)
@@ -164,7 +164,7 @@ class _Rewriter:
         gained: list[tuple[Tapped, str]] = []
         for node in definition.node_def:
             chosen = [callee for callee in callees(node) if self._reaches(callee.function)]
-            if not chosen or not duplicates.runs(node.name):
+            if not chosen or not duplicates.may_run(node.name):
                 continue
             if compiled and node.op not in CALLS:
                 self._result.out_of_reach += [
