@@ -52,15 +52,15 @@ class Analysts:
         """
         with self._free:
             analyst = self._rested() or _Analyst()
-            begun(analyst.end)
             try:
+                begun(analyst.end)
                 result = analyst.do(task, advance)
             except (RuntimeError, TensortapError):
                 self._rest(analyst, begun)
                 raise
             except BaseException:
                 begun(None)
-                analyst.end()  # what it would still say belongs to this task
+                analyst.close()  # what it would still say belongs to this task
                 raise
             self._rest(analyst, begun)
             return result
@@ -69,38 +69,39 @@ class Analysts:
         with self._lock:
             while self._resting:
                 analyst = self._resting.pop()
+                analyst.wake()
                 if analyst.alive:
                     return analyst
+                analyst.close()
         return None
 
     def _rest(self, analyst: _Analyst, begun: Begun) -> None:
         begun(None)  # first: from here on it may work for somebody else
         with self._lock:
             self._resting.append(analyst)
-        timer = threading.Timer(self._idle, self._end_idle, (analyst, analyst.tasks))
-        timer.daemon = True
-        timer.start()
+            analyst.rest(self._idle, self._end_idle)
 
-    def _end_idle(self, analyst: _Analyst, tasks: int) -> None:
+    def _end_idle(self, analyst: _Analyst, rests: int) -> None:
         with self._lock:
-            if analyst not in self._resting or analyst.tasks != tasks:
+            if analyst not in self._resting or analyst.rests != rests:  # it was lent meanwhile
                 return
             self._resting.remove(analyst)
-        analyst.end()
+        analyst.close()
 
     def close(self) -> None:
         """Ends the processes that rest."""
         with self._lock:
             resting, self._resting = self._resting, []
         for analyst in resting:
-            analyst.end()
+            analyst.close()
 
 
 class _Analyst:
-    """One process. `tasks`: how many it was given."""
+    """One process. `rests`: how often it had nothing to do."""
 
     def __init__(self) -> None:
-        self.tasks = 0
+        self.rests = 0
+        self._timer: threading.Timer | None = None
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tensortap.analysis"],
             stdin=subprocess.PIPE,
@@ -112,9 +113,21 @@ class _Analyst:
     def alive(self) -> bool:
         return self._process.poll() is None
 
+    def rest(self, seconds: float, end: Callable[[_Analyst, int], None]) -> None:
+        """Has `end` called, with how often it rested, unless it is woken before that."""
+        self.rests += 1
+        self._timer = threading.Timer(seconds, end, (self, self.rests))
+        self._timer.daemon = True
+        self._timer.start()
+
+    def wake(self) -> None:
+        """Nobody is to end it for having nothing to do."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
     def do(self, task: Task, advance: Advance) -> Any:
         """Raises AnalystEndedError, TensortapError and RuntimeError (of the task), what `advance` raises."""
-        self.tasks += 1
         source, out = self._process.stdin, self._process.stdout
         assert source is not None and out is not None
         try:
@@ -133,7 +146,16 @@ class _Analyst:
             raise AnalystEndedError(f"status {self._process.poll()}") from error
 
     def end(self) -> None:
-        """Ends the process, whatever it does; its pipes close once nobody reads them any more."""
+        """Ends the process, whatever it does; who waits for it in `do`, in another thread, is told."""
         with contextlib.suppress(OSError):
             self._process.kill()
         self._process.wait()
+
+    def close(self) -> None:
+        """Ends the process and closes its pipes. Only where no thread is in `do`."""
+        self.wake()
+        self.end()
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            with contextlib.suppress(OSError):  # what it was asked last was not read
+                pipe.close()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -107,3 +110,31 @@ def test_a_process_that_ended_while_it_rested_is_not_lent(analysts: Analysts, tm
     assert ends[0] is not None
     ends[0]()
     assert ask(analysts, run, []) == check_rules(run)
+
+
+@pytest.mark.parametrize("how", ["closed", "idle", "ended at work", "found dead"])
+def test_an_ended_process_leaves_no_pipe_open(tmp_path: Path, how: str) -> None:
+    with DumpWriter(tmp_path / "run") as writer:
+        writer.log("a", np.ones(3, np.float32), step=0)
+    place = place_of(log_of(tmp_path))
+    assert place is not None
+    made = Analysts(most=1, idle=0.0 if how == "idle" else 300.0)
+    ends = list[Callable[[], None] | None]()
+    before = set(threading.enumerate())
+    gc.collect()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", ResourceWarning)
+        with contextlib.suppress(AnalystEndedError):
+            at_work = (lambda end: end and end()) if how == "ended at work" else ends.append
+            made.do(Task("ledger", (place,)), lambda *_: None, at_work)
+        if how == "found dead":
+            assert ends[0] is not None
+            ends[0]()
+            made.do(Task("ledger", (place,)), lambda *_: None, ends.append)
+        for thread in set(threading.enumerate()) - before if how == "idle" else ():
+            thread.join()
+        made.close()
+        ends.clear()
+        del made
+        gc.collect()
+    assert not [str(one.message) for one in told if one.category is ResourceWarning]
