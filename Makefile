@@ -5,6 +5,8 @@ PYTHON ?= $(shell .ci/python)
 PY := .venv/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --no-input
 BENCH ?= *
+# A process a core, four at most: each of them loads TensorFlow.
+PYTEST_ARGS ?= -n auto --maxprocesses 4 --dist loadfile
 
 # Installs are done again when what they depend on (or where they are) changes, told by content: checkouts touch times.
 KEY := $(shell { pwd; ls */__init__.py; cat pyproject.toml setup.py; } | cksum | tr ' ' '-')

@@ -112,7 +112,8 @@ class LogIndex:
     def refresh(self, advance: Callable[[RunIndex], object] | None = None) -> bool:
         """Looks for new runs and reads on in all of them; returns whether anything changed.
 
-        `advance` is called with a run whenever a part of it was read and more is left.
+        `advance` is called with a run whenever a part of it was read and more is left; what it raises ends
+        the refresh, and the next one goes on from there.
         While another thread refreshes, it returns once the runs are known; what is read appears bit by bit.
         """
         if not self._refreshing.acquire(blocking=False):
@@ -124,9 +125,7 @@ class LogIndex:
             self._found.set()
             waiting = [entry.run.id for entry in self._entries.values()]
             while waiting:  # in turns, so that a large run does not hide the others
-                waiting = [run_id for run_id in waiting if self._poll(run_id)]
-                if advance is not None and waiting:
-                    advance(self._entries[waiting[0]].run)
+                waiting = [run_id for run_id in waiting if self._read_part(run_id, advance)]
             return self._version != before
         finally:
             self._found.set()
@@ -156,6 +155,13 @@ class LogIndex:
         self._entries[run_id] = _Entry(run, _identity(path), self._version + 1)
         self._gone.pop(run_id, None)
         self._version += 1
+
+    def _read_part(self, run_id: str, advance: Callable[[RunIndex], object] | None) -> bool:
+        """Whether more may be left of the run."""
+        more = self._poll(run_id)
+        if more and advance is not None:
+            advance(self._entries[run_id].run)
+        return more
 
     def _poll(self, run_id: str) -> bool:
         entry = self._entries[run_id]

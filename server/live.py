@@ -13,9 +13,14 @@ from tensortap.index import LogIndex, RunIndex
 
 REFRESH_INTERVAL = 0.5  # s; a committed snapshot must be visible within 1.5 s, and the page asks every second
 PATIENCE = 1.0  # s that a request waits for news; a large dump is read on meanwhile, and appears bit by bit
+LAST_READ = 3.0  # s that the end of the server waits for what is just being read; a part takes far less
 _KEY = "tensortap"
 _HIDDEN = "tensortap-hidden"
 _LOG = logging.getLogger(__name__)
+
+
+class _ClosedError(Exception):
+    """The log is not read on any more."""
 
 
 class LiveLog:
@@ -26,6 +31,7 @@ class LiveLog:
         self._lock = threading.Lock()
         self._reader: threading.Thread | None = None
         self._begun = float("-inf")
+        self._closed = False
 
     def read_on(self) -> None:
         """Returns once what is committed now can be asked for, or after `PATIENCE`."""
@@ -39,23 +45,46 @@ class LiveLog:
         """A new reader if one is due and none is at work."""
         with self._lock:
             working = self._reader is not None and self._reader.is_alive()
-            if working or time.monotonic() - self._begun < REFRESH_INTERVAL:
+            if working or self._closed or time.monotonic() - self._begun < REFRESH_INTERVAL:
                 return None
             self._begun = time.monotonic()
             self._reader = threading.Thread(target=self._read, name="tensortap-read", daemon=True)
             self._reader.start()
             return self._reader
 
+    def close(self) -> None:
+        """Reads no further; what is read already can still be asked for.
+
+        A thread that is in native code when the interpreter ends takes the process down with it.
+        """
+        with self._lock:
+            self._closed = True
+            reader = self._reader
+        if reader is not None:
+            reader.join(LAST_READ)
+
     def _read(self) -> None:
         try:
-            self.log.refresh()
+            self.log.refresh(self._go_on)
+        except _ClosedError:
+            return
         except Exception:  # the thread has nobody to raise to; what was read before is still served
             _LOG.exception("reading the log directory failed")
+
+    def _go_on(self, run: RunIndex) -> None:
+        if self._closed:
+            raise _ClosedError
 
 
 def install(app: Flask, log: LogIndex) -> None:
     """Makes `log` what the routes of `app` answer from."""
     app.extensions[_KEY] = LiveLog(log)
+
+
+def close_log(app: Flask) -> None:
+    """Reads on in the log of `app` no more."""
+    live: LiveLog = app.extensions[_KEY]
+    live.close()
 
 
 def current_log() -> LogIndex:

@@ -19,6 +19,7 @@ from .app import create_app
 from .computing import Computer
 from .framing import Framing
 from .hosts import bracketed, is_address, is_loopback
+from .live import close_log
 from .login import new_token
 from .replays import close as close_replays
 from .stalled import StalledConnections
@@ -147,6 +148,7 @@ class Server:
         self._waitress.task_dispatcher.shutdown(timeout=_LAST_ANSWERS)
         close_all(self._channels)
         close_replays(self.app)
+        close_log(self.app)
 
 
 def connection_limit() -> int:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from polling import until
 
-from tensortap.index import LogIndex
+from tensortap.dump import DumpWriter
+from tensortap.index import LogIndex, RunIndex
 from tensortap.server import live
 from tensortap.server.live import LiveLog
 
@@ -26,7 +29,7 @@ class SlowLog(LogIndex):
         self.at_once = 0
         self.most_at_once = 0
 
-    def refresh(self) -> bool:
+    def refresh(self, advance: Callable[[RunIndex], object] | None = None) -> bool:
         self.reads += 1
         self.readers.add(threading.current_thread().name)
         self.at_once += 1
@@ -82,7 +85,7 @@ def test_a_failure_is_logged_and_does_not_end_reading(
     failures = iter([OSError("disk"), None])
 
     class Failing(LogIndex):
-        def refresh(self) -> bool:
+        def refresh(self, advance: Callable[[RunIndex], object] | None = None) -> bool:
             error = next(failures, None)
             if error is not None:
                 raise error
@@ -93,3 +96,20 @@ def test_a_failure_is_logged_and_does_not_end_reading(
         reading.read_on()
     assert "reading the log directory failed" in caplog.text
     until(lambda: reading.read_on() or next(failures, "read") == "read", "the next reading", 5)
+
+
+def test_closing_ends_the_reading_after_the_part_it_is_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread that is in native code when the interpreter ends would abort the process."""
+    with DumpWriter(tmp_path, run="endless") as writer:
+        writer.log("x:0", np.ones(3), step=0)
+    monkeypatch.setattr(live, "PATIENCE", 0.05)
+    monkeypatch.setattr(RunIndex, "poll", lambda run: True)
+    reading = LiveLog(LogIndex(tmp_path))
+    reading.read_on()
+    [reader] = [thread for thread in threading.enumerate() if thread.name == "tensortap-read"]
+    reading.close()
+    assert not reader.is_alive()
+    reading.read_on()
+    assert "tensortap-read" not in {thread.name for thread in threading.enumerate()}
