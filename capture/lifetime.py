@@ -7,6 +7,8 @@ import sys
 import threading
 from collections.abc import Sequence
 
+from tensortap.dump import counted
+
 from .batch_writer import REFUSALS
 from .intercept import INTERCEPTOR
 from .step_capture import Outlet
@@ -76,8 +78,10 @@ class Lifetime:
         self._outlet.tell_if_nothing_was_captured(self._watches)
         dropped = self._outlet.background.dropped
         if dropped and os.getpid() == self._pid:
+            verb = "was" if dropped == 1 else "were"
+            what = f"{counted(dropped, 'snapshot')} of run {self._run!r}"
             print(
-                f"tensortap: {dropped:,} snapshots of run {self._run!r} were dropped: {self._why(in_time)}",
+                f"tensortap: {what} {verb} dropped: {self._why(in_time)}",
                 file=sys.stderr,
             )
 

@@ -25,7 +25,7 @@ from .errors import (
     ValueNotKeptError,
     ValuePrunedError,
 )
-from .escaping import escaped
+from .escaping import counted, escaped
 from .events import EventsTail
 from .files import Input, crc32c, crc32c_of_file
 from .folders import exists, is_folder, look, scan
@@ -123,6 +123,7 @@ __all__ = [
     "callees",
     "check_run_name",
     "component_arrays",
+    "counted",
     "crc32c",
     "crc32c_of_file",
     "data_type_name",

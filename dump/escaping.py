@@ -1,4 +1,5 @@
-"""Texts of a dump, shown where control characters and direction marks would be obeyed."""
+"""Texts for people: those of a dump, shown where control characters and direction marks would be obeyed; and
+counts."""
 
 from __future__ import annotations
 
@@ -13,3 +14,8 @@ def escaped(text: str) -> str:
 
 def _code(character: str) -> str:
     return character.encode("unicode_escape", "backslashreplace").decode("ascii")
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 worker`, `2,000 workers`."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")

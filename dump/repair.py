@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from .errors import DamagedError, InvalidNameError, ValueNotKeptError
+from .escaping import counted
 from .files import Input, create, write_all
 from .folders import scan
 from .frames import EOS, encode
@@ -116,7 +117,7 @@ class _Worker:
                 for commit in commits:
                     self._write(encode(self._sound(commit), SCHEMA_MESSAGE, commit.status, "zstd"))
                     self._done.snapshots += commit.batch.num_rows
-                advance(f"{self._done.snapshots:,} snapshots")
+                advance(counted(self._done.snapshots, "snapshot"))
                 if not commits and len(tail.damage) == known:
                     break
                 known = len(tail.damage)

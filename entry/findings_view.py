@@ -30,7 +30,8 @@ def print_findings(run: str, found: Findings, out: Console, *, muted: bool) -> N
     if shown:
         out.print(cell(f"{run}: {counted(len(shown), 'finding')} ({counts})", colour))
     else:
-        out.print(cell(f"{run}: nothing found by {found.rules} rules in {found.rows:,} snapshots", colour))
+        what = f"{counted(found.rules, 'rule')} in {counted(found.rows, 'snapshot')}"
+        out.print(cell(f"{run}: nothing found by {what}", colour))
     for group in _groups(shown):
         _print_finding(group[0], len(group), out)
         _print_others(group[1:], out)

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tensortap.dump import counted as counted
 from tensortap.dump import escaped
 
 _PIPED_WIDTH = 10_000  # names are never cut where a program reads them
@@ -51,11 +52,6 @@ def plain_table(*columns: str, numeric: tuple[str, ...] = ()) -> Table:
 def cell(text: object, style: str = "") -> Text:
     """A cell that shows `text` as it is, escaped."""
     return Text(escaped(str(text)), style=style)
-
-
-def counted(count: int, noun: str) -> str:
-    """`1 worker`, `2 workers`."""
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def bytes_text(count: int) -> str:

@@ -16,7 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.dump import DumpWriter, Graph, InvalidNameError, InvalidValueError, Summary, check_run_name
+from tensortap.dump import (
+    DumpWriter,
+    Graph,
+    InvalidNameError,
+    InvalidValueError,
+    Summary,
+    check_run_name,
+    counted,
+)
 
 from .refused import RefusedError
 
@@ -168,7 +176,7 @@ class RunWriter:
             return
         imported.snapshots += 1
         if imported.snapshots % 20 == 1:
-            self.progress(f"{imported.snapshots:,} snapshots, step {step}: {name}")
+            self.progress(f"{counted(imported.snapshots, 'snapshot')}, step {step}: {name}")
 
 
 def run_name_of(text: str) -> str:

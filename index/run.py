@@ -16,6 +16,7 @@ from tensortap.dump import (
     TailPosition,
     TensortapError,
     WorkerInfo,
+    counted,
     look,
 )
 
@@ -104,7 +105,7 @@ class RunIndex:
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
-        return f"<run {self.name!r}: {self.error or f'{self.catalog.rows:,} snapshots'}>"
+        return f"<run {self.name!r}: {self.error or counted(self.catalog.rows, 'snapshot')}>"
 
     def poll(self) -> bool:
         """Reads on, at most some 90,000 snapshots a worker; returns whether there is more to read now.

@@ -83,7 +83,9 @@ def _steps(a: Side, b: Side) -> list[tuple[int, int]]:
 
 
 def _span(steps: list[int]) -> str:
-    return f"{len(steps)} steps, {steps[0]} to {steps[-1]}" if steps else "no steps"
+    if len(steps) < 2:
+        return f"step {steps[0]} only" if steps else "no steps"
+    return f"{len(steps)} steps, {steps[0]} to {steps[-1]}"
 
 
 def _wanted(a: Side, where: str) -> set[tuple[str, str, int]]:

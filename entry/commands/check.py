@@ -126,7 +126,7 @@ def _check_worker(path: Path, reader: RunReader, worker: str, report: Report) ->
             for row in range(commit.batch.num_rows):
                 _check_value(path, worker, commit.batch, row, report)
             report.snapshots += commit.batch.num_rows
-            yield f"{report.snapshots:,} snapshots, {bytes_text(report.value_bytes)} of values"
+            yield f"{counted(report.snapshots, 'snapshot')}, {bytes_text(report.value_bytes)} of values"
     report.damage += [f"{worker}: {sentence}" for sentence in tail.damage]
     if tail.pending:
         report.pending.append(f"{worker}: {tail.pending}")
@@ -168,7 +168,8 @@ def _print(reports: list[Report]) -> None:
             out.print(cell(f"  {sentence}", "red"))
     damaged = sum(bool(report.damage) for report in reports)
     if damaged:
+        verb = "is" if len(reports) == 1 else "are"
         print(
-            f"{damaged} of {len(reports)} runs are damaged; everything else in them stays readable.",
+            f"{damaged} of {counted(len(reports), 'run')} {verb} damaged; everything else in them stays readable.",
             file=sys.stderr,
         )

@@ -94,5 +94,7 @@ def _from_last(found: RunIndex, step: int) -> int:
 
     steps = found.steps.step
     if not 0 < -step <= len(steps):
-        raise NotFoundError(f"The run has no step {step} from the end.", f"It has {len(steps)} steps.")
+        raise NotFoundError(
+            f"The run has no step {step} from the end.", f"It has {counted(len(steps), 'step')}."
+        )
     return int(steps[step])

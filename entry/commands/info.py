@@ -11,7 +11,7 @@ from tensortap.dump import shown_path
 
 from ..event_view import print_events, print_samples
 from ..runs import add_path, directory_size, only_run
-from ..terminal import bytes_text, cell, console, plain_table, print_json
+from ..terminal import bytes_text, cell, console, counted, plain_table, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     out = console()
     created = datetime.fromtimestamp(found.created, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     out.print(cell(found.name, "bold"))
-    out.print(f"created {created}, {facts['snapshots']:,} snapshots, {bytes_text(facts['bytes'])}")
+    out.print(f"created {created}, {counted(facts['snapshots'], 'snapshot')}, {bytes_text(facts['bytes'])}")
     for key, value in found.info.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         out.print(cell(f"  {key}: {text}"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.dump import Histogram
+from tensortap.dump import Histogram, counted
 
 _WIDTH, _HEIGHT = 280, 60  # pixels of a drawn histogram
 _WIDE, _HIGH = 560, 200  # pixels of what is drawn over steps
@@ -57,7 +57,8 @@ def bars(steps: Array, counts: Array, marked: Array) -> str:
     drawn = "".join(
         f'<rect x="{i * width:.1f}" y="{_HEIGHT * (1 - count / top):.1f}" width="{width * 0.9:.1f}" '
         f'height="{_HEIGHT * count / top:.1f}" fill="{"#d33" if bad else "currentColor"}">'
-        f"<title>step {step}: {count:,} snapshots{', some with NaN or Inf' if bad else ''}</title></rect>"
+        f"<title>step {step}: {counted(int(count), 'snapshot')}"
+        f"{', some with NaN or Inf' if bad else ''}</title></rect>"
         for i, (step, count, bad) in enumerate(zip(steps[starts], counts, marked, strict=True))
     )
     return f'<svg width="{_WIDE}" height="{_HEIGHT}" fill="currentColor" opacity="0.6">{drawn}</svg>'

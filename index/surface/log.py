@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tensortap.dump import NotARunError, NotFoundError, is_folder, path_of, shown_path
+from tensortap.dump import NotARunError, NotFoundError, counted, is_folder, path_of, shown_path
 
 from ..log import LogIndex
 from ..run import RunOverview
@@ -70,7 +70,7 @@ class Runs(Mapping[str, Run]):
     def __getitem__(self, name: str) -> Run:
         ids = self._ids()
         if name not in ids:
-            hint = did_you_mean(name, list(ids), f"There are {len(ids)} runs.")
+            hint = did_you_mean(name, list(ids), f"It holds {counted(len(ids), 'run')}.")
             raise NotFoundError(f"There is no run {name!r}.", hint)
         return Run(self._index, ids[name], name)
 

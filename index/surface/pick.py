@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.dump import AmbiguousError, NotFoundError
+from tensortap.dump import AmbiguousError, NotFoundError, counted
 
 from ..catalog import Catalog
 from ..choose import select_rows, tensor_codes
@@ -58,7 +58,9 @@ def _at_step(catalog: Catalog, tensor: str, rows: Array, step: int | None) -> Ar
         step = -1
     if step < 0:
         if -step > len(steps):
-            raise NotFoundError(f"{tensor!r} has no step {step} from the end.", f"It has {len(steps)} steps.")
+            raise NotFoundError(
+                f"{tensor!r} has no step {step} from the end.", f"It has {counted(len(steps), 'step')}."
+            )
         step = int(steps[step])
     found: Array = rows[values == step]
     if not len(found):

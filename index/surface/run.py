@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.dump import NotARunError, NotFoundError
+from tensortap.dump import NotARunError, NotFoundError, counted
 
 from ..events import RunEvent, StepBatch
 from ..find import Filters, find_rows
@@ -168,7 +168,9 @@ class Run:
     def _from_last(self, step: int) -> int:
         steps = self.steps
         if -step > len(steps):
-            raise NotFoundError(f"The run has no step {step} from the end.", f"It has {len(steps)} steps.")
+            raise NotFoundError(
+                f"The run has no step {step} from the end.", f"It has {counted(len(steps), 'step')}."
+            )
         return int(steps[step])
 
     def __repr__(self) -> str:
@@ -176,9 +178,9 @@ class Run:
         if index.error is not None:
             return f"<run {self.name!r}: {index.error}>"
         steps = self.steps
-        span = f", steps {steps[0]} to {steps[-1]}" if len(steps) else ""
+        span = _span(steps)
         bad = f", {index.catalog.nonfinite:,} with NaN or Inf" if index.catalog.nonfinite else ""
-        counts = f"{len(index.tensors):,} tensors, {index.catalog.rows:,} snapshots"
+        counts = f"{counted(len(index.tensors), 'tensor')}, {counted(index.catalog.rows, 'snapshot')}"
         return f"<run {self.name!r}: {counts}{span}{bad}>"
 
     def view(self, *, height: int = 600, origins: Sequence[str] = ()) -> Any:
@@ -194,3 +196,9 @@ class Run:
         steps = index.steps
         bars = html.bars(steps.step, steps.snapshots, np.maximum(steps.nan, steps.inf))
         return f"<div>{html.table(('', repr(self)[1:-1]), facts)}{bars}</div>"
+
+
+def _span(steps: np.ndarray[Any, np.dtype[np.int64]]) -> str:
+    if len(steps) == 0:
+        return ""
+    return f", steps {steps[0]} to {steps[-1]}" if len(steps) > 1 else f", step {steps[0]}"

@@ -61,7 +61,7 @@ def test_the_advice_fits_the_refusal(number: int, advice: str, capsys: pytest.Ca
     with pytest.warns(TapWarning, match=advice):
         said = last_words(refuse, capsys)
 
-    assert "1 snapshots of run 'r' were dropped: the run cannot be opened" in said
+    assert "1 snapshot of run 'r' was dropped: the run cannot be opened" in said
     assert advice in said
     assert "queue_bytes" not in said
 

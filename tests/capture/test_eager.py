@@ -88,4 +88,4 @@ def test_more_than_fits_is_dropped_and_counted(tmp_path: Path, capfd: pytest.Cap
 
     dumped = Dumped(tmp_path / "r")
     assert dumped.dropped == 1
-    assert "1 snapshots of run 'r' were dropped" in capfd.readouterr().err
+    assert "1 snapshot of run 'r' was dropped" in capfd.readouterr().err

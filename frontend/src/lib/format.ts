@@ -5,6 +5,11 @@ export function formatCount(value: number): string {
   return Number.isFinite(value) ? GROUPS.format(value) : formatNumber(value);
 }
 
+/** `1 node`, `12,345 nodes`. */
+export function counted(count: number, noun: string): string {
+  return `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`;
+}
+
 /** Non-finite numbers as people write them; null for finite ones. */
 export function nonFiniteText(value: number): string | null {
   if (Number.isNaN(value)) return 'NaN';

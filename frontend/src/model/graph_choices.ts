@@ -1,4 +1,4 @@
-import { formatCount } from '../lib/format';
+import { counted } from '../lib/format';
 import type { GraphEntry, StepSpan } from './answers';
 
 /** A graph in a menu. */
@@ -14,11 +14,11 @@ export function graphChoices(graphs: readonly GraphEntry[]): GraphChoice[] {
   return graphs.map((graph, i) => {
     const name = names[i] as string;
     const shared = names.indexOf(name) !== names.lastIndexOf(name);
-    const captured = graph.snapshots === 0 ? 'no snapshots' : `${spanText(graph.steps)} · ${formatCount(graph.snapshots)} snapshots`;
+    const captured = graph.snapshots === 0 ? 'no snapshots' : `${spanText(graph.steps)} · ${counted(graph.snapshots, 'snapshot')}`;
     return {
       id: graph.id,
       name: shared ? `${name} · ${graph.snapshots === 0 ? 'no snapshots' : spanText(graph.steps)}` : name,
-      detail: `${captured} · ${formatCount(graph.nodes)} nodes`,
+      detail: `${captured} · ${counted(graph.nodes, 'node')}`,
     };
   });
 }

@@ -1,3 +1,4 @@
+import { counted } from '../lib/format.ts';
 /** What is written into a node's box. */
 
 import type { DictColumn, TextColumn } from '../lib/columns';
@@ -22,7 +23,7 @@ export function nodeSubtitle(tree: ScopeTree, columns: LabelColumns, row: number
 /** Second line of a scope: how much is in it, of which blocks a stack is made, and for a function what calls it. */
 export function scopeSubtitle(tree: ScopeTree, columns: Omit<LabelColumns, 'shapes'>, scope: number): string {
   const nodes = tree.nodesIn[scope]!;
-  const count = `${nodes.toLocaleString('en-US')} ${nodes === 1 ? 'node' : 'nodes'}`;
+  const count = counted(nodes, 'node');
   const stack = tree.stacks.get(scope);
   if (stack) return `${ownLabel(tree, columns.paths, scope)} … ${stack.last} · ${count}`;
   const owner = tree.owner[scope]!;

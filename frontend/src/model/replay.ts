@@ -1,3 +1,4 @@
+import { counted } from '../lib/format.ts';
 /** Answers of `runs/<run>/recordings` and `replay/<run>/compute` (server/http_api.md), and what a stepper makes of them. */
 
 import { type GraphData, rowOf } from './graph';
@@ -152,8 +153,7 @@ export function changesByRow(graph: GraphData, step: ComputedStep, overridden: R
 
 /** Whether what is shown is what was recorded, in a line. */
 export function proofText(computed: Computed): { proven: boolean; text: string } {
-  const some = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
-  const compared = `${some(computed.outputs, 'output')} and ${some(computed.variables, 'variable')}`;
+  const compared = `${counted(computed.outputs, 'output')} and ${counted(computed.variables, 'variable')}`;
   if (computed.identical) return { proven: true, text: `Proven: ${compared} of the step are equal to the recorded ones by SHA-256` };
   const names = computed.differing.slice(0, 3).join(', ') || 'whether the step fails';
   const versions = computed.versions.length > 0 ? ` (${computed.versions.join('; ')})` : '';

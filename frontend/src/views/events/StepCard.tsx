@@ -1,4 +1,4 @@
-import { formatCount } from '../../lib/format';
+import { counted, formatCount } from '../../lib/format';
 import type { StepBatch } from '../../model/answers';
 import { samplesByFile } from '../../model/events';
 import { sampleKind, sampleSearch } from '../../state/choices';
@@ -27,7 +27,7 @@ function NoBatch() {
   const span = runDetail.value?.batches;
   return (
     <p class="event-empty">
-      Which samples fed this step was not noted; it was for {formatCount(batchSteps.value)} steps from {span?.first} to {span?.last}.
+      Which samples fed this step was not noted; it was for {counted(batchSteps.value, 'step')} from {span?.first} to {span?.last}.
     </p>
   );
 }
@@ -42,7 +42,7 @@ export function BatchCard({ entry, several }: { entry: StepBatch; several: boole
   return (
     <div class="event-card">
       <p>
-        <b class="num">{formatCount(entry.count)}</b> samples
+        <b class="num">{formatCount(entry.count)}</b> {entry.count === 1 ? 'sample' : 'samples'}
         {files.length > 0 && (
           <>
             {' '}

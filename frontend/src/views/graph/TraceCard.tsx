@@ -1,4 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks';
+import { counted } from '../../lib/format.ts';
 import type { TracedNodes } from '../../model/trace';
 import { shortName } from './commands';
 import { nextTraced, tracedAt } from './go';
@@ -114,6 +115,6 @@ function fullTitle({ trace }: TracedNodes): string {
 function told({ rows, missing, trace }: TracedNodes, current: number): string {
   if (missing !== null) return 'not in this graph';
   if (rows.length === 0) return trace.kind === 'path' ? 'no path' : 'nothing';
-  const total = `${rows.length.toLocaleString('en-US')} ${rows.length === 1 ? 'node' : 'nodes'}`;
+  const total = counted(rows.length, 'node');
   return current < 0 ? total : `${(current + 1).toLocaleString('en-US')} of ${total}`;
 }

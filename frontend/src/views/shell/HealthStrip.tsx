@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { formatCount } from '../../lib/format';
+import { counted, formatCount } from '../../lib/format';
 import { healthRuns, positionAt } from '../../model/health_strip';
 import { nearestStep } from '../../model/step_list';
 import { triggers } from '../../state/events';
@@ -108,7 +108,7 @@ function pointedByChart(steps: number[]): number | null {
 function StepRange({ count }: { count: number }) {
   const { step: steps, nan, inf } = stepColumns.value;
   const at = stepIndex.value;
-  const health = nan[at] ? `, ${nan[at]} snapshots with NaN` : inf[at] ? `, ${inf[at]} snapshots with Inf` : '';
+  const health = nan[at] ? `, ${counted(nan[at], 'snapshot')} with NaN` : inf[at] ? `, ${counted(inf[at], 'snapshot')} with Inf` : '';
   return (
     <input
       type="range"
@@ -132,7 +132,7 @@ function StripHover({ at, width }: { at: number; width: number }) {
     <>
       <div class="strip-hover" style={{ left: `${left}px` }} />
       <div class="tooltip num" style={{ left: `${Math.max(90, Math.min(width - 90, left))}px` }}>
-        <b>step {steps[at]}</b> · {formatCount(snapshots[at] ?? 0)} snapshots · {counts.join(' · ') || 'all finite'}
+        <b>step {steps[at]}</b> · {counted(snapshots[at] ?? 0, 'snapshot')} · {counts.join(' · ') || 'all finite'}
       </div>
     </>
   );

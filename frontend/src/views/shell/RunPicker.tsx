@@ -1,6 +1,6 @@
 import { batch } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
-import { formatAgo, formatCount } from '../../lib/format';
+import { counted, formatAgo } from '../../lib/format';
 import type { RunEntry } from '../../model/answers';
 import { chosenGraph, chosenRun, chosenStep, chosenWorker, openScopes, timelineScope } from '../../state/choices';
 import { reloadRuns } from '../../state/live';
@@ -79,8 +79,7 @@ function RunMenu({ close }: { close: () => void }) {
 
 function RunRow({ run, onClick }: { run: RunEntry; onClick: () => void }) {
   const when = run.last_time ?? run.created;
-  const detail =
-    run.error ?? `${formatCount(run.steps.count)} steps · ${formatCount(run.snapshots)} snapshots · ${formatCount(run.nodes)} nodes`;
+  const detail = run.error ?? `${counted(run.steps.count, 'step')} · ${counted(run.snapshots, 'snapshot')} · ${counted(run.nodes, 'node')}`;
   return (
     <button
       type="button"

@@ -1,4 +1,4 @@
-import { formatCount } from '../../lib/format';
+import { counted } from '../../lib/format';
 import { shareAddress } from '../../lib/host_page';
 import { graphChoices } from '../../model/graph_choices';
 import { chosenStep, chosenWorker, view } from '../../state/choices';
@@ -68,7 +68,7 @@ function WorkerPicker() {
   const choices = workers.map((worker) => ({
     id: worker.id,
     name: worker.rank === null ? worker.id : `rank ${worker.rank}`,
-    detail: `${worker.host} · pid ${worker.pid} · ${formatCount(worker.snapshots)} snapshots`,
+    detail: `${worker.host} · pid ${worker.pid} · ${counted(worker.snapshots, 'snapshot')}`,
   }));
   return (
     <Picker
@@ -107,6 +107,6 @@ function ProblemsButton() {
 }
 
 function summary(nonfinite: number, severe: number): string {
-  if (nonfinite > 0) return `${formatCount(nonfinite)} ${nonfinite === 1 ? 'tensor' : 'tensors'} with NaN/Inf`;
-  return severe > 0 ? `${formatCount(severe)} severe ${severe === 1 ? 'finding' : 'findings'}` : 'No NaN/Inf';
+  if (nonfinite > 0) return `${counted(nonfinite, 'tensor')} with NaN/Inf`;
+  return severe > 0 ? counted(severe, 'severe finding') : 'No NaN/Inf';
 }

@@ -1,4 +1,4 @@
-import { formatCount } from '../../lib/format';
+import { counted, formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible';
 import { graph } from '../../state/graph';
 import { selectedNode, selectNode } from '../../state/selection';
@@ -17,7 +17,7 @@ export function LineNodes() {
   return (
     <aside class="source-nodes" aria-label={`Nodes of line ${line}`}>
       <h3>
-        Line {line}: {formatCount(known.nodes.length)} {known.nodes.length === 1 ? 'node' : 'nodes'}
+        Line {line}: {counted(known.nodes.length, 'node')}
       </h3>
       {known.through > 0 && <p class="faint">{formatCount(known.through)} more were made in calls from here.</p>}
       {known.nodes.slice(0, MOST).map((row: number) => {

@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks';
-import { formatCount } from '../../lib/format';
+import { counted, formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible';
 import { type SourceLine, worst } from '../../model/source_lines';
 import { nodeHealth, place, showLine, sourceFiles, sourceLines, sourceMap, sourceText } from '../../state/source';
@@ -77,7 +77,7 @@ interface LineProps {
 
 function Line({ line, text, known, mark }: LineProps) {
   const nodes = known?.nodes ?? [];
-  const title = known ? `${formatCount(nodes.length)} nodes made here, ${formatCount(known.through)} in calls from here` : undefined;
+  const title = known ? `${counted(nodes.length, 'node')} made here, ${formatCount(known.through)} in calls from here` : undefined;
   return (
     <button
       type="button"

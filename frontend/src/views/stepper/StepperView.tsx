@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { counted } from '../../lib/format.ts';
 import { proofText } from '../../model/replay';
 import { cancelComputing, chosenRecording, computing, recordedStep, recording, recordings, replayAllowed } from '../../state/replay';
 import { recompute, stepTrouble } from '../../state/stepper';
@@ -103,8 +104,8 @@ export function NotAllowed() {
   return (
     <Message title="This server does not run recorded steps" testid="replay-not-allowed">
       <p>
-        {recordings.data.value?.recordings.length} steps of this run were recorded. Running one executes a graph from a file, so the server
-        must be told that it may:
+        Recorded of this run: {counted(recordings.data.value?.recordings.length ?? 0, 'step')}. Running one executes a graph from a file, so
+        the server must be told that it may:
       </p>
       <CodeBlock code="tensortap serve LOGDIR --allow-replay" label="Copy the command" />
       <p>

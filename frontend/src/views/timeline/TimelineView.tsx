@@ -1,4 +1,5 @@
 import { batch, computed } from '@preact/signals';
+import { counted } from '../../lib/format.ts';
 import { scopeTrail } from '../../model/timeline';
 import { valueScale } from '../../model/value_scale';
 import { openScopes, timelineScope, view } from '../../state/choices';
@@ -28,7 +29,11 @@ export function TimelineView() {
         <Legend />
       </div>
       {data.rows.length === 0 || data.first.length === 0 ? <Nothing scope={data.scope} /> : <TimelineGrid timeline={data} />}
-      {data.leftOut > 0 && <p class="chart-note faint">{data.leftOut} more nodes of this scope are in the table of tensors.</p>}
+      {data.leftOut > 0 && (
+        <p class="chart-note faint">
+          {counted(data.leftOut, 'more node')} of this scope {data.leftOut === 1 ? 'is' : 'are'} in the table of tensors.
+        </p>
+      )}
     </div>
   );
 }
