@@ -170,6 +170,7 @@ def _print(reports: list[Report]) -> None:
     if damaged:
         verb = "is" if len(reports) == 1 else "are"
         print(
-            f"{damaged} of {counted(len(reports), 'run')} {verb} damaged; everything else in them stays readable.",
+            f"{damaged} of {counted(len(reports), 'run')} {verb} damaged; "
+            "everything else in them stays readable.",
             file=sys.stderr,
         )
