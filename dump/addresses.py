@@ -142,8 +142,13 @@ def shown_path(path: Path) -> str:
 
 
 def without_secrets(address: str) -> str:
-    """An address without user, password and query, which may hold keys and signatures."""
-    address = re.sub(r"(://)[^/@]*@", r"\1", address)
+    """An address without user, password and query, which may hold keys and signatures.
+
+    A password may hold `@`, and one that is not written as addresses ask for even `/`, `?` or `#`: then what
+    looks like a port is no number, and all is hidden to the last `@`.
+    """
+    address = re.sub(r"(://)[^/]*@", r"\1", address)
+    address = re.sub(r"(://)[^/?#:@\[]*:(?!:|\d*(?:[/?#]|::|\Z)).*@", r"\1", address, flags=re.DOTALL)
     return re.sub(r"[?#].*?(?=::|\Z)", "", address, flags=re.DOTALL)
 
 

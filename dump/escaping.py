@@ -1,15 +1,61 @@
-"""Texts for people: those of a dump, shown where control characters and direction marks would be obeyed; and
-counts."""
+"""Texts for people: those of a dump, shown where control characters and direction marks would be obeyed, and
+where what draws nothing would let one name pass for another; and counts."""
 
 from __future__ import annotations
+
+import re
+import unicodedata
+
+# Letters, marks and symbols that draw nothing, though Python takes them for printable: fillers, the blank of
+# Braille, variation selectors.
+_BLANK = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+_NON_JOINER, _JOINER = "\u200c", "\u200d"
+_STYLES = "\ufe0e\ufe0f"  # as text, as an emoji
+_KEYCAP = "\u20e3"
+_VIRAMA = 9  # Unicode's combining class
 
 
 def escaped(text: str) -> str:
     """Text from a dump; what a terminal or a page would obey (control characters, direction marks) or would
-    not show (zero width) as `\\xNN`."""
-    if text.isprintable():
+    not show (zero width, fillers) as `\\xNN`. Joiners and variation selectors stay where they change what is
+    seen: in emoji, and where Persian and the scripts of India need them (RFC 5892, A.1 and A.2).
+    """
+    if text.isprintable() and (text.isascii() or _BLANK.search(text) is None):
         return text
-    return "".join(character if character.isprintable() else _code(character) for character in text)
+    return "".join(
+        character if _is_seen(character) or _changes_others(text, place) else _code(character)
+        for place, character in enumerate(text)
+    )
+
+
+def _is_seen(character: str) -> bool:
+    return character.isprintable() and (character.isascii() or _BLANK.match(character) is None)
+
+
+def _changes_others(text: str, place: int) -> bool:
+    """Whether what is not seen itself shapes its neighbours."""
+    character, before, after = text[place], text[place - 1 : place], text[place + 1 : place + 2]
+    if not before or not (after or character in _STYLES):
+        return False
+    if character in _STYLES:
+        return after == _KEYCAP or _is_symbol(before)
+    if character == _JOINER and _is_symbol(after) and (_is_symbol(before) or before in _STYLES):
+        return True
+    if character in (_JOINER, _NON_JOINER) and unicodedata.combining(before) == _VIRAMA:
+        return unicodedata.category(after).startswith("L")
+    return character == _NON_JOINER and _is_arabic(before) and _is_arabic(after)
+
+
+def _is_arabic(character: str) -> bool:
+    return unicodedata.bidirectional(character) == "AL"
+
+
+def _is_symbol(character: str) -> bool:
+    """Whether it may be part of an emoji."""
+    drawn = not character.isascii() and _is_seen(character)
+    return drawn and unicodedata.category(character) in ("So", "Sk", "Sm", "Po")
 
 
 def _code(character: str) -> str:

@@ -28,6 +28,7 @@ WEAPONS = {
     "markup": "[bold red]marked[/] [link=http://evil.example]x[/link]",
     "right_to_left": "safe\u202egnp.exe\u2066\u200f",
     "invisible": "a\u200b\ufeffb\u00ad",
+    "blank": "a\u3164b\u2800c\ufe0fd\U000e0041e\u200df\U000e0100",
     "terminal": "\x1b]0;owned\x07\x1b[31mred\x1b[2J",
     "c1": "\x9b31mred\x9d0;owned\x9c",
     "nul": "before\x00after",

@@ -8,7 +8,7 @@ from typing import Any, overload
 import numpy as np
 import pyarrow as pa
 
-from tensortap.dump import NotFoundError
+from tensortap.dump import NotFoundError, escaped
 
 from ..suggest import did_you_mean
 from . import html
@@ -133,5 +133,4 @@ def show(value: object) -> str:
     """A cell as text; control characters are escaped."""
     if isinstance(value, float):
         return f"{value:.5g}"
-    text = str(value)
-    return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")
+    return escaped(str(value))

@@ -1,8 +1,31 @@
 /** Characters that draw nothing, or turn the text around them (bidirectional marks): a name could pass for another one with them. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
-const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+const UNSEEN = /[\p{Cc}\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800\ufff9-\ufffb]/gu;
 
-/** The text with such characters written out, `\u202e`; a single line in any case. */
+const DRAWN_SYMBOL = /^[^\p{ASCII}\p{Default_Ignorable_Code_Point}\u2800\P{S}]|^[\u203c\u2049\u3030\u303d]/u; // may be part of an emoji
+const STYLE = /^[\ufe0e\ufe0f]/;
+const KEYCAP = /^\u20e3/;
+const VIRAMA = /^[\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca]/;
+const ARABIC = /^[\p{Script=Arabic}\p{Script=Syriac}]/u;
+
+/** The text with such characters written out, `\u202e`; a single line in any case. As `escaped` in dump/escaping.py. */
 export function visible(text: string): string {
-  return text.replace(UNSEEN, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return text.replace(UNSEEN, (character, place: number) => {
+    if (changesOthers(character, before(text, place), text.slice(place + character.length))) return character;
+    const digits = (character.codePointAt(0) ?? 0).toString(16);
+    return digits.length > 4 ? `\\u{${digits}}` : `\\u${digits.padStart(4, '0')}`;
+  });
+}
+
+/** Whether what is not seen itself shapes its neighbours: in emoji, and where Persian and the scripts of India need it (RFC 5892, A.1 and A.2). */
+function changesOthers(character: string, left: string, right: string): boolean {
+  if (STYLE.test(character)) return KEYCAP.test(right) || DRAWN_SYMBOL.test(left);
+  const joins = character === '\u200d';
+  if (joins && DRAWN_SYMBOL.test(right) && (DRAWN_SYMBOL.test(left) || STYLE.test(left))) return true;
+  if ((joins || character === '\u200c') && VIRAMA.test(left)) return /^\p{L}/u.test(right);
+  return character === '\u200c' && ARABIC.test(left) && ARABIC.test(right);
+}
+
+/** The character that ends at a place; empty at the start. */
+function before(text: string, place: number): string {
+  return Array.from(text.slice(Math.max(0, place - 2), place)).at(-1) ?? '';
 }
