@@ -48,10 +48,13 @@ class EagerRecorder:
 
     def __exit__(self, *exc: object) -> None:
         tf_private.remove_op_callback(self._on_op)
-        if self._nodes:
-            self._capture.put(GraphHandle(self._graph()), self._captured)
-        if self._dropped:
-            self._capture.drop(self._dropped)
+        try:
+            if self._nodes:
+                self._capture.put(GraphHandle(self._graph()), self._captured)
+            if self._dropped:
+                self._capture.drop(self._dropped)
+        except Exception as error:
+            self._capture.failed(_NAME, "ran, but its tensors could not be handed over", error)
 
     def _on_op(
         self,

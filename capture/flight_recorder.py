@@ -22,7 +22,7 @@ class FlightRecorder:
         watch: which tensors it holds, and how much of them; by default the values of all that are captured
             for the tap's watches and triggers. Without `steps=`, of every step.
         max_bytes: host memory it may take. When the steps need more, fewer are held.
-        after: how many steps after the one that fired are written, too.
+        after: how many of the steps that run after the one that fired are written, too.
 
     Raises:
         WatchError: an argument makes no sense.

@@ -11,6 +11,7 @@ from tensortap.dump import counted
 
 from .batch_writer import REFUSALS
 from .intercept import INTERCEPTOR
+from .samples import Samples
 from .step_capture import Outlet
 from .watch import Watch
 
@@ -20,12 +21,16 @@ class Lifetime:
 
     Args:
         watches: the tap's, for the last message.
+        samples: the tap's, closed with it.
         run: name of the run, for the last message.
         close_seconds: how long to wait for what is still to be written.
     """
 
-    def __init__(self, outlet: Outlet, watches: Sequence[Watch], run: str, close_seconds: float) -> None:
+    def __init__(
+        self, outlet: Outlet, watches: Sequence[Watch], samples: Samples, run: str, close_seconds: float
+    ) -> None:
         self._outlet = outlet
+        self._samples = samples
         self._watches = watches
         self._run = run
         self._close_seconds = close_seconds
@@ -76,6 +81,7 @@ class Lifetime:
         in_time = self._outlet.background.stop(self._close_seconds)
         self._recorded()
         self._outlet.tell_if_nothing_was_captured(self._watches)
+        self._samples.close()
         dropped = self._outlet.background.dropped
         if dropped and os.getpid() == self._pid:
             verb = "was" if dropped == 1 else "were"

@@ -27,6 +27,7 @@ class Samples:
     def __init__(self, trouble: Trouble) -> None:
         self._trouble = trouble
         self._traced: list[TracedDataset] = []
+        self._waiting: set[int] = set()  # threads that have noted a batch, and not yet run its step
         self._local = threading.local()
 
     def note(self, ids: Any, files: Any) -> None:
@@ -37,7 +38,27 @@ class Samples:
         """
         if ids is None and files is None:
             raise WatchError("batch() says nothing.", "Give ids=, files=, or both.")
-        self._local.told = Noted(*(None if each is None else _listed(each) for each in (ids, files)))
+        noted = Noted(*(None if each is None else _listed(each) for each in (ids, files)))
+        before = getattr(self._local, "told", None)
+        if before is not None:
+            if any(new is not None and old is not None for new, old in zip(noted, before, strict=True)):
+                self._tell_unused()
+            # One call may say the ids, and another the files.
+            noted = Noted(*(old if new is None else new for new, old in zip(noted, before, strict=True)))
+        self._local.told = noted
+        self._waiting.add(threading.get_ident())
+
+    def close(self) -> None:
+        """The tap is closed: no step will come for what was noted last."""
+        if self._waiting:
+            self._tell_unused()
+
+    def _tell_unused(self) -> None:
+        self._trouble.tell(
+            "unused batch",
+            "a batch that was noted by tap.batch(…) fed no step",
+            "Call it before the step or in it: called after its step, it is noted with the next one.",
+        )
 
     def trace(self, dataset: Any, ids: Choose | None, files: Choose | None, feed: Choose | None) -> Any:
         """See `Tap.trace_batches`."""
@@ -55,6 +76,7 @@ class Samples:
         """(step, facts of its event) of steps that have run, numbered from `first`."""
         told = getattr(self._local, "told", None)
         self._local.told = None
+        self._waiting.discard(threading.get_ident())
         if told is not None:
             yield first, _facts(told)
             return

@@ -143,7 +143,7 @@ class Tap:
         self._control = StepControl(
             self._outlet, watches, guard, watch_file, embeds_sources=sources, exact=exact
         )
-        self._lifetime = Lifetime(self._outlet, watches, self.run, patience)
+        self._lifetime = Lifetime(self._outlet, watches, self._control.samples, self.run, patience)
         # Also when the tap is forgotten, and at the end of the program.
         self._finalizer = weakref.finalize(self, self._lifetime.close)
 

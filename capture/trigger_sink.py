@@ -48,7 +48,7 @@ class TriggerSink:
         self._ring = Ring(recorder)
         self._current: list[Batch] = []
         self._was_true = False
-        self._write_until = -1
+        self._still_written = 0  # steps after the latest firing
         self._firings = 0
 
     def prepare(self) -> None:
@@ -92,7 +92,8 @@ class TriggerSink:
             return self._fire(Finding(error), summaries, held, "a failing step")
         if finding is not None and appeared:
             return self._fire(finding, summaries, held, finding.trigger or repr(self._trigger))
-        if step <= self._write_until:
+        if self._still_written > 0:
+            self._still_written -= 1
             return self._write(held.as_held())
         return self._write(self._ring.push(held))
 
@@ -116,7 +117,7 @@ class TriggerSink:
             return self._write(self._ring.push(held))
         first = self._ring.first_step
         firing = describe(finding, summaries, trigger, first if first is not None else held.step)
-        self._write_until = held.step + self._recorder.after
+        self._still_written = self._recorder.after
         lost = self._write([*self._ring.empty(fired=True), *held.as_held()])
         graph = finding.tensor.graph if finding.tensor is not None else None
         ids = [batch.graph.id for batch in held.batches if batch.graph.known is graph and graph is not None]

@@ -12,7 +12,8 @@ import tensorflow as tf
 from dumped import Dumped
 from small_models import mlp
 
-from tensortap.capture import Tap, Watch
+from tensortap.capture import Tap, TapWarning, Watch
+from tensortap.capture.background import Background
 
 ALL = Watch(steps=1, keep="value")
 
@@ -89,3 +90,20 @@ def test_more_than_fits_is_dropped_and_counted(tmp_path: Path, capfd: pytest.Cap
     dumped = Dumped(tmp_path / "r")
     assert dumped.dropped == 1
     assert "1 snapshot of run 'r' was dropped" in capfd.readouterr().err
+
+
+def test_a_failing_hand_over_is_told_and_not_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put = Background.put
+
+    def broken(background: Background, batch: Any) -> bool:
+        if batch.captured:
+            raise MemoryError("no room")
+        return put(background, batch)
+
+    monkeypatch.setattr(Background, "put", broken)
+    tap = Tap(tmp_path / "r", ALL)
+    told = "eager ran, but its tensors could not be handed over .MemoryError"
+    with pytest.warns(TapWarning, match=told), tap.eager():
+        total = tf.add(1.0, 2.0)
+    assert total == 3.0
+    tap.close()

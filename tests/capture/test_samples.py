@@ -147,6 +147,33 @@ def test_a_loop_says_itself_what_it_feeds(tmp_path: Path) -> None:
     assert run.steps_of(id="b") == [0]
 
 
+def test_ids_and_files_may_be_told_one_by_one_but_before_the_step(tmp_path: Path) -> None:
+    tap = Tap(tmp_path / "r", Watch(steps=[0]))
+    for number in range(2):
+        tap.batch(ids=[number])
+        tap.batch(files=[f"part-{number}.csv"])
+        with tap.step(number):
+            pass
+    with tap.step(5):
+        pass
+    tap.batch(ids=[5])
+    with pytest.warns(TapWarning, match=r"noted by tap\.batch.* fed no step\. Call it before"):
+        tap.close()
+
+    run = tensortap.open(tmp_path).runs["r"]
+    assert [(batch.ids, batch.files) for step in (0, 1) for batch in run.batch(step)] == [
+        (["0"], ["part-0.csv"]),
+        (["1"], ["part-1.csv"]),
+    ]
+    assert run.steps_of() == [0, 1]
+
+    twice = Tap(tmp_path / "twice", Watch(steps=[0]))
+    twice.batch(ids=[1])
+    with pytest.warns(TapWarning, match="fed no step"):
+        twice.batch(ids=[2])
+    twice.close()
+
+
 def test_what_changes_the_order_afterwards_is_told(tmp_path: Path) -> None:
     tap = Tap(tmp_path / "r", Watch(steps=[0]))
     dataset = traced(tap, numbered().batch(4)).shuffle(3)

@@ -180,6 +180,18 @@ def test_a_trigger_fires_when_its_condition_becomes_true_and_after(tmp_path: Pat
     assert [row.step for row in dumped.at("root:0")] == [0, 1, 2, 4, 5]
 
 
+def test_steps_after_a_firing_are_those_that_run_whatever_their_numbers(tmp_path: Path) -> None:
+    before = FlightRecorder(1, Watch("root", keep="value"), after=2)
+    tap = Tap(tmp_path / "r", Watch("total", steps=[0]), on=NonFinite(), before=before)
+    step = step_of(tap)
+    for number, bad in ((10, False), (20, True), (30, False), (40, False), (50, False), (60, False)):
+        with tap.step(number):
+            step(tf.constant([-1.0 if bad else 1.0]))
+    tap.close()
+
+    assert [row.step for row in Dumped(tmp_path / "r").at("root:0")] == [10, 20, 30, 40]
+
+
 def test_what_a_failing_step_left_is_written_too(tmp_path: Path) -> None:
     tap = Tap(tmp_path / "r", Watch("root", steps=[100]), on=NonFinite(), before=2)
 
