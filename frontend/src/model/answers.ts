@@ -14,6 +14,8 @@ export interface RunEntry {
   nonfinite: number;
   live: boolean;
   error: string | null;
+  /** How often a change was heard of since the list was loaded; counted by the page. */
+  news?: number;
 }
 
 export interface StepSpan {

@@ -27,7 +27,7 @@ function changed(run: RunEntry, changes: Changes): RunEntry | null {
   if (!change) return run;
   if (run.steps.last === null && change.last_step !== null) return null;
   const { snapshots, graphs, last_step, live } = change;
-  return { ...run, snapshots, graphs, live, steps: { ...run.steps, last: last_step } };
+  return { ...run, snapshots, graphs, live, news: (run.news ?? 0) + 1, steps: { ...run.steps, last: last_step } };
 }
 
 /** Loads the list anew: changes carry only what charts need, a list of runs on show wants all of it. */

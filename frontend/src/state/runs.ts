@@ -27,13 +27,26 @@ export const runRevision = computed<string>(
 export const run: Resource<RunDetail> = resource(
   computed(() => {
     const id = runId.value;
-    return id === null || runEntry.value === null ? null : { key: `${id} ${runRevision.value}`, subject: id, id };
+    // News may be of workers and events alone: a run without a snapshot has those, too.
+    return id === null || runEntry.value === null ? null : { key: `${id} ${runRevision.value} ${runEntry.value.news}`, subject: id, id };
   }),
   ({ id }, abort) => api().run(id, null, abort),
 );
 
 /** Details of the run on show; null while those of another run are still there. */
 export const runDetail = computed<RunDetail | null>(() => (run.data.value?.id === runId.value ? run.data.value : null));
+
+export type RunPhase = 'written' | 'silent' | 'over';
+
+/** Whether more of the run may come: it is being written, was not closed but writes no more (killed, or in a long step), or all its workers closed it. */
+export const runPhase = computed<RunPhase>(() => {
+  if (runEntry.value?.live !== false) return 'written';
+  const workers = runDetail.value?.workers ?? [];
+  return workers.length > 0 && workers.every((worker) => worker.closed) ? 'over' : 'silent';
+});
+
+/** Whether the run holds no snapshot of any graph. */
+export const nothingCaptured = computed(() => runEntry.value?.snapshots === 0);
 
 /** The graph that was picked for a run without a choice; it stays, even when another one overtakes it while the run goes on. */
 const pickedGraph = signal<{ run: string; graph: string } | null>(null);

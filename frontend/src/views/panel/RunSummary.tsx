@@ -3,7 +3,7 @@ import type { WorkerEntry } from '../../model/answers';
 import { view } from '../../state/choices';
 import { severeCount } from '../../state/findings';
 import { problemCount, wrongProblems } from '../../state/problems';
-import { run, runEntry } from '../../state/runs';
+import { nothingCaptured, run, runEntry, runPhase } from '../../state/runs';
 import { goTo } from '../../state/selection';
 import { problemsShown, toggleProblems } from '../../state/ui';
 import { ProblemsBody } from '../shell/Problems';
@@ -16,13 +16,17 @@ export function RunSummary() {
   const detail = run.data.value;
   if (entry === null || detail === null) return <section class="panel" aria-label="Run" />;
   const steps = detail.steps.step;
+  const none = runPhase.value === 'over' ? 'none' : 'none yet';
   const facts: [string, string][] = [
     ['started', new Date(entry.created * 1000).toLocaleString()],
-    ['last snapshot', entry.last_time === null ? 'none yet' : formatAgo(entry.last_time, Date.now() / 1000)],
-    ['steps', steps.length === 0 ? 'none yet' : `${formatCount(steps.length)} (${steps[0]} … ${steps[steps.length - 1]})`],
+    ['last snapshot', entry.last_time === null ? none : formatAgo(entry.last_time, Date.now() / 1000)],
+    ['steps', steps.length === 0 ? none : `${formatCount(steps.length)} (${steps[0]} … ${steps[steps.length - 1]})`],
     ['snapshots', formatCount(entry.snapshots)],
     ['snapshots with NaN or Inf', formatCount(entry.nonfinite)],
-    ...Object.entries(detail.info).flatMap(([name, value]): [string, string][] => (isPlain(value) ? [[name, String(value)]] : [])),
+    ...Object.entries(detail.info).flatMap(([name, value]): [string, string][] => {
+      const text = textOf(value);
+      return text === null ? [] : [[name, text]];
+    }),
   ];
   return (
     <section class="panel" aria-label="Run" data-testid="run-summary">
@@ -35,7 +39,7 @@ export function RunSummary() {
         </div>
       </header>
       <div class="panel-body">
-        <p class="panel-hint">Click a node in the graph, or press / to search for one: its values, histograms and history show here.</p>
+        <p class="panel-hint">{hint(detail.graphs.length)}</p>
         <PinnedBar />
         <StepSection />
         {problemsShown.value || view.value === 'problems' ? <FirstProblem /> : <ProblemsHere />}
@@ -51,6 +55,15 @@ export function RunSummary() {
       </div>
     </section>
   );
+}
+
+function hint(graphs: number): string {
+  if (!nothingCaptured.value)
+    return 'Click a node in the graph, or press / to search for one: its values, histograms and history show here.';
+  if (runPhase.value !== 'over') return 'Nothing was captured yet: values, histograms and history will show here.';
+  return graphs === 0
+    ? 'Nothing was captured.'
+    : 'The run is over; its graph was written, but nothing was captured. The list of tensors says why that may be.';
 }
 
 /** The problems, where they have no column of their own. */
@@ -69,8 +82,10 @@ function ProblemsHere() {
   );
 }
 
-function isPlain(value: unknown): boolean {
-  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
+/** Plain facts, and lists of texts such as the command and the watches; null for anything else. */
+function textOf(value: unknown): string | null {
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return String(value);
+  return Array.isArray(value) && value.length > 0 && value.every((part) => typeof part === 'string') ? value.join(' ') : null;
 }
 
 function FirstProblem() {

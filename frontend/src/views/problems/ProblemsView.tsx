@@ -2,7 +2,7 @@ import { formatCount } from '../../lib/format';
 import { bad, type FindingGroup as Group } from '../../model/problem_page';
 import { births, birthsProgress, findings, mutedGroups, report, rulesProgress, shownGroups } from '../../state/findings';
 import { notices } from '../../state/problems';
-import { run } from '../../state/runs';
+import { run, runPhase } from '../../state/runs';
 import { Failure } from '../kit/Message';
 import { BirthCard } from './BirthCard';
 import { FindingGroup } from './FindingGroup';
@@ -71,7 +71,8 @@ function Healthy({ rules, snapshots }: { rules: number; snapshots: number }) {
   const live = run.data.value?.workers.some((worker) => !worker.closed);
   return (
     <header class="problems-head" data-testid="healthy">
-      <h2>{snapshots === 0 ? 'Nothing captured yet' : 'Healthy: nothing found'}</h2>
+      <h2>{snapshots > 0 ? 'Healthy: nothing found' : runPhase.value === 'over' ? 'Nothing was captured' : 'Nothing captured yet'}</h2>
+      {snapshots === 0 && <p>There is nothing that rules could look at.</p>}
       {snapshots > 0 && (
         <p>
           {formatCount(rules)} rules passed on {formatCount(snapshots)} snapshots{live ? ' so far' : ''}, all of which are finite where it

@@ -15,14 +15,14 @@ import { CompareView } from '../compare/CompareView';
 import { EventsView } from '../events/EventsView';
 import { GraphPane } from '../graph/GraphPane';
 import { IconButton, Segmented, Switch } from '../kit/Button';
-import { CodeBlock } from '../kit/CopyButton';
-import { Failure, Message } from '../kit/Message';
+import { Failure } from '../kit/Message';
 import { ProblemsView } from '../problems/ProblemsView';
 import { SourceView } from '../source/SourceView';
 import { StepperView } from '../stepper/StepperView';
 import { TensorTableView } from '../table/TensorTableView';
 import { TimelineView } from '../timeline/TimelineView';
 import { ColourControl } from './ColourControl';
+import { NothingCaptured } from './NothingCaptured';
 
 const VIEWS = [
   { value: 'graph', label: 'Graph' },
@@ -78,7 +78,7 @@ export function Centre() {
 function GraphView() {
   const failed = graph.error.value ?? run.error.value;
   if (graph.data.value === null && failed) return <Failure error={failed} retry={graph.error.value ? graph.reload : run.reload} />;
-  if (run.data.value !== null && run.data.value.graphs.length === 0) return <NoGraph />;
+  if (run.data.value !== null && run.data.value.graphs.length === 0) return <NothingCaptured />;
   return (
     <div class="pane-body">
       <GraphPane
@@ -121,18 +121,4 @@ function keepOpenScopes(id: string, scopes: readonly string[]): void {
   const text = scopes.join();
   if (openScopes.peek() === null && !opensByItself.has(id)) opensByItself.set(id, text);
   openScopes.value = opensByItself.get(id) === text ? null : scopes;
-}
-
-const GRAPH_CODE = `tap = tensortap.Tap("logs/run")
-model.fit(x, y, callbacks=[tap.callback()])`;
-
-function NoGraph() {
-  return (
-    <Message title="This run has no graph yet" testid="empty-state">
-      <p>
-        Nothing was traced or logged so far. The page shows it as soon as it is written. A tap writes the graph of a Keras model by itself:
-      </p>
-      <CodeBlock code={GRAPH_CODE} label="Copy the lines" />
-    </Message>
-  );
 }

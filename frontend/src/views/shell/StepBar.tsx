@@ -1,6 +1,6 @@
 import { formatCount } from '../../lib/format';
 import { stepRange } from '../../state/choices';
-import { runEntry } from '../../state/runs';
+import { runEntry, runPhase } from '../../state/runs';
 import { following, playing, shownRange, step, stepBy, stepColumns, stepIndex, toggleFollowing } from '../../state/steps';
 import { IconButton, Switch } from '../kit/Button';
 import { HealthStrip } from './HealthStrip';
@@ -25,7 +25,13 @@ export function StepBar() {
       </div>
       <div class="step-label num" data-testid="step-label" data-step={step.value ?? ''}>
         <b>{step.value === null ? '–' : `step ${step.value}`}</b>
-        <span>{count === 0 ? 'no steps yet' : `${formatCount(stepIndex.value + 1)} of ${formatCount(count)}`}</span>
+        <span>
+          {count === 0
+            ? runPhase.value === 'over'
+              ? 'no steps'
+              : 'no steps yet'
+            : `${formatCount(stepIndex.value + 1)} of ${formatCount(count)}`}
+        </span>
       </div>
       <HealthStrip />
       <RangeChip />

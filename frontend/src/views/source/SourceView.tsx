@@ -2,15 +2,18 @@ import { useEffect, useRef } from 'preact/hooks';
 import { counted, formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible';
 import { type SourceLine, worst } from '../../model/source_lines';
+import { runDetail } from '../../state/runs';
 import { nodeHealth, place, showLine, sourceFiles, sourceLines, sourceMap, sourceText } from '../../state/source';
 import { Select } from '../kit/Button';
 import { Failure, Message } from '../kit/Message';
+import { NothingCaptured } from '../shell/NothingCaptured';
 import { LineNodes } from './LineNodes';
 
 export const HEALTH_NAMES = ['', 'fine', 'inf', 'nan'] as const;
 
 /** The user's program, and beside each line the nodes it made. A click on a line lists them. */
 export function SourceView() {
+  if (runDetail.value?.graphs.length === 0) return <NothingCaptured />;
   if (sourceMap.error.value) return <Failure error={sourceMap.error.value} retry={sourceMap.reload} />;
   if (sourceMap.data.value === null) return <div class="pane-body" />;
   if (sourceFiles.value.length === 0) {

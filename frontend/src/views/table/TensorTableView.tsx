@@ -1,14 +1,17 @@
 import { batch } from '@preact/signals';
 import { NO_FILTER } from '../../model/tensor_table';
 import { tableFilter as filter, stepRange, tableRows } from '../../state/choices';
+import { nothingCaptured } from '../../state/runs';
 import { shownRange } from '../../state/steps';
 import { tensorList } from '../../state/tensor_list';
 import { Failure, Message } from '../kit/Message';
+import { NothingCaptured } from '../shell/NothingCaptured';
 import { TableToolbar } from './TableToolbar';
 import { TensorGrid } from './TensorGrid';
 
 /** Every tensor that the step on show has, or every snapshot of all steps, one row each. */
 export function TensorTableView() {
+  if (nothingCaptured.value) return <NothingCaptured />;
   const list = tensorList.data.value?.pages ?? null;
   const error = tensorList.error.value;
   if (list === null) return error ? <Refused error={error} /> : <div class="pane-body" />;

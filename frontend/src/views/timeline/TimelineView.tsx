@@ -3,11 +3,12 @@ import { counted } from '../../lib/format.ts';
 import { scopeTrail } from '../../model/timeline';
 import { valueScale } from '../../model/value_scale';
 import { openScopes, timelineScope, view } from '../../state/choices';
-import { run } from '../../state/runs';
+import { nothingCaptured, run } from '../../state/runs';
 import { timeline, timelineStatistic } from '../../state/timeline';
 import { ColourScale } from '../kit/ColourScale';
 import { Icon } from '../kit/Icon';
 import { Failure, Message } from '../kit/Message';
+import { NothingCaptured } from '../shell/NothingCaptured';
 import { colormapOf } from './cells';
 import { TimelineGrid } from './TimelineGrid';
 
@@ -18,6 +19,7 @@ export const scale = computed(() => {
 
 /** Steps across, scopes down: the moment and the place where a run turned bad, at a glance. */
 export function TimelineView() {
+  if (nothingCaptured.value) return <NothingCaptured />;
   const data = timeline.data.value;
   const failed = timeline.error.value ?? run.error.value;
   if (data === null) return failed ? <Failure error={failed} retry={timeline.reload} /> : <div class="pane-body" />;
@@ -102,7 +104,7 @@ function Legend() {
 
 function Nothing({ scope }: { scope: string }) {
   return (
-    <Message title={scope === '' ? 'Nothing of this graph was captured yet' : `Nothing was captured below ${scope}`} testid="empty-state">
+    <Message title={scope === '' ? 'Nothing of this graph was captured' : `Nothing was captured below ${scope}`} testid="empty-state">
       <p>Each step that the tap watches becomes a column, each scope with captured tensors a row.</p>
       {scope !== '' && (
         <div class="actions">

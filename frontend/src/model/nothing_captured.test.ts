@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest';
+import type { RunDetail } from './answers';
+import type { WatchChange } from './events';
+import { nextRunName, watchedBy } from './nothing_captured';
+
+const run = (info: Record<string, unknown>) => ({ info }) as RunDetail;
+const change = (text: string, error: string | null = null): WatchChange => ({ step: 1, time: 0, text, error, fromProgram: false });
+
+test('the watches are those of the program until a watch.json was taken', () => {
+  const program = run({ watch: ["Watch(nodes='x')", 3] });
+  expect(watchedBy(program, [])).toEqual(["Watch(nodes='x')"]);
+  expect(watchedBy(program, [change('Watch(steps=2)'), change('', 'no JSON')])).toEqual(['Watch(steps=2)']);
+  expect(watchedBy(run({}), [])).toEqual([]);
+  expect(watchedBy(run({ watch: 'all' }), [])).toEqual([]);
+});
+
+test('the next run has a name that no run has', () => {
+  expect(nextRunName('fit', ['fit'])).toBe('fit-2');
+  expect(nextRunName('fit', ['fit', 'fit-2', 'fit-3'])).toBe('fit-4');
+  expect(nextRunName('fit-9', ['fit-9'])).toBe('fit-10');
+});

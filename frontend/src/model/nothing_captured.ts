@@ -1,0 +1,22 @@
+/** What a run without snapshots can still tell about itself. */
+
+import type { RunDetail } from './answers';
+import type { WatchChange } from './events';
+
+/** The watches that were in force last: a watch.json overrides those of the program. */
+export function watchedBy(run: RunDetail, changes: readonly WatchChange[]): string[] {
+  const taken = changes.filter((change) => change.error === null && change.text !== '');
+  const last = taken[taken.length - 1];
+  if (last) return [last.text];
+  const given = run.info.watch;
+  return Array.isArray(given) ? given.filter((watch): watch is string => typeof watch === 'string') : [];
+}
+
+/** `run` -> `run-2` -> `run-3`: the first of these that no run is called. */
+export function nextRunName(name: string, taken: readonly string[]): string {
+  const stem = name.replace(/-\d+$/, '');
+  let number = Number(/-(\d{1,6})$/.exec(name)?.[1] ?? 1);
+  do number++;
+  while (taken.includes(`${stem}-${number}`));
+  return `${stem}-${number}`;
+}

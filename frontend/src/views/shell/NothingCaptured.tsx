@@ -1,0 +1,88 @@
+import type { RunDetail } from '../../model/answers';
+import { nextRunName, watchedBy } from '../../model/nothing_captured';
+import { watchChanges } from '../../state/events';
+import { runDetail, runEntry, runList, runPhase } from '../../state/runs';
+import { CodeBlock } from '../kit/CopyButton';
+import { Message } from '../kit/Message';
+
+/** Of a run without any snapshot: whether more may come, why there is none, and what to do next. */
+export function NothingCaptured() {
+  const detail = runDetail.value;
+  if (detail === null) return <div class="pane-body" />;
+  if (runPhase.value === 'over') return <Over detail={detail} />;
+  return (
+    <Message title={runPhase.value === 'silent' ? 'Nothing was captured so far' : 'Nothing was captured yet'} testid="empty-state">
+      <p>
+        {runPhase.value === 'silent'
+          ? 'The program that writes this run has not closed it, but has written nothing for a while: it is busy with its first steps, or was killed. '
+          : ''}
+        The page shows the first tensors as soon as they are written.
+      </p>
+      <Watched detail={detail} />
+      <p>A tap writes the graph of a Keras model by itself, at the first step that is watched:</p>
+      <CodeBlock code={'tap = tensortap.Tap("logs/run")\nmodel.fit(x, y, callbacks=[tap.callback()])'} label="Copy the lines" />
+    </Message>
+  );
+}
+
+/** All workers have closed it: nothing comes any more. */
+function Over({ detail }: { detail: RunDetail }) {
+  const imported = detail.info['imported from'];
+  const dropped = detail.workers.reduce((sum, worker) => sum + worker.dropped, 0);
+  return (
+    <Message title="This run is over, and nothing was captured" testid="nothing-captured">
+      {typeof imported === 'string' ? (
+        <p>
+          It was imported from <code>{imported}</code>, which holds {detail.graphs.length > 0 ? 'a graph but ' : ''}no tensors.
+        </p>
+      ) : dropped > 0 ? (
+        <p>Tensors were captured, but all of them were dropped, because they could not be written in time. Watch fewer nodes or steps.</p>
+      ) : (
+        <Reasons detail={detail} />
+      )}
+    </Message>
+  );
+}
+
+function Reasons({ detail }: { detail: RunDetail }) {
+  const watched = watchedBy(detail, watchChanges.value);
+  const run = nextRunName(runEntry.value?.name ?? 'run', runList.value?.runs.map((entry) => entry.name) ?? []);
+  const path = JSON.stringify(`${runList.value?.logdir ?? 'logs'}/${run}`);
+  return (
+    <>
+      <Watched detail={detail} />
+      <ul class="message-reasons">
+        <li>
+          <b>No tensor was chosen.</b> {watched.length > 0 ? 'The watch' : 'A watch'} may fit no name, op type or layer of the functions
+          that ran. The program then said so on stderr (TapWarning).
+        </li>
+        <li>
+          <b>No step was watched.</b> The program may have ended before the first step that the watch wants; steps count from 0.
+        </li>
+        <li>
+          <b>No tapped function ran.</b> <code>model.fit</code> needs <code>callbacks=[tap.callback()]</code>, a loop of your own{' '}
+          <code>@tap.function</code>.
+        </li>
+      </ul>
+      <p>Run it once with a watch that fits everything at each step. What it captures shows the names to choose from:</p>
+      <CodeBlock code={`watch = tensortap.Watch(steps=1)\ntap = tensortap.Tap(${path}, watch=watch)`} label="Copy the lines" />
+    </>
+  );
+}
+
+function Watched({ detail }: { detail: RunDetail }) {
+  const watched = watchedBy(detail, watchChanges.value);
+  if (watched.length === 0) return null;
+  return (
+    <p data-testid="watched">
+      It was told to keep{' '}
+      {watched.map((watch, i) => (
+        <span key={watch}>
+          {i > 0 && ' | '}
+          <code>{watch}</code>
+        </span>
+      ))}
+      .
+    </p>
+  );
+}
