@@ -22,6 +22,7 @@ from .snapshot import Snapshot, locate, take
 from .sorting import SORT_COLUMNS
 from .source import source
 from .source_map import SourceMap, source_map
+from .spare_pandas import spare_pandas
 from .step_statistics import StepStatistics, step_statistics
 from .step_tally import StepTable
 from .steps import StepRange, parse_steps
@@ -109,6 +110,7 @@ __all__ = [
     "snapshots",
     "source",
     "source_map",
+    "spare_pandas",
     "step_statistics",
     "take",
     "timeline",

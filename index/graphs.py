@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -152,8 +153,10 @@ class GraphShelf:
         for node, slot, code in zip(nodes, slots.tolist(), codes.tolist(), strict=True):
             of_node.setdefault(node, {})[slot] = code
 
+        forms = cache(lambda: self._last_forms(codes))  # for nodes that were not recorded
+
         def slots_of(node: str) -> list[tuple[str, str]]:
-            return _by_slot({slot: self._last_form(code) for slot, code in of_node[node].items()})
+            return _by_slot({slot: forms()[code] for slot, code in of_node[node].items()})
 
         return GraphIndex(graph_id, table, about, of_node, slots_of)
 
@@ -166,11 +169,16 @@ class GraphShelf:
             self.damage[graph_id] = f"graph {graph_id}: {error.message}"
             return None, {}
 
-    def _last_form(self, code: int) -> tuple[str, str]:
-        """(dtype, shape as JSON) of a tensor's latest snapshot."""
-        row = np.array([self._catalog.tensors.last_row(code)])
-        dtype, shape = (int(self._catalog.column(name, row)[0]) for name in ("dtype", "shape"))
-        return self._catalog.dtypes[dtype], str(list(self._catalog.shapes.values[shape]))
+    def _last_forms(self, codes: np.ndarray[Any, np.dtype[np.int32]]) -> dict[int, tuple[str, str]]:
+        """(dtype, shape as JSON) of tensors' latest snapshots."""
+        rows = np.array([self._catalog.tensors.last_row(code) for code in codes.tolist()], np.int64)
+        dtypes, shapes = (self._catalog.column(name, rows).tolist() for name in ("dtype", "shape"))
+        text = cache(lambda shape: str(list(self._catalog.shapes.values[shape])))
+        names = self._catalog.dtypes.values
+        return {
+            code: (names[dtype], text(shape))
+            for code, dtype, shape in zip(codes.tolist(), dtypes, shapes, strict=True)
+        }
 
 
 def _by_slot(known: dict[int, tuple[str, str]]) -> list[tuple[str, str]]:

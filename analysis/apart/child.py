@@ -14,7 +14,7 @@ from collections import OrderedDict
 from typing import IO, Any
 
 from tensortap.dump import TensortapError
-from tensortap.index import RunIndex, RunReplacedError
+from tensortap.index import RunIndex, RunReplacedError, spare_pandas
 
 from .tasks import Place, Task, perform
 
@@ -86,6 +86,7 @@ def main() -> None:
     """Keeps the pipe for itself: what else is printed (a user's rule may) goes to standard error."""
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
+    spare_pandas()
     try:
         serve(sys.stdin.buffer, out)
     except (KeyboardInterrupt, BrokenPipeError):

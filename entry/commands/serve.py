@@ -83,8 +83,10 @@ def port_number(text: str) -> int:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from tensortap.index import spare_pandas
     from tensortap.server import Server
 
+    spare_pandas()
     logdirs = served(arguments.logdir)
     server = Server(
         logdirs,
