@@ -16,6 +16,7 @@ from .errors import WatchError
 from .firing import Firing, TrainingStoppedError
 from .flight_recorder import FlightRecorder, as_recorder
 from .plan import Plan
+from .recordings import Recordings
 from .snapshots import Batch, GraphHandle, StepEnd
 from .steps import every
 from .trigger_sink import Firings, TriggerSink
@@ -59,6 +60,7 @@ class Guard:
         self._firings = Firings()
         self._plans: dict[tuple[tuple[Watch, ...], tuple[Watch, ...]], Plan] = {}
         self.wants_return = False
+        self._recordings: Recordings | None = None
 
     @property
     def fired(self) -> tuple[Firing, ...]:
@@ -71,8 +73,22 @@ class Guard:
             return inner
         stops = self._stop is not False
         return TriggerSink(
-            inner, self._trigger, self._recorder, self._trouble, self._firings.add, stops=stops
+            inner, self._trigger, self._recorder, self._trouble, self._firings.add, self._settled, stops=stops
         )
+
+    def _settled(self, step: int, reason: str) -> None:
+        if self._recordings is not None:
+            self._recordings.settle(step, reason)
+
+    def decide_for(self, recordings: Recordings) -> None:
+        """Lets the trigger say which steps are recorded, if that is asked for.
+
+        Raises:
+            WatchError: there is no trigger.
+        """
+        if recordings.on_trigger and self._trigger is None:
+            raise WatchError("Record(on_trigger=True) waits for a trigger.", "Add on=NonFinite().")
+        self._recordings = recordings if recordings.on_trigger else None
 
     def extend(
         self, written: tuple[Watch, ...], watched: Sequence[Watch], steps: range
@@ -106,7 +122,10 @@ class Guard:
         text = f"{type(error).__name__}: {first_line(error)}" if failed and error is not None else ""
         examined = threading.Event()
         end = Batch(step, time.time(), GraphHandle(None), deque(), 0, end=StepEnd(text, examined))
-        if not background.put(end) or error is not None or self._stop is False:
+        if not background.put(end):
+            self._settled(step, "")  # nobody will look at it
+            return
+        if error is not None or self._stop is False:
             return
         if not examined.wait(self._patience):
             self._trouble.tell(

@@ -16,26 +16,47 @@ class Record:
 
     A recording takes the size of the variables, once; of the next one only what changed is written.
 
+        Record(every(1000))
+        Record(on_trigger=True)  # with Tap(…, on=NonFinite()): the failing step and the one before it
+
     Args:
-        steps: as in `Watch`: `every(100)`, a range, step numbers, or a callable.
+        steps: as in `Watch`: `every(100)`, a range, step numbers, or a callable; None: those of `on_trigger`.
         keep_last: so many recordings stay in the run, older ones are removed; None: all.
+        on_trigger: also the step at which a trigger of the tap (`on=`) fires, or which fails, and the steps
+            before it. To that end each step is recorded into memory, which costs a copy of the variables;
+            that many copies are held: `before`, and two of the steps that were not looked at yet.
+        before: how many steps before the one that fired.
 
     Raises:
         WatchError: an argument makes no sense.
     """
 
-    steps: Steps
+    steps: Steps | None = None
     keep_last: int | None = None
+    on_trigger: bool = False
+    before: int = 1
     _wants: Callable[[int], bool] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_wants", step_predicate(self.steps))
+        if not isinstance(self.on_trigger, bool):
+            raise WatchError(
+                f"on_trigger={self.on_trigger!r} is neither True nor False.",
+                "The trigger itself is given to the tap: Tap(…, record=Record(on_trigger=True), on=…).",
+            )
+        nothing = self.steps is None and self.on_trigger
+        object.__setattr__(self, "_wants", _never if nothing else step_predicate(self.steps))
+        if not isinstance(self.before, int) or isinstance(self.before, bool) or self.before < 0:
+            raise WatchError(f"before={self.before!r} is no number of steps.", "Use 0 or more.")
         if self.keep_last is not None and (not isinstance(self.keep_last, int) or self.keep_last < 1):
             raise WatchError(f"keep_last={self.keep_last!r} keeps nothing.", "Use a number from 1, or None.")
 
     def wants_step(self, step: int) -> bool:
         """Whether a step is recorded."""
         return self._wants(step)
+
+
+def _never(step: int) -> bool:
+    return False
 
 
 def record_of(given: Any) -> Record | None:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from tensortap.dump import (
-    Graph,
     Way,
     ensure_run,
     find_recordings,
@@ -21,10 +20,11 @@ from tensortap.dump import (
     write_recording,
 )
 
+from .held_recordings import HeldRecordings, Item
 from .naming import short_function_name
 from .record import Record
 from .recorded import RecordedFunction
-from .recorder import CallRecorder, PendingCall, RecordedCall, UnrecordableError
+from .recorder import CallRecorder, PendingCall, UnrecordableError
 from .trouble import Trouble
 
 _MOST_WAITING = 2  # recordings; each holds a copy of the variables
@@ -33,12 +33,14 @@ _MOST_WAITING = 2  # recordings; each holds a copy of the variables
 class Pending:
     """A call that is being recorded; see `intercept.PendingRecording`."""
 
-    def __init__(self, owner: Recordings, call: PendingCall, recorded: RecordedFunction, step: int) -> None:
-        self._owner, self._call, self._recorded, self._step = owner, call, recorded, step
+    def __init__(
+        self, owner: Recordings, call: PendingCall, recorded: RecordedFunction, steps: range
+    ) -> None:
+        self._owner, self._call, self._recorded, self._steps = owner, call, recorded, steps
         self.inputs = call.inputs
 
     def end(self, outputs: Sequence[Any] | None, failure: BaseException | None = None) -> None:
-        self._owner.end(self._call, self._recorded, self._step, outputs, failure)
+        self._owner.end(self._call, self._recorded, self._steps, outputs, failure)
 
 
 class Recordings:
@@ -47,44 +49,68 @@ class Recordings:
     Args:
         record: which steps.
         info: facts for the run, if it is not there yet.
+        patience: seconds that training waits for the verdict on an earlier step, if a trigger decides.
         way: how the tap captures; the graph is written as of that way.
     """
 
     def __init__(
-        self, run_dir: Path, record: Record, trouble: Trouble, *, way: Way, info: Mapping[str, Any]
+        self,
+        run_dir: Path,
+        record: Record,
+        trouble: Trouble,
+        patience: float,
+        *,
+        way: Way,
+        info: Mapping[str, Any],
     ) -> None:
         self._run_dir, self._record, self._trouble = run_dir, record, trouble
         self._way: Way = way
         self._info = dict(info)
+        self._held = HeldRecordings(record.before, patience) if record.on_trigger else None
+        # What a trigger had written was in memory before.
+        self._most_waiting = _MOST_WAITING + (record.before + 1 if record.on_trigger else 0)
         self._recorders: dict[str, CallRecorder | None] = {}
         self._calls: dict[int, int] = {}  # step -> calls recorded so far
-        self._waiting: deque[tuple[RecordedCall, Graph, int, int]] = deque()
+        self._waiting: deque[Item] = deque()
         self._changed = threading.Condition()
         self._busy = False
         self._thread: threading.Thread | None = None
         self._pid = os.getpid()
         self._graphs: dict[int, str] = {}  # id() of a graph, which lives as long as its function does
 
+    @property
+    def on_trigger(self) -> bool:
+        """Whether a trigger decides what is written."""
+        return self._held is not None
+
     def wants(self, steps: range) -> bool:
-        """Whether one of these steps is recorded."""
+        """Whether one of these steps is recorded, be it into memory."""
+        if self._pid != os.getpid():
+            return False
+        return self._asked_for(steps) or self._held is not None
+
+    def _asked_for(self, steps: range) -> bool:
+        """Whether one of them is recorded whatever a trigger says."""
         try:
-            return self._pid == os.getpid() and any(self._record.wants_step(step) for step in steps)
+            return any(map(self._record.wants_step, steps))
         except Exception as error:
             self._trouble.tell("record steps", "record= failed", "Correct it; nothing is recorded.", error)
             return False
 
-    def begin(self, recorded: RecordedFunction, inputs: Sequence[Any], step: int) -> Pending | None:
+    def begin(self, recorded: RecordedFunction, inputs: Sequence[Any], steps: range) -> Pending | None:
         """Starts to record a call; None if it cannot be, or too many recordings wait to be written."""
         with self._changed:
-            if len(self._waiting) >= _MOST_WAITING:
+            if len(self._waiting) >= self._most_waiting:
                 self._tell("record full", "is not recorded at some steps: the disk is too slow", recorded)
                 return None
+        if self._held is not None and not self._held.wait_for_room(steps.start):
+            self._tell("record held", "is not recorded at some steps: the trigger is too slow", recorded)
         try:
             if recorded.root not in self._recorders:
                 self._recorders[recorded.root] = None
                 self._recorders[recorded.root] = CallRecorder(recorded)
             recorder = self._recorders[recorded.root]
-            return Pending(self, recorder.begin(inputs), recorded, step) if recorder is not None else None
+            return Pending(self, recorder.begin(inputs), recorded, steps) if recorder is not None else None
         except UnrecordableError as error:
             self._recorders[recorded.root] = None
             self._tell(f"record {recorded.root}", f"cannot be recorded: {error}", recorded)
@@ -96,27 +122,49 @@ class Recordings:
         self,
         pending: PendingCall,
         recorded: RecordedFunction,
-        step: int,
+        steps: range,
         outputs: Sequence[Any] | None,
         failure: BaseException | None = None,
     ) -> None:
-        """Hands a recorded call to the writer's thread."""
+        """Hands a recorded call to the writer's thread, or holds it until a trigger has looked at it."""
         try:
-            call = pending.end(outputs, failure)
+            call, step = pending.end(outputs, failure), steps.start
             if call is None:
                 return
             number = self._calls.get(step, 0)
             self._calls = {step: number + 1}
-            with self._changed:
-                self._waiting.append((call, recorded.graph, step, number))
-                if self._thread is None:
-                    self._thread = threading.Thread(
-                        target=self._write_all, name="tensortap-recordings", daemon=True
-                    )
-                    self._thread.start()
-                self._changed.notify_all()
+            item = Item(call, recorded.graph, step, number, f"steps={self._record.steps!r}")
+            at_once = self._asked_for(steps)
+            if at_once:
+                self._put([item])
+            if self._held is not None:
+                self._held.hold(step, None if at_once else item)
         except Exception as error:
             self._tell(f"record {recorded.root}", "could not be recorded", recorded, error)
+
+    def settle(self, step: int, reason: str) -> None:
+        """A trigger has looked at a step.
+
+        Args:
+            reason: why the step is to be recorded; empty if it is not.
+        """
+        try:
+            if self._held is not None:
+                self._put(self._held.settle(step, reason))
+        except Exception as error:
+            self._trouble.tell(
+                "record trigger", "what a trigger chose could not be recorded", "Training goes on.", error
+            )
+
+    def _put(self, items: Sequence[Item]) -> None:
+        with self._changed:
+            self._waiting += items
+            if self._thread is None and items:
+                self._thread = threading.Thread(
+                    target=self._write_all, name="tensortap-recordings", daemon=True
+                )
+                self._thread.start()
+            self._changed.notify_all()
 
     def flush(self, timeout: float) -> bool:
         """Waits until all is written; False if that takes longer than `timeout` seconds."""
@@ -132,7 +180,7 @@ class Recordings:
                 item = self._waiting.popleft()
                 self._busy = True
             try:
-                self._write(*item)
+                self._write(item)
             except Exception as error:
                 self._trouble.tell(
                     "record disk", "a recording could not be written", "Training goes on without it.", error
@@ -141,7 +189,8 @@ class Recordings:
                 self._busy = False
                 self._changed.notify_all()
 
-    def _write(self, call: RecordedCall, graph: Graph, step: int, number: int) -> None:
+    def _write(self, item: Item) -> None:
+        graph = item.graph
         ensure_run(self._run_dir, self._run_dir.name, self._info)
         graph_id = self._graphs.get(id(graph))
         if graph_id is None:
@@ -149,7 +198,7 @@ class Recordings:
                 self._run_dir, replace(graph, way=self._way), "zstd"
             )
         recording = replace(
-            call.finished(), step=step, call=number, graph=graph_id, reason=f"steps={self._record.steps!r}"
+            item.call.finished(), step=item.step, call=item.number, graph=graph_id, reason=item.reason
         )
         write_recording(self._run_dir, recording)
         self._forget_old()

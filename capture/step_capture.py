@@ -95,9 +95,9 @@ class StepCapture:
         known_layers: Collection[str],
         embeds_sources: bool,
         exact: bool = False,
-        records: bool = False,
+        records: range | None = None,
     ) -> None:
-        self.records = records
+        self._records = records  # the steps of this call, if it is to be recorded
         self.exact = exact
         self.plan: Plan | None = None  # what becomes of the tensors, if that is more than being written
         self.owner = owner
@@ -108,6 +108,11 @@ class StepCapture:
         self._outlet = outlet
         self._visits = outlet.visits_of(step)
 
+    @property
+    def records(self) -> bool:
+        """Whether its calls are recorded."""
+        return self._records is not None
+
     def take(
         self, recorded: RecordedFunction, caught: Sequence[tuple[Place, np.ndarray[Any, Any]]], way: Way
     ) -> None:
@@ -115,7 +120,9 @@ class StepCapture:
 
     def begin(self, recorded: RecordedFunction, inputs: Sequence[Any]) -> Pending | None:
         recordings = self._outlet.recordings
-        return recordings.begin(recorded, inputs, self.step) if recordings is not None else None
+        if recordings is None or self._records is None:
+            return None
+        return recordings.begin(recorded, inputs, self._records)
 
     def failed(self, function: str, what: str, error: BaseException) -> None:
         name = short_function_name(function)

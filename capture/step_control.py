@@ -51,8 +51,8 @@ class StepControl:
         written = tuple(watch for watch in self.watches if self._wants(watch, steps))
         watches, plan = self._guard.extend(written, self.watches, steps)
         recordings = self._outlet.recordings
-        records = recordings is not None and recordings.wants(steps)
-        if not watches and not records:
+        records = steps if recordings is not None and recordings.wants(steps) else None
+        if not watches and records is None:
             return None
         if watches:
             self._outlet.background.start()

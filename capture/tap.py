@@ -137,7 +137,9 @@ class Tap:
         self._outlet = Outlet(background, trouble)
         if (recorded := record_of(record)) is not None:
             way: Way = "shadow" if exact else "in-place"
-            self._outlet.recordings = Recordings(self.run_dir, recorded, trouble, way=way, info=facts)
+            recordings = Recordings(self.run_dir, recorded, trouble, patience, way=way, info=facts)
+            guard.decide_for(recordings)
+            self._outlet.recordings = recordings
         self._guard = guard
         watch_file = WatchFile(self.run_dir, watches)
         self._control = StepControl(

@@ -27,6 +27,7 @@ class TriggerSink:
         sink: writes.
         recorder: how many steps are held, and in how much memory.
         report: is told of every firing, in the writer's thread.
+        settle: is told of every step that was looked at, and why the trigger fired, or an empty text.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class TriggerSink:
         recorder: FlightRecorder,
         trouble: Trouble,
         report: Callable[[Firing], None],
+        settle: Callable[[int, str], None],
         *,
         stops: bool,
     ) -> None:
@@ -44,6 +46,7 @@ class TriggerSink:
         self._recorder = recorder
         self._trouble = trouble
         self._report = report
+        self._settle = settle
         self._stops = stops
         self._ring = Ring(recorder)
         self._current: list[Batch] = []
@@ -92,6 +95,7 @@ class TriggerSink:
             return self._fire(Finding(error), summaries, held, "a failing step")
         if finding is not None and appeared:
             return self._fire(finding, summaries, held, finding.trigger or repr(self._trigger))
+        self._settle(step, "")
         if self._still_written > 0:
             self._still_written -= 1
             return self._write(held.as_held())
@@ -114,6 +118,7 @@ class TriggerSink:
                 f"{trigger} fired more than {MAX_FIRINGS} times; later firings are not recorded",
                 "A trigger that is true less often tells more.",
             )
+            self._settle(held.step, "")
             return self._write(self._ring.push(held))
         first = self._ring.first_step
         firing = describe(finding, summaries, trigger, first if first is not None else held.step)
@@ -123,6 +128,7 @@ class TriggerSink:
         ids = [batch.graph.id for batch in held.batches if batch.graph.known is graph and graph is not None]
         event = Event("trigger", firing.facts(next(iter(ids), ""), self._stops))
         lost += self._sink.write(Batch(held.step, 0.0, GraphHandle(None), deque(), 0, event=event))
+        self._settle(held.step, f"{trigger}: {finding.reason}")
         self._report(firing)
         return lost
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -12,7 +13,19 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tensortap.capture import LoadedCall, Record, Tap, TapWarning, Watch, WatchError, every
+from tensortap.capture import (
+    LoadedCall,
+    LossSpike,
+    NonFinite,
+    Record,
+    Tap,
+    TapWarning,
+    TrainingStoppedError,
+    Watch,
+    WatchError,
+    every,
+)
+from tensortap.capture.held_recordings import HeldRecordings, Item
 from tensortap.dump import (
     RunReader,
     array_hash,
@@ -162,6 +175,80 @@ def test_a_step_that_failed_is_recorded(tmp_path: Path) -> None:
     assert isinstance(again.failure, tf.errors.InvalidArgumentError)
 
 
+def batch_at(step: int) -> tf.Tensor:
+    return tf.constant([2.0, -1.0 if step in (4, 9) else step])
+
+
+@pytest.mark.parametrize("stop", [True, False])
+def test_a_trigger_records_its_step_and_the_one_before(tmp_path: Path, stop: bool) -> None:
+    record = Record([8], on_trigger=True)
+    with Tap(tmp_path / "r", NEVER, record=record, on=NonFinite(), stop=stop) as tap:
+        weights = tf.Variable([1.0, 1.0])
+
+        @tap.function
+        def step(x: tf.Tensor) -> tf.Tensor:
+            weights.assign_add([0.5, 0.5])
+            return tf.reduce_sum(weights * tf.sqrt(x))
+
+        for number in range(12):
+            with contextlib.suppress(TrainingStoppedError):
+                step(batch_at(number))
+    recorded = [read_recording(each.path) for each in find_recordings(tmp_path / "r")]
+    assert [each.step for each in recorded] == [3, 4, 8, 9]
+    assert [each.reason.partition(":")[0] for each in recorded] == [
+        "NonFinite()",
+        "NonFinite()",
+        "steps=[8]",
+        "NonFinite()",
+    ]
+    for each in recorded:
+        with LoadedCall(each) as call:
+            again = call.run()
+        assert tuple(map(array_hash, again.outputs)) == each.output_hashes
+        assert {number: array_hash(value) for number, value in again.variables.items()} == dict(
+            each.variable_hashes
+        )
+        assert bool(np.isnan(again.outputs[0])) == (each.step in (4, 9))
+        assert np.all(next(iter(again.variables.values())) == 1.0 + 0.5 * (each.step + 1))
+
+
+def test_a_failing_step_and_those_before_it_are_recorded_on_a_trigger(tmp_path: Path) -> None:
+    record = Record(on_trigger=True, before=2)
+    with Tap(tmp_path / "r", NEVER, record=record, on=LossSpike(10), info={"why": "test"}) as tap:
+
+        @tap.function
+        def step(x: tf.Tensor) -> tf.Tensor:
+            return tf.reduce_sum(tf.debugging.check_numerics(tf.sqrt(x), "root"))
+
+        for number in range(4):
+            step(batch_at(number))
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            step(batch_at(4))
+    recorded = [read_recording(each.path) for each in find_recordings(tmp_path / "r")]
+    assert [(each.step, bool(each.failed)) for each in recorded] == [(2, False), (3, False), (4, True)]
+
+
+def test_recording_on_a_trigger_needs_one(tmp_path: Path) -> None:
+    with pytest.raises(WatchError, match=r"waits for a trigger.*on=NonFinite\(\)"):
+        Tap(tmp_path / "r", record=Record(on_trigger=True))
+
+
+def test_a_slow_trigger_holds_recordings_of_few_steps_only() -> None:
+    held = HeldRecordings(before=1, patience=0)
+    items = {step: Item(None, None, step, 0, "") for step in range(6)}  # type: ignore[arg-type]
+    for step in (0, 1, 2):
+        held.hold(step, items[step])
+        assert held.settle(step, "") == []
+    assert held.settle(7, "unknown") == []
+    held.hold(3, items[3])
+    assert held.wait_for_room(4)
+    held.hold(4, items[4])
+    assert [item.step for item in held.settle(3, "why")] == [2, 3]
+    held.hold(5, items[5])
+    assert not held.wait_for_room(6)
+    assert held.settle(5, "why") == []
+
+
 def test_what_cannot_be_recorded_is_said(tmp_path: Path) -> None:
     with Tap(tmp_path / "r", NEVER, record=every(1)) as tap:
 
@@ -183,3 +270,6 @@ def test_what_is_no_record_is_refused(tmp_path: Path, record: object) -> None:
 def test_a_record_keeps_at_least_one() -> None:
     with pytest.raises(WatchError):
         Record(every(1), keep_last=0)
+    for wrong in ({}, {"on_trigger": 3}, {"on_trigger": True, "before": -1}):
+        with pytest.raises(WatchError):
+            Record(**wrong)  # type: ignore[arg-type]
