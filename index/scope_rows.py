@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from operator import itemgetter
 
-_Place = tuple[int, ...]  # first members of a row and of the scopes around it
+_Place = tuple[int, ...]  # last members of a row and of the scopes around it
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,9 @@ def scope_rows(paths: Sequence[str], scope: str, most: int) -> list[ScopeRow]:
         paths: display paths, `/` between scopes. scope: a path; empty for all.
 
     Returns:
-        Rows of one scope next to each other, otherwise in the order of their first members. More than `most`
-        only where the scope itself, or the only one in it, holds more.
+        Rows of one scope next to each other, otherwise in the order of their last members: a scope is done
+        with its last one, while its first may be a constant that could run at any time. More than `most` only
+        where the scope itself, or the only one in it, holds more.
     """
     prefix = f"{scope}/" if scope else ""
     inside = [i for i, path in enumerate(paths) if path.startswith(prefix) or path == scope]
@@ -38,7 +39,7 @@ def scope_rows(paths: Sequence[str], scope: str, most: int) -> list[ScopeRow]:
     while True:
         count += len(parts)
         for part in parts:
-            where = (*place, part.members[0])
+            where = (*place, part.members[-1])
             if part.leaf:
                 rows.append((where, part))
             else:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import operator
 import re
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from tensortap.dump import SelectionError
 
@@ -25,6 +28,10 @@ class StepRange:
     def everything(self) -> bool:
         """Whether no step is left out."""
         return self.first == 0 and self.stop == _END
+
+    def of(self, steps: np.ndarray[Any, np.dtype[Any]]) -> np.ndarray[Any, np.dtype[Any]]:
+        """Those of an array of steps that lie in the range."""
+        return steps if self.everything else steps[(steps >= self.first) & (steps < self.stop)]
 
 
 def parse_steps(steps: object) -> StepRange:

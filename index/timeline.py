@@ -14,6 +14,7 @@ from .choose import worker_code
 from .graph import GraphIndex
 from .run import RunIndex
 from .scope_rows import ScopeRow, scope_rows
+from .steps import parse_steps
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -37,8 +38,8 @@ class Timeline:
     (0 nothing captured, 1 fine, 2 an infinity, 3 a NaN).
 
     Attributes:
-        rows: in data flow order. nodes: how many captured ones each row holds. node: the name of a row's only
-            node, else empty.
+        rows: in data flow order, a scope where its last node is. nodes: how many captured ones each row
+            holds. node: the name of a row's only node, else empty.
         first, last: the steps that each column spans.
         bad: the first step of a cell that holds its worst health; -1 for none.
     """
@@ -61,18 +62,20 @@ def timeline(
     scope: str = "",
     rows: int = 40,
     columns: int = 600,
+    steps: object = None,
     worker: str | None = None,
 ) -> Timeline:
-    """A statistic of what lies below a scope, over all steps of a graph.
+    """A statistic of what lies below a scope, over the steps of a graph.
 
     Args:
         statistic: one of `TIMELINE_STATISTICS`. `mean`: of all finite elements.
         scope: a display path; empty for the whole graph.
         rows: scopes are opened, the largest first, while the rows are no more than that.
         columns: more steps than that share columns.
+        steps: a range (see `parse_steps`); all by default.
 
     Raises:
-        NotFoundError: no such graph or worker. SelectionError: no such statistic.
+        NotFoundError: no such graph or worker. SelectionError: no such statistic, or no range of steps.
     """
     if statistic not in TIMELINE_STATISTICS:
         raise SelectionError(
@@ -83,17 +86,17 @@ def timeline(
     order = np.argsort(graph.order[nodes], kind="stable")
     tensors, nodes = tensors[order], nodes[order]
     found = scope_rows([graph.paths[node] for node in nodes.tolist()], scope, rows)
-    steps = run.steps_of(graph_id).step
-    held = np.arange(len(steps)) * min(columns, len(steps)) // max(1, len(steps))
+    at = parse_steps(steps).of(run.steps_of(graph_id).step)
+    held = np.arange(len(at)) * min(columns, len(at)) // max(1, len(at))
     starts = np.flatnonzero(np.diff(held, prepend=-1))
-    cells = _Cells(catalog, _row_of(len(catalog.tensors), tensors, found), steps, held, len(found), worker)
+    cells = _Cells(catalog, _row_of(len(catalog.tensors), tensors, found), at, held, len(found), worker)
     members = [np.unique(nodes[row.members]) for row in found]
     return Timeline(
         rows=found,
         nodes=[len(member) for member in members],
         node=[graph.names[member[0]] if len(member) == 1 else "" for member in members],
-        first=steps[starts],
-        last=steps[np.append(starts[1:], len(steps)) - 1] if len(steps) else steps,
+        first=at[starts],
+        last=at[np.append(starts[1:], len(at)) - 1] if len(at) else at,
         value=cells.value(statistic),
         health=cells.health,
         bad=cells.bad,

@@ -25,11 +25,9 @@ def one_timeline(run: str, graph: str) -> Response:
     scope = parameters.text("scope") or ""
     rows = parameters.count("rows", ROWS, low=1, high=MAX_ROWS)
     columns = parameters.count("columns", COLUMNS, low=1, high=MAX_COLUMNS)
-    worker = parameters.text("worker")
+    which = {name: parameters.text(name) for name in ("steps", "worker")}
     parameters.done()
-    found = timeline(
-        current_run(run), graph, statistic, scope=scope, rows=rows, columns=columns, worker=worker
-    )
+    found = timeline(current_run(run), graph, statistic, scope=scope, rows=rows, columns=columns, **which)
     shown = found.rows[:MAX_ROWS]
     cells = len(shown) * len(found.first)
     return columns_reply(

@@ -86,6 +86,29 @@ def test_steps_share_columns_where_there_are_too_many(run):
     assert bad[1].tolist() == [-1, 5, 6]
 
 
+def test_a_range_of_steps_has_columns_of_its_own(run):
+    found = timeline(run, "-", "max", rows=2, columns=3, steps="3:6")
+    assert found.first.tolist() == [3, 4, 5]
+    assert found.last.tolist() == [3, 4, 5]
+    _, health, bad = _cells(found)
+    assert health[1].tolist() == [2, 2, 3]
+    assert bad[1].tolist() == [3, 4, 5]
+    assert timeline(run, "-", "max", steps="90:").value.size == 0
+
+
+def test_a_scope_stands_where_its_last_node_is():
+    """A constant of the loss can run before the model does; the loss comes after it all the same."""
+    order = ["loss/const", "net/dense", "net/relu", "loss/mean", "adam/update"]
+    assert [row.path for row in scope_rows(order, "", 3)] == ["net", "loss", "adam/update"]
+    assert [row.path for row in scope_rows(order, "", 9)] == [
+        "net/dense",
+        "net/relu",
+        "loss/const",
+        "loss/mean",
+        "adam/update",
+    ]
+
+
 def test_an_unknown_statistic_is_named(run):
     with pytest.raises(SelectionError, match="median"):
         timeline(run, "-", "median")
