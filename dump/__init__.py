@@ -3,7 +3,7 @@
 Write with `DumpWriter`; read with `find_runs`, `RunReader`, `StatsTail`, `read_value`.
 """
 
-from .addresses import is_address, is_remote, local_path, path_of, shown_path, target_run
+from .addresses import address_of, is_address, is_remote, local_path, path_of, shown_path, target_run
 from .attribute_texts import attribute_texts
 from .bundle import read_bundle, write_bundle
 from .calls import CALLS, Callee, Role, argument_inputs, callees
@@ -116,6 +116,7 @@ __all__ = [
     "ValueRef",
     "Way",
     "WorkerInfo",
+    "address_of",
     "argument_inputs",
     "array_hash",
     "attribute_texts",

@@ -11,7 +11,18 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tensortap.dump import RemoteError, find_runs, is_remote, look, path_of, scan, shown_path
+from tensortap.dump import (
+    RemoteError,
+    address_of,
+    exists,
+    find_runs,
+    is_folder,
+    is_remote,
+    look,
+    path_of,
+    scan,
+    shown_path,
+)
 
 if TYPE_CHECKING:
     from tensortap.importers import CachedImport
@@ -52,6 +63,8 @@ def check_reachable(path: Path) -> None:
         if is_remote(path) and look(path).is_folder:
             scan(path)
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and _is_prefix_elsewhere(path):
+            return
         raise RemoteError(
             f"{shown_path(path)}: {error.strerror}.",
             "Name a folder that lists what is in it, a run, or a .tap.zip; see docs/remote.md.",
@@ -67,25 +80,38 @@ def served(paths: list[Path]) -> list[Path]:
     for path in paths:
         check_reachable(path)
         cached = imported(path)
-        found += [path] if cached is None else [cached.logdir, *([path] if path.is_dir() else [])]
+        found += [path] if cached is None else [cached.logdir, *([path] if is_folder(path) else [])]
     return found
 
 
 def imported(path: Path) -> CachedImport | None:
     """A foreign source as a log directory in the cache; None for anything else. Says so on stderr."""
-    if is_remote(path) or not (path.exists() or _is_prefix(path)) or (path.is_dir() and find_runs(path)):
+    if is_remote(path):
+        from .foreign import imported_copy
+
+        found = imported_copy(path, _cache())
+    else:
+        found = _imported_here(path)
+    if found is not None:
+        _tell(path, found)
+    return found
+
+
+def _imported_here(path: Path) -> CachedImport | None:
+    if not (path.exists() or _is_prefix(path)) or (path.is_dir() and find_runs(path)):
         return None
     from tensortap.importers import cached_import, detect
 
     from .progress import progress
 
-    row = detect(path)
-    if row is None:
+    if detect(path) is None:
         return None
     with progress(f"importing {path.name}:") as advance:
-        cached = cached_import(path, _cache(), advance)
-    _tell(path, row.title, cached)
-    return cached
+        return cached_import(path, _cache(), advance)
+
+
+def _is_prefix_elsewhere(path: Path) -> bool:
+    return exists(path_of(f"{address_of(path)}.index"))
 
 
 def _is_prefix(path: Path) -> bool:
@@ -93,8 +119,9 @@ def _is_prefix(path: Path) -> bool:
     return path.with_name(f"{path.name}.index").exists() if path.name else False
 
 
-def _tell(path: Path, title: str, cached: CachedImport) -> None:
+def _tell(path: Path, cached: CachedImport) -> None:
     from tensortap.dump import escaped
+    from tensortap.importers import title_of
 
     from .terminal import counted
 
@@ -105,7 +132,8 @@ def _tell(path: Path, title: str, cached: CachedImport) -> None:
         if count
     )
     how = "imported into the cache" if cached.fresh else "not changed since it was imported into the cache"
-    print(escaped(f"{path}: {title}, {how} ({what})."), file=sys.stderr)
+    title = title_of(found.format)
+    print(escaped(f"{shown_path(path)}: {title}, {how} ({what})."), file=sys.stderr)
     if cached.fresh:
         print_notes(found.notes)
 

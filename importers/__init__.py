@@ -1,10 +1,11 @@
-"""Foreign formats -> a run: `import_source` into a log directory, `cached_import` into a cache.
+"""Foreign formats -> a run: `import_source` into a log directory, `cached_import` and `cached_copy` into a
+cache.
 
 `FORMATS` is the table of formats; docs/import.md says what is read of each, and what is not.
 """
 
-from .formats import FORMATS, Format, detect
-from .imports import CachedImport, cached_import, import_source
+from .formats import FORMATS, Format, detect, title_of
+from .imports import CachedImport, cached_copy, cached_import, import_source
 from .refused import MissingReaderError, RefusedError, UnknownFormatError
 from .target import Imported
 
@@ -16,7 +17,9 @@ __all__ = [
     "MissingReaderError",
     "RefusedError",
     "UnknownFormatError",
+    "cached_copy",
     "cached_import",
     "detect",
     "import_source",
+    "title_of",
 ]

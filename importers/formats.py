@@ -94,6 +94,11 @@ FORMATS = (
 BY_NAME = {row.name: row for row in FORMATS}
 
 
+def title_of(name: str) -> str:
+    """What a format is, in words."""
+    return BY_NAME[name].title
+
+
 def detect(path: Path) -> Format | None:
     """The format of a path; None if it is none of these, or is not there."""
     try:

@@ -6,6 +6,8 @@ import contextlib
 import hashlib
 import json
 import shutil
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -69,24 +71,47 @@ def cached_import(source: Path, cache: Path, progress: Progress = lambda text: N
 
     Raises as `import_source` does.
     """
-    folder = cache / "imports" / _digest(str(source.resolve()))
-    logdir = folder / _fingerprint(source) / run_name_of(source.resolve().name)
+    place = source.resolve()
+    return cached_copy(
+        str(place), _state(_files_of(source)), place.name, cache, lambda: nullcontext(source), progress
+    )
+
+
+def cached_copy(
+    key: str,
+    state: str,
+    name: str,
+    cache: Path,
+    source: Callable[[], AbstractContextManager[Path]],
+    progress: Progress = lambda text: None,
+) -> CachedImport:
+    """`cached_import` of what is copied to the disk only if it must be read.
+
+    Args:
+        key: what the source is known by. state: another text when it has changed. name: its name.
+        source: gives the copy, which may be gone afterwards.
+
+    Raises as `import_source` and `source` do.
+    """
+    folder = cache / "imports" / _digest(key)
+    logdir = folder / _digest(f"{VERSION}\n{state}") / run_name_of(name)
     with contextlib.suppress(OSError, ValueError, TypeError):
         return CachedImport(logdir, Imported(**json.loads((logdir / _DONE).read_text())), fresh=False)
-    shutil.rmtree(folder, ignore_errors=True)  # of a former state of the source, or half done
-    logdir.mkdir(parents=True, mode=0o700)
-    imported = import_source(source, logdir, progress=progress)
+    with source() as copy:
+        shutil.rmtree(folder, ignore_errors=True)  # of a former state of the source, or half done
+        logdir.mkdir(parents=True, mode=0o700)
+        imported = import_source(copy, logdir, progress=progress)
     (logdir / _DONE).write_text(json.dumps(asdict(imported)))
     return CachedImport(logdir, imported, fresh=True)
 
 
-def _fingerprint(source: Path) -> str:
-    """Another one when a file of the source is added, removed, or has another size or time."""
-    facts = [str(VERSION)]
-    for path in _files_of(source):
+def _state(files: list[Path]) -> str:
+    """Another text when a file is added, removed, or has another size or time."""
+    facts = []
+    for path in files:
         status = path.stat()
         facts.append(f"{path.name}|{path}|{status.st_size}|{status.st_mtime_ns}")
-    return _digest("\n".join(facts))
+    return "\n".join(facts)
 
 
 def _files_of(source: Path) -> list[Path]:

@@ -33,6 +33,7 @@ from tensortap.dump import (
 from tensortap.dump.remote import RemoteFolder
 from tensortap.index import LogIndex
 from tensortap.server import create_app
+from tensortap.sources import served
 
 SECRET = "hunter2"
 
@@ -307,3 +308,26 @@ def test_a_folder_that_is_no_address_of_ours(tmp_path: Path) -> None:
     assert find_runs("/tensortap-address/0123456789abcdef/logs") == []
     with pytest.raises(OSError):
         scan(Path("/tensortap-address/x/y"))
+
+
+def test_what_lies_at_an_address_is_opened_as_it_is(weights: Path, run, monkeypatch, tmp_path: Path) -> None:
+    """GIVEN foreign formats in a bucket or on a web server WHEN they take a log directory's place THEN they
+    are imported into the cache, once."""
+    monkeypatch.setenv("TENSORTAP_CACHE", str(tmp_path / "cache"))
+    root = f"/{uuid.uuid4().hex}"
+    memory = fsspec.filesystem("memory")
+    memory.put(f"{weights}/", root, recursive=True)
+    for name, tensor in (("w-3.npz", "w"), ("model-1", "v"), ("model-1.index", "v"), ("arrays", "kernel")):
+        (status, out, err), again = (run("show", f"memory:/{root}/{name}") for _ in range(2))
+        assert (status, tensor in out, "imported into the cache" in err) == (0, True, True), err
+        assert "not changed since" in again[2]
+        assert again[1] == out
+    memory.put(str(weights / "arrays/3/kernel.npy"), f"{root}/arrays/3/other.npy")
+    until(lambda: "other" in run("show", f"memory:/{root}/arrays")[1], "the new file")
+    with serving(weights) as server:
+        found = tensortap.open(f"{server.address}/w-3.npz?token={SECRET}")
+        assert found.runs["w-3.npz"].tensor("w", step=3)[:].tolist() == list(range(6))
+    logdir, place = served([path_of(f"memory:/{root}/arrays")])
+    assert find_runs(logdir) and place == path_of(f"memory:/{root}/arrays")
+    memory.pipe(f"{root}/read.me", b"no tensors")
+    assert "no directory" in run("ls", f"memory:/{root}/read.me")[2]

@@ -1,0 +1,90 @@
+"""Foreign formats at addresses: told by their names, copied, and imported into the cache."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tensortap.dump import (
+    Input,
+    LimitError,
+    RemoteError,
+    address_of,
+    find_runs,
+    is_folder,
+    shown_path,
+)
+from tensortap.importers import CachedImport, cached_copy, detect
+
+from .fetched import Fetched, FoundFile, files_at
+from .progress import progress
+
+_ARCHIVE = ".zip"  # of a dump, which is read where it is
+_LISTED, _FOLDERS = 20_000, 1_000  # looked at: telling a format must not take long
+_MARK = 8  # bytes at a file's start, at the end of a checkpoint's index, that tell a format
+
+
+def imported_copy(place: Path, cache: Path) -> CachedImport | None:
+    """A foreign source at an address as a log directory in the cache; None for anything else.
+
+    It is copied unless it was, and names, sizes, times and tags are the same.
+
+    Raises TensortapError, OSError.
+    """
+    files = _foreign_files(place)
+    if not _is_known(files, place.name):
+        return None
+    facts = (f"{f.name}|{f.entry.size}|{f.entry.mtime_ns}|{f.entry.inode}" for f in files)
+    with progress(f"importing {place.name}:") as advance:
+        return cached_copy(
+            address_of(place),
+            "\n".join(sorted(facts)),
+            place.name,
+            cache,
+            lambda: _copy(place, advance),
+            advance,
+        )
+
+
+@contextmanager
+def _copy(place: Path, advance: Callable[[str], None]) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="tensortap-") as folder:
+        yield Fetched(Path(folder), progress=advance).fetch(address_of(place))
+
+
+def _foreign_files(place: Path) -> list[FoundFile]:
+    """The files of what is at an address; none of dumps, and where there are too many or none."""
+    if place.name.endswith(_ARCHIVE) or (is_folder(place) and find_runs(place)):
+        return []
+    try:
+        return files_at(address_of(place), _LISTED, _FOLDERS)
+    except (LimitError, RemoteError):  # a log directory may hold other things, or be still to come
+        return []
+
+
+def _is_known(files: list[FoundFile], name: str) -> bool:
+    """Whether files of such names are in a format that can be imported, before all of them are copied."""
+    if not files:
+        return False
+    with tempfile.TemporaryDirectory(prefix="tensortap-") as folder, suppress(OSError):  # odd names
+        for file in files:
+            stand_in = Path(folder, file.name)
+            stand_in.parent.mkdir(parents=True, exist_ok=True)
+            stand_in.write_bytes(_mark(file, alone="/" not in file.name))
+        return detect(Path(folder, name)) is not None
+    return False
+
+
+def _mark(file: FoundFile, *, alone: bool) -> bytes:
+    """What a format is told by, besides the name: of folders, only of a checkpoint's index."""
+    is_index = file.name.endswith(".index")
+    if not (is_index or alone):
+        return b""
+    try:
+        with Input(file.place) as source:
+            length = min(_MARK, source.size)
+            return source.read_exactly(source.size - length if is_index else 0, length)
+    except OSError as error:
+        raise RemoteError(f"{shown_path(file.place)} cannot be read: {error.strerror}.") from None
