@@ -5,17 +5,21 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal
 
 import tensorflow as tf
+
+from tensortap.dump import Way
 
 from .background import Background, Sink
 from .errors import WatchError
 from .firing import Firing, TrainingStoppedError
 from .flight_recorder import FlightRecorder, as_recorder
 from .plan import Plan
+from .record import Record
 from .recordings import Recordings
 from .snapshots import Batch, GraphHandle, StepEnd
 from .steps import every
@@ -80,15 +84,20 @@ class Guard:
         if self._recordings is not None:
             self._recordings.settle(step, reason)
 
-    def decide_for(self, recordings: Recordings) -> None:
-        """Lets the trigger say which steps are recorded, if that is asked for.
+    def recordings(
+        self, record: Record | None, run_dir: Path, *, way: Way, info: Mapping[str, Any]
+    ) -> Recordings | None:
+        """The recordings of the tap; they are told what the trigger says of each step.
 
         Raises:
-            WatchError: there is no trigger.
+            WatchError: they wait for a trigger, and there is none.
         """
-        if recordings.on_trigger and self._trigger is None:
+        if record is None:
+            return None
+        if record.on_trigger and self._trigger is None:
             raise WatchError("Record(on_trigger=True) waits for a trigger.", "Add on=NonFinite().")
-        self._recordings = recordings if recordings.on_trigger else None
+        self._recordings = Recordings(run_dir, record, self._trouble, self._patience, way=way, info=info)
+        return self._recordings
 
     def extend(
         self, written: tuple[Watch, ...], watched: Sequence[Watch], steps: range

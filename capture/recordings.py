@@ -78,11 +78,6 @@ class Recordings:
         self._pid = os.getpid()
         self._graphs: dict[int, str] = {}  # id() of a graph, which lives as long as its function does
 
-    @property
-    def on_trigger(self) -> bool:
-        """Whether a trigger decides what is written."""
-        return self._held is not None
-
     def wants(self, steps: range) -> bool:
         """Whether one of these steps is recorded, be it into memory."""
         if self._pid != os.getpid():

@@ -28,7 +28,6 @@ from .intercept import INTERCEPTOR
 from .keras_callback import TapCallback
 from .lifetime import Lifetime
 from .record import Record, record_of
-from .recordings import Recordings
 from .saved_model import TappedModel, tap_model
 from .session import TappedSession
 from .step_capture import Outlet, StepCapture
@@ -135,11 +134,8 @@ class Tap:
             wait_seconds=seconds("wait_seconds", wait_seconds),
         )
         self._outlet = Outlet(background, trouble)
-        if (recorded := record_of(record)) is not None:
-            way: Way = "shadow" if exact else "in-place"
-            recordings = Recordings(self.run_dir, recorded, trouble, patience, way=way, info=facts)
-            guard.decide_for(recordings)
-            self._outlet.recordings = recordings
+        way: Way = "shadow" if exact else "in-place"
+        self._outlet.recordings = guard.recordings(record_of(record), self.run_dir, way=way, info=facts)
         self._guard = guard
         watch_file = WatchFile(self.run_dir, watches)
         self._control = StepControl(
