@@ -3,7 +3,17 @@
 Write with `DumpWriter`; read with `find_runs`, `RunReader`, `StatsTail`, `read_value`.
 """
 
-from .addresses import address_of, is_address, is_remote, local_path, path_of, shown_path, target_run
+from .addresses import (
+    address_of,
+    is_address,
+    is_remote,
+    local_path,
+    path_of,
+    put_file,
+    shown_path,
+    target_path,
+    target_run,
+)
 from .attribute_texts import attribute_texts
 from .bundle import read_bundle, write_bundle
 from .calls import CALLS, Callee, Role, argument_inputs, callees
@@ -147,6 +157,7 @@ __all__ = [
     "path_of",
     "proto_shape",
     "prune_run",
+    "put_file",
     "read_bundle",
     "read_bytes",
     "read_commit",
@@ -162,6 +173,7 @@ __all__ = [
     "split_tensor_name",
     "stats_path",
     "summarize",
+    "target_path",
     "target_run",
     "tensor_array",
     "tensor_name",

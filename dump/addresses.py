@@ -116,6 +116,16 @@ def new_remote_of(path: Path) -> tuple[RemoteFolder, str]:
     return RemoteFolder(fs, root, mount.shown, web=False), "/".join(path.parts[4:])
 
 
+def put_file(source: Path, target: Path) -> None:
+    """Puts a file of the disk where a path from `target_path` points, in place of one that is there.
+
+    Raises:
+        OSError: the address refuses.
+    """
+    remote, name = new_remote_of(target)
+    remote.write_file(name, source)
+
+
 def address_of(path: Path) -> str:
     """The address that a path from `path_of` stands for, with what is secret in it: not to be shown."""
     return _MOUNTS[path.parts[2]].url

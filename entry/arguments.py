@@ -20,6 +20,18 @@ def source(text: str) -> Path:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def target(text: str) -> Path:
+    """A path that is written to, or an address that can be (`s3://bucket/run.tap.zip`)."""
+    if "://" not in text:
+        return Path(text)
+    from tensortap.dump import RemoteError, target_path
+
+    try:
+        return target_path(text)
+    except RemoteError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def local(text: str) -> Path:
     """A path that is written to, or that is a single file: no address."""
     return on_disk("this works on a disk only")(text)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from ..arguments import local
+from ..arguments import target
 from ..progress import part_progress
+from ..put import to_be_written
 from ..runs import add_path, only_run
 from ..terminal import bytes_text, cell, console, counted, print_json
 
@@ -29,12 +30,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "  tensortap export logs/digits --out bad.csv --where 'nan > 0'",
             "  tensortap export logs/digits --out relu.npz --nodes 'conv1/Relu:0' --step 10:20",
             "  tensortap export logs/digits --out weights.safetensors --nodes kernel --step -1",
+            "  tensortap export logs/digits --out s3://bucket/mail/digits.tap.zip",
             "  tensortap export logs/digits --out events --format tensorboard",
         ]
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add_path(parser)
-    parser.add_argument("--out", type=local, required=True, metavar="FILE", help="must not exist yet")
+    parser.add_argument(
+        "--out", type=target, required=True, metavar="FILE", help="must not exist yet; also as s3://…"
+    )
     parser.add_argument(
         "--format", metavar="NAME", help=f"{_FORMATS}; by default what the name of FILE stands for"
     )
@@ -49,17 +53,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from tensortap.dump import shown_path
     from tensortap.exporters import exporter_for
 
     exporter = exporter_for(arguments.out, arguments.format)
     found = only_run(arguments.path)
     rows = _rows(found, arguments)
-    with part_progress(f"exporting {exporter.name}") as advance:
-        exported = exporter.export(found, rows, arguments.out, advance)
+    with to_be_written(arguments.out) as out, part_progress(f"exporting {exporter.name}") as advance:
+        exported = exporter.export(found, rows, out, advance)
     if arguments.json:
         print_json(
             {
-                "path": str(exported.path),
+                "path": shown_path(arguments.out),
                 "format": exporter.name,
                 "snapshots": exported.snapshots,
                 "bytes": exported.bytes,
@@ -67,13 +72,13 @@ def run(arguments: argparse.Namespace) -> int:
             }
         )
         return 0
-    out = console()
+    page = console()
     what = counted(exported.snapshots, "snapshot")
-    out.print(cell(f"{exported.path}: {what}, {bytes_text(exported.bytes)}"))
+    page.print(cell(f"{shown_path(arguments.out)}: {what}, {bytes_text(exported.bytes)}"))
     for sentence in exported.left_out[:_SHOWN]:
-        out.print(cell(f"  left out: {sentence}", "yellow"))
+        page.print(cell(f"  left out: {sentence}", "yellow"))
     if len(exported.left_out) > _SHOWN:
-        out.print(cell(f"  … and {len(exported.left_out) - _SHOWN:,} more (--json lists them)", "yellow"))
+        page.print(cell(f"  … and {len(exported.left_out) - _SHOWN:,} more (--json lists them)", "yellow"))
     return 0
 
 

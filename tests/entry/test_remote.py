@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -239,9 +240,8 @@ def test_what_is_read_only_is_not_written_to(run, tmp_path: Path, monkeypatch: p
             Tap("memory://logs/r", Watch(), **limit)
     with pytest.raises(TensortapError, match="nothing is removed there"):
         DumpWriter("memory://logs", "r", keep_last=3)
-    status, _, err = run("export", tmp_path, "--out", "s3://bucket/x.tap.zip")
-    assert status == 2
-    assert "on a disk only" in err
+    status, _, err = run("export", tmp_path, "--out", "https://me:secret@host/x.tap.zip")
+    assert (status, "Nothing can be written" in err, "secret" in err) == (2, True, False)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -258,6 +258,24 @@ def test_commands_that_work_on_addresses_and_those_that_say_why_not(memory: str,
         status, _, err = run(*command)
         assert (status, why in err) == (2, True), err
     assert "holds no recording" in run("bundle", big, "--out", tmp_path / "x.tapbundle")[2]
+
+
+@pytest.mark.parametrize("format", ["tap.zip", "csv", "tensorboard"])
+def test_a_run_is_exported_to_an_address(memory: str, run, monkeypatch, format: str) -> None:
+    out = f"{memory}/mail/deep.{format}"
+    status, told, err = run("export", f"{memory}/deep run", "--out", out, "--format", format)
+    assert (status, told.startswith(f"{out}: 1 snapshot")) == (0, True), err
+    assert tensortap.open(memory).runs["deep run"].steps.tolist() == [0]
+    if format != "csv":
+        assert "a/b" in run("show", out)[1]
+    assert "exists" in run("export", f"{memory}/deep run", "--out", out, "--format", format)[2]
+    monkeypatch.setattr(RemoteFolder, "write_file", _refuse)
+    status, _, err = run("export", f"{memory}/deep run", "--out", f"{memory}/x.csv")
+    assert (status, err.splitlines()[0]) == (1, f"tensortap: {memory}/x.csv: No space left.")
+
+
+def _refuse(*_: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left")
 
 
 @pytest.fixture
