@@ -1,6 +1,7 @@
 """What all tests share: a quiet TensorFlow, and property tests that do the same thing on every CI run."""
 
 import os
+import signal
 import subprocess
 import sys
 import tarfile
@@ -15,6 +16,10 @@ from tensorboard_process import Start, TensorBoard
 
 # Read when TensorFlow is first imported, here or in a subprocess.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+# What a shell starts in the background ignores Ctrl-C, and so would the programs that tests send it to.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Saved indices of this session's runs: none of an earlier one is taken over, and none is left behind.
 _CACHE = tempfile.TemporaryDirectory(prefix="tensortap-cache-")
