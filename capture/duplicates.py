@@ -17,9 +17,10 @@ import tensorflow as tf
 
 from . import tf_private
 from .closure import TracedFunction, callees
+from .needed import live_nodes
 
 _ATTRIBUTE = "_tensortap_duplicate"  # keeps the optimiser from taking the duplicate for the original
-_SUFFIX = "/tensortap_duplicate"
+DUPLICATE = "/tensortap_duplicate"  # ends the name of each
 _PASSES = ("arithmetic_optimization", "constant_folding", "remapping")
 
 # The optimiser looks through these.
@@ -45,21 +46,6 @@ _BIASES = frozenset({"Add", "AddV2", "BiasAdd"})
 _OUTPUTS = {"Add": "z", "AddV2": "z", "BiasAdd": "output"}
 _LOW_PRECISION = (tf.bfloat16.as_datatype_enum, tf.float16.as_datatype_enum)
 _ACTIVATIONS = frozenset({"AddV2", "Elu", "Mul", "Neg", "Pow", "RealDiv", "Sigmoid", "Tanh"})
-
-# By their values: division of whole numbers by 0, indices out of range.
-_MAY_FAIL = frozenset(
-    {
-        "Div",
-        "FloorDiv",
-        "FloorMod",
-        "GatherNd",
-        "GatherV2",
-        "Mod",
-        "ResourceGather",
-        "TruncateDiv",
-        "TruncateMod",
-    }
-)
 
 _LARGEST_CONSTANT = 64 << 10  # bytes; larger ones are no factors of a chain
 
@@ -110,7 +96,7 @@ class Duplicates:
     def _duplicate(self, node: tf_private.NodeDef) -> None:
         duplicate = self._definition.node_def.add()
         duplicate.CopyFrom(node)
-        duplicate.name = node.name + _SUFFIX
+        duplicate.name = node.name + DUPLICATE
         duplicate.input[:] = [self._readable_now(source) for source in node.input]
         duplicate.attr[_ATTRIBUTE].b = True
         self._made[node.name] = str(duplicate.name)
@@ -121,11 +107,6 @@ class Duplicates:
         if node is not None and node.name in self._made:
             return node
         return node if node is not None and self._is_merged(node, reference) else None
-
-    def may_run(self, name: str) -> bool:
-        """Whether TensorFlow runs a node, or a tap may make it run: what nothing needs must not fail then."""
-        node = self._nodes.get(name)
-        return node is None or name in self._live or node.op not in _MAY_FAIL
 
     def _is_merged(self, node: tf_private.NodeDef, reference: str) -> bool:
         """Whether another use of a tensor may change what its node is merged with."""
@@ -219,15 +200,7 @@ class Duplicates:
     def _live(self) -> dict[str, None]:
         """Names of the nodes that run: what is returned or has effects, and all that leads to it."""
         definition = self._function.definition
-        waiting = [*definition.ret.values(), *definition.control_ret.values()]
-        waiting += [node.name for node in definition.node_def if tf_private.is_stateful(node.op)]
-        live: dict[str, None] = {}
-        while waiting:
-            name = waiting.pop().removeprefix("^").split(":")[0]
-            if name in self._nodes and name not in live:
-                live[name] = None
-                waiting += self._nodes[name].input
-        return live
+        return live_nodes(definition, definition.ret.values())
 
 
 def _is_frozen_normalization(node: tf_private.NodeDef) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -11,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from . import tf_private
+from .duplicates import DUPLICATE
 from .queues import Tapped, TapQueue
 from .recorded import Place, RecordedFunction
 from .rewrite import MARK, Rewritten, rewrite
@@ -32,6 +34,8 @@ class Receiver(Protocol):
 # A loop may enqueue without bound while the function runs; from then on it is emptied as it runs.
 _PUMP_AFTER_SECONDS = 0.05
 _PUMP_EVERY_SECONDS = 0.02
+
+_NODE = re.compile(r"node ([^\s}]+)")  # in error messages: `{{node x}}`, `Detected at node x defined at`
 
 # What XLA says when it cannot compile a function, e.g. because of an additional output.
 _COMPILER_ERRORS = (tf.errors.InvalidArgumentError, tf.errors.UnimplementedError, tf.errors.InternalError)
@@ -100,9 +104,20 @@ class InstrumentedFunction:
         return outputs
 
     def _is_to_blame(self, error: Exception) -> bool:
-        if f"node {MARK}/" in str(error) or isinstance(error, tf.errors.ResourceExhaustedError):
+        if isinstance(error, tf.errors.ResourceExhaustedError) or self._ran_for_taps(str(error)):
             return True
         return self._rewritten.compiled and not self._has_run and isinstance(error, _COMPILER_ERRORS)
+
+    def _ran_for_taps(self, message: str) -> bool:
+        """Whether an error was raised by a node that runs for taps only."""
+        for name in _NODE.findall(message):
+            if name.startswith(f"{MARK}/") or name.endswith(DUPLICATE):
+                return True
+            # The nodes of a function that is inlined are named behind the call.
+            parts = name.split("/")
+            if any("/".join(parts[first:]) in self._rewritten.unneeded for first in range(len(parts))):
+                return True
+        return False
 
     @contextmanager
     def _emptying_queues(self, receiver: Receiver) -> Iterator[None]:

@@ -17,6 +17,7 @@ from .memory import SHARE, available_bytes, estimated_bytes
 from .obstacles import MUTED
 from .recorded import Place, RecordedFunction, record_function
 from .shadow import NoShadowError, Shadow, ShadowFailedError
+from .state_before import StateBefore
 from .watch import Watch
 
 _Key = tuple[str, frozenset[Watch], bool]  # a function, what is watched of it, and whether exactly
@@ -194,15 +195,25 @@ class Interceptor:
             instrumented = self._instrument(function, inputs, captures)
         if instrumented is None:
             return run(name, inputs, num_outputs)
+        recorded = self._recorded[function]
         shadowed = isinstance(instrumented, Shadow)
-        receiver = _Receiver(self._recorded[function], captures, "shadow" if shadowed else "in-place")
+        receiver = _Receiver(recorded, captures, "shadow" if shadowed else "in-place")
+        try:
+            before = None if shadowed else StateBefore(recorded, inputs)
+        except Exception as error:
+            self._give_up(function, captures, "could not be tapped", error)
+            return run(name, inputs, num_outputs)
         try:
             return instrumented.call(run, name, inputs, num_outputs, receiver)
         except ShadowFailedError as failure:
             self._give_up(function, captures, "could not run as a shadow", failure.__cause__ or failure)
             return failure.outputs
         except TapFailedError as failure:
-            self._give_up(function, captures, "could not run with taps", failure.__cause__ or failure)
+            what = "could not run with taps"
+            if before is not None:
+                before.put_back()
+                what += f"; what it had done stays done: {before.stays}" if before.stays else ""
+            self._give_up(function, captures, what, failure.__cause__ or failure)
             return run(name, inputs, num_outputs)
 
     def _instrument(

@@ -38,6 +38,9 @@ _ON_VARIABLES_PREFIXES = (
     "ResourceStridedSliceAssign",
     "ResourceCountUpTo",
 )
+_READING = frozenset(
+    {"ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VarIsInitializedOp", "VariableShape"}
+)
 # TensorFlow calls them stateful, but running them once more changes nothing.
 _HARMLESS = frozenset(
     {
@@ -101,6 +104,12 @@ def obstacle(functions: Mapping[str, TracedFunction]) -> str:
 def acts_on_variables(op_type: str) -> bool:
     """Whether a stateful op does nothing but read or change the variables that it is given."""
     return op_type in _ON_VARIABLES or op_type.startswith(_ON_VARIABLES_PREFIXES)
+
+
+def changes_variables(functions: Mapping[str, TracedFunction]) -> bool:
+    """Whether one of the functions does more with variables than to read them."""
+    ops = {node.op for function in functions.values() for node in function.definition.node_def}
+    return any(acts_on_variables(op) and op not in _READING for op in ops)
 
 
 def _reason(op_type: str) -> str:

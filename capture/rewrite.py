@@ -15,6 +15,7 @@ from functools import cache
 from . import tf_private
 from .closure import CALLS, Callee, Role, TracedFunction, callees, must_compile
 from .duplicates import Duplicates
+from .needed import Needed
 from .queues import Tapped, TapQueue, grouped, keep_alive
 from .recorded import Place, RecordedFunction
 
@@ -41,7 +42,8 @@ class Rewritten:
     """The copy of a root function, registered and ready to be called instead of it.
 
     `outputs` are the tensors that the copy returns behind the root's own outputs (only if XLA compiles the
-    root). `out_of_reach` are chosen tensors inside loops and branches that XLA compiles.
+    root). `out_of_reach` are chosen tensors inside loops and branches that XLA compiles, `unneeded` names of
+    nodes that run for taps only, if at all.
     """
 
     name: str = ""
@@ -49,6 +51,7 @@ class Rewritten:
     queues: list[TapQueue] = field(default_factory=list)
     registered: list[str] = field(default_factory=list)
     out_of_reach: list[Place] = field(default_factory=list)
+    unneeded: set[str] = field(default_factory=set)
     compiled: bool = False
 
     def discard(self) -> None:
@@ -87,7 +90,9 @@ class _Rewriter:
 
     def run(self) -> Rewritten:
         result = self._result
-        result.name, result.outputs = self._copy(self._functions[self._root], compiled=False, looped=False)
+        root = self._functions[self._root]
+        needed = Needed(root, self._functions)
+        result.name, result.outputs = self._copy(root, needed, compiled=False, looped=False)
         for queue in result.queues:
             queue.open()
         for definition in self._definitions:
@@ -106,7 +111,13 @@ class _Rewriter:
         return function in self._functions and self._leads_to_chosen(function)
 
     def _copy(
-        self, function: TracedFunction, *, compiled: bool, looped: bool, role: Role = "root"
+        self,
+        function: TracedFunction,
+        needed: Needed,
+        *,
+        compiled: bool,
+        looped: bool,
+        role: Role = "root",
     ) -> tuple[str, list[Tapped]]:
         """Returns the copy's name and what it hands out as additional outputs."""
         compiled = compiled or function.compiled
@@ -121,8 +132,9 @@ class _Rewriter:
                 _mute(node, function)
         self._definitions.append(definition)
         duplicates = Duplicates(function, definition)
-        tapped = self._own(function, duplicates) + self._of_callees(
-            function, definition, duplicates, compiled=compiled, looped=looped
+        self._result.unneeded |= needed.unneeded
+        tapped = self._own(function, needed) + self._of_callees(
+            definition, needed, duplicates, compiled=compiled, looped=looped
         )
         if not compiled:
             tapped = [(item, duplicates.readable(reference)) for item, reference in tapped]
@@ -137,11 +149,11 @@ class _Rewriter:
         self._shared[function.name, compiled] = name, outputs
         return name, outputs
 
-    def _own(self, function: TracedFunction, duplicates: Duplicates) -> list[tuple[Tapped, str]]:
+    def _own(self, function: TracedFunction, needed: Needed) -> list[tuple[Tapped, str]]:
         """The chosen tensors of the function itself, with how its definition refers to them."""
         found = []
         for operation in filter(
-            lambda operation: duplicates.may_run(operation.name), function.operations.values()
+            lambda operation: needed.may_run(operation.name), function.operations.values()
         ):
             for slot, tensor in enumerate(operation.outputs):
                 place = (function.name, operation.name, slot)
@@ -153,8 +165,8 @@ class _Rewriter:
 
     def _of_callees(
         self,
-        function: TracedFunction,
         definition: tf_private.FunctionDef,
+        needed: Needed,
         duplicates: Duplicates,
         *,
         compiled: bool,
@@ -164,27 +176,37 @@ class _Rewriter:
         gained: list[tuple[Tapped, str]] = []
         for node in definition.node_def:
             chosen = [callee for callee in callees(node) if self._reaches(callee.function)]
-            if not chosen or not duplicates.may_run(node.name):
+            if not chosen or not needed.may_run(node.name):
                 continue
             if compiled and node.op not in CALLS:
                 self._result.out_of_reach += [
                     place for callee in chosen for place in self._by_function.get(callee.function, ())
                 ]
                 continue
+            used = needed.used_outputs(node)
             for callee in chosen:
-                gained += self._redirect(node, callee, compiled=compiled, looped=looped)
+                gained += self._redirect(node, callee, used, compiled=compiled, looped=looped)
+            if node.name not in needed.live and not compiled:
+                node.input[:] = [duplicates.readable(source) for source in node.input]
             if not compiled:
                 node.op = _STATEFUL.get(node.op, node.op)
                 keep_alive(definition, node.name)
         return gained
 
     def _redirect(
-        self, node: tf_private.NodeDef, callee: Callee, *, compiled: bool, looped: bool
+        self,
+        node: tf_private.NodeDef,
+        callee: Callee,
+        used: Collection[int] | None,
+        *,
+        compiled: bool,
+        looped: bool,
     ) -> list[tuple[Tapped, str]]:
         loop = node.op in _LOOPS
         inside = compiled or must_compile(node.attr)
         function = self._functions[callee.function]
-        name, outputs = self._copy(function, compiled=inside, looped=looped or loop, role=callee.role)
+        needed = Needed(function, self._functions, used)
+        name, outputs = self._copy(function, needed, compiled=inside, looped=looped or loop, role=callee.role)
         callee.reference.name = name
         if loop:
             # One iteration at a time, so that entries arrive in order.

@@ -106,6 +106,94 @@ def test_a_copy_that_does_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     tap.close()
 
 
+def test_a_step_that_runs_out_of_memory_half_way_is_made_once(tmp_path: Path) -> None:
+    """Variables are put back before the step is made again without taps."""
+    counter, weight, calls = tf.Variable([0, 0]), tf.Variable(1.0), []
+
+    def allocate() -> Any:
+        calls.append(counter.numpy().tolist())
+        if len(calls) == 1:
+            raise MemoryError("no room for the taps")
+        return np.float32(2.0)
+
+    tap = Tap(tmp_path / "r", ALL)
+
+    @tap.function
+    def step(x: Any) -> Any:
+        with tf.control_dependencies([counter.assign_add([1, 2]), weight.assign(7.0)]):
+            y = tf.numpy_function(allocate, [], tf.float32)
+        y.set_shape(())
+        weight.assign_add(y)
+        return x * y
+
+    with pytest.warns(
+        TapWarning, match="could not run with taps; what it had done stays done: it calls Python"
+    ):
+        assert step(tf.constant(1.0)) == 2.0
+    assert calls == [[1, 2], [1, 2]]
+    assert (counter.numpy().tolist(), float(weight)) == ([1, 2], 9.0)
+    step(tf.constant(1.0))
+    assert (counter.numpy().tolist(), float(weight)) == ([2, 4], 9.0)
+    tap.close()
+
+
+def test_errors_that_the_function_raises_anyway_are_raised_once(tmp_path: Path) -> None:
+    counter = tf.Variable(0)
+
+    def allocate() -> Any:
+        raise MemoryError("never enough")
+
+    tap = Tap(tmp_path / "r", ALL)
+
+    @tap.function
+    def step() -> Any:
+        with tf.control_dependencies([counter.assign_add(1)]):
+            return tf.numpy_function(allocate, [], tf.float32)
+
+    with (
+        pytest.warns(TapWarning, match="could not run with taps"),
+        pytest.raises(tf.errors.ResourceExhaustedError, match="never enough"),
+    ):
+        step()
+    assert counter.numpy() == 1
+    tap.close()
+
+
+@tf.function
+def _picked(x: Any, index: Any) -> Any:
+    return tf.multiply(tf.gather(x, index), 2.0, name="picked"), tf.add(x, 1.0, name="plus")
+
+
+UNUSED = {
+    "a call": lambda x, index: [_picked(x, index)],
+    "an output": lambda x, index: _picked(x, index)[1],
+    "what follows": lambda x, index: tf.multiply(tf.gather(x, index), 2.0),
+    "a branch": lambda x, index: tf.cond(x[0] > 0, lambda: tf.gather(x, index), lambda: x),
+    "a loop": lambda x, index: tf.while_loop(
+        lambda i: i < 3, lambda i: i + tf.gather(tf.ones([2], tf.int32), index), [0]
+    ),
+    "another": lambda x, index: tf.slice(x, [index], [1]),
+}
+
+
+@pytest.mark.parametrize("unused", UNUSED)
+@pytest.mark.filterwarnings("ignore:.*could not run with taps:tensortap.capture.TapWarning")
+def test_what_nothing_needs_does_not_make_a_step_fail(tmp_path: Path, unused: str) -> None:
+    counter = tf.Variable(0)
+    with Tap(tmp_path / "r", ALL) as tap:
+
+        @tap.function
+        def step(x: Any, index: Any) -> Any:
+            UNUSED[unused](x, index)
+            counter.assign_add(1)
+            return tf.multiply(x, 3.0, name="tripled")
+
+        assert step(tf.ones([3]), tf.constant(99)).numpy().tolist() == [3.0] * 3
+        assert counter.numpy() == 1
+    if unused in ("a call", "what follows", "a branch", "a loop"):  # left out, so that the rest is captured
+        assert Dumped(tmp_path / "r").value("tripled:0").tolist() == [3.0] * 3
+
+
 def test_errors_of_the_function_itself_are_the_users(tmp_path: Path) -> None:
     with Tap(tmp_path / "r", ALL) as tap:
 
