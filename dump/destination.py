@@ -11,7 +11,7 @@ from .errors import InvalidValueError
 from .files import MAX_JSON, publish
 from .retention import Retention
 from .runs import RUN_FILE
-from .spool import Part, Spool
+from .spool import LEAST, Part, Spool
 from .upload import Uploader, Uploads
 from .worker import Worker, ensure_run
 
@@ -38,6 +38,10 @@ class Destination:
             raise InvalidValueError(
                 f"keep_last and max_bytes do not apply to {shown_path(logdir)}: nothing is removed there.",
                 "Leave them out, keep fewer values, or write to a disk.",
+            )
+        if self._is_remote and spool_bytes < LEAST:
+            raise InvalidValueError(
+                f"spool_bytes={spool_bytes!r} is too little.", f"Use at least {LEAST:,}; the default is 1 GiB."
             )
         self._spool: Spool | None = None
         self._uploader: Uploader | None = None

@@ -13,6 +13,8 @@ from pathlib import Path
 
 SEGMENT = 1 << 20  # bytes from which a file is ended when it is uploaded; a smaller one is uploaded again
 MAX_SHARD = 8 << 20  # bytes of values of one file: it is uploaded as a whole
+LEAST = 1_000_000  # bytes of a spool: in less, files that are still written leave no room for values
+_SHARES = 8  # three files are written at a time, and the one of values has a header of 256 KiB
 _ORDER = ("run.json", "worker.json", ".pb", ".arrows", ".safetensors")
 
 
@@ -32,6 +34,9 @@ class Spool:
     Args:
         base: a spool that is there already.
 
+    Attributes:
+        share: bytes from which a file is ended, so that what is still written never fills the spool.
+
     Raises:
         OSError: it cannot be made.
     """
@@ -41,6 +46,7 @@ class Spool:
         self.base = base or Path(tempfile.mkdtemp(prefix="tensortap-spool-", dir=where))
         self.run_dir = self.base / run
         self._max_bytes = max_bytes
+        self.share = max_bytes // _SHARES
         self._bytes = 0  # when it was last looked at
         self._since = 0  # bytes of values written since
         self.trouble = ""  # why nothing leaves it
@@ -57,11 +63,11 @@ class Spool:
             OSError: there is no room (ENOSPC), as on a full disk.
         """
         if self.waiting_bytes + length > self._max_bytes:
+            why = f"{self.waiting_bytes:,} bytes wait to be uploaded, of {self._max_bytes:,} (spool_bytes)"
+            if length > self._max_bytes:
+                why = f"a value of {length:,} bytes is more than {self._max_bytes:,} (spool_bytes)"
             raise OSError(
-                errno.ENOSPC,
-                f"{self.waiting_bytes:,} bytes wait to be uploaded, of {self._max_bytes:,} (spool_bytes)"
-                + (f"; {self.trouble}" if self.trouble else ""),
-                str(self.base),
+                errno.ENOSPC, why + (f"; {self.trouble}" if self.trouble else ""), str(self.base)
             )
         self._since += length
 

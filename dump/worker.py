@@ -140,9 +140,10 @@ class Worker:
 
         Raises OSError; may be called again.
         """
-        self._values.end_segment(SEGMENT)
-        self._stats.end_segment(SEGMENT)
-        self._events.end_segment(SEGMENT)
+        least = SEGMENT if self._spool is None else min(SEGMENT, self._spool.share)
+        self._values.end_segment(least)
+        self._stats.end_segment(least)
+        self._events.end_segment(least)
 
     @property
     def open_files(self) -> list[Path | None]:
