@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tensortap.dump import RunReader
 
 if TYPE_CHECKING:
-    from tensortap.server import Computed, Wanted
+    from tensortap.server import Computed, LogicTest, Wanted
 
 
 class ReplayComputer:
@@ -21,7 +21,7 @@ class ReplayComputer:
         self._process = StepperProcess(Limits(seconds, memory_bytes))
 
     def compute(self, wanted: Wanted, logdir: Path, run: str) -> Computed:
-        from tensortap.replay import StepperRequest, stepper_nodes
+        from tensortap.replay import StepperRequest, stepper_births, stepper_nodes
         from tensortap.server import Computed, ComputedTensor
 
         request = StepperRequest(str(wanted.recording), str(logdir), run, wanted.changes, wanted.tensors)
@@ -42,7 +42,16 @@ class ReplayComputer:
                 for name, each in answer.tensors.items()
             },
             order=[node.name for node in nodes],
+            births=stepper_births(nodes, answer.tensors),
         )
+
+    def test(self, wanted: Wanted) -> LogicTest:
+        from tensortap.replay import Request
+        from tensortap.server import LogicTest
+
+        request = Request(str(wanted.recording), study="test", options={"test": wanted.test})
+        found = self._process.study(request).study or {}
+        return LogicTest(found["passed"], found["summary"], found["columns"], found["rows"])
 
     def cancel(self) -> None:
         self._process.cancel()

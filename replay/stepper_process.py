@@ -6,9 +6,12 @@ import json
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from dataclasses import asdict
+from typing import Any
 
 from .apart import Limits, ReplayError, record_of
+from .request import Answer, Request
 from .stepper_request import StepperAnswer, StepperRequest
 
 
@@ -31,6 +34,13 @@ class StepperProcess:
             ReplayError: it took too long or too much memory, was cancelled, or the recording cannot be
                 replayed that way.
         """
+        return StepperAnswer.of(self._answer({"stepper": asdict(request)}))
+
+    def study(self, request: Request) -> Answer:
+        """Finds out what a study does. Raises ReplayError as `ask` does."""
+        return Answer.of(self._answer({"request": asdict(request)}))
+
+    def _answer(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         process = self._start()
         watchdog = threading.Timer(
             self._limits.seconds, self._end, [f"The replay took more than {self._limits.seconds:g} s."]
@@ -38,7 +48,7 @@ class StepperProcess:
         watchdog.daemon = True
         watchdog.start()
         try:
-            line = _exchange(process, asdict(request), self._limits.memory_bytes)
+            line = _exchange(process, {**request, "memory_bytes": self._limits.memory_bytes})
         finally:
             watchdog.cancel()
         if not line:
@@ -54,7 +64,7 @@ class StepperProcess:
                 "It may have needed more memory: --memory (of serve: --replay-memory).",
             )
         try:
-            return StepperAnswer.of(record_of(line))
+            return record_of(line)
         except ValueError as error:  # it was ended while it wrote
             raise ReplayError("The replaying process was ended while it answered.", "Ask again.") from error
 
@@ -100,15 +110,18 @@ class StepperProcess:
         self.close()
 
 
-def _exchange(process: subprocess.Popen[str], request: dict[str, object], memory_bytes: int) -> str:
-    """The line that it answers; empty if it ended."""
+def _exchange(process: subprocess.Popen[str], request: dict[str, object]) -> str:
+    """The line that it answers; empty if it ended. What it says before of its progress is passed over."""
     assert process.stdin is not None and process.stdout is not None
     try:
-        process.stdin.write(json.dumps({"stepper": request, "memory_bytes": memory_bytes}) + "\n")
+        process.stdin.write(json.dumps(request) + "\n")
         process.stdin.flush()
     except OSError:
         return ""
-    return process.stdout.readline()
+    for line in process.stdout:
+        if not line.startswith('{"progress"'):
+            return line
+    return ""
 
 
 def _close(process: subprocess.Popen[str]) -> None:

@@ -1,7 +1,7 @@
 """HTTP only (http_api.md): `create_app` for any WSGI server, `Server` to serve it."""
 
 from .app import create_app
-from .computing import Computed, ComputedTensor, Computer, Wanted
+from .computing import Computed, ComputedTensor, Computer, LogicTest, Wanted
 from .framing import Framing
 from .hosts import is_loopback
 from .serving import DEFAULT_PORT, Server, ServingError
@@ -12,6 +12,7 @@ __all__ = [
     "ComputedTensor",
     "Computer",
     "Framing",
+    "LogicTest",
     "Server",
     "ServingError",
     "Wanted",

@@ -13,7 +13,7 @@ from pathlib import Path
 from tensortap.dump import LimitError, NotFoundError, TensortapError
 from tensortap.index import LogIndex, RunIndex
 
-from .computing import Computed, Computer, Wanted
+from .computing import Computed, Computer, LogicTest, Wanted
 
 _LOG = logging.getLogger(__name__)
 _KEPT = 16  # results
@@ -27,12 +27,13 @@ _IDLE = 300.0  # s after which the replaying process is ended
 @dataclass(slots=True, eq=False)
 class Job:
     """One computation. `run`: where its tensors are, once it is done; `changed`: tensors that are other ones
-    than without the changes."""
+    than without the changes; `tested`: what its test found."""
 
     subject: str  # of which run
     wanted: Wanted
     name: str
     result: Computed | None = None
+    tested: LogicTest | None = None
     changed: list[str] = field(default_factory=list)
     run: RunIndex | None = None
     error: str = ""
@@ -133,7 +134,9 @@ class Computations:
                 raise TensortapError(before.error, before.hint)
             with self._one:
                 result = self._compute(job)
-            if result is not None:
+            if isinstance(result, LogicTest):
+                job.tested = result
+            elif result is not None:
                 with self._reading:
                     self._log.refresh()
                 self._end(job, result, before)
@@ -157,7 +160,7 @@ class Computations:
         before.ended.wait()
         return before
 
-    def _compute(self, job: Job) -> Computed | None:
+    def _compute(self, job: Job) -> Computed | LogicTest | None:
         """None if it was cancelled before."""
         with self._lock:
             if self._closed or not job.working:
@@ -166,6 +169,8 @@ class Computations:
             if self._idle is not None:
                 self._idle.cancel()
         try:
+            if job.wanted.test:
+                return self.computer.test(job.wanted)
             return self.computer.compute(job.wanted, self._folder, job.name)
         finally:
             with self._lock:

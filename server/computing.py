@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+TESTS = ("batch", "causal", "padding", "gradient", "determinism", "sensitivity")
+"""Tests of a step's logic (docs/replay.md)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -16,11 +19,13 @@ class Wanted:
         recording: its folder in the run.
         changes: pairs of a tensor name and an expression.
         tensors: names; None: all.
+        test: one of `TESTS` that is done instead.
     """
 
     recording: Path
     changes: tuple[tuple[str, str], ...] = ()
     tensors: tuple[str, ...] | None = None
+    test: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,7 @@ class Computed:
     Attributes:
         identical: every output and variable is bit by bit as recorded; None if tensors were changed.
         order: the nodes of the graph, each behind those that it takes its inputs from.
+        births: of these, those that make a NaN or an infinity.
     """
 
     step: int
@@ -57,13 +63,27 @@ class Computed:
     versions: Sequence[str]
     tensors: Mapping[str, ComputedTensor]
     order: Sequence[str] = field(default=())
+    births: Sequence[str] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class LogicTest:
+    """What a test of a recorded step found. `rows` hold what `columns` name, the most telling first."""
+
+    passed: bool
+    summary: str
+    columns: Sequence[str]
+    rows: Sequence[Mapping[str, object]]
 
 
 class Computer(Protocol):
-    """Replays, in a process of its own with limits. `compute` is called by one thread at a time."""
+    """Replays, in a process of its own with limits. One thread at a time calls `compute` and `test`."""
 
     def compute(self, wanted: Wanted, logdir: Path, run: str) -> Computed:
         """Writes the tensors as a run. Raises TensortapError if that cannot be done, or was cancelled."""
+
+    def test(self, wanted: Wanted) -> LogicTest:
+        """Tests the step's logic. Raises TensortapError if that cannot be done, or was cancelled."""
 
     def cancel(self) -> None:
         """Ends what is under way; from any thread."""

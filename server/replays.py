@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from flask import Blueprint, Flask, Response, current_app, request
@@ -11,7 +11,7 @@ from tensortap.dump import NotFoundError, RecordingPlace, TensortapError, find_r
 from tensortap.index import RunIndex
 
 from .computations import Computations, Job
-from .computing import Computed, Computer, Wanted
+from .computing import TESTS, Computed, Computer, LogicTest, Wanted
 from .failures import STATUS, BadRequestError, without_places
 from .gate import NO_REPLAY
 from .live import current_run, hide
@@ -22,6 +22,7 @@ blueprint = Blueprint("replays", __name__)
 MAX_BODY = 65536
 MAX_CHANGES = 500
 MAX_TENSORS = 1000
+MAX_ROWS = 200
 _KEY = "tensortap-computations"
 
 
@@ -70,6 +71,18 @@ def compute(run: str) -> Response:
     body = _body("recording", "changes", "tensors")
     wanted = Wanted(_place(found, body).path, _changes(body), _tensors(body))
     return json_reply(_told(found, computations.ask(_subject(found), wanted)))
+
+
+@blueprint.post("/api/replay/<run>/test")
+def test(run: str) -> Response:
+    """POST api/replay/<run>/test"""
+    computations, found = _computations(), current_run(run)
+    body = _body("recording", "test")
+    if body.get("test") not in TESTS:
+        raise BadRequestError(f"There is no test {str(body.get('test'))[:80]!r}.", f"Use {', '.join(TESTS)}.")
+    wanted = Wanted(_place(found, body).path, test=body["test"])
+    job = computations.ask(_subject(found), wanted)
+    return json_reply(_state(found, job, lambda: None if job.tested is None else _found(job.tested)))
 
 
 @blueprint.post("/api/replay/<run>/cancel")
@@ -161,11 +174,31 @@ def _tensors(body: Mapping[str, Any]) -> tuple[str, ...] | None:
 
 
 def _told(run: RunIndex, job: Job) -> dict[str, Any]:
+    def result() -> dict[str, Any] | None:
+        return None if job.result is None or job.run is None else _result(job.result, job.run, job.changed)
+
+    return _state(run, job, result)
+
+
+def _state(run: RunIndex, job: Job, result: Callable[[], dict[str, Any] | None]) -> dict[str, Any]:
     working = job.working  # before its result, which is there only once it is through
     error, hint = without_places(job.error, run), without_places(job.hint, run)
-    known = None if working or job.result is None or job.run is None else (job.result, job.run)
-    done = None if known is None else _result(*known, job.changed)
-    return {"working": working, "error": error or None, "hint": hint, "result": done}
+    return {
+        "working": working,
+        "error": error or None,
+        "hint": hint,
+        "result": None if working else result(),
+    }
+
+
+def _found(tested: LogicTest) -> dict[str, Any]:
+    return {
+        "passed": tested.passed,
+        "summary": tested.summary,
+        "columns": list(tested.columns),
+        "rows": [[row.get(column) for column in tested.columns] for row in tested.rows[:MAX_ROWS]],
+        "rows_total": len(tested.rows),
+    }
 
 
 def _result(computed: Computed, run: RunIndex, changed: list[str]) -> dict[str, Any]:
@@ -184,6 +217,7 @@ def _result(computed: Computed, run: RunIndex, changed: list[str]) -> dict[str, 
         "versions": list(computed.versions),
         "changed": changed,
         "order": list(computed.order),
+        "births": list(computed.births),
         "tensors": {
             "name": list(computed.tensors),
             **{

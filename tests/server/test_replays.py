@@ -15,7 +15,7 @@ from small_dump import write_dump
 from werkzeug.test import Client, TestResponse
 
 from tensortap.dump import DumpWriter, Graph, Node, Recording, TensortapError, write_recording
-from tensortap.server import Computed, ComputedTensor, Server, ServingError, Wanted, create_app
+from tensortap.server import Computed, ComputedTensor, LogicTest, Server, ServingError, Wanted, create_app
 from tensortap.server.computations import Computations
 
 TOKEN = "0123456789abcdef" * 3
@@ -47,7 +47,16 @@ class FakeComputer:
             writer.log("x:0", value, step=5, graph=graph)
         x = ComputedTensor("float32", (3,), 0, 0, -1, 1, str(len(wanted.changes)), True)
         same = ComputedTensor("float32", (), 1, 0, 0, 1, "same", False)
-        return Computed(5, not wanted.changes, 1, 2, ["w"], "", "", [], {"x:0": x, "y:0": same}, ["x", "y"])
+        return Computed(
+            5, not wanted.changes, 1, 2, ["w"], "", "", [], {"x:0": x, "y:0": same}, ["x", "y"], ["y"]
+        )
+
+    def test(self, wanted: Wanted) -> LogicTest:
+        self.asked.append(wanted)
+        if wanted.test == "causal":
+            raise TensortapError("The step was given no sequences.", "Give it some.")
+        rows = [{"tensor": f"t{number}:0", "change": float("inf"), "line": ""} for number in range(300)]
+        return LogicTest(False, "3 tensors looked at", ["tensor", "change"], rows)
 
     def cancel(self) -> None:
         self.ended.set()
@@ -125,12 +134,36 @@ def test_a_what_if_is_compared_with_the_call_as_it_was(asked: Asked) -> None:
     result = asked.compute(changes=[["x:0", "x + 1"]])["result"]
     assert result["changed"] == ["x:0"]
     assert result["order"] == ["x", "y"]
+    assert result["births"] == ["y"]
     assert result["tensors"]["name"] == ["x:0", "y:0"]
     assert result["tensors"]["nan"] == [0, 1]
     assert [len(wanted.changes) for wanted in asked.computer.asked] == [0, 1]
     asked.compute(changes=[["x:0", "x + 1"]])
     asked.compute()
     assert len(asked.computer.asked) == 2  # both were known
+
+
+def test_the_logic_of_a_step_is_tested(asked: Asked) -> None:
+    def ask(test: str) -> Any:
+        answers: list[Any] = []
+
+        def ended() -> bool:
+            answers.append(asked.post("test", {"recording": asked.recording, "test": test}).get_json())
+            return not answers[-1]["working"]
+
+        until(ended, "the test")
+        return answers[-1]
+
+    result = ask("batch")["result"]
+    assert (result["passed"], result["summary"]) == (False, "3 tensors looked at")
+    assert (result["columns"], result["rows"][0]) == (["tensor", "change"], ["t0:0", "Infinity"])
+    assert (len(result["rows"]), result["rows_total"]) == (200, 300)
+    assert ask("batch")["result"] == result
+    assert [wanted.test for wanted in asked.computer.asked] == ["batch"]
+    refused = ask("causal")
+    assert (refused["error"], refused["hint"]) == ("The step was given no sequences.", "Give it some.")
+    unknown = asked.post("test", {"recording": asked.recording, "test": "rm"})
+    assert unknown.status_code == 400 and "'rm'" in unknown.get_json()["error"]
 
 
 def test_a_failure_is_told_without_places_and_tried_again(asked: Asked) -> None:
