@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import keras
 import numpy as np
+import pytest
 import tensorflow as tf
 from dumped import Dumped
 from small_models import BATCH, data, mlp, weights_of
@@ -50,6 +52,40 @@ def test_roles_of_layers_in_a_keras_fit(tmp_path: Path) -> None:
         before[0] - steps[0] - steps[1], model.layers[-1].weights[0].numpy(), rtol=1e-5
     )
     assert weights_of(model) == weights_of(plain)
+
+
+OPTIMIZERS = {
+    "momentum": lambda: keras.optimizers.SGD(0.1, momentum=0.9),
+    "nesterov": lambda: keras.optimizers.SGD(0.1, momentum=0.9, nesterov=True),
+    "AdamW": lambda: keras.optimizers.AdamW(0.1, weight_decay=0.1),
+    "RMSprop": lambda: keras.optimizers.RMSprop(0.1, momentum=0.9, centered=True),
+    "Lion": lambda: keras.optimizers.Lion(0.1),
+}
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_updates_are_what_the_weights_change_by(tmp_path: Path, optimizer: str) -> None:
+    x, y = data(batches=2)
+    model = mlp(optimizer=OPTIMIZERS[optimizer]())
+    before = {weight.path: weight.numpy() for weight in model.trainable_variables}
+    tap = Tap(tmp_path / "r", Watch(kinds="update", steps=1, keep="value"))
+    model.fit(x, y, batch_size=BATCH, shuffle=False, verbose=0, callbacks=[tap.callback()])
+    tap.close()
+
+    dumped = Dumped(tmp_path / "r")
+    of = {
+        node.name: node.attributes["tensortap.variable"]
+        for node in dumped.graph().nodes
+        if node.attributes.get("tensortap.kind") == "update"
+    }
+    for weight in model.trainable_variables:
+        updates = [row.value for row in dumped.rows if of[row.node] == weight.path]
+        # Weight decay is an update of its own.
+        assert len(updates) == (4 if optimizer == "AdamW" else 2)
+        moved = weight.numpy() - before[weight.path]
+        total = np.sum(updates, axis=0)
+        assert np.abs(moved).max() > 0
+        np.testing.assert_allclose(np.abs(total), np.abs(moved), rtol=1e-3, atol=1e-6)
 
 
 def test_roles_in_a_loop_without_keras(tmp_path: Path) -> None:
