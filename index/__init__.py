@@ -8,7 +8,7 @@ from .columns import Coded, Texts
 from .decode import STATISTICS_COLUMNS
 from .edges import RETURNED, Edges
 from .events import FedText, RunEvent, RunEvents, StepBatch
-from .find import Filters, SnapshotPage, find_rows, snapshots
+from .find import Filters, SnapshotPage, find_rows, snapshot_place, snapshots
 from .graph import FunctionInfo, GraphIndex
 from .graphs import GraphOverview
 from .histograms import MAX_BINS, HistogramSeries, histograms
@@ -107,6 +107,7 @@ __all__ = [
     "resolve_selection",
     "row_columns",
     "set_viewer",
+    "snapshot_place",
     "snapshots",
     "source",
     "source_map",

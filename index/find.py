@@ -8,6 +8,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from tensortap.dump import split_tensor_name, tensor_name
+
 from .catalog_rows import CatalogRows, tensors_by_node
 from .choose import tensor_codes, worker_code
 from .patterns import match_names
@@ -69,18 +71,38 @@ def snapshots(
         NotFoundError: no such graph, worker or tensor.
     """
     asked, wanted = Filters(**filters), slice(offset, offset + limit)
-    kept = _SORTED.setdefault(run, SortedRows())
-    rows = kept.get(run, (asked, sort))
+    rows = _SORTED.setdefault(run, SortedRows()).get(run, (asked, sort))
     if rows is None and offset == 0:  # of most lists nobody asks for more: a partial sort will do
         found = find_rows(run, asked)
         return SnapshotPage(len(found), take(run.catalog, sort_rows(run, found, sort, limit)[wanted]))
-    if rows is None:
-        with kept.lock:  # several pages of a list are asked for at once: one of them sorts it
-            rows = kept.get(run, (asked, sort))
-            if rows is None:
-                found = find_rows(run, asked)
-                rows = kept.put(run, (asked, sort), sort_rows(run, found, sort, len(found)))
+    rows = _ordered(run, asked, sort) if rows is None else rows
     return SnapshotPage(len(rows), take(run.catalog, rows[wanted]))
+
+
+def snapshot_place(
+    run: RunIndex, name: str, step: int, /, *, sort: str = "step", **filters: Any
+) -> int | None:
+    """Where the list that `snapshots` pages through holds a tensor at a step (its first visit), from 0 on.
+
+    Returns:
+        None where the filters leave it out, or it was not captured then. Raises as `snapshots`.
+    """
+    rows = _ordered(run, Filters(**filters), sort)
+    codes = run.catalog.tensors.named(tensor_name(*split_tensor_name(name)))
+    here = np.isin(run.catalog.column("tensor", rows), codes) & (run.catalog.column("step", rows) == step)
+    places = np.flatnonzero(here)
+    return int(places[0]) if len(places) else None
+
+
+def _ordered(run: RunIndex, asked: Filters, sort: str) -> Array:
+    """All rows that fit, in their order; kept for whoever asks next."""
+    kept = _SORTED.setdefault(run, SortedRows())
+    with kept.lock:  # several pages of a list are asked for at once: one of them sorts it
+        rows = kept.get(run, (asked, sort))
+        if rows is None:
+            found = find_rows(run, asked)
+            rows = kept.put(run, (asked, sort), sort_rows(run, found, sort, len(found)))
+    return rows
 
 
 def find_rows(run: RunIndex, filters: Filters) -> Array:

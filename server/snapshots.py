@@ -8,7 +8,7 @@ from typing import Any
 from flask import Blueprint, Response
 
 from tensortap.dump import DamagedError
-from tensortap.index import RunIndex, Snapshot, kept_sample, snapshots, trends
+from tensortap.index import RunIndex, Snapshot, kept_sample, snapshot_place, snapshots, trends
 
 from .live import current_run
 from .parameters import Parameters
@@ -32,20 +32,22 @@ def list_snapshots(run: str) -> Response:
         "nonfinite": parameters.flag("nonfinite"),
         "kept": parameters.flag("kept"),
         "sort": parameters.text("sort") or "step",
-        "limit": parameters.count("limit", PAGE, high=MAX_PAGE),
-        "offset": parameters.count("offset", 0, high=2**31),
     }
+    limit = parameters.count("limit", PAGE, high=MAX_PAGE)
+    offset = parameters.count("offset", 0, high=2**31)
+    at, at_step = parameters.text("at"), parameters.count("at_step", 0, high=2**63 - 1)
     trend, with_samples = parameters.text("trend"), parameters.flag("samples")
     parameters.done()
     found = current_run(run)
-    page = snapshots(found, **filters)
+    page = snapshots(found, **filters, limit=limit, offset=offset)
     rows = [_row(found, snapshot) for snapshot in page.rows]
     if trend is not None:
         lines = trends(found, page.rows, trend, worker=filters["worker"])
         rows = [row | {"trend": line} for row, line in zip(rows, lines, strict=True)]
     if with_samples:
         rows = [row | {"sample": _sample(found, s)} for row, s in zip(rows, page.rows, strict=True)]
-    return json_reply({"total": page.total, "rows": rows})
+    place = {} if at is None else {"place": snapshot_place(found, at, at_step, **filters)}
+    return json_reply({"total": page.total, "rows": rows} | place)
 
 
 def _row(run: RunIndex, snapshot: Snapshot) -> dict[str, object]:

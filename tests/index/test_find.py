@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tensortap.dump import DumpWriter, NotFoundError, SelectionError
-from tensortap.index import SORT_COLUMNS, LogIndex, locate, snapshots, sorting
+from tensortap.index import SORT_COLUMNS, LogIndex, locate, snapshot_place, snapshots, sorting
 
 
 def found(run, **filters):
@@ -79,6 +79,20 @@ OF_NO_FIELD = {
     "op_type": node_text("op_type"),
     "layer": node_text("layer"),
 }
+
+
+def test_a_tensor_is_found_in_the_sorted_list(run):
+    """GIVEN any order and filter WHEN asked where a tensor is THEN that row of the list is it."""
+    for query in ({"sort": "-abs_max"}, {"sort": "tensor", "op_type": "MatMul"}, {"steps": "20:"}):
+        rows = snapshots(run, **query).rows
+        for row in rows:
+            place = snapshot_place(run, row.tensor, row.step, **query)
+            assert place is not None
+            first = next(i for i, r in enumerate(rows) if (r.tensor, r.step) == (row.tensor, row.step))
+            assert place == first
+    assert snapshot_place(run, "dense/MatMul:0", 7) is None
+    assert snapshot_place(run, "nothing:0", 10) is None
+    assert snapshot_place(run, "dense/Relu:0", 10, op_type="MatMul") is None
 
 
 @pytest.mark.parametrize("column", SORT_COLUMNS)

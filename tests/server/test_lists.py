@@ -32,6 +32,15 @@ def listed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Api, str]:
     return api, f"/api/runs/{api.run_id('r')}"
 
 
+def test_a_list_says_where_a_tensor_is(listed: tuple[Api, str]) -> None:
+    api, run = listed
+    found = api.json(f"{run}/snapshots?sort=-step&limit=0&at=x:0&at_step=90")
+    rows = api.json(f"{run}/snapshots?sort=-step&limit=100")["rows"]
+    assert found["rows"] == []
+    assert (rows[found["place"]]["tensor"], rows[found["place"]]["step"]) == ("x:0", 90)
+    assert api.json(f"{run}/snapshots?step=3&at=x:0&at_step=90")["place"] is None
+
+
 def test_a_trend_has_few_places_and_loses_no_nan(listed: tuple[Api, str]) -> None:
     api, run = listed
     rows = api.json(f"{run}/snapshots?step=0&trend=max&sort=tensor")["rows"]

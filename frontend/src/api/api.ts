@@ -17,7 +17,8 @@ import type { ComparisonAnswer } from '../model/comparison';
 import type { SampleKind } from '../model/events';
 import type { Findings, NanAnswer } from '../model/findings';
 import { decodeGraph, type GraphData } from '../model/graph';
-import type { Recordings, ReplayAnswer } from '../model/replay';
+import type { LogicResult, LogicTest } from '../model/logic_tests';
+import type { Computed, Recordings, ReplayAnswer } from '../model/replay';
 import type { SourceMap } from '../model/source_lines';
 import { decodeStep, type StepStatistics } from '../model/steps';
 import { decodeTimeline, type Timeline } from '../model/timeline';
@@ -77,6 +78,12 @@ export class Api {
   async snapshots(run: string, query: Query, signal?: AbortSignal): Promise<SnapshotPage> {
     const page = await this.json<{ total: number; rows: WireSnapshot[] }>(`runs/${pathOf(run)}/snapshots`, query, signal);
     return { total: page.total, rows: page.rows.map(readSnapshot) };
+  }
+
+  /** Where that list holds a tensor at a step, counted from 0; null where it does not. */
+  async snapshotPlace(run: string, query: Query, at: { tensor: string; step: number }, signal?: AbortSignal): Promise<number | null> {
+    const asked = { ...query, trend: null, samples: false, limit: 0, at: at.tensor, at_step: at.step };
+    return (await this.json<{ place: number | null }>(`runs/${pathOf(run)}/snapshots`, asked, signal)).place;
   }
 
   async history(run: string, tensor: string, query: Query, signal?: AbortSignal): Promise<History> {
@@ -161,9 +168,19 @@ export class Api {
   }
 
   /** Tensors of a recorded step; ask again while `working`. `tensors` null: all. */
-  async compute(run: string, recording: string, changes: readonly Change[], tensors: readonly string[] | null): Promise<ReplayAnswer> {
+  async compute(
+    run: string,
+    recording: string,
+    changes: readonly Change[],
+    tensors: readonly string[] | null,
+  ): Promise<ReplayAnswer<Computed>> {
     const pairs = changes.map(({ tensor, expression }) => [tensor, expression]);
-    return (await this.provider.post(`replay/${pathOf(run)}/compute`, { recording, changes: pairs, tensors })) as ReplayAnswer;
+    return (await this.provider.post(`replay/${pathOf(run)}/compute`, { recording, changes: pairs, tensors })) as ReplayAnswer<Computed>;
+  }
+
+  /** Tests the logic of a recorded step; ask again while `working`. */
+  async testLogic(run: string, recording: string, test: LogicTest): Promise<ReplayAnswer<LogicResult>> {
+    return (await this.provider.post(`replay/${pathOf(run)}/test`, { recording, test })) as ReplayAnswer<LogicResult>;
   }
 
   async cancelReplay(run: string): Promise<void> {

@@ -21,7 +21,11 @@ function server(fail = false) {
       setTimeout(() => (fail ? reject(new Error('gone')) : resolve({ total: TOTAL, rows: rowsFrom(offset, limit) })));
     });
   };
-  return { asked, aborted, pages: new SnapshotPages({ snapshots }, 'r', { sort: 'step' }, TOTAL, rowsFrom(0, PAGE)) };
+  return {
+    asked,
+    aborted,
+    pages: new SnapshotPages({ snapshots, snapshotPlace: async () => null }, 'r', { sort: 'step' }, TOTAL, rowsFrom(0, PAGE)),
+  };
 }
 
 test('only the pages in view are fetched, and once', async () => {
@@ -49,9 +53,23 @@ test('what has scrolled out of view is given up; the end is the end', async () =
 
 test('rows of a list that grew stay until the new ones are there', async () => {
   const { asked, pages } = server();
-  const grown = new SnapshotPages({ snapshots: () => new Promise(() => undefined) }, 'r', {}, TOTAL, [{ step: -1 } as Snapshot], pages);
+  const grown = new SnapshotPages(
+    { snapshots: () => new Promise(() => undefined), snapshotPlace: async () => null },
+    'r',
+    {},
+    TOTAL,
+    [{ step: -1 } as Snapshot],
+    pages,
+  );
   expect([grown.row(0)?.step, grown.row(7)?.step, grown.row(5000)]).toEqual([-1, 7, null]);
-  const again = new SnapshotPages({ snapshots: () => new Promise(() => undefined) }, 'r', {}, TOTAL, [], grown);
+  const again = new SnapshotPages(
+    { snapshots: () => new Promise(() => undefined), snapshotPlace: async () => null },
+    'r',
+    {},
+    TOTAL,
+    [],
+    grown,
+  );
   expect([again.row(0)?.step, again.row(7), asked]).toEqual([-1, null, []]);
 });
 

@@ -17,7 +17,7 @@ export class SnapshotPages {
   private readonly pending = new Map<number, AbortController>();
 
   constructor(
-    private readonly api: Pick<Api, 'snapshots'>,
+    private readonly api: Pick<Api, 'snapshots' | 'snapshotPlace'>,
     private readonly run: string,
     private readonly query: Query,
     readonly total: number,
@@ -48,6 +48,11 @@ export class SnapshotPages {
       }
     for (let page = low; page <= high; page++)
       if (page * PAGE < this.total && this.pages.get(page) === undefined && !this.pending.has(page)) void this.fetch(page);
+  }
+
+  /** Where in the list a tensor is at a step; null where it is not in it. */
+  place(tensor: string, step: number, abort: AbortSignal): Promise<number | null> {
+    return this.api.snapshotPlace(this.run, this.query, { tensor, step }, abort);
   }
 
   /** All rows up to `most`, for a file. */

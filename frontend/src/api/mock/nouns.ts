@@ -165,7 +165,8 @@ export function snapshotList(run: MockRun, query: Query): unknown {
   const before = (a: unknown, b: unknown) => (typeof a === 'number' ? a - Number(b) : String(a) < String(b) ? -1 : 1);
   found.sort((a, b) => sign * before(a[name], b[name]));
   const offset = Number(query.offset ?? 0);
-  return { total: found.length, rows: found.slice(offset, offset + Number(query.limit ?? 100)) };
+  const place = found.findIndex((row) => row.tensor === query.at && row.step === query.at_step);
+  return { total: found.length, rows: found.slice(offset, offset + Number(query.limit ?? 100)), place: place < 0 ? null : place };
 }
 
 export function history(run: MockRun, node: MockNode): unknown {

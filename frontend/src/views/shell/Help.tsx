@@ -5,6 +5,13 @@ import { IconButton } from '../kit/Button';
 import { STEPPER_KEYS } from '../stepper/keys';
 import { KEYS, type KeyRow } from './keys';
 
+/** What lib/grid_keys.ts does. */
+const TABLE_KEYS: readonly KeyRow[] = [
+  { keys: ['↑', '↓', 'PgUp', 'PgDn'], does: 'Move along the rows: of the tensors, of the elements of a value' },
+  { keys: ['Home', 'End'], does: 'First, last tensor; first, last element of the row' },
+  { keys: ['←', '→', 'Ctrl+Home', 'Ctrl+End'], does: 'Along the elements; to the first, the last element of the slice' },
+];
+
 const close = () => {
   helpOpen.value = false;
 };
@@ -24,6 +31,8 @@ export function Help() {
         <KeyTable rows={KEYS} />
         <h3>In the graph</h3>
         <KeyTable rows={GRAPH_KEYS} />
+        <h3>In tables</h3>
+        <KeyTable rows={TABLE_KEYS} />
         <h3>In the stepper</h3>
         <KeyTable rows={STEPPER_KEYS} />
         <h3>Colours</h3>

@@ -19,9 +19,9 @@ export function Moves() {
       <button
         type="button"
         class="button small"
-        disabled={busy || shown.badCount === 0}
-        onClick={() => moveToNext('bad', 1) || moveToNext('bad', -1)}
-        title="To the next node that gives NaN or Inf (n)"
+        disabled={busy || shown.birthCount === 0}
+        onClick={() => moveToNext('birth', 1) || moveToNext('birth', -1)}
+        title="To the next node that makes a NaN or Inf (n); m goes to those that pass one on, too"
         data-testid="next-bad"
       >
         NaN

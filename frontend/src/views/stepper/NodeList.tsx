@@ -55,8 +55,8 @@ export function NodeList() {
       >
         <div style={{ height: `${window.total}px`, position: 'relative' }}>
           <div style={{ position: 'absolute', top: `${window.offset}px`, left: 0, right: 0 }}>
-            {places.slice(window.first, window.last).map((place) => (
-              <Row key={place} shown={shown} place={place} current={order?.[place] === current} />
+            {places.slice(window.first, window.last).map((place, i) => (
+              <Row key={place} shown={shown} place={place} current={order?.[place] === current} at={window.first + i} of={places.length} />
             ))}
           </div>
         </div>
@@ -65,7 +65,17 @@ export function NodeList() {
   );
 }
 
-function Row({ shown, place, current }: { shown: ComputedStep; place: number; current: boolean }) {
+interface RowProps {
+  shown: ComputedStep;
+  /** Place in the step's order. */
+  place: number;
+  current: boolean;
+  /** Place in the list on show, and how long that is. */
+  at: number;
+  of: number;
+}
+
+function Row({ shown, place, current, at, of }: RowProps) {
   const name = shown.order[place] ?? '';
   const { scope, label } = splitScope(name);
   const bad = shown.isBad(name);
@@ -76,6 +86,8 @@ function Row({ shown, place, current }: { shown: ComputedStep; place: number; cu
       role="option"
       id={current ? 'stepper-current' : undefined}
       aria-selected={current}
+      aria-posinset={at + 1}
+      aria-setsize={of}
       title={name}
       onClick={() => moveTo(place)}
       tabIndex={-1}
@@ -88,7 +100,12 @@ function Row({ shown, place, current }: { shown: ComputedStep; place: number; cu
         <span class="truncate">{label}</span>
       </span>
       <span class="grow" />
-      {bad && <span class={facts && facts.nan > 0 ? 'stepper-bad nan' : 'stepper-bad inf'}>{facts && facts.nan > 0 ? 'NaN' : 'Inf'}</span>}
+      {bad && (
+        <span class={facts && facts.nan > 0 ? 'stepper-bad nan' : 'stepper-bad inf'} data-born={shown.isBirth(name)}>
+          {facts && facts.nan > 0 ? 'NaN' : 'Inf'}
+          {shown.isBirth(name) && ' made here'}
+        </span>
+      )}
     </div>
   );
 }

@@ -7,6 +7,7 @@ import { Select } from '../kit/Button';
 import { CodeBlock } from '../kit/CopyButton';
 import { Failure, Message } from '../kit/Message';
 import { onStepperKey } from './keys';
+import { LogicTests } from './LogicTests';
 import { Moves } from './Moves';
 import { NodeCard } from './NodeCard';
 import { NodeList } from './NodeList';
@@ -40,6 +41,7 @@ export function StepperView({ children }: { children: ComponentChildren }) {
               <NodeCard />
               <OverrideBox />
               <WhatIfTable />
+              <LogicTests />
             </div>
           </>
         )}

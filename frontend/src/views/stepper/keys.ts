@@ -16,8 +16,13 @@ export const STEPPER_KEYS: readonly StepperKey[] = [
   { keys: ['PgUp', 'PgDn'], does: 'Ten nodes back, forward', actions: { PageUp: () => moveBy(-10), PageDown: () => moveBy(10) } },
   {
     keys: ['n', 'N'],
+    does: 'Next, previous node that makes NaN or Inf',
+    actions: { n: () => moveToNext('birth', 1), N: () => moveToNext('birth', -1) },
+  },
+  {
+    keys: ['m', 'M'],
     does: 'Next, previous node that gives NaN or Inf',
-    actions: { n: () => moveToNext('bad', 1), N: () => moveToNext('bad', -1) },
+    actions: { m: () => moveToNext('bad', 1), M: () => moveToNext('bad', -1) },
   },
   {
     keys: ['c', 'C'],

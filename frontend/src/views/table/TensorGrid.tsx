@@ -1,18 +1,16 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { scrollScale, scrollTo, virtualWindow } from '../../lib/virtual';
+import { scrollScale, virtualWindow } from '../../lib/virtual';
 import type { Snapshot } from '../../model/answers';
 import { columnsFor, type TableColumn } from '../../model/tensor_table';
-import { chosenTensor, chosenVisit, tableSort as sort, tableRows } from '../../state/choices';
+import { tableSort as sort, tableRows } from '../../state/choices';
 import { tableColumns } from '../../state/preferences';
-import { goTo } from '../../state/selection';
 import type { SnapshotPages } from '../../state/snapshot_pages';
-import { step } from '../../state/steps';
 import { Failure } from '../kit/Message';
 import { useSize } from '../kit/use_size';
 import { Cell } from './Cell';
+import { isSelected, ROW, useSelectedRow } from './selected_row';
 
-const ROW = 28;
 /** Longer lists scroll proportionally: a wheel's notch would leap over rows, so that it moves rows instead. */
 const WHEEL_ROWS = 3;
 
@@ -37,6 +35,9 @@ export function TensorGrid({ list }: GridProps) {
     return () => clearTimeout(timer);
   }, [list, seen.first, seen.last, list.arrived.value]);
   useFineWheel(ref, height, list.total);
+  const { go, onKey } = useSelectedRow(list, { ref, height });
+  const selectedAt = rows.findIndex((row) => row !== null && isSelected(row));
+  const firstInView = Math.ceil((top.value * scrollScale(height - ROW, ROW, list.total)) / ROW);
   if (list.error.value) return <Failure error={list.error.value} retry={() => list.retry()} />;
   return (
     <div
@@ -45,17 +46,25 @@ export function TensorGrid({ list }: GridProps) {
       onScroll={(event) => {
         top.value = event.currentTarget.scrollTop;
       }}
-      onKeyDown={(event) => moveSelection(event, list, rows, seen.first, ref.current, height)}
+      onKeyDown={(event) => onKey(event, firstInView)}
       data-testid="tensor-table"
     >
-      <table aria-rowcount={list.total + 1} aria-colcount={columns.length}>
+      <table
+        // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: rows of a grid are selected by keys, those of a table are not
+        role="grid"
+        tabIndex={0}
+        aria-label="Tensors"
+        aria-rowcount={list.total + 1}
+        aria-colcount={columns.length}
+        aria-activedescendant={selectedAt < 0 ? undefined : rowId(seen.first + selectedAt)}
+      >
         <colgroup>
           {columns.map(({ id, width: pixels }) => (
             <col key={id} style={id === 'tensor' ? { minWidth: `${pixels}px` } : { width: `${pixels}px` }} />
           ))}
         </colgroup>
         <thead>
-          <tr>
+          <tr aria-rowindex={1}>
             {columns.map((column) => (
               <Head key={column.id} column={column} />
             ))}
@@ -64,7 +73,7 @@ export function TensorGrid({ list }: GridProps) {
         <tbody>
           <tr style={{ height: `${seen.offset}px` }} aria-hidden="true" />
           {rows.map((row, i) => (
-            <Row key={seen.first + i} row={row} index={seen.first + i} columns={columns} />
+            <Row key={seen.first + i} row={row} index={seen.first + i} columns={columns} go={go} />
           ))}
           <tr style={{ height: `${Math.max(0, seen.total - seen.offset - rows.length * ROW)}px` }} aria-hidden="true" />
         </tbody>
@@ -96,7 +105,16 @@ function Head({ column: { id, label, text } }: { column: TableColumn }) {
   );
 }
 
-function Row({ row, index, columns }: { row: Snapshot | null; index: number; columns: readonly TableColumn[] }) {
+const rowId = (index: number) => `tensor-row-${index}`;
+
+interface RowProps {
+  row: Snapshot | null;
+  index: number;
+  columns: readonly TableColumn[];
+  go: (index: number) => void;
+}
+
+function Row({ row, index, columns, go }: RowProps) {
   if (row === null) {
     return (
       <tr aria-rowindex={index + 2} data-pending="true">
@@ -107,10 +125,12 @@ function Row({ row, index, columns }: { row: Snapshot | null; index: number; col
   const health = row.nan > 0 ? 'nan' : row.pos_inf + row.neg_inf > 0 ? 'inf' : 'fine';
   return (
     <tr
+      id={rowId(index)}
       aria-rowindex={index + 2}
+      aria-selected={isSelected(row)}
       data-selected={isSelected(row)}
       data-health={health}
-      onClick={() => select(row)}
+      onClick={() => go(index)}
       data-testid="tensor-row"
       data-tensor={row.tensor}
       data-step={row.step}
@@ -120,37 +140,6 @@ function Row({ row, index, columns }: { row: Snapshot | null; index: number; col
       ))}
     </tr>
   );
-}
-
-function isSelected(row: Snapshot): boolean {
-  return row.tensor === chosenTensor.value && row.step === step.value && (chosenVisit.value ?? row.visit) === row.visit;
-}
-
-function select(row: Snapshot): void {
-  goTo({ tensor: row.tensor, step: row.step });
-  if (row.visit > 0) chosenVisit.value = row.visit;
-}
-
-/** Arrow keys move the selection while the table has the focus. */
-function moveSelection(
-  event: KeyboardEvent,
-  list: SnapshotPages,
-  rows: readonly (Snapshot | null)[],
-  first: number,
-  element: HTMLElement | null,
-  height: number,
-): void {
-  const offset = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
-  if (offset === 0 || element === null) return;
-  event.preventDefault();
-  const at = rows.findIndex((row) => row !== null && isSelected(row));
-  const index = at < 0 ? first : Math.max(0, Math.min(list.total - 1, first + at + offset));
-  const next = list.row(index);
-  if (next === null) return;
-  select(next);
-  const place = index * ROW;
-  const shown = element.scrollTop * scrollScale(height - ROW, ROW, list.total);
-  if (place < shown || place > shown + height - 3 * ROW) element.scrollTop = scrollTo(index, height - ROW, ROW, list.total);
 }
 
 /** Where a pixel of scrolling is many rows, the wheel moves three rows at a time all the same. */

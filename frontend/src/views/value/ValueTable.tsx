@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { scrollTo, virtualWindow } from '../../lib/virtual';
+import { virtualWindow } from '../../lib/virtual';
 import type { Snapshot } from '../../model/answers';
 import { dimOf, fullIndex } from '../../model/dims';
 import { exactDigits, isInteger } from '../../model/dtypes';
@@ -13,6 +13,7 @@ import { TiledPlane } from '../../state/tiles';
 import { focusedElement, keyText, mapping, snapshotKey } from '../../state/value';
 import { Failure } from '../kit/Message';
 import { useSize } from '../kit/use_size';
+import { cellId, drawnFocus, moveFocus, useFocus } from './table_focus';
 
 const ROW = 24;
 const HEAD = 56;
@@ -28,39 +29,47 @@ export function ValueTable({ row }: { row: Snapshot }) {
     return of && new TiledPlane(of, row.shape, roles);
   }, [key, roles, row.shape]);
   useEffect(() => () => plane?.dispose(), [plane]);
-  useFocus(ref, plane, columnWidth(row), height, width);
+  const sizes = { row: ROW, column: columnWidth(row), height: height - ROW, width: width - HEAD };
+  useFocus(ref, plane, sizes);
   if (!plane) return null;
   if (plane.error.value) return <Failure error={plane.error.value} retry={() => setScroll({ ...scroll })} />;
 
   const rows = virtualWindow(scroll.top, height - ROW, ROW, plane.rows);
   const columns = virtualWindow(scroll.left, width - HEAD, columnWidth(row), plane.columns, 1);
   return (
-    <section
+    <div
       class="value-table num"
       ref={ref}
+      role="grid"
       tabIndex={0}
       aria-label="Elements"
+      aria-rowcount={plane.rows + 1}
+      aria-colcount={plane.columns + 1}
+      aria-activedescendant={drawnFocus(plane, rows, columns)}
       data-testid="value-table"
       onDblClick={editElement}
+      onKeyDown={(event) => (event.key === 'Enter' ? editElement(event) : moveFocus(event, plane, sizes, scroll))}
       onScroll={(event) => setScroll({ top: event.currentTarget.scrollTop, left: event.currentTarget.scrollLeft })}
     >
-      <div class="value-space" style={{ height: `${rows.total + ROW}px`, width: `${columns.total + HEAD}px` }}>
+      <div class="value-space" role="presentation" style={{ height: `${rows.total + ROW}px`, width: `${columns.total + HEAD}px` }}>
         <ColumnHead columns={columns} item={columnWidth(row)} single={dimOf(roles, 'x') < 0} />
-        <div class="value-rows" style={{ top: `${rows.offset + ROW}px` }}>
+        <div class="value-rows" role="rowgroup" style={{ top: `${rows.offset + ROW}px` }}>
           {range(rows.first, rows.last).map((y) => (
             <TableRow key={y} y={y} plane={plane} columns={columns} row={row} />
           ))}
         </div>
       </div>
-    </section>
+    </div>
   );
 }
 
-/** In the stepper, a double click puts the element into the box that changes the tensor. */
-function editElement(event: MouseEvent): void {
-  const cell = event.target instanceof HTMLElement ? event.target.closest<HTMLElement>('[data-index]') : null;
+/** In the stepper, Enter or a double click puts the element into the box that changes the tensor. */
+function editElement(event: MouseEvent | KeyboardEvent): void {
+  const target = event instanceof KeyboardEvent ? document.querySelector('.value-cell[data-focused="true"]') : event.target;
+  const cell = target instanceof HTMLElement ? target.closest<HTMLElement>('[data-index]') : null;
   if (view.value !== 'stepper' || !cell) return;
   draft.value = elementChange(cell.dataset.index ?? '', cell.textContent ?? '');
+  event.preventDefault();
   document.querySelector<HTMLInputElement>('.override-text')?.focus();
 }
 
@@ -80,11 +89,11 @@ type Window = ReturnType<typeof virtualWindow>;
 
 function ColumnHead({ columns, item, single }: { columns: Window; item: number; single: boolean }) {
   return (
-    <div class="value-head">
-      <span class="value-corner" />
-      <span style={{ width: `${columns.offset}px` }} class="value-gap" />
+    <div class="value-head" role="row" aria-rowindex={1}>
+      <span class="value-corner" role="columnheader" aria-colindex={1} aria-label="row" />
+      <span style={{ width: `${columns.offset}px` }} class="value-gap" role="presentation" />
       {range(columns.first, columns.last).map((x) => (
-        <span key={x} class="value-index" style={{ width: `${item}px` }}>
+        <span key={x} class="value-index" role="columnheader" aria-colindex={x + 2} style={{ width: `${item}px` }}>
           {single ? 'value' : x}
         </span>
       ))}
@@ -96,29 +105,41 @@ function TableRow({ y, plane, columns, row }: { y: number; plane: TiledPlane; co
   plane.arrived.value;
   const focus = focusedElement.value?.join(',');
   return (
-    <div class="value-row">
-      <span class="value-index">{y}</span>
-      <span style={{ width: `${columns.offset}px` }} class="value-gap" />
+    <div class="value-row" role="row" aria-rowindex={y + 2}>
+      <span class="value-index" role="rowheader" aria-colindex={1}>
+        {y}
+      </span>
+      <span style={{ width: `${columns.offset}px` }} class="value-gap" role="presentation" />
       {range(columns.first, columns.last).map((x) => {
         const index = fullIndex(plane.mapping, { y, x }).join(',');
-        return <Cell key={x} index={index} place={plane.at(y, x)} row={row} focused={index === focus} />;
+        return <Cell key={x} id={cellId(y, x)} x={x} index={index} place={plane.at(y, x)} row={row} focused={index === focus} />;
       })}
     </div>
   );
 }
 
-function Cell({ index, place, row, focused }: { index: string; place: ReturnType<TiledPlane['at']>; row: Snapshot; focused: boolean }) {
+interface CellProps {
+  id: string;
+  x: number;
+  index: string;
+  place: ReturnType<TiledPlane['at']>;
+  row: Snapshot;
+  focused: boolean;
+}
+
+function Cell({ id, x, index, place, row, focused }: CellProps) {
   const width = { width: `${columnWidth(row)}px` };
-  if (!place) return <span class="value-cell" style={width} data-pending="true" />;
+  const grid = { id, role: 'gridcell' as const, 'aria-colindex': x + 2, 'aria-selected': focused, 'data-focused': focused };
+  if (!place) return <span class="value-cell" {...grid} style={width} data-pending="true" />;
   const text = textAt(place.slice.array, place.offset, row.dtype);
   return (
     <span
+      {...grid}
       class={`value-cell ${kindOf(numberAt(place.slice.array, place.offset), row)}`}
       style={width}
       title={`${indexText(index)} = ${text}`}
       data-testid="value-cell"
       data-index={index}
-      data-focused={focused}
     >
       {text}
     </span>
@@ -138,17 +159,4 @@ function kindOf(value: number, row: Snapshot): string {
   if (Number.isNaN(value)) return 'nan';
   if (!Number.isFinite(value)) return 'inf';
   return value === 0 ? 'zero' : '';
-}
-
-/** Scrolls to the element that was jumped to. */
-function useFocus(ref: { current: HTMLDivElement | null }, plane: TiledPlane | null, item: number, height: number, width: number): void {
-  const focus = focusedElement.value;
-  useEffect(() => {
-    if (!focus || !plane || !ref.current) return;
-    const at = (axis: 'y' | 'x') => focus[dimOf(plane.mapping, axis)] ?? 0;
-    ref.current.scrollTo({
-      top: scrollTo(at('y'), height - ROW, ROW, plane.rows),
-      left: scrollTo(at('x'), width - HEAD, item, plane.columns),
-    });
-  }, [focus, plane]);
 }

@@ -1,0 +1,106 @@
+import { counted, formatCount, formatNumber } from '../../lib/format';
+import { visible } from '../../lib/visible';
+import { columnTitle, LOGIC_TESTS, type LogicResult, TEST_QUESTIONS } from '../../model/logic_tests';
+import { hasPassed, shownOutcome, testLogic } from '../../state/logic_tests';
+import { computing } from '../../state/replay';
+import { selectTensor } from '../../state/selection';
+
+/** More are seldom read. */
+const MOST_ROWS = 50;
+
+/** Tests of the recorded step's logic, a button each, and what the last one found. */
+export function LogicTests() {
+  const outcome = shownOutcome.value;
+  return (
+    <section class="logic-tests" aria-label="Tests of the step">
+      <h2>Tests of the step</h2>
+      <div class="logic-buttons">
+        {LOGIC_TESTS.map((test) => (
+          <button
+            key={test}
+            type="button"
+            class="button small"
+            disabled={computing.value !== null}
+            aria-pressed={outcome?.test === test}
+            onClick={() => void testLogic(test)}
+            title={`${TEST_QUESTIONS[test]} As recorded, without the what-if. In a terminal: tensortap replay RUN --test ${test}`}
+            data-passed={hasPassed(test) ?? undefined}
+            data-testid={`test-${test}`}
+          >
+            {test}
+          </button>
+        ))}
+      </div>
+      <div role="status" data-testid="logic-outcome">
+        {outcome?.trouble && (
+          <p class="override-trouble">
+            {outcome.test}: {outcome.trouble.message} {outcome.trouble.hint}
+          </p>
+        )}
+        {outcome?.result && (
+          <>
+            <p>
+              <span class="logic-verdict" data-passed={outcome.result.passed}>
+                {outcome.result.passed ? 'passed' : 'failed'}
+              </span>{' '}
+              <span class="faint">{TEST_QUESTIONS[outcome.test]}</span>
+            </p>
+            <p>{visible(outcome.result.summary)}</p>
+            <Rows result={outcome.result} />
+          </>
+        )}
+      </div>
+    </section>
+  );
+}
+
+function Rows({ result }: { result: LogicResult }) {
+  if (result.rows.length === 0) return null;
+  const more = result.rows_total - Math.min(result.rows.length, MOST_ROWS);
+  return (
+    <>
+      <div class="what-if-scroll">
+        <table class="logic-table num">
+          <thead>
+            <tr>
+              {result.columns.map((column) => (
+                <th key={column} scope="col">
+                  {columnTitle(column)}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {result.rows.slice(0, MOST_ROWS).map((row, place) => (
+              // A test may name a tensor twice.
+              <tr key={place}>
+                {row.map((cell, at) => (
+                  <Cell key={result.columns[at]} column={result.columns[at] ?? ''} cell={cell} />
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {more > 0 && <p class="faint">{counted(more, 'more row')}; `tensortap replay RUN --test` lists all.</p>}
+    </>
+  );
+}
+
+function Cell({ column, cell }: { column: string; cell: string | number | null }) {
+  if (typeof cell === 'number') return <td>{Number.isInteger(cell) ? formatCount(cell) : formatNumber(cell)}</td>;
+  const text = cell === null ? '' : visible(String(cell));
+  if (column !== 'tensor' || cell === null)
+    return (
+      <td data-column={column} title={text}>
+        {text}
+      </td>
+    );
+  return (
+    <td data-column={column}>
+      <button type="button" class="link-name truncate" onClick={() => selectTensor(String(cell))} title={text}>
+        {text}
+      </button>
+    </td>
+  );
+}

@@ -1,0 +1,94 @@
+import { useEffect, useRef } from 'preact/hooks';
+import { rowAfterKey } from '../../lib/grid_keys';
+import { isAbort } from '../../lib/latest';
+import { scrollScale, scrollTo } from '../../lib/virtual';
+import type { Snapshot } from '../../model/answers';
+import { chosenTensor, chosenVisit } from '../../state/choices';
+import { goTo } from '../../state/selection';
+import type { SnapshotPages } from '../../state/snapshot_pages';
+import { step } from '../../state/steps';
+
+/** Pixels of a row, and of the head that lies over the first of them. */
+export const ROW = 28;
+
+export function isSelected(row: Snapshot): boolean {
+  return row.tensor === chosenTensor.value && row.step === step.value && (chosenVisit.value ?? row.visit) === row.visit;
+}
+
+function select(row: Snapshot): void {
+  goTo({ tensor: row.tensor, step: row.step });
+  if (row.visit > 0) chosenVisit.value = row.visit;
+}
+
+/** The table's scrolling element, and how high it is. */
+interface Scroller {
+  readonly ref: { current: HTMLElement | null };
+  readonly height: number;
+}
+
+/** Scrolls to a row unless it is in view: a row that keys lead to by as little as can be, any other to the middle. */
+function bringIntoView({ ref, height }: Scroller, index: number, total: number, by: 'key' | 'jump'): void {
+  const element = ref.current;
+  if (!element) return;
+  const room = height - ROW;
+  const scale = scrollScale(room, ROW, total);
+  const shown = element.scrollTop * scale;
+  if (index * ROW >= shown && (index + 1) * ROW <= shown + room) return;
+  if (by === 'jump') element.scrollTop = scrollTo(index, room, ROW, total);
+  else element.scrollTop = (index * ROW < shown ? index * ROW : (index + 1) * ROW - room) / scale;
+}
+
+/** Which row is the selected one, kept while it is out of view; `go` selects another one, `onKey` by the keyboard. */
+export function useSelectedRow(list: SnapshotPages, scroller: Scroller) {
+  const at = useRef<number | null>(null);
+  const wanted = useRef<number | null>(null);
+  const go = (index: number) => {
+    const row = list.row(index);
+    wanted.current = row === null ? index : null;
+    if (row === null) return list.load(index, index + 1);
+    at.current = index;
+    select(row);
+  };
+  useEffect(() => {
+    if (wanted.current !== null && list.row(wanted.current) !== null) go(wanted.current);
+  }, [list, list.arrived.value]);
+  useShownSelection(list, scroller, at);
+  const onKey = (event: KeyboardEvent, first: number) => {
+    const from = wanted.current ?? at.current;
+    const index = rowAfterKey(event.key, from ?? first, list.total, Math.floor(scroller.height / ROW) - 2);
+    if (index === null || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    // The first key selects the row on top of those in view.
+    const next = from === null && event.key.startsWith('Arrow') ? first : index;
+    bringIntoView(scroller, next, list.total, 'key');
+    go(next);
+  };
+  return { go, onKey };
+}
+
+/** What is selected elsewhere, or was before the table opened, is brought into view; sorting and filtering scroll nowhere. */
+function useShownSelection(list: SnapshotPages, scroller: Scroller, at: { current: number | null }): void {
+  const shown = useRef('');
+  const [tensor, wantedStep] = [chosenTensor.value, step.value];
+  useEffect(() => {
+    const key = `${tensor} ${wantedStep}`;
+    const known = at.current === null ? null : list.row(at.current);
+    if (known !== null && isSelected(known)) shown.current = key;
+    if ((known !== null && isSelected(known)) || scroller.height === 0) return;
+    at.current = null;
+    if (tensor === null || wantedStep === null) return;
+    const abort = new AbortController();
+    list
+      .place(tensor, wantedStep, abort.signal)
+      .then((place) => {
+        at.current = place;
+        if (place !== null && shown.current !== key) bringIntoView(scroller, place, list.total, 'jump');
+        shown.current = key;
+      })
+      // Where it stands is a help, not an answer: the rows themselves say what is wrong with the server.
+      .catch((error) => {
+        if (!isAbort(error) && !abort.signal.aborted) at.current = null;
+      });
+    return () => abort.abort();
+  }, [list, tensor, wantedStep, scroller.height === 0]);
+}

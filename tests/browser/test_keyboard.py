@@ -1,0 +1,73 @@
+"""The tables by the keyboard alone, and where they scroll to by themselves."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from browser_page import TapPage
+from browser_site import Site
+from playwright.sync_api import expect
+
+import tensortap
+
+
+@pytest.fixture(scope="module")
+def relu(site: Site) -> str:
+    """A tensor of the demo whose values are kept."""
+    names = tensortap.open(site.logdir).runs["digits"].tensors
+    return next(name for name in names if re.search(r"conv1.*/Relu:0$", name))
+
+
+def test_the_list_scrolls_to_what_is_selected_and_keys_move_on(tap: TapPage, site: Site, relu: str) -> None:
+    """GIVEN a tensor selected elsewhere WHEN the list opens THEN its row is in view; keys go on."""
+    tap.enter(site)
+    tap.go_to(site, "digits", relu, 50)
+    tap.page.get_by_role("button", name="Tensors", exact=True).click()
+    tap.page.get_by_role("button", name="All steps").click()
+    chosen = tap.page.locator("[data-testid=tensor-row][data-selected=true]")
+    expect(chosen).to_have_attribute("data-tensor", relu)
+    expect(chosen).to_be_in_viewport()
+    row = int(chosen.get_attribute("aria-rowindex") or "")
+    assert row > 100
+
+    grid = tap.page.get_by_role("grid", name="Tensors")
+    grid.press("ArrowDown")
+    expect(chosen).to_have_attribute("aria-rowindex", str(row + 1))
+    expect(grid).to_have_attribute("aria-activedescendant", chosen.get_attribute("id") or "")
+    grid.press("End")
+    expect(chosen).to_have_attribute("aria-rowindex", grid.get_attribute("aria-rowcount") or "")
+    expect(chosen).to_be_in_viewport()
+    grid.press("PageUp")
+    grid.press("Home")
+    expect(chosen).to_have_attribute("aria-rowindex", "2")
+    expect(chosen).to_be_in_viewport()
+
+
+def test_elements_of_a_value_are_reached_by_keys(tap: TapPage, site: Site, relu: str) -> None:
+    tap.enter(site)
+    tap.go_to(site, "digits", relu, 50)
+    tap.show_tab("value")
+    tap.page.get_by_test_id("inspector").get_by_role("button", name="Table").click()
+    grid = tap.page.get_by_role("grid", name="Elements")
+    focused = tap.page.locator("[data-testid=value-cell][data-focused=true]")
+    rows, columns = (int(grid.get_attribute(f"aria-{axis}count") or "") - 1 for axis in ("row", "col"))
+
+    def place() -> tuple[int, ...]:
+        found = re.findall(r"\d+", grid.get_attribute("aria-activedescendant") or "")
+        return tuple(map(int, found))
+
+    grid.press("ArrowDown")
+    expect(focused).to_be_in_viewport()
+    assert place() == (0, 0)
+    grid.press("ArrowDown")
+    grid.press("ArrowRight")
+    expect(grid).to_have_attribute("aria-activedescendant", "element-1-1")
+    grid.press("Control+End")
+    expect(grid).to_have_attribute("aria-activedescendant", f"element-{rows - 1}-{columns - 1}")
+    expect(focused).to_be_in_viewport()
+    grid.press("Home")
+    grid.press("PageUp")
+    expect(focused).to_be_in_viewport()
+    assert place()[1] == 0
+    assert tap.step() == 50  # the arrows of the page, which change the step, had nothing to do
