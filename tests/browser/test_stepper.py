@@ -55,6 +55,15 @@ def test_a_nan_is_stepped_to_and_repaired(tap: TapPage, replaying: Site, recorde
     page.get_by_test_id("stepper-list").press("n")
     tap.expect_inspected("entropy/Log")
     expect(page.get_by_test_id("stepper-out")).to_contain_text("1 Inf")
+    page.get_by_test_id("stepper-list").press("n")
+    tap.expect_inspected("entropy/mul")  # 0 times -Inf makes a NaN, which Sum passes on
+    page.get_by_test_id("stepper-list").press("n")
+    tap.expect_inspected("entropy/mul")
+    page.get_by_test_id("stepper-list").press("m")
+    tap.expect_inspected("entropy/Sum")
+    page.get_by_test_id("stepper-list").press("N")
+    page.get_by_test_id("stepper-list").press("N")
+    tap.expect_inspected("entropy/Log")
 
     page.get_by_test_id("override").fill("exec(x)")
     page.get_by_test_id("apply").click()
@@ -79,6 +88,19 @@ def test_a_nan_is_stepped_to_and_repaired(tap: TapPage, replaying: Site, recorde
     page.get_by_test_id("undo").click()
     expect(what_if.locator("td").first).to_have_text("0")
     expect(page.get_by_test_id("next-bad")).to_be_enabled()
+
+
+def test_the_logic_of_a_step_is_tested_by_buttons(tap: TapPage, replaying: Site) -> None:
+    page = tap.page
+    tap.enter(replaying)
+    page.goto(replaying.url + "#view=stepper")
+    expect(page.get_by_test_id("proof")).to_have_text("proven equal", timeout=90_000)
+    outcome = page.get_by_test_id("logic-outcome")
+    page.get_by_test_id("test-batch").click()
+    expect(outcome).to_contain_text("passed", timeout=30_000)
+    expect(page.get_by_test_id("test-batch")).to_have_attribute("data-passed", "true")
+    page.get_by_test_id("test-sensitivity").click()
+    expect(outcome).to_contain_text("names no loss", timeout=30_000)
 
 
 def test_without_the_option_the_page_says_how(tap: TapPage, serve: Serve, recorded: Path) -> None:

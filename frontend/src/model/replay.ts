@@ -45,14 +45,17 @@ export interface Computed {
   versions: string[];
   changed: string[];
   order: string[];
+  /** Nodes that make a NaN or an infinity. */
+  births: string[];
   tensors: TensorColumns;
 }
 
-export interface ReplayAnswer {
+/** What the server works at; it is asked again while `working`. */
+export interface ReplayAnswer<T> {
   working: boolean;
   error: string | null;
   hint: string;
-  result: Computed | null;
+  result: T | null;
 }
 
 /** The recording of a step: its last call; else the last one there is. */
@@ -78,6 +81,7 @@ export class ComputedStep {
   /** Position of each node in `order`. */
   private readonly places: Map<string, number>;
   private readonly badNodes: Set<string>;
+  private readonly births: Set<string>;
   readonly changedNodes: Set<string>;
 
   constructor(
@@ -90,6 +94,7 @@ export class ComputedStep {
     this.places = new Map(order.map((name, place) => [name, place]));
     const bad = data.tensors.name.filter((_, row) => (data.tensors.nan[row] ?? 0) + (data.tensors.inf[row] ?? 0) > 0);
     this.badNodes = new Set(bad.map((name) => parseTensorName(name).node));
+    this.births = new Set(data.births);
   }
 
   tensor(name: string): TensorFacts | null {
@@ -110,6 +115,15 @@ export class ComputedStep {
 
   isBad(node: string): boolean {
     return this.badNodes.has(node);
+  }
+
+  /** Whether it makes a NaN or an infinity, rather than passing one on. */
+  isBirth(node: string): boolean {
+    return this.births.has(node);
+  }
+
+  get birthCount(): number {
+    return this.births.size;
   }
 
   get badCount(): number {

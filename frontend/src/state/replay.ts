@@ -1,7 +1,7 @@
 import { batch, computed, effect, signal } from '@preact/signals';
 import { ApiError } from '../api/provider';
 import { Lru } from '../lib/lru';
-import { type Computed, ComputedStep, type RecordingEntry, recordingAt } from '../model/replay';
+import { type Computed, ComputedStep, type RecordingEntry, type ReplayAnswer, recordingAt } from '../model/replay';
 import { type Change, changesOf } from '../model/what_ifs';
 import { chosenTensor, view } from './choices';
 import { api } from './provider';
@@ -98,19 +98,28 @@ export async function computeTensor(tensor: string): Promise<void> {
   tensors.value = kept(tensors.peek(), key, found);
 }
 
-async function ask(
+function ask(
   changes: readonly Change[],
   wanted: readonly string[] | null,
   words: string,
   at: RecordingEntry | null = recording.peek(),
 ): Promise<Computed> {
+  return askReplay(words, at, (run, { id }) => api().compute(run, id, changes, wanted));
+}
+
+/** Asks until there is an answer, which `computing` tells meanwhile in these words; throws what the server refuses. */
+export async function askReplay<T>(
+  words: string,
+  at: RecordingEntry | null,
+  send: (run: string, at: RecordingEntry) => Promise<ReplayAnswer<T>>,
+): Promise<T> {
   const run = runId.peek();
   if (run === null || at === null) throw new ApiError(0, 'No step of this run was recorded.', 'Record steps: Tap(…, record=every(100)).');
   const mine = ++asks;
   computing.value = words;
   try {
     for (;;) {
-      const answer = await api().compute(run, at.id, changes, wanted);
+      const answer = await send(run, at);
       if (answer.result !== null) return answer.result;
       if (!answer.working) throw new ApiError(0, answer.error ?? 'Nothing was computed.', answer.hint);
       await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));

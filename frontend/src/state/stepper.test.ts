@@ -25,7 +25,7 @@ const proof = {
   recorded_failure: '',
   versions: [],
 };
-const computedRun = (run: string) => ({ ...proof, run, graph: 'g', step: 1, changed: [], order: ['a'], tensors });
+const computedRun = (run: string) => ({ ...proof, run, graph: 'g', step: 1, changed: [], order: ['a'], births: [], tensors });
 
 /** Says when it is reached, and goes on once it is let go. */
 class Gate {

@@ -26,7 +26,7 @@ export const stepTrouble = signal<Trouble | null>(null);
 export const changeTrouble = signal<Trouble | null>(null);
 /** What is written in the box that changes the selected tensor. */
 export const draft = signal('');
-const troubleOf = (error: unknown): Trouble => ({
+export const troubleOf = (error: unknown): Trouble => ({
   message: error instanceof Error ? error.message : String(error),
   hint: error instanceof ApiError ? error.hint : '',
 });
@@ -107,12 +107,20 @@ export function moveBy(offset: number): void {
   moveTo(Math.max(0, Math.min(count - 1, cursor.peek() + offset)));
 }
 
-/** To the next node that gives NaN or Inf, or that changed; says whether there is one. */
-export function moveToNext(what: 'bad' | 'changed', offset: 1 | -1): boolean {
+/** What a move looks for: a node that makes NaN or Inf, that gives one, or that the what-if changed. */
+export type Sought = 'birth' | 'bad' | 'changed';
+
+const FITS: Readonly<Record<Sought, (shown: ComputedStep, node: string) => boolean>> = {
+  birth: (shown, node) => shown.isBirth(node),
+  bad: (shown, node) => shown.isBad(node),
+  changed: (shown, node) => shown.changedNodes.has(node),
+};
+
+/** To the next such node; says whether there is one. */
+export function moveToNext(what: Sought, offset: 1 | -1): boolean {
   const shown = shownStep.peek();
   if (shown === null) return false;
-  const fits = what === 'bad' ? (node: string) => shown.isBad(node) : (node: string) => shown.changedNodes.has(node);
-  const place = shown.next(cursor.peek(), offset, fits);
+  const place = shown.next(cursor.peek(), offset, (node) => FITS[what](shown, node));
   if (place >= 0) moveTo(place);
   return place >= 0;
 }
