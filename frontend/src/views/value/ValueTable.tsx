@@ -90,7 +90,7 @@ type Window = ReturnType<typeof virtualWindow>;
 function ColumnHead({ columns, item, single }: { columns: Window; item: number; single: boolean }) {
   return (
     <div class="value-head" role="row" aria-rowindex={1}>
-      <span class="value-corner" role="columnheader" aria-colindex={1} aria-label="row" />
+      <span class="value-corner" role="presentation" />
       <span style={{ width: `${columns.offset}px` }} class="value-gap" role="presentation" />
       {range(columns.first, columns.last).map((x) => (
         <span key={x} class="value-index" role="columnheader" aria-colindex={x + 2} style={{ width: `${item}px` }}>
