@@ -27,17 +27,19 @@ _IDLE = 300.0  # s after which the replaying process is ended
 @dataclass(slots=True, eq=False)
 class Job:
     """One computation. `run`: where its tensors are, once it is done; `changed`: tensors that are other ones
-    than without the changes; `tested`: what its test found."""
+    than without the changes; `tested`: what its test found; `asked`: a request wants it, not only another
+    job."""
 
     subject: str  # of which run
     wanted: Wanted
-    name: str
+    name: str = ""
     result: Computed | None = None
     tested: LogicTest | None = None
     changed: list[str] = field(default_factory=list)
     run: RunIndex | None = None
     error: str = ""
     hint: str = ""
+    asked: bool = False
     working: bool = True
     ended: threading.Event = field(default_factory=threading.Event)
     left: threading.Event = field(default_factory=threading.Event)  # the computer has done with it
@@ -52,7 +54,8 @@ class Computations:
         self._log = LogIndex(self._folder, use_cache=False)
         self._jobs: OrderedDict[tuple[str, Wanted], Job] = OrderedDict()
         self._lock = threading.Lock()
-        self._one = threading.Lock()
+        self._turn = threading.Condition(self._lock)
+        self._busy = False  # the computer is
         self._reading = threading.Lock()  # a refresh beside another one would not wait for its runs
         self._current: Job | None = None
         self._count = 0
@@ -82,6 +85,7 @@ class Computations:
             for job in ended:
                 job.error, job.working = "The computation was cancelled.", False
                 job.ended.set()
+            self._turn.notify_all()
             if self._current in ended:
                 self.computer.cancel()
                 threading.Thread(target=self._make_sure, args=(self._current,), daemon=True).start()
@@ -108,32 +112,52 @@ class Computations:
             self._jobs.clear()
             if self._idle is not None:
                 self._idle.cancel()
+            self._turn.notify_all()
             self.computer.cancel()
         self.computer.rest()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _job(self, subject: str, wanted: Wanted, *, again: bool = False) -> Job:
-        """`again`: what failed or was cancelled is not taken for it."""
-        key = (subject, wanted)
+    def _job(self, subject: str, wanted: Wanted) -> Job:
+        """What a request asks for, begun if it is not known."""
         with self._lock:
-            known = self._jobs.get(key)
-            if known is not None and not (again and known.ended.is_set() and known.error):
-                self._jobs.move_to_end(key)
+            known = self._jobs.get((subject, wanted))
+            if known is not None:
+                self._jobs.move_to_end((subject, wanted))
+                known.asked = True
                 return known
-            if sum(job.working for job in self._jobs.values()) >= _WAITING:
+            if sum(job.working and job.asked for job in self._jobs.values()) >= _WAITING:
                 raise LimitError(f"{_WAITING} computations wait already.", "Ask again when one has ended.")
-            self._count += 1
-            job = self._jobs[key] = Job(subject, wanted, f"computed-{self._count}")
-            threading.Thread(target=self._work, args=(job,), name="tensortap-replay", daemon=True).start()
-            return job
+            return self._begin(Job(subject, wanted, asked=True))
+
+    def _before(self, job: Job) -> Job | None:
+        """The same call without changes, computed first; what failed or was cancelled is not taken for it."""
+        if not job.wanted.changes or job.wanted.tensors is not None:
+            return None
+        wanted = Wanted(job.wanted.recording)
+        with self._lock:
+            if not job.working:
+                return None
+            before = self._jobs.get((job.subject, wanted))
+            if before is None or (before.ended.is_set() and before.error):
+                before = self._begin(Job(job.subject, wanted))
+            self._jobs.move_to_end((job.subject, wanted))
+        before.ended.wait()
+        return before
+
+    def _begin(self, job: Job) -> Job:
+        """Starts its thread. The caller holds the lock."""
+        self._count += 1
+        job.name = f"computed-{self._count}"
+        self._jobs[job.subject, job.wanted] = job
+        threading.Thread(target=self._work, args=(job,), name="tensortap-replay", daemon=True).start()
+        return job
 
     def _work(self, job: Job) -> None:
         try:
             before = self._before(job)
             if before is not None and before.error:
                 raise TensortapError(before.error, before.hint)
-            with self._one:
-                result = self._compute(job)
+            result = self._compute(job)
             if isinstance(result, LogicTest):
                 job.tested = result
             elif result is not None:
@@ -152,20 +176,13 @@ class Computations:
             job.ended.set()
             self._tidy_unless_closed()
 
-    def _before(self, job: Job) -> Job | None:
-        """The same call without changes, computed first."""
-        if not job.wanted.changes or job.wanted.tensors is not None or not job.working:
-            return None
-        before = self._job(job.subject, Wanted(job.wanted.recording), again=True)
-        before.ended.wait()
-        return before
-
     def _compute(self, job: Job) -> Computed | LogicTest | None:
-        """None if it was cancelled before."""
-        with self._lock:
+        """The result, once the computer is free; None if it was cancelled before."""
+        with self._turn:
+            self._turn.wait_for(lambda: not self._busy or not job.working or self._closed)
             if self._closed or not job.working:
                 return None
-            self._current = job
+            self._busy, self._current = True, job
             if self._idle is not None:
                 self._idle.cancel()
         try:
@@ -173,9 +190,13 @@ class Computations:
                 return self.computer.test(job.wanted)
             return self.computer.compute(job.wanted, self._folder, job.name)
         finally:
-            with self._lock:
-                self._current = None
+            self._free()
             job.left.set()
+
+    def _free(self) -> None:
+        with self._turn:
+            self._busy, self._current = False, None
+            self._turn.notify_all()
 
     def _end(self, job: Job, result: Computed, before: Job | None) -> None:
         """Takes the result, all of it at once, unless the job was cancelled meanwhile."""
@@ -214,6 +235,8 @@ class Computations:
             self._idle.daemon = True
             self._idle.start()
             named = {job.name for job in self._jobs.values()}
+            if self._current is not None:  # cancelled and forgotten, maybe, but still being written
+                named.add(self._current.name)
         for folder in folders:
             if folder.name not in named:
                 shutil.rmtree(folder, ignore_errors=True)
@@ -221,11 +244,14 @@ class Computations:
             self._log.refresh()
 
     def _rest(self) -> None:
-        if self._one.acquire(blocking=False):
-            try:
-                self.computer.rest()
-            finally:
-                self._one.release()
+        with self._lock:
+            if self._busy or self._closed:
+                return
+            self._busy = True
+        try:
+            self.computer.rest()
+        finally:
+            self._free()
 
 
 def _size(folder: Path) -> int:

@@ -393,3 +393,44 @@ def test_closing_ends_the_process_and_removes_what_was_computed(logdir: Path) ->
     assert folder.is_dir()
     computations.close()
     assert (computer.rested, folder.exists()) == (1, False)
+
+
+def test_eight_what_ifs_wait_beside_the_call_that_all_need(asked: Asked) -> None:
+    asked.computer.hold.set()
+    bodies = [{"recording": asked.recording, "changes": [["x:0", f"x + {number}"]]} for number in range(9)]
+    assert [asked.post("compute", body).status_code for body in bodies] == [200] * 8 + [413]
+    asked.computer.hold.clear()
+    for body in bodies[:8]:
+        assert asked.compute(changes=body["changes"])["result"]["changed"] == ["x:0"]
+
+
+def test_who_asks_and_cancels_again_and_again_leaves_nothing(logdir: Path) -> None:
+    """GIVEN a computation that goes on though it was cancelled WHEN others are asked for and cancelled THEN
+    they hold no thread, and its folder is left alone."""
+
+    class Deaf(FakeComputer):
+        def cancel(self) -> None:
+            """Is not heard."""
+
+    computer = Deaf()
+    computations = Computations(computer)
+    recording = next((logdir / "exp" / "first" / "recordings").glob("5-0-*"))
+    computer.hold.set()
+    first = computations.ask("run", Wanted(recording))
+    folder = computations._folder / first.name
+    folder.mkdir()
+    computations.cancel("run")
+    assert computations.ask("run", Wanted(recording)).error
+    jobs = [Wanted(recording, changes=(("x:0", str(number)),)) for number in range(30)]
+    for wanted in jobs:
+        threading.Thread(target=computations.ask, args=("run", wanted), daemon=True).start()
+        until(lambda: computations.cancel("run") > 0, "something to cancel")
+    until(lambda: _computing() <= 1, "the end of the threads")
+    assert folder.is_dir()
+    computer.hold.clear()
+    until(lambda: not folder.exists(), "the end of what was not heard")
+    computations.close()
+
+
+def _computing() -> int:
+    return sum(thread.name == "tensortap-replay" for thread in threading.enumerate())
