@@ -1,6 +1,8 @@
+import { useEffect, useRef } from 'preact/hooks';
 import { counted, formatCount, formatNumber } from '../../lib/format';
 import { visible } from '../../lib/visible';
 import { columnTitle, LOGIC_TESTS, type LogicResult, TEST_QUESTIONS } from '../../model/logic_tests';
+import { splitScope } from '../../model/tensor_name';
 import { hasPassed, shownOutcome, testLogic } from '../../state/logic_tests';
 import { computing } from '../../state/replay';
 import { selectTensor } from '../../state/selection';
@@ -11,6 +13,10 @@ const MOST_ROWS = 50;
 /** Tests of the recorded step's logic, a button each, and what the last one found. */
 export function LogicTests() {
   const outcome = shownOutcome.value;
+  const found = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (outcome !== null) found.current?.scrollIntoView({ block: 'nearest' });
+  }, [outcome]);
   return (
     <section class="logic-tests" aria-label="Tests of the step">
       <h2>Tests of the step</h2>
@@ -31,7 +37,7 @@ export function LogicTests() {
           </button>
         ))}
       </div>
-      <div role="status" data-testid="logic-outcome">
+      <div role="status" ref={found} data-testid="logic-outcome">
         {outcome?.trouble && (
           <p class="override-trouble">
             {outcome.test}: {outcome.trouble.message} {outcome.trouble.hint}
@@ -96,10 +102,12 @@ function Cell({ column, cell }: { column: string; cell: string | number | null }
         {text}
       </td>
     );
+  const { scope, label } = splitScope(text);
   return (
     <td data-column={column}>
-      <button type="button" class="link-name truncate" onClick={() => selectTensor(String(cell))} title={text}>
-        {text}
+      <button type="button" class="link-name stepper-label" onClick={() => selectTensor(String(cell))} title={text}>
+        <span class="faint truncate">{scope}</span>
+        <span class="truncate">{label}</span>
       </button>
     </td>
   );
