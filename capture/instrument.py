@@ -6,20 +6,34 @@ import re
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import tensorflow as tf
 
 from . import tf_private
 from .duplicates import DUPLICATE
-from .queues import Tapped, TapQueue
+from .queues import MARK, Tapped, TapQueue
 from .recorded import Place, RecordedFunction
-from .rewrite import MARK, Rewritten, rewrite
+from .rewrite import Rewritten, rewrite
 
 Array = np.ndarray[Any, Any]
-Caught = list[tuple[Place, Array]]
-"""Tensors in the order in which they are to be delivered; a place comes again for every further visit."""
+
+
+class Catch(NamedTuple):
+    """A tensor; its place comes again for every further visit.
+
+    `skipped` visits before this one did not run the node: iterations in which another branch was taken.
+    Behind the last one there is no array.
+    """
+
+    place: Place
+    array: Array | None
+    skipped: int = 0
+
+
+Caught = list[Catch]
+"""In the order in which they are to be delivered."""
 
 
 class Receiver(Protocol):
@@ -58,6 +72,7 @@ class InstrumentedFunction:
         self._name = self._rewritten.name.encode()
         self._lock = threading.RLock()
         self._has_run = False
+        self._iterations: dict[TapQueue, int] = {}  # of branches in loops: the next one
         paths: dict[str, set[int]] = {}
         for queue in self._rewritten.queues:
             paths.setdefault(queue.tapped[0].place[0], set()).add(queue.rank)
@@ -133,14 +148,52 @@ class InstrumentedFunction:
             ended.set()
             if pump.ident is not None:
                 pump.join()
-            _hand_over(receiver, lambda: _in_order(self._rewritten.queues))
+            _hand_over(receiver, lambda: [*self._in_order(self._rewritten.queues), *self._end_clocks()])
 
     def _pump(self, receiver: Receiver, ended: threading.Event) -> None:
         wait = _PUMP_AFTER_SECONDS
         while not ended.wait(wait):
             wait = _PUMP_EVERY_SECONDS
             for queue in self._pumped:
-                _hand_over(receiver, lambda queue=queue: _in_order([queue]))  # type: ignore[misc]
+                _hand_over(receiver, lambda queue=queue: self._in_order([queue]))  # type: ignore[misc]
+
+    def _in_order(self, queues: Sequence[TapQueue]) -> Caught:
+        """All that waits in the queues: by iteration, then by call, then in graph order."""
+        with tf_private.not_recorded():
+            entries = [
+                (iteration, queue.rank, queue, arrays, skipped)
+                for queue in queues
+                for iteration, arrays, skipped in self._numbered(queue)
+            ]
+        entries.sort(key=lambda entry: entry[:2])  # stable: queues are in graph order
+        return [
+            Catch(tapped.place, array, skipped)
+            for _, _, queue, arrays, skipped in entries
+            for tapped, array in zip(queue.tapped, arrays, strict=True)
+        ]
+
+    def _numbered(self, queue: TapQueue) -> Iterator[tuple[int, list[Array], int]]:
+        """(iteration, arrays, iterations skipped before) of each entry that waits."""
+        for number, arrays in enumerate(queue.take()):
+            if queue.clock is None:
+                yield number, arrays, 0
+                continue
+            iteration = int(arrays.pop()) - 1
+            skipped = max(iteration - self._iterations.get(queue, 0), 0)
+            self._iterations[queue] = iteration + 1
+            yield iteration, arrays, skipped
+
+    def _end_clocks(self) -> Caught:
+        """The iterations after the last one in which a branch was taken; the next call begins at 0 again."""
+        with tf_private.not_recorded():
+            counts = {clock: clock.take() for clock in self._rewritten.clocks}
+        begun, self._iterations = self._iterations, {}
+        return [
+            Catch(tapped.place, None, counts[queue.clock] - begun.get(queue, 0))
+            for queue in self._rewritten.queues
+            if queue.clock is not None and counts[queue.clock] > begun.get(queue, 0)
+            for tapped in queue.tapped
+        ]
 
     def discard(self) -> None:
         """Takes the copies out of TensorFlow again."""
@@ -163,20 +216,6 @@ def _hand_over(receiver: Receiver, catch: Callable[[], Caught]) -> None:
 
 
 def _outputs(tapped: Sequence[Tapped], tensors: Sequence[Any]) -> Caught:
-    return [(item.place, tf_private.as_array(tensor)) for item, tensor in zip(tapped, tensors, strict=True)]
-
-
-def _in_order(queues: Sequence[TapQueue]) -> Caught:
-    """All that waits in the queues: by iteration, then by call, then in graph order."""
-    with tf_private.not_recorded():
-        entries = [
-            (iteration, queue.rank, queue, arrays)
-            for queue in queues
-            for iteration, arrays in enumerate(queue.take())
-        ]
-    entries.sort(key=lambda entry: entry[:2])  # stable: queues are in graph order
     return [
-        (tapped.place, array)
-        for _, _, queue, arrays in entries
-        for tapped, array in zip(queue.tapped, arrays, strict=True)
+        Catch(item.place, tf_private.as_array(tensor)) for item, tensor in zip(tapped, tensors, strict=True)
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
@@ -13,6 +13,10 @@ import tensorflow as tf
 from . import tf_private
 from .recorded import Place
 
+if TYPE_CHECKING:
+    from .clock import Clock
+
+MARK = "tensortap"  # begins the name of every node that is added
 HOST = "/device:CPU:0"  # the queue's own device: on any other it would not be the one that is read
 
 # Of one queue entry. An enqueue waits for its last tensor and holds all of them until then, so smaller is
@@ -42,16 +46,20 @@ class TapQueue:
         tapped: what one entry holds.
         rank: position of the tapped call among the calls of the same function.
         looped: whether it may be filled many times in one call.
+        clock: numbers the iterations of the loop around a branch: each entry carries its iteration behind
+            what is tapped.
     """
 
     name: str
     tapped: Sequence[Tapped]
     rank: int
     looped: bool
+    clock: Clock | None = None
     _dtypes: list[Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_dtypes", [tapped.dtype for tapped in self.tapped])
+        dtypes = [tapped.dtype for tapped in self.tapped]
+        object.__setattr__(self, "_dtypes", dtypes if self.clock is None else [*dtypes, tf.int64])
 
     @cached_property
     def _handle(self) -> Any:
@@ -70,6 +78,8 @@ class TapQueue:
         enqueue = definition.node_def.add(name=f"{prefix}/enqueue", op="QueueEnqueueV2", device=HOST)
         enqueue.input.append(f"{prefix}/queue:handle:0")
         enqueue.input.extend(references)
+        if self.clock is not None:
+            enqueue.input.append(self.clock.add_reading(definition, prefix))
         enqueue.attr["Tcomponents"].list.type.extend(types)
         enqueue.attr["timeout_ms"].i = -1
         keep_alive(definition, enqueue.name)

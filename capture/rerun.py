@@ -161,10 +161,12 @@ class _Receiver:
         self.tensors: list[tuple[Candidate, int, Array]] = []
 
     def take(self, caught: Caught) -> None:
-        for place, array in caught:
-            visit = self._visits.get(place, 0)
-            self._visits[place] = visit + 1
-            self.tensors.append((self._candidates[place], visit, array))
+        for place, array, skipped in caught:
+            visit = self._visits.get(place, 0) + skipped
+            self._visits[place] = visit
+            if array is not None:
+                self._visits[place] += 1
+                self.tensors.append((self._candidates[place], visit, array))
 
     def failed(self, error: Exception) -> None:
         raise error

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from . import tf_private
+from .clock import Clock
 from .closure import CALLS, Callee, Role, TracedFunction, callees, must_compile
 from .duplicates import Duplicates
 from .needed import Needed
-from .queues import Tapped, TapQueue, grouped, keep_alive
+from .queues import MARK, Tapped, TapQueue, grouped, keep_alive
 from .recorded import Place, RecordedFunction
-
-MARK = "tensortap"  # begins the name of every node that is added
 
 # A stateless call may be merged with its twin or left out, and what it enqueues with it.
 _STATEFUL = {
@@ -49,6 +48,7 @@ class Rewritten:
     name: str = ""
     outputs: list[Tapped] = field(default_factory=list)
     queues: list[TapQueue] = field(default_factory=list)
+    clocks: list[Clock] = field(default_factory=list)
     registered: list[str] = field(default_factory=list)
     out_of_reach: list[Place] = field(default_factory=list)
     unneeded: set[str] = field(default_factory=set)
@@ -59,8 +59,13 @@ class Rewritten:
         for name in self.registered:
             if tf_private.has_function(name):
                 tf_private.remove_function(name)
-        for queue in self.queues:
-            queue.destroy()
+        for shared in self.shared:
+            shared.destroy()
+
+    @property
+    def shared(self) -> list[TapQueue | Clock]:
+        """What the graph and eager code share."""
+        return [*self.queues, *self.clocks]
 
 
 def rewrite(recorded: RecordedFunction, chosen: Collection[Place], muted: Collection[str] = ()) -> Rewritten:
@@ -70,6 +75,29 @@ def rewrite(recorded: RecordedFunction, chosen: Collection[Place], muted: Collec
         muted: op types that do nothing in the copies; they have no outputs.
     """
     return _Rewriter(recorded, frozenset(chosen), frozenset(muted)).run()
+
+
+@dataclass(frozen=True)
+class _Site:
+    """Where a function is called.
+
+    `looped`: in a loop; `clock`: that of the innermost loop's body; `branched`: in a branch of that body,
+    which does not run in each iteration.
+    """
+
+    role: Role = "root"
+    compiled: bool = False
+    looped: bool = False
+    clock: Clock | None = None
+    branched: bool = False
+
+    def of_callee(self, node: tf_private.NodeDef, role: Role, clock: Clock) -> _Site:
+        """Where a node of the function calls another; `clock` is for the body if it is a loop."""
+        compiled = self.compiled or must_compile(node.attr)
+        if node.op in _LOOPS:
+            return _Site(role, compiled, True, clock if role == "body" else None)
+        branched = self.clock is not None and (self.branched or role != "call")
+        return _Site(role, compiled, self.looped, self.clock, branched)
 
 
 class _Rewriter:
@@ -92,9 +120,9 @@ class _Rewriter:
         result = self._result
         root = self._functions[self._root]
         needed = Needed(root, self._functions)
-        result.name, result.outputs = self._copy(root, needed, compiled=False, looped=False)
-        for queue in result.queues:
-            queue.open()
+        result.name, result.outputs = self._copy(root, needed, _Site())
+        for shared in result.shared:
+            shared.open()
         for definition in self._definitions:
             tf_private.register_function(definition)
             result.registered.append(definition.signature.name)
@@ -110,17 +138,10 @@ class _Rewriter:
     def _reaches(self, function: str) -> bool:
         return function in self._functions and self._leads_to_chosen(function)
 
-    def _copy(
-        self,
-        function: TracedFunction,
-        needed: Needed,
-        *,
-        compiled: bool,
-        looped: bool,
-        role: Role = "root",
-    ) -> tuple[str, list[Tapped]]:
+    def _copy(self, function: TracedFunction, needed: Needed, site: _Site) -> tuple[str, list[Tapped]]:
         """Returns the copy's name and what it hands out as additional outputs."""
-        compiled = compiled or function.compiled
+        site = replace(site, compiled=site.compiled or function.compiled)
+        compiled = site.compiled
         if len(self._definitions) >= _MAX_COPIES and (function.name, compiled) in self._shared:
             return self._shared[function.name, compiled]
         name = f"{function.name}__{self._tag}_{len(self._definitions)}"
@@ -133,9 +154,7 @@ class _Rewriter:
         self._definitions.append(definition)
         duplicates = Duplicates(function, definition)
         self._result.unneeded |= needed.unneeded
-        tapped = self._own(function, needed) + self._of_callees(
-            definition, needed, duplicates, compiled=compiled, looped=looped
-        )
+        tapped = self._own(function, needed) + self._of_callees(definition, needed, duplicates, site)
         if not compiled:
             tapped = [(item, duplicates.readable(reference)) for item, reference in tapped]
         self._result.compiled |= compiled
@@ -143,9 +162,13 @@ class _Rewriter:
         if compiled:
             outputs = _add_outputs(definition, tapped)
         else:
-            self._add_queues(function, definition, tapped, looped=looped)
-            if role == "cond":
+            self._add_queues(function, definition, tapped, site)
+            if site.role == "cond":
                 _tie_to_result(definition)
+            elif site.role == "body" and site.clock in self._result.clocks:
+                site.clock.add_tick(
+                    definition, [node for node in definition.node_def if self._is_redirected(node)]
+                )
         self._shared[function.name, compiled] = name, outputs
         return name, outputs
 
@@ -168,9 +191,7 @@ class _Rewriter:
         definition: tf_private.FunctionDef,
         needed: Needed,
         duplicates: Duplicates,
-        *,
-        compiled: bool,
-        looped: bool,
+        site: _Site,
     ) -> list[tuple[Tapped, str]]:
         """Points the calls of a copy at copies; returns the outputs that they gained."""
         gained: list[tuple[Tapped, str]] = []
@@ -178,17 +199,19 @@ class _Rewriter:
             chosen = [callee for callee in callees(node) if self._reaches(callee.function)]
             if not chosen or not needed.may_run(node.name):
                 continue
-            if compiled and node.op not in CALLS:
+            if site.compiled and node.op not in CALLS:
                 self._result.out_of_reach += [
                     place for callee in chosen for place in self._by_function.get(callee.function, ())
                 ]
                 continue
             used = needed.used_outputs(node)
+            clock = Clock(f"{definition.signature.name}_{node.name}_clock")
             for callee in chosen:
-                gained += self._redirect(node, callee, used, compiled=compiled, looped=looped)
-            if node.name not in needed.live and not compiled:
+                inside = site.of_callee(node, callee.role, clock)
+                gained += self._redirect(node, callee, used, inside)
+            if node.name not in needed.live and not site.compiled:
                 node.input[:] = [duplicates.readable(source) for source in node.input]
-            if not compiled:
+            if not site.compiled:
                 node.op = _STATEFUL.get(node.op, node.op)
                 keep_alive(definition, node.name)
         return gained
@@ -198,17 +221,13 @@ class _Rewriter:
         node: tf_private.NodeDef,
         callee: Callee,
         used: Collection[int] | None,
-        *,
-        compiled: bool,
-        looped: bool,
+        inside: _Site,
     ) -> list[tuple[Tapped, str]]:
-        loop = node.op in _LOOPS
-        inside = compiled or must_compile(node.attr)
         function = self._functions[callee.function]
         needed = Needed(function, self._functions, used)
-        name, outputs = self._copy(function, needed, compiled=inside, looped=looped or loop, role=callee.role)
+        name, outputs = self._copy(function, needed, inside)
         callee.reference.name = name
-        if loop:
+        if node.op in _LOOPS:
             # One iteration at a time, so that entries arrive in order.
             node.attr["parallel_iterations"].i = 1
         if not outputs:
@@ -224,17 +243,26 @@ class _Rewriter:
         function: TracedFunction,
         definition: tf_private.FunctionDef,
         tapped: list[tuple[Tapped, str]],
-        *,
-        looped: bool,
+        site: _Site,
     ) -> None:
+        clock = site.clock if site.branched else None
+        if clock is not None and tapped and clock not in self._result.clocks:
+            self._result.clocks.append(clock)
         rank = self._ranks.setdefault(function.name, 0)
         self._ranks[function.name] += 1
         for number, group in enumerate(grouped(tapped)):
             queue = TapQueue(
-                f"{MARK}{definition.signature.name}_{number}", [item for item, _ in group], rank, looped
+                f"{MARK}{definition.signature.name}_{number}",
+                [item for item, _ in group],
+                rank,
+                site.looped,
+                clock,
             )
             queue.add_nodes(definition, f"{MARK}/{number}", [reference for _, reference in group])
             self._result.queues.append(queue)
+
+    def _is_redirected(self, node: tf_private.NodeDef) -> bool:
+        return any(self._tag in callee.function for callee in callees(node))
 
 
 def _add_outputs(definition: tf_private.FunctionDef, tapped: list[tuple[Tapped, str]]) -> list[Tapped]:

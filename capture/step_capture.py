@@ -15,6 +15,7 @@ from tensortap.dump import Keep, Way
 from .background import Background
 from .candidates import Candidate
 from .errors import ChoiceFailedError
+from .instrument import Caught
 from .naming import short_function_name
 from .plan import Plan
 from .recorded import Place, RecordedFunction
@@ -113,9 +114,7 @@ class StepCapture:
         """Whether its calls are recorded."""
         return self._records is not None
 
-    def take(
-        self, recorded: RecordedFunction, caught: Sequence[tuple[Place, np.ndarray[Any, Any]]], way: Way
-    ) -> None:
+    def take(self, recorded: RecordedFunction, caught: Caught, way: Way) -> None:
         self._safely(recorded.root, lambda: self._take(recorded, caught, way))
 
     def begin(self, recorded: RecordedFunction, inputs: Sequence[Any]) -> Pending | None:
@@ -185,16 +184,17 @@ class StepCapture:
         except Exception as error:
             self.failed(function, "ran, but its tensors could not be handed over", error)
 
-    def _take(
-        self, recorded: RecordedFunction, caught: Sequence[tuple[Place, np.ndarray[Any, Any]]], way: Way
-    ) -> None:
+    def _take(self, recorded: RecordedFunction, caught: Caught, way: Way) -> None:
         selection = self._outlet.selection_of(recorded, self.watches)
         visits = self._visits[recorded.root]
         captured: deque[Captured] = deque()
-        for place, array in caught:
+        for place, array, skipped in caught:
             if place in selection:
                 chosen = selection[place]
-                visit = visits[place]
+                visit = visits[place] + skipped
+                if array is None:
+                    visits[place] = visit
+                    continue
                 visits[place] = visit + 1
                 wish = chosen.wish_of(array.size)
                 if wish is not None:

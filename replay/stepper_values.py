@@ -153,9 +153,9 @@ class _Kept:
         except InvalidValueError:  # a dtype that no dump holds
             return
         self._budget -= array.nbytes if fits else 0
-        self._count(name, array, fits)
+        self._count(name, visit, array, fits)
 
-    def _count(self, name: str, array: Array, fits: bool) -> None:
+    def _count(self, name: str, visit: int, array: Array, fits: bool) -> None:
         tally = self._tallies.get(name)
         if tally is None:
             tally = self._tallies[name] = _Tally(dtype_name(array.dtype), array.shape, fits)
@@ -163,7 +163,7 @@ class _Kept:
             tally.nan += int(np.isnan(array).sum())
             tally.inf += int(np.isinf(array).sum())
             if tally.bad_visit < 0 < tally.nan + tally.inf:
-                tally.bad_visit = tally.visits
+                tally.bad_visit = visit
         tally.visits += 1
         tally.kept &= fits
         tally.digest.update(array_hash(array).encode())

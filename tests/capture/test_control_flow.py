@@ -79,6 +79,41 @@ def test_only_the_branch_that_runs_is_captured(tmp_path: Path) -> None:
     assert [(row.step, float(row.value)) for row in flipped] == [(0, -2.0), (1, 2.0)]
 
 
+def test_visits_of_a_branch_in_a_loop_are_iterations(tmp_path: Path) -> None:
+    @tf.function
+    def inner(x: Any, i: Any) -> Any:
+        return tf.cond(tf.equal(i, 1), lambda: tf.multiply(x, 2.0, name="doubled"), lambda: x)
+
+    with Tap(tmp_path / "r", ALL) as tap:
+
+        @tap.function
+        def loop(x: Any) -> Any:
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = x
+                for i in tf.range(5):
+                    y = tf.add(inner(y, i % 3), 1.0, name="plus")
+            return tape.gradient(y, x)
+
+        with tap.step(0):
+            assert loop(tf.constant(1.0)) == 4.0
+            assert loop(tf.constant(2.0)) == 4.0
+        with tap.step(3):
+            loop(tf.constant(3.0))
+
+    dumped = Dumped(tmp_path / "r")
+    plus = {(row.step, row.visit): float(row.value) for row in dumped.rows if row.node.endswith("/plus")}
+    assert sorted(plus) == [(0, visit) for visit in range(10)] + [(3, visit) for visit in range(5)]
+    doubled = {
+        (row.step, row.visit): float(row.value) for row in dumped.rows if row.node.endswith("/doubled")
+    }
+    assert sorted(doubled) == [(0, 1), (0, 4), (0, 6), (0, 9), (3, 1), (3, 4)]
+    assert all(plus[at] == value + 1.0 for at, value in doubled.items())
+    # The gradient of a loop runs from its end: iterations 4 and 1 of the forward pass are its visits 0 and 3.
+    backward = {row.visit for row in dumped.rows if "doubled_grad" in row.node and row.step == 3}
+    assert backward == {0, 3}
+
+
 def test_calls_of_one_function_are_visits_in_graph_order(tmp_path: Path) -> None:
     @tf.function(input_signature=[tf.TensorSpec([None, None])])
     def heavy(x: Any) -> Any:
