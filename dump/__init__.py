@@ -69,6 +69,7 @@ from .statistics import summarize, warm_up
 from .stats_writer import stats_path
 from .tail import Commit, StatsTail, TailPosition, read_commit
 from .tensor_proto import data_type_name, proto_shape, tensor_array
+from .time_limit import at_most, check_time
 from .values_reader import ValueRef, read_bytes, read_value, value_ref
 from .values_writer import SAFETENSORS
 from .worker import ensure_run
@@ -129,10 +130,12 @@ __all__ = [
     "address_of",
     "argument_inputs",
     "array_hash",
+    "at_most",
     "attribute_texts",
     "bucket_edges",
     "callees",
     "check_run_name",
+    "check_time",
     "component_arrays",
     "counted",
     "crc32c",

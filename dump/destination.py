@@ -41,7 +41,8 @@ class Destination:
             )
         if self._is_remote and spool_bytes < LEAST:
             raise InvalidValueError(
-                f"spool_bytes={spool_bytes!r} is too little.", f"Use at least {LEAST:,}; the default is 1 GiB."
+                f"spool_bytes={spool_bytes!r} is too little.",
+                f"Use at least {LEAST:,} bytes; default is 1 GiB.",
             )
         self._spool: Spool | None = None
         self._uploader: Uploader | None = None

@@ -18,6 +18,7 @@ from .files import Input
 from .names import is_worker_name
 from .retention import is_pruned
 from .sample import Sample, split_sample
+from .time_limit import check_time
 from .values_writer import values_path
 
 
@@ -110,6 +111,7 @@ def read_bytes(ref: ValueRef, start: int, length: int) -> bytes:
     Raises:
         DamagedError: the value does not reach that far, or its compressed form is damaged.
     """
+    check_time()
     _check_shape(ref)
     if ref.codec == RAW:
         return _stored(ref, start, length)
@@ -163,6 +165,7 @@ def _unpack(ref: ValueRef, start: int, length: int) -> bytearray:
     frames = _frame_offsets(ref, -(-raw // chunk))
     out = bytearray()
     for i in range(start // chunk, -(-(start + length) // chunk)):
+        check_time()
         data = unpack(
             ref.codec, _stored(ref, frames[i], frames[i + 1] - frames[i]), min(chunk, raw - i * chunk)
         )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tensortap.dump import read_commit
+from tensortap.dump import check_time, read_commit
 
 from .catalog import Catalog, CommitPlace
 from .decode import HISTOGRAM_COLUMNS
@@ -45,6 +45,7 @@ class CommitCache:
             if key in self._batches:
                 self._batches.move_to_end(key)
                 return self._batches[key]
+        check_time()
         batch = read_commit(run_dir, *place, columns)
         with self._lock:
             if key not in self._batches:

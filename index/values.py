@@ -142,14 +142,20 @@ def read_slice(
 def nonfinite_elements(run: RunIndex, snapshot: Snapshot, *, limit: int = 100) -> NonfiniteElements:
     """Finds the NaN and infinite elements of a kept value, in order of their position; needs 8 MB of memory.
 
+    What lies behind the `limit`-th, or the last one that the statistics count, is not read; of a sample all
+    is, as the statistics are those of the whole.
+
     Raises:
-        ValueNotKeptError, DamagedError: as `read_slice`.
+        ValueNotKeptError, DamagedError: as `read_slice`. LimitError: it takes too long (`at_most`).
     """
     ref = find_value(run, snapshot)
     read_bytes(ref, 0, 0)
-    some = snapshot.nan + snapshot.pos_inf + snapshot.neg_inf > 0
+    told = snapshot.nan + snapshot.pos_inf + snapshot.neg_inf
     total, positions, values = 0, [np.zeros(0, np.int64)], list[str]()
-    for first, block in _blocks(ref) if some else ():
+    for first, block in _blocks(ref) if told else ():
+        if ref.sample is None and len(values) >= min(told, limit):
+            total = told
+            break
         found = np.flatnonzero(~np.isfinite(block))
         total += len(found)
         found = found[: limit - len(values)]

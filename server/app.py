@@ -33,6 +33,7 @@ from .computing import Computer
 from .framing import Framing
 from .gate import Gate, Policy
 from .hosts import AllowedHosts
+from .time_limit import TimeLimit
 
 NOUNS = (
     batches,
@@ -106,5 +107,5 @@ def create_app(
         if mode == "plugin"
         else Policy(hosts, token, may_replay=replays_too, framing=framing)
     )
-    app.wsgi_app = Gate(app.wsgi_app, policy)  # type: ignore[method-assign]
+    app.wsgi_app = Gate(TimeLimit(app.wsgi_app), policy)  # type: ignore[method-assign]
     return app

@@ -14,6 +14,7 @@ from tensortap.dump import (
     LimitError,
     SelectionError,
     ValueNotKeptError,
+    at_most,
     numpy_dtype,
 )
 from tensortap.index import LogIndex, locate, nonfinite_elements, read_slice
@@ -161,3 +162,35 @@ def test_nonfinite_elements_of_a_scalar_and_of_none(tmp_path):
     assert (scalar.total, scalar.indices.shape, scalar.values) == (1, (1, 0), ["NaN"])
     integers = nonfinite_elements(log.runs[0], locate(log.runs[0], "integers", step=0))
     assert (integers.total, integers.indices.shape) == (0, (0, 1))
+
+
+def test_what_lies_behind_the_last_wanted_element_is_not_read(tmp_path, monkeypatch):
+    array = np.ones(10_000, np.float32)
+    array[[3, 5000, 9999]] = np.nan
+    with DumpWriter(tmp_path, compression=None) as writer:
+        writer.log("a", array, step=0)
+    monkeypatch.setattr("tensortap.index.values.BLOCK", 4000)
+    log = LogIndex(tmp_path)
+    log.refresh()
+    run, snapshot = log.runs[0], locate(log.runs[0], "a", step=0)
+    assert nonfinite_elements(run, snapshot).indices.ravel().tolist() == [3, 5000, 9999]
+    (values,) = tmp_path.rglob("*.safetensors")
+    with values.open("r+b") as file:
+        file.truncate(values.stat().st_size - 20_000)
+    few = nonfinite_elements(run, snapshot, limit=1)
+    assert (few.total, few.indices.tolist()) == (3, [[3]])
+    with pytest.raises(DamagedError):
+        nonfinite_elements(run, snapshot, limit=3)
+
+
+def test_reading_ends_when_its_time_is_over(tmp_path):
+    with DumpWriter(tmp_path) as writer:
+        writer.log("a", np.arange(3000.0), step=0)
+    log = LogIndex(tmp_path)
+    log.refresh()
+    run, snapshot = log.runs[0], locate(log.runs[0], "a", step=0)
+    with at_most(60.0), pytest.raises(LimitError, match=r"more than 0 s, the limit"), at_most(0.0):
+        read_slice(run, snapshot, "5")
+    with at_most(60.0):
+        assert read_slice(run, snapshot, "5") == 5
+    assert read_slice(run, snapshot, "5") == 5

@@ -217,6 +217,17 @@ def test_a_slice_of_a_large_value(api: Api) -> None:
     assert "format=npy" in api.json(f"{run}/value?tensor=big:0&step=0&selection=:,:3&format=csv", 413)["hint"]
 
 
+def test_a_request_that_takes_too_long_is_ended(
+    api: Api, first: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tensortap.server.time_limit.SECONDS", 0.0)
+    answer = api.json(f"{first}/value?{MATMUL}&step=2", 413)
+    assert "more than 0 s" in answer["error"]
+    assert "tensortap.open" in answer["hint"]
+    monkeypatch.undo()
+    assert api.get(f"{first}/value?{MATMUL}&step=2").status_code == 200
+
+
 def test_a_value_that_was_not_kept(api: Api, first: str) -> None:
     assert "value" in api.json(f"{first}/value?tensor=dense/Relu:0&step=0", 404)["hint"]
 

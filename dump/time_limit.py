@@ -1,0 +1,36 @@
+"""A limit of time, kept by what reads a dump piece by piece: a thread cannot be interrupted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from .errors import LimitError
+
+_LIMIT: ContextVar[tuple[float, float] | None] = ContextVar("tensortap_time_limit", default=None)
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """What this thread reads in the body ends after so long, with the next piece."""
+    before = _LIMIT.set((time.monotonic() + seconds, seconds))
+    try:
+        yield
+    finally:
+        _LIMIT.reset(before)
+
+
+def check_time() -> None:
+    """Called before each piece.
+
+    Raises:
+        LimitError: the time of `at_most` is over.
+    """
+    limit = _LIMIT.get()
+    if limit is not None and time.monotonic() > limit[0]:
+        raise LimitError(
+            f"This takes more than {limit[1]:g} s, the limit of a request.",
+            "Ask for less: a smaller part without a step width, fewer rows; or read it with tensortap.open.",
+        )
