@@ -3,8 +3,8 @@
 import { integers, type Numbers } from '../lib/numbers';
 import type { Cell } from './cells';
 import type { CellEdges } from './hubs';
-import { layered } from './layered';
 import { pack } from './pack';
+import { pieceLayouts } from './pieces';
 import type { Problem } from './problem';
 
 const GAP = 30;
@@ -31,9 +31,11 @@ export interface Arrangement {
 
 export function arrange(cells: readonly Cell[], edges: CellEdges, skipped: Numbers, ports: CellPorts): Arrangement {
   const pieces = connectedPieces(cells.length, edges, skipped);
+  const local = integers(cells.length);
+  const layoutOf = pieceLayouts(pieces.length);
   const placed = pieces.map((piece) => ({
     piece,
-    placement: layered(problemOf(piece, cells, edges, ports)),
+    placement: layoutOf(problemOf(piece, cells, edges, ports, local)),
     rest: restSize(piece, cells),
   }));
   // Large pieces first; equal ones in the dump's order, so that they line up.
@@ -98,10 +100,10 @@ function connectedPieces(count: number, edges: CellEdges, skipped: Numbers): Pie
   return pieces;
 }
 
-function problemOf(piece: Piece, cells: readonly Cell[], edges: CellEdges, ports: CellPorts): Problem {
-  const local = new Map<number, number>();
+/** `local`: room for the place of each of the scope's cells in its piece. */
+function problemOf(piece: Piece, cells: readonly Cell[], edges: CellEdges, ports: CellPorts, local: Numbers): Problem {
   piece.cells.forEach((cell, i) => {
-    local.set(cell, i);
+    local[cell] = i;
   });
   const of = (numbers: Numbers): number[] => piece.cells.map((cell) => numbers[cell]!);
   return {
@@ -114,8 +116,8 @@ function problemOf(piece: Piece, cells: readonly Cell[], edges: CellEdges, ports
     outOffset: of(ports.outOffset),
     inset: of(ports.inset),
     plug: of(ports.plug),
-    source: piece.edges.map((edge) => local.get(edges.source[edge]!)!),
-    target: piece.edges.map((edge) => local.get(edges.target[edge]!)!),
+    source: piece.edges.map((edge) => local[edges.source[edge]!]!),
+    target: piece.edges.map((edge) => local[edges.target[edge]!]!),
     weight: piece.edges.map((edge) => edges.weight[edge]!),
   };
 }

@@ -3,6 +3,7 @@
  * like another one, and looking that up is much faster than laying it out again. Equal scopes look equal, too.
  */
 
+import { NumberMemo } from './number_memo';
 import type { ScopeGraph } from './scope_graph';
 import type { ScopeContext, ScopeLayout } from './scope_layout';
 
@@ -12,16 +13,9 @@ const MOST_KEPT = 20_000;
 const CHILD = 7;
 const EDGE = 4;
 
-interface Entry {
-  readonly key: Int32Array;
-  readonly layout: ScopeLayout;
-}
-
 export class LayoutMemo {
-  private readonly entries = new Map<number, Entry[]>();
-  private kept = 0;
   private readonly numbers = new Float32Array(MOST_NUMBERS);
-  private readonly bits = new Int32Array(this.numbers.buffer);
+  private readonly memo = new NumberMemo<ScopeLayout>(this.numbers, MOST_KEPT);
 
   /** The layout of a scope, from memory or by `make`. */
   get(graph: ScopeGraph, context: ScopeContext, make: () => ScopeLayout): ScopeLayout {
@@ -31,18 +25,7 @@ export class LayoutMemo {
     this.numbers[0] = graph.entities.length;
     this.writeChildren(graph.entities, context);
     this.writeEdges(graph, 1 + CHILD * graph.entities.length);
-    const hash = this.hash(length);
-    const alike = this.entries.get(hash);
-    for (const entry of alike ?? []) if (this.equals(entry.key, length)) return entry.layout;
-    const layout = make();
-    if (this.kept++ >= MOST_KEPT) {
-      this.entries.clear();
-      this.kept = 1;
-    }
-    const entry = { key: this.bits.slice(0, length), layout };
-    if (alike && this.kept > 1) alike.push(entry);
-    else this.entries.set(hash, [entry]);
-    return layout;
+    return this.memo.get(length, make);
   }
 
   private writeChildren(entities: Int32Array, { sizes, isAuxiliary, isScope, isOpen, bridges }: ScopeContext): void {
@@ -68,21 +51,5 @@ export class LayoutMemo {
       this.numbers[at++] = weight[e]!;
       this.numbers[at++] = shapes[e]! + 2 * control[e]!;
     }
-  }
-
-  /** FNV-1a over the numbers' bits. */
-  private hash(length: number): number {
-    let hash = 0x811c9dc5;
-    for (let i = 0; i < length; i++) {
-      hash = Math.imul(hash ^ this.bits[i]!, 0x01000193);
-      hash ^= hash >>> 15;
-    }
-    return hash;
-  }
-
-  private equals(key: Int32Array, length: number): boolean {
-    if (key.length !== length) return false;
-    for (let i = 0; i < length; i++) if (key[i] !== this.bits[i]) return false;
-    return true;
   }
 }
