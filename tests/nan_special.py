@@ -200,6 +200,19 @@ def batch_norm_of_nothing(x: Any) -> Any:
     return tf.reduce_sum(out) + tf.reduce_sum(mean)
 
 
+# TensorFlow's own kernel raises on a CPU; what XLA compiles gives NaN, as on a GPU.
+
+
+def label_out_of_range(x: Any) -> Any:
+    labels = tf.cast(x[:, 2], tf.int32)  # 2 and 4, of three classes
+
+    @tf.function(jit_compile=True)
+    def entropy(logits: Any) -> Any:
+        return tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)  # born here
+
+    return tf.reduce_sum(entropy(x))
+
+
 # Convolutions and pooling between the pixel and the birth.
 
 
@@ -261,6 +274,6 @@ SPECIAL: dict[str, Callable[[Any], Any]] = {
         *(float8_with_infinities, float8_without_infinities, batch_norm_overflow, batch_norm_of_nothing),
         *(through_convolution, through_strided_convolution, through_dilated_convolution),
         *(through_depthwise_convolution, through_convolution_3d, through_transposed_convolution),
-        *(through_max_pooling, through_average_pooling, convolution_overflow),
+        *(through_max_pooling, through_average_pooling, convolution_overflow, label_out_of_range),
     )
 }

@@ -82,7 +82,8 @@ class Upstream:
             bad = self.tensors.bad_at(way.slot, way.visit)
             found.append(Source(way.slot, way.position, True, bad, way.behind))
         elif not self._may_be_bad(row, slot):
-            return
+            if self.graph.op_type[row] == "_Arg":  # labels, indices: what is passed may have been captured
+                waiting.extend(w for w in self._passed(way) if (w.slot, w.visit) not in seen)
         elif self.graph.op_type[row] == "Const":
             bad = self.constant(row).bad > 0
             found.append(Source(way.slot, way.position, False, bad, way.behind, "constant"))

@@ -87,6 +87,7 @@ SPECIAL = {  # as BORN, of nan_special.py
     "through_max_pooling": ("Exp", "exp overflow"),
     "through_average_pooling": ("Exp", "exp overflow"),
     "convolution_overflow": ("Conv2D", "sum overflow"),
+    "label_out_of_range": ("SparseSoftmaxCrossEntropyWithLogits", "label out of range"),
 }
 BORN |= SPECIAL
 CAUSES = {  # program -> the input's element that the first bad element is led back to
