@@ -9,6 +9,7 @@ import numpy as np
 
 from tensortap.dump import COUNTS, STATISTICS, Histogram, Sample, Summary, numpy_dtype
 
+from ..node_detail import node_detail
 from ..run import RunIndex
 from ..snapshot import Snapshot
 from ..values import find_histogram, kept_sample, read_slice
@@ -17,6 +18,8 @@ from .plots import value_figure
 from .table import show
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+REPLICA = "tensortap.replica"  # attribute of a node
 
 
 class Tensor:
@@ -37,6 +40,15 @@ class Tensor:
         self.graph, self.step, self.visit = snapshot.graph, snapshot.step, snapshot.visit
         self.worker, self.device, self.time = snapshot.worker, snapshot.device, snapshot.time
         self.kept = snapshot.kept
+
+    @property
+    def replica(self) -> int | None:
+        """Number of the replica of a distribution strategy that computed it; None if there is only one, or
+        the node is shared by all."""
+        if self.graph == "-":
+            return None
+        number = node_detail(self._run, self.node, graph=self.graph).attributes.get(REPLICA, "")
+        return int(number) if number.isdecimal() else None
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -38,6 +38,23 @@ def trained(callbacks):
     model.fit(data, verbose=0, callbacks=callbacks)
     return [weight.tobytes() for weight in model.get_weights()]
 
+numbers = np.arange(16)
+rows = np.repeat(numbers[:, None], 3, 1).astype("f4")
+numbered = tf.data.Dataset.from_tensor_slices((rows, np.ones((16, 2), "f4"), numbers))
+fed = Tap(sys.argv[1] + "-fed", Watch("dense_1/MatMul$|^Arg|total|IteratorGetNext", steps=1, keep="value"))
+batches = numbered.shuffle(16, seed=1).batch(4)
+batches = fed.trace_batches(batches, ids=lambda element: element[2], feed=lambda element: element[:2])
+model.fit(batches, verbose=0, shuffle=False, callbacks=[fed.callback()])
+
+@fed.function
+def own(batch):
+    return strategy.run(lambda batch: tf.reduce_sum(batch[0][:, 0], name="total"), args=(batch,))
+
+for number, batch in enumerate(strategy.experimental_distribute_dataset(batches)):
+    with fed.step(100 + number):
+        own(batch)
+fed.close()
+
 exact = Tap(sys.argv[1] + "-exact", Watch(steps=1), exact=True)
 assert trained([exact.callback()]) == trained([])
 exact.close()
@@ -59,9 +76,30 @@ def test_mirrored_strategy(tmp_path: Path) -> None:
         ("0", "CPU:0"),
         ("1", "CPU:1"),
     }
+    run = tensortap.open(tmp_path).runs["r"]
+    assert {(run.tensor(row.name, step=0).replica, row.device[-5:]) for row in products.values()} == {
+        (0, "CPU:0"),
+        (1, "CPU:1"),
+    }
+    check_traced_batches(tmp_path)
     exact = Dumped(tmp_path / "r-exact")
     assert {graph.way for graph in exact.graphs()} == {"shadow"}
     assert {row.device[-5:] for row in exact.rows} >= {"CPU:0", "CPU:1"}
+
+
+def check_traced_batches(logdir: Path) -> None:
+    """A step's batch is that of all replicas together, for `fit` and for a distributed dataset."""
+    run = tensortap.open(logdir).runs["r-fed"]
+    assert run.steps_of() == [0, 1, 2, 3, 100, 101, 102, 103]
+    told = {step: sorted(map(int, run.batch(step)[0].ids)) for step in run.steps_of()}
+    assert sorted(number for step in range(4) for number in told[step]) == list(range(16))
+    totals: dict[int, list[float]] = {}
+    for tensor in run.find("total:0$"):
+        totals.setdefault(tensor.step, []).append(float(tensor.numpy()))
+    assert {step: sum(parts) for step, parts in totals.items()} == {
+        step: sum(told[step]) for step in range(100, 104)
+    }
+    assert {len(parts) for parts in totals.values()} == {2}
 
 
 WORKER = """

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -82,9 +84,19 @@ def test_loops_inside_a_compiled_function_are_told_once(tmp_path: Path) -> None:
     assert not any("doubled" in name for name in dumped.names)
 
 
-def test_a_compiled_fit(tmp_path: Path) -> None:
+def compiled_by_choice(monkeypatch: pytest.MonkeyPatch) -> keras.Model:
+    """A model for which Keras chooses (`jit_compile="auto"`) as it does on a machine that has a GPU."""
+    device = SimpleNamespace(device_type="GPU")
+    with monkeypatch.context() as machine:
+        machine.setattr(tf.config, "list_physical_devices", lambda *args: [device])
+        model = mlp(jit_compile="auto")
+        assert model.jit_compile is True
+    return model
+
+
+def test_a_compiled_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = data(batches=3)
-    plain, tapped = mlp(jit_compile=True), mlp(jit_compile=True)
+    plain, tapped = mlp(jit_compile=True), compiled_by_choice(monkeypatch)
     plain.fit(x, y, batch_size=BATCH, shuffle=False, verbose=0)
 
     watch = Watch(kinds=["output", "gradient", "weight"], steps=1, keep="value")
