@@ -24,6 +24,7 @@ from . import (
     replays,
     replies,
     runs,
+    shared,
     snapshots,
     static_files,
     timelines,
@@ -98,6 +99,7 @@ def create_app(
     replies.install(app)
     findings.install(app)
     replays.install(app, computer)
+    shared.install(app)
     for noun in NOUNS:
         app.register_blueprint(noun.blueprint)
     hosts = None if allowed_hosts is None else AllowedHosts.of(allowed_hosts, port, any_address=any_address)

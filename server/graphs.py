@@ -15,6 +15,7 @@ from .columns import CONTENT_TYPE, Column, write_columns
 from .live import current_run
 from .parameters import Parameters
 from .replies import KeptReply, columns_reply, kept_reply
+from .shared import shared
 
 blueprint = Blueprint("graphs", __name__)
 
@@ -55,6 +56,7 @@ def _encode(found: GraphIndex) -> bytes:
 
 
 @blueprint.get("/api/runs/<run>/graphs/<graph>/steps/<int(max=9223372036854775807):step>")
+@shared
 def one_step(run: str, graph: str, step: int) -> Response:
     """GET api/runs/<run>/graphs/<graph>/steps/<step>"""
     parameters = Parameters()

@@ -11,6 +11,7 @@ from tensortap.index import HistogramSeries, histograms, history
 from .live import current_run
 from .parameters import Parameters, ordered_range
 from .replies import json_reply
+from .shared import shared
 from .wire import plain, to_json_with_rows
 
 blueprint = Blueprint("histograms", __name__)
@@ -26,6 +27,7 @@ _ROW_FIELDS = ("step", "visit", "worker", "nan", "pos_inf", "neg_inf", "zero", "
 
 
 @blueprint.get("/api/runs/<run>/history")
+@shared
 def one_history(run: str) -> Response:
     """GET api/runs/<run>/history"""
     parameters = Parameters()
@@ -39,6 +41,7 @@ def one_history(run: str) -> Response:
 
 
 @blueprint.get("/api/runs/<run>/histograms")
+@shared
 def several_histograms(run: str) -> Response:
     """GET api/runs/<run>/histograms"""
     parameters = Parameters()

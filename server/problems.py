@@ -9,11 +9,13 @@ from tensortap.analysis import problems
 from .live import current_run
 from .parameters import Parameters
 from .replies import json_reply
+from .shared import shared
 
 blueprint = Blueprint("problems", __name__)
 
 
 @blueprint.get("/api/runs/<run>/problems")
+@shared
 def list_problems(run: str) -> Response:
     """GET api/runs/<run>/problems"""
     Parameters().done()

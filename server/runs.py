@@ -13,6 +13,7 @@ from tensortap.index import STATISTICS_COLUMNS, GraphOverview, LogIndex, RunOver
 from .live import current_log, current_run
 from .parameters import Parameters
 from .replies import json_reply
+from .shared import shared
 
 blueprint = Blueprint("runs", __name__)
 VERSION = version("tensortap")
@@ -44,6 +45,7 @@ def changes() -> Response:
 
 
 @blueprint.get("/api/runs/<run>")
+@shared
 def one_run(run: str) -> Response:
     """GET api/runs/<run>"""
     parameters = Parameters()
@@ -67,6 +69,7 @@ def one_run(run: str) -> Response:
 
 
 @blueprint.get("/api/runs/<run>/graphs")
+@shared
 def list_graphs(run: str) -> Response:
     """GET api/runs/<run>/graphs"""
     Parameters().done()

@@ -13,6 +13,7 @@ from tensortap.index import RunIndex, Snapshot, kept_sample, snapshot_place, sna
 from .live import current_run
 from .parameters import Parameters
 from .replies import json_reply
+from .shared import shared
 
 blueprint = Blueprint("snapshots", __name__)
 
@@ -23,6 +24,7 @@ _FIELDS = [field.name for field in fields(Snapshot) if field.name != "row"]  # r
 
 
 @blueprint.get("/api/runs/<run>/snapshots")
+@shared
 def list_snapshots(run: str) -> Response:
     """GET api/runs/<run>/snapshots"""
     parameters = Parameters()

@@ -10,6 +10,7 @@ from .columns import Column
 from .live import current_run
 from .parameters import Parameters
 from .replies import columns_reply
+from .shared import shared
 
 blueprint = Blueprint("timelines", __name__)
 
@@ -18,6 +19,7 @@ COLUMNS, MAX_COLUMNS = 600, 2000
 
 
 @blueprint.get("/api/runs/<run>/graphs/<graph>/timeline")
+@shared
 def one_timeline(run: str, graph: str) -> Response:
     """GET api/runs/<run>/graphs/<graph>/timeline"""
     parameters = Parameters()

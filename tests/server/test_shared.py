@@ -1,0 +1,87 @@
+"""Answers are made once for all who ask while a run does not change, and anew when it does."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from polling import until
+from werkzeug.test import Client
+
+from tensortap.dump import DumpWriter
+from tensortap.index import History, history
+from tensortap.server import create_app
+
+OWN = {"Host": "localhost"}
+
+
+class Counted:
+    """Counts how often a history is made; each waits for the others to ask, too."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.calls = 0
+        self.fails = False
+        monkeypatch.setattr("tensortap.server.histograms.history", self._made)
+
+    def _made(self, *arguments: object, **options: object) -> History:
+        self.calls += 1
+        if self.fails:
+            raise OSError("once")
+        return history(*arguments, **options)  # type: ignore[arg-type]
+
+
+def test_many_viewers_are_answered_by_one_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = Counted(monkeypatch)
+    with DumpWriter(tmp_path, "r") as writer:
+        for step in range(600):
+            writer.log("x", np.float32(step), step=step)
+        writer.flush()
+        app = create_app(tmp_path)
+        client = Client(app)
+        run = client.get("/api/runs", headers=OWN).get_json()["runs"][0]["id"]
+        address = f"/api/runs/{run}/history?tensor=x:0"
+        answers: list[bytes] = []
+        viewers = [
+            threading.Thread(target=lambda: answers.append(Client(app).get(address, headers=OWN).get_data()))
+            for _ in range(8)
+        ]
+        for viewer in viewers:
+            viewer.start()
+        for viewer in viewers:
+            viewer.join()
+        assert (len(set(answers)), counted.calls) == (1, 1)
+        packed = client.get(address, headers=OWN | {"Accept-Encoding": "gzip"})
+        assert packed.headers["Content-Encoding"] == "gzip"
+        again = client.get(
+            address, headers=OWN | {"If-None-Match": client.get(address, headers=OWN).headers["ETag"]}
+        )
+        assert (again.status_code, counted.calls) == (304, 1)
+        assert client.get(f"{address}&limit=5", headers=OWN).get_json()["thinned_from"] == 600
+        assert client.get(f"{address}&limits=5", headers=OWN).status_code == 400
+        writer.log("x", np.float32(1), step=600)
+        writer.flush()
+
+        def steps() -> int:
+            return len(client.get(address, headers=OWN).get_json()["columns"]["step"])
+
+        until(lambda: steps() == 601, "the new step")
+
+
+def test_what_failed_is_tried_again_and_little_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = Counted(monkeypatch)
+    monkeypatch.setattr("tensortap.server.shared._KEPT", 2)
+    with DumpWriter(tmp_path, "r") as writer:
+        writer.log("x", np.float32(1), step=0)
+    client = Client(create_app(tmp_path))
+    run = client.get("/api/runs", headers=OWN).get_json()["runs"][0]["id"]
+    address = f"/api/runs/{run}/history?tensor=x:0"
+    counted.fails = True
+    assert client.get(address, headers=OWN).status_code == 500
+    counted.fails = False
+    for limit in (2, 2, 3, 4, 2):
+        assert client.get(f"{address}&limit={limit}", headers=OWN).status_code == 200
+    assert counted.calls == 5
