@@ -8,6 +8,7 @@ from typing import Any
 
 from flask import Blueprint, Response
 
+from tensortap.analysis import likest_run
 from tensortap.index import STATISTICS_COLUMNS, GraphOverview, LogIndex, RunOverview
 
 from .live import current_log, current_run
@@ -66,6 +67,15 @@ def one_run(run: str) -> Response:
             "batches": _span(found.events.batch_steps),
         }
     )
+
+
+@blueprint.get("/api/runs/<run>/likest")
+def likest(run: str) -> Response:
+    """GET api/runs/<run>/likest"""
+    Parameters().done()
+    found = likest_run(current_run(run), current_log().runs)
+    other, common = found or (None, 0)
+    return json_reply({"run": other.id if other else None, "common": common})
 
 
 @blueprint.get("/api/runs/<run>/graphs")

@@ -3,6 +3,7 @@
 from .compare import check_pairs, compare
 from .flow import VERDICTS
 from .html import comparison_html
+from .likest import likest_run
 from .matches_file import read_matches, write_matches
 from .metrics import LOWER_IS_WORSE, METRICS, Metrics
 from .pairs import read_both
@@ -31,6 +32,7 @@ __all__ = [
     "compare",
     "comparison_csv",
     "comparison_html",
+    "likest_run",
     "read_both",
     "read_matches",
     "sorted_tensors",

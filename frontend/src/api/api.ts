@@ -152,6 +152,11 @@ export class Api {
     return this.json('diff', query, signal);
   }
 
+  /** The run that is best compared with this one, or null. */
+  likest(run: string, signal?: AbortSignal): Promise<{ run: string | null; common: number }> {
+    return this.json(`runs/${pathOf(run)}/likest`, {}, signal);
+  }
+
   /** Where the browser downloads a comparison from. */
   comparisonHref(query: Query): string {
     return this.provider.href('diff', query);

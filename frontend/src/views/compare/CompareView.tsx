@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals';
 import { formatCount } from '../../lib/format';
 import { comparable, compareAgain, comparison, comparisonProgress, otherEntry, stopComparison } from '../../state/comparison';
+import { isOtherSought } from '../../state/hand_matches';
 import { runEntry } from '../../state/runs';
 import { Segmented } from '../kit/Button';
 import { Failure, Message } from '../kit/Message';
@@ -30,7 +31,7 @@ export function CompareView() {
 }
 
 function Body() {
-  if (otherEntry.value === null) return <Alone />;
+  if (otherEntry.value === null) return isOtherSought.value ? null : <Alone />;
   if (!comparable.value) {
     return (
       <Message title="A run equals itself">

@@ -46,7 +46,7 @@ function distance(entry: TensorDifference): string {
 function Line({ side, frame }: { side: string; frame: { file: string; line: number; text: string | null } | null }) {
   if (frame === null) return null;
   return (
-    <p class="compare-source" tabIndex={0}>
+    <p class="compare-source">
       {side}: <code>{`${visible(frame.file)}:${frame.line}`}</code> <code>{visible(frame.text ?? '')}</code>
     </p>
   );
