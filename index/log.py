@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import threading
+import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from .suggest import did_you_mean
 
 RUN_FILE = "run.json"
 MUCH = 4 << 20  # bytes of statistics: some 30,000 snapshots, 0.2 s of reading
+
+LOOK_SECONDS = 0.5  # for which it is believed how much there is to read
 
 LogDirs = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Identity = tuple[int, int, int]
@@ -60,6 +63,7 @@ class LogIndex:
         self._generation = 0
         self._refreshing = threading.Lock()
         self._found = threading.Event()
+        self._reading: tuple[float, dict[str, tuple[int, int]]] = float("-inf"), {}
 
     @property
     def name(self) -> str:
@@ -87,9 +91,13 @@ class LogIndex:
     @property
     def reading(self) -> dict[str, tuple[int, int]]:
         """How far the runs are, by id, of which much is still to be read: bytes that were, and that there
-        are."""
-        progress = {run.id: run.progress() for run in self.runs}
-        return {run_id: (done, size) for run_id, (done, size) in progress.items() if size - done > MUCH}
+        are. Looked at twice a second at most, as every open page keeps asking."""
+        at, known = self._reading
+        if time.monotonic() - at > LOOK_SECONDS:
+            progress = {run.id: run.progress() for run in self.runs}
+            known = {run_id: (done, size) for run_id, (done, size) in progress.items() if size - done > MUCH}
+            self._reading = time.monotonic(), known
+        return known
 
     @property
     def cursor(self) -> str:
