@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Self
 
 from tensortap.dump import Frame, Function, Graph, Node, tensor_name
@@ -17,6 +18,7 @@ from .provenance import is_user_file, sources_of
 from .shapes import capturable_dtype, dtype_text, static_shape
 from .snapshots import Captured, GraphHandle
 from .step_capture import StepCapture
+from .watch import Watch
 from .wish import selected
 
 _FUNCTION_MARKS = ("__inference_", "__forward_", "__backward_")
@@ -28,10 +30,25 @@ class EagerRecorder:
 
     The graph is known only at the end, so tensors wait until then. Ops beyond `max_bytes` of tensors are
     noted without their values, and counted as dropped.
+
+    Args:
+        capture: of the step it is in; None where that is not watched, and then nothing is noted.
+        outer: the recorder that the thread is in already. It notes nothing meanwhile: the step of this one
+            is another one, or the same ops would be noted twice.
     """
 
-    def __init__(self, capture: StepCapture, tracker: LayerTracker, *, sources: bool, max_bytes: int) -> None:
-        self._capture = capture
+    def __init__(
+        self,
+        capture: StepCapture | None,
+        tracker: LayerTracker,
+        *,
+        outer: EagerRecorder | None,
+        sources: bool,
+        max_bytes: int,
+    ) -> None:
+        self._capture = capture if capture is not None and capture.watches else None
+        self._outer = outer
+        self._notes = False
         self._tracker = tracker
         self._sources = sources
         self._room = max_bytes
@@ -43,18 +60,34 @@ class EagerRecorder:
         self._captured: deque[Captured] = deque()
 
     def __enter__(self) -> Self:
-        tf_private.add_op_callback(self._on_op)
+        if self._outer is not None:
+            self._outer._note_ops(False)
+        self._note_ops(True)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        tf_private.remove_op_callback(self._on_op)
+        self._note_ops(False)
+        if self._outer is not None:
+            self._outer._note_ops(True)
+        if self._capture is not None:
+            self._hand_over(self._capture)
+
+    def _note_ops(self, wanted: bool) -> None:
+        """From here on ops of this thread are noted, or not."""
+        if self._capture is None or wanted == self._notes:
+            return
+        self._notes = wanted
+        change = tf_private.add_op_callback if wanted else tf_private.remove_op_callback
+        change(self._on_op)
+
+    def _hand_over(self, capture: StepCapture) -> None:
         try:
             if self._nodes:
-                self._capture.put(GraphHandle(self._graph()), self._captured)
+                capture.put(GraphHandle(self._graph()), self._captured)
             if self._dropped:
-                self._capture.drop(self._dropped)
+                capture.drop(self._dropped)
         except Exception as error:
-            self._capture.failed(_NAME, "ran, but its tensors could not be handed over", error)
+            capture.failed(_NAME, "ran, but its tensors could not be handed over", error)
 
     def _on_op(
         self,
@@ -69,12 +102,17 @@ class EagerRecorder:
             op_type = op_type.decode()
         if graph is not None or op_type.startswith(_FUNCTION_MARKS):
             return  # tracing, or a function, which is captured as such
+        capture = self._capture
+        if capture is None:
+            return
         try:
-            self._note(op_type, inputs, outputs)
+            self._note(capture, op_type, inputs, outputs)
         except Exception as error:
-            self._capture.failed(op_type, "ran, but could not be noted", error)
+            capture.failed(op_type, "ran, but could not be noted", error)
 
-    def _note(self, op_type: str, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+    def _note(
+        self, capture: StepCapture, op_type: str, inputs: Sequence[Any], outputs: Sequence[Any]
+    ) -> None:
         layer = self._tracker.current_path()
         name = unused(f"{layer}/{op_type}" if layer else op_type, self._taken)
         self._taken.add(name)
@@ -94,9 +132,11 @@ class EagerRecorder:
         )
         for slot, tensor in enumerate(outputs):
             self._produced[tf_private.tensor_id(tensor)] = tensor_name(name, slot)
-            self._keep(name, slot, op_type, layer, tensor)
+            self._keep(capture.watches, name, slot, op_type, layer, tensor)
 
-    def _keep(self, name: str, slot: int, op_type: str, layer: str, tensor: Any) -> None:
+    def _keep(
+        self, watches: Sequence[Watch], name: str, slot: int, op_type: str, layer: str, tensor: Any
+    ) -> None:
         dtype = capturable_dtype(tensor.dtype)
         if not dtype:
             return
@@ -110,7 +150,7 @@ class EagerRecorder:
             function=_NAME,
             device=str(tensor.device),
         )
-        chosen = selected(candidate, self._capture.watches)
+        chosen = selected(candidate, watches)
         if chosen is None:
             return
         array = tf_private.as_array(tensor)
@@ -141,3 +181,33 @@ class EagerRecorder:
             sources=sources_of(self._stacks) if self._sources else {},
             way="in-place",
         )
+
+
+class EagerBodies:
+    """The `with tap.eager()` of a tap; which one a thread is in lies in `local`, as does its step's capture."""
+
+    def __init__(self, tracker: LayerTracker, *, sources: bool, max_bytes: int) -> None:
+        self._tracker = tracker
+        self._sources = sources
+        self._max_bytes = max_bytes
+
+    @contextmanager
+    def body(self, local: Any) -> Iterator[None]:
+        """Notes the ops of this thread for the step it is in."""
+        outer: EagerRecorder | None = getattr(local, "recorder", None)
+        local.recorder = EagerRecorder(
+            getattr(local, "capture", None),
+            self._tracker,
+            outer=outer,
+            sources=self._sources,
+            max_bytes=self._max_bytes,
+        )
+        try:
+            with local.recorder:
+                yield
+        finally:
+            local.recorder = outer
+
+    def step(self, local: Any) -> AbstractContextManager[None]:
+        """For a step that begins: where it does so in such a body, its ops are noted for it."""
+        return self.body(local) if getattr(local, "recorder", None) is not None else nullcontext()

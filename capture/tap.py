@@ -16,7 +16,7 @@ from . import arguments as given
 from .arguments import byte_count, check_policy, process_rank, run_directory, run_facts, seconds
 from .background import Background, WhenFull
 from .batch_writer import BatchWriter
-from .eager import EagerRecorder
+from .eager import EagerBodies
 from .earlier import tell_of_earlier_job
 from .environment import environment
 from .errors import TapClosedError, WatchError
@@ -111,8 +111,8 @@ class Tap:
         limits = given.limits(self.run_dir, record, keep_last, max_bytes)
         watches = _watches(watch)
         check_policy(when_full)
-        self._sources = sources
-        self._queue_bytes = byte_count("queue_bytes", queue_bytes)
+        limit = byte_count("queue_bytes", queue_bytes)
+        self._eager = EagerBodies(INTERCEPTOR.tracker, sources=sources, max_bytes=limit)
         disk_reserve = byte_count("disk_reserve", disk_reserve)
         rank = process_rank(rank)
         self._known_layers: list[str] = []
@@ -129,7 +129,7 @@ class Tap:
         guard = Guard(on, before, stop, run=run, run_dir=str(path), trouble=trouble, patience=patience)
         background = Background(
             lambda: guard.sink(BatchWriter(open_writer, trouble, disk_reserve)),
-            queue_bytes=self._queue_bytes,
+            queue_bytes=limit,
             when_full=when_full,
             wait_seconds=seconds("wait_seconds", wait_seconds),
         )
@@ -246,15 +246,16 @@ class Tap:
         self._lifetime.hold()
         if not isinstance(first, Integral) or first < 0:
             raise WatchError(f"step {first!r} is not possible.", "Steps are whole numbers, numbered from 0.")
-        with self._steps(first, 1):
+        with self._steps(first, 1), self._eager.step(self._local):
             yield first
 
     @contextmanager
     def eager(self) -> Iterator[None]:
         """Captures every op that this thread runs in the body, inside of functions and outside.
 
-        The body is one step, the tap's next; `with tap.step(n), tap.eager():` says which. Nodes are named
-        by layer, op type and order: `mlp/dense/MatMul`, `mlp/dense/MatMul_1`.
+        The body is one step, the tap's next; `with tap.step(n), tap.eager():` says which, and so does
+        `with tap.step(n):` in the body. Nodes are named by layer, op type and order: `mlp/dense/MatMul`,
+        `mlp/dense/MatMul_1`.
 
         Raises:
             TapClosedError: the tap is closed.
@@ -264,11 +265,7 @@ class Tap:
             with self.step(), self.eager():
                 yield
             return
-        capture: StepCapture | None = self._local.capture
-        if capture is None or not capture.watches:
-            yield
-            return
-        with EagerRecorder(capture, INTERCEPTOR.tracker, sources=self._sources, max_bytes=self._queue_bytes):
+        with self._eager.body(self._local):
             yield
 
     def saved_model(self, model: Any) -> TappedModel:

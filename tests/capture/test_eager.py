@@ -107,3 +107,16 @@ def test_a_failing_hand_over_is_told_and_not_raised(tmp_path: Path, monkeypatch:
         total = tf.add(1.0, 2.0)
     assert total == 3.0
     tap.close()
+
+
+def test_steps_in_one_body_are_steps_of_their_own(tmp_path: Path) -> None:
+    """GIVEN `with tap.eager():` around a loop THEN what runs inside of a step belongs to that step only."""
+    with Tap(tmp_path / "r", Watch(steps=2, keep="value")) as tap, tap.eager():
+        for number in range(4):
+            with tap.step(10 + number):
+                tf.square(tf.fill([], float(number)))
+        tf.negative(tf.fill([], 7.0))
+
+    dumped = Dumped(tmp_path / "r")
+    assert {row.step: float(row.value) for row in dumped.at("Square:0")} == {10: 0.0, 12: 4.0}
+    assert [(row.step, float(row.value)) for row in dumped.at("Neg:0")] == [(0, -7.0)]
