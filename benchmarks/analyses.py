@@ -83,6 +83,14 @@ def write_run(folder: Path, snapshots: int, layers: int) -> None:
                 writer.log_summary(name, summary, step=step, graph=place)
 
 
+def write_more(folder: Path, run: str) -> None:
+    """One more step of the run, by another worker."""
+    summary = summarize(np.ones(2048, np.float32))
+    with DumpWriter(folder, run) as writer:
+        for number in range(2000):
+            writer.log_summary(f"more/{number}:0", summary, step=10**6)
+
+
 def write_values(folder: Path, tensors: int, changed: bool) -> None:
     """One step of tensors with values, some 45 kB each; the last tenth of them differs if `changed`."""
     nodes = [Node("t0", "Placeholder", output_dtypes=("float32",), output_shapes=((96, 118),))]
@@ -164,9 +172,21 @@ def measure_here(folder: Path) -> None:
     check_rules(log.runs[0])
     print(f"open (saved index) and rules, in one process {time.perf_counter() - begun:.2f} s, "
           f"{time.process_time() - cpu:.2f} s of CPU")  # fmt: skip
-    for name, analyse in (("births again", nan_report), ("ledger", dead_layer_ledger)):
+    for name, analyse in (
+        ("births", nan_report),
+        ("births again", nan_report),
+        ("ledger", dead_layer_ledger),
+    ):
         cpu = time.process_time()
         analyse(log.runs[0])
+        print(f"{name:<40}{time.process_time() - cpu:8.2f} s of CPU")
+    write_more(folder, log.runs[0].name)
+    for name, grow in (
+        ("reading what was added", log.refresh),
+        ("rules again", lambda: check_rules(log.runs[0])),
+    ):
+        cpu = time.process_time()
+        grow()
         print(f"{name:<40}{time.process_time() - cpu:8.2f} s of CPU")
 
 
