@@ -30,30 +30,21 @@ from __future__ import annotations
 
 import argparse
 import json
-import logging
-import os
-import shutil
 import tempfile
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from _browser import FRAMES, chromium, renderers, runs_of, served
 from _peers import PEERS, Peer, opened
 from _table import print_table
 from _towers import towers
-from playwright.sync_api import Browser, CDPSession, Error, Page, sync_playwright
-from werkzeug.serving import make_server
+from playwright.sync_api import Browser, CDPSession, Error, Page
 
 from tensortap.dump import DumpWriter
-from tensortap.server import create_app
 
 _FIGURES = ["usable s", "open one ms", "open all s", "moving ms", "all open ms", "CPU ms", "search ms", "MB"]
 _SEARCHES = ("softmax", "/query.*MatMul$/", "op:Mul")
-_FRAMES = 90
 _DEADLINE_S = 300
 
 _PROBES = """
@@ -139,31 +130,6 @@ def write_run(logdir: Path, nodes: int) -> None:
             writer.log(f"{node.name}:0", array, step=0, graph=graph_id, keep="summary")
 
 
-@contextmanager
-def served(logdir: Path) -> Iterator[str]:
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = make_server("127.0.0.1", 0, create_app(logdir, token=None), threaded=True)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-
-
-def renderers(session: CDPSession) -> tuple[float, float]:
-    """CPU seconds of the browser's processes so far, and megabytes that the largest page occupies."""
-    processes = session.send("SystemInfo.getProcessInfo")["processInfo"]
-    cpu = sum(float(process["cpuTime"]) for process in processes)
-    sizes = [_resident(process["id"]) for process in processes if process["type"] == "renderer"]
-    return cpu, max(sizes, default=0.0)
-
-
-def _resident(pid: int) -> float:
-    try:
-        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    except OSError:  # not Linux, or gone
-        return 0.0
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
-
-
 def measure(browser: Browser, url: str, run: str) -> dict[str, float]:
     page = browser.new_page(viewport={"width": 1600, "height": 1000})
     page.set_default_timeout(_DEADLINE_S * 1000)
@@ -173,16 +139,16 @@ def measure(browser: Browser, url: str, run: str) -> dict[str, float]:
     found = {"usable s": _call(page, "usable") / 1000}
     page.get_by_test_id("graph").press("f")
     page.wait_for_timeout(600)
-    found["moving ms"] = _call(page, "move", _FRAMES)
+    found["moving ms"] = _call(page, "move", FRAMES)
     page.get_by_test_id("graph").press("f")
     page.wait_for_timeout(600)
     found["open one ms"] = _call(page, "openOne", "gradients")
     found["open all s"] = _call(page, "openAll") / 1000
     page.wait_for_timeout(600)
     before, _ = renderers(session)
-    found["all open ms"] = _call(page, "move", _FRAMES)
+    found["all open ms"] = _call(page, "move", FRAMES)
     after, found["MB"] = renderers(session)
-    found["CPU ms"] = 1000 * (after - before) / _FRAMES
+    found["CPU ms"] = 1000 * (after - before) / FRAMES
     found["search ms"] = max(_call(page, "search", text) for text in _SEARCHES)
     page.close()
     return found
@@ -205,7 +171,7 @@ def measure_peer(browser: Browser, peer: Peer, nodes: int, limit_s: float) -> di
                     page.wait_for_timeout(50)
                 found["usable s"] = time.perf_counter() - start
                 page.wait_for_timeout(1000)
-                found["moving ms"] = _evaluate(session, f"({_MOVE_PEER})({_FRAMES})")
+                found["moving ms"] = _evaluate(session, f"({_MOVE_PEER})({FRAMES})")
                 found["MB"] = renderers(browser.new_browser_cdp_session())[1]
         except (Error, TimeoutError) as error:
             print(f"{peer.name}, {nodes:,} nodes: {str(error).splitlines()[0]}")
@@ -232,35 +198,22 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args()
     sizes = [int(size) for size in options.nodes.split(",")]
-    names = [os.environ.get("TENSORTAP_CHROMIUM", ""), "chromium", "google-chrome"]
-    chromium = next(filter(None, map(shutil.which, filter(None, names))), None)
     figures: dict[str, dict[str, float]] = {}
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory() as folder:
         for size in sizes:
             write_run(Path(folder), size)
-        with served(Path(folder)) as url:
-            browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-            runs = {run["name"]: run["id"] for run in _runs(browser, url)}
+        with served(Path(folder)) as url, chromium() as browser:
+            runs = {run["name"]: run["id"] for run in runs_of(browser, url)}
             for size in sizes:
                 figures[f"tensortap {size:,}"] = measure(browser, url, runs[f"n{size}"])
-            browser.close()
         for peer in [peer for peer in PEERS if options.peers and not peer.missing]:
             for size in sizes:
-                browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-                figures[f"{peer.name} {size:,}"] = measure_peer(browser, peer, size, options.limit)
-                browser.close()
+                with chromium() as browser:
+                    figures[f"{peer.name} {size:,}"] = measure_peer(browser, peer, size, options.limit)
     rows = [[key, *(_text(name, found.get(name)) for name in _FIGURES)] for key, found in figures.items()]
     print_table("The graph in a browser", ["nodes", *_FIGURES], rows)
     if options.json:
         options.json.write_text(json.dumps({"made": time.time(), "figures": figures}, indent=1))
-
-
-def _runs(browser: Browser, url: str) -> list[dict[str, Any]]:
-    page = browser.new_page()
-    page.goto(url)
-    answer = page.evaluate("() => fetch('api/runs').then(answer => answer.json())")
-    page.close()
-    return list(answer["runs"])
 
 
 def _text(name: str, figure: float | None) -> str:
