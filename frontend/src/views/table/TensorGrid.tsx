@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useMemo } from 'preact/hooks';
 import { scrollScale, virtualWindow } from '../../lib/virtual';
 import type { Snapshot } from '../../model/answers';
 import { columnsFor, type TableColumn } from '../../model/tensor_table';
@@ -29,7 +29,11 @@ export function TensorGrid({ list }: GridProps) {
   const seen = virtualWindow(top.value, height - ROW, ROW, list.total, 8);
   const rows = Array.from({ length: seen.last - seen.first }, (_, i) => list.row(seen.first + i));
   const several = tableRows.value === 'all';
-  const columns = columnsFor(width, tableColumns.value, { step: several, visit: rows.some((row) => (row?.visit ?? 0) > 0) });
+  const visits = rows.some((row) => (row?.visit ?? 0) > 0);
+  const columns = useMemo(
+    () => columnsFor(width, tableColumns.value, { step: several, visit: visits }),
+    [width, tableColumns.value, several, visits],
+  );
   useEffect(() => {
     const timer = setTimeout(() => list.load(seen.first, seen.last), SETTLE_MS);
     return () => clearTimeout(timer);

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'preact/hooks';
+import { useCallback, useEffect, useRef } from 'preact/hooks';
 import { rowAfterKey } from '../../lib/grid_keys';
 import { isAbort } from '../../lib/latest';
 import { scrollScale, scrollTo } from '../../lib/virtual';
@@ -42,13 +42,17 @@ function bringIntoView({ ref, height }: Scroller, index: number, total: number, 
 export function useSelectedRow(list: SnapshotPages, scroller: Scroller) {
   const at = useRef<number | null>(null);
   const wanted = useRef<number | null>(null);
-  const go = (index: number) => {
-    const row = list.row(index);
-    wanted.current = row === null ? index : null;
-    if (row === null) return list.load(index, index + 1);
-    at.current = index;
-    select(row);
-  };
+  // The same function each time: rows that stay are not drawn again.
+  const go = useCallback(
+    (index: number) => {
+      const row = list.row(index);
+      wanted.current = row === null ? index : null;
+      if (row === null) return list.load(index, index + 1);
+      at.current = index;
+      select(row);
+    },
+    [list],
+  );
   useEffect(() => {
     if (wanted.current !== null && list.row(wanted.current) !== null) go(wanted.current);
   }, [list, list.arrived.value]);
