@@ -17,7 +17,7 @@ from .memory import SHARE, available_bytes, estimated_bytes
 from .obstacles import MUTED
 from .recorded import Place, RecordedFunction, record_function
 from .shadow import NoShadowError, Shadow, ShadowFailedError
-from .state_before import StateBefore
+from .state_before import StateReader
 from .watch import Watch
 
 _Key = tuple[str, frozenset[Watch], bool]  # a function, what is watched of it, and whether exactly
@@ -98,6 +98,7 @@ class Interceptor:
         self._recorded: dict[str, RecordedFunction] = {}
         self._copies: dict[tuple[str, frozenset[Place], bool], InstrumentedFunction] = {}
         self._instrumented: dict[_Key, InstrumentedFunction | Shadow | None] = {}
+        self._state: dict[str, StateReader] = {}
 
     def acquire(self) -> None:
         """Installs the interceptor for one more user."""
@@ -199,7 +200,8 @@ class Interceptor:
         shadowed = isinstance(instrumented, Shadow)
         receiver = _Receiver(recorded, captures, "shadow" if shadowed else "in-place")
         try:
-            before = None if shadowed else StateBefore(recorded, inputs)
+            with self._capturing(()):
+                before = None if shadowed else self._state_of(recorded).read(inputs)
         except Exception as error:
             self._give_up(function, captures, "could not be tapped", error)
             return run(name, inputs, num_outputs)
@@ -215,6 +217,12 @@ class Interceptor:
                 what += f"; what it had done stays done: {before.stays}" if before.stays else ""
             self._give_up(function, captures, what, failure.__cause__ or failure)
             return run(name, inputs, num_outputs)
+
+    def _state_of(self, recorded: RecordedFunction) -> StateReader:
+        with self._lock:
+            if recorded.root not in self._state:
+                self._state[recorded.root] = StateReader(recorded)
+            return self._state[recorded.root]
 
     def _instrument(
         self, function: str, inputs: Sequence[Any], captures: Sequence[Capture]
@@ -295,7 +303,10 @@ class Interceptor:
     def _discard(self) -> None:
         for copy in self._copies.values():
             copy.discard()
+        for reader in self._state.values():
+            reader.discard()
         self._copies.clear()
+        self._state.clear()
         self._instrumented.clear()
         self._recorded.clear()
 

@@ -2,57 +2,96 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import contextlib
+import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from . import tf_private
-from .closure import TracedFunction
 from .obstacles import changes_variables, obstacle
 from .recorded import RecordedFunction
+
+_readers = itertools.count()
+
+
+class StateReader:
+    """Reads the variables that calls of one function are given; of a function that changes none, nothing.
+
+    All in one call of a function made for that: 56 variables take 0.3 ms of CPU time, one by one 1.9.
+    """
+
+    def __init__(self, recorded: RecordedFunction) -> None:
+        root = recorded.functions[recorded.root]
+        self.obstacle = obstacle(recorded.functions)
+        self._name = ""
+        self._variables = [
+            (number, root.handles[name].shape_and_type[0].dtype)
+            for number, name in enumerate(root.arguments)
+            if name in root.handles and len(root.handles[name].shape_and_type) == 1
+        ]
+        if self._variables and changes_variables(recorded.functions):
+            self._name = f"tensortap_read_variables_{next(_readers)}"
+            definition = _reading(self._name, [dtype for _, dtype in self._variables], root.definition)
+            tf_private.register_function(definition)
+
+    def read(self, inputs: Sequence[Any]) -> StateBefore:
+        """What the variables among the inputs of a call hold now."""
+        if not self._name:
+            return StateBefore([], [], self.obstacle)
+        handles = [inputs[number] for number, _ in self._variables]
+        with tf_private.not_recorded():
+            try:
+                values = tf_private.call_function(self._name, handles, len(handles))
+            except tf.errors.FailedPreconditionError:  # some have no value yet
+                pairs = [pair for pair in zip(handles, self._variables, strict=True) if _has_value(pair[0])]
+                handles = [handle for handle, _ in pairs]
+                values = [
+                    tf.raw_ops.ReadVariableOp(resource=handle, dtype=dtype) for handle, (_, dtype) in pairs
+                ]
+        return StateBefore(handles, values, self.obstacle)
+
+    def discard(self) -> None:
+        """Takes the reading function out of TensorFlow again."""
+        if self._name:
+            with contextlib.suppress(tf.errors.NotFoundError):
+                tf_private.remove_function(self._name)
 
 
 class StateBefore:
     """The values of the variables that a call is given.
 
-    A value shares its variable's memory until the call changes the variable; then TensorFlow copies it. Of
-    functions that change no variable nothing is held.
+    A value shares its variable's memory until the call changes the variable; then TensorFlow copies it.
+
+    Attributes:
+        stays: what of the call is not undone by `put_back`: `it changes a lookup table (node …)`; or empty.
     """
 
-    def __init__(self, recorded: RecordedFunction, inputs: Sequence[Any]) -> None:
-        self._functions = recorded.functions
-        self._values: list[tuple[Any, Any]] = []
-        if changes_variables(recorded.functions):
-            with tf_private.not_recorded():
-                self._values = list(_values(recorded.functions[recorded.root], inputs))
+    def __init__(self, handles: Sequence[Any], values: Sequence[Any], stays: str) -> None:
+        self._handles, self._values, self.stays = handles, values, stays
 
     def put_back(self) -> None:
         """Gives the variables these values again."""
         with tf_private.not_recorded():
-            for handle, value in self._values:
+            for handle, value in zip(self._handles, self._values, strict=True):
                 tf.raw_ops.AssignVariableOp(resource=handle, value=value)
 
-    @property
-    def stays(self) -> str:
-        """What of the call is not undone by this: `it changes a lookup table (node …)`; or empty."""
-        return obstacle(self._functions)
+
+def _reading(name: str, dtypes: Sequence[int], like: tf_private.FunctionDef) -> tf_private.FunctionDef:
+    """A function that is given handles of variables and returns what they hold."""
+    definition = type(like)()
+    definition.signature.name = name
+    definition.signature.is_stateful = True
+    for number, dtype in enumerate(dtypes):
+        handle = f"variable_{number}"
+        definition.signature.input_arg.add(name=handle, type=tf.resource.as_datatype_enum)
+        definition.signature.output_arg.add(name=f"value_{number}", type=dtype)
+        node = definition.node_def.add(name=f"read_{number}", op="ReadVariableOp", input=[handle])
+        node.attr["dtype"].type = dtype
+        definition.ret[f"value_{number}"] = f"read_{number}:value:0"
+    return definition
 
 
-def _values(function: TracedFunction, inputs: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
-    dtypes = _variable_dtypes(function)
-    for name, handle in zip(function.arguments, inputs, strict=False):
-        if name in dtypes:
-            try:
-                yield handle, tf.raw_ops.ReadVariableOp(resource=handle, dtype=dtypes[name])
-            except tf.errors.FailedPreconditionError:
-                continue  # it has no value yet
-
-
-def _variable_dtypes(function: TracedFunction) -> Mapping[str, Any]:
-    """Argument name -> dtype of the variable behind it."""
-    return {
-        name: handle.shape_and_type[0].dtype
-        for name, handle in function.handles.items()
-        if handle.is_set and len(handle.shape_and_type) == 1
-    }
+def _has_value(handle: Any) -> bool:
+    return bool(tf.raw_ops.VarIsInitializedOp(resource=handle))
