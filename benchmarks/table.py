@@ -9,9 +9,9 @@ each of them scrolls a few rows, `flying` while each of them jumps to another pa
 changes less. `rows there` is how long after a jump the rows in view are drawn, `sorted` how long after a
 click on a head the first of them are; the server sorts. Headless browsers draw without a GPU.
 
-Seen on two cores that other work kept busy (load 5; no GPU), a million rows: first rows 0.8 s, scrolling 48 ms
-(18 ms of CPU a frame; 31 ms before rows that stay were left alone), flying 23 ms, rows there 206 ms, sorted
-0.06 s, 269 MB.
+Seen on two cores that other work kept busy (load 5; no GPU), a million rows: first rows 0.8 s, scrolling
+48 ms (18 ms of CPU a frame; 31 before rows that stay were left alone), flying 23 ms, rows there 206 ms,
+sorted 0.06 s, 269 MB.
 """
 
 from __future__ import annotations
