@@ -15,7 +15,7 @@ from .addresses import (
     target_run,
 )
 from .attribute_texts import attribute_texts
-from .bundle import read_bundle, write_bundle
+from .bundle import read_bundle, read_bundle_graph, write_bundle
 from .calls import CALLS, Callee, Role, argument_inputs, callees
 from .dtypes import dtype_name, itemsize, numpy_dtype
 from .entries import Entry
@@ -162,6 +162,7 @@ __all__ = [
     "prune_run",
     "put_file",
     "read_bundle",
+    "read_bundle_graph",
     "read_bytes",
     "read_commit",
     "read_recording",

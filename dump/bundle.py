@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 import json
+import tempfile
 import zipfile
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 from .blobs import LARGE, SMALL, Blobs, get, large_name
 from .errors import DamagedError
+from .graphs import is_graph_id, read_graph, table_path, write_graph
 from .recording import Recording
 from .recording_manifest import from_manifest, to_manifest
 from .recordings import MANIFEST, MAX_MANIFEST
+from .records import Graph
 
 _MAX_RATIO = 1100  # deflate ends at 1,032
+MAX_GRAPH = 512 << 20  # bytes of the graph's table, which is packed
 
 
-def write_bundle(path: Path, recording: Recording) -> None:
+def write_bundle(path: Path, recording: Recording, graph: Graph | None = None) -> None:
     """One recording as one file: a zip of manifest, small and large blobs.
+
+    Args:
+        graph: of its function, as the run has it; of the program's files only lines that made nodes go along.
 
     Raises:
         FileExistsError: there is such a file already.
     """
     blobs = Blobs()
+    table = None if graph is None else _table(graph)
+    recording = recording if table is None else replace(recording, graph=table[0])
     manifest = to_manifest(recording, blobs)
     with (
         path.open("xb") as file,
@@ -32,6 +42,49 @@ def write_bundle(path: Path, recording: Recording) -> None:
         archive.writestr(SMALL, bytes(blobs.small))
         for digest, data in blobs.large.items():
             archive.writestr(f"{LARGE}/{large_name(digest)}", bytes(data))
+        if table is not None:
+            archive.writestr(f"graphs/{table[0]}.arrows", table[1])
+
+
+def _table(graph: Graph) -> tuple[str, bytes]:
+    """The id of a graph without what a bundle does not need, and its table."""
+    used: dict[str, set[int]] = {}
+    for stack in graph.stacks:
+        for file, line, _ in stack:
+            used.setdefault(file, set()).add(line)
+    sources = {
+        file: "\n".join(
+            line if number in used.get(file, ()) else "" for number, line in enumerate(text.splitlines(), 1)
+        )
+        for file, text in graph.sources.items()
+    }
+    with tempfile.TemporaryDirectory(prefix="tensortap-") as folder:
+        graph_id = write_graph(Path(folder), replace(graph, sources=sources, graph_def=None), "zstd")
+        return graph_id, table_path(Path(folder), graph_id).read_bytes()
+
+
+def read_bundle_graph(path: Path, graph_id: str) -> Graph | None:
+    """The graph in a bundle; None if it holds none of that id.
+
+    Raises:
+        DamagedError: it is not whole.
+    """
+    if not is_graph_id(graph_id):
+        return None
+    name = f"graphs/{graph_id}.arrows"
+    try:
+        with zipfile.ZipFile(path) as archive, tempfile.TemporaryDirectory(prefix="tensortap-") as folder:
+            if name not in archive.namelist():
+                return None
+            size = archive.getinfo(name).file_size
+            if size > MAX_GRAPH:
+                raise DamagedError(f"The graph of {path.name} has {size} bytes, more than {MAX_GRAPH}.")
+            table = table_path(Path(folder), graph_id)
+            table.parent.mkdir()
+            table.write_bytes(_ZipBlobs(archive).read(name, 0, size))
+            return read_graph(Path(folder), graph_id)
+    except zipfile.BadZipFile as error:
+        raise DamagedError(f"{path.name} is not a bundle: {error}.") from error
 
 
 class _ZipBlobs:

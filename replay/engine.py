@@ -21,13 +21,14 @@ from tensortap.dump import (
     Recording,
     RunReader,
     array_hash,
+    read_bundle_graph,
 )
 
 from .certificate import certify
 from .chosen_nodes import pattern_of
 from .expression import parse_changes
 from .request import Answer, Request
-from .source import open_recording
+from .source import is_bundle, open_recording
 from .studies import STUDIES
 from .told import Told, silent
 from .verdicts import verdicts
@@ -101,11 +102,12 @@ def _write(request: Request, recording: Recording, again: Rerun) -> None:
 
 
 def recorded_graph(source: Path, recording: Recording) -> Graph | None:
-    """The graph that the recording's run holds; None of a bundle."""
-    run_dir = source.parent.parent
-    if not recording.graph or source.is_file():
+    """The graph that the recording's run or bundle holds, or None."""
+    if not recording.graph:
         return None
-    return RunReader(run_dir).graph(recording.graph)
+    if is_bundle(source):
+        return read_bundle_graph(source, recording.graph)
+    return RunReader(source.parent.parent).graph(recording.graph)
 
 
 def compared(recording: Recording, again: Rerun, changed: bool) -> Answer:

@@ -42,7 +42,7 @@ def locate(path: Path, step: int | None, call: int | None) -> Path:
     Raises:
         NotFoundError: that step was not recorded; the hint lists the steps that were.
     """
-    if _is_bundle(path):
+    if is_bundle(path):
         return path
     found = recordings_in(path)
     fitting = [
@@ -62,7 +62,7 @@ def locate_beside(source: Path, step: int, run: str) -> Path:
     Raises:
         NotFoundError: `source` is a bundle, or there is no such run or step.
     """
-    if _is_bundle(source):
+    if is_bundle(source):
         raise NotFoundError("A bundle has no other steps.", "Name a step of a run.")
     run_dir = source.parent.parent
     if run:
@@ -80,9 +80,9 @@ def open_recording(path: Path) -> Recording:
     Raises:
         DamagedError, NotFoundError, FormatVersionError: it cannot be read.
     """
-    return read_bundle(path) if _is_bundle(path) else read_recording(path)
+    return read_bundle(path) if is_bundle(path) else read_recording(path)
 
 
-def _is_bundle(path: Path) -> bool:
+def is_bundle(path: Path) -> bool:
     """Whether it is a file, and no archive with a run (`.tap.zip`)."""
     return path.is_file() and not is_folder(path)

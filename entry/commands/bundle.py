@@ -6,6 +6,7 @@ import argparse
 import errno
 import os
 from pathlib import Path
+from typing import Any
 
 from ..arguments import local, source
 from ..terminal import bytes_text, cell, console, print_json
@@ -26,6 +27,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="also write a Python script that runs the step eagerly, with the program's lines, as in step.py",
     )
+    parser.add_argument(
+        "--no-graph",
+        action="store_true",
+        help="leave the graph out: layers, and the lines of the program that made nodes",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -37,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
         _check_new(arguments.out, arguments.script)
     source = locate(arguments.run_path, arguments.step, arguments.call)
     recording = open_recording(source)
-    write_bundle(arguments.out, recording)
+    write_bundle(arguments.out, recording, None if arguments.no_graph else _graph(source, recording.graph))
     if arguments.script is not None:
         _write_script(source, arguments.out, arguments.script)
     size = arguments.out.stat().st_size
@@ -50,6 +56,19 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.script is not None:
             console().print(cell(f"{arguments.script}: step through it: python -m pdb {arguments.script}"))
     return 0
+
+
+def _graph(source: Path, graph_id: str) -> Any:
+    """The graph that the run holds of a recording, or that its bundle does."""
+    from tensortap.dump import RunReader, read_bundle_graph
+
+    if not graph_id:
+        return None
+    return (
+        read_bundle_graph(source, graph_id)
+        if source.is_file()
+        else RunReader(source.parent.parent).graph(graph_id)
+    )
 
 
 def _check_new(bundle: Path, script: Path) -> None:

@@ -16,6 +16,8 @@ from tensortap.dump import (
     Argument,
     DamagedError,
     FormatVersionError,
+    Graph,
+    Node,
     NotFoundError,
     Part,
     Recording,
@@ -23,6 +25,7 @@ from tensortap.dump import (
     array_hash,
     find_recordings,
     read_bundle,
+    read_bundle_graph,
     read_recording,
     write_bundle,
     write_recording,
@@ -78,6 +81,34 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert_same(read_bundle(tmp_path / "step.tapbundle"), recording())
     with pytest.raises(FileExistsError):
         write_bundle(tmp_path / "step.tapbundle", recording())
+
+
+def test_a_bundle_holds_the_graph_without_the_rest_of_the_program(tmp_path: Path) -> None:
+    text = "import secrets\nx = f()\nkey = 'private'\n"
+    graph = Graph(
+        "step",
+        [Node("x", "Relu", stack=0)],
+        stacks=[[("train.py", 2, "main")]],
+        sources={"train.py": text, "keys.py": "TOKEN = 1\n"},
+    )
+    path = tmp_path / "step.tapbundle"
+    write_bundle(path, recording(), graph)
+    held = read_bundle(path)
+    found = read_bundle_graph(path, held.graph)
+    assert found is not None
+    assert [node.name for node in found.nodes] == ["x"] and found.stacks == ((("train.py", 2, "main"),),)
+    assert found.sources == {"train.py": "\nx = f()\n", "keys.py": ""}
+    assert read_bundle_graph(path, "step-0123456789ab") is None
+    assert read_bundle_graph(path, "../../x") is None
+    write_bundle(tmp_path / "without", recording())
+    assert read_bundle_graph(tmp_path / "without", read_bundle(tmp_path / "without").graph) is None
+
+    with zipfile.ZipFile(path) as archive, zipfile.ZipFile(tmp_path / "torn", "w") as torn:
+        for name in archive.namelist():
+            data = archive.read(name)
+            torn.writestr(name, data[: len(data) // 2] if name.startswith("graphs/") else data)
+    with pytest.raises(DamagedError):
+        read_bundle_graph(tmp_path / "torn", held.graph)
 
 
 def test_what_did_not_change_is_kept_once(tmp_path: Path) -> None:

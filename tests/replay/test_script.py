@@ -16,7 +16,7 @@ import tensorflow as tf
 from tensortap.__main__ import main
 from tensortap.capture import LoadedCall, RecordedInputs
 from tensortap.capture.rerun import variables_of
-from tensortap.dump import write_bundle
+from tensortap.dump import NotFoundError, write_bundle
 from tensortap.replay import locate, open_recording
 from tensortap.replay.script_values import Identifiers, attribute, comment, constant
 
@@ -48,7 +48,9 @@ def test_a_script_runs_the_step_eagerly(
     assert "recorded_programs.py:" in text
 
 
-def test_the_command_writes_it(recordings: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_writes_it(
+    ask: Callable[..., Any], recordings: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     bundle, path = tmp_path / "step.tapbundle", tmp_path / "step.py"
     arguments = ["bundle", str(recordings / "loop"), "--out", str(bundle), "--script", str(path)]
     assert main(arguments) == 0
@@ -57,6 +59,15 @@ def test_the_command_writes_it(recordings: Path, tmp_path: Path, capsys: pytest.
         patch.setattr("sys.argv", [str(path)])
         runpy.run_path(str(path), run_name="__main__")
     assert "outputs and variables are bit-identical" in capsys.readouterr().out
+
+    # The bundle holds the graph, which says what the loss is, and the lines; unless it shall not.
+    assert ask(bundle, "test", test="gradient")["passed"]
+    rows = ask(bundle, "test", test="batch")["rows"]
+    assert not rows or "recorded_programs.py" in rows[0]["line"]
+    bare = tmp_path / "bare.tapbundle"
+    assert main(["bundle", str(recordings / "loop"), "--out", str(bare), "--no-graph"]) == 0
+    with pytest.raises(NotFoundError, match="names no loss"):
+        ask(bare, "test", test="gradient")
 
 
 def test_a_script_that_is_there_already_keeps_the_bundle_from_being_written(
