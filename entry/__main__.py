@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from .command_line import dispatch
+from .ending import interrupted_at_once
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command. Returns 0 if all is well, 1 if data or machine are not, 2 for wrong usage."""
+    with interrupted_at_once():
+        from .command_line import dispatch
     return dispatch(sys.argv[1:] if arguments is None else list(arguments))
 
 

@@ -29,6 +29,7 @@ from .commands import (
     step,
     watch,
 )
+from .ending import INTERRUPTED
 
 
 class Command(Protocol):
@@ -105,7 +106,7 @@ def dispatch(arguments: Sequence[str]) -> int:
     except OSError as error:
         return _failed(f"{error.strerror or error}: {error.filename or 'the system said no'}.", "")
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
 
 
 def _failed(message: str, hint: str) -> int:

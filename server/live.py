@@ -13,7 +13,7 @@ from tensortap.index import LogIndex, RunIndex
 
 REFRESH_INTERVAL = 0.5  # s; a committed snapshot must be visible within 1.5 s, and the page asks every second
 PATIENCE = 1.0  # s that a request waits for news; a large dump is read on meanwhile, and appears bit by bit
-LAST_READ = 3.0  # s that the end of the server waits for what is just being read; a part takes far less
+LAST_READ = 0.5  # s that the end of the server waits for what is just being read; most parts take less
 _KEY = "tensortap"
 _HIDDEN = "tensortap-hidden"
 _LOG = logging.getLogger(__name__)

@@ -28,7 +28,7 @@ DEFAULT_PORT = 6016
 _PORTS_TRIED = 50
 _FROM_PROXY = {"x-forwarded-host", "x-forwarded-proto"}  # what a trusted proxy may say of a request
 _CONNECTIONS = 1000
-_LAST_ANSWERS = 1  # s that requests at work have when the server ends
+_LAST_ANSWERS = 0.5  # s that requests at work have when the server ends
 _TUNING = {
     "threads": 16,
     "asyncore_use_poll": True,

@@ -16,6 +16,7 @@ from tensortap.dump import TensortapError
 
 from ..arguments import local
 from ..browser import has_display, open_page
+from ..ending import leave
 from .serve import announce, port_number
 
 HELP = "train a small network on real data and watch it in the browser"
@@ -56,7 +57,19 @@ def run(arguments: argparse.Namespace) -> int:
         raise DemoError(
             f"The demo needs {' and '.join(missing)}.", 'Install it: pip install "tensortap[demo]"'
         )
-    serving = None if arguments.no_serve else _serve(arguments)
+    if arguments.no_serve:
+        _train(arguments)
+        print(f"Look at the runs with: tensortap serve {arguments.logdir}")
+        return 0
+    serving = _serve(arguments)
+    with contextlib.suppress(KeyboardInterrupt):
+        _train(arguments)
+        print("Training is done; the page stays up until Ctrl-C.", flush=True)
+        serving.join()
+    leave(0)
+
+
+def _train(arguments: argparse.Namespace) -> None:
     print("Loading TensorFlow …", flush=True)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # its notes about the machine would bury the address
     with _first_words_unsaid():
@@ -65,13 +78,6 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.broken:
         train_digits(arguments.logdir, arguments.steps)
     train_broken(arguments.logdir)
-    if serving is None:
-        print(f"Look at the runs with: tensortap serve {arguments.logdir}")
-        return 0
-    print("Training is done; the page stays up until Ctrl-C.", flush=True)
-    with contextlib.suppress(KeyboardInterrupt):
-        serving.join()
-    return 0
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import signal
 import sys
@@ -13,6 +14,7 @@ from tensortap.dump import is_folder, shown_path
 
 from ..arguments import source
 from ..browser import open_page
+from ..ending import interrupted_at_once, leave
 from ..sources import served
 
 if TYPE_CHECKING:
@@ -83,10 +85,11 @@ def port_number(text: str) -> int:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from tensortap.index import spare_pandas
-    from tensortap.server import Server
+    with interrupted_at_once():
+        from tensortap.index import spare_pandas
+        from tensortap.server import Server
 
-    spare_pandas()
+        spare_pandas()
     logdirs = served(arguments.logdir)
     server = Server(
         logdirs,
@@ -101,12 +104,13 @@ def run(arguments: argparse.Namespace) -> int:
     for logdir in logdirs:
         if not is_folder(logdir):
             print(f"{shown_path(logdir)} does not exist yet; runs show up as they are written.")
-    announce(server, arguments.logdir)
-    if arguments.open:
-        open_page(server.url)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # a container is stopped this way
-    server.run()
-    return 0
+    with contextlib.suppress(KeyboardInterrupt, SystemExit):  # before it runs, or again while it ends
+        announce(server, arguments.logdir)
+        if arguments.open:
+            open_page(server.url)
+        server.run()
+    leave(0)
 
 
 def _computer(arguments: argparse.Namespace) -> ReplayComputer | None:

@@ -68,6 +68,14 @@ def test_a_live_directory_that_did_not_exist(start: Start, tmp_path: Path, by: s
     assert text.count(token) == 1
 
 
+def test_ctrl_c_pressed_twice_is_one(start: Start, tmp_path: Path) -> None:
+    process = start("serve", tmp_path, "--port", "0")
+    read_address(process)
+    process.send_signal(signal.SIGINT)
+    _, out, err = end(process)
+    assert (process.returncode, out, err) == (0, "", "")
+
+
 def test_several_directories_without_a_token(start: Start, tmp_path: Path) -> None:
     for name in ("a", "b"):
         with DumpWriter(tmp_path / name, run=f"run-{name}") as writer:
