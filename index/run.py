@@ -51,6 +51,7 @@ class RunOverview:
     workers: int
     nonfinite: int
     live: bool
+    closed: bool
     error: str | None
 
 
@@ -329,6 +330,7 @@ class RunIndex:
             workers=len(self._followers),
             nonfinite=self.catalog.nonfinite,
             live=self.live,
+            closed=all(worker.closed for worker in self.workers),
             error=self.error,
         )
 

@@ -109,4 +109,5 @@ def _span(steps: list[int]) -> dict[str, int | None]:
 def _change(run: RunOverview | None) -> dict[str, Any] | None:
     if run is None:
         return None
-    return {"snapshots": run.snapshots, "graphs": run.graphs, "last_step": run.last_step, "live": run.live}
+    fields = asdict(run)
+    return {name: fields[name] for name in ("snapshots", "graphs", "last_step", "live", "closed")}

@@ -36,7 +36,7 @@ def test_a_closed_run_says_that_it_is_over_and_why_it_may_be_empty(tap: TapPage,
     expect(message).to_contain_text(WATCH)
     expect(message).to_contain_text('tensortap.Tap("logs/closed-2"')
     expect(tap.page.get_by_test_id("step-label")).to_contain_text("no steps")
-    expect(tap.page.get_by_test_id("run-summary")).to_contain_text("finished")
+    expect(tap.page.get_by_test_id("run-summary")).to_contain_text("closed")
     for view in ("Tensors", "Timeline", "Source"):
         tap.page.get_by_role("button", name=view, exact=True).click()
         expect(message).to_be_visible()

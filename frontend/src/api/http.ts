@@ -1,4 +1,4 @@
-import { ApiError, type Provider, type Query, queryText } from './provider';
+import { ApiError, NoAnswer, type Provider, type Query, queryText } from './provider';
 
 /** Asks the server that the page came from; addresses are relative to the page, so any path prefix works. */
 export class HttpProvider implements Provider {
@@ -29,7 +29,7 @@ export class HttpProvider implements Provider {
       response = await fetch(this.href(path, query), { cache: 'no-cache', credentials: 'same-origin', ...(signal && { signal }), ...more });
     } catch (error) {
       if (signal?.aborted) throw error;
-      throw new ApiError(0, 'The server does not answer.', 'Check that tensortap is still running; this page tries again by itself.');
+      throw new NoAnswer('Check that tensortap is still running; this page tries again by itself.');
     }
     if (!response.ok) throw await failure(response);
     return response;

@@ -23,6 +23,13 @@ export class ApiError extends Error {
   }
 }
 
+/** A request that nobody answered: it is asked again once somebody does. */
+export class NoAnswer extends ApiError {
+  constructor(hint: string) {
+    super(0, 'The server does not answer.', hint);
+  }
+}
+
 export function queryText(query: Query = {}): string {
   const search = new URLSearchParams();
   for (const [key, value] of Object.entries(query)) {

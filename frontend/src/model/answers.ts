@@ -13,6 +13,8 @@ export interface RunEntry {
   workers: number;
   nonfinite: number;
   live: boolean;
+  /** Whether all workers closed the run; else it is being written, or ended without being closed. */
+  closed: boolean;
   error: string | null;
   /** How often a change was heard of since the list was loaded; counted by the page. */
   news?: number;
@@ -43,6 +45,7 @@ export interface RunChange {
   graphs: number;
   last_step: number | null;
   live: boolean;
+  closed: boolean;
 }
 
 export interface Changes {
@@ -76,6 +79,7 @@ export interface WorkerEntry {
   rank: number | null;
   started: number;
   closed: boolean;
+  live: boolean;
   snapshots: number;
   dropped: number;
   pending: string | null;

@@ -15,17 +15,18 @@ function run(id: string, last: number | null): RunEntry {
     workers: 1,
     nonfinite: 0,
     live: true,
+    closed: false,
     error: null,
   };
 }
 
 const LIST: RunList = { logdir: 'logs', version: '1', cursor: 'a', runs: [run('one', 5), run('two', null)] };
-const change = (last_step: number | null) => ({ snapshots: 20, graphs: 2, last_step, live: false });
+const change = (last_step: number | null) => ({ snapshots: 20, graphs: 2, last_step, live: false, closed: true });
 
 test('a run that grew takes over its new numbers; the others stay as they are', () => {
   const next = applyChanges(LIST, { cursor: 'b', runs: { one: change(9) } });
   expect(next?.cursor).toBe('b');
-  expect(next?.runs[0]).toMatchObject({ snapshots: 20, graphs: 2, live: false, steps: { first: 0, last: 9 } });
+  expect(next?.runs[0]).toMatchObject({ snapshots: 20, graphs: 2, live: false, closed: true, steps: { first: 0, last: 9 } });
   expect(next?.runs[1]).toBe(LIST.runs[1]);
 });
 

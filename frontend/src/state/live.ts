@@ -5,6 +5,7 @@ import type { Changes, RunEntry, RunList } from '../model/answers';
 import { api } from './provider';
 import { readings } from './reading';
 import { runList } from './runs';
+import { askAgain } from './unanswered';
 
 /** Keeps the list of runs up to date by asking what changed: each second while the page is visible, every 10 s while it is hidden. */
 const VISIBLE_MS = 1000;
@@ -26,8 +27,8 @@ function changed(run: RunEntry, changes: Changes): RunEntry | null {
   const change = changes.runs[run.id];
   if (!change) return run;
   if (run.steps.last === null && change.last_step !== null) return null;
-  const { snapshots, graphs, last_step, live } = change;
-  return { ...run, snapshots, graphs, live, news: (run.news ?? 0) + 1, steps: { ...run.steps, last: last_step } };
+  const { snapshots, graphs, last_step, live, closed } = change;
+  return { ...run, snapshots, graphs, live, closed, news: (run.news ?? 0) + 1, steps: { ...run.steps, last: last_step } };
 }
 
 /** Loads the list anew: changes carry only what charts need, a list of runs on show wants all of it. */
@@ -70,6 +71,7 @@ export function startPolling(): () => void {
       await refresh(abort.signal);
       batch(() => {
         connectionError.value = null;
+        askAgain();
       });
     } catch (error) {
       failed(error);

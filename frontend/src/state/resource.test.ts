@@ -1,7 +1,9 @@
 import { signal } from '@preact/signals';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
+import { ApiError, NoAnswer } from '../api/provider';
 import { Lru } from '../lib/lru';
 import { type Request, resource } from './resource';
+import { askAgain } from './unanswered';
 
 const request = (key: string, subject = key): Request => ({ key, subject });
 
@@ -73,4 +75,23 @@ test('nothing wanted is nothing loaded', async () => {
   open.get('a')?.answer('late');
   await settled();
   expect([loaded.data.value, loaded.loading.value]).toEqual([null, false]);
+});
+
+test('what nobody answered is asked again when the server is back; other failures wait for the user', async () => {
+  const wanted = signal<Request | null>({ key: 'a', subject: 'a' });
+  const failures: (Error | null)[] = [new NoAnswer('it stopped'), new NoAnswer('it stopped'), new ApiError(404, 'gone', ''), null];
+  let asked = 0;
+  const found = resource(wanted, async () => {
+    const failure = failures[asked++];
+    if (failure) throw failure;
+    return asked;
+  });
+  for (const times of [1, 2, 3]) {
+    await vi.waitFor(() => expect(asked).toBe(times));
+    await vi.waitFor(() => expect(found.error.value).toBe(failures[times - 1]));
+    askAgain();
+  }
+  expect(asked).toBe(3);
+  found.reload();
+  await vi.waitFor(() => expect(found.data.value).toBe(4));
 });

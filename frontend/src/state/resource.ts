@@ -1,6 +1,7 @@
 import { batch, computed, effect, type ReadonlySignal, signal } from '@preact/signals';
 import { isAbort, Latest } from '../lib/latest';
 import type { Lru } from '../lib/lru';
+import { noteAnswer } from './unanswered';
 
 /** Something loaded from the provider: the last data, whether newer data is on its way, and what went wrong. */
 export interface Resource<T> {
@@ -38,8 +39,13 @@ export function resource<R extends Request, T>(
   let key: string | null = null;
   let reloaded = 0;
 
+  const reload = () => {
+    reloads.value++;
+  };
+
   const settle = (value: T | null, failure: Error | null) =>
     batch(() => {
+      noteAnswer(failure, reload);
       if (value !== null || failure === null) held.value = value === null || subject === null ? null : { subject, value };
       error.value = failure;
       loading.value = false;
@@ -78,12 +84,5 @@ export function resource<R extends Request, T>(
     );
   });
 
-  return {
-    data,
-    error,
-    loading,
-    reload: () => {
-      reloads.value++;
-    },
-  };
+  return { data, error, loading, reload };
 }

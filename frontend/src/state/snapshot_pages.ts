@@ -4,6 +4,7 @@ import type { Query } from '../api/provider';
 import { isAbort } from '../lib/latest';
 import { Lru } from '../lib/lru';
 import type { Snapshot, SnapshotPage } from '../model/answers';
+import { noteAnswer } from './unanswered';
 
 /** Rows a request: a screen and a half of them. */
 export const PAGE = 100;
@@ -69,15 +70,16 @@ export class SnapshotPages {
   }
 
   dispose(): void {
+    noteAnswer(null, this.retry);
     for (const abort of this.pending.values()) abort.abort();
     this.pending.clear();
   }
 
   /** Forgets the failure, so that the rows in view are asked for again. */
-  retry(): void {
+  readonly retry = (): void => {
     this.error.value = null;
     this.arrived.value++;
-  }
+  };
 
   private async fetch(page: number): Promise<void> {
     if (this.error.peek()) return;
@@ -88,7 +90,9 @@ export class SnapshotPages {
       this.pages.set(page, found.rows);
       this.arrived.value++;
     } catch (error) {
-      if (!isAbort(error) && !abort.signal.aborted) this.error.value = error as Error;
+      if (isAbort(error) || abort.signal.aborted) return;
+      this.error.value = error as Error;
+      noteAnswer(this.error.value, this.retry);
     } finally {
       if (this.pending.get(page) === abort) this.pending.delete(page);
     }

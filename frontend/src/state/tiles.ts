@@ -5,6 +5,7 @@ import { Lru } from '../lib/lru';
 import { axisLength, type DimMapping, toSelection } from '../model/dims';
 import { MOST_ELEMENTS, Slice } from '../model/slice';
 import { api } from './provider';
+import { noteAnswer } from './unanswered';
 
 /** Elements in a tile, down and across, where the plane is too large to fetch whole. */
 const TILE = 512;
@@ -46,8 +47,15 @@ export class TiledPlane {
   }
 
   dispose(): void {
+    noteAnswer(null, this.retry);
     this.abort.abort();
   }
+
+  /** Forgets the failure, so that the tiles in view are asked for again. */
+  readonly retry = (): void => {
+    this.error.value = null;
+    this.arrived.value++;
+  };
 
   private request(y: number, x: number): void {
     const name = `${y} ${x}`;
@@ -71,7 +79,9 @@ export class TiledPlane {
     try {
       return new Slice(await api().value(this.key, selection, this.abort.signal), { mapping: this.mapping, spans, selection });
     } catch (error) {
-      if (!isAbort(error)) this.error.value = error as Error;
+      if (isAbort(error)) return null;
+      this.error.value = error as Error;
+      noteAnswer(this.error.value, this.retry);
       return null;
     }
   }

@@ -26,6 +26,7 @@ export function runEntry(run: MockRun): RunEntry {
     workers: 1,
     nonfinite: hurt * 40,
     live: run.live,
+    closed: !run.live,
     error: null,
   };
 }
@@ -48,6 +49,7 @@ export function runDetail(run: MockRun, graph: unknown): RunDetail {
         rank: null,
         started: run.created,
         closed: !run.live,
+        live: run.live,
         snapshots: entry.snapshots,
         dropped: 0,
         pending: null,

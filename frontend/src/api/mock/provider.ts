@@ -80,7 +80,8 @@ export class MockProvider implements Provider {
     if (run) run.lastStep = Math.min(600, 300 + 5 * Math.floor((Date.now() - this.start) / 2000));
     const cursor = this.cursor();
     if (!run || query.since === cursor) return { cursor, runs: {} };
-    return { cursor, runs: { [run.id]: { snapshots: nouns.runEntry(run).snapshots, graphs: 1, last_step: run.lastStep, live: true } } };
+    const { snapshots } = nouns.runEntry(run);
+    return { cursor, runs: { [run.id]: { snapshots, graphs: 1, last_step: run.lastStep, live: true, closed: false } } };
   }
 }
 

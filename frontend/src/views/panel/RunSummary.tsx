@@ -1,5 +1,6 @@
 import { formatAgo, formatCount } from '../../lib/format';
 import type { WorkerEntry } from '../../model/answers';
+import { writingState } from '../../model/writing_state';
 import { view } from '../../state/choices';
 import { severeCount } from '../../state/findings';
 import { problemCount, wrongProblems } from '../../state/problems';
@@ -123,16 +124,15 @@ function Section({ title, rows }: { title: string; rows: [string, string][] }) {
 }
 
 function Worker({ worker }: { worker: WorkerEntry }) {
-  const state = worker.closed ? 'finished' : 'writing';
   const dropped = worker.dropped > 0 ? ` · ${formatCount(worker.dropped)} dropped` : '';
   return (
     <div class="worker">
-      <span class="live-dot" data-live={!worker.closed && runEntry.value?.live === true} />
+      <span class="live-dot" data-live={worker.live} />
       <span class="truncate grow" title={worker.id}>
         {worker.rank === null ? worker.host : `rank ${worker.rank} on ${worker.host}`} <span class="faint">pid {worker.pid}</span>
       </span>
       <span class="faint num">
-        {formatCount(worker.snapshots)} · {state}
+        {formatCount(worker.snapshots)} · {writingState(worker)}
         {dropped}
       </span>
     </div>

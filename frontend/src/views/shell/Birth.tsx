@@ -1,4 +1,5 @@
 import type { Link } from '../../model/findings';
+import { birthReason, birthTitle } from '../../model/problem_page';
 import { births } from '../../state/findings';
 import { goTo } from '../../state/selection';
 
@@ -8,8 +9,9 @@ export function Birth() {
   const birth = report?.births[0];
   if (!report || !birth) return null;
   return (
-    <section class="problem-first" aria-label="Where it was born" data-testid="birth" data-node={birth.node}>
-      <b>{birth.explanation?.text ?? `Born in ${birth.node}${birth.op_type ? ` (${birth.op_type})` : ''}.`}</b>
+    <section class="problem-first" aria-label="Where it came from" data-testid="birth" data-node={birth.node}>
+      <b>{birthTitle(birth, report)}</b>
+      <div>{birthReason(birth)}</div>
       {birth.frame && (
         <div title={birth.frame.text ?? ''}>
           {birth.frame.file}:{birth.frame.line}

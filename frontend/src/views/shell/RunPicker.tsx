@@ -2,6 +2,7 @@ import { batch } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import { counted, formatAgo } from '../../lib/format';
 import type { RunEntry } from '../../model/answers';
+import { writingState } from '../../model/writing_state';
 import { chosenGraph, chosenRun, chosenStep, chosenWorker, openScopes, timelineScope } from '../../state/choices';
 import { reloadRuns } from '../../state/live';
 import { runEntry, runId, runs } from '../../state/runs';
@@ -77,9 +78,18 @@ function RunMenu({ close }: { close: () => void }) {
   );
 }
 
+const STATES = {
+  closed: 'Closed: all of it was written',
+  live: 'Live: still being written',
+  'not closed': 'Not closed: it was killed, or is in a long step',
+};
+
 function RunRow({ run, onClick }: { run: RunEntry; onClick: () => void }) {
   const when = run.last_time ?? run.created;
-  const detail = run.error ?? `${counted(run.steps.count, 'step')} · ${counted(run.snapshots, 'snapshot')} · ${counted(run.nodes, 'node')}`;
+  const state = writingState(run);
+  const detail =
+    run.error ??
+    `${state === 'not closed' ? 'not closed · ' : ''}${counted(run.steps.count, 'step')} · ${counted(run.snapshots, 'snapshot')} · ${counted(run.nodes, 'node')}`;
   return (
     <button
       type="button"
@@ -89,7 +99,7 @@ function RunRow({ run, onClick }: { run: RunEntry; onClick: () => void }) {
       data-run={run.id}
       data-selected={run.id === runId.value}
     >
-      <span class="live-dot" data-live={run.live} title={run.live ? 'Still being written' : 'Finished'} />
+      <span class="live-dot" data-live={run.live} title={STATES[state]} />
       <span class="truncate">{run.name}</span>
       <span class="row">
         {run.nonfinite > 0 && <span class="chip nan">NaN/Inf</span>}

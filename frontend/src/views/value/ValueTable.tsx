@@ -32,7 +32,7 @@ export function ValueTable({ row }: { row: Snapshot }) {
   const sizes = { row: ROW, column: columnWidth(row), height: height - ROW, width: width - HEAD };
   useFocus(ref, plane, sizes);
   if (!plane) return null;
-  if (plane.error.value) return <Failure error={plane.error.value} retry={() => setScroll({ ...scroll })} />;
+  if (plane.error.value) return <Failure error={plane.error.value} retry={plane.retry} />;
 
   const rows = virtualWindow(scroll.top, height - ROW, ROW, plane.rows);
   const columns = virtualWindow(scroll.left, width - HEAD, columnWidth(row), plane.columns, 1);
