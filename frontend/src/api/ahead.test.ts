@@ -14,7 +14,12 @@ function recorded(answers: Record<string, unknown>) {
 }
 
 const ANSWERS = {
-  runs: { runs: [{ id: 'new' }, { id: 'old' }] },
+  runs: {
+    runs: [
+      { id: 'new', name: 'fit' },
+      { id: 'old', name: 'first' },
+    ],
+  },
   'runs/new': { graphs: [{ id: 'main' }, { id: 'other' }] },
   'runs/old': { graphs: [{ id: 'main' }] },
   'runs/new/graphs/main': new ArrayBuffer(1),
@@ -45,6 +50,25 @@ test('what the address names goes first; a graph that is gone gives way', async 
   await settled();
   expect(other.asked).toEqual(['runs', 'runs/new', 'runs/new/graphs/other']);
   expect(gone.asked).toEqual(['runs', 'runs/old', 'runs/old/graphs/main']);
+});
+
+test('a run that is called by its name is asked for by its id, and one that is not there not at all', async () => {
+  const named = recorded(ANSWERS);
+  new Ahead(named.provider, { run: 'first', graph: null });
+  const gone = recorded(ANSWERS);
+  new Ahead(gone.provider, { run: 'third', graph: null });
+  const id = recorded(ANSWERS);
+  new Ahead(
+    { ...id.provider, json: (path) => (path === 'runs' ? new Promise(() => undefined) : id.provider.json(path)) },
+    {
+      run: 'fit-0123abcd',
+      graph: null,
+    },
+  );
+  await settled();
+  expect(named.asked).toEqual(['runs', 'runs/old', 'runs/old/graphs/main']);
+  expect(gone.asked).toEqual(['runs']);
+  expect(id.asked).toEqual(['runs/fit-0123abcd']);
 });
 
 test('failures reach who asks, and old answers are not handed out', async () => {

@@ -7,12 +7,16 @@
  */
 
 import type { RunDetail, RunList } from '../model/answers';
+import { runCalled } from '../model/asked';
 import { type Provider, pathOf, type Query, queryText } from './provider';
 
 /** An answer nobody took by then would no longer be news. */
 const KEPT_MS = 5000;
 /** A graph that takes longer keeps nothing else waiting. */
 const GRAPH_FIRST_MS = 2000;
+
+/** Ids that the server hands out end in eight hexadecimal digits. */
+const ENDS_LIKE_AN_ID = /-[0-9a-f]{8}$/;
 
 /** What the address asks for; null for what is best by default. */
 export interface Wanted {
@@ -63,7 +67,8 @@ export class Ahead implements Provider {
   /** The graph's answer; in an object, because waiting for this one is not waiting for that one. */
   private async begin({ run, graph }: Wanted): Promise<{ answer: Promise<unknown> } | undefined> {
     const list = this.keep<RunList>('runs', this.provider.json('runs'));
-    const id = run ?? (await list).runs[0]?.id;
+    // A name is asked for by the id that the list gives it; an id needs not wait for the list.
+    const id = run !== null && ENDS_LIKE_AN_ID.test(run) ? run : idOf(run, await list);
     if (id === undefined) return undefined;
     const path = `runs/${pathOf(id)}`;
     const { graphs } = await this.keep<RunDetail>(path, this.provider.json(path));
@@ -86,4 +91,10 @@ export class Ahead implements Provider {
     this.begun.delete(key);
     return answer as Promise<T> | undefined;
   }
+}
+
+/** The newest run, or the one that is called so; undefined where there is none. */
+function idOf(run: string | null, { runs }: RunList): string | undefined {
+  const id = run === null ? runs[0]?.id : runCalled(run, runs);
+  return runs.some((entry) => entry.id === id) ? id : undefined;
 }

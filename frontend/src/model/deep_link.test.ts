@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type DeepLink, decodeLink, EMPTY_LINK, encodeLink } from './deep_link';
+import { type DeepLink, decodeLink, EMPTY_LINK, encodeLink, isNewPlace } from './deep_link';
 
 const FULL: DeepLink = {
   run: 'exp1-lr-0.3-1f',
@@ -70,4 +70,12 @@ test('a broken escape is taken literally', () => {
 test('more open scopes than an address can hold are left out', () => {
   const open = Array.from({ length: 200 }, (_, i) => `scope_number_${i}`);
   expect(encodeLink({ ...EMPTY_LINK, open })).toBe('');
+});
+
+test('moving along the steps or completing an address is no new place; another run, graph or tensor is', () => {
+  const here = { ...EMPTY_LINK, run: 'cnn' };
+  expect(isNewPlace(here, { ...here })).toBe(false);
+  expect(isNewPlace(here, { ...here, unstacked: [], trace: null })).toBe(false);
+  for (const change of [{ run: 'b' }, { graph: 'g' }, { tensor: 'x:0' }, { view: 'table' as const }, { scope: 's' }, { unstacked: ['*'] }])
+    expect(isNewPlace(here, { ...here, ...change })).toBe(true);
 });

@@ -1,6 +1,6 @@
 import { type DimMapping, mappingText, parseMapping } from './dims';
 import type { SampleKind } from './events';
-import { TRACE_KINDS, type Trace } from './trace';
+import { sameTrace, TRACE_KINDS, type Trace } from './trace';
 import { VALUE_MODES, type ValueMode } from './value_view';
 
 /** What the address holds after `#`: enough to restore the page, here or on somebody else's screen. Null fields are left out. */
@@ -48,6 +48,15 @@ export interface DeepLink {
   of: SampleKind;
   /** Whether the table lists the step on show, or all steps. */
   rows: TableRows;
+}
+
+/** What tells places apart that "back" leads to. */
+export type Place = Pick<DeepLink, 'run' | 'graph' | 'tensor' | 'view' | 'scope' | 'unstacked' | 'trace'>;
+
+/** Moving along the steps replaces the entry of the history, so that "back" leads to the last place and not through every step. */
+export function isNewPlace(before: Place, after: Place): boolean {
+  if ((['run', 'graph', 'tensor', 'view', 'scope'] as const).some((key) => before[key] !== after[key])) return true;
+  return before.unstacked.join() !== after.unstacked.join() || !sameTrace(before.trace, after.trace);
 }
 
 export interface StepRange {

@@ -1,9 +1,10 @@
 import { batch, computed, effect } from '@preact/signals';
 import { rememberForHost, stateFromHost } from '../lib/host_page';
 import { parseCompareSort } from '../model/comparison';
-import { type DeepLink, decodeLink, encodeLink } from '../model/deep_link';
+import { type DeepLink, decodeLink, encodeLink, isNewPlace, type Place } from '../model/deep_link';
 import { parseSort, sortText } from '../model/tensor_table';
 import { sameTrace } from '../model/trace';
+import { asked } from './asked';
 import * as choices from './choices';
 import { graphId, runId } from './runs';
 import { following, step } from './steps';
@@ -76,13 +77,24 @@ function apply(next: DeepLink): void {
 }
 
 /**
- * Moving along the steps replaces the entry, so that "back" leads to the last place and not through every step; so does a run or
- * graph that is named for the first time.
+ * What was chosen, before the page completes or corrects it (a run by its id, a graph that is there): two places are told apart by
+ * this, so that "back" to an address which the page completes does not lead forward again.
  */
-function isNewPlace(before: DeepLink, after: DeepLink): boolean {
-  const changed = (key: 'run' | 'graph') => before[key] !== null && before[key] !== after[key];
-  if (changed('run') || changed('graph') || before.tensor !== after.tensor || before.view !== after.view) return true;
-  return before.scope !== after.scope || before.unstacked.join() !== after.unstacked.join() || !sameTrace(before.trace, after.trace);
+const chosen = computed<Place>(() => ({
+  run: choices.chosenRun.value,
+  graph: choices.chosenGraph.value,
+  tensor: choices.chosenTensor.value,
+  view: choices.view.value,
+  scope: choices.timelineScope.value,
+  unstacked: choices.unstacked.value,
+  trace: choices.trace.value,
+}));
+
+/** Takes up an address, and what it asks for. */
+function take(next: DeepLink): DeepLink {
+  asked.value = { run: next.run, graph: next.graph, step: next.follow ? null : next.step };
+  apply(next);
+  return next;
 }
 
 function write(next: DeepLink, push: boolean): void {
@@ -94,13 +106,11 @@ function write(next: DeepLink, push: boolean): void {
 }
 
 export function syncAddress(): () => void {
-  let shown = decodeLink(location.hash || stateFromHost());
+  let shown: Place = take(decodeLink(location.hash || stateFromHost()));
   let known = location.hash;
-  apply(shown);
   const read = () => {
     known = location.hash;
-    shown = decodeLink(known);
-    apply(shown);
+    shown = take(decodeLink(known));
   };
   window.addEventListener('popstate', read);
   window.addEventListener('hashchange', read);
@@ -108,10 +118,10 @@ export function syncAddress(): () => void {
     const next = link.value;
     // Somebody has just gone elsewhere, and the event that tells of it is still to come: their address stays.
     if (location.hash !== known) return;
-    write(next, isNewPlace(shown, next));
+    write(next, isNewPlace(shown, chosen.value));
     known = location.hash;
     rememberForHost(encodeLink(next));
-    shown = next;
+    shown = chosen.value;
   });
   return () => {
     stop();

@@ -1,5 +1,6 @@
 import { computed, effect, signal } from '@preact/signals';
 import type { RunDetail, RunEntry, RunList } from '../model/answers';
+import { runCalled } from '../model/asked';
 import { chosenGraph, chosenRun, chosenWorker } from './choices';
 import { api } from './provider';
 import { type Resource, resource } from './resource';
@@ -12,9 +13,7 @@ export const runs = computed<RunEntry[]>(() => runList.value?.runs ?? []);
 /** The run on show: the chosen one, by id or by its name where that is one run's alone; else the newest. */
 export const runId = computed<string | null>(() => {
   const chosen = chosenRun.value;
-  if (chosen === null || runs.value.some((run) => run.id === chosen)) return chosen ?? runs.value[0]?.id ?? null;
-  const named = runs.value.filter((run) => run.name === chosen);
-  return named.length === 1 && named[0] ? named[0].id : chosen;
+  return chosen === null ? (runs.value[0]?.id ?? null) : runCalled(chosen, runs.value);
 });
 
 export const runEntry = computed<RunEntry | null>(() => runs.value.find((run) => run.id === runId.value) ?? null);

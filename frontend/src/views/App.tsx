@@ -12,6 +12,7 @@ import { Banner } from './shell/Banner';
 import { Centre } from './shell/Centre';
 import { Help } from './shell/Help';
 import { onPageKey } from './shell/keys';
+import { LostBar } from './shell/LostBar';
 import { Problems } from './shell/Problems';
 import { ReadingBar } from './shell/ReadingBar';
 import { PanelSplitter, ProblemsSplitter } from './shell/Splitter';
@@ -33,6 +34,7 @@ export function App() {
       <div>
         <Banner />
         <ReadingBar />
+        <LostBar />
       </div>
       <Body />
       {helpOpen.value && <Help />}

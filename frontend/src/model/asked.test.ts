@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+import { lostOf, runCalled } from './asked';
+
+const GRAPHS = [{ id: 'fit' }, { id: 'predict' }];
+
+test('what is there needs no message', () => {
+  expect(lostOf({ graph: 'fit', step: 5 }, GRAPHS, [0, 5], 5)).toBeNull();
+  expect(lostOf({ graph: null, step: null }, GRAPHS, [0, 5], 5)).toBeNull();
+});
+
+test('a graph or step that is not there is named, with what is shown in its place', () => {
+  expect(lostOf({ graph: 'zzz', step: null }, GRAPHS, [0, 5], 5)).toBe('The run has no graph zzz: the one with most snapshots is on show.');
+  expect(lostOf({ graph: null, step: 9999 }, GRAPHS, [0, 5], 5)).toBe('Step 9999 was not captured: the nearest one, 5, is on show.');
+  expect(lostOf({ graph: 'zzz', step: 9999 }, GRAPHS, [0, 5], 5)).toContain('zzz');
+});
+
+test('nothing is said before the run and its steps are there', () => {
+  expect(lostOf({ graph: 'zzz', step: 9999 }, [], [], null)).toBeNull();
+});
+
+test('a run is called by its id, or by a name that is its alone', () => {
+  const runs = [
+    { id: 'cnn-1', name: 'cnn' },
+    { id: 'a-1', name: 'a' },
+    { id: 'a-2', name: 'a' },
+  ];
+  expect(['cnn-1', 'cnn', 'a-2', 'a', 'gone'].map((called) => runCalled(called, runs))).toEqual(['cnn-1', 'cnn-1', 'a-2', 'a', 'gone']);
+});

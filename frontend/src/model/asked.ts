@@ -1,0 +1,30 @@
+import type { GraphEntry, RunEntry } from './answers';
+
+/** What an address asks for that the page may not find. */
+export interface Asked {
+  run: string | null;
+  graph: string | null;
+  step: number | null;
+}
+
+/** In one line, what of the asked is not in the run, and what is shown in its place; null where all of it is there. */
+export function lostOf(
+  asked: Pick<Asked, 'graph' | 'step'>,
+  graphs: readonly Pick<GraphEntry, 'id'>[],
+  steps: readonly number[],
+  shown: number | null,
+): string | null {
+  const lines: string[] = [];
+  if (asked.graph !== null && graphs.length > 0 && !graphs.some((graph) => graph.id === asked.graph))
+    lines.push(`The run has no graph ${asked.graph}: the one with most snapshots is on show.`);
+  if (asked.step !== null && shown !== null && !steps.includes(asked.step))
+    lines.push(`Step ${asked.step} was not captured: the nearest one, ${shown}, is on show.`);
+  return lines.length === 0 ? null : lines.join(' ');
+}
+
+/** Id of the run that an id, or a name that is one run's alone, stands for; itself where no run is called so. */
+export function runCalled(called: string, runs: readonly Pick<RunEntry, 'id' | 'name'>[]): string {
+  if (runs.some((run) => run.id === called)) return called;
+  const named = runs.filter((run) => run.name === called);
+  return named.length === 1 && named[0] ? named[0].id : called;
+}
