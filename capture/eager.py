@@ -184,7 +184,7 @@ class EagerRecorder:
 
 
 class EagerBodies:
-    """The `with tap.eager()` of a tap; which one a thread is in lies in `local`, as does its step's capture."""
+    """The `with tap.eager()` of a tap; which one a thread is in lies in `local`, with its step's capture."""
 
     def __init__(self, tracker: LayerTracker, *, sources: bool, max_bytes: int) -> None:
         self._tracker = tracker

@@ -48,6 +48,7 @@ from .function_names import (
 )
 from .graphs import write_graph
 from .histogram import Histogram, bucket_edges, value_order
+from .loadable import loadable, text_width
 from .names import (
     check_run_name,
     is_worker_name,
@@ -152,6 +153,7 @@ __all__ = [
     "is_remote",
     "is_worker_name",
     "itemsize",
+    "loadable",
     "local_path",
     "look",
     "new_worker_name",
@@ -181,6 +183,7 @@ __all__ = [
     "target_run",
     "tensor_array",
     "tensor_name",
+    "text_width",
     "unique_node_names",
     "value_order",
     "value_ref",

@@ -87,7 +87,8 @@ def normalize(value: Any) -> tuple[Array, str]:
     of `bytes` (str is encoded as UTF-8). Anything with `__array__`, such as an eager tensor, is accepted.
 
     Raises:
-        InvalidValueError: `value` is no array, or one of a dtype that has no logical dtype.
+        InvalidValueError: `value` is no array, one that masks elements, or one of a dtype that has no logical
+            dtype.
     """
     array = _as_array(value)
     name = _NAMES.get(array.dtype)
@@ -102,6 +103,11 @@ def normalize(value: Any) -> tuple[Array, str]:
 def _as_array(value: Any) -> Array:
     if type(value) is np.ndarray:
         return value
+    if np.ma.is_masked(value):
+        raise InvalidValueError(
+            "What is masked in an array has no place in a dump.",
+            "Say what stands there, as in array.filled(np.nan), or leave it out: array.compressed().",
+        )
     try:
         return np.asarray(value)
     except Exception as error:  # whatever a foreign __array__ raises

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensortap.dump import COUNTS, STATISTICS, NotFoundError, ValueNotKeptError, escaped
+from tensortap.dump import COUNTS, STATISTICS, NotFoundError, ValueNotKeptError, escaped, loadable
 
 from .terminal import cell, counted, number_text
 from .value_text import Highlight, highlighted_count, value_lines
@@ -91,6 +91,7 @@ class TensorView:
 
         Raises:
             ValueNotKeptError: only the summary was kept.
+            InvalidValueError: a string cannot be kept in such a file.
             FileExistsError: there is such a file already.
         """
         if self.values is None:
@@ -98,11 +99,7 @@ class TensorView:
                 f"The value of {self.snapshot.tensor!r} at step {self.snapshot.step} was not kept.",
                 'Capture it with Watch(keep="value").',
             )
-        values = self.values
-        if values.dtype.hasobject:  # texts, at a fixed width: no pickle
-            values = np.array(values.tolist())
-        elif values.dtype.kind == "V":  # bfloat16 and the like, which .npy cannot name
-            values = values.astype(np.float32)
+        values = loadable(self.values)
         with path.open("xb") as file:
             np.save(file, values, allow_pickle=False)
 

@@ -17,7 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.dump import SAFETENSORS, DamagedError, NotFoundError, ValueNotKeptError
+from tensortap.dump import (
+    SAFETENSORS,
+    DamagedError,
+    InvalidValueError,
+    NotFoundError,
+    ValueNotKeptError,
+    loadable,
+)
 from tensortap.index import RunIndex, Snapshot, read_slice, take
 
 from .exported import Advance, Array, Exported, all_rows, new_file
@@ -33,8 +40,13 @@ def export_npz(run: RunIndex, rows: Array | None, out: Path, advance: Advance) -
         zipfile.ZipFile(temporary, "x", zipfile.ZIP_STORED, allowZip64=True) as file,
     ):
         for name, _, value in _values(run, all_rows(run, rows), left_out, advance):
+            try:
+                array = loadable(value)
+            except InvalidValueError as error:
+                left_out.append(f"{name}: {error.message}")
+                continue
             with file.open(f"{name}.npy", "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, _plain(value), allow_pickle=False)
+                np.lib.format.write_array(member, array, allow_pickle=False)
             count += 1
         _at_least_one(count)
     return Exported(out, count, out.stat().st_size, left_out)
@@ -92,14 +104,6 @@ def _name(snapshot: Snapshot, taken: Counter[str]) -> str:
             return name
     taken[name] += 1
     return f"{name} ({taken[name]})"
-
-
-def _plain(value: Array) -> Array:
-    if value.dtype.kind == "O":
-        return value.astype("S")
-    if value.dtype.kind == "V" or value.dtype.name not in np.sctypeDict:
-        return value.astype(np.int8 if "int" in value.dtype.name else np.float32)
-    return value
 
 
 def _at_least_one(count: int) -> None:

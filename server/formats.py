@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.dump import LimitError, SelectionError
+from tensortap.dump import LimitError, SelectionError, loadable, text_width
 from tensortap.index import Selection, Snapshot
 
 from .png import Scale, png
@@ -31,35 +31,20 @@ class Format:
     encode: Callable[[Array, Snapshot, Selection, Scale], bytes]
 
 
-def loadable(array: Array) -> Array:
-    """`array` with a dtype that `np.load(…, allow_pickle=False)` knows.
-
-    bfloat16 and float8 become float32, int4 and the like int8, strings fixed width.
-    """
+def _checked(array: Array) -> Array:
+    """`loadable`, unless its strings take too much."""
     if array.dtype == object:
-        width = max((len(text) for text in array.flat), default=1)
-        if width * array.size > MAX_STRINGS:
+        size = text_width(array) * array.size
+        if size > MAX_STRINGS:
             raise LimitError(
-                f"The strings take {width * array.size:,} bytes at a fixed width.",
-                "Select fewer, or use format=json.",
+                f"The strings take {size:,} bytes at a fixed width.", "Select fewer, or use format=json."
             )
-        return array.astype(f"S{max(width, 1)}")
-    if array.dtype.kind == "V" or array.dtype.name.startswith(
-        ("bfloat", "float8", "int4", "int2", "uint4", "uint2")
-    ):
-        return array.astype(_standard(array.dtype.name))
-    return array
-
-
-def _standard(name: str) -> type[np.generic]:
-    if name.startswith("uint"):
-        return np.uint8
-    return np.int8 if name.startswith("int") else np.float32
+    return loadable(array)
 
 
 def _npy(array: Array, snapshot: Snapshot, selection: Selection, scale: Scale) -> bytes:
     buffer = io.BytesIO()
-    np.save(buffer, np.ascontiguousarray(loadable(array)).reshape(array.shape), allow_pickle=False)
+    np.save(buffer, np.ascontiguousarray(_checked(array)).reshape(array.shape), allow_pickle=False)
     return buffer.getvalue()
 
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tensortap.dump import LimitError, SelectionError
-from tensortap.server.formats import FORMATS, MAX_TEXT_ELEMENTS, guarded, loadable
+from tensortap.dump import LimitError, SelectionError, loadable
+from tensortap.server.formats import FORMATS, MAX_TEXT_ELEMENTS, guarded
 from tensortap.server.png import Scale, png
 
 
