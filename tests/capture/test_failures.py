@@ -9,13 +9,15 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 from dumped import Dumped
-from small_models import BATCH, data, mlp
+from small_models import BATCH, cnn, data, mlp
 
 from tensortap.capture import Candidate, Tap, TapWarning, Watch, rewrite
+from tensortap.capture.instrument import InstrumentedFunction, TapFailedError
 from tensortap.dump import DumpWriter
 
 ALL = Watch(steps=1, keep="value")
@@ -135,6 +137,40 @@ def test_a_step_that_runs_out_of_memory_half_way_is_made_once(tmp_path: Path) ->
     step(tf.constant(1.0))
     assert (counter.numpy().tolist(), float(weight)) == ([2, 4], 9.0)
     tap.close()
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_whole_step_is_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiled: bool) -> None:
+    """The tapped step runs to its end and then fails: weights, statistics and seeds are as without it."""
+    rows, labels = tf.random.Generator.from_seed(1).normal([BATCH, 8, 8, 2]), tf.range(BATCH) % 3
+
+    def trained(tap: Tap | None) -> list[bytes]:
+        model = cnn()
+        loss_of = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+
+        def step(x: Any, y: Any) -> Any:
+            with tf.GradientTape() as tape:
+                loss = loss_of(y, model(x, training=True))
+            model.optimizer.apply(tape.gradient(loss, model.trainable_variables), model.trainable_variables)
+            return loss
+
+        model.optimizer.build(model.trainable_variables)
+        wrap = tf.function if tap is None else tap.function
+        function = wrap(step, jit_compile=compiled)
+        for _ in range(3):
+            function(rows, labels)
+        return [variable.numpy().tobytes() for variable in (*model.variables, *model.optimizer.variables)]
+
+    call = InstrumentedFunction.call
+
+    def failing(self: Any, *args: Any) -> Any:
+        call(self, *args)
+        raise TapFailedError from tf.errors.ResourceExhaustedError(None, None, "too late")
+
+    expected = trained(None)
+    monkeypatch.setattr(InstrumentedFunction, "call", failing)
+    with pytest.warns(TapWarning, match="could not run with taps .ResourceExhausted"):
+        assert trained(Tap(tmp_path / "r", Watch(kinds=["output", "gradient"], steps=1))) == expected
 
 
 def test_errors_that_the_function_raises_anyway_are_raised_once(tmp_path: Path) -> None:
