@@ -6,6 +6,7 @@
 from .apart import Limits, ReplayError, run_apart
 from .expression_text import check_changes
 from .request import Request
+from .restore import restore_variables
 from .source import locate, open_recording, recordings_in
 from .stepper import Stepper
 from .stepper_births import stepper_births
@@ -35,6 +36,7 @@ __all__ = [
     "open_recording",
     "read_what_ifs",
     "recordings_in",
+    "restore_variables",
     "run_apart",
     "stepper_births",
     "stepper_nodes",

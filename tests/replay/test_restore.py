@@ -1,0 +1,51 @@
+"""A Keras model that is made by its own code goes on from a recorded step."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import recorded_programs
+import small_models
+
+from tensortap.dump import InvalidValueError, NotFoundError, Recording, array_hash, read_bundle, write_bundle
+from tensortap.replay import locate, open_recording, restore_variables
+
+
+@pytest.fixture(scope="module")
+def recording(recordings: Path, tmp_path_factory: pytest.TempPathFactory) -> Recording:
+    bundle = tmp_path_factory.mktemp("bundle") / "step.tapbundle"
+    write_bundle(bundle, open_recording(locate(recordings / "cnn", 1, None)))
+    return read_bundle(bundle)
+
+
+def test_a_restored_model_makes_the_recorded_step(recording: Recording) -> None:
+    model = small_models.cnn()
+    left_over = restore_variables(recording, model)
+    assert left_over == ["unknown_8", "unknown_9"]  # the mean of the loss
+    (batch,) = [argument.arrays for argument in recording.arguments if argument.kind == "iterator"]
+    model.fit(*batch, batch_size=len(batch[0]), shuffle=False, verbose=0)
+    after = {
+        argument.name: recording.variable_hashes[number]
+        for number, argument in enumerate(recording.arguments)
+        if argument.kind == "variable"
+    }
+    variables = [*model.variables, *model.optimizer.variables]
+    assert len(variables) > 20
+    for variable in variables:
+        path = re.sub(r"^(adam|seed_generator)_\d+", r"\1", variable.path)  # numbers that Keras gives
+        assert array_hash(np.asarray(variable)) == after[path], path
+
+
+def test_another_model_is_refused_and_left_as_it_was(recording: Recording) -> None:
+    with pytest.raises(NotFoundError, match="variable"):
+        restore_variables(recording, recorded_programs.rnn())
+    given = keras.layers.Input((7,))
+    wide = keras.Model(given, keras.layers.Dense(3, name="logits")(given))
+    before = wide.get_weights()
+    with pytest.raises(InvalidValueError, match=r"logits/kernel was recorded as float32 \[64, 3\]"):
+        restore_variables(recording, wide)
+    assert all(np.array_equal(one, other) for one, other in zip(before, wide.get_weights(), strict=True))
