@@ -84,7 +84,10 @@ class TensorView:
             if selection is not None:
                 raise
             values = None
-        return cls(snapshot, steps, series.edges, series.counts[-1], chosen, values, sampled)
+        counts = series.counts[-1]
+        if values is not None and not chosen and not sampled:
+            counts = _counts(values, series.edges)
+        return cls(snapshot, steps, series.edges, counts, chosen, values, sampled)
 
     def save(self, path: Path) -> None:
         """Writes the selected values as a .npy file.
@@ -126,11 +129,7 @@ class TensorView:
             count = getattr(snapshot, name)
             bad = count and name in ("nan", "pos_inf", "neg_inf")
             out.print(cell(f"  {name:<10}{count:>14,}{_share(count, snapshot.size)}", "red" if bad else ""))
-        for name in STATISTICS:
-            out.print(f"  {name:<10}{number_text(getattr(snapshot, name)):>14}")
-        out.print()
-        for line in bars(self.edges, self.counts) if np.any(self.counts) else ["  no finite values"]:
-            out.print(line)
+        self._print_distribution(out)
         out.print()
         out.print(cell(self._values_heading()))
         if self.values is not None:
@@ -138,6 +137,18 @@ class TensorView:
                 out.print(row)
             if highlights:
                 out.print(cell(_highlighted(self.values, highlights)))
+
+    def _print_distribution(self, out: Console) -> None:
+        """Statistics and histogram, or why there are none."""
+        nothing = _no_numbers(self.snapshot)
+        if nothing:
+            out.print(f"  {nothing}: neither statistics nor histogram")
+            return
+        for name in STATISTICS:
+            out.print(f"  {name:<10}{number_text(getattr(self.snapshot, name)):>14}")
+        out.print()
+        for line in bars(self.edges, self.counts) if np.any(self.counts) else ["  no finite values"]:
+            out.print(line)
 
     def _values_heading(self) -> str:
         if self.values is None:
@@ -155,6 +166,21 @@ def excerpt(shape: tuple[int, ...]) -> str:
         return ""
     first = ["0"] * max(len(shape) - 2, 0)
     return ",".join(first + [f":{_EXCERPT}" if size > _EXCERPT else ":" for size in shape[-2:]])
+
+
+def _no_numbers(snapshot: Snapshot) -> str:
+    if snapshot.dtype == "string":
+        return "text"
+    return "" if snapshot.size else "no elements"
+
+
+def _counts(values: Array, edges: Array) -> Array:
+    """Of all elements, exactly; a dump's own histogram would give parts of its native buckets."""
+    if values.dtype == object or len(edges) < 2:
+        return np.zeros(max(len(edges) - 1, 0))
+    numbers = (np.abs(values) if np.iscomplexobj(values) else values).astype(np.float64)
+    counts: Array = np.histogram(numbers[np.isfinite(numbers)], edges)[0]
+    return counts
 
 
 def bars(edges: Array, counts: Array) -> list[str]:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
+from pathlib import Path
 
+import numpy as np
+import pytest
+
+from tensortap.__main__ import main
+from tensortap.dump import DumpWriter
 from tensortap.tensor_view import bars
 
 
@@ -12,3 +17,26 @@ def test_a_bin_with_a_bar_never_counts_0() -> None:
     lines = bars(np.array([0.0, 1.0, 2.0, 3.0, 4.0]), np.array([0.0, 0.3, 0.5, 12000.0]))
     assert [line.split()[-1] for line in lines] == ["0", "<1", "<1", "12,000"]
     assert ["▏" in line for line in lines] == [False, True, True, False]
+
+
+def show(run: Path, tensor: str, capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(["show", str(run), tensor]) == 0
+    return capsys.readouterr().out
+
+
+def test_whole_values_are_counted_exactly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with DumpWriter(tmp_path, run="r") as writer:
+        writer.log("x:0", np.array([1, 2, 3]), step=0)
+    shown = show(tmp_path / "r", "x:0", capsys)
+    counts = [line.split()[-1] for line in shown.splitlines() if " … " in line]
+    assert [count for count in counts if count != "0"] == ["1", "1", "1"]
+
+
+def test_what_has_no_numbers_has_no_statistics(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with DumpWriter(tmp_path, run="r") as writer:
+        writer.log("text:0", np.array([b"a"], object), step=0)
+        writer.log("empty:0", np.zeros((0, 3)), step=0)
+    assert "  text: neither statistics nor histogram" in show(tmp_path / "r", "text:0", capsys)
+    shown = show(tmp_path / "r", "empty:0", capsys)
+    assert "  no elements: neither statistics nor histogram" in shown
+    assert "abs_max" not in shown
