@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tensortap.dump import (
+    NotARunError,
     RemoteError,
     address_of,
     exists,
@@ -42,6 +43,8 @@ def open_any(path: str | os.PathLike[str]) -> Log:
         NotARunError: there is no such directory. RemoteError: nothing can be read at the address.
         TensortapError: it could not be imported.
     """
+    if not os.fspath(path):
+        raise NotARunError("An empty path names no log directory.", 'The current one is ".".')
     from tensortap.index import open_logdir, set_viewer
 
     from .viewer import view

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from typing import TYPE_CHECKING, Any
 
 from ..arguments import local, natural
 from ..runs import add_path, only_run
 from ..snapshot_list import add_filters, is_asked_for, list_snapshots
 from ..tensor_view import TensorView
-from ..terminal import cell, console, plain_table, print_json
+from ..terminal import cell, console, counted, plain_table, print_json
 from ..value_text import parse_highlight
 
 if TYPE_CHECKING:
@@ -91,6 +92,9 @@ def _list(found: RunIndex, pattern: re.Pattern[str] | None, as_json: bool) -> No
     if as_json:
         print_json(rows)
         return
+    if not rows:
+        print(_nothing(found, pattern), file=sys.stderr)
+        return
     table = plain_table(
         "tensor", "dtype", "shape", "snapshots", "last step", numeric=("snapshots", "last step")
     )
@@ -100,6 +104,15 @@ def _list(found: RunIndex, pattern: re.Pattern[str] | None, as_json: bool) -> No
             cell(row["tensor"]), cell(row["dtype"]), shape, f"{row['snapshots']:,}", str(row["last_step"])
         )
     console().print(table)
+
+
+def _nothing(found: RunIndex, pattern: re.Pattern[str] | None) -> str:
+    if found.tensors and pattern is not None:
+        return f"None of {counted(len(found.tensors), 'tensor')} has a name in which that pattern is found."
+    return (
+        "Nothing was captured: no watched tensor was computed at a watched step "
+        "('tensortap info RUN' shows the watches)."
+    )
 
 
 def _row(found: RunIndex, name: str) -> dict[str, Any]:

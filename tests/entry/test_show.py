@@ -1,4 +1,4 @@
-"""The histogram that `tensortap show` prints."""
+"""What `tensortap show` prints of one tensor, and of none."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import tensortap
 from tensortap.__main__ import main
-from tensortap.dump import DumpWriter
+from tensortap.dump import DumpWriter, NotARunError
 from tensortap.tensor_view import bars
 
 
@@ -40,3 +41,18 @@ def test_what_has_no_numbers_has_no_statistics(tmp_path: Path, capsys: pytest.Ca
     shown = show(tmp_path / "r", "empty:0", capsys)
     assert "  no elements: neither statistics nor histogram" in shown
     assert "abs_max" not in shown
+
+
+def test_a_list_of_nothing_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    DumpWriter(tmp_path, run="empty").close()
+    assert main(["show", str(tmp_path / "empty")]) == 0
+    assert "Nothing was captured" in capsys.readouterr().err
+    with DumpWriter(tmp_path, run="r") as writer:
+        writer.log("x:0", np.ones(3), step=0)
+    assert main(["show", str(tmp_path / "r"), "--match", "y"]) == 0
+    assert capsys.readouterr().err == "None of 1 tensor has a name in which that pattern is found.\n"
+
+
+def test_an_empty_path_is_no_log_directory() -> None:
+    with pytest.raises(NotARunError, match="empty path"):
+        tensortap.open("")
