@@ -4,7 +4,9 @@ import {
   assignIndex,
   type DimMapping,
   defaultMapping,
+  dimsText,
   fits,
+  foldedDims,
   fullIndex,
   type Layout,
   mappingText,
@@ -24,6 +26,8 @@ const DEFAULTS: [number[], Layout, DimMapping][] = [
   [[4, 5], 'line', [0, 'x']],
   [[4, 5], 'image', ['y', 'x']],
   [[2, 4, 5], 'plane', [0, 'y', 'x']],
+  [[2, 3, 1, 2, 1, 1], 'plane', [0, 'y', 0, 'x', 0, 0]],
+  [[1, 1, 1, 1, 1], 'plane', [0, 0, 0, 'y', 'x']],
   [[28, 28, 3], 'image', ['y', 'x', 'c']],
   [[28, 28, 16], 'image', ['y', 'x', 'n']],
   [[8, 28, 28, 1], 'image', [0, 'y', 'x', 'c']],
@@ -107,4 +111,9 @@ test.each([
   [[0], [0], true],
 ] as [DimMapping, number[], boolean][])('fits(%j, %j) is %s', (mapping, shape, expected) => {
   expect(fits(mapping, shape)).toBe(expected);
+});
+
+test('dimensions of one element are folded unless they are an axis', () => {
+  expect(foldedDims([2, 1, 1, 3, 1], [0, 0, 'y', 'x', 0])).toEqual([1, 4]);
+  expect([[], [4], [0, 2], [4, 5, 6, 9]].map(dimsText)).toEqual(['', '4', '0, 2', '4–6, 9']);
 });

@@ -33,10 +33,28 @@ export function defaultMapping(shape: readonly number[], layout: Layout): DimMap
  */
 export function planeAxes(shape: readonly number[]): [number, number] {
   const rank = shape.length;
+  const long = rank > 4 ? shape.flatMap((length, dim) => (length > 1 ? [dim] : [])) : [];
+  if (long.length >= 2) return [long.at(-2) as number, long.at(-1) as number];
   if (isKernel(shape)) return [0, 1];
   if (rank === 4 && squareness(shape, 1) >= squareness(shape, 2) && (shape[1] as number) > 1) return [1, 2];
   if (rank === 3 && isColour(shape) && shape[2] !== 1 && Math.min(shape[0] as number, shape[1] as number) >= 8) return [0, 1];
   return [Math.max(0, rank - 2), rank - 1];
+}
+
+/** Dimensions of one element that are no axis of the view: there is nothing to move in them. */
+export function foldedDims(shape: readonly number[], mapping: DimMapping): number[] {
+  return shape.flatMap((length, dim) => (length === 1 && typeof mapping[dim] === 'number' ? [dim] : []));
+}
+
+/** `4–31`, `0, 2`: dimensions in a few characters. */
+export function dimsText(dims: readonly number[]): string {
+  const runs: [number, number][] = [];
+  for (const dim of dims) {
+    const last = runs.at(-1);
+    if (last && last[1] === dim - 1) last[1] = dim;
+    else runs.push([dim, dim]);
+  }
+  return runs.map(([first, last]) => (first === last ? `${first}` : `${first}–${last}`)).join(', ');
 }
 
 /** How nearly dimension `dim` and the one after it are equal: 1 is a square. */

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { type Axis, assignAxis, assignIndex, dimOf } from '../../model/dims';
+import { type Axis, assignAxis, assignIndex, dimOf, dimsText, foldedDims } from '../../model/dims';
 import type { ValueMode } from '../../model/value_view';
 import { chosenTensor } from '../../state/choices';
 import { chooseMapping, focusedElement, mapping, slice } from '../../state/value';
@@ -31,11 +31,15 @@ const AXES: Record<ValueMode, readonly { axis: Axis; label: string; title: strin
 /** What each dimension does: an axis of the view, or fixed at an index with a slider of its own. */
 export function DimensionBar({ shape, mode }: { shape: readonly number[]; mode: ValueMode }) {
   if (shape.length < 2 && mode !== 'image') return null;
+  const folded = foldedDims(shape, mapping.value);
   return (
     <div class="dimensions">
-      {shape.map((length, dim) => (
-        <Dimension key={dim} dim={dim} length={length} mode={mode} />
-      ))}
+      {shape.map((length, dim) => !folded.includes(dim) && <Dimension key={dim} dim={dim} length={length} mode={mode} />)}
+      {folded.length > 0 && (
+        <span class="dimension faint num" data-testid="folded-dims">
+          {folded.length === 1 ? `dim ${folded[0]} has 1 element: at 0` : `dims ${dimsText(folded)} have 1 element each: at 0`}
+        </span>
+      )}
     </div>
   );
 }
