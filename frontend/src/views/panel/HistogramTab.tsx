@@ -5,8 +5,9 @@ import type { PlotEvent } from '../../lib/plotly';
 import type { Histograms } from '../../model/answers';
 import { type HistogramAxis, histogramAxis } from '../../model/histogram_axis';
 import { thinRows } from '../../model/histogram_shapes';
+import { noNumbers } from '../../model/no_numbers';
 import { chosenTensor } from '../../state/choices';
-import { captured, histograms, hoveredStep, stepHistogram } from '../../state/node';
+import { captured, histograms, history, hoveredStep, stepHistogram } from '../../state/node';
 import { histogramMode, histogramScale, theme } from '../../state/preferences';
 import { goToStep, step } from '../../state/steps';
 import { HistogramHeatmap } from '../charts/HistogramHeatmap';
@@ -16,6 +17,7 @@ import { type Palette, palette } from '../charts/theme';
 import { Segmented } from '../kit/Button';
 import { Failure } from '../kit/Message';
 import { HistogramDownload } from './HistogramDownload';
+import { NoNumbers } from './NoNumbers';
 import { NotCaptured } from './NotCaptured';
 
 const MODES = [
@@ -34,6 +36,8 @@ export function HistogramTab() {
   const data = histograms.data.value;
   if (captured.value === false) return <NotCaptured />;
   if (data === null) return histograms.error.value ? <Failure error={histograms.error.value} retry={histograms.reload} /> : null;
+  const none = noNumbers(history.data.value?.rows ?? []);
+  if (none !== null) return <NoNumbers text={none} />;
   return (
     <div class="tab-body fill">
       <div class="tab-bar">

@@ -1,6 +1,7 @@
 import { useMemo } from 'preact/hooks';
 import { fileName } from '../../lib/download';
 import { historySeries } from '../../model/history_series';
+import { noNumbers } from '../../model/no_numbers';
 import { quantileSeries } from '../../model/quantiles';
 import { chosenTensor, pins } from '../../state/choices';
 import { captured, history, hoveredStep, quantileHistograms } from '../../state/node';
@@ -15,6 +16,7 @@ import { Failure } from '../kit/Message';
 import { CompareHistories } from './CompareHistories';
 import { HistoryDownload } from './HistoryDownload';
 import { brush, LogSwitch, stepOf } from './history_controls';
+import { NoNumbers } from './NoNumbers';
 import { NotCaptured } from './NotCaptured';
 
 const VIEWS = [
@@ -53,6 +55,8 @@ function OneHistory() {
   const data = history.data.value;
   if (captured.value === false) return <NotCaptured />;
   if (data === null) return history.error.value ? <Failure error={history.error.value} retry={history.reload} /> : null;
+  const none = noNumbers(data.rows);
+  if (none !== null) return <NoNumbers text={none} />;
   return (
     <>
       <div class="tab-bar">
