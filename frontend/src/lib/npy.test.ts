@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { encodeNpy } from '../api/mock/encode';
 import { halfToNumber } from './half';
-import { decodeNpy, NpyError } from './npy';
+import { decodeBytes, decodeNpy, NpyError } from './npy';
 
 const bytes = (array: ArrayBufferView<ArrayBuffer>) => new Uint8Array(array.buffer);
 
@@ -33,6 +33,12 @@ describe('decodeNpy', () => {
   test('keeps real and imaginary parts of complex numbers in pairs', () => {
     const { kind, values, shape } = decodeNpy(encodeNpy('<c8', [2], bytes(Float32Array.of(1, 2, 3, -4))));
     expect([kind, shape, [...(values as Float32Array)]]).toEqual(['c8', [2], [1, 2, 3, -4]]);
+  });
+
+  test('bytes that are not UTF-8 are written out, what is around them stays', () => {
+    expect(decodeBytes(Uint8Array.of(0xff, 0, 0x62))).toBe('\\xff\0b');
+    expect(decodeBytes(Uint8Array.of(0x61, 0xcf, 0x80, 0xe2, 0x82, 0x62))).toBe('aπ\\xe2\\x82b');
+    expect(decodeBytes(new Uint8Array(0))).toBe('');
   });
 
   test('reads fixed-width bytes as UTF-8 without their padding, and UTF-32 text', () => {

@@ -102,7 +102,6 @@ function readValues(view: DataView, offset: number, kind: string, count: number)
 }
 
 function readText(view: DataView, offset: number, count: number, itemsize: number, utf32: boolean): string[] {
-  const decoder = new TextDecoder();
   const out: string[] = [];
   for (let i = 0; i < count; i++) {
     const at = offset + i * itemsize;
@@ -110,10 +109,33 @@ function readText(view: DataView, offset: number, count: number, itemsize: numbe
       const points = Array.from({ length: itemsize / 4 }, (_, k) => view.getUint32(at + 4 * k, true));
       out.push(String.fromCodePoint(...points.filter((point) => point !== 0 && point <= 0x10ffff)));
     } else {
-      out.push(decoder.decode(new Uint8Array(view.buffer, at, itemsize)).replace(/\0+$/, ''));
+      out.push(decodeBytes(new Uint8Array(view.buffer, at, itemsize)).replace(/\0+$/, ''));
     }
   }
   return out;
+}
+
+const STRICT = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Bytes as UTF-8; those that are none as `\\xff`, as Python's `backslashreplace` and the CSV do. */
+export function decodeBytes(bytes: Uint8Array): string {
+  const whole = decoded(bytes);
+  if (whole !== null) return whole;
+  let text = '';
+  for (let at = 0; at < bytes.length; ) {
+    const length = [1, 2, 3, 4].find((count) => at + count <= bytes.length && decoded(bytes.subarray(at, at + count)) !== null);
+    text += length === undefined ? `\\x${(bytes[at] as number).toString(16).padStart(2, '0')}` : decoded(bytes.subarray(at, at + length));
+    at += length ?? 1;
+  }
+  return text;
+}
+
+function decoded(bytes: Uint8Array): string | null {
+  try {
+    return STRICT.decode(bytes);
+  } catch {
+    return null;
+  }
 }
 
 /** Reorders column-major elements; complex kinds move in pairs. */

@@ -48,3 +48,8 @@ describe('elements', () => {
     expect(numberAt(text, 0)).toBeNaN();
   });
 });
+
+test('characters that draw nothing are written out', () => {
+  const array = { kind: 'S4', shape: [2], values: ['x\0y', 'π z'] };
+  expect([0, 1].map((i) => textAt(array, i, 'string'))).toEqual(['x\\u0000y', 'π z']);
+});

@@ -1,5 +1,6 @@
 import { nonFiniteText } from '../lib/format';
 import type { NpyArray } from '../lib/npy';
+import { visible } from '../lib/visible';
 
 /** Element `i` as a number to draw: complex elements by their modulus, text as NaN, 64-bit integers rounded. */
 export function numberAt(array: NpyArray, i: number): number {
@@ -18,7 +19,8 @@ export function textAt(array: NpyArray, i: number, dtype: string): string {
   }
   const value = values[i];
   if (kind === 'b1') return value ? 'True' : 'False';
-  if (typeof value === 'bigint' || typeof value === 'string') return String(value);
+  if (typeof value === 'string') return visible(value);
+  if (typeof value === 'bigint') return String(value);
   return exactText(value as number, dtype);
 }
 
