@@ -51,7 +51,9 @@ export class LayoutSession {
     this.engine = new LayoutEngine({ tree, meta, columns: { paths, shapes, opTypes } });
     const open = request.open ? this.scopesAt(request.open, paths) : chooseOpen(tree, paths, opTypes);
     this.engine.setOpen(open, true);
-    this.reply({ type: 'loaded', tree, meta, update: this.engine.relayoutNow(), focus: request.open ? 0 : (open[0] ?? 0) });
+    // Without edges no scope is the way of the data: all of the graph is looked at.
+    const focus = request.open || request.edges.source.length === 0 ? 0 : (open[0] ?? 0);
+    this.reply({ type: 'loaded', tree, meta, update: this.engine.relayoutNow(), focus });
   }
 
   /** Scopes of these paths and what encloses them. */

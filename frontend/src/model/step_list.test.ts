@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { indexOfStep, moveStep, nearestStep, neighbourSteps, within } from './step_list';
+import { halfWritten, indexOfStep, moveStep, nearestStep, neighbourSteps, within } from './step_list';
 
 const STEPS = [0, 5, 10, 20, 100];
 
@@ -61,4 +61,14 @@ test('a range of steps', () => {
   expect(within(columns, { first: 30, last: 99 })?.step).toEqual([30]);
   expect(within(columns, { first: 11, last: 19 })).toBeNull();
   expect(within(columns, { first: 31, last: 99 })).toBeNull();
+});
+
+test('only the newest step of a live run, with fewer snapshots than the one before, is still being written', () => {
+  const growing = { snapshots: [40, 40, 12] };
+  expect(halfWritten(growing, 2, true)).toBe(true);
+  expect(halfWritten(growing, 2, false)).toBe(false);
+  expect(halfWritten(growing, 1, true)).toBe(false);
+  expect(halfWritten({ snapshots: [40, 40] }, 1, true)).toBe(false);
+  expect(halfWritten({ snapshots: [3] }, 0, true)).toBe(false);
+  expect(halfWritten({ snapshots: [] }, -1, true)).toBe(false);
 });

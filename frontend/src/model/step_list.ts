@@ -15,6 +15,15 @@ export function indexOfStep(steps: readonly number[], step: number | null): numb
   return -1;
 }
 
+/**
+ * Whether the newest step of a run that is being written may lack tensors still: it holds fewer snapshots than the step before, and
+ * no later commit has completed it.
+ */
+export function halfWritten({ snapshots }: Pick<StepColumns, 'snapshots'>, index: number, live: boolean): boolean {
+  const [here, before] = [snapshots[index], snapshots[index - 1]];
+  return live && index === snapshots.length - 1 && here !== undefined && before !== undefined && here < before;
+}
+
 /** The step nearest to `step`; the earlier one of two that are equally near. */
 export function nearestStep(steps: readonly number[], step: number): number | null {
   let best: number | null = null;

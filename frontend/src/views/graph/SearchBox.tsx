@@ -36,9 +36,9 @@ export function SearchBox({ model, onDone }: SearchBoxProps) {
       if (text !== finder.text.value) search(model, text);
       nextHit(model, back ? -1 : 1);
     } else if (event.key === 'Escape') {
-      if (text === '') onDone();
       setDraft('');
       clearSearch(model);
+      onDone();
     } else return;
     event.preventDefault();
   };

@@ -1,4 +1,5 @@
 import { formatCount } from '../../lib/format';
+import { halfWritten } from '../../model/step_list';
 import { stepRange } from '../../state/choices';
 import { runEntry, runPhase } from '../../state/runs';
 import { following, playing, shownRange, step, stepBy, stepColumns, stepIndex, toggleFollowing } from '../../state/steps';
@@ -11,6 +12,7 @@ export function StepBar() {
   usePlayback();
   const count = stepColumns.value.step.length;
   const live = runEntry.value?.live === true;
+  const writing = halfWritten(stepColumns.value, stepIndex.value, live);
   return (
     <section class="stepbar" aria-label="Steps">
       <div class="transport">
@@ -25,12 +27,8 @@ export function StepBar() {
       </div>
       <div class="step-label num" data-testid="step-label" data-step={step.value ?? ''}>
         <b>{step.value === null ? '–' : `step ${step.value}`}</b>
-        <span>
-          {count === 0
-            ? runPhase.value === 'over'
-              ? 'no steps'
-              : 'no steps yet'
-            : `${formatCount(stepIndex.value + 1)} of ${formatCount(count)}`}
+        <span title={writing ? 'Fewer snapshots than the step before: more of its nodes may follow.' : undefined}>
+          {writing ? 'still being written' : place(count)}
         </span>
       </div>
       <HealthStrip />
@@ -44,6 +42,11 @@ export function StepBar() {
       />
     </section>
   );
+}
+
+function place(count: number): string {
+  if (count > 0) return `${formatCount(stepIndex.value + 1)} of ${formatCount(count)}`;
+  return runPhase.value === 'over' ? 'no steps' : 'no steps yet';
 }
 
 /** The range of steps that everything is restricted to, and how to be rid of it. */
