@@ -21,14 +21,14 @@ Array = np.ndarray[Any, Any]
 
 
 class Catch(NamedTuple):
-    """A tensor; its place comes again for every further visit.
+    """Tensors of one visit of a function: where they were computed, and their values.
 
-    `skipped` visits before this one did not run the node: iterations in which another branch was taken.
-    Behind the last one there is no array.
+    `skipped` visits before this one did not run the nodes: iterations in which another branch was taken.
+    Behind the last one there are no values.
     """
 
-    place: Place
-    array: Array | None
+    places: Sequence[Place]
+    arrays: Sequence[Array] | None
     skipped: int = 0
 
 
@@ -166,11 +166,7 @@ class InstrumentedFunction:
                 for iteration, arrays, skipped in self._numbered(queue)
             ]
         entries.sort(key=lambda entry: entry[:2])  # stable: queues are in graph order
-        return [
-            Catch(tapped.place, array, skipped)
-            for _, _, queue, arrays, skipped in entries
-            for tapped, array in zip(queue.tapped, arrays, strict=True)
-        ]
+        return [Catch(queue.places, arrays, skipped) for _, _, queue, arrays, skipped in entries]
 
     def _numbered(self, queue: TapQueue) -> Iterator[tuple[int, list[Array], int]]:
         """(iteration, arrays, iterations skipped before) of each entry that waits."""
@@ -189,10 +185,9 @@ class InstrumentedFunction:
             counts = {clock: clock.take() for clock in self._rewritten.clocks}
         begun, self._iterations = self._iterations, {}
         return [
-            Catch(tapped.place, None, counts[queue.clock] - begun.get(queue, 0))
+            Catch(queue.places, None, counts[queue.clock] - begun.get(queue, 0))
             for queue in self._rewritten.queues
             if queue.clock is not None and counts[queue.clock] > begun.get(queue, 0)
-            for tapped in queue.tapped
         ]
 
     def discard(self) -> None:
@@ -216,6 +211,4 @@ def _hand_over(receiver: Receiver, catch: Callable[[], Caught]) -> None:
 
 
 def _outputs(tapped: Sequence[Tapped], tensors: Sequence[Any]) -> Caught:
-    return [
-        Catch(item.place, tf_private.as_array(tensor)) for item, tensor in zip(tapped, tensors, strict=True)
-    ]
+    return [Catch([item.place for item in tapped], [tf_private.as_array(tensor) for tensor in tensors])]

@@ -62,6 +62,11 @@ class TapQueue:
         object.__setattr__(self, "_dtypes", dtypes if self.clock is None else [*dtypes, tf.int64])
 
     @cached_property
+    def places(self) -> list[Place]:
+        """Where the tensors of an entry are computed."""
+        return [tapped.place for tapped in self.tapped]
+
+    @cached_property
     def _handle(self) -> Any:
         with tf.device(HOST):
             return tf_private.open_queue(self._dtypes, self.name)

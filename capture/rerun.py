@@ -161,12 +161,13 @@ class _Receiver:
         self.tensors: list[tuple[Candidate, int, Array]] = []
 
     def take(self, caught: Caught) -> None:
-        for place, array, skipped in caught:
-            visit = self._visits.get(place, 0) + skipped
-            self._visits[place] = visit
-            if array is not None:
-                self._visits[place] += 1
-                self.tensors.append((self._candidates[place], visit, array))
+        for places, arrays, skipped in caught:
+            for number, place in enumerate(places):
+                visit = self._visits.get(place, 0) + skipped
+                self._visits[place] = visit
+                if arrays is not None:
+                    self._visits[place] += 1
+                    self.tensors.append((self._candidates[place], visit, arrays[number]))
 
     def failed(self, error: Exception) -> None:
         raise error

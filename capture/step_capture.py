@@ -188,17 +188,18 @@ class StepCapture:
         selection = self._outlet.selection_of(recorded, self.watches)
         visits = self._visits[recorded.root]
         captured: deque[Captured] = deque()
-        for place, array, skipped in caught:
-            if place in selection:
-                chosen = selection[place]
-                visit = visits[place] + skipped
-                if array is None:
-                    visits[place] = visit
-                    continue
-                visits[place] = visit + 1
-                wish = chosen.wish_of(array.size)
-                if wish is not None:
-                    captured.append(Captured(chosen.candidate, visit, array, *wish))
+        for places, arrays, skipped in caught:
+            if arrays is None:
+                visits.update(dict.fromkeys(places, skipped))  # adds to the counts
+                continue
+            for place, array in zip(places, arrays, strict=True):  # thousands in a step: kept short
+                chosen = selection.get(place)
+                if chosen is not None:
+                    visit = visits.get(place, 0) + skipped
+                    visits[place] = visit + 1
+                    wish = chosen.wish_of(array.size) if chosen.undecided else chosen.wish
+                    if wish is not None:
+                        captured.append(Captured(chosen.candidate, visit, array, *wish))
         if captured:
             self.put(self._outlet.graph_of(recorded, way), captured)
 
