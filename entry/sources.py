@@ -70,7 +70,7 @@ def check_reachable(path: Path) -> None:
             return
         raise RemoteError(
             f"{shown_path(path)}: {error.strerror}.",
-            "Name a folder that lists what is in it, a run, or a .tap.zip; see docs/remote.md.",
+            "Name a folder that can be listed, a run, a .tap.zip, or what can be imported (docs/remote.md).",
         ) from None
 
 
