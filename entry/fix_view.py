@@ -21,8 +21,7 @@ def print_fix(found: Mapping[str, Any], out: Console) -> None:
         return
     out.print(cell(f"not finite after the step: {_some(found['bad'])}", "red"))
     if found["given"]:
-        out.print(cell(f"not finite before it already: {_some(found['given'])}", "red"))
-        out.print("Look at an earlier recording, the first one whose variables are finite (--list).")
+        _print_given(found, out)
         return
     for birth in found["births"][:_MOST]:
         out.print(cell(f"born at {birth['node']} ({birth['op_type']}, {counted(birth['count'], 'number')})"))
@@ -41,6 +40,17 @@ def print_fix(found: Mapping[str, Any], out: Console) -> None:
         out.print("each of these alone helps, too:")
         for repair in found["alternatives"][:_MOST]:
             _print_repair(repair, out)
+
+
+def _print_given(found: Mapping[str, Any], out: Console) -> None:
+    """The step was given what is not finite, so that nothing in it is to be repaired."""
+    out.print(cell(f"not finite before it already: {_some(found['given'])}", "red"))
+    for name, rows in found["rows"].items():
+        out.print(cell(f"  in rows {_some(list(map(str, rows)))} of {name}"))
+    if set(found["given"]) == set(found["rows"]):
+        out.print("The step's data are not finite, its variables are: repair what makes the batch.")
+    else:
+        out.print("Look at an earlier recording, the first one whose variables are finite (--list).")
 
 
 def _print_repair(repair: Mapping[str, Any], out: Console) -> None:

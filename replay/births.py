@@ -15,6 +15,7 @@ from tensortap.dump import Recording, callees
 from .chosen_nodes import ChosenNodes, NodeKey, pattern_of, visits_of
 
 Array = np.ndarray[Any, Any]
+_MOST_ROWS = 100
 
 
 def non_finite(array: Array) -> int:
@@ -101,6 +102,21 @@ def given_non_finite(recording: Recording) -> list[str]:
         for argument in recording.arguments
         if any(non_finite(array) for array in argument.arrays)
     ]
+
+
+def bad_rows(recording: Recording) -> dict[str, list[int]]:
+    """Which rows of the step's data (inputs, what was drawn from iterators) are not finite, by name.
+
+    Of each array the first 100; of a number alone row 0.
+    """
+    found: dict[str, list[int]] = {}
+    for argument in recording.arguments:
+        for array in argument.arrays if argument.kind != "variable" else ():
+            if non_finite(array):
+                bad = ~np.isfinite(np.atleast_1d(array))
+                rows = np.flatnonzero(bad.reshape(len(bad), -1).any(axis=1))
+                found.setdefault(argument.name, []).extend(rows[:_MOST_ROWS].tolist())
+    return found
 
 
 def bad_results(recording: Recording, again: Rerun) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 from tensortap.capture import LoadedCall
 from tensortap.dump import Graph, Recording
 
-from .births import Birth, bad_results, given_non_finite, size_of
+from .births import Birth, bad_results, bad_rows, given_non_finite, size_of
 from .fix_search import FixSearch
 from .repairs import Repair
 from .source_lines import SourceLines
@@ -25,8 +25,8 @@ def fix(recording: Recording, graph: Graph | None, told: Told = silent) -> dict[
         told: is told of births and of each trial at once.
 
     Returns:
-        `bad` (what the step leaves that is not finite), `given` (what was not finite before it), `births`
-        (nodes that make it of finite numbers), `fix` (the smallest set of repairs; empty if none helps),
+        `bad` (what the step leaves that is not finite), `given` (what was not finite before it), `rows` (those
+        of `bad_rows`), `births` (nodes that make it of finite numbers), `fix` (the smallest set of repairs; empty if none helps),
         `alternatives` (other repairs of which each alone helps), `trials` (how often the step was run),
         `left` (what stays non-finite if no set of repairs helps), `largest` (`name` and `value` of the
         largest number of the variables and inputs that the step was given).
@@ -49,6 +49,7 @@ def fix(recording: Recording, graph: Graph | None, told: Told = silent) -> dict[
     return {
         "bad": bad,
         "given": given,
+        "rows": bad_rows(recording),
         "births": [
             {"node": b.node, "op_type": b.op_type, "count": b.count, **lines.of(b.node)} for b in births
         ],

@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import nan_steps
+import numpy as np
 import pytest
+import tensorflow as tf
 
 from tensortap.__main__ import main
+from tensortap.capture import Tap, Watch, every
 from tensortap.replay.apart import listen
 from tensortap.replay.fix_search import MOST_TRIALS
 from tensortap.replay.smallest import smallest
@@ -49,6 +52,22 @@ def test_the_command_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str],
     assert born < tried and "replaying: running step 0 again" in said
     assert "the smallest change that helps" in out and "tf.nn.log_softmax(z)" in out
     assert "nan_steps.py:" in out and "tf.math.log(p)" in out
+
+
+def test_a_batch_that_is_not_finite_is_named_by_its_rows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], in_process: None
+) -> None:
+    with Tap(tmp_path / "r", Watch(steps=[10**6]), record=every(1)) as tap:
+
+        @tap.function
+        def step(x: tf.Tensor) -> tf.Tensor:
+            return tf.reduce_sum(tf.tanh(x) - x)
+
+        step(tf.constant([[1.0, 2.0], [3.0, np.inf], [5.0, 6.0], [np.nan, 8.0]]))
+    assert main(["replay", str(tmp_path / "r"), "--fix"]) == 0
+    out = capsys.readouterr().out
+    assert "in rows 1, 3 of x" in out
+    assert "The step's data are not finite, its variables are" in out and "--list" not in out
 
 
 def test_what_the_process_is_at_is_told_at_once() -> None:
