@@ -66,9 +66,7 @@ class Spool:
             why = f"{self.waiting_bytes:,} bytes wait to be uploaded, of {self._max_bytes:,} (spool_bytes)"
             if length > self._max_bytes:
                 why = f"a value of {length:,} bytes is more than {self._max_bytes:,} (spool_bytes)"
-            raise OSError(
-                errno.ENOSPC, why + (f"; {self.trouble}" if self.trouble else ""), str(self.base)
-            )
+            raise OSError(errno.ENOSPC, why + (f"; {self.trouble}" if self.trouble else ""), str(self.base))
         self._since += length
 
     def parts(self, open_files: Collection[Path | None]) -> list[Part]:
