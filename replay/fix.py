@@ -25,11 +25,11 @@ def fix(recording: Recording, graph: Graph | None, told: Told = silent) -> dict[
         told: is told of births and of each trial at once.
 
     Returns:
-        `bad` (what the step leaves that is not finite), `given` (what was not finite before it), `rows` (see
-        `bad_rows`), `births` (nodes that make it of finite numbers), `fix` (the smallest set of repairs;
-        empty if none helps), `alternatives` (other repairs of which each alone helps), `trials` (how often the step was run),
-        `left` (what stays non-finite if no set of repairs helps), `largest` (`name` and `value` of the
-        largest number of the variables and inputs that the step was given).
+        `bad` (what the step leaves that is not finite), `given` (what was not finite before it), `rows`
+        (see `bad_rows`), `births` (nodes that make it of finite numbers), `fix` (the smallest set of
+        repairs; empty if none helps), `alternatives` (other repairs of which each alone helps), `trials`
+        (how often the step was run), `left` (what stays non-finite if no set of repairs helps), `largest`
+        (`name` and `value` of the largest number of the variables and inputs that the step was given).
     """
     lines = SourceLines(graph)
     with LoadedCall(recording) as call:
