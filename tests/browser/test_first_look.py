@@ -74,3 +74,22 @@ def test_downloads_what_numpy_loads(tap: TapPage, site: Site, relu: str) -> None
     kept = np.asarray(tensortap.open(site.logdir).runs["digits"].tensor(f"{relu}:0", step=10))
     assert loaded.dtype == kept.dtype
     np.testing.assert_array_equal(loaded, kept)
+
+
+def test_an_address_that_is_completed_keeps_back_working(tap: TapPage, site: Site) -> None:
+    """GIVEN a run by its name and what it lacks WHEN the page completes it THEN it says so; back leads back.
+
+    (`tap` fails if the console tells of an address that is not there.)
+    """
+    tap.enter(site)
+    tap.page.goto("about:blank")
+    tap.page.goto(site.url + "#run=digits&graph=zzz&step=9999")
+    lost = tap.page.get_by_test_id("lost")
+    expect(lost).to_contain_text("no graph zzz")
+    expect(lost).to_contain_text("Step 9999 was not captured")
+    tap.wait_until_ready()
+    assert "zzz" not in tap.page.url
+    lost.get_by_role("button").click()
+    expect(lost).to_have_count(0)
+    tap.page.go_back()
+    assert tap.page.url == "about:blank"

@@ -71,3 +71,20 @@ def test_elements_of_a_value_are_reached_by_keys(tap: TapPage, site: Site, relu:
     expect(focused).to_be_in_viewport()
     assert place()[1] == 0
     assert tap.step() == 50  # the arrows of the page, which change the step, had nothing to do
+
+
+def test_esc_in_the_search_gives_the_keys_back_to_the_graph(tap: TapPage, site: Site, relu: str) -> None:
+    """GIVEN a hit that Enter went to WHEN Esc is pressed THEN the box is empty and keys are commands."""
+    tap.enter(site)
+    tap.page.keyboard.press("/")
+    field = tap.page.get_by_test_id("search")
+    field.fill(relu.removesuffix(":0"))
+    field.press("Enter")
+    tap.wait_until_ready()
+    expect(field).to_be_focused()
+    field.press("Escape")
+    expect(field).to_have_value("")
+    expect(field).not_to_be_focused()
+    tap.page.keyboard.press("v")
+    expect(tap.page.get_by_role("tab", name="Value")).to_have_attribute("aria-selected", "true")
+    tap.expect_inspected(relu.removesuffix(":0"))

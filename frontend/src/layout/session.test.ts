@@ -35,6 +35,12 @@ describe('LayoutSession', () => {
     expect(open('adam/dense')).toBe(0);
   });
 
+  test('is looked at where it was opened, as a whole if it has no edges', async () => {
+    const inside = [...'abcdefghijkl'].flatMap((layer) => ['MatMul', 'Add'].map((op) => `model/${layer}/${op}`));
+    expect((await load(makeGraph(inside, ['model/a/MatMul -> model/a/Add']), null)).loaded.focus).toBeGreaterThan(0);
+    expect((await load(makeGraph(inside), null)).loaded.focus).toBe(0);
+  });
+
   test('leaves the variables closed, however many there are', async () => {
     const handles = Array.from({ length: 40 }, (_, i) => ({ path: `variables/unknown_${i}`, op: 'Placeholder' }));
     const layers = [...'abcdef'].flatMap((layer) => ['MatMul', 'Add', 'Relu'].map((op) => `model/${layer}/${op}`));

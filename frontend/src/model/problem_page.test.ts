@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { NonfiniteProblem } from './answers';
 import type { Birth, Finding, NanReport } from './findings';
-import { birthReason, birthTitle, groupBirths, groupFindings, isIntended, mutes, withoutBirths } from './problem_page';
+import { birthReason, birthTitle, groupBirths, groupFindings, isIntended, moreBirths, mutes, withoutBirths } from './problem_page';
 
 const finding = (rule: string, severity: Finding['severity'], first_step: number, tensor = 'a:0') =>
   ({ rule, severity, first_step, tensor, muted: false }) as Finding;
@@ -110,4 +110,9 @@ describe('what is intended', () => {
     expect(isIntended(problem('loss:0', 5), report)).toBe(false);
     expect(isIntended(problem('log:0', 2), report)).toBe(false);
   });
+});
+
+it('births after the first are called so only where all of them are', () => {
+  const [born, carried] = [birth({ verdict: 'born' }), birth({ verdict: 'carried' })];
+  expect([[born], [born, born], [born, carried]].map(moreBirths)).toEqual(['1 more birth', '2 more births', '2 more places']);
 });

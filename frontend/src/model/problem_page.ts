@@ -1,5 +1,6 @@
 /** What the problems page says first, and in which order the rest follows. */
 
+import { counted } from '../lib/format';
 import { visible } from '../lib/visible';
 import type { NonfiniteProblem } from './answers';
 import type { Birth, Finding, NanReport, Severity } from './findings';
@@ -88,6 +89,12 @@ export function birthReason(birth: Birth): string {
   if (birth.verdict === 'suspected')
     return `It may have come from what was not captured: ${birth.missing.map(visible).join(', ') || 'an input'}.`;
   return `${birth.op_type} made it of finite inputs; no known pattern fits.`;
+}
+
+/** How many more there are: births only if all of them are, else places that were handed it, read it, or are suspected. */
+export function moreBirths(births: readonly Birth[]): string {
+  const allBorn = births.every((birth) => birth.verdict === 'born');
+  return counted(births.length, allBorn ? 'more birth' : 'more place');
 }
 
 /** Births after the first, the same verdict and op told as one line. */

@@ -1,7 +1,7 @@
 import { formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible';
 import type { Birth, NanReport } from '../../model/findings';
-import { bad, birthReason, birthTitle, groupBirths } from '../../model/problem_page';
+import { bad, birthReason, birthTitle, groupBirths, moreBirths } from '../../model/problem_page';
 import { showChain } from '../../state/chain';
 import { Chain } from './Chain';
 import { Elements } from './Elements';
@@ -58,9 +58,7 @@ function MoreBirths({ births }: { births: readonly Birth[] }) {
   if (births.length === 0) return null;
   return (
     <details class="problems-more">
-      <summary>
-        {formatCount(births.length)} more {births.length === 1 ? 'birth' : 'births'} at this step
-      </summary>
+      <summary>{moreBirths(births)} at this step</summary>
       <ul class="births">
         {groupBirths(births).map(({ first, others }) => (
           <li key={first.tensor}>

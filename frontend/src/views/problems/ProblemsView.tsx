@@ -14,7 +14,7 @@ export function ProblemsView() {
   return (
     <section class="pane-body problems-page" aria-label="Problems of the run" tabIndex={0} data-testid="problems-page">
       <Headline />
-      <Working what="Looking for where NaN and Inf were born" progress={birthsProgress.value} />
+      <Working what="Looking for where NaN and Inf came from" progress={birthsProgress.value} />
       {births.error.value && <Failure error={births.error.value} retry={births.reload} />}
       {report.value && report.value.births.length > 0 && <BirthCard report={report.value} />}
       <Working what="Applying the rules" progress={rulesProgress.value} />

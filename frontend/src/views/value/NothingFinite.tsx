@@ -41,7 +41,7 @@ function NoFiniteTensor({ whole, sentence }: { whole: Snapshot; sentence: string
       <div class="row">
         {nonfiniteCount.value > 0 && (
           <button type="button" class="button small" onClick={explain} data-testid="look-birth">
-            Where it was born
+            Where it came from
           </button>
         )}
         {last !== null && (
