@@ -69,6 +69,10 @@ class Runs(Mapping[str, Run]):
 
     def __getitem__(self, name: str) -> Run:
         ids = self._ids()
+        if not isinstance(name, str):
+            raise NotFoundError(
+                f"Runs go by name, not by {name!r}.", f"list(log.runs) gives {list(ids)[:5]}."
+            )
         if name not in ids:
             hint = did_you_mean(name, list(ids), f"It holds {counted(len(ids), 'run')}.")
             raise NotFoundError(f"There is no run {name!r}.", hint)

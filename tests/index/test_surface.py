@@ -39,6 +39,12 @@ def test_a_log_is_its_runs(logdir):
     assert "exp/a" in repr(log)
 
 
+def test_runs_go_by_name(logdir):
+    with pytest.raises(NotFoundError, match="not by 0") as told:
+        tensortap.open(logdir).runs[0]
+    assert "exp/a" in str(told.value.hint)
+
+
 def test_one_run_can_be_opened(logdir):
     log = tensortap.open(logdir / "exp" / "a")
     assert list(log.runs) == ["a"]
