@@ -21,10 +21,12 @@ interface HeatmapProps {
   onHover: (step: number | null) => void;
 }
 
-interface Hover {
+/** A bucket of a step, and where the pointer is. */
+interface Cell {
+  row: HistogramRow;
+  bucket: number;
   x: number;
   y: number;
-  text: string;
 }
 
 /** Nothing to click or hover: Plotly only draws the axes, zooms and pans. */
@@ -38,42 +40,20 @@ export function HistogramHeatmap(props: HeatmapProps) {
   const { rows, values, labels, step, colours, dark, saveAs, onStep, onHover } = props;
   const canvas = useRef<HTMLCanvasElement>(null);
   const plot = useRef<PlotElement | null>(null);
-  const [hover, setHover] = useState<Hover | null>(null);
+  const [hover, setHover] = useState<Cell | null>(null);
   const index = rows.findIndex((row) => row.step === step);
   const layout = useMemo(() => heatmapLayout(rows, values, index, colours), [rows, values, index, colours]);
-
-  const cellAt = (event: PointerEvent | MouseEvent) => {
-    const full = plot.current?._fullLayout;
-    const box = canvas.current?.getBoundingClientRect();
-    if (!full || !box) return null;
-    const x = Math.round(full.xaxis.p2l(event.clientX - box.left - full.xaxis._offset));
-    const value = full.yaxis.p2l(event.clientY - box.top - full.yaxis._offset);
-    const bucket = values.at.findIndex((edge, i) => value >= edge && value < (values.at[i + 1] ?? edge));
-    const row = rows[x];
-    return row && bucket >= 0 ? { row, bucket, x: event.clientX - box.left, y: event.clientY - box.top } : null;
-  };
-  const onPointerMove = (event: PointerEvent) => {
-    const cell = cellAt(event);
+  const at = (event: MouseEvent) => cellAt(event, canvas.current, plot.current, rows, values);
+  const point = (cell: Cell | null) => {
+    setHover(cell);
     onHover(cell?.row.step ?? null);
-    setHover(
-      cell && {
-        x: cell.x,
-        y: cell.y,
-        text: `step ${cell.row.step} · ${labels[cell.bucket]} · ${formatCount(cell.row.counts[cell.bucket] ?? 0)}`,
-      },
-    );
-  };
-  const leave = () => {
-    setHover(null);
-    onHover(null);
   };
   const onClick = (event: MouseEvent) => {
-    const cell = cellAt(event);
+    const cell = at(event);
     if (cell) onStep(cell.row.step);
   };
-
   return (
-    <div class="chart heatmap" onPointerMove={onPointerMove} onPointerLeave={leave} onClick={onClick}>
+    <div class="chart heatmap" onPointerMove={(event) => point(at(event))} onPointerLeave={() => point(null)} onClick={onClick}>
       <canvas ref={canvas} aria-hidden="true" />
       <Plot
         traces={NO_TRACES}
@@ -90,11 +70,29 @@ export function HistogramHeatmap(props: HeatmapProps) {
           class="tooltip num"
           style={{ left: `${Math.min(hover.x + 12, (canvas.current?.clientWidth ?? 0) - 230)}px`, top: `${hover.y + 12}px` }}
         >
-          {hover.text}
+          step {hover.row.step} · {labels[hover.bucket]} · {formatCount(hover.row.counts[hover.bucket] ?? 0)}
         </div>
       )}
     </div>
   );
+}
+
+/** The cell below the pointer, by Plotly's axes; null beside them. */
+function cellAt(
+  event: MouseEvent,
+  canvas: HTMLCanvasElement | null,
+  plot: PlotElement | null,
+  rows: HistogramRow[],
+  values: HistogramAxis,
+): Cell | null {
+  const full = plot?._fullLayout;
+  const box = canvas?.getBoundingClientRect();
+  if (!full || !box) return null;
+  const [x, y] = [event.clientX - box.left, event.clientY - box.top];
+  const row = rows[Math.round(full.xaxis.p2l(x - full.xaxis._offset))];
+  const value = full.yaxis.p2l(y - full.yaxis._offset);
+  const bucket = values.at.findIndex((edge, i) => value >= edge && value < (values.at[i + 1] ?? edge));
+  return row && bucket >= 0 ? { row, bucket, x, y } : null;
 }
 
 function paint(canvas: HTMLCanvasElement, element: PlotElement, rows: HistogramRow[], values: HistogramAxis, dark: boolean): void {

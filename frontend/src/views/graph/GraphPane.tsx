@@ -48,7 +48,7 @@ export interface GraphPaneProps {
 }
 
 export function GraphPane(props: GraphPaneProps) {
-  const { graph, overlay, selected, colour, theme, chain, unstacked, trace, pathStart } = props;
+  const { graph, theme } = props;
   const latest = useRef(props);
   latest.current = props;
   const model = useMemo(() => new GraphView(eventsOf(latest)), []);
@@ -59,25 +59,8 @@ export function GraphPane(props: GraphPaneProps) {
     highlights: useRef<HTMLCanvasElement>(null),
     minimap: useRef<HTMLCanvasElement>(null),
   };
-
-  useEffect(() => {
-    const [base, above, minimap] = [canvases.graph.current!, canvases.highlights.current!, canvases.minimap.current!];
-    const detach = model.attach(new Screen(model, { graph: base, highlights: above, minimap }));
-    const pointer = new PointerInput(model, surface.current!);
-    const unregister = registerGraphProbe(probeOf(model, base));
-    return () => {
-      unregister();
-      pointer.close();
-      detach();
-      model.close();
-    };
-  }, [model]);
-  useEffect(() => model.setColours(overlay, colour, theme), [model, overlay, colour.kind, colour.statistic, colour.verdicts, theme]);
-  useEffect(() => model.setUnstacked(unstacked), [model, unstacked]);
-  useEffect(() => model.setGraph(graph, latest.current.expandedScopes ?? null), [model, graph]);
-  useEffect(() => model.select(selected), [model, selected, graph]);
-  useEffect(() => model.setChain(chain), [model, chain]);
-  useEffect(() => model.setTrace(trace, pathStart), [model, trace, pathStart]);
+  useScreen(model, surface, canvases);
+  useShown(model, props);
   useEffect(() => searchKeys(pane), []);
 
   const focusGraph = () => surface.current?.focus();
@@ -114,6 +97,36 @@ export function GraphPane(props: GraphPaneProps) {
       </div>
     </div>
   );
+}
+
+type Reference<T> = { current: T | null };
+type Canvases = Record<'graph' | 'highlights' | 'minimap', Reference<HTMLCanvasElement>>;
+
+/** Draws the model on the canvases and takes the pointer, as long as the pane is there. */
+function useScreen(model: GraphView, surface: Reference<HTMLDivElement>, canvases: Canvases): void {
+  useEffect(() => {
+    const [base, above, minimap] = [canvases.graph.current!, canvases.highlights.current!, canvases.minimap.current!];
+    const detach = model.attach(new Screen(model, { graph: base, highlights: above, minimap }));
+    const pointer = new PointerInput(model, surface.current!);
+    const unregister = registerGraphProbe(probeOf(model, base));
+    return () => {
+      unregister();
+      pointer.close();
+      detach();
+      model.close();
+    };
+  }, [model]);
+}
+
+/** Tells the model what the page shows. The scopes to open matter only when a graph comes. */
+function useShown(model: GraphView, props: GraphPaneProps): void {
+  const { graph, overlay, selected, colour, theme, chain, unstacked, trace, pathStart, expandedScopes } = props;
+  useEffect(() => model.setColours(overlay, colour, theme), [model, overlay, colour.kind, colour.statistic, colour.verdicts, theme]);
+  useEffect(() => model.setUnstacked(unstacked), [model, unstacked]);
+  useEffect(() => model.setGraph(graph, expandedScopes ?? null), [model, graph]);
+  useEffect(() => model.select(selected), [model, selected, graph]);
+  useEffect(() => model.setChain(chain), [model, chain]);
+  useEffect(() => model.setTrace(trace, pathStart), [model, trace, pathStart]);
 }
 
 function eventsOf(latest: { current: GraphPaneProps }): GraphEvents {

@@ -15,32 +15,12 @@ interface SearchBoxProps {
 
 export function SearchBox({ model, onDone }: SearchBoxProps) {
   const { finder } = model;
-  const [draft, setDraft] = useState('');
+  const [draft, setDraft] = useDraft(model);
   const [listed, setListed] = useState(false);
   const searched = finder.text.value;
-  // Cleared from outside (Esc on the graph, another graph): follow.
-  useEffect(() => {
-    if (searched === '') setDraft('');
-  }, [searched]);
-  useEffect(() => {
-    // Enter may have searched meanwhile, and gone to a hit.
-    const searchDraft = () => draft !== model.finder.text.value && search(model, draft);
-    const timer = setTimeout(searchDraft, PAUSE_MS);
-    return () => clearTimeout(timer);
-  }, [draft, model]);
-  const onKeyDown = (event: KeyboardEvent & { currentTarget: HTMLInputElement }) => {
-    event.stopPropagation();
-    const text = event.currentTarget.value;
-    const back = event.key === 'ArrowUp' || (event.key === 'Enter' && event.shiftKey);
-    if (['Enter', 'ArrowDown', 'ArrowUp'].includes(event.key)) {
-      if (text !== finder.text.value) search(model, text);
-      nextHit(model, back ? -1 : 1);
-    } else if (event.key === 'Escape') {
-      setDraft('');
-      clearSearch(model);
-      onDone();
-    } else return;
-    event.preventDefault();
+  const clear = () => {
+    setDraft('');
+    clearSearch(model);
   };
   const leave = (event: FocusEvent & { currentTarget: HTMLElement }) => {
     if (!event.currentTarget.contains(event.relatedTarget as Node | null)) setListed(false);
@@ -68,12 +48,49 @@ export function SearchBox({ model, onDone }: SearchBoxProps) {
           setDraft(event.currentTarget.value);
           setListed(true);
         }}
-        onKeyDown={onKeyDown}
+        onKeyDown={(event) => onSearchKey(event, model, clear, onDone)}
       />
       {searched && <Hits model={model} hits={hits} error={error} />}
       {searched && listed && hits > 0 && <SearchResults model={model} onChoose={choose} />}
     </search>
   );
+}
+
+/** What is typed; it is searched for once typing stops. */
+function useDraft(model: GraphView): [string, (text: string) => void] {
+  const [draft, setDraft] = useState('');
+  const searched = model.finder.text.value;
+  // Cleared from outside (Esc on the graph, another graph): follow.
+  useEffect(() => {
+    if (searched === '') setDraft('');
+  }, [searched]);
+  useEffect(() => {
+    // Enter may have searched meanwhile, and gone to a hit.
+    const searchDraft = () => draft !== model.finder.text.value && search(model, draft);
+    const timer = setTimeout(searchDraft, PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [draft, model]);
+  return [draft, setDraft];
+}
+
+/** Enter and the arrows go from hit to hit, Esc clears the search and leaves it. */
+function onSearchKey(
+  event: KeyboardEvent & { currentTarget: HTMLInputElement },
+  model: GraphView,
+  clear: () => void,
+  onDone: () => void,
+): void {
+  event.stopPropagation();
+  const text = event.currentTarget.value;
+  const back = event.key === 'ArrowUp' || (event.key === 'Enter' && event.shiftKey);
+  if (['Enter', 'ArrowDown', 'ArrowUp'].includes(event.key)) {
+    if (text !== model.finder.text.value) search(model, text);
+    nextHit(model, back ? -1 : 1);
+  } else if (event.key === 'Escape') {
+    clear();
+    onDone();
+  } else return;
+  event.preventDefault();
 }
 
 function Hits({ model, hits, error }: { model: GraphView; hits: number; error: string | null }) {

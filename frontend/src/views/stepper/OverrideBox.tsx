@@ -10,7 +10,6 @@ export function OverrideBox() {
   const tensor = chosenTensor.value;
   const facts = tensor === null ? null : (shownStep.value?.tensor(tensor) ?? null);
   const busy = computing.value !== null;
-  const whatIf = shownWhatIfs.value.all.find((each) => each.name === shownWhatIfs.value.current);
   useEffect(() => {
     changeTrouble.value = null;
   }, [tensor]);
@@ -42,41 +41,50 @@ export function OverrideBox() {
           Apply
         </button>
       </div>
-      <div class="row stepper-ready">
-        <select
-          class="select small"
-          aria-label="Ready-made changes"
-          value=""
-          disabled={facts === null}
-          onChange={(event) => {
-            const ready = READY_CHANGES.find(({ label }) => label === event.currentTarget.value);
-            if (ready) draft.value = ready.text;
-            event.currentTarget.value = '';
-          }}
-        >
-          <option value="">Ready-made…</option>
-          {READY_CHANGES.map(({ label }) => (
-            <option key={label}>{label}</option>
-          ))}
-        </select>
-        <span class="grow" />
-        <button
-          type="button"
-          class="button small"
-          disabled={busy || changesOf(shownWhatIfs.value).length === 0}
-          onClick={() => void undoChange()}
-          data-testid="undo"
-        >
-          Undo
-        </button>
-        <button type="button" class="button small" disabled={busy || !whatIf?.undone.length} onClick={() => void redoChange()}>
-          Redo
-        </button>
-      </div>
+      <Ready disabled={facts === null} />
       <p id="override-trouble" class="override-trouble" role="alert" data-testid="override-trouble">
         {changeTrouble.value && `${changeTrouble.value.message} ${changeTrouble.value.hint}`}
       </p>
       {facts && <p class="faint">A double click on an element in the panel's Value table sets that one.</p>}
     </form>
+  );
+}
+
+/** Ready-made expressions, and back and forth through what was changed. */
+function Ready({ disabled }: { disabled: boolean }) {
+  const busy = computing.value !== null;
+  const whatIf = shownWhatIfs.value.all.find((each) => each.name === shownWhatIfs.value.current);
+  return (
+    <div class="row stepper-ready">
+      <select
+        class="select small"
+        aria-label="Ready-made changes"
+        value=""
+        disabled={disabled}
+        onChange={(event) => {
+          const ready = READY_CHANGES.find(({ label }) => label === event.currentTarget.value);
+          if (ready) draft.value = ready.text;
+          event.currentTarget.value = '';
+        }}
+      >
+        <option value="">Ready-made…</option>
+        {READY_CHANGES.map(({ label }) => (
+          <option key={label}>{label}</option>
+        ))}
+      </select>
+      <span class="grow" />
+      <button
+        type="button"
+        class="button small"
+        disabled={busy || changesOf(shownWhatIfs.value).length === 0}
+        onClick={() => void undoChange()}
+        data-testid="undo"
+      >
+        Undo
+      </button>
+      <button type="button" class="button small" disabled={busy || !whatIf?.undone.length} onClick={() => void redoChange()}>
+        Redo
+      </button>
+    </div>
   );
 }

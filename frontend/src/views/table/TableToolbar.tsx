@@ -28,11 +28,6 @@ interface ToolbarProps {
 }
 
 export function TableToolbar({ list, refused }: ToolbarProps) {
-  const { match, where, opType, layer, nonfinite } = filter.value;
-  const change = (part: Partial<TableFilter>) => {
-    filter.value = { ...filter.value, ...part };
-  };
-  const valid = parsePattern(match) !== null;
   const wrong = whereError.value ?? refused;
   return (
     <div class="table-toolbar">
@@ -44,6 +39,35 @@ export function TableToolbar({ list, refused }: ToolbarProps) {
           tableRows.value = rows;
         }}
       />
+      <TextFilters wrong={wrong} />
+      <NodeFilters />
+      <span class="grow" />
+      <span class="row">
+        <span class="faint num" data-testid="table-total">
+          {list && counted(list.total)}
+        </span>
+        <ColumnsMenu />
+        {list && <Download list={list} />}
+      </span>
+      {wrong !== null && (
+        <span class="table-error" role="status">
+          {wrong}
+        </span>
+      )}
+    </div>
+  );
+}
+
+function change(part: Partial<TableFilter>): void {
+  filter.value = { ...filter.value, ...part };
+}
+
+/** A pattern for the name and a condition on the numbers; `wrong`: why the latter cannot be read. */
+function TextFilters({ wrong }: { wrong: string | null }) {
+  const { match, where } = filter.value;
+  const valid = parsePattern(match) !== null;
+  return (
+    <>
       <input
         class="field small table-search"
         type="search"
@@ -65,6 +89,15 @@ export function TableToolbar({ list, refused }: ToolbarProps) {
         onInput={(event) => change({ where: event.currentTarget.value })}
         data-testid="table-where"
       />
+    </>
+  );
+}
+
+/** Which nodes, and whether only bad ones. */
+function NodeFilters() {
+  const { opType, layer, nonfinite } = filter.value;
+  return (
+    <>
       <Select label="Op" hideLabel value={opType} onChange={(value) => change({ opType: value })}>
         <option value="">All ops</option>
         {used(graph.data.value?.opTypes.values)}
@@ -74,20 +107,7 @@ export function TableToolbar({ list, refused }: ToolbarProps) {
         {used(graph.data.value?.layers.values)}
       </Select>
       <Switch label="NaN/Inf only" on={nonfinite} onChange={() => change({ nonfinite: !nonfinite })} testid="nonfinite-only" />
-      <span class="grow" />
-      <span class="row">
-        <span class="faint num" data-testid="table-total">
-          {list && counted(list.total)}
-        </span>
-        <ColumnsMenu />
-        {list && <Download list={list} />}
-      </span>
-      {wrong !== null && (
-        <span class="table-error" role="status">
-          {wrong}
-        </span>
-      )}
-    </div>
+    </>
   );
 }
 

@@ -20,50 +20,18 @@ interface RasterViewProps {
 export function RasterView({ raster, label, describe, saveAs, marked }: RasterViewProps) {
   const { ref, width, height } = useSize<HTMLDivElement>();
   const canvas = useRef<HTMLCanvasElement>(null);
-  const [moved, setMoved] = useState<Viewport | null>(null);
-  const [hover, setHover] = useState<{ x: number; y: number; text: string } | null>(null);
-  const fit = useMemo(() => fitPicture(raster.width, raster.height, width, height), [raster.width, raster.height, width, height]);
-  useEffect(() => setMoved(null), [fit]);
-  const view = moved ?? fit;
   const bitmap = useMemo(() => picture(raster), [raster]);
   const mark = useMemo(() => (marked ? raster.place(marked) : null), [raster, marked]);
+  const { view, hover, listeners } = usePointing(raster, describe, width, height);
 
   useLayoutEffect(() => {
     if (canvas.current && width > 0) draw(canvas.current, bitmap, raster, view, width, height, mark);
   }, [bitmap, view, width, height, mark]);
 
-  const place = (event: MouseEvent) => {
-    const box = (canvas.current as HTMLCanvasElement).getBoundingClientRect();
-    return { x: event.clientX - box.left, y: event.clientY - box.top };
-  };
-  const onPointerMove = (event: PointerEvent) => {
-    const { x, y } = place(event);
-    if (event.buttons === 1) {
-      setMoved({ ...view, x: view.x + event.movementX, y: view.y + event.movementY });
-      setHover(null);
-      return;
-    }
-    const [px, py] = [Math.floor((x - view.x) / view.scaleX), Math.floor((y - view.y) / view.scaleY)];
-    const inside = px >= 0 && py >= 0 && px < raster.width && py < raster.height;
-    const found = inside ? raster.pick(px, py) : null;
-    setHover(found && { x, y, text: describe(found.index, found.value, found.offset) });
-  };
-  const onWheel = (event: WheelEvent) => {
-    event.preventDefault();
-    const { x, y } = place(event);
-    setMoved(zoomAt(view, x, y, Math.exp(-event.deltaY * 0.0015)));
-  };
   const left = hover ? Math.min(hover.x + 14, width - 190) : 0;
   return (
     <div class="raster" ref={ref} role="img" aria-label={label}>
-      <canvas
-        ref={canvas}
-        onPointerMove={onPointerMove}
-        onPointerDown={(event) => event.currentTarget.setPointerCapture(event.pointerId)}
-        onPointerLeave={() => setHover(null)}
-        onWheel={onWheel}
-        onDblClick={() => setMoved(null)}
-      />
+      <canvas ref={canvas} {...listeners} />
       <div class="raster-save">
         <IconButton
           small
@@ -80,6 +48,50 @@ export function RasterView({ raster, label, describe, saveAs, marked }: RasterVi
       )}
     </div>
   );
+}
+
+interface Hover {
+  x: number;
+  y: number;
+  text: string;
+}
+
+/** Where the picture lies in a room of `width` x `height`, what the pointer is at, and what moves both. */
+function usePointing(raster: Raster, describe: RasterViewProps['describe'], width: number, height: number) {
+  const [moved, setMoved] = useState<Viewport | null>(null);
+  const [hover, setHover] = useState<Hover | null>(null);
+  const fit = useMemo(() => fitPicture(raster.width, raster.height, width, height), [raster.width, raster.height, width, height]);
+  useEffect(() => setMoved(null), [fit]);
+  const view = moved ?? fit;
+  const listeners = {
+    onPointerMove: (event: PointerEvent) => {
+      const { x, y } = place(event);
+      if (event.buttons === 1) {
+        setMoved({ ...view, x: view.x + event.movementX, y: view.y + event.movementY });
+        setHover(null);
+        return;
+      }
+      const [px, py] = [Math.floor((x - view.x) / view.scaleX), Math.floor((y - view.y) / view.scaleY)];
+      const inside = px >= 0 && py >= 0 && px < raster.width && py < raster.height;
+      const found = inside ? raster.pick(px, py) : null;
+      setHover(found && { x, y, text: describe(found.index, found.value, found.offset) });
+    },
+    onPointerDown: (event: PointerEvent) => (event.currentTarget as HTMLElement).setPointerCapture(event.pointerId),
+    onPointerLeave: () => setHover(null),
+    onWheel: (event: WheelEvent) => {
+      event.preventDefault();
+      const { x, y } = place(event);
+      setMoved(zoomAt(view, x, y, Math.exp(-event.deltaY * 0.0015)));
+    },
+    onDblClick: () => setMoved(null),
+  };
+  return { view, hover, listeners };
+}
+
+/** From the canvas' top left corner. */
+function place(event: MouseEvent): { x: number; y: number } {
+  const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
+  return { x: event.clientX - box.left, y: event.clientY - box.top };
 }
 
 /** Elements of small pictures become squares of several pixels. */
