@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { halfWritten, indexOfStep, moveStep, nearestStep, neighbourSteps, within } from './step_list';
+import { halfWritten, indexOfStep, latestWhole, moveStep, nearestStep, neighbourSteps, within } from './step_list';
 
 const STEPS = [0, 5, 10, 20, 100];
 
@@ -71,4 +71,9 @@ test('only the newest step of a live run, with fewer snapshots than the one befo
   expect(halfWritten({ snapshots: [40, 40] }, 1, true)).toBe(false);
   expect(halfWritten({ snapshots: [3] }, 0, true)).toBe(false);
   expect(halfWritten({ snapshots: [] }, -1, true)).toBe(false);
+});
+
+test('the latest step is the one before the newest while that is half written', () => {
+  const growing = { snapshots: [40, 40, 12] };
+  expect([latestWhole(growing, true), latestWhole(growing, false), latestWhole({ snapshots: [] }, true)]).toEqual([1, 2, -1]);
 });

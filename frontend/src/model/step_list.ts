@@ -24,6 +24,12 @@ export function halfWritten({ snapshots }: Pick<StepColumns, 'snapshots'>, index
   return live && index === snapshots.length - 1 && here !== undefined && before !== undefined && here < before;
 }
 
+/** Index of the newest step that is not half written; -1 without a step. */
+export function latestWhole(steps: Pick<StepColumns, 'snapshots'>, live: boolean): number {
+  const last = steps.snapshots.length - 1;
+  return halfWritten(steps, last, live) ? last - 1 : last;
+}
+
 /** The step nearest to `step`; the earlier one of two that are equally near. */
 export function nearestStep(steps: readonly number[], step: number): number | null {
   let best: number | null = null;

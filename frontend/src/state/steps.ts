@@ -1,10 +1,10 @@
 import { computed, signal } from '@preact/signals';
 import type { StepColumns } from '../model/answers';
-import { indexOfStep, moveStep, nearestStep, within } from '../model/step_list';
+import { indexOfStep, latestWhole, moveStep, nearestStep, within } from '../model/step_list';
 import { chosenStep, stepRange } from './choices';
 import { api } from './provider';
 import { resource } from './resource';
-import { graphId, runDetail, runRevision } from './runs';
+import { graphId, runDetail, runEntry, runRevision } from './runs';
 
 const NO_STEPS: StepColumns = { step: [], time: [], snapshots: [], nan: [], inf: [] };
 
@@ -41,12 +41,13 @@ export const stepColumns = computed<StepColumns>(() => {
 /** Following the latest step: no step is chosen. */
 export const following = computed(() => chosenStep.value === null);
 
-/** The step on show: the chosen one (or the nearest there is), else the latest. */
+/** The step on show: the chosen one (or the nearest there is), else the latest, or the one before while that is half written. */
 export const step = computed<number | null>(() => {
   const steps = stepColumns.value.step;
   if (steps.length === 0) return null;
   const wanted = chosenStep.value;
-  return wanted === null ? (steps[steps.length - 1] as number) : nearestStep(steps, wanted);
+  if (wanted !== null) return nearestStep(steps, wanted);
+  return steps[latestWhole(stepColumns.value, runEntry.value?.live === true)] ?? null;
 });
 
 export const stepIndex = computed(() => indexOfStep(stepColumns.value.step, step.value));
