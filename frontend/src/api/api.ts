@@ -23,7 +23,8 @@ import type { SourceMap } from '../model/source_lines';
 import { decodeStep, type StepStatistics } from '../model/steps';
 import { decodeTimeline, type Timeline } from '../model/timeline';
 import type { Change, SavedWhatIfs } from '../model/what_ifs';
-import { type Provider, pathOf, type Query } from './provider';
+import { ApiError, type Provider, pathOf, type Query } from './provider';
+import { readTextValue, type WireValue } from './text_value';
 import { readHistograms, readHistory, readSnapshot, type WireHistograms, type WireHistory, type WireSnapshot } from './wire';
 
 /** Which snapshot of a tensor is meant. */
@@ -95,7 +96,15 @@ export class Api {
   }
 
   async value(key: SnapshotKey, selection: string, signal?: AbortSignal): Promise<NpyArray> {
-    return decodeNpy(await this.provider.bytes(`runs/${pathOf(key.run)}/value`, valueQuery(key, selection, 'npy'), signal));
+    const path = `runs/${pathOf(key.run)}/value`;
+    try {
+      return decodeNpy(await this.provider.bytes(path, valueQuery(key, selection, 'npy'), signal));
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 400) throw error;
+      const told = await this.json<WireValue>(path, valueQuery(key, selection, 'json'), signal); // 400 again, if it is not for the format
+      if (told.dtype !== 'string') throw error;
+      return readTextValue(told);
+    }
   }
 
   /** Where the browser downloads a value from. */
