@@ -81,6 +81,7 @@ class Lifetime:
         in_time = self._outlet.background.stop(self._close_seconds)
         self._recorded()
         self._outlet.tell_if_nothing_was_captured(self._watches)
+        self._outlet.tell_if_no_step_was_watched(self._watches)
         self._samples.close()
         dropped = self._outlet.background.dropped
         if dropped and os.getpid() == self._pid:

@@ -38,6 +38,8 @@ class Outlet:
     selections: dict[tuple[str, tuple[Watch, ...]], Selection] = field(default_factory=dict)
     recordings: Recordings | None = None
     missed: set[str] = field(default_factory=set)  # functions of which nothing was selected
+    ran: range = range(0)  # from the first to the last step that ran
+    watched: bool = False  # whether one of them was
     # Visits so far at the latest step, by root function: a step that is entered twice goes on counting.
     step: int = -1
     visits: defaultdict[str, Counter[Place]] = field(default_factory=lambda: defaultdict(Counter))
@@ -56,6 +58,22 @@ class Outlet:
                 f" {', '.join(sorted(self.missed)[:5])}",
                 "Layers and kinds are known of functions that were first called after the tap was made;"
                 " Watch() shows all names.",
+            )
+
+    def note_steps(self, steps: range, watched: bool) -> None:
+        """Steps begin."""
+        self.watched |= watched
+        before = self.ran or steps
+        self.ran = range(min(before.start, steps.start), max(before.stop, steps.stop))
+
+    def tell_if_no_step_was_watched(self, watches: Sequence[Watch]) -> None:
+        """Warns if steps ran, but the watches never were for one of them."""
+        if self.ran and not self.watched and self.recordings is None:
+            self.trouble.tell(
+                "steps",
+                f"nothing was captured, because {', '.join(map(repr, watches))} is for none of the steps that"
+                f" ran, {self.ran.start} to {self.ran.stop - 1}",
+                "Watch(steps=1) is for all of them; steps count from 0.",
             )
 
     def graph_of(self, recorded: RecordedFunction, way: Way) -> GraphHandle:

@@ -52,6 +52,7 @@ class StepControl:
         watches, plan = self._guard.extend(written, self.watches, steps)
         recordings = self._outlet.recordings
         records = steps if recordings is not None and recordings.wants(steps) else None
+        self._outlet.note_steps(steps, bool(watches))
         if not watches and records is None:
             return None
         if watches:

@@ -323,7 +323,7 @@ def test_a_watch_that_selects_nothing_says_so(tmp_path: Path) -> None:
         fit_tapped(Tap(tmp_path / "r", Watch("dnse", steps=1)))
 
 
-def test_steps_that_were_never_watched_are_no_trouble(tmp_path: Path) -> None:
+def test_steps_that_were_never_watched_train_the_same(tmp_path: Path) -> None:
     assert same(fit_tapped(Tap(tmp_path / "r", Watch("dnse", steps=[100]))), fit_plain())
 
 
@@ -344,3 +344,12 @@ def test_random_ops_with_a_state_of_their_own_are_told(tmp_path: Path) -> None:
     generator = tf.random.Generator.from_seed(1)
     with Tap(tmp_path / "q", ALL) as quiet:
         quiet.function(lambda x: x + generator.normal([3]))(tf.zeros([3]))
+
+
+def test_watched_steps_that_never_come_are_told(tmp_path: Path) -> None:
+    tap = Tap(tmp_path / "r", Watch(steps=range(100, 200)))
+    for number in (3, 4):
+        with tap.step(number):
+            pass
+    with pytest.warns(TapWarning, match="is for none of the steps that ran, 3 to 4"):
+        tap.close()

@@ -12,8 +12,8 @@ import pytest
 import tensorflow as tf
 from dumped import Dumped
 
-from tensortap.__main__ import dispatch
 from tensortap.capture import Tap, Watch, every, watch_file
+from tensortap.command_line import dispatch
 from tensortap.commands import watch
 from tensortap.dump import EventsTail, RunReader
 
