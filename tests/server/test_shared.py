@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,8 +41,12 @@ def test_many_viewers_are_answered_by_one_reading(tmp_path: Path, monkeypatch: p
         writer.flush()
         app = create_app(tmp_path)
         client = Client(app)
-        run = client.get("/api/runs", headers=OWN).get_json()["runs"][0]["id"]
-        address = f"/api/runs/{run}/history?tensor=x:0"
+
+        def only_run() -> dict[str, Any]:
+            return client.get("/api/runs", headers=OWN).get_json()["runs"][0]
+
+        until(lambda: only_run()["snapshots"] == 600, "all snapshots")
+        address = f"/api/runs/{only_run()['id']}/history?tensor=x:0"
         answers: list[bytes] = []
         viewers = [
             threading.Thread(target=lambda: answers.append(Client(app).get(address, headers=OWN).get_data()))
