@@ -19,7 +19,8 @@ from .replies import GZIP_FROM, KeptReply, kept_reply
 
 _KEY = "tensortap-shared"
 _KEPT = 256  # answers
-_KEPT_BYTES = 32 << 20  # of all, packed
+_KEPT_BYTES = 32 << 20  # of all, packed, and of their addresses
+_LONGEST = 8 << 10  # bytes of an address; the page's own are far shorter
 View = Callable[..., Response]
 
 
@@ -34,7 +35,7 @@ class _Answer:
 
 
 class _Answers:
-    """The last ones, by address."""
+    """The last ones, by address; none of those that failed."""
 
     def __init__(self) -> None:
         self._answers: OrderedDict[bytes, _Answer] = OrderedDict()
@@ -45,9 +46,13 @@ class _Answers:
         answer = self._find(address, state)
         with answer.lock:
             if answer.made is None:
-                check_time()  # of who waited for one that failed
-                answer.made = made = _kept(make())
-                answer.size = len(made.packed if isinstance(made, KeptReply) else made[0])
+                try:
+                    check_time()  # of who waited for one that failed
+                    answer.made = made = _kept(make())
+                except BaseException:
+                    self._forget(address, answer)
+                    raise
+                answer.size = len(address) + len(made.packed if isinstance(made, KeptReply) else made[0])
                 self._forget_some()
             made = answer.made
         return kept_reply(made) if isinstance(made, KeptReply) else Response(made[0], content_type=made[1])
@@ -59,6 +64,11 @@ class _Answers:
                 answer = self._answers[address] = _Answer(state)
             self._answers.move_to_end(address)
             return answer
+
+    def _forget(self, address: bytes, answer: _Answer) -> None:
+        with self._lock:
+            if self._answers.get(address) is answer:  # and not one of a newer state
+                del self._answers[address]
 
     def _forget_some(self) -> None:
         """Keeps the latest, as far as there is room."""
@@ -86,6 +96,8 @@ def shared(view: View) -> View:
         found = current_run(run)
         answers: _Answers = current_app.extensions[_KEY]
         address = f"{request.path}?".encode() + request.query_string
+        if len(address) > _LONGEST:
+            return view(run=run, **places)
         return answers.get(address, _state(found), lambda: view(run=run, **places))
 
     return answer

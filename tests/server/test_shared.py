@@ -13,7 +13,7 @@ from werkzeug.test import Client
 
 from tensortap.dump import DumpWriter
 from tensortap.index import History, history
-from tensortap.server import create_app
+from tensortap.server import create_app, shared
 
 OWN = {"Host": "localhost"}
 
@@ -90,3 +90,27 @@ def test_what_failed_is_tried_again_and_little_is_kept(
     for limit in (2, 2, 3, 4, 2):
         assert client.get(f"{address}&limit={limit}", headers=OWN).status_code == 200
     assert counted.calls == 5
+
+
+def test_what_fails_takes_no_room_and_addresses_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with DumpWriter(tmp_path, "r") as writer:
+        writer.log("x", np.float32(1), step=0)
+    app = create_app(tmp_path)
+    client, answers = Client(app), app.extensions[shared._KEY]
+    run = client.get("/api/runs", headers=OWN).get_json()["runs"][0]["id"]
+    address = f"/api/runs/{run}/history?tensor=x:0"
+    for unknown in range(20):
+        assert client.get(f"{address}&junk{unknown}=1", headers=OWN).status_code == 400
+    assert not answers._answers
+    monkeypatch.setattr(shared, "_LONGEST", len(address))
+    assert client.get(f"{address}&limit=5", headers=OWN).status_code == 200
+    assert not answers._answers, "an address that is too long to be kept is answered all the same"
+    body = client.get(address, headers=OWN).get_data()
+    [answer] = answers._answers.values()
+    assert answer.size == len(address) + len(body)
+    monkeypatch.setattr(shared, "_KEPT_BYTES", len(body))
+    monkeypatch.setattr(shared, "_LONGEST", 2 * len(address))
+    assert client.get(f"{address}&limit=5", headers=OWN).status_code == 200
+    assert not answers._answers
