@@ -7,6 +7,11 @@ describe('readTextValue', () => {
     expect(array).toEqual({ kind: 'S', shape: [2, 1], values: ['a\u0000', 'b'] });
   });
 
+  it('cuts long text', () => {
+    const [text] = readTextValue({ dtype: 'string', shape: [], data: 'a'.repeat(9999) }).values as string[];
+    expect(text).toBe(`${'a'.repeat(4096)}… (9,999 characters)`);
+  });
+
   it('reads a scalar and no elements', () => {
     expect(readTextValue({ dtype: 'string', shape: [], data: 'x' }).values).toEqual(['x']);
     expect(readTextValue({ dtype: 'string', shape: [0, 3], data: [] }).values).toEqual([]);

@@ -1,4 +1,5 @@
 import type { NpyArray } from '../lib/npy';
+import { shortened } from '../lib/utf8';
 
 /** A value as `format=json` answers it. */
 export interface WireValue {
@@ -10,5 +11,5 @@ export interface WireValue {
 /** Text out of JSON: an .npy file pads strings with NUL, so those that end in one are answered as JSON only. */
 export function readTextValue({ shape, data }: WireValue): NpyArray {
   const flat = Array.isArray(data) ? data.flat(Number.POSITIVE_INFINITY) : [data];
-  return { kind: 'S', shape, values: flat.map(String) };
+  return { kind: 'S', shape, values: flat.map((text) => shortened(String(text))) };
 }

@@ -1,6 +1,7 @@
 import { decodeHalf } from './half';
+import { decodeBytes, shortened } from './utf8';
 
-/** Real elements, exact 64-bit integers, or text. Complex arrays keep (re, im) pairs in `values`. */
+/** Real elements, exact 64-bit integers, or text (the shown part of it). Complex arrays keep (re, im) pairs in `values`. */
 export type NpyValues =
   | Float32Array
   | Float64Array
@@ -102,40 +103,21 @@ function readValues(view: DataView, offset: number, kind: string, count: number)
 }
 
 function readText(view: DataView, offset: number, count: number, itemsize: number, utf32: boolean): string[] {
-  const out: string[] = [];
-  for (let i = 0; i < count; i++) {
-    const at = offset + i * itemsize;
-    if (utf32) {
-      const points = Array.from({ length: itemsize / 4 }, (_, k) => view.getUint32(at + 4 * k, true));
-      out.push(String.fromCodePoint(...points.filter((point) => point !== 0 && point <= 0x10ffff)));
-    } else {
-      out.push(decodeBytes(new Uint8Array(view.buffer, at, itemsize)).replace(/\0+$/, ''));
-    }
-  }
-  return out;
+  const read = utf32 ? readUtf32 : readBytes;
+  return Array.from({ length: count }, (_, i) => read(view, offset + i * itemsize, itemsize));
 }
 
-const STRICT = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
-/** Bytes as UTF-8; those that are none as `\\xff`, as Python's `backslashreplace` and the CSV do. */
-export function decodeBytes(bytes: Uint8Array): string {
-  const whole = decoded(bytes);
-  if (whole !== null) return whole;
-  let text = '';
-  for (let at = 0; at < bytes.length; ) {
-    const length = [1, 2, 3, 4].find((count) => at + count <= bytes.length && decoded(bytes.subarray(at, at + count)) !== null);
-    text += length === undefined ? `\\x${(bytes[at] as number).toString(16).padStart(2, '0')}` : decoded(bytes.subarray(at, at + length));
-    at += length ?? 1;
-  }
-  return text;
+/** A cell of text without the NUL bytes that it is padded with, as much of it as is shown. */
+function readBytes(view: DataView, at: number, itemsize: number): string {
+  let length = itemsize;
+  while (length > 0 && view.getUint8(at + length - 1) === 0) length--;
+  return decodeBytes(new Uint8Array(view.buffer, at, length));
 }
 
-function decoded(bytes: Uint8Array): string | null {
-  try {
-    return STRICT.decode(bytes);
-  } catch {
-    return null;
-  }
+function readUtf32(view: DataView, at: number, itemsize: number): string {
+  const points = Array.from({ length: itemsize / 4 }, (_, k) => view.getUint32(at + 4 * k, true));
+  const letters = points.filter((point) => point !== 0 && point <= 0x10ffff).map((point) => String.fromCodePoint(point));
+  return shortened(letters.join(''));
 }
 
 /** Reorders column-major elements; complex kinds move in pairs. */
