@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -34,82 +33,120 @@ class SlowLog(LogIndex):
         self.readers.add(threading.current_thread().name)
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
-        self.may_end.wait(30)
+        self.may_end.wait()
         self.at_once -= 1
+        self._found.set()
         return True
 
 
-def test_a_large_dump_does_not_hold_up_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+Reading = Callable[[LogIndex], LiveLog]
+
+
+@pytest.fixture
+def reading_of() -> Iterator[Reading]:
+    """Makes a `LiveLog`, none of whose readers outlives the test."""
+    made: list[LiveLog] = []
+
+    def make(log: LogIndex) -> LiveLog:
+        made.append(LiveLog(log))
+        return made[-1]
+
+    yield make
+    for reading in made:
+        if isinstance(reading.log, SlowLog):
+            reading.log.may_end.set()
+        reading.close()
+        if reading._reader is not None:
+            reading._reader.join(30)
+            assert not reading._reader.is_alive()
+
+
+def test_a_large_dump_does_not_hold_up_requests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading_of: Reading
+) -> None:
     monkeypatch.setattr(live, "PATIENCE", 0.05)
     log = SlowLog(tmp_path)
-    reading = LiveLog(log)
-    begun = time.monotonic()
-    for _ in range(10):
+    reading = reading_of(log)
+    answered = threading.Semaphore(0)
+
+    def ask() -> None:
         reading.read_on()
-    assert time.monotonic() - begun < 5
-    assert log.reads == 1
-    log.may_end.set()
+        answered.release()
+
+    for _ in range(10):
+        threading.Thread(target=ask, daemon=True).start()
+    for _ in range(10):
+        assert answered.acquire(timeout=30), "a request waits until all is read"
+    until(lambda: log.reads == 1, "the reader")
+    assert reading._reader is not None and reading._reader.is_alive()
 
 
-def test_one_reader_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_reader_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading_of: Reading) -> None:
     monkeypatch.setattr(live, "REFRESH_INTERVAL", 0.0)
     log = SlowLog(tmp_path)
     log.may_end.set()
-    reading = LiveLog(log)
+    reading = reading_of(log)
     threads = [threading.Thread(target=reading.read_on) for _ in range(20)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+    until(lambda: log.reads, "a reader")
     assert log.most_at_once == 1
-    assert log.reads >= 1
     assert log.readers == {"tensortap-read"}, "no request reads itself"
 
 
 def test_requests_within_the_interval_share_a_reading(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading_of: Reading
 ) -> None:
-    monkeypatch.setattr(live, "REFRESH_INTERVAL", 60.0)
+    monkeypatch.setattr(live, "REFRESH_INTERVAL", 1e9)
+    monkeypatch.setattr(live, "PATIENCE", 30.0)
     log = SlowLog(tmp_path)
     log.may_end.set()
-    reading = LiveLog(log)
+    reading = reading_of(log)
     for _ in range(5):
         reading.read_on()
     assert log.reads == 1
 
 
 def test_a_failure_is_logged_and_does_not_end_reading(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, reading_of: Reading
 ) -> None:
     monkeypatch.setattr(live, "REFRESH_INTERVAL", 0.0)
-    failures = iter([OSError("disk"), None])
+    readings: list[str] = []
 
     class Failing(LogIndex):
         def refresh(self, advance: Callable[[RunIndex], object] | None = None) -> bool:
-            error = next(failures, None)
-            if error is not None:
-                raise error
-            return super().refresh()
+            readings.append("begun")
+            if len(readings) == 1:
+                raise OSError("disk")
+            changed = super().refresh()
+            readings.append("done")
+            return changed
 
-    reading = LiveLog(Failing(tmp_path))
+    monkeypatch.setattr(live, "PATIENCE", 30.0)
+    reading = reading_of(Failing(tmp_path))
     with caplog.at_level(logging.ERROR):
         reading.read_on()
     assert "reading the log directory failed" in caplog.text
-    until(lambda: reading.read_on() or next(failures, "read") == "read", "the next reading", 5)
+    reading.read_on()
+    assert readings == ["begun", "begun", "done"]
 
 
 def test_closing_ends_the_reading_after_the_part_it_is_at(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading_of: Reading
 ) -> None:
     """A thread that is in native code when the interpreter ends would abort the process."""
     with DumpWriter(tmp_path, run="endless") as writer:
         writer.log("x:0", np.ones(3), step=0)
     monkeypatch.setattr(live, "PATIENCE", 0.05)
+    monkeypatch.setattr(live, "LAST_READ", 30.0)
     monkeypatch.setattr(RunIndex, "poll", lambda run: True)
-    reading = LiveLog(LogIndex(tmp_path))
+    reading = reading_of(LogIndex(tmp_path))
     reading.read_on()
-    [reader] = [thread for thread in threading.enumerate() if thread.name == "tensortap-read"]
+    reader = reading._reader
+    assert reader is not None and reader.is_alive()
     reading.close()
     assert not reader.is_alive()
     reading.read_on()
-    assert "tensortap-read" not in {thread.name for thread in threading.enumerate()}
+    assert reading._reader is reader, "nothing is read any more"
