@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tensortap.dump import Argument, InvalidValueError, NotFoundError, Recording, counted
 
 _NUMBER = re.compile(r"_(\d+)(?=[/_]|$)")  # which Keras gives to what the program does not name
+_WORD = re.compile(r"[^/_]+(?:_(\d+)(?=[/_]|$))?")  # of a path, with its number; the first has none
 
 
 def restore_variables(recording: Recording, model: Any) -> list[str]:
     """Sets a model as it was before the recorded step: weights, states of layers and seeds, optimizer.
 
-    Variables are paired by path. What is left is paired by path without the numbers of names that Keras
-    made (`dense_3`), in their order, where there are as many on both sides.
+    Variables are paired by path. Of those whose paths differ only in the numbers of names that Keras made
+    (`dense_3`), all are, or none: then they are paired in the order of these numbers, where there are as many
+    on both sides.
 
     Args:
         model: a built Keras model of the class that was recorded; compiled, if the optimizer is to be set.
@@ -49,24 +52,36 @@ def restore_variables(recording: Recording, model: Any) -> list[str]:
 
 
 def _paired(variables: Sequence[Any], recorded: Sequence[Argument]) -> dict[int, Argument]:
-    """The recorded argument of each variable, by `id` of the variable."""
+    """The recorded argument of each variable, by `id` of the variable.
+
+    Within a group of paths that differ in numbers only, all are paired by path or none: numbers that start
+    elsewhere make `dense_1` the first layer here and the second one there.
+    """
     pairs: dict[int, Argument] = {}
-    for key in (lambda path: path, lambda path: _NUMBER.sub("", path)):
-        used = {id(argument) for argument in pairs.values()}
-        ours = _grouped([each for each in variables if id(each) not in pairs], lambda each: each.path, key)
-        theirs = _grouped([each for each in recorded if id(each) not in used], lambda each: each.name, key)
-        for path, group in ours.items():
-            if len(group) == len(theirs.get(path, ())):
-                pairs |= {id(one): other for one, other in zip(group, theirs[path], strict=True)}
+    theirs = _grouped(recorded, lambda each: each.name)
+    for path, group in _grouped(variables, lambda each: each.path).items():
+        others = theirs.get(path, [])
+        found = _of_equal_path(group, others) or (others if len(group) == len(others) else [])
+        pairs |= {id(one): other for one, other in zip(group, found, strict=bool(found))}
     return pairs
 
 
-def _grouped(
-    items: Iterable[Any], path_of: Callable[[Any], str], key: Callable[[str], str]
-) -> dict[str, list[Any]]:
+def _of_equal_path(variables: Sequence[Any], recorded: Sequence[Argument]) -> list[Argument]:
+    """The recorded argument of each variable; nothing, if one has none, or several to choose from."""
+    at: dict[str, list[Argument]] = {}
+    for argument in recorded:
+        at.setdefault(argument.name, []).append(argument)
+    wanted = Counter(variable.path for variable in variables)
+    if any(len(at.get(path, ())) != count for path, count in wanted.items()):
+        return []
+    return [at[variable.path].pop(0) for variable in variables]
+
+
+def _grouped(items: Iterable[Any], path_of: Callable[[Any], str]) -> dict[str, list[Any]]:
+    """By path without numbers; each group in the order of the numbers, word by word."""
     found: dict[str, list[Any]] = {}
-    for item in sorted(items, key=lambda each: [int(number) for number in _NUMBER.findall(path_of(each))]):
-        found.setdefault(key(path_of(item)), []).append(item)
+    for item in sorted(items, key=lambda each: [int(it or 0) for it in _WORD.findall(path_of(each))]):
+        found.setdefault(_NUMBER.sub("", path_of(item)), []).append(item)
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -11,7 +12,15 @@ import pytest
 import recorded_programs
 import small_models
 
-from tensortap.dump import InvalidValueError, NotFoundError, Recording, array_hash, read_bundle, write_bundle
+from tensortap.dump import (
+    Argument,
+    InvalidValueError,
+    NotFoundError,
+    Recording,
+    array_hash,
+    read_bundle,
+    write_bundle,
+)
 from tensortap.replay import locate, open_recording, restore_variables
 
 
@@ -49,3 +58,37 @@ def test_another_model_is_refused_and_left_as_it_was(recording: Recording) -> No
     with pytest.raises(InvalidValueError, match=r"logits/kernel was recorded as float32 \[64, 3\]"):
         restore_variables(recording, wide)
     assert all(np.array_equal(one, other) for one, other in zip(before, wide.get_weights(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("recorded", "own"),
+    [
+        (["net/dense_1/kernel", "net/dense_2/kernel"], ["net/dense/kernel", "net/dense_1/kernel"]),
+        (["net/dense_2/kernel", "net/dense_1/kernel"], ["net/dense_2/kernel", "net/dense_1/kernel"]),
+        (["net/dense_5/kernel", "net_1/dense_6/kernel"], ["net/dense/kernel", "net_1/dense_1/kernel"]),
+        (["net/w", "net/w"], ["net/w", "net/w"]),
+        (["dense/kernel", "dense_1/kernel", "dense_2/kernel"], ["dense/kernel", "dense_1/kernel"]),
+    ],
+)
+def test_layers_whose_numbers_start_elsewhere_are_not_swapped(recorded: list[str], own: list[str]) -> None:
+    assert restored(recorded, own) == list(range(len(own)))
+
+
+def test_a_layer_too_many_is_refused_whatever_its_number() -> None:
+    with pytest.raises(NotFoundError, match="2 variables"):
+        restored(["dense_1/kernel", "dense_2/kernel", "dense_3/kernel"], ["dense/kernel", "dense_1/kernel"])
+
+
+def restored(recorded: list[str], own: list[str]) -> list[float]:
+    """What the model's variables are, when those that were recorded were 0, 1, 2, …"""
+    arguments = tuple(
+        Argument("variable", name, (np.float32([value]),), dtype="float32", shape=(1,))
+        for value, name in enumerate(recorded)
+    )
+    variables = [keras.Variable([-1.0], name="w") for _ in own]
+    paths = [
+        SimpleNamespace(path=path, shape=(1,), dtype="float32", assign=variable.assign)
+        for path, variable in zip(own, variables, strict=True)
+    ]
+    restore_variables(Recording("step", b"", arguments, 0), SimpleNamespace(variables=paths, optimizer=None))
+    return [float(variable[0]) for variable in variables]
