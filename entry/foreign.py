@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tensortap.dump import (
+    DamagedError,
     Input,
     LimitError,
     RemoteError,
@@ -24,6 +25,7 @@ from .progress import progress
 _ARCHIVE = ".zip"  # of a dump, which is read where it is
 _LISTED, _FOLDERS = 20_000, 1_000  # looked at: telling a format must not take long
 _MARK = 8  # bytes at a file's start, at the end of a checkpoint's index, that tell a format
+_MARKS = 100  # of them that are read; of checkpoints' indexes in a folder, detection looks at no more
 
 
 def imported_copy(place: Path, cache: Path) -> CachedImport | None:
@@ -68,23 +70,45 @@ def _is_known(files: list[FoundFile], name: str) -> bool:
     """Whether files of such names are in a format that can be imported, before all of them are copied."""
     if not files:
         return False
+    marks = _marks(files, name)
     with tempfile.TemporaryDirectory(prefix="tensortap-") as folder, suppress(OSError):  # odd names
         for file in files:
             stand_in = Path(folder, file.name)
             stand_in.parent.mkdir(parents=True, exist_ok=True)
-            stand_in.write_bytes(_mark(file, alone="/" not in file.name))
+            stand_in.write_bytes(marks.get(file.name, b""))
         return detect(Path(folder, name)) is not None
     return False
 
 
-def _mark(file: FoundFile, *, alone: bool) -> bytes:
-    """What a format is told by, besides the name: of folders, only of a checkpoint's index."""
-    is_index = file.name.endswith(".index")
-    if not (is_index or alone):
-        return b""
+def _marks(files: list[FoundFile], name: str) -> dict[str, bytes]:
+    """What a format is told by, besides the names: of a folder's files, only of the indexes of checkpoints.
+
+    Of the most important ones: the file that was named, then indexes. In a folder, one that cannot be read
+    tells nothing.
+
+    Raises RemoteError, DamagedError: what was named, or belongs to it, cannot be read.
+    """
+    telling = [file for file in files if _is_alone(file) or (_is_index(file) and file.name.count("/") == 1)]
+    telling.sort(key=lambda file: (file.name != name, not _is_index(file), file.name))
+    return {file.name: _mark(file) for file in telling[:_MARKS]}
+
+
+def _is_alone(file: FoundFile) -> bool:
+    return "/" not in file.name
+
+
+def _is_index(file: FoundFile) -> bool:
+    return file.name.endswith(".index")
+
+
+def _mark(file: FoundFile) -> bytes:
     try:
         with Input(file.place) as source:
             length = min(_MARK, source.size)
-            return source.read_exactly(source.size - length if is_index else 0, length)
-    except OSError as error:
-        raise RemoteError(f"{shown_path(file.place)} cannot be read: {error.strerror}.") from None
+            return source.read_exactly(source.size - length if _is_index(file) else 0, length)
+    except (OSError, DamagedError, RemoteError) as error:
+        if not _is_alone(file):
+            return b""
+        if isinstance(error, OSError):
+            raise RemoteError(f"{shown_path(file.place)} cannot be read: {error.strerror}.") from None
+        raise
