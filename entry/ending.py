@@ -36,14 +36,34 @@ def leave(status: int) -> NoReturn:
     """Ends the process now: what it printed is written, its temporary files are removed.
 
     The interpreter's own end waits for a thread that is in native code, or aborts in it.
+    What is tidied up may take long, as a tap that waits for training to pause: Ctrl-C and SIGTERM end it,
+    with the same status.
     """
+
+    def end(number: int, frame: FrameType | None) -> None:
+        os._exit(status)
+
     with contextlib.suppress(ValueError):  # not the main thread
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C finds nothing to end any more
+        signal.signal(signal.SIGINT, end)
+        signal.signal(signal.SIGTERM, end)
+    _write_out()
     atexit._run_exitfuncs()
+    _write_out()
+    os._exit(status)
+
+
+def status_of(ended: SystemExit) -> int:
+    """The status that the interpreter would end with; prints the reason where there is one, as it does."""
+    if ended.code is None or isinstance(ended.code, int):
+        return ended.code or 0
+    print(ended.code, file=sys.stderr)
+    return 1
+
+
+def _write_out() -> None:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
-    os._exit(status)
 
 
 def _end(number: int, frame: FrameType | None) -> None:

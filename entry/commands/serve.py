@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import signal
 import sys
@@ -14,7 +13,7 @@ from tensortap.dump import is_folder, shown_path
 
 from ..arguments import source
 from ..browser import open_page
-from ..ending import interrupted_at_once, leave
+from ..ending import interrupted_at_once, leave, status_of
 from ..sources import served
 
 if TYPE_CHECKING:
@@ -105,12 +104,17 @@ def run(arguments: argparse.Namespace) -> int:
         if not is_folder(logdir):
             print(f"{shown_path(logdir)} does not exist yet; runs show up as they are written.")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # a container is stopped this way
-    with contextlib.suppress(KeyboardInterrupt, SystemExit):  # before it runs, or again while it ends
+    status = 0
+    try:  # either may come before it runs, or again while it ends
         announce(server, arguments.logdir)
         if arguments.open:
             open_page(server.url)
         server.run()
-    leave(0)
+    except KeyboardInterrupt:
+        pass
+    except SystemExit as ended:
+        status = status_of(ended)
+    leave(status)
 
 
 def _computer(arguments: argparse.Namespace) -> ReplayComputer | None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
-from tensortap.ending import INTERRUPTED, interrupted_at_once
+import pytest
+
+from tensortap.ending import INTERRUPTED, interrupted_at_once, status_of
 
 _IMPORTING = """
 import threading
@@ -25,6 +28,23 @@ threading.Thread(target=threading.Event().wait).start()
 atexit.register(print, "tidied up")
 print("done", end=" ")
 leave(3)
+"""
+_TIDYING_UP = """
+import atexit, threading
+from tensortap.ending import leave
+def tidy_up():
+    print("tidying up", flush=True)
+    threading.Event().wait(300)
+atexit.register(tidy_up)
+print("done", end=" ")
+leave(3)
+"""
+_SERVING = """
+import sys
+from tensortap.__main__ import main
+from tensortap.server import Server
+Server.run = lambda server: sys.exit(3)
+main(["serve", sys.argv[1], "--port", "0"])
 """
 
 
@@ -49,3 +69,31 @@ def test_ctrl_c_means_what_it_did_afterwards() -> None:
 def test_a_process_leaves_while_threads_are_at_work() -> None:
     done = subprocess.run([sys.executable, "-c", _AT_WORK], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (3, "done tidied up\n", "")
+
+
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+def test_what_is_tidied_up_can_be_ended(by: signal.Signals) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", _TIDYING_UP], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "done tidying up\n"
+        process.send_signal(by)
+        try:
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert (process.returncode, out, err) == (3, "", "")
+
+
+def test_serve_ends_with_the_status_that_it_was_ended_with(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _SERVING, str(tmp_path)], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (3, "")
+
+
+def test_a_status_is_what_the_interpreter_makes_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert [status_of(SystemExit(code)) for code in (None, 0, 7, True)] == [0, 0, 7, 1]
+    assert status_of(SystemExit("no room")) == 1
+    assert capsys.readouterr().err == "no room\n"
