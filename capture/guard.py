@@ -21,7 +21,7 @@ from .flight_recorder import FlightRecorder, as_recorder
 from .plan import Plan
 from .record import Record
 from .recordings import Recordings
-from .snapshots import Batch, GraphHandle, StepEnd
+from .snapshots import Batch, Entry, GraphHandle, StepEnd
 from .steps import every
 from .trigger_sink import Firings, TriggerSink
 from .triggers import Trigger, as_trigger, watches_of
@@ -80,9 +80,9 @@ class Guard:
             inner, self._trigger, self._recorder, self._trouble, self._firings.add, self._settled, stops=stops
         )
 
-    def _settled(self, step: int, reason: str) -> None:
+    def _settled(self, entry: Entry, reason: str) -> None:
         if self._recordings is not None:
-            self._recordings.settle(step, reason)
+            self._recordings.settle(entry, reason)
 
     def recordings(
         self, record: Record | None, run_dir: Path, *, way: Way, info: Mapping[str, Any]
@@ -119,8 +119,13 @@ class Guard:
             self._plans[key] = Plan(written, held)
         return tuple(dict.fromkeys((*written, *examined, *held))), self._plans[key]
 
-    def end_step(self, background: Background, step: int, error: BaseException | None) -> None:
+    def end_step(
+        self, background: Background, step: int, error: BaseException | None, entry: Entry | None
+    ) -> None:
         """Has a step looked at.
+
+        Args:
+            entry: that of the step, if its calls are recorded.
 
         Raises:
             TrainingStoppedError: the trigger fired, and training is to be stopped by an error.
@@ -130,9 +135,10 @@ class Guard:
         failed = isinstance(error, Exception) and not isinstance(error, _ENDS)
         text = f"{type(error).__name__}: {first_line(error)}" if failed and error is not None else ""
         examined = threading.Event()
-        end = Batch(step, time.time(), GraphHandle(None), deque(), 0, end=StepEnd(text, examined))
-        if not background.put(end):
-            self._settled(step, "")  # nobody will look at it
+        end = StepEnd(text, examined)
+        if not background.put(Batch(step, time.time(), GraphHandle(None), deque(), 0, end=end, entry=entry)):
+            if entry is not None:
+                self._settled(entry, "")  # nobody will look at it
             return
         if error is not None or self._stop is False:
             return

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from tensortap.dump import Graph
 
 from .recorder import RecordedCall
+from .snapshots import Entry
 
 _AHEAD = 1  # steps that may wait to be looked at while the next one runs
 
@@ -25,14 +26,14 @@ class Item(NamedTuple):
 
 @dataclass
 class _HeldStep:
-    step: int
+    entry: Entry
     items: list[Item] = field(default_factory=list)
 
 
 class HeldRecordings:
     """Holds the calls of a step until the trigger has looked at it, and so many steps before it.
 
-    One thread holds, another one settles.
+    One thread holds, another one settles. A step that is entered twice under one number counts as two.
 
     Args:
         before: how many steps before the one at which the trigger fires are written as well.
@@ -45,31 +46,31 @@ class HeldRecordings:
         self._steps: list[_HeldStep] = []  # oldest first; numbers need not rise
         self._looked_at = 0  # so many of them
 
-    def wait_for_room(self, step: int) -> bool:
+    def wait_for_room(self, entry: Entry) -> bool:
         """Waits until at most one other step is not looked at.
 
         Returns:
             False if that took too long: all that was held is given up.
         """
         with self._changed:
-            if self._changed.wait_for(lambda: self._has_room(step), self._patience):
+            if self._changed.wait_for(lambda: self._has_room(entry), self._patience):
                 return True
             self._steps, self._looked_at = [], 0
             return False
 
-    def _has_room(self, step: int) -> bool:
+    def _has_room(self, entry: Entry) -> bool:
         waiting = self._steps[self._looked_at :]
-        return len(waiting) <= _AHEAD or waiting[-1].step == step
+        return len(waiting) <= _AHEAD or waiting[-1].entry is entry
 
-    def hold(self, step: int, item: Item | None) -> None:
+    def hold(self, entry: Entry, item: Item | None) -> None:
         """Keeps a call of the step that runs; None: it is written already."""
         with self._changed:
-            if len(self._steps) == self._looked_at or self._steps[-1].step != step:
-                self._steps.append(_HeldStep(step))
+            if len(self._steps) == self._looked_at or self._steps[-1].entry is not entry:
+                self._steps.append(_HeldStep(entry))
             if item is not None:
                 self._steps[-1].items.append(item)
 
-    def settle(self, step: int, reason: str) -> list[Item]:
+    def settle(self, entry: Entry, reason: str) -> list[Item]:
         """A step was looked at; lets go of what no later step can want.
 
         Args:
@@ -80,7 +81,7 @@ class HeldRecordings:
         """
         with self._changed:
             places = [
-                at for at, held in enumerate(self._steps) if at >= self._looked_at and held.step == step
+                at for at, held in enumerate(self._steps) if at >= self._looked_at and held.entry is entry
             ]
             if not places:
                 return []  # nothing of it was recorded

@@ -25,7 +25,8 @@ class Record:
         on_trigger: also the step at which a trigger of the tap (`on=`) fires, or which fails, and the steps
             before it. To that end each step is recorded into memory, which costs a copy of the variables;
             that many copies are held: `before`, and two of the steps that were not looked at yet.
-        before: how many steps before the one that fired.
+        before: how many steps before the one that fired. One that is entered twice, as by a GAN with
+            `with tap.step(n)` for each of its networks, counts as two.
 
     Raises:
         WatchError: an argument makes no sense.

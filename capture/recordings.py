@@ -25,6 +25,7 @@ from .naming import short_function_name
 from .record import Record
 from .recorded import RecordedFunction
 from .recorder import CallRecorder, PendingCall, UnrecordableError
+from .snapshots import Entry
 from .trouble import Trouble
 
 _MOST_WAITING = 2  # recordings; each holds a copy of the variables
@@ -34,13 +35,13 @@ class Pending:
     """A call that is being recorded; see `intercept.PendingRecording`."""
 
     def __init__(
-        self, owner: Recordings, call: PendingCall, recorded: RecordedFunction, steps: range
+        self, owner: Recordings, call: PendingCall, recorded: RecordedFunction, entry: Entry
     ) -> None:
-        self._owner, self._call, self._recorded, self._steps = owner, call, recorded, steps
+        self._owner, self._call, self._recorded, self._entry = owner, call, recorded, entry
         self.inputs = call.inputs
 
     def end(self, outputs: Sequence[Any] | None, failure: BaseException | None = None) -> None:
-        self._owner.end(self._call, self._recorded, self._steps, outputs, failure)
+        self._owner.end(self._call, self._recorded, self._entry, outputs, failure)
 
 
 class Recordings:
@@ -92,20 +93,20 @@ class Recordings:
             self._trouble.tell("record steps", "record= failed", "Correct it; nothing is recorded.", error)
             return False
 
-    def begin(self, recorded: RecordedFunction, inputs: Sequence[Any], steps: range) -> Pending | None:
+    def begin(self, recorded: RecordedFunction, inputs: Sequence[Any], entry: Entry) -> Pending | None:
         """Starts to record a call; None if it cannot be, or too many recordings wait to be written."""
         with self._changed:
             if len(self._waiting) >= self._most_waiting:
                 self._tell("record full", "is not recorded at some steps: the disk is too slow", recorded)
                 return None
-        if self._held is not None and not self._held.wait_for_room(steps.start):
+        if self._held is not None and not self._held.wait_for_room(entry):
             self._tell("record held", "is not recorded at some steps: the trigger is too slow", recorded)
         try:
             if recorded.root not in self._recorders:
                 self._recorders[recorded.root] = None
                 self._recorders[recorded.root] = CallRecorder(recorded)
             recorder = self._recorders[recorded.root]
-            return Pending(self, recorder.begin(inputs), recorded, steps) if recorder is not None else None
+            return Pending(self, recorder.begin(inputs), recorded, entry) if recorder is not None else None
         except UnrecordableError as error:
             self._recorders[recorded.root] = None
             self._tell(f"record {recorded.root}", f"cannot be recorded: {error}", recorded)
@@ -117,27 +118,27 @@ class Recordings:
         self,
         pending: PendingCall,
         recorded: RecordedFunction,
-        steps: range,
+        entry: Entry,
         outputs: Sequence[Any] | None,
         failure: BaseException | None = None,
     ) -> None:
         """Hands a recorded call to the writer's thread, or holds it until a trigger has looked at it."""
         try:
-            call, step = pending.end(outputs, failure), steps.start
+            call, step = pending.end(outputs, failure), entry.steps.start
             if call is None:
                 return
             number = self._calls.get(step, 0)
             self._calls = {step: number + 1}
             item = Item(call, recorded.graph, step, number, f"steps={self._record.steps!r}")
-            at_once = self._asked_for(steps)
+            at_once = self._asked_for(entry.steps)
             if at_once:
                 self._put([item])
             if self._held is not None:
-                self._held.hold(step, None if at_once else item)
+                self._held.hold(entry, None if at_once else item)
         except Exception as error:
             self._tell(f"record {recorded.root}", "could not be recorded", recorded, error)
 
-    def settle(self, step: int, reason: str) -> None:
+    def settle(self, entry: Entry, reason: str) -> None:
         """A trigger has looked at a step.
 
         Args:
@@ -145,7 +146,7 @@ class Recordings:
         """
         try:
             if self._held is not None:
-                self._put(self._held.settle(step, reason))
+                self._put(self._held.settle(entry, reason))
         except Exception as error:
             self._trouble.tell(
                 "record trigger", "what a trigger chose could not be recorded", "Training goes on.", error

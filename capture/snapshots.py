@@ -55,6 +55,13 @@ class Event(NamedTuple):
     facts: Mapping[str, Any]
 
 
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """One entry of a step, or of those that run in one call. Two of the same number are not the same one."""
+
+    steps: range
+
+
 class StepEnd(NamedTuple):
     """The end of a step: what it raised, or empty; `examined` is set when the triggers have looked at it."""
 
@@ -67,7 +74,8 @@ class Batch:
     """Tensors of one step and graph, in the order they should be written.
 
     `time` is seconds since 1970; `nbytes` the size of all arrays (those that share a buffer count each).
-    Without tensors, it may carry an event, or the end of the step.
+    Without tensors, it may carry an event, or the end of the step. `entry` is that of the step, if its calls
+    are recorded.
     """
 
     step: int
@@ -77,3 +85,4 @@ class Batch:
     nbytes: int
     event: Event | None = None
     end: StepEnd | None = None
+    entry: Entry | None = None

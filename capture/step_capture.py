@@ -20,7 +20,7 @@ from .naming import short_function_name
 from .plan import Plan
 from .recorded import Place, RecordedFunction
 from .recordings import Pending, Recordings
-from .snapshots import Batch, Captured, GraphHandle
+from .snapshots import Batch, Captured, Entry, GraphHandle
 from .trouble import Trouble
 from .watch import Watch
 from .wish import Selected, selected
@@ -114,9 +114,9 @@ class StepCapture:
         known_layers: Collection[str],
         embeds_sources: bool,
         exact: bool = False,
-        records: range | None = None,
+        entry: Entry | None = None,
     ) -> None:
-        self._records = records  # the steps of this call, if it is to be recorded
+        self.entry = entry  # if its calls are recorded
         self.exact = exact
         self.plan: Plan | None = None  # what becomes of the tensors, if that is more than being written
         self.owner = owner
@@ -130,16 +130,16 @@ class StepCapture:
     @property
     def records(self) -> bool:
         """Whether its calls are recorded."""
-        return self._records is not None
+        return self.entry is not None
 
     def take(self, recorded: RecordedFunction, caught: Caught, way: Way) -> None:
         self._safely(recorded.root, lambda: self._take(recorded, caught, way))
 
     def begin(self, recorded: RecordedFunction, inputs: Sequence[Any]) -> Pending | None:
         recordings = self._outlet.recordings
-        if recordings is None or self._records is None:
+        if recordings is None or self.entry is None:
             return None
-        return recordings.begin(recorded, inputs, self._records)
+        return recordings.begin(recorded, inputs, self.entry)
 
     def failed(self, function: str, what: str, error: BaseException) -> None:
         name = short_function_name(function)
@@ -270,7 +270,7 @@ class StepCapture:
         if self.plan is not None:
             captured = self.plan.apply(captured)
         nbytes = sum(item.array.nbytes for item in captured)
-        self._outlet.background.put(Batch(self.step, time.time(), graph, captured, nbytes))
+        self._outlet.background.put(Batch(self.step, time.time(), graph, captured, nbytes, entry=self.entry))
 
 
 def _as_array(value: Any) -> np.ndarray[Any, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from .guard import Guard
 from .samples import Samples
-from .snapshots import Batch, Event, GraphHandle
+from .snapshots import Batch, Entry, Event, GraphHandle
 from .step_capture import Outlet, StepCapture
 from .watch import Watch
 from .watch_file import FILE, WatchFile, say, watch_facts
@@ -51,14 +51,14 @@ class StepControl:
         written = tuple(watch for watch in self.watches if self._wants(watch, steps))
         watches, plan = self._guard.extend(written, self.watches, steps)
         recordings = self._outlet.recordings
-        records = steps if recordings is not None and recordings.wants(steps) else None
+        entry = Entry(steps) if recordings is not None and recordings.wants(steps) else None
         self._outlet.note_steps(steps, bool(watches))
-        if not watches and records is None:
+        if not watches and entry is None:
             return None
         if watches:
             self._outlet.background.start()
         capture = StepCapture(
-            self, self._outlet, first, watches, known_layers, self._embeds_sources, self._exact, records
+            self, self._outlet, first, watches, known_layers, self._embeds_sources, self._exact, entry
         )
         capture.plan = plan
         return capture
@@ -82,7 +82,7 @@ class StepControl:
         for step, facts in self.samples.take(steps.start, len(steps), source):
             self.put_event(step, "batch", facts)
         if capture is not None:
-            self._guard.end_step(self._outlet.background, steps.start, error)
+            self._guard.end_step(self._outlet.background, steps.start, error, capture.entry)
 
     def put_event(self, step: int, kind: str, facts: Mapping[str, Any]) -> None:
         """Has an event written."""

@@ -10,7 +10,7 @@ from .background import Sink
 from .examined import Examined, StepSummaries
 from .firing import Firing, describe
 from .flight_recorder import FlightRecorder, HeldStep, Ring
-from .snapshots import Batch, Event, GraphHandle
+from .snapshots import Batch, Entry, Event, GraphHandle
 from .triggers import Finding, Trigger
 from .trouble import Trouble
 
@@ -27,7 +27,8 @@ class TriggerSink:
         sink: writes.
         recorder: how many steps are held, and in how much memory.
         report: is told of every firing, in the writer's thread.
-        settle: is told of every step that was looked at, and why the trigger fired, or an empty text.
+        settle: is told of every step that was looked at and is recorded, and why the trigger fired, or an
+            empty text.
     """
 
     def __init__(
@@ -37,7 +38,7 @@ class TriggerSink:
         recorder: FlightRecorder,
         trouble: Trouble,
         report: Callable[[Firing], None],
-        settle: Callable[[int, str], None],
+        settle: Callable[[Entry, str], None],
         *,
         stops: bool,
     ) -> None:
@@ -60,13 +61,13 @@ class TriggerSink:
     def write(self, batch: Batch) -> int:
         lost = 0
         if self._current and batch.step != self._current[0].step:
-            lost += self._end_step(self._current[0].step, "")  # its end was dropped for want of room
+            lost += self._end_step(self._current[0], "")  # its end was dropped for want of room
         if batch.captured:
             self._current.append(batch)
         elif batch.event is not None:
             lost += self._sink.write(batch)
         if batch.end is not None:
-            lost += self._end_step(batch.step, batch.end.error)
+            lost += self._end_step(batch, batch.end.error)
             batch.end.examined.set()
         return lost
 
@@ -74,10 +75,12 @@ class TriggerSink:
         return self._write(self._ring.empty(fired=False)) + self._sink.flush(dropped)
 
     def close(self, dropped: int) -> int:
-        lost = self._end_step(self._current[0].step, "") if self._current else 0
+        lost = self._end_step(self._current[0], "") if self._current else 0
         return lost + self._write(self._ring.empty(fired=False)) + self._sink.close(dropped)
 
-    def _end_step(self, step: int, error: str) -> int:
+    def _end_step(self, batch: Batch, error: str) -> int:
+        """A step is over, of which this is one batch."""
+        step, entry = batch.step, batch.entry
         batches, self._current = self._current, []
         held = HeldStep(step, batches)
         summaries = StepSummaries(
@@ -92,10 +95,10 @@ class TriggerSink:
         appeared = finding is not None and not self._was_true
         self._was_true = finding is not None
         if error and not appeared:
-            return self._fire(Finding(error), summaries, held, "a failing step")
+            return self._fire(Finding(error), summaries, held, entry, "a failing step")
         if finding is not None and appeared:
-            return self._fire(finding, summaries, held, finding.trigger or repr(self._trigger))
-        self._settle(step, "")
+            return self._fire(finding, summaries, held, entry, finding.trigger or repr(self._trigger))
+        self._settled(entry, "")
         if self._still_written > 0:
             self._still_written -= 1
             return self._write(held.as_held())
@@ -110,7 +113,18 @@ class TriggerSink:
             )
             return None
 
-    def _fire(self, finding: Finding, summaries: StepSummaries, held: HeldStep, trigger: str) -> int:
+    def _settled(self, entry: Entry | None, reason: str) -> None:
+        if entry is not None:
+            self._settle(entry, reason)
+
+    def _fire(
+        self,
+        finding: Finding,
+        summaries: StepSummaries,
+        held: HeldStep,
+        entry: Entry | None,
+        trigger: str,
+    ) -> int:
         self._firings += 1
         if self._firings > MAX_FIRINGS:
             self._trouble.tell(
@@ -118,7 +132,7 @@ class TriggerSink:
                 f"{trigger} fired more than {MAX_FIRINGS} times; later firings are not recorded",
                 "A trigger that is true less often tells more.",
             )
-            self._settle(held.step, "")
+            self._settled(entry, "")
             return self._write(self._ring.push(held))
         first = self._ring.first_step
         firing = describe(finding, summaries, trigger, first if first is not None else held.step)
@@ -128,7 +142,7 @@ class TriggerSink:
         ids = [batch.graph.id for batch in held.batches if batch.graph.known is graph and graph is not None]
         event = Event("trigger", firing.facts(next(iter(ids), ""), self._stops))
         lost += self._sink.write(Batch(held.step, 0.0, GraphHandle(None), deque(), 0, event=event))
-        self._settle(held.step, f"{trigger}: {finding.reason}")
+        self._settled(entry, f"{trigger}: {finding.reason}")
         self._report(firing)
         return lost
 

@@ -6,6 +6,7 @@ import contextlib
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import keras
@@ -25,7 +26,10 @@ from tensortap.capture import (
     WatchError,
     every,
 )
+from tensortap.capture.examined import StepSummaries
 from tensortap.capture.held_recordings import HeldRecordings, Item
+from tensortap.capture.snapshots import Entry
+from tensortap.capture.triggers import Finding
 from tensortap.dump import (
     RunReader,
     array_hash,
@@ -235,18 +239,48 @@ def test_recording_on_a_trigger_needs_one(tmp_path: Path) -> None:
 
 def test_a_slow_trigger_holds_recordings_of_few_steps_only() -> None:
     held = HeldRecordings(before=1, patience=0)
-    items = {step: Item(None, None, step, 0, "") for step in range(6)}  # type: ignore[arg-type]
+    entries = [Entry(range(step, step + 1)) for step in range(8)]
+    items = [Item(None, None, step, 0, "") for step in range(6)]  # type: ignore[arg-type]
     for step in (0, 1, 2):
-        held.hold(step, items[step])
-        assert held.settle(step, "") == []
-    assert held.settle(7, "unknown") == []
-    held.hold(3, items[3])
-    assert held.wait_for_room(4)
-    held.hold(4, items[4])
-    assert [item.step for item in held.settle(3, "why")] == [2, 3]
-    held.hold(5, items[5])
-    assert not held.wait_for_room(6)
-    assert held.settle(5, "why") == []
+        held.hold(entries[step], items[step])
+        assert held.settle(entries[step], "") == []
+    assert held.settle(entries[7], "unknown") == []
+    held.hold(entries[3], items[3])
+    assert held.wait_for_room(entries[4])
+    held.hold(entries[4], items[4])
+    assert [item.step for item in held.settle(entries[3], "why")] == [2, 3]
+    held.hold(entries[5], items[5])
+    assert not held.wait_for_room(entries[6])
+    assert held.settle(entries[5], "why") == []
+
+
+class LateNonFinite(NonFinite):
+    """Looks at a step only when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_look = threading.Event()
+
+    def check(self, step: StepSummaries) -> Finding | None:
+        assert self.may_look.wait(60)
+        return super().check(step)
+
+
+def test_a_step_entered_twice_is_recorded_though_the_trigger_comes_late(tmp_path: Path) -> None:
+    trigger = LateNonFinite()
+    with Tap(tmp_path / "r", NEVER, record=Record(on_trigger=True), on=trigger) as tap:
+        root = tf.function(lambda x: tf.reduce_sum(tf.sqrt(x)))
+        for _ in range(2):  # nothing runs in the first entry
+            with tap.step(3):
+                pass
+        for value in (2.0, -1.0):
+            with tap.step(4):
+                root(tf.constant([value]))
+        trigger.may_look.set()
+    recorded = [read_recording(each.path) for each in find_recordings(tmp_path / "r")]
+    assert [(each.step, each.call) for each in recorded] == [(4, 0), (4, 1)]
+    assert [each.arguments[0].arrays[0].item() for each in recorded] == [2.0, -1.0]
+    assert all("NaN" in each.reason or "not finite" in each.reason for each in recorded), recorded[0].reason
 
 
 def test_what_cannot_be_recorded_is_said(tmp_path: Path) -> None:
