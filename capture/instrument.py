@@ -130,7 +130,8 @@ class InstrumentedFunction:
                 return True
             # The nodes of a function that is inlined are named behind the call.
             parts = name.split("/")
-            if any("/".join(parts[first:]) in self._rewritten.unneeded for first in range(len(parts))):
+            ends = ("/".join(parts[first:]) for first in range(len(parts)))
+            if not self._rewritten.only_for_taps.isdisjoint(ends):
                 return True
         return False
 

@@ -17,10 +17,16 @@ from .memory import SHARE, available_bytes, estimated_bytes
 from .obstacles import MUTED
 from .recorded import Place, RecordedFunction, record_function
 from .shadow import NoShadowError, Shadow, ShadowFailedError
-from .state_before import StateReader
+from .state_before import StateBefore, StateReader, changed_bytes
+from .trouble import first_line
 from .watch import Watch
 
 _Key = tuple[str, frozenset[Watch], bool]  # a function, what is watched of it, and whether exactly
+
+
+class _OtherStepError(Exception):
+    """A call failed for its taps, and will draw another batch when it is made again without; the cause says
+    why it failed."""
 
 
 class PendingRecording(Protocol):
@@ -147,11 +153,15 @@ class Interceptor:
         if not captures:
             return run(name, inputs, num_outputs)
         function = name.decode() if isinstance(name, bytes) else name
-        pending = self._begin_recordings(function, inputs, captures)
+        pending, given = self._begin_recordings(function, inputs, captures), inputs
         if pending:
             inputs = pending[-1].inputs
         try:
             outputs = self._run_tapped(run, name, inputs, num_outputs, captures)
+        except _OtherStepError as error:
+            for recording in pending:
+                recording.end(None, error.__cause__)
+            return run(name, given, num_outputs)
         except BaseException as error:
             for recording in pending:
                 recording.end(None, error)
@@ -211,11 +221,11 @@ class Interceptor:
             self._give_up(function, captures, "could not run as a shadow", failure.__cause__ or failure)
             return failure.outputs
         except TapFailedError as failure:
-            what = "could not run with taps"
-            if before is not None:
-                before.put_back()
-                what += f"; what it had done stays done: {before.stays}" if before.stays else ""
-            self._give_up(function, captures, what, failure.__cause__ or failure)
+            cause = failure.__cause__ or failure
+            what = "could not run with taps" + (_undone(before) if before is not None else "")
+            self._give_up(function, captures, what, cause)
+            if before is not None and before.draws:
+                raise _OtherStepError from cause
             return run(name, inputs, num_outputs)
 
     def _state_of(self, recorded: RecordedFunction) -> StateReader:
@@ -281,7 +291,9 @@ class Interceptor:
         """The copy that catches these tensors; watches that choose the same share one."""
         key = recorded.root, chosen, exact
         if key not in self._copies:
-            _check_memory([recorded.candidates[place] for place in chosen])
+            _check_memory(
+                [recorded.candidates[place] for place in chosen], 0 if exact else changed_bytes(recorded)
+            )
             self._copies[key] = InstrumentedFunction(recorded, chosen, MUTED if exact else ())
         return self._copies[key]
 
@@ -328,8 +340,17 @@ class _Receiver:
             capture.failed(self._recorded.root, "ran, but not all of its tensors could be read", error)
 
 
-def _check_memory(candidates: Sequence[Candidate]) -> None:
-    needed, available = estimated_bytes(candidates), available_bytes()
+def _undone(before: StateBefore) -> str:
+    """Undoes what a call did; says what of it was not."""
+    try:
+        before.put_back()
+    except Exception as error:  # nothing may escape into the training
+        return f"; its variables could not be given back what they held: {first_line(error)}"
+    return f"; what it had done stays done: {before.stays}" if before.stays else ""
+
+
+def _check_memory(candidates: Sequence[Candidate], copied: int) -> None:
+    needed, available = estimated_bytes(candidates) + copied, available_bytes()
     if available is not None and needed > SHARE * available:
         raise MemoryError(f"a step would take {needed / 1e9:.1f} GB, {available / 1e9:.1f} GB are free")
 

@@ -98,9 +98,9 @@ class Needed:
         return name not in self._risky
 
     @property
-    def unneeded(self) -> set[str]:
+    def only_for_taps(self) -> set[str]:
         """Names of the nodes that run for a tap, if at all."""
-        return {node.name for node in self._definition.node_def} - self.live.keys()
+        return {node.name for node in self._definition.node_def} - self.live.keys() - self._risky
 
     @cached_property
     def live(self) -> dict[str, None]:

@@ -101,6 +101,15 @@ def obstacle(functions: Mapping[str, TracedFunction]) -> str:
     return ""
 
 
+def draw(functions: Mapping[str, TracedFunction]) -> str:
+    """Whether it draws from an iterator, as what stays done of a call that is made again; empty if not."""
+    for function in functions.values():
+        for node in function.definition.node_def:
+            if node.op in NEXT_OPS:
+                return f"it drew from an iterator, and goes on with the next element (node {node.name!r})"
+    return ""
+
+
 def acts_on_variables(op_type: str) -> bool:
     """Whether a stateful op does nothing but read or change the variables that it is given."""
     return op_type in _ON_VARIABLES or op_type.startswith(_ON_VARIABLES_PREFIXES)

@@ -41,8 +41,8 @@ class Rewritten:
     """The copy of a root function, registered and ready to be called instead of it.
 
     `outputs` are the tensors that the copy returns behind the root's own outputs (only if XLA compiles the
-    root). `out_of_reach` are chosen tensors inside loops and branches that XLA compiles, `unneeded` names of
-    nodes that run for taps only, if at all.
+    root). `out_of_reach` are chosen tensors inside loops and branches that XLA compiles; `only_for_taps` are
+    names of nodes that run for taps, if at all: no node of that name runs without, in any of the functions.
     """
 
     name: str = ""
@@ -51,7 +51,7 @@ class Rewritten:
     clocks: list[Clock] = field(default_factory=list)
     registered: list[str] = field(default_factory=list)
     out_of_reach: list[Place] = field(default_factory=list)
-    unneeded: set[str] = field(default_factory=set)
+    only_for_taps: set[str] = field(default_factory=set)
     compiled: bool = False
 
     def discard(self) -> None:
@@ -114,6 +114,8 @@ class _Rewriter:
         self._definitions: list[tf_private.FunctionDef] = []
         self._shared: dict[tuple[str, bool], tuple[str, list[Tapped]]] = {}
         self._ranks: dict[str, int] = {}
+        self._run_anyway: set[str] = set()  # names of nodes that some call runs without taps
+        self._copied: set[str] = set()
         self._leads_to_chosen = cache(self._find_chosen)
 
     def run(self) -> Rewritten:
@@ -121,6 +123,9 @@ class _Rewriter:
         root = self._functions[self._root]
         needed = Needed(root, self._functions)
         result.name, result.outputs = self._copy(root, needed, _Site())
+        result.only_for_taps -= self._run_anyway
+        for uncopied in self._functions.keys() - self._copied:
+            result.only_for_taps -= {node.name for node in self._functions[uncopied].definition.node_def}
         for shared in result.shared:
             shared.open()
         for definition in self._definitions:
@@ -153,7 +158,9 @@ class _Rewriter:
                 _mute(node, function)
         self._definitions.append(definition)
         duplicates = Duplicates(function, definition)
-        self._result.unneeded |= needed.unneeded
+        self._result.only_for_taps |= needed.only_for_taps
+        self._run_anyway |= needed.live.keys()
+        self._copied.add(function.name)
         tapped = self._own(function, needed) + self._of_callees(definition, needed, duplicates, site)
         if not compiled:
             tapped = [(item, duplicates.readable(reference)) for item, reference in tapped]

@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from . import tf_private
-from .obstacles import changes_variables, obstacle
+from .obstacles import changes_variables, draw, obstacle
 from .recorded import RecordedFunction
 
 _readers = itertools.count()
@@ -24,7 +24,9 @@ class StateReader:
 
     def __init__(self, recorded: RecordedFunction) -> None:
         root = recorded.functions[recorded.root]
-        self.obstacle = obstacle(recorded.functions)
+        draws = draw(recorded.functions)
+        self._stays = " and ".join(filter(None, (obstacle(recorded.functions), draws)))
+        self._draws = bool(draws)
         self._name = ""
         self._variables = [
             (number, root.handles[name].shape_and_type[0].dtype)
@@ -39,7 +41,7 @@ class StateReader:
     def read(self, inputs: Sequence[Any]) -> StateBefore:
         """What the variables among the inputs of a call hold now."""
         if not self._name:
-            return StateBefore([], [], self.obstacle)
+            return StateBefore([], [], self._stays, self._draws)
         handles = [inputs[number] for number, _ in self._variables]
         with tf_private.not_recorded():
             try:
@@ -50,13 +52,25 @@ class StateReader:
                 values = [
                     tf.raw_ops.ReadVariableOp(resource=handle, dtype=dtype) for handle, (_, dtype) in pairs
                 ]
-        return StateBefore(handles, values, self.obstacle)
+        return StateBefore(handles, values, self._stays, self._draws)
 
     def discard(self) -> None:
         """Takes the reading function out of TensorFlow again."""
         if self._name:
             with contextlib.suppress(tf.errors.NotFoundError):
                 tf_private.remove_function(self._name)
+
+
+def changed_bytes(recorded: RecordedFunction) -> int:
+    """Memory of the copies that a call makes of its variables while their values before are held."""
+    if not changes_variables(recorded.functions):
+        return 0
+    found = (handle.shape_and_type for handle in recorded.functions[recorded.root].handles.values())
+    return sum(
+        (tf.TensorShape(one.shape).num_elements() or 0) * tf.as_dtype(one.dtype).size
+        for handle in found
+        for one in handle
+    )
 
 
 class StateBefore:
@@ -66,16 +80,20 @@ class StateBefore:
 
     Attributes:
         stays: what of the call is not undone by `put_back`: `it changes a lookup table (node …)`; or empty.
+        draws: whether it draws from an iterator, so that it is another batch that it is made with again.
     """
 
-    def __init__(self, handles: Sequence[Any], values: Sequence[Any], stays: str) -> None:
-        self._handles, self._values, self.stays = handles, values, stays
+    def __init__(self, handles: Sequence[Any], values: Sequence[Any], stays: str, draws: bool) -> None:
+        self._handles, self._values, self.stays, self.draws = handles, values, stays, draws
 
     def put_back(self) -> None:
-        """Gives the variables these values again."""
+        """Gives the variables these values again, and holds on to them no more: whoever changes a variable
+        whose value is held copies it."""
         with tf_private.not_recorded():
-            for handle, value in zip(self._handles, self._values, strict=True):
-                tf.raw_ops.AssignVariableOp(resource=handle, value=value)
+            handles, values = list(self._handles), list(self._values)
+            self._handles, self._values = [], []
+            while handles:
+                tf.raw_ops.AssignVariableOp(resource=handles.pop(), value=values.pop())
 
 
 def _reading(name: str, dtypes: Sequence[int], like: tf_private.FunctionDef) -> tf_private.FunctionDef:
