@@ -23,8 +23,12 @@ class Record:
         steps: as in `Watch`: `every(100)`, a range, step numbers, or a callable; None: those of `on_trigger`.
         keep_last: so many recordings stay in the run, older ones are removed; None: all.
         on_trigger: also the step at which a trigger of the tap (`on=`) fires, or which fails, and the steps
-            before it. To that end each step is recorded into memory, which costs a copy of the variables;
-            that many copies are held: `before`, and two of the steps that were not looked at yet.
+            before it. To that end each step is recorded into memory. The calls of `before` + 2 steps are
+            held at most (two were not looked at yet), each with all variables before and after it, inputs,
+            captured constants and outputs. In host memory, n calls in a row take n + 1 copies of what they
+            change, and none of the rest, which shares its buffer; of a model on a GPU all is copied, the
+            variables twice a call. With a slow disk, `before` + 3 calls more may wait to be
+            written.
         before: how many steps before the one that fired. One that is entered twice, as by a GAN with
             `with tap.step(n)` for each of its networks, counts as two.
 

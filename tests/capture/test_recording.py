@@ -283,6 +283,37 @@ def test_a_step_entered_twice_is_recorded_though_the_trigger_comes_late(tmp_path
     assert all("NaN" in each.reason or "not finite" in each.reason for each in recorded), recorded[0].reason
 
 
+def test_calls_in_a_row_hold_one_copy_more_than_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What docs/replay.md says of a CPU: only variables that change are copied, once a call."""
+    items: list[Item] = []
+    hold = HeldRecordings.hold
+
+    def spy(held: HeldRecordings, entry: Entry, item: Item) -> None:
+        items.append(item)
+        hold(held, entry, item)
+
+    monkeypatch.setattr(HeldRecordings, "hold", spy)
+    with tf.device("CPU"), Tap(tmp_path / "r", NEVER, record=Record(on_trigger=True), on=NonFinite()) as tap:
+        changes, stays = tf.Variable(tf.zeros([1000])), tf.Variable(tf.ones([1000]))
+
+        @tap.function
+        def step() -> tf.Tensor:
+            changes.assign_add(stays)
+            return changes[0]
+
+        for _ in range(4):
+            step()
+    variables = [
+        [*(argument.arrays[0] for argument in item.call.recording.arguments), *item.call.variables.values()]
+        for item in items
+    ]
+    assert [len(arrays) for arrays in variables] == [4] * 4
+    buffers = {array.ctypes.data for arrays in variables for array in arrays}
+    assert len(buffers) == 5 + 1
+
+
 def test_what_cannot_be_recorded_is_said(tmp_path: Path) -> None:
     with Tap(tmp_path / "r", NEVER, record=every(1)) as tap:
 
