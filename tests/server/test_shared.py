@@ -18,6 +18,12 @@ from tensortap.server import create_app, shared
 OWN = {"Host": "localhost"}
 
 
+@pytest.fixture(autouse=True)
+def whole_readings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No request is answered in the middle of a reading, however slow the machine."""
+    monkeypatch.setattr("tensortap.server.live.PATIENCE", 30.0)
+
+
 class Counted:
     """Counts how often a history is made; each waits for the others to ask, too."""
 
@@ -33,6 +39,16 @@ class Counted:
         return history(*arguments, **options)  # type: ignore[arg-type]
 
 
+def history_of_x(client: Client, snapshots: int) -> str:
+    """The address of the only run's history, once that many snapshots are read: it does not change then."""
+
+    def runs() -> list[dict[str, Any]]:
+        return client.get("/api/runs", headers=OWN).get_json()["runs"]
+
+    until(lambda: [run["snapshots"] for run in runs()] == [snapshots], "all snapshots")
+    return f"/api/runs/{runs()[0]['id']}/history?tensor=x:0"
+
+
 def test_many_viewers_are_answered_by_one_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     counted = Counted(monkeypatch)
     with DumpWriter(tmp_path, "r") as writer:
@@ -41,12 +57,7 @@ def test_many_viewers_are_answered_by_one_reading(tmp_path: Path, monkeypatch: p
         writer.flush()
         app = create_app(tmp_path)
         client = Client(app)
-
-        def only_run() -> dict[str, Any]:
-            return client.get("/api/runs", headers=OWN).get_json()["runs"][0]
-
-        until(lambda: only_run()["snapshots"] == 600, "all snapshots")
-        address = f"/api/runs/{only_run()['id']}/history?tensor=x:0"
+        address = history_of_x(client, 600)
         answers: list[bytes] = []
         viewers = [
             threading.Thread(target=lambda: answers.append(Client(app).get(address, headers=OWN).get_data()))
@@ -82,8 +93,7 @@ def test_what_failed_is_tried_again_and_little_is_kept(
     with DumpWriter(tmp_path, "r") as writer:
         writer.log("x", np.float32(1), step=0)
     client = Client(create_app(tmp_path))
-    run = client.get("/api/runs", headers=OWN).get_json()["runs"][0]["id"]
-    address = f"/api/runs/{run}/history?tensor=x:0"
+    address = history_of_x(client, 1)
     counted.fails = True
     assert client.get(address, headers=OWN).status_code == 500
     counted.fails = False
@@ -99,8 +109,7 @@ def test_what_fails_takes_no_room_and_addresses_count(
         writer.log("x", np.float32(1), step=0)
     app = create_app(tmp_path)
     client, answers = Client(app), app.extensions[shared._KEY]
-    run = client.get("/api/runs", headers=OWN).get_json()["runs"][0]["id"]
-    address = f"/api/runs/{run}/history?tensor=x:0"
+    address = history_of_x(client, 1)
     for unknown in range(20):
         assert client.get(f"{address}&junk{unknown}=1", headers=OWN).status_code == 400
     assert not answers._answers
