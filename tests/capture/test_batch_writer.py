@@ -15,6 +15,7 @@ from tensortap.capture.background import Background
 from tensortap.capture.batch_writer import BatchWriter
 from tensortap.capture.candidates import Candidate
 from tensortap.capture.lifetime import Lifetime
+from tensortap.capture.samples import Samples
 from tensortap.capture.snapshots import Batch, Captured, GraphHandle
 from tensortap.capture.step_capture import Outlet
 from tensortap.capture.trouble import Trouble
@@ -40,7 +41,7 @@ def last_words(
         wait_seconds=0,
     )
     assert background.put(batch())
-    Lifetime(Outlet(background, trouble), (), "r", 30).close()
+    Lifetime(Outlet(background, trouble), (), Samples(trouble), "r", 30).close()
     assert (background.dropped, background.refused) == (1, 1)
     return capsys.readouterr().err
 
@@ -89,7 +90,7 @@ def test_a_full_queue(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         wait_seconds=0,
     )
     background.drop(3)
-    Lifetime(Outlet(background, trouble), (), "r", 30).close()
+    Lifetime(Outlet(background, trouble), (), Samples(trouble), "r", 30).close()
     assert "raise Tap(queue_bytes=…" in capsys.readouterr().err
 
 

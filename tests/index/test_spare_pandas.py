@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.util import find_spec
+
+import pytest
 
 _PROGRAM = """
 import sys
@@ -20,5 +23,6 @@ spare_pandas()
 """
 
 
+@pytest.mark.skipif(find_spec("pandas") is None, reason="pandas is not installed")
 def test_pandas_is_spared_until_it_is_asked_for() -> None:
     subprocess.run([sys.executable, "-c", _PROGRAM], check=True)

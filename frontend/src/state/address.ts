@@ -91,10 +91,9 @@ const chosen = computed<Place>(() => ({
 }));
 
 /** Takes up an address, and what it asks for. */
-function take(next: DeepLink): DeepLink {
+function take(next: DeepLink): void {
   asked.value = { run: next.run, graph: next.graph, step: next.follow ? null : next.step };
   apply(next);
-  return next;
 }
 
 function write(next: DeepLink, push: boolean): void {
@@ -106,11 +105,15 @@ function write(next: DeepLink, push: boolean): void {
 }
 
 export function syncAddress(): () => void {
-  let shown: Place = take(decodeLink(location.hash || stateFromHost()));
+  const begun = decodeLink(location.hash || stateFromHost());
+  let shown: Place = begun;
   let known = location.hash;
+  take(begun);
   const read = () => {
     known = location.hash;
-    shown = take(decodeLink(known));
+    const next = decodeLink(known);
+    shown = next; // before it is taken up: the effect below compares with it, and going to an address is no new place
+    take(next);
   };
   window.addEventListener('popstate', read);
   window.addEventListener('hashchange', read);
