@@ -117,9 +117,17 @@ class Texts:
             column = pa.array(
                 [text.encode("utf-8", "replace").decode() for text in strings], pa.large_string()
             )
+        return cls.of_column(column)
+
+    @classmethod
+    def of_column(cls, column: pa.Array) -> Texts:
+        """The rows of an Arrow column of strings, small or large, without nulls."""
         _, offsets, data = column.buffers()
-        ends = np.frombuffer(offsets, np.int64)[: len(strings) + 1] if offsets else np.zeros(1)
-        return cls(ends.astype(np.uint32), data.to_pybytes()[: int(ends[-1])] if data else b"")
+        kind = np.int64 if pa.types.is_large_string(column.type) else np.int32
+        bounds = np.frombuffer(offsets, kind)[column.offset :][: len(column) + 1] if offsets else np.zeros(1)
+        first, last = int(bounds[0]), int(bounds[-1])
+        texts = bytes(memoryview(data)[first:last]) if data else b""
+        return cls((bounds - first).astype(np.uint32), texts)
 
 
 class StringTable:

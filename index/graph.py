@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
@@ -15,7 +15,9 @@ import pyarrow as pa
 from tensortap.dump import NotFoundError
 
 from .columns import Coded, StringTable, Texts
-from .edges import Edges, build_edges
+from .edges import build_edges
+from .inputs import parse_inputs
+from .name_rows import find_rows
 from .order import data_flow_order
 from .paths import display_paths
 from .suggest import did_you_mean
@@ -38,6 +40,9 @@ class FunctionInfo:
 class GraphIndex:
     """Nodes in the dump's order; nodes that only snapshots name are appended, with empty columns. Immutable.
 
+    Attributes:
+        edges: the edges. recorded: how many nodes the dump holds.
+
     Args:
         table, about: what `RunReader.graph_table` returned; None for a graph that was not recorded.
         captured: names of the captured nodes.
@@ -50,7 +55,7 @@ class GraphIndex:
         graph_id: str,
         table: pa.RecordBatch | None,
         about: Mapping[str, Any],
-        captured: Iterable[str],
+        captured: Collection[str],
         slots_of: Callable[[str], Sequence[tuple[str, str]]],
     ) -> None:
         self.id = graph_id
@@ -58,21 +63,35 @@ class GraphIndex:
         self.way = str(about.get("way") or "")
         self.about = about
         self.table = table
-        recorded: list[str] = [] if table is None else table.column("name").to_pylist()
-        self.recorded = len(recorded)
-        self.rows: dict[str, int] = {}
-        # backwards: the first of equal names stays
-        self.rows.update(zip(reversed(recorded), range(self.recorded - 1, -1, -1), strict=True))
-        extra = [name for name in captured if name not in self.rows]
+        self.recorded = 0 if table is None else table.num_rows
+        recorded = pa.array([], pa.string()) if table is None else table.column("name")
+        listed = pa.array([], pa.list_(pa.string())) if table is None else table.column("inputs")
+        inputs = parse_inputs(listed)
+        self._found = find_rows(recorded, captured, inputs.nodes)
+        extra = self._found.names[self.recorded :].to_pylist()
         self._extra_slots = [slots_of(name) for name in extra]
-        self.names = recorded + extra
-        self.rows |= {name: self.recorded + i for i, name in enumerate(extra)}
+        functions = about.get("functions", {})
+        self.edges = build_edges(inputs, self._found.asked, functions, self.rows if functions else {})
 
     def __len__(self) -> int:
-        return len(self.names)
+        return len(self._found.names)
 
     def __repr__(self) -> str:
-        return f"<graph {self.id!r}: {len(self.names):,} nodes>"
+        return f"<graph {self.id!r}: {len(self):,} nodes>"
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The names, by row."""
+        names: list[str] = self._found.names.to_pylist()
+        return names
+
+    @cached_property
+    def rows(self) -> dict[str, int]:
+        """The row of each name, the first of equal ones."""
+        rows: dict[str, int] = {}
+        # backwards: the first of equal names stays
+        rows.update(zip(reversed(self.names), range(len(self) - 1, -1, -1), strict=True))
+        return rows
 
     def row(self, node: str) -> int:
         """The row of a node.
@@ -122,12 +141,12 @@ class GraphIndex:
     @cached_property
     def name_texts(self) -> Texts:
         """The names, as they are sent."""
-        return Texts.of(self.names)
+        return Texts.of_column(self._found.names)
 
     @cached_property
     def path_texts(self) -> Texts:
         """The display paths, as they are sent; the very object of the names where they are the same."""
-        return self.name_texts if self.paths == self.names else Texts.of(self.paths)
+        return self.name_texts if self._drawn_by_name else Texts.of(self.paths)
 
     @cached_property
     def slots(self) -> Int32s:
@@ -152,24 +171,23 @@ class GraphIndex:
         return set(np.flatnonzero(is_argument & is_handle).tolist())
 
     @cached_property
-    def paths(self) -> list[str]:
-        """Display paths (see `display_paths`)."""
-        functions = self.about.get("functions", {})
-        if not functions and not self._variables and len(self.rows) == len(self.names):
-            return self.names
-        return display_paths(self.names, self.function.to_list(), functions, self.rows, self._variables)
+    def _drawn_by_name(self) -> bool:
+        """Whether the display paths are the names."""
+        return not self.about.get("functions") and self._found.distinct and not self._variables
 
     @cached_property
-    def edges(self) -> Edges:
-        """The edges."""
-        inputs = pa.array([], pa.list_(pa.string())) if self.table is None else self.table.column("inputs")
-        return build_edges(inputs, self.about.get("functions", {}), self.rows)
+    def paths(self) -> list[str]:
+        """Display paths (see `display_paths`)."""
+        if self._drawn_by_name:
+            return self.names
+        functions = self.about.get("functions", {})
+        return display_paths(self.names, self.function.to_list(), functions, self.rows, self._variables)
 
     @cached_property
     def order(self) -> Int32s:
         """Position of each node in data flow order."""
         loops = [i for i, op_type in enumerate(self.op_type.values) if op_type in _LOOP_OPS]
-        return data_flow_order(len(self.names), self.edges, np.isin(self.op_type.codes, loops))
+        return data_flow_order(len(self), self.edges, np.isin(self.op_type.codes, loops))
 
     def slot_texts(self, row: int) -> list[tuple[str, str]]:
         """(logical dtype, shape as JSON) of each output slot of a node."""
@@ -194,7 +212,7 @@ class GraphIndex:
         """A list column's first entries; `place` is that of the same fact in `slot_texts`."""
         table = StringTable()
         nothing = table.intern("")
-        codes = np.full(len(self.names), nothing, np.int32)
+        codes = np.full(len(self), nothing, np.int32)
         if self.table is not None:
             lists = self.table.column(column)
             filled = np.flatnonzero(lists.value_lengths().to_numpy())

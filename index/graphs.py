@@ -149,16 +149,17 @@ class GraphShelf:
     def _build(self, graph_id: str, codes: np.ndarray[Any, np.dtype[np.int32]]) -> GraphIndex:
         table, about = self._read(graph_id)
         nodes, slots = self._catalog.tensors.nodes_and_slots(codes)
-        of_node: dict[str, dict[int, int]] = {}
-        for node, slot, code in zip(nodes, slots.tolist(), codes.tolist(), strict=True):
-            of_node.setdefault(node, {})[slot] = code
 
-        forms = cache(lambda: self._last_forms(codes))  # for nodes that were not recorded
+        @cache
+        def forms() -> dict[str, dict[int, tuple[str, str]]]:  # for nodes that were not recorded
+            known = self._last_forms(codes)
+            of_node: dict[str, dict[int, tuple[str, str]]] = {}
+            for node, slot, code in zip(nodes, slots.tolist(), codes.tolist(), strict=True):
+                of_node.setdefault(node, {})[slot] = known[code]
+            return of_node
 
-        def slots_of(node: str) -> list[tuple[str, str]]:
-            return _by_slot({slot: forms()[code] for slot, code in of_node[node].items()})
-
-        return GraphIndex(graph_id, table, about, of_node, slots_of)
+        captured = dict.fromkeys(nodes)
+        return GraphIndex(graph_id, table, about, list(captured), lambda node: _by_slot(forms()[node]))
 
     def _read(self, graph_id: str) -> tuple[pa.RecordBatch | None, dict[str, Any]]:
         if graph_id not in self.recorded or graph_id in self.damage:

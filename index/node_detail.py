@@ -9,9 +9,10 @@ import numpy as np
 
 from tensortap.dump import NotFoundError, tensor_name
 
-from .edges import RETURNED, parse_input
+from .edges import RETURNED
 from .forward import forward_node
 from .graph import GraphIndex, shape_text
+from .inputs import parse_input
 from .run import RunIndex
 from .source import source_lines
 from .suggest import did_you_mean

@@ -48,7 +48,7 @@ def _encode(found: GraphIndex) -> bytes:
     meta = {
         "id": found.id,
         "name": found.name,
-        "nodes": len(found.names),
+        "nodes": len(found),
         "edges": len(edges.source),
         "functions": functions,
     }

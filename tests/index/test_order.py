@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tensortap.index import RETURNED, Edges
-from tensortap.index.edges import build_edges, parse_input
+from tensortap.index.edges import build_edges
+from tensortap.index.inputs import parse_input, parse_inputs
+from tensortap.index.name_rows import find_rows
 from tensortap.index.order import data_flow_order
 
 
@@ -59,12 +61,13 @@ def test_nothing_is_ordered_too():
 
 def test_edges_come_from_inputs_and_from_what_functions_return():
     rows = {"x": 0, "call": 1, "f/y": 2}
-    inputs = pa.array([[], ["x:0", "gone:0", "x:12", "^x"], ["x"]], pa.list_(pa.string()))
+    inputs = parse_inputs(pa.array([[], ["x:0", "gone:0", "x:12", "^x"], ["x"]], pa.list_(pa.string())))
+    sources = find_rows(pa.array(list(rows)), [], inputs.nodes).asked
     functions = {
         "root": {"caller": None, "outputs": ["call:0"]},
         "f": {"caller": "call", "outputs": ["f/y:1"]},
     }
-    edges = build_edges(inputs, functions, rows)
+    edges = build_edges(inputs, sources, functions, rows)
     found = zip(edges.source, edges.slot, edges.target, edges.input, edges.control, strict=True)
     assert [tuple(map(int, edge)) for edge in found] == [
         (0, 0, 1, 0, 0),
@@ -88,3 +91,27 @@ def test_edges_come_from_inputs_and_from_what_functions_return():
 )
 def test_input_names(text, expected):
     assert parse_input(text, {"a/b": 0, "x:y": 1}) == expected
+
+
+NAMES = ["a", "a:0", "^a", "a/b", "b:7:0", ":1", "", "é", "é:1", "a:٣"]
+ENDS = ["", ":0", ":9", ":00", ":12", ":123456789", ":1234567890", ":", ":x", ":-1"]
+INPUTS = st.builds(lambda name, end: name + end, st.sampled_from(NAMES), st.sampled_from(ENDS))
+
+
+@given(st.lists(st.lists(INPUTS, max_size=4), max_size=6), st.integers(0, 2))
+def test_all_inputs_at_once_are_read_as_one_by_one(lists, skipped):
+    column = pa.array(lists, pa.list_(pa.string()))[skipped:]
+    found = parse_inputs(column)
+    rows = {name: row for row, name in enumerate(NAMES)}
+    asked = find_rows(pa.array(NAMES), [], found.nodes).asked
+    read = zip(asked.tolist(), found.slot.tolist(), map(bool, found.control), strict=True)
+    assert list(read) == [parse_input(text, rows) for inputs in lists[skipped:] for text in inputs]
+    assert found.lengths.tolist() == [len(inputs) for inputs in lists[skipped:]]
+
+
+def test_rows_of_names():
+    found = find_rows(pa.array(["a", "b", "a"]), ["c", "b", "d"], pa.array(["a", "d", "gone", "c", "b"]))
+    assert found.names.to_pylist() == ["a", "b", "a", "c", "d"]
+    assert (found.extra, found.distinct) == (2, False)
+    assert found.asked.tolist() == [0, 4, -1, 3, 1]
+    assert find_rows(pa.array([], pa.string()), [], pa.array([], pa.string())).distinct
