@@ -14,7 +14,7 @@ import pyarrow as pa
 from .batches import Layout
 from .errors import DamagedError, NotFoundError
 from .files import Input, publish
-from .frames import EOS, encode, read_frame, read_schema_message
+from .frames import EOS, Frame, encode, read_frame, read_schema_message
 from .records import Function, Graph, Node, Way
 from .schema import VERSION
 
@@ -112,6 +112,19 @@ def read_graph_table(run_dir: Path, graph_id: str) -> tuple[pa.RecordBatch, dict
         NotFoundError: the run has no such graph.
         DamagedError: the file fails a check.
     """
+    layout, frame = _read_frame(run_dir, graph_id)
+    batch = layout.decode(frame, max_decoded=MAX_DECODED, max_rows=MAX_NODES)
+    return batch, _metadata(layout.schema, table_path(run_dir, graph_id).name)
+
+
+def count_nodes(run_dir: Path, graph_id: str) -> int:
+    """How many nodes a graph has; they are not decoded. Raises as `read_graph_table` does."""
+    layout, frame = _read_frame(run_dir, graph_id)
+    layout.check(frame, MAX_DECODED, MAX_NODES)
+    return 0 if frame.message is None else frame.message.rows
+
+
+def _read_frame(run_dir: Path, graph_id: str) -> tuple[Layout, Frame]:
     if not is_graph_id(graph_id):
         raise NotFoundError(f"{graph_id[:120]!r} is not a graph id.")
     path = table_path(run_dir, graph_id)
@@ -120,11 +133,9 @@ def read_graph_table(run_dir: Path, graph_id: str) -> tuple[pa.RecordBatch, dict
     try:
         with Input(path) as file:
             layout = Layout(read_schema_message(file, MAX_SCHEMA), tuple(_COLUMNS.items()))
-            frame = read_frame(file, len(layout.message), MAX_DECODED)
+            return layout, read_frame(file, len(layout.message), MAX_DECODED)
     except FileNotFoundError as error:
         raise NotFoundError(f"The run has no graph {graph_id!r}.") from error
-    batch = layout.decode(frame, max_decoded=MAX_DECODED, max_rows=MAX_NODES)
-    return batch, _metadata(layout.schema, path.name)
 
 
 def _metadata(schema: pa.Schema, file_name: str) -> dict[str, Any]:

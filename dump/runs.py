@@ -14,7 +14,7 @@ from .addresses import shown_path
 from .errors import DamagedError, FormatVersionError, NotARunError
 from .files import read_json
 from .folders import look, scan
-from .graphs import is_graph_id, read_graph, read_graph_table
+from .graphs import count_nodes, is_graph_id, read_graph, read_graph_table
 from .names import is_worker_name
 from .records import Graph
 from .schema import VERSION
@@ -185,6 +185,10 @@ class RunReader:
     def graph_table(self, graph_id: str) -> tuple[pa.RecordBatch, dict[str, Any]]:
         """One graph's (nodes, metadata), cheaper than `graph`. Raises NotFoundError, DamagedError."""
         return read_graph_table(self.path, graph_id)
+
+    def graph_size(self, graph_id: str) -> int:
+        """How many nodes one graph has, cheaper than both. Raises NotFoundError, DamagedError."""
+        return count_nodes(self.path, graph_id)
 
     def tail(self, worker: str) -> StatsTail:
         """A reader of that worker's commits, from the first on."""

@@ -121,13 +121,22 @@ class GraphShelf:
     def _count(self, graph_id: str) -> int:
         tensors = self._catalog.tensors
         if graph_id in self.recorded and graph_id not in self._node_counts:
-            table, _ = self._read(graph_id)
-            if table is not None:
-                self._node_counts[graph_id] = table.num_rows
+            self._note_size(graph_id)
         if graph_id in self.recorded and graph_id in self._node_counts:
             return self._node_counts[graph_id]
         nodes = tensors.columns(len(tensors))[1]
         return len(np.unique(nodes[tensors.in_graph(graph_id)]))
+
+    def _note_size(self, graph_id: str) -> None:
+        if graph_id in self.damage:
+            return
+        try:
+            self._node_counts[graph_id] = self._reader.graph_size(graph_id)
+        except (DamagedError, NotFoundError) as error:
+            self._note_damage(graph_id, error)
+
+    def _note_damage(self, graph_id: str, error: DamagedError | NotFoundError) -> None:
+        self.damage[graph_id] = f"graph {graph_id}: {error.message}"
 
     def _size(self, graph_id: str) -> _Size:
         """Name, way, nodes, edges and functions of a graph; read again when snapshots name new tensors."""
@@ -167,7 +176,7 @@ class GraphShelf:
         try:
             return self._reader.graph_table(graph_id)
         except (DamagedError, NotFoundError) as error:
-            self.damage[graph_id] = f"graph {graph_id}: {error.message}"
+            self._note_damage(graph_id, error)
             return None, {}
 
     def _last_forms(self, codes: np.ndarray[Any, np.dtype[np.int32]]) -> dict[int, tuple[str, str]]:

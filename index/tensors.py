@@ -43,19 +43,24 @@ class TensorTable:
         if not len(graph):
             return np.zeros(0, np.int32)
         codes, first = factorize_rows((graph, node, slot))
-        keys = zip(graph[first].tolist(), node[first].tolist(), slot[first].tolist(), strict=True)
-        return np.array([self._intern(key) for key in keys], np.int32)[codes]
+        return self._intern(graph[first], node[first], slot[first])[codes]
 
-    def _intern(self, key: tuple[int, int, int]) -> int:
-        code = self._codes.get(key)
-        if code is None:
-            code = self._codes[key] = len(self.names)
-            for column, value in zip((self._graph, self._node, self._slot), key, strict=True):
-                column.extend(np.array([value], np.int32))
-            name = tensor_name(self.nodes[key[1]], key[2])
+    def _intern(self, graph: Int32s, node: Int32s, slot: Int32s) -> Int32s:
+        """The codes of distinct rows, new ones where needed; in bulk, as a graph has 100,000 of them."""
+        keys = list(zip(graph.tolist(), node.tolist(), slot.tolist(), strict=True))
+        codes = np.array([self._codes.get(key, -1) for key in keys], np.int32)
+        new, count = np.flatnonzero(codes < 0), len(self.names)
+        codes[new] = np.arange(count, count + len(new))
+        added = [keys[at] for at in new.tolist()]
+        self._codes.update(zip(added, range(count, count + len(new)), strict=True))
+        texts = self.nodes.values
+        names = [tensor_name(texts[node_code], slot_number) for _, node_code, slot_number in added]
+        for column, values in ((self._graph, graph), (self._node, node), (self._slot, slot)):
+            column.extend(values[new])
+        for code, name in enumerate(names, count):
             self._by_name.setdefault(name, []).append(code)
-            self.names.append(name)
-        return code
+        self.names += names  # last: as many tensors as there are names can be asked for
+        return codes
 
     def arrays(self) -> dict[str, Array]:
         """Everything but the strings, for `restore`."""
@@ -67,8 +72,7 @@ class TensorTable:
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
         """Takes over what `arrays` gave, into an empty table whose strings are known."""
-        for key in zip(*(arrays[name].tolist() for name in ("graph", "node", "slot")), strict=True):
-            self._intern(key)
+        self._intern(arrays["graph"], arrays["node"], arrays["slot"])
         self._last_row.extend(arrays["last_row"])
         for name in ("snapshots", "kept", "nonfinite"):
             getattr(self, name).restore(arrays[name])

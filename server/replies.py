@@ -40,7 +40,8 @@ class KeptReply:
     @classmethod
     def of(cls, body: bytes, content_type: str) -> KeptReply:
         """Packs a body."""
-        return cls(gzip.compress(body, _GZIP_LEVEL, mtime=0), content_type, _hash(body))
+        packed = gzip.compress(body, _GZIP_LEVEL, mtime=0)
+        return cls(packed, content_type, _hash(packed))  # a tenth of the bytes, and as different
 
 
 def kept_reply(kept: KeptReply) -> Response:
