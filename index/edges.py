@@ -46,11 +46,11 @@ def build_edges(
     first = np.repeat(np.cumsum(lengths, dtype=np.int64) - lengths, lengths)
     position = (np.arange(len(target)) - first).astype(np.int32)
     known = sources >= 0
-    taken = (sources, target, inputs.slot, position, inputs.control)
-    found = [column[known] for column in taken]
+    taken: list[Int32s] = [sources, target, inputs.slot, position, inputs.control.astype(np.int32)]
     returned = _returned(functions, rows)
-    source, target, slot, place, control = map(np.concatenate, zip(found, returned, strict=True))
-    return Edges(source, target, slot, place, control.astype(np.uint8, copy=False))
+    joined = [np.concatenate((mine[known], more)) for mine, more in zip(taken, returned, strict=True)]
+    source, target, slot, place, control = joined
+    return Edges(source, target, slot, place, control.astype(np.uint8))
 
 
 def _returned(functions: Mapping[str, Mapping[str, Any]], rows: Mapping[str, int]) -> list[Int32s]:
