@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from . import tf_private
 from .duplicates import DUPLICATE
-from .queues import MARK, Tapped, TapQueue
+from .queues import MARK, Route, Tapped, TapQueue
 from .recorded import Place, RecordedFunction
 from .rewrite import Rewritten, rewrite
 
@@ -24,12 +24,13 @@ class Catch(NamedTuple):
     """Tensors of one visit of a function: where they were computed, and their values.
 
     `skipped` visits before this one did not run the nodes: iterations in which another branch was taken.
-    Behind the last one there are no values.
+    Behind the last one there are no values. `routes` are the calls that led to each of the places.
     """
 
     places: Sequence[Place]
     arrays: Sequence[Array] | None
     skipped: int = 0
+    routes: Sequence[Route] = ()
 
 
 Caught = list[Catch]
@@ -167,7 +168,9 @@ class InstrumentedFunction:
                 for iteration, arrays, skipped in self._numbered(queue)
             ]
         entries.sort(key=lambda entry: entry[:2])  # stable: queues are in graph order
-        return [Catch(queue.places, arrays, skipped) for _, _, queue, arrays, skipped in entries]
+        return [
+            Catch(queue.places, arrays, skipped, queue.routes) for _, _, queue, arrays, skipped in entries
+        ]
 
     def _numbered(self, queue: TapQueue) -> Iterator[tuple[int, list[Array], int]]:
         """(iteration, arrays, iterations skipped before) of each entry that waits."""
@@ -212,4 +215,5 @@ def _hand_over(receiver: Receiver, catch: Callable[[], Caught]) -> None:
 
 
 def _outputs(tapped: Sequence[Tapped], tensors: Sequence[Any]) -> Caught:
-    return [Catch([item.place for item in tapped], [tf_private.as_array(tensor) for tensor in tensors])]
+    arrays = [tf_private.as_array(tensor) for tensor in tensors]
+    return [Catch([item.place for item in tapped], arrays, routes=[item.route for item in tapped])]

@@ -5,13 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
-
-from tensortap.dump import Way
+from typing import Any
 
 from . import tf_private
 from .candidates import Candidate
-from .instrument import Caught, InstrumentedFunction, TapFailedError
+from .captures import Capture, Captures, PendingRecording
+from .instrument import InstrumentedFunction, TapFailedError
 from .layers import LayerTracker
 from .memory import SHARE, available_bytes, estimated_bytes
 from .obstacles import MUTED
@@ -21,75 +20,13 @@ from .state_before import StateBefore, StateReader, changed_bytes
 from .trouble import first_line
 from .watch import Watch
 
-_Key = tuple[str, frozenset[Watch], bool]  # a function, what is watched of it, and whether exactly
+# a function, what is watched of it, whether exactly, and what recordings need of it
+_Key = tuple[str, frozenset[Watch], bool, frozenset[Place]]
 
 
 class _OtherStepError(Exception):
     """A call failed for its taps, and will draw another batch when it is made again without; the cause says
     why it failed."""
-
-
-class PendingRecording(Protocol):
-    """A call that is being recorded. Its method never raises."""
-
-    @property
-    def inputs(self) -> Sequence[Any]:
-        """What the function is to be called with, so that the recording sees what it draws."""
-
-    def end(self, outputs: Sequence[Any] | None, failure: BaseException | None = None) -> None:
-        """The call returned, or raised."""
-
-
-class Capture(Protocol):
-    """One watched step of one tap. None of its methods may raise."""
-
-    @property
-    def owner(self) -> object:
-        """The tap."""
-
-    @property
-    def watches(self) -> tuple[Watch, ...]:
-        """The tap's watches that want this step."""
-
-    @property
-    def exact(self) -> bool:
-        """Whether the untouched function must make the step, and a shadow of it be captured."""
-
-    @property
-    def known_layers(self) -> Sequence[str]:
-        """Layer paths of the model, as far as they are known."""
-
-    @property
-    def embeds_sources(self) -> bool:
-        """Whether the graph should carry the text of user files."""
-
-    @property
-    def records(self) -> bool:
-        """Whether the calls of this step are recorded."""
-
-    def begin(self, recorded: RecordedFunction, inputs: Sequence[Any]) -> PendingRecording | None:
-        """Starts to record a call."""
-
-    def take(self, recorded: RecordedFunction, caught: Caught, way: Way) -> None:
-        """Keeps what its watches select of that which a call caught, in place or in a shadow."""
-
-    def failed(self, function: str, what: str, error: BaseException) -> None:
-        """Something went wrong with the taps of a function; the function itself runs."""
-
-    def no_shadow(self, function: str, why: str) -> None:
-        """A function that must be captured exactly cannot be; it runs untapped."""
-
-    def draws_apart(self, function: str, nodes: Sequence[str]) -> None:
-        """The copy of a function has random streams of its own."""
-
-    def inside_datasets(self, function: str, nodes: Sequence[str]) -> None:
-        """Nodes of a function run functions of datasets, which are not captured."""
-
-    def missed(self, function: str) -> None:
-        """Nothing of a function is selected."""
-
-    def out_of_reach(self, candidates: Sequence[Candidate]) -> None:
-        """Selected tensors lie inside loops or branches that XLA compiles."""
 
 
 class Interceptor:
@@ -157,7 +94,7 @@ class Interceptor:
         if pending:
             inputs = pending[-1].inputs
         try:
-            outputs = self._run_tapped(run, name, inputs, num_outputs, captures)
+            outputs = self._run_tapped(run, name, inputs, num_outputs, captures, pending)
         except _OtherStepError as error:
             for recording in pending:
                 recording.end(None, error.__cause__)
@@ -200,30 +137,35 @@ class Interceptor:
         inputs: Sequence[Any],
         num_outputs: int,
         captures: Sequence[Capture],
+        pending: Sequence[PendingRecording],
     ) -> Any:
         function = name.decode() if isinstance(name, bytes) else name
+        drawn = frozenset[Place]().union(*(recording.draws for recording in pending))
+        key = _key(function, captures, drawn)
         with self._capturing(()), tf_private.not_recorded():
-            instrumented = self._instrument(function, inputs, captures)
+            instrumented = self._instrument(key, inputs, captures)
         if instrumented is None:
             return run(name, inputs, num_outputs)
         recorded = self._recorded[function]
         shadowed = isinstance(instrumented, Shadow)
-        receiver = _Receiver(recorded, captures, "shadow" if shadowed else "in-place")
+        receiver = Captures(recorded, captures, "shadow" if shadowed else "in-place", pending)
         try:
             with self._capturing(()):
                 before = None if shadowed else self._state_of(recorded).read(inputs)
         except Exception as error:
-            self._give_up(function, captures, "could not be tapped", error)
+            self._give_up(key, captures, "could not be tapped", error)
             return run(name, inputs, num_outputs)
+        receiver.catches(not shadowed)
         try:
             return instrumented.call(run, name, inputs, num_outputs, receiver)
         except ShadowFailedError as failure:
-            self._give_up(function, captures, "could not run as a shadow", failure.__cause__ or failure)
+            self._give_up(key, captures, "could not run as a shadow", failure.__cause__ or failure)
             return failure.outputs
         except TapFailedError as failure:
             cause = failure.__cause__ or failure
             what = "could not run with taps" + (_undone(before) if before is not None else "")
-            self._give_up(function, captures, what, cause)
+            self._give_up(key, captures, what, cause)
+            receiver.catches(False)
             if before is not None and before.draws:
                 raise _OtherStepError from cause
             return run(name, inputs, num_outputs)
@@ -235,14 +177,14 @@ class Interceptor:
             return self._state[recorded.root]
 
     def _instrument(
-        self, function: str, inputs: Sequence[Any], captures: Sequence[Capture]
+        self, key: _Key, inputs: Sequence[Any], captures: Sequence[Capture]
     ) -> InstrumentedFunction | Shadow | None:
         """The function's copy for these captures; None if nothing is selected or it cannot be tapped."""
-        key = _key(function, captures)
+        function = key[0]
         with self._lock:
             try:
                 if key not in self._instrumented:
-                    self._instrumented[key] = self._make(function, inputs, captures)
+                    self._instrumented[key] = self._make(key, inputs, captures)
                 return self._instrumented[key]
             except NoShadowError as error:
                 self._instrumented[key] = None
@@ -250,14 +192,14 @@ class Interceptor:
                     capture.no_shadow(function, str(error))
                 return None
             except Exception as error:
-                self._give_up(function, captures, "could not be tapped", error)
+                self._give_up(key, captures, "could not be tapped", error)
                 return None
 
     def _make(
-        self, function: str, inputs: Sequence[Any], captures: Sequence[Capture]
+        self, key: _Key, inputs: Sequence[Any], captures: Sequence[Capture]
     ) -> InstrumentedFunction | Shadow | None:
-        watches = _watches(captures)
-        if not watches:  # the step is only recorded
+        function, watches, exact, drawn = key
+        if not watches and not drawn:  # the step is only recorded
             return None
         recorded = self._record(function, inputs, captures)
         chosen = [
@@ -265,24 +207,14 @@ class Interceptor:
             for place, candidate in recorded.candidates.items()
             if any(watch.selects(candidate) for watch in watches)
         ]
-        if not chosen:
+        if watches and not chosen:
             for capture in captures:
                 capture.missed(function)
+        if not chosen and not drawn:
             return None
-        exact = _exact(captures)
-        instrumented = self._copy(recorded, frozenset(chosen), exact)
+        instrumented = self._copy(recorded, drawn.union(chosen), exact)
         shadow = Shadow(recorded, instrumented) if exact else None
-        random = recorded.seeded_random_ops()
-        if random:
-            for capture in captures:
-                capture.draws_apart(function, random)
-        if recorded.dataset_functions:
-            for capture in captures:
-                capture.inside_datasets(function, recorded.dataset_functions)
-        unreached = instrumented.rewritten.out_of_reach
-        if unreached:
-            for capture in captures:
-                capture.out_of_reach([recorded.candidates[place] for place in unreached])
+        _tell_limits(recorded, instrumented, captures)
         return shadow or instrumented
 
     def _copy(
@@ -292,7 +224,8 @@ class Interceptor:
         key = recorded.root, chosen, exact
         if key not in self._copies:
             _check_memory(
-                [recorded.candidates[place] for place in chosen], 0 if exact else changed_bytes(recorded)
+                [recorded.candidates[place] for place in chosen & recorded.candidates.keys()],
+                0 if exact else changed_bytes(recorded),
             )
             self._copies[key] = InstrumentedFunction(recorded, chosen, MUTED if exact else ())
         return self._copies[key]
@@ -306,11 +239,11 @@ class Interceptor:
             self._recorded[function] = recorded
         return recorded
 
-    def _give_up(self, function: str, captures: Sequence[Capture], what: str, error: BaseException) -> None:
+    def _give_up(self, key: _Key, captures: Sequence[Capture], what: str, error: BaseException) -> None:
         with self._lock:
-            self._instrumented[_key(function, captures)] = None
+            self._instrumented[key] = None
         for capture in captures:
-            capture.failed(function, what, error)
+            capture.failed(key[0], what, error)
 
     def _discard(self) -> None:
         for copy in self._copies.values():
@@ -323,23 +256,6 @@ class Interceptor:
         self._recorded.clear()
 
 
-class _Receiver:
-    """Passes what one call catches on to all captures."""
-
-    def __init__(self, recorded: RecordedFunction, captures: Sequence[Capture], way: Way) -> None:
-        self._recorded = recorded
-        self._captures = captures
-        self._way = way
-
-    def take(self, caught: Caught) -> None:
-        for capture in self._captures:
-            capture.take(self._recorded, caught, self._way)
-
-    def failed(self, error: Exception) -> None:
-        for capture in self._captures:
-            capture.failed(self._recorded.root, "ran, but not all of its tensors could be read", error)
-
-
 def _undone(before: StateBefore) -> str:
     """Undoes what a call did; says what of it was not."""
     try:
@@ -347,6 +263,23 @@ def _undone(before: StateBefore) -> str:
     except Exception as error:  # nothing may escape into the training
         return f"; its variables could not be given back what they held: {first_line(error)}"
     return f"; what it had done stays done: {before.stays}" if before.stays else ""
+
+
+def _tell_limits(
+    recorded: RecordedFunction, instrumented: InstrumentedFunction, captures: Sequence[Capture]
+) -> None:
+    """Tells of what a copy does differently, and of what is not captured in it."""
+    random = recorded.seeded_random_ops()
+    if random:
+        for capture in captures:
+            capture.draws_apart(recorded.root, random)
+    if recorded.dataset_functions:
+        for capture in captures:
+            capture.inside_datasets(recorded.root, recorded.dataset_functions)
+    unreached = [place for place in instrumented.rewritten.out_of_reach if place in recorded.candidates]
+    if unreached:
+        for capture in captures:
+            capture.out_of_reach([recorded.candidates[place] for place in unreached])
 
 
 def _check_memory(candidates: Sequence[Candidate], copied: int) -> None:
@@ -363,8 +296,8 @@ def _exact(captures: Sequence[Capture]) -> bool:
     return any(capture.exact for capture in captures)
 
 
-def _key(function: str, captures: Sequence[Capture]) -> _Key:
-    return function, _watches(captures), _exact(captures)
+def _key(function: str, captures: Sequence[Capture], drawn: frozenset[Place]) -> _Key:
+    return function, _watches(captures), _exact(captures), drawn
 
 
 INTERCEPTOR = Interceptor()

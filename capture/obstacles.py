@@ -3,7 +3,7 @@ world outside."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from . import tf_private
 from .closure import TracedFunction
@@ -91,11 +91,15 @@ _REASONS = {
 }
 
 
-def obstacle(functions: Mapping[str, TracedFunction]) -> str:
-    """Why a function cannot have a shadow: `changes a lookup table (node 'insert')`; empty if it can."""
+def obstacle(functions: Mapping[str, TracedFunction], harmless: Collection[str] = ()) -> str:
+    """Why a function cannot have a shadow: `changes a lookup table (node 'insert')`; empty if it can.
+
+    Args:
+        harmless: op types that are no reason.
+    """
     for function in functions.values():
         for node in function.definition.node_def:
-            reason = _reason(node.op)
+            reason = "" if node.op in harmless else _reason(node.op)
             if reason:
                 return f"it {reason} (node {node.name!r}, {node.op})"
     return ""

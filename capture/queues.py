@@ -26,15 +26,19 @@ MAX_TENSORS = 512
 MAX_BYTES = 256 << 20
 
 Array = np.ndarray[Any, Any]
+Route = tuple[tuple[str, str], ...]
+"""The calls that lead from the root to a function: (calling node, function called) of each."""
 
 
 @dataclass(frozen=True)
 class Tapped:
-    """A tensor that leaves a function: where it is computed, its dtype and the bytes of its static shape."""
+    """A tensor that leaves a function: where it is computed, its dtype and the bytes of its static shape, and
+    through which calls the function was reached."""
 
     place: Place
     dtype: Any
     nbytes: int
+    route: Route = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +69,11 @@ class TapQueue:
     def places(self) -> list[Place]:
         """Where the tensors of an entry are computed."""
         return [tapped.place for tapped in self.tapped]
+
+    @cached_property
+    def routes(self) -> list[Route]:
+        """Through which calls their functions were reached."""
+        return [tapped.route for tapped in self.tapped]
 
     @cached_property
     def _handle(self) -> Any:

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 RANDOM_OPS = frozenset(
     {
+        "AllCandidateSampler",
+        "FixedUnigramCandidateSampler",
+        "LearnedUnigramCandidateSampler",
+        "LogUniformCandidateSampler",
         "Multinomial",
         "ParameterizedTruncatedNormal",
+        "RandomCrop",
         "RandomGamma",
+        "RandomPoisson",
         "RandomPoissonV2",
         "RandomShuffle",
         "RandomStandardNormal",
         "RandomUniform",
         "RandomUniformInt",
+        "SampleDistortedBoundingBox",
+        "SampleDistortedBoundingBoxV2",
+        "ThreadUnsafeUnigramCandidateSampler",
         "TruncatedNormal",
+        "UniformCandidateSampler",
     }
 )
 """A copy of such an op has a stream of its own, so that it draws other numbers than the original."""

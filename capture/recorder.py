@@ -10,21 +10,21 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tensortap.dump import Argument, Part, Recording, array_hash
+from tensortap.dump import Argument, Part, Recording, Way, array_hash
 
 from . import tf_private
 from .environment import environment
+from .instrument import Caught
 from .iterator_copy import Elements, SharedIterator, UncopiedIteratorError, drawn_elements
 from .obstacles import obstacle
-from .recorded import RecordedFunction
+from .random_ops import RANDOM_OPS
+from .recorded import Place, RecordedFunction
+from .recorded_drawn import DrawnValues
+from .recorded_draws import GivenDraws, UnrecordableError
 from .state_copy import is_variable
 from .trouble import first_line
 
 Array = np.ndarray[Any, Any]
-
-
-class UnrecordableError(Exception):
-    """A call cannot be run again from a file; the message says why, as `it …`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,12 +50,16 @@ class RecordedCall:
 class CallRecorder:
     """Records calls of one function.
 
+    Args:
+        way: how the tap captures. In place, what stateful random ops draw is read by taps; a shadow cannot
+            draw the same.
+
     Raises:
         UnrecordableError: it has state or effects that a file cannot hold.
     """
 
-    def __init__(self, recorded: RecordedFunction) -> None:
-        why = obstacle(recorded.functions)
+    def __init__(self, recorded: RecordedFunction, way: Way) -> None:
+        why = obstacle(recorded.functions, RANDOM_OPS if way == "in-place" else frozenset())
         if why:
             raise UnrecordableError(why)
         try:
@@ -68,7 +72,9 @@ class CallRecorder:
                 f"it draws from an iterator that cannot be read (node {error})"
             ) from error
         self._recorded = recorded
-        self._library = tf_private.library([function.definition for function in recorded.functions.values()])
+        given = GivenDraws(recorded.root, recorded.functions)
+        self._library = tf_private.library(given.definitions)
+        self._given = given
 
     def begin(self, inputs: Sequence[Any]) -> PendingCall:
         """Notes what a call is given.
@@ -99,6 +105,15 @@ class CallRecorder:
                 arguments.append(Argument("tensor", name, (array,), device=tensor.device))
         return arguments, passed
 
+    @property
+    def draws(self) -> frozenset[Place]:
+        """The tensors that must be caught of a call, to know what its stateful random ops drew."""
+        return frozenset(self._given.read)
+
+    def drawn_values(self) -> DrawnValues:
+        """Collects these of one call."""
+        return DrawnValues(self._recorded, self._given.draws)
+
     def drawn(self) -> dict[int, tuple[Array, ...]]:
         """What the call drew, by number of the iterator's argument; lets go of it."""
         found = {}
@@ -120,18 +135,39 @@ class PendingCall:
     ) -> None:
         self._recorder, self._arguments, self._given = recorder, arguments, given
         self._started = time.time()
+        self._drawn = recorder.drawn_values()
+        self._sees_draws = not recorder.draws
         self.inputs = inputs
 
+    @property
+    def draws(self) -> frozenset[Place]:
+        """The tensors that must be caught of the call: what its stateful random ops draw."""
+        return self._recorder.draws
+
+    def catches(self, catching: bool) -> None:
+        """Whether the call that runs now catches them."""
+        self._sees_draws = catching or not self.draws
+
+    def take(self, caught: Caught) -> None:
+        """What was caught."""
+        self._drawn.take(caught)
+
     def end(self, outputs: Sequence[Any] | None, failure: BaseException | None = None) -> RecordedCall | None:
-        """What was recorded; None if the call only found that its data had ended."""
+        """What was recorded; None if the call only found that its data had ended.
+
+        Raises:
+            UnrecordableError: it is not known what random numbers it drew.
+        """
         with tf_private.not_recorded():
             drawn = self._recorder.drawn()
             if isinstance(failure, tf.errors.OutOfRangeError) and not any(drawn.values()):
                 return None
             for number, arrays in drawn.items():
                 self._arguments[number] = replace(self._arguments[number], arrays=arrays)
+            if not self._sees_draws:
+                raise UnrecordableError("it draws random numbers that could not be tapped")
             recording = replace(
-                self._recorder.recording(self._arguments),
+                self._recorder.recording([*self._arguments, *self._drawn.arguments()]),
                 time=self._started,
                 failed="" if failure is None else f"{type(failure).__name__}: {first_line(failure)}",
             )

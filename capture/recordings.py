@@ -21,10 +21,12 @@ from tensortap.dump import (
 )
 
 from .held_recordings import HeldRecordings, Item
+from .instrument import Caught
 from .naming import short_function_name
 from .record import Record
 from .recorded import RecordedFunction
-from .recorder import CallRecorder, PendingCall, UnrecordableError
+from .recorded_draws import UnrecordableError
+from .recorder import CallRecorder, PendingCall
 from .snapshots import Entry
 from .trouble import Trouble
 
@@ -32,13 +34,20 @@ _MOST_WAITING = 2  # recordings; each holds a copy of the variables
 
 
 class Pending:
-    """A call that is being recorded; see `intercept.PendingRecording`."""
+    """A call that is being recorded; see `captures.PendingRecording`."""
 
     def __init__(
         self, owner: Recordings, call: PendingCall, recorded: RecordedFunction, entry: Entry
     ) -> None:
         self._owner, self._call, self._recorded, self._entry = owner, call, recorded, entry
         self.inputs = call.inputs
+        self.draws = call.draws
+
+    def catches(self, catching: bool) -> None:
+        self._call.catches(catching)
+
+    def take(self, caught: Caught) -> None:
+        self._owner.take(self._call, self._recorded, caught)
 
     def end(self, outputs: Sequence[Any] | None, failure: BaseException | None = None) -> None:
         self._owner.end(self._call, self._recorded, self._entry, outputs, failure)
@@ -104,7 +113,7 @@ class Recordings:
         try:
             if recorded.root not in self._recorders:
                 self._recorders[recorded.root] = None
-                self._recorders[recorded.root] = CallRecorder(recorded)
+                self._recorders[recorded.root] = CallRecorder(recorded, self._way)
             recorder = self._recorders[recorded.root]
             return Pending(self, recorder.begin(inputs), recorded, entry) if recorder is not None else None
         except UnrecordableError as error:
@@ -113,6 +122,14 @@ class Recordings:
         except Exception as error:
             self._tell(f"record {recorded.root}", "could not be recorded", recorded, error)
         return None
+
+    def take(self, pending: PendingCall, recorded: RecordedFunction, caught: Caught) -> None:
+        """What a call drew that is being recorded."""
+        try:
+            pending.take(caught)
+        except Exception as error:
+            pending.catches(False)
+            self._tell(f"record {recorded.root}", "could not be recorded", recorded, error)
 
     def end(
         self,
@@ -135,6 +152,8 @@ class Recordings:
                 self._put([item])
             if self._held is not None:
                 self._held.hold(entry, None if at_once else item)
+        except UnrecordableError as error:
+            self._tell(f"record {recorded.root}", f"cannot be recorded: {error}", recorded)
         except Exception as error:
             self._tell(f"record {recorded.root}", "could not be recorded", recorded, error)
 

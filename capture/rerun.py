@@ -55,11 +55,12 @@ class LoadedCall:
         self._names: dict[str, str] = {}  # registered -> in the recording
         self._copies: dict[frozenset[Place], InstrumentedFunction] = {}
         definitions = _definitions(recording.library)
-        if recording.function not in {definition.signature.name for definition in definitions}:
+        known = {definition.signature.name for definition in definitions}
+        if recording.function not in known:
             raise DamagedError(f"The library of the recording lacks {recording.function!r}.")
         check_allowed(definitions)
         for definition in definitions:
-            self._register(definition, {each.signature.name for each in definitions})
+            self._register(definition, known)
         self._root = self._renamed(recording.function)
         self._outputs = len(tf_private.function_def(self._root).signature.output_arg)
 
@@ -161,7 +162,7 @@ class _Receiver:
         self.tensors: list[tuple[Candidate, int, Array]] = []
 
     def take(self, caught: Caught) -> None:
-        for places, arrays, skipped in caught:
+        for places, arrays, skipped, _ in caught:
             for number, place in enumerate(places):
                 visit = self._visits.get(place, 0) + skipped
                 self._visits[place] = visit

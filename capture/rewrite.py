@@ -17,7 +17,7 @@ from .clock import Clock
 from .closure import CALLS, Callee, Role, TracedFunction, callees, must_compile
 from .duplicates import Duplicates
 from .needed import Needed
-from .queues import MARK, Tapped, TapQueue, grouped, keep_alive
+from .queues import MARK, Route, Tapped, TapQueue, grouped, keep_alive
 from .recorded import Place, RecordedFunction
 
 # A stateless call may be merged with its twin or left out, and what it enqueues with it.
@@ -82,7 +82,7 @@ class _Site:
     """Where a function is called.
 
     `looped`: in a loop; `clock`: that of the innermost loop's body; `branched`: in a branch of that body,
-    which does not run in each iteration.
+    which does not run in each iteration. `route`: the calls that lead to it.
     """
 
     role: Role = "root"
@@ -90,14 +90,16 @@ class _Site:
     looped: bool = False
     clock: Clock | None = None
     branched: bool = False
+    route: Route = ()
 
-    def of_callee(self, node: tf_private.NodeDef, role: Role, clock: Clock) -> _Site:
+    def of_callee(self, node: tf_private.NodeDef, callee: Callee, clock: Clock) -> _Site:
         """Where a node of the function calls another; `clock` is for the body if it is a loop."""
-        compiled = self.compiled or must_compile(node.attr)
+        compiled, role = self.compiled or must_compile(node.attr), callee.role
+        route = (*self.route, (str(node.name), callee.function))
         if node.op in _LOOPS:
-            return _Site(role, compiled, True, clock if role == "body" else None)
+            return _Site(role, compiled, True, clock if role == "body" else None, route=route)
         branched = self.clock is not None and (self.branched or role != "call")
-        return _Site(role, compiled, self.looped, self.clock, branched)
+        return _Site(role, compiled, self.looped, self.clock, branched, route)
 
 
 class _Rewriter:
@@ -161,7 +163,9 @@ class _Rewriter:
         self._result.only_for_taps |= needed.only_for_taps
         self._run_anyway |= needed.live.keys()
         self._copied.add(function.name)
-        tapped = self._own(function, needed) + self._of_callees(definition, needed, duplicates, site)
+        tapped = self._own(function, needed, site.route) + self._of_callees(
+            definition, needed, duplicates, site
+        )
         if not compiled:
             tapped = [(item, duplicates.readable(reference)) for item, reference in tapped]
         self._result.compiled |= compiled
@@ -179,7 +183,7 @@ class _Rewriter:
         self._shared[function.name, compiled] = name, outputs
         return name, outputs
 
-    def _own(self, function: TracedFunction, needed: Needed) -> list[tuple[Tapped, str]]:
+    def _own(self, function: TracedFunction, needed: Needed, route: Route) -> list[tuple[Tapped, str]]:
         """The chosen tensors of the function itself, with how its definition refers to them."""
         found = []
         for operation in filter(
@@ -190,7 +194,7 @@ class _Rewriter:
                 reference = function.references.get(tensor.name)
                 if place in self._chosen and reference is not None:
                     nbytes = (tensor.shape.num_elements() or 0) * (tensor.dtype.size or 0)
-                    found.append((Tapped(place, tensor.dtype, nbytes), reference))
+                    found.append((Tapped(place, tensor.dtype, nbytes, route), reference))
         return found
 
     def _of_callees(
@@ -214,7 +218,7 @@ class _Rewriter:
             used = needed.used_outputs(node)
             clock = Clock(f"{definition.signature.name}_{node.name}_clock")
             for callee in chosen:
-                inside = site.of_callee(node, callee.role, clock)
+                inside = site.of_callee(node, callee, clock)
                 gained += self._redirect(node, callee, used, inside)
             if node.name not in needed.live and not site.compiled:
                 node.input[:] = [duplicates.readable(source) for source in node.input]

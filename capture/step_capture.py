@@ -171,7 +171,8 @@ class StepCapture:
         self._outlet.trouble.tell(
             f"random {name}",
             f"the function {name} draws random numbers by seeded ops that keep their own state ({nodes[0]});"
-            " on watched steps these draw from a second stream, so that training takes another course",
+            " on watched and recorded steps these draw from a second stream, so that training takes another"
+            " course",
             "Draw from a tf.random.Generator or by stateless ops, as Keras layers do.",
         )
 
@@ -206,7 +207,7 @@ class StepCapture:
         selection = self._outlet.selection_of(recorded, self.watches)
         visits = self._visits[recorded.root]
         captured: deque[Captured] = deque()
-        for places, arrays, skipped in caught:
+        for places, arrays, skipped, _ in caught:
             if arrays is None:
                 visits.update(dict.fromkeys(places, skipped))  # adds to the counts
                 continue

@@ -31,6 +31,7 @@ class Argument:
 
     `arrays` holds the tensor; the variable's value (nothing if it had none yet); or all that was drawn from
     the iterator, element by element, `len(parts)` arrays each. `dtype` and `shape` are a variable's own.
+    `drawn`: the function was not given it, but drew it itself, by random ops that keep a stream of their own.
     """
 
     kind: ArgumentKind
@@ -40,6 +41,7 @@ class Argument:
     shape: tuple[int | None, ...] | None = None
     parts: tuple[Part, ...] = ()
     device: str = ""
+    drawn: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ def _argument_record(argument: Argument, blobs: Blobs) -> dict[str, Any]:
         "parts": [{"dtype": part.dtype, "shape": part.shape} for part in argument.parts],
         "device": argument.device,
         "arrays": [_array_record(array, blobs) for array in argument.arrays],
+        **({"drawn": True} if argument.drawn else {}),
     }
 
 
@@ -96,6 +97,7 @@ def _argument(record: dict[str, Any], fetch: Callable[[object], bytes]) -> Argum
         shape=_shape(record["shape"]),
         parts=tuple(Part(str(part["dtype"]), _shape(part["shape"])) for part in record["parts"]),
         device=str(record["device"]),
+        drawn=record.get("drawn") is True,
     )
 
 

@@ -81,7 +81,7 @@ class BatchInputs:
         return Exchanged(tuple(found), tuple(stayed))
 
     def _changed(self, argument: Argument, array: Array, change: Change) -> Array | None:
-        new = change(array) if argument.kind != "variable" and self._has_rows(array) else None
+        new = change(array) if _is_given(argument) and self._has_rows(array) else None
         return None if new is None else np.ascontiguousarray(new)
 
     def other_sample(self, array: Array) -> Array:
@@ -115,7 +115,12 @@ class BatchInputs:
 
 
 def _given(arguments: Sequence[Argument]) -> list[Argument]:
-    return [argument for argument in arguments if argument.kind != "variable"]
+    return [argument for argument in arguments if _is_given(argument)]
+
+
+def _is_given(argument: Argument) -> bool:
+    """Whether it is data: no variable, and nothing that the step drew at random."""
+    return argument.kind != "variable" and not argument.drawn
 
 
 def _others(values: Array) -> Array:

@@ -111,7 +111,7 @@ def bad_rows(recording: Recording) -> dict[str, list[int]]:
     """
     found: dict[str, list[int]] = {}
     for argument in recording.arguments:
-        for array in argument.arrays if argument.kind != "variable" else ():
+        for array in argument.arrays if argument.kind != "variable" and not argument.drawn else ():
             if non_finite(array):
                 bad = ~np.isfinite(np.atleast_1d(array))
                 rows = np.flatnonzero(bad.reshape(len(bad), -1).any(axis=1))
