@@ -14,6 +14,7 @@ from typing import Any
 from playwright.sync_api import Browser, CDPSession, sync_playwright
 from werkzeug.serving import make_server
 
+from tensortap.index import spare_pandas
 from tensortap.server import create_app
 
 FRAMES = 90  # of moving, of which the 95th percentile is told
@@ -33,6 +34,7 @@ def chromium() -> Iterator[Browser]:
 @contextmanager
 def served(logdir: Path) -> Iterator[str]:
     """The address of a server over a log directory, in a thread of this process."""
+    spare_pandas()  # as `tensortap serve` does
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = make_server("127.0.0.1", 0, create_app(logdir, token=None), threaded=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -28,6 +28,11 @@ export class TextColumn {
     return decode(this.bytes.subarray(start, end));
   }
 
+  /** Length of a row in characters, without making its text. */
+  lengthAt(row: number): number {
+    return this.whole().length === this.bytes.length ? (this.offsets[row + 1] ?? 0) - (this.offsets[row] ?? 0) : this.at(row).length;
+  }
+
   /** All rows glued together. Where it is as long as `bytes` (ASCII only) the offsets count its characters too. */
   whole(): string {
     this.text ??= decode(this.bytes);

@@ -112,7 +112,8 @@ class StackWriter {
     const { tree } = this;
     if (item < 0) return this.groups[~item]!.blocks.map((block) => tree.nodeCount + block);
     const kept: number[] = [];
-    for (const child of tree.children.subarray(tree.childStart[item], tree.childStart[item + 1])) {
+    for (let i = tree.childStart[item]!; i < tree.childStart[item + 1]!; i++) {
+      const child = tree.children[i]!;
       const group = child < tree.nodeCount ? -1 : this.groupOf[child - tree.nodeCount]!;
       if (group < 0) kept.push(child);
       else if (this.groups[group]!.blocks[0] === child - tree.nodeCount) kept.push(~group);

@@ -14,6 +14,8 @@ export class RawScopes {
   readonly start: number[] = [0];
   readonly end: number[] = [0];
   private readonly hashes: number[] = [0];
+  /** 1 for scopes that hold scopes: most hold nodes only, and need not be searched. */
+  private readonly holdsScopes: number[] = [0];
   /** Open addressing: scope numbers, 0 for empty (the whole graph is never looked up). */
   private table = new Int32Array(1024);
   /** Scopes of the path that was added last, and where it lies. */
@@ -32,9 +34,10 @@ export class RawScopes {
     const { offsets, bytes } = this.paths;
     const [first, last] = [offsets[row]!, offsets[row + 1]!];
     // Nodes beside each other in the dump mostly share most of their path: go on from where it parts from the last one's.
-    const known = Math.min(this.lastEnd - this.lastFirst, last - first);
+    const { lastFirst } = this;
+    const known = Math.min(this.lastEnd - lastFirst, last - first);
     let same = 0;
-    while (same < known && bytes[first + same] === bytes[this.lastFirst + same]) same++;
+    while (same < known && bytes[first + same] === bytes[lastFirst + same]) same++;
     while (this.trail.length > 0 && this.end[this.trail[this.trail.length - 1]!]! >= same) this.trail.pop();
     let scope = this.trail[this.trail.length - 1] ?? 0;
     let from = first + (scope === 0 ? 0 : this.end[scope]! + 1);
@@ -51,6 +54,7 @@ export class RawScopes {
 
   /** The scope that has the very path of a node held by `scope`, or -1. */
   named(row: number, scope: number): number {
+    if (this.holdsScopes[scope] === 0) return -1;
     const { offsets } = this.paths;
     const from = offsets[row]! + (scope === 0 ? 0 : this.end[scope]! + 1);
     return this.child(scope, row, from, offsets[row + 1]!, false);
@@ -86,6 +90,8 @@ export class RawScopes {
     this.start.push(from - begin);
     this.end.push(to - begin);
     this.hashes.push(hash);
+    this.holdsScopes.push(0);
+    this.holdsScopes[parent] = 1;
     this.table[slot] = scope;
     if (this.count * 2 > this.table.length) this.growTable();
     return scope;

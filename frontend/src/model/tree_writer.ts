@@ -136,9 +136,8 @@ export class TreeWriter {
 
   private nodeLabelStart(row: number, raw: number): number {
     const end = this.plan.scopes.end[raw]!;
-    const path = this.plan.paths.at(row);
     // A node that shares its scope's path is labelled like the scope.
-    if (path.length <= end) return this.plan.scopes.start[raw]!;
+    if (this.plan.paths.lengthAt(row) <= end) return this.plan.scopes.start[raw]!;
     return raw === 0 ? 0 : end + 1;
   }
 }
