@@ -54,6 +54,18 @@ describe('decodeNpy', () => {
     expect(decodeNpy(encodeNpy('<f4', [0, 3], new Uint8Array()))).toEqual({ kind: 'f4', shape: [0, 3], values: new Float32Array() });
   });
 
+  test('reads a header of any length', () => {
+    const shape = `(${'1, '.repeat(100_000)}2,)`;
+    const header = new TextEncoder().encode(`{'descr': '|u1', 'fortran_order': False, 'shape': ${shape}, }\n`);
+    const file = new Uint8Array(12 + header.length + 2);
+    file.set([0x93, ...new TextEncoder().encode('NUMPY'), 2, 0]);
+    new DataView(file.buffer).setUint32(8, header.length, true);
+    file.set(header, 12);
+    file.set([7, 9], 12 + header.length);
+    const array = decodeNpy(file.buffer);
+    expect([array.shape.length, array.values]).toEqual([100_001, Uint8Array.of(7, 9)]);
+  });
+
   test('turns column-major arrays into row-major ones', () => {
     const buffer = encodeNpy('<i4', [2, 3], bytes(Int32Array.of(1, 4, 2, 5, 3, 6)));
     const header = new Uint8Array(buffer);

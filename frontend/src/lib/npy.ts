@@ -56,8 +56,11 @@ function readHeader(view: DataView): { header: string; dataOffset: number } {
   return { header: latin1(bytes.subarray(start, start + length)), dataOffset: start + length };
 }
 
+/** Piece by piece: a header may be longer than a call takes arguments. */
 function latin1(bytes: Uint8Array): string {
-  return String.fromCharCode(...bytes);
+  let text = '';
+  for (let at = 0; at < bytes.length; at += 4096) text += String.fromCharCode(...bytes.subarray(at, at + 4096));
+  return text;
 }
 
 function readShape(header: string): number[] {
