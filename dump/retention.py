@@ -16,6 +16,7 @@ from .entries import Entry
 from .errors import InvalidValueError
 from .files import create
 from .folders import exists, scan
+from .held import is_held
 from .names import is_worker_name
 from .runs import RunReader
 from .values_writer import MAX_SHARD, values_path
@@ -23,7 +24,7 @@ from .values_writer import MAX_SHARD, values_path
 _SMALL_SHARD = 4 << 20  # bytes of a shard where steps are counted: few steps share one
 _LEAST_SHARD = 1 << 20  # bytes; less would be mostly the header that each shard reserves
 _SHARES = 8  # shards that `max_bytes` is divided into
-_IDLE = 600.0  # s after which a shard that was never sealed counts as abandoned
+_IDLE = 600.0  # s after which a shard that was never sealed, and that nobody holds, counts as abandoned
 
 Shard = tuple[str, int]  # worker, number
 
@@ -82,13 +83,14 @@ class WorkerRetention:
     def __init__(self, worker_dir: Path, retention: Retention) -> None:
         self._dir, self._retention = worker_dir, retention
         self._steps: dict[int, set[int]] = {}  # by shard number
-        self._recent: dict[int, None] = {}  # steps in the order in which they came
+        self._recent: dict[int, None] = {}  # steps in the order in which they came last
         self._done = -1
 
     def note(self, number: int, entry: str) -> None:
         """A value was stored in a shard; the entry's name ends in `@<step>#<seq>`."""
         step = int(entry.rpartition("@")[2].partition("#")[0])
         self._steps.setdefault(number, set()).add(step)
+        self._recent.pop(step, None)  # a step that comes again is a late one
         self._recent[step] = None
         if len(self._recent) > (self._retention.keep_last or 1):
             del self._recent[next(iter(self._recent))]
@@ -116,14 +118,19 @@ def choose(
     steps: Mapping[Shard, set[int]],
     recent: list[int],
     spared: set[Shard],
+    *,
+    by_step: bool = False,
 ) -> list[Shard]:
     """Which shards to remove, oldest first.
 
     Args:
         shards: what there is. steps: the steps of those that are known. recent: steps, the latest last.
         spared: those that stay, whatever they hold.
+        by_step: the oldest are those with the lowest last step, and before them what holds no step; else
+            those that were written to the longest ago, which a copy of a run does not tell.
     """
-    oldest_first = sorted(shards, key=lambda shard: (shards[shard].mtime_ns, shard))
+    last = {shard: max(steps.get(shard, ()), default=-1) if by_step else 0 for shard in shards}
+    oldest_first = sorted(shards, key=lambda shard: (last[shard], shards[shard].mtime_ns, shard))
     chosen = []
     if retention.keep_last is not None:
         kept = set(recent[-retention.keep_last :])
@@ -161,7 +168,7 @@ def prune_run(run_dir: Path, retention: Retention, *, dry_run: bool = False) -> 
     recent = sorted(set().union(*steps.values()))
     spared = _open_shards(run_dir, shards)
     pruned = Pruned()
-    for shard in choose(retention, shards, steps, recent, spared):
+    for shard in choose(retention, shards, steps, recent, spared, by_step=True):
         if not dry_run:
             discard(run_dir, shard)
         pruned.files += 1
@@ -206,9 +213,14 @@ def _open_shards(run_dir: Path, shards: Mapping[Shard, Entry]) -> set[Shard]:
 
 
 def _is_open(run_dir: Path, shard: Shard, entry: Entry) -> bool:
-    """Whether a shard is not sealed (its first 8 bytes are zero), and was written to a short while ago."""
+    """Whether a shard is not sealed (its first 8 bytes are zero), and its process is there.
+
+    Of a process on another machine that cannot be told; it is, if it wrote a short while ago.
+    """
     try:
         with values_path(run_dir / shard[0], shard[1]).open("rb") as file:
-            return file.read(8) == bytes(8) and time.time() - entry.mtime_ns / 1e9 < _IDLE
+            if file.read(8) != bytes(8):
+                return False
+            return time.time() - entry.mtime_ns / 1e9 < _IDLE or is_held(file)
     except FileNotFoundError:
         return False

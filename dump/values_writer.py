@@ -9,6 +9,7 @@ import struct
 from pathlib import Path
 
 from .files import create, cut, sync_folder, write_all
+from .held import hold
 
 HEADER = 256 << 10  # bytes reserved at the start of a shard; the length word says HEADER - 8
 MAX_SHARD = 64 << 20  # bytes of values after which a shard is sealed
@@ -59,6 +60,15 @@ class ValuesWriter:
         Raises:
             OSError: the disk refused; nothing was stored.
         """
+        where = self._append(name, data, dtype, shape, align)
+        if not values_path(self._dir, self._number).exists():  # taken for abandoned, by another machine
+            self.abandon()
+            where = self._append(name, data, dtype, shape, align)
+        return where
+
+    def _append(
+        self, name: str, data: bytes | memoryview, dtype: str | None, shape: tuple[int, ...], align: int
+    ) -> tuple[int, int]:
         entries, start = self._place(name, len(data), dtype, shape, align)
         if self._is_full(entries):
             self.seal()
@@ -135,6 +145,7 @@ class ValuesWriter:
         fd = create(values_path(self._dir, self._number + 1))
         self._number += 1
         self._fd = fd
+        hold(fd)
         with contextlib.suppress(OSError):  # sparse; a reader that looks early finds zeros
             os.ftruncate(fd, HEADER)
         if self._fsync:

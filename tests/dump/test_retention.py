@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -131,3 +132,50 @@ def test_impossible_limits_are_refused(tmp_path, options):
     with pytest.raises(InvalidValueError, match="positive integer"):
         DumpWriter(tmp_path, **options)
     assert issubclass(ValuePrunedError, ValueNotKeptError)
+
+
+def set_back(paths, seconds=700):
+    """As if they had been written so long ago."""
+    for path in paths:
+        os.utime(path, (path.stat().st_mtime - seconds,) * 2)
+
+
+def test_what_a_slow_process_is_writing_stays(tmp_path):
+    with DumpWriter(tmp_path, "r") as writer:
+        writer.log("small", np.arange(3), step=0)
+        writer.log("a", VALUES, step=0)
+        writer.flush()
+        set_back(values_files(tmp_path))
+        assert prune_run(tmp_path / "r", Retention(max_bytes=1)).files == 0
+        writer.log("small", np.arange(3), step=1)
+        writer.log("a", VALUES + 1, step=1)
+    assert kept_steps(tmp_path) == ([0, 1], [0, 1])
+
+
+def test_a_file_that_was_taken_for_abandoned_costs_only_what_it_held(tmp_path, monkeypatch):
+    monkeypatch.setattr("tensortap.dump.retention.is_held", lambda file: False)  # as between two machines
+    with DumpWriter(tmp_path, "r") as writer:
+        for step in range(4):
+            writer.log("small", np.arange(3), step=step)
+            writer.log("a", VALUES + step, step=step)
+            writer.flush()
+            if step == 1:
+                set_back(values_files(tmp_path))
+                assert prune_run(tmp_path / "r", Retention(max_bytes=1)).values == 2
+    assert kept_steps(tmp_path) == ([0, 1, 2, 3], [2, 3])
+
+
+def test_pruning_a_copy_goes_by_steps_not_by_the_times_of_its_files(tmp_path, monkeypatch):
+    monkeypatch.setattr("tensortap.dump.values_writer.MAX_SHARD", 1_000_000)
+    write(tmp_path, range(4))
+    for number, path in enumerate(values_files(tmp_path)):
+        set_back([path], seconds=100 * number)
+    prune_run(tmp_path / "r", Retention(max_bytes=4_000_000))
+    assert kept_steps(tmp_path) == ([0, 1, 2, 3], [2, 3])
+
+
+def test_a_step_that_comes_again_is_a_late_one(tmp_path, monkeypatch):
+    monkeypatch.setattr("tensortap.dump.retention._SMALL_SHARD", 1_000_000)  # a file a step
+    write(tmp_path, (7, 8, 7, 9), keep_last=2)
+    kept = [path.stem.removeprefix("values-") for path in values_files(tmp_path)]
+    assert kept == ["000000", "000002", "000003"]  # 8 went: 7 came after it
