@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from tensortap.index import RETURNED, FrameDetail, node_detail
 
 from .elements import ElementTrace, trace_elements
-from .ends import Ends, find_ends
+from .ends import Ends
 from .explanation import Explanation
 from .flow import BadFlow, BadTensor
 from .intentional import heals, reason
 from .operand import Operand, of_snapshot, unknown
 from .patterns import explain
 from .proof import proven
+from .reach import Reached
 from .upstream import Source
 
 
@@ -55,12 +56,10 @@ class Birth:
     elements: list[ElementTrace]
 
 
-def describe_birth(flow: BadFlow, bad: BadTensor) -> Birth:
+def describe_birth(flow: BadFlow, bad: BadTensor, reached: Reached) -> Birth:
     """All that can be said without reading values."""
     tensors, graph = flow.tensors, flow.tensors.graph
     row, slot = bad.slot
-    reached = list(flow.descendants([bad.slot]))
-    ends = find_ends(flow, reached)
     output = of_snapshot(tensors.snapshot(bad.slot, bad.visit))
     inputs = operands(flow, bad)
     explained = bad.verdict in ("born", "suspected", "turned")
@@ -77,11 +76,11 @@ def describe_birth(flow: BadFlow, bad: BadTensor) -> Birth:
         output=output,
         inputs=inputs,
         explanation=explain(graph.op_type[row], inputs, output) if explained else None,
-        demoted=reason(flow, bad, reached, ends),
-        aftermath=heals(flow, bad, reached, ends),
+        demoted=reason(flow, bad, reached),
+        aftermath=heals(flow, bad, reached),
         missing=_missing(flow, bad),
-        ends=ends,
-        reached=len(reached) - 1,
+        ends=reached.ends,
+        reached=len(reached.slots) - 1,
         frame=None,
         elements=[],
     )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ..ops import ops
-from .ends import Ends, Healer
+from .ends import Healer
 from .flow import BadFlow, BadTensor
+from .reach import Reached
 from .step import Slot
 
 _SCALES = ("dynamic_scale", "loss_scale", "current_loss_scale")
@@ -16,32 +17,32 @@ _RESERVED = {  # slots that only the gradient op reads; TensorFlow's enable_chec
 }
 
 
-def reason(flow: BadFlow, birth: BadTensor, reached: list[Slot], ends: Ends) -> str:
-    """Why the non-finite values that `birth` began are harmless, a sentence; empty if they are not.
-
-    Args:
-        reached: the birth and all it was handed to. ends: where those end.
-    """
+def reason(flow: BadFlow, birth: BadTensor, reached: Reached) -> str:
+    """Why the non-finite values that `birth` began are harmless, a sentence; empty if they are not, or if
+    nobody knows."""
+    ends = reached.ends
     graph = flow.tensors.graph
     op_type = graph.op_type[birth.slot[0]]
     if birth.slot[1] in _RESERVED.get(op_type, ()) and not ends.matter:
         return f"Output {birth.slot[1]} of {op_type} is scratch space for the gradient."
     if ends.loss is None and ends.gradients and not ends.returned and _scales_loss(flow):
         return "The loss is scaled dynamically: a step whose scaled gradients overflow is skipped."
-    if ends.matter or not ends.healers or _ends_open(flow, reached):
+    if ends.matter or not ends.healers or reached.open or _vanishes(flow, reached.slots):
         return ""
-    if heals(flow, birth, reached, ends):
+    if heals(flow, birth, reached):
         return ""
-    nan = _any_nan(flow, reached)
+    nan = _any_nan(flow, reached.slots)
     return _sentence(ends.healers, nan=nan, meant=_meant(birth))
 
 
-def heals(flow: BadFlow, birth: BadTensor, reached: list[Slot], ends: Ends) -> str:
+def heals(flow: BadFlow, birth: BadTensor, reached: Reached) -> str:
     """How an infinity that nobody meant becomes finite again, a sentence: an op made it of finite numbers,
     and a division or another op that neither masks nor compares hides it. Empty if it is not so."""
-    if ends.matter or _meant(birth) or birth.verdict not in ("born", "suspected") or _any_nan(flow, reached):
+    if reached.ends.matter or reached.open or _meant(birth) or birth.verdict not in ("born", "suspected"):
         return ""
-    healer = next((healer for healer in ends.healers if healer.how == "healed"), None)
+    if _any_nan(flow, reached.slots):
+        return ""
+    healer = next((healer for healer in reached.ends.healers if healer.how == "healed"), None)
     if healer is None:
         return ""
     if healer.op_type in _DIVISIONS:
@@ -78,8 +79,8 @@ def _sentence(healers: list[Healer], *, nan: bool, meant: bool) -> str:
     return text[0].upper() + text[1:] + " It reaches neither loss nor gradients nor weights."
 
 
-def _ends_open(flow: BadFlow, reached: list[Slot]) -> bool:
-    """Whether a non-finite tensor has no captured consumer, so that nobody knows what became of it."""
+def _vanishes(flow: BadFlow, reached: list[Slot]) -> bool:
+    """Whether a NaN is in a tensor that no node takes: what it was computed for is not in the graph."""
     roles = flow.tensors.roles
     return any(
         flow.tensors.snapshot(slot, flow.bad[slot].visit).nan and not roles.consumers(*slot)

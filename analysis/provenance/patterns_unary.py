@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from ..limits import exp_limit, largest
@@ -39,11 +40,27 @@ def exp(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     """exp overflows above log(largest number)."""
     (x, *_) = ins
     limit = exp_limit(out.dtype)
-    size = max(x.max, -x.min if "osh" in out.tensor or "inh" in out.tensor else x.max)
-    if size > limit:
+    if x.max > limit:
         text = f"exp overflows {out.dtype} above {number(limit)}: {x.tensor} goes up to {number(x.max)}."
         return Explanation("exp overflow", text, _EXP)
     return None
+
+
+def hyperbolic(name: str) -> Check:
+    """sinh and cosh are exp(|x|)/2 far from 0, so they overflow on either side above log(2 * largest)."""
+
+    def check(ins: Sequence[Operand], out: Operand) -> Explanation | None:
+        (x, *_) = ins
+        limit = exp_limit(out.dtype) + math.log(2)
+        if x.abs_max > limit:
+            text = (
+                f"{name} is exp(|x|)/2 there and overflows {out.dtype} above {number(limit)}: "
+                f"|{x.tensor}| goes up to {number(x.abs_max)}."
+            )
+            return Explanation("exp overflow", text, _EXP)
+        return None
+
+    return check
 
 
 def sqrt(ins: Sequence[Operand], out: Operand) -> Explanation | None:
@@ -153,8 +170,8 @@ UNARY: dict[str, Check] = {
     "Log1p": log1p,
     "Exp": exp,
     "Expm1": exp,
-    "Sinh": exp,
-    "Cosh": exp,
+    "Sinh": hyperbolic("sinh"),
+    "Cosh": hyperbolic("cosh"),
     "Sqrt": sqrt,
     "Rsqrt": rsqrt,
     "Reciprocal": reciprocal,

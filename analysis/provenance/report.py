@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -14,12 +14,14 @@ from tensortap.index import Filters, RunIndex, find_rows
 
 from .birth import Birth, describe_birth, with_details
 from .chain import Link, chain
-from .flow import BadFlow
+from .flow import BadFlow, BadTensor
 from .looked_at import looked_at
 from .ranking import ranked
+from .reach import Reach
 from .step import StepTensors
 
 Array = np.ndarray[Any, np.dtype[Any]]
+Advance = Callable[[int, int, str], None]
 DETAILED = 20  # births whose source line and elements are looked up
 MAX_BIRTHS = 400  # births that are described at all
 
@@ -54,11 +56,14 @@ class NanReport:
     notes: list[str]
 
 
-def nan_report(run: RunIndex, step: int | None = None) -> NanReport:
+def nan_report(
+    run: RunIndex, step: int | None = None, advance: Advance = lambda done, total, doing: None
+) -> NanReport:
     """Follows the non-finite values of a step to where they were born.
 
     Args:
         step: by default the first one with a birth that matters, or else the first one with any.
+        advance: told how far it is; what it raises ends the work.
 
     Raises:
         NotFoundError: nothing was captured at that step.
@@ -66,19 +71,38 @@ def nan_report(run: RunIndex, step: int | None = None) -> NanReport:
     if step is not None:
         if run.catalog.steps.code(step) is None:
             raise NotFoundError(f"The run has no snapshot at step {step}.", _span(run))
-        reports = list(_reports(run, step))
+        reports = list(_reports(run, step, advance))
         return _worst(reports) if reports else nothing_found(run, step)
     known = _FIRST.get(run)
     if known is not None and known[1] == _nonfinite_until(run, known[0]):
         return known[0]  # what was added since lies behind it
-    first: NanReport | None = None
-    for candidate in novel_steps(run):
-        for report in _reports(run, candidate):
-            if report.births:
-                _FIRST[run] = report, _nonfinite_until(run, report)
-                return report
-            first = first or report
-    return replace(first, notes=[*first.notes, looked_at(run)]) if first else nothing_found(run, None)
+    report = _first_that_matters(run, advance)
+    if report is None:
+        return nothing_found(run, None)
+    if not _matters(report):
+        return replace(report, notes=[*report.notes, looked_at(run)])
+    _FIRST[run] = report, _nonfinite_until(run, report)
+    return report
+
+
+def _first_that_matters(run: RunIndex, advance: Advance) -> NanReport | None:
+    """The report on the first step with a birth that matters; else on the first whose births heal again, or
+    with any non-finite tensor."""
+    fallback: NanReport | None = None
+    candidates = novel_steps(run)
+    for number, candidate in enumerate(candidates):
+        advance(number, len(candidates), f"step {candidate}")
+        report = _worst(list(_reports(run, candidate, advance)))
+        if _matters(report):
+            return report
+        if fallback is None or (report.births and not fallback.births):
+            fallback = report
+    return fallback
+
+
+def _matters(report: NanReport) -> bool:
+    """Whether a birth does not heal again before it reaches anything."""
+    return any(not birth.aftermath for birth in report.births)
 
 
 _FIRST: WeakKeyDictionary[RunIndex, tuple[NanReport, int]] = WeakKeyDictionary()
@@ -111,7 +135,7 @@ def novel_steps(run: RunIndex) -> list[int]:
     return np.unique(step[order][starts]).tolist()  # type: ignore[no-any-return]
 
 
-def _reports(run: RunIndex, step: int) -> Iterator[NanReport]:
+def _reports(run: RunIndex, step: int, advance: Advance) -> Iterator[NanReport]:
     """A report for each graph and worker that has non-finite tensors at a step."""
     catalog = run.catalog
     rows = find_rows(run, Filters(steps=step, nonfinite=True))
@@ -119,17 +143,26 @@ def _reports(run: RunIndex, step: int) -> Iterator[NanReport]:
     graphs = catalog.tensors.columns(len(catalog.tensors))[0][tensors]
     for graph, worker in np.unique(np.stack([graphs, workers], axis=1), axis=0).tolist():
         graph_id = catalog.tensors.graphs[graph] or "-"
-        yield step_report(run, graph_id, step, worker)
+        yield step_report(run, graph_id, step, worker, advance)
 
 
-def step_report(run: RunIndex, graph_id: str, step: int, worker: int | None = None) -> NanReport:
+def step_report(
+    run: RunIndex,
+    graph_id: str,
+    step: int,
+    worker: int | None = None,
+    advance: Advance = lambda done, total, doing: None,
+) -> NanReport:
     """The report on one graph's tensors at a step; `worker` is a code of the catalog, None for all."""
     graph = run.graph(graph_id)
     flow = BadFlow(StepTensors(run, graph, step, worker))
     found = flow.births()
-    described = [describe_birth(flow, bad) for bad in found[:MAX_BIRTHS]]
+    described = _described(flow, found[:MAX_BIRTHS], advance)
     births = ranked(flow, [birth for birth in described if not birth.demoted])
-    detailed = [with_details(flow, birth) for birth in births[:DETAILED]] + births[DETAILED:]
+    detailed = births.copy()
+    for number, birth in enumerate(births[:DETAILED]):
+        advance(number, min(len(births), DETAILED), birth.node)
+        detailed[number] = with_details(flow, birth)
     loss = flow.tensors.roles.loss
     previous = _previous(run, graph_id, step)
     return NanReport(
@@ -152,8 +185,19 @@ def step_report(run: RunIndex, graph_id: str, step: int, worker: int | None = No
     )
 
 
+def _described(flow: BadFlow, births: list[BadTensor], advance: Advance) -> list[Birth]:
+    reach, found = Reach(flow, births), []
+    for number, bad in enumerate(births):
+        advance(number, len(births), flow.tensors.name(bad.slot))
+        found.append(describe_birth(flow, bad, reach.of(number)))
+    return found
+
+
 def _worst(reports: list[NanReport]) -> NanReport:
-    return max(reports, key=lambda report: (bool(report.births), len(report.births) + report.nonfinite))
+    return max(
+        reports,
+        key=lambda report: (_matters(report), bool(report.births), len(report.births) + report.nonfinite),
+    )
 
 
 def _previous(run: RunIndex, graph_id: str, step: int) -> int | None:

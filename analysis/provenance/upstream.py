@@ -81,7 +81,7 @@ class Upstream:
         if way.slot in self.tensors.captured:
             bad = self.tensors.bad_at(way.slot, way.visit)
             found.append(Source(way.slot, way.position, True, bad, way.behind))
-        elif not self._may_be_bad(row, slot):
+        elif not self.may_be_bad(row, slot):
             if self.graph.op_type[row] == "_Arg":  # labels, indices: what is passed may have been captured
                 waiting.extend(w for w in self._passed(way) if (w.slot, w.visit) not in seen)
         elif self.graph.op_type[row] == "Const":
@@ -110,7 +110,7 @@ class Upstream:
         else:
             behind = way.behind if op_type in PASSIVE else (*way.behind[:8], row)
             for source, from_slot, _ in self.roles.inputs(row):
-                if self._may_be_bad(source, from_slot):
+                if self.may_be_bad(source, from_slot):
                     yield _Way((source, from_slot), way.position, way.visit, behind)
 
     def _passed(self, way: _Way) -> Iterator[_Way]:
@@ -168,7 +168,7 @@ class Upstream:
         function = self.graph.function
         return visit if function.codes[source] == function.codes[target] else None
 
-    def _may_be_bad(self, row: int, slot: int) -> bool:
+    def may_be_bad(self, row: int, slot: int) -> bool:
         """Whether a tensor's dtype can hold (or hide) a NaN; handles of variables end the way back."""
         texts = self.graph.slot_texts(row)
         dtype = texts[slot][0] if slot < len(texts) else ""

@@ -1,0 +1,113 @@
+"""Which births matter: what heals hides nothing, and what was not captured is no excuse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made_runs import X, found_by, made_run, node
+
+from tensortap.analysis import nan_report
+from tensortap.analysis.provenance.operand import Operand
+from tensortap.analysis.provenance.patterns import explain
+
+HEALING = (  # 1/x is infinite where x is 0, and dividing by it makes 0 of it
+    X,
+    node("one", "Placeholder", kind="input"),
+    node("turned", "Reciprocal", "x"),
+    node("quotient", "RealDiv", "one", "turned"),
+    node("log", "Log", "one"),
+    node("sum", "AddV2", "quotient", "log"),
+    node("loss", "Sum", "sum"),
+)
+
+
+def healing_step(step: int, last: float) -> Iterable[tuple[str, object, int]]:
+    one, x = np.float32([1, last, 3]), np.float32([0, 1, 2])
+    with np.errstate(all="ignore"):
+        turned, log = 1 / x, np.log(one)
+        total = one / turned + log
+    values = {"x": x, "one": one, "turned": turned, "quotient": one / turned, "log": log, "sum": total}
+    return [(name, value, step) for name, value in (*values.items(), ("loss", total.sum()))]
+
+
+def test_an_infinity_that_heals_does_not_hide_the_nan_that_comes_later(tmp_path: Path) -> None:
+    """GIVEN 1/0 hidden by a division from step 0 on, and the logarithm of a negative at step 50."""
+    fed = [each for step, last in ((0, 2.0), (10, 2.0), (50, -2.0)) for each in healing_step(step, last)]
+    run = made_run(tmp_path, HEALING, fed)
+    report = nan_report(run)
+    assert (report.step, report.births[0].tensor, report.births[0].ends.returned) == (50, "log:0", ["loss:0"])
+    assert [f.severity for f in found_by("ExplodingTensor", run)] == ["high", "medium"]
+
+
+def test_where_nothing_matters_the_first_that_heals_is_told(tmp_path: Path) -> None:
+    fed = [each for step in (0, 10) for each in healing_step(step, 2.0)]
+    report = nan_report(made_run(tmp_path, HEALING, fed))
+    assert report.step == 0
+    assert report.births[0].aftermath
+
+
+LOGS = (
+    X,
+    node("log", "Log", "x"),
+    node("large", "Greater", "log", dtype="bool"),
+    node("scaled", "Mul", "log"),
+    node("loss", "Sum", "scaled"),
+)
+
+
+def logs_captured(folder: Path, *names: str) -> tuple[list[str], list[str]]:
+    """(births, harmless ones) where only some tensors were captured."""
+    x = np.float32([1, 0, 2])
+    with np.errstate(divide="ignore"):
+        log = np.log(x)
+    values = {"x": x, "log": log, "large": log > 0, "scaled": log, "loss": log.sum()}
+    report = nan_report(made_run(folder, LOGS, [(name, values[name], 0) for name in names]))
+    return [birth.tensor for birth in report.births], [birth.tensor for birth in report.demoted]
+
+
+def test_what_may_reach_the_loss_unseen_is_not_called_harmless(tmp_path: Path) -> None:
+    """GIVEN log(0) that a comparison hides, and a product on the way to the loss that was not captured."""
+    assert logs_captured(tmp_path / "some", "x", "log", "large") == (["log:0"], [])
+    assert logs_captured(tmp_path / "all", "x", "log", "large", "scaled", "loss") == (["log:0"], [])
+
+
+def test_what_ends_in_a_comparison_alone_is_harmless(tmp_path: Path) -> None:
+    nodes = (*LOGS[:3], node("scaled", "Mul", "x"), node("loss", "Sum", "scaled"))
+    fed = [("x", np.float32([1, 0]), 0), ("log", np.float32([0, -np.inf]), 0), ("large", [False, False], 0)]
+    report = nan_report(made_run(tmp_path, nodes, fed))
+    assert report.births == []
+    assert "only compared" in report.demoted[0].demoted
+
+
+def test_each_of_many_births_knows_what_it_reaches(tmp_path: Path) -> None:
+    """GIVEN a chain of products with weights that are all NaN, in a loop of no more than one pass."""
+    many, bad = 30, np.full(2, np.nan, np.float32)
+    nodes, before = [X], "x"
+    for number in range(many):
+        nodes += [node(f"w{number}", "ReadVariableOp", kind="weight", of=f"l{number}/kernel")]
+        nodes += [node(f"m{number}", "MatMul", before, f"w{number}")]
+        before = f"m{number}"
+    nodes += [node("loss", "Sum", before)]
+    fed = [(each.name, bad if each.name != "loss" else bad[0], 0) for each in nodes[1:]]
+    report = nan_report(made_run(tmp_path, nodes, fed))
+    assert [birth.reached for birth in report.births] == [many - number + 1 for number in range(many)]
+    assert all(birth.ends.loss == "loss:0" for birth in report.births)
+    assert [birth.ends.weights for birth in report.births] == [[f"w{number}:0"] for number in range(many)]
+
+
+@pytest.mark.parametrize("op_type", ["Cosh", "Sinh"])
+@pytest.mark.parametrize("name", ["act:0", "my_cosh/Cosh:0"])
+def test_hyperbolic_functions_overflow_on_either_side(op_type: str, name: str) -> None:
+    x = Operand("x:0", True, "float32", (2,), 2, negative=2, min=-100.0, max=-1.0, abs_max=100.0)
+    found = explain(op_type, [x], Operand(name, True, "float32", (2,), 2, pos_inf=1))
+    assert found is not None
+    assert found.pattern == "exp overflow"
+    assert "|x:0| goes up to 100." in found.text
+
+
+def test_an_exponential_does_not_overflow_far_below_zero() -> None:
+    x = Operand("x:0", True, "float32", (2,), 2, negative=2, min=-100.0, max=-1.0, abs_max=100.0)
+    assert explain("Exp", [x], Operand("sinh_of_exp:0", True, "float32", (2,), 2, pos_inf=1)) is None
