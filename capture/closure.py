@@ -40,9 +40,13 @@ class TracedFunction:
     handles: Mapping[str, tf_private.HandleData] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
 
-    @cached_property
+    @property
     def graph(self) -> Any:
         """The definition as a FuncGraph with inferred shapes and devices."""
+        return self._imported[0]
+
+    @cached_property
+    def _imported(self) -> tuple[Any, dict[str, str]]:
         return tf_private.function_graph(self.definition, self.handles)
 
     @cached_property
@@ -58,8 +62,7 @@ class TracedFunction:
     @cached_property
     def flat_names(self) -> dict[str, str]:
         """The definition's words for a tensor (`node:argument:index`, or an argument) -> `node:slot`."""
-        _, flat_names = tf_private.flat_graph_def(self.definition)
-        return {nested: flat for nested, flat in flat_names.items() if not nested.startswith("^")}
+        return {nested: flat for nested, flat in self._imported[1].items() if not nested.startswith("^")}
 
     @cached_property
     def references(self) -> dict[str, str]:

@@ -45,7 +45,7 @@ class StateReader:
         handles = [inputs[number] for number, _ in self._variables]
         with tf_private.not_recorded():
             try:
-                values = tf_private.call_function(self._name, handles, len(handles))
+                values = tf_private.call_as_written(self._name, handles, len(handles))
             except tf.errors.FailedPreconditionError:  # some have no value yet
                 pairs = [pair for pair in zip(handles, self._variables, strict=True) if _has_value(pair[0])]
                 handles = [handle for handle, _ in pairs]

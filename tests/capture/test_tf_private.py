@@ -55,9 +55,10 @@ def test_definitions_can_be_read_copied_run_and_removed(function_name: str) -> N
 
 def test_graphs_of_definitions(function_name: str) -> None:
     definition = tf_private.function_def(function_name)
-    graph = tf_private.function_graph(definition, {})
+    graph, found = tf_private.function_graph(definition, {})
     assert graph.get_operation_by_name("sum").outputs[0].shape == [1]
     _, flat_names = tf_private.flat_graph_def(definition)
+    assert found == flat_names
     assert flat_names["sum:z:0"] == "sum:0"
     assert flat_names["x"] == "x:0"
     info = tf_private.debug_info(function_name)
