@@ -50,7 +50,9 @@ from .graphs import write_graph
 from .histogram import Histogram, bucket_edges, value_order
 from .loadable import loadable, text_width
 from .names import (
+    MAX_RUN_DEPTH,
     check_run_name,
+    is_inside_run,
     is_worker_name,
     new_worker_name,
     parse_tensor_name,
@@ -79,6 +81,7 @@ from .writer import DumpWriter
 __all__ = [
     "CALLS",
     "COUNTS",
+    "MAX_RUN_DEPTH",
     "RUN_FILE",
     "SAFETENSORS",
     "STATISTICS",
@@ -150,6 +153,7 @@ __all__ = [
     "find_runs",
     "is_address",
     "is_folder",
+    "is_inside_run",
     "is_remote",
     "is_worker_name",
     "itemsize",

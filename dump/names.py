@@ -9,6 +9,8 @@ import uuid
 
 from .errors import InvalidNameError
 
+GRAPHS = "graphs"  # the folder of a run's graphs
+MAX_RUN_DEPTH = 4  # folders of a run's name: deeper down, no run is looked for
 MAX_NAME = 4096  # a node name longer than this is cut by no known tool, but no real one comes near
 _RUN_PART = re.compile(r"[^/\\\x00-\x1f\x7f]{1,200}\Z")
 _WORKER = re.compile(r"[A-Za-z0-9_.]{1,64}-\d{1,10}-[0-9a-f]{8}\Z")
@@ -47,13 +49,25 @@ def parse_tensor_name(name: str) -> tuple[str, int]:
 
 
 def check_run_name(name: str) -> str:
-    """Returns `name` if it can be a path below a log directory on every system.
+    """Returns `name` if it can be a path below a log directory where a run is found.
 
     Raises:
-        InvalidNameError: a part is empty, starts with a dot, ends in a dot or blank, or holds a control
-        character or backslash.
+        InvalidNameError: a part is empty, starts with a dot, ends in a dot or blank, holds a control
+        character or backslash, or is what a folder inside of a run is called; or there are more than four.
     """
-    for part in name.split("/"):
+    parts = name.split("/")
+    if len(parts) > MAX_RUN_DEPTH:
+        raise InvalidNameError(
+            f"The run name {name[:120]!r} has {len(parts)} folders.",
+            f"Use at most {MAX_RUN_DEPTH}: runs are not looked for deeper down.",
+        )
+    for part in parts:
+        if is_inside_run(part):
+            raise InvalidNameError(
+                f"{part!r} is what a folder inside of a run is called: {name[:120]!r} would not be found.",
+                f"Use another name, as in {part + '_'!r}.",
+            )
+    for part in parts:
         if not _RUN_PART.match(part) or part.startswith(".") or part != part.strip() or part.endswith("."):
             raise InvalidNameError(
                 f"{name[:120]!r} is not a run name.",
@@ -71,3 +85,8 @@ def new_worker_name() -> str:
 def is_worker_name(name: str) -> bool:
     """Whether a directory of that name can be a worker's."""
     return _WORKER.match(name) is not None
+
+
+def is_inside_run(name: str) -> bool:
+    """Whether a directory of that name belongs to a run (graphs, a worker), and is never a run itself."""
+    return name == GRAPHS or is_worker_name(name)

@@ -15,14 +15,13 @@ from .errors import DamagedError, FormatVersionError, NotARunError
 from .files import read_json
 from .folders import look, scan
 from .graphs import count_nodes, is_graph_id, read_graph, read_graph_table
-from .names import is_worker_name
+from .names import GRAPHS, MAX_RUN_DEPTH, is_inside_run, is_worker_name
 from .records import Graph
 from .schema import VERSION
 from .tail import StatsTail
 
 RUN_FILE = "run.json"
 WORKER_FILE = "worker.json"
-MAX_DEPTH = 4
 _UNKNOWN = datetime.fromtimestamp(0, UTC)
 
 
@@ -56,7 +55,7 @@ def find_runs(logdir: str | Path) -> list[tuple[str, Path]]:
     root = Path(logdir)
     if _is_run(root):
         return [(root.resolve().name, root)]
-    return sorted((path.relative_to(root).as_posix(), path) for path in _search(root, MAX_DEPTH))
+    return sorted((path.relative_to(root).as_posix(), path) for path in _search(root, MAX_RUN_DEPTH))
 
 
 def _is_run(path: Path) -> bool:
@@ -70,7 +69,7 @@ def _search(folder: Path, depth: int) -> Iterator[Path]:
     if not depth:
         return
     for path in _folders(folder):
-        if path.name.startswith(".") or path.name == "graphs" or is_worker_name(path.name):
+        if path.name.startswith(".") or is_inside_run(path.name):
             continue
         if _is_run(path):
             yield path
@@ -170,7 +169,7 @@ class RunReader:
 
     def graph_ids(self) -> list[str]:
         """Ids of its graphs, sorted."""
-        folder = self.path / "graphs"
+        folder = self.path / GRAPHS
         try:
             names = [entry.name for entry in scan(folder) if entry.is_file] if look(folder).is_folder else []
         except OSError:

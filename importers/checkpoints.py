@@ -10,7 +10,7 @@ from .arrays import step_in, without_step, write_arrays
 from .leveldb_table import MAGIC
 from .refused import RefusedError
 from .source_files import open_file
-from .target import Target, run_name_of
+from .target import Target
 
 
 def matches(path: Path) -> bool:
@@ -35,7 +35,7 @@ def read(path: Path, target: Target) -> None:
     for prefix in _prefixes(path):
         series[without_step(prefix.name)].append(prefix)
     for name, prefixes in series.items():
-        with target.writer(run_name_of(name) if len(series) > 1 else "") as out:
+        with target.writer(name if len(series) > 1 else "") as out:
             for step, prefix in _steps(prefixes):
                 out.progress(prefix.name)
                 try:

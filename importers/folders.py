@@ -11,7 +11,7 @@ from . import hdf5, npy, npz, safetensors
 from .arrays import StoredArray, step_in, without_step, write_arrays
 from .refused import RefusedError
 from .source_files import any_below, files_below
-from .target import RunWriter, Target, run_name_of
+from .target import RunWriter, Target
 
 Reader = Callable[[Path], Iterator[StoredArray]]
 
@@ -54,7 +54,7 @@ def read(path: Path, target: Target) -> None:
                 write_arrays(out, (StoredArray(name, a.load) for a in npy.stored_arrays(file)), step)
     alone = len(series) == 1 and not arrays
     for name, files in series.items():
-        with target.writer("" if alone else run_name_of(name)) as out:
+        with target.writer("" if alone else name) as out:
             _read_steps(files, out)
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from tensortap.dump import (
+    MAX_RUN_DEPTH,
     DumpWriter,
     Graph,
     InvalidNameError,
@@ -24,6 +25,7 @@ from tensortap.dump import (
     Summary,
     check_run_name,
     counted,
+    is_inside_run,
 )
 
 from .refused import RefusedError
@@ -31,6 +33,7 @@ from .refused import RefusedError
 MAX_TENSOR = 4 << 30  # bytes of one array
 MAX_TENSORS = 10_000_000  # snapshots of one import
 MAX_NOTES = 50  # sentences; what comes later is counted
+_MAX_PART = 190  # letters of a folder of a run's name: ten less than there may be
 MAX_STEP = (1 << 63) - 1
 
 Progress = Callable[[str], None]
@@ -72,13 +75,37 @@ class Target:
         self._info = {"imported from": source, "format": format}
         self._more_notes: Counter[str] = Counter()
         self.graph_ids: set[tuple[str, str]] = set()
+        self._names = {"": self.run}  # by what stands for them in the source
 
     def writer(self, below: str = "") -> RunWriter:
-        """Writes the run, or the run of that name below it; each call is a worker of its own."""
-        name = f"{self.run}/{below}" if below else self.run
+        """Writes the run, or the run below it that is called so; each call is a worker of its own.
+
+        What cannot be a run's name becomes one, and a note tells which.
+
+        Raises:
+            InvalidNameError: the run's name leaves no room for runs below it.
+        """
+        name = self._names.get(below) or self._new_name(below)
         if name not in self.imported.runs:
             self.imported.runs.append(name)
         return RunWriter(self, DumpWriter(self._hidden, run=name, info=self._info), below)
+
+    def _new_name(self, below: str) -> str:
+        room = MAX_RUN_DEPTH - 1 - self.run.count("/")
+        if not room:
+            raise InvalidNameError(
+                f"The source holds several runs, and {self.run[:120]!r} has {MAX_RUN_DEPTH} folders already.",
+                "Name the run with --run and fewer folders.",
+            )
+        plain = name = f"{self.run}/{run_name_of(below, room)}"
+        number = 1
+        while name in self._names.values():
+            number += 1
+            name = f"{plain}-{number}"
+        if name != f"{self.run}/{below}":
+            self.note(f"What is called {below[:200]!r} in the source is the run {name!r}.", "runs renamed")
+        self._names[below] = name
+        return name
 
     def note(self, sentence: str, kind: str = "") -> None:
         """Remembers a sentence for the user; of one `kind` the first three, the others are counted."""
@@ -179,10 +206,17 @@ class RunWriter:
             self.progress(f"{counted(imported.snapshots, 'snapshot')}, step {step}: {name}")
 
 
-def run_name_of(text: str) -> str:
-    """A run name as close to a file's name or path as the rules of run names allow."""
-    parts = [re.sub(r"[\\\x00-\x1f\x7f]", "_", part).strip(" .")[:200] for part in text.split("/")]
-    return "/".join(part for part in parts if part) or "run"
+def run_name_of(text: str, room: int = MAX_RUN_DEPTH) -> str:
+    """A run name of at most `room` folders, as close to a file's name or path as their rules allow."""
+    parts = [part for part in map(_part, text.split("/")) if part]
+    if len(parts) > room:
+        parts[room - 1 :] = [_part("-".join(parts[room - 1 :]))]
+    return "/".join(parts) or "run"
+
+
+def _part(text: str) -> str:
+    part = re.sub(r"[\\\x00-\x1f\x7f]", "_", text).strip()[:_MAX_PART].strip(" .")
+    return f"{part}_" if is_inside_run(part) else part
 
 
 def check_array_size(shape: tuple[int, ...], itemsize: int, what: str) -> int:

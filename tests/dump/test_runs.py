@@ -12,6 +12,7 @@ import pytest
 from tensortap.dump import (
     DumpWriter,
     FormatVersionError,
+    InvalidNameError,
     NotARunError,
     RunReader,
     find_runs,
@@ -25,7 +26,8 @@ def make(logdir: Path, *names: str) -> None:
 
 
 def test_runs_are_found_by_their_paths(tmp_path: Path) -> None:
-    make(tmp_path, "b", "a/x/y/z", "a", "a/x/y/z/too-deep", "c d")
+    make(tmp_path, "b", "a/x/y/z", "a", "c d")
+    make(tmp_path / "a/x/y/z", "too-deep")
     (tmp_path / "empty").mkdir()
     assert [name for name, _ in find_runs(tmp_path)] == ["a", "a/x/y/z", "b", "c d"]
     assert dict(find_runs(tmp_path))["a/x/y/z"] == tmp_path / "a" / "x" / "y" / "z"
@@ -158,3 +160,10 @@ def test_a_folder_that_may_not_be_entered_is_passed_over(
 
     monkeypatch.setattr(Path, "lstat", refusing)
     assert [name for name, _ in find_runs(tmp_path)] == ["mine"]
+
+
+@pytest.mark.parametrize("name", ["graphs", "a/graphs", "a/b/c/d/e", "h-1-00000000", "a/h-1-00000000"])
+def test_a_run_that_would_not_be_found_is_not_begun(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InvalidNameError):
+        DumpWriter(tmp_path, name)
+    assert list(tmp_path.iterdir()) == []
