@@ -30,7 +30,9 @@ _FIELDS = {
     "uint32": "uint32_val", "uint64": "uint64_val", "complex64": "scomplex_val", "complex128": "dcomplex_val",
     "float16": "half_val", "bfloat16": "half_val",
 }  # fmt: skip
-MAX_TENSOR = 4 << 30  # bytes of one array: a few bytes may repeat a number that often
+MAX_TENSOR = 4 << 30  # bytes of one array
+_MAX_RATIO = 1_100  # of an array to its message, which may say one number for all: as far as deflate packs
+_ALWAYS = 64 << 10  # bytes that a message of any size may stand for
 
 
 def data_type_name(number: int) -> str:
@@ -60,7 +62,8 @@ def tensor_array(proto: Any) -> Array:
     """The array that a TensorProto message holds; strings as an object array of `bytes`.
 
     Raises:
-        InvalidValueError: it holds no numbers or text (a resource or variant), or an array beyond 4 GiB.
+        InvalidValueError: it holds no numbers or text (a resource or variant), an array beyond 4 GiB, or one
+            number for more than 64 KiB and 1,100 times the bytes of the message.
         DamagedError: shape and content do not fit together.
     """
     name = _NAMES.get(proto.dtype)
@@ -72,8 +75,9 @@ def tensor_array(proto: Any) -> Array:
     extents = tuple(extent or 0 for extent in shape)
     size = math.prod(extents)
     dtype = numpy_dtype(name)
-    if size * dtype.itemsize > MAX_TENSOR or len(extents) > 64:
-        raise InvalidValueError(f"A tensor of {size:,} elements is larger than 4 GiB, the limit.")
+    # NumPy multiplies the other extents of an empty array, too.
+    if math.prod(extent or 1 for extent in extents) * dtype.itemsize > MAX_TENSOR or len(extents) > 64:
+        raise InvalidValueError(f"A tensor of shape {str(extents)[:100]} is larger than 4 GiB, the limit.")
     flat = _content(proto, name, dtype, size) if proto.tensor_content else _repeated(proto, name, dtype, size)
     return flat.reshape(extents)
 
@@ -91,8 +95,9 @@ def _repeated(proto: Any, name: str, dtype: np.dtype[Any], size: int) -> Array:
         raise DamagedError(f"A tensor of {size:,} elements has {len(given):,}.")
     if len(given) == size:
         return given
-    if name == STRING and size > len(given) + (1 << 20):
-        raise InvalidValueError(f"A tensor repeats a string {size:,} times; a million is the limit.")
+    stored = proto.ByteSize()
+    if size * dtype.itemsize > max(_ALWAYS, _MAX_RATIO * stored):
+        raise InvalidValueError(f"A tensor of {size:,} elements repeats a number that {stored:,} bytes hold.")
     last = given[-1] if len(given) else (b"" if name == STRING else dtype.type(0))
     filled = np.full(size, last, dtype)
     filled[: len(given)] = given

@@ -37,7 +37,7 @@ def spread_histogram(left: Floats, right: Floats, counts: Floats) -> tuple[Histo
 
     Args:
         left, right: finite edges, left <= right.
-        counts: not negative, below 2^53.
+        counts: not negative, their sum below 2^53.
     """
     table = np.zeros(_TABLE, np.int64)
     zeros = 0
@@ -57,7 +57,8 @@ def spread_histogram(left: Floats, right: Floats, counts: Floats) -> tuple[Histo
 def _shares(low: float, high: float, count: int) -> npt.NDArray[np.int64]:
     """How many of `count` evenly spread elements fall into each bucket; largest remainders round up."""
     scale = max(abs(low), abs(high))  # divided out first: widths of huge buckets overflow
-    overlap = np.minimum(_RIGHT, high) / scale - np.maximum(_LEFT, low) / scale
+    with np.errstate(over="ignore"):  # of the buckets far outside, which do not count
+        overlap = np.minimum(_RIGHT, high) / scale - np.maximum(_LEFT, low) / scale
     exact = count * np.clip(overlap, 0, None) / (high / scale - low / scale)
     whole: npt.NDArray[np.int64] = np.floor(exact).astype(np.int64)
     missing = count - int(whole.sum())

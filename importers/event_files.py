@@ -8,18 +8,19 @@ from pathlib import Path
 
 import numpy as np
 
-from tensortap.dump import InvalidValueError, TensortapError, tensor_array
+from tensortap.dump import TensortapError, tensor_array
 
 from .approximate import Floats, histogram_summary
 from .graphdef import graphs_of
 from .messages import Message, parse
 from .refused import RefusedError
 from .source_files import any_below, files_below
-from .target import RunWriter, Target, run_name_of
+from .target import RunWriter, Target
 from .tfrecord import records
 
 _MARK = ".tfevents."
-_MAX_BUCKETS = 100_000
+_MAX_BUCKETS = 5_000  # TF1 has 1,549 at most, TF2 30 unless a program asks for more
+_MAX_COUNT = 1 << 53  # elements: beyond, float64 skips numbers
 _SHOWN_BY_TENSORBOARD = ("images", "audio", "graph_keras_model", "pr_curves", "mesh", "projector", "hparams")
 _NOTE = (
     "TensorBoard keeps no values of tensors with histograms: their shapes are not known, their histograms "
@@ -41,7 +42,7 @@ def read(path: Path, target: Target) -> None:
         if _MARK in found.name:
             folders[found.parent.relative_to(path).as_posix() if path.is_dir() else "."].append(found)
     for folder, files in sorted(folders.items()):
-        with target.writer("" if folder == "." else run_name_of(folder)) as out:
+        with target.writer("" if folder == "." else folder) as out:
             reader = _Reader(out)
             for file in files:
                 for data in records(file, out.note):
@@ -67,9 +68,16 @@ class _Reader:
                 self._graph(meta.graph_def.SerializeToString())
             elif which == "summary":
                 for value in event.summary.value:
-                    self._value(event, value)
-        except RefusedError as error:
+                    self._value_or_note(event, value)
+        except TensortapError as error:
             self._out.note(f"Left out: {error}", "events left out")
+
+    def _value_or_note(self, event: Message, value: Message) -> None:
+        """One value; a bad one takes no other of its event along."""
+        try:
+            self._value(event, value)
+        except TensortapError as error:
+            self._out.note(f"Left out: {value.tag[:200]}: {error}", "values left out")
 
     def _graph(self, data: bytes) -> None:
         for graph in graphs_of(data, "graph", self._out.note):
@@ -89,17 +97,15 @@ class _Reader:
         elif which == "simple_value":
             self._out.log(tag, np.float32(value.simple_value), step=event.step, time=_time(event))
         elif which == "histo":
-            self._histogram(event, tag, *_old_histogram(value.histo))
+            self._histogram(event, tag, *_old_buckets(value.histo))
         elif which == "tensor":
             self._tensor(event, tag, plugin, value.tensor)
 
     def _tensor(self, event: Message, tag: str, plugin: str, proto: Message) -> None:
-        try:
-            array = tensor_array(proto)
-        except TensortapError as error:
-            self._out.note(f"Left out: {tag[:200]}: {error}", "tensors left out")
-            return
-        if plugin == "histograms" and array.ndim == 2 and array.shape[1] == 3:
+        array = tensor_array(proto)
+        if plugin == "histograms" and array.ndim == 2 and array.shape[1] == 3 and array.dtype.kind in "fiu":
+            if array.size > proto.ByteSize():  # one number for all of them
+                raise RefusedError("Its buckets are not there.")
             left, right, counts = np.asarray(array, np.float64).T
             self._histogram(event, tag, left, right, counts, {})
         else:
@@ -108,11 +114,7 @@ class _Reader:
     def _histogram(
         self, event: Message, tag: str, left: Floats, right: Floats, counts: Floats, exact: dict[str, float]
     ) -> None:
-        edges = np.concatenate([left, right])
-        ordered = bool(np.all(np.isfinite(edges)) and np.all(left <= right))
-        if not ordered or not np.all((counts >= 0) & (counts < 2**53)) or len(counts) > _MAX_BUCKETS:
-            self._out.note(f"Left out: {tag[:200]}: its buckets make no sense.", "histograms left out")
-            return
+        _check_buckets(left, right, counts)
         self._out.note(_NOTE)
         summary = histogram_summary(left, right, counts, **exact)
         self._out.log_summary(tag, summary, step=event.step, time=_time(event))
@@ -123,11 +125,26 @@ def _time(event: Message) -> float | None:
     return event.wall_time if 0 <= event.wall_time < 2.5e11 else None
 
 
-def _old_histogram(histo: Message) -> tuple[Floats, Floats, Floats, dict[str, float]]:
-    """TF1's histogram: right edges and counts, and exact statistics."""
+def _check_buckets(left: Floats, right: Floats, counts: Floats) -> None:
+    """Raises RefusedError: there are too many, or edges or counts make no sense."""
+    if len(counts) > _MAX_BUCKETS:
+        raise RefusedError(f"It has {len(counts):,} buckets; the limit is {_MAX_BUCKETS:,}.")
+    finite = np.all(np.isfinite(np.concatenate([left, right, counts])))
+    if not finite or not np.all(left <= right) or not np.all(counts >= 0) or counts.sum() >= _MAX_COUNT:
+        raise RefusedError("Its buckets make no sense.")
+
+
+def _old_buckets(histo: Message) -> tuple[Floats, Floats, Floats, dict[str, float]]:
+    """TF1's histogram: edges and counts, and exact statistics.
+
+    Raises:
+        RefusedError: edges and counts do not fit together, or there are none.
+    """
     counts, limits = np.array(histo.bucket, np.float64), np.array(histo.bucket_limit, np.float64)
-    if len(counts) != len(limits) or not len(counts):
-        raise InvalidValueError("A histogram has no buckets.")
+    if len(counts) != len(limits):
+        raise RefusedError(f"It has {len(limits):,} edges for {len(counts):,} buckets.")
+    if not len(counts):
+        raise RefusedError("It has no buckets.")
     right = np.clip(limits, histo.min, histo.max)
     left = np.concatenate([[histo.min], right[:-1]])
     exact: dict[str, float] = {}

@@ -114,18 +114,23 @@ def _refusal(sentence: str) -> Any:
 
 def _array(record: dict[str, Any], data: bytes) -> Array:
     shape = tuple(record["shape"])
-    if record["dtype"] == "string":
+    if "lengths" in record:
         texts = np.empty(len(record["lengths"]), object)
         at = 0
         for i, length in enumerate(record["lengths"]):
             texts[i] = data[at : at + length]
             at += length
         return texts.reshape(shape)
+    return from_bytes(data, _dtype(record), shape, record["name"])
+
+
+def _dtype(record: dict[str, Any]) -> np.dtype[Any]:
+    """HDF5's own dtype; of bytes the one that the file's author names: Keras stores bfloat16 so."""
+    name = record["dtype"]
     try:
-        dtype = np.dtype(record["dtype"])
-    except TypeError:
-        try:
-            dtype = numpy_dtype(record["dtype"])  # bfloat16, which Keras stores as bytes
-        except TensortapError as error:
-            raise RefusedError(f"Its dtype {record['dtype'][:40]!r} is not known here.") from error
-    return from_bytes(data, dtype, shape, record["name"])
+        dtype = np.dtype(name) if record["native"] else numpy_dtype(name)
+    except (TensortapError, TypeError, ValueError) as error:
+        raise RefusedError(f"Its dtype {name[:40]!r} is not known here.") from error
+    if dtype.hasobject:  # text is no dtype of bytes
+        raise RefusedError(f"Its bytes are no {name[:40]!r}.")
+    return dtype

@@ -45,7 +45,9 @@ def _titled(found: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
     titled: dict[str, Any] = {}
     for name, dataset in found:
         *parents, layer, _, _ = ["", "", *name.split("/")][-max(name.count("/") + 1, 3) :]
-        own = dataset.parent.attrs.get("name")
+        own = None
+        with contextlib.suppress(Exception):  # a damaged attribute is no reason to lose the tensor
+            own = dataset.parent.attrs.get("name")
         better = "/".join([*parents, str(own), *name.split("/")[-2:]])
         mine = isinstance(own, str) and "/vars/" in name and layer not in ("", "optimizer")
         titled[better if mine and better not in titled else name] = dataset
@@ -66,8 +68,10 @@ def _write(name: str, dataset: Any, out: BinaryIO) -> None:
         return
     array = dataset[()]
     data = array.tobytes()
-    dtype = dataset.attrs.get("dtype", "") if dataset.dtype.kind == "V" else dataset.dtype.str
-    _line(out, {"name": name, "dtype": str(dtype), "shape": dataset.shape, "bytes": len(data)})
+    native = dataset.dtype.kind != "V"
+    dtype = dataset.dtype.str if native else str(dataset.attrs.get("dtype", ""))
+    facts = {"dtype": dtype, "native": native, "bytes": len(data)}
+    _line(out, {"name": name, "shape": dataset.shape, **facts})
     for start in range(0, len(data), _PIECE):
         out.write(data[start : start + _PIECE])
 

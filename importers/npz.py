@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from zipfile import ZipInfo
 
 from .arrays import Array, StoredArray
 from .npy import read_npy
@@ -20,10 +21,10 @@ def stored_arrays(path: Path) -> Iterator[StoredArray]:
     with open_zip(path) as archive:
         for member in archive.infolist():
 
-            def load(name: str = member.filename, size: int = member.file_size) -> Array:
+            def load(member: ZipInfo = member) -> Array:  # not its name: several may have the same
                 try:
-                    with archive.open(name) as file:
-                        return read_npy(file, size, name)
+                    with archive.open(member) as file:
+                        return read_npy(file, member.file_size, member.filename)
                 except ZIP_ERRORS as error:
                     raise RefusedError(f"It cannot be unpacked: {str(error)[:200]}") from error
 

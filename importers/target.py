@@ -31,6 +31,7 @@ from tensortap.dump import (
 from .refused import RefusedError
 
 MAX_TENSOR = 4 << 30  # bytes of one array
+MAX_EXTENTS = 64  # of a shape, as NumPy has it
 MAX_TENSORS = 10_000_000  # snapshots of one import
 MAX_NOTES = 50  # sentences; what comes later is counted
 _MAX_PART = 190  # letters of a folder of a run's name: ten less than there may be
@@ -225,7 +226,7 @@ def check_array_size(shape: tuple[int, ...], itemsize: int, what: str) -> int:
     Raises:
         RefusedError: an extent is negative, there are more than 64, or it takes more than 4 GiB.
     """
-    if len(shape) > 64 or any(extent < 0 for extent in shape):
+    if len(shape) > MAX_EXTENTS or any(extent < 0 for extent in shape):
         raise RefusedError(f"{what} has the shape {str(shape)[:100]}, which is not possible.")
     size = math.prod(shape) * itemsize
     if math.prod(extent or 1 for extent in shape) * max(itemsize, 1) > MAX_TENSOR:

@@ -22,7 +22,7 @@ from .graphdef import graphs_of
 from .messages import MAX_MESSAGE, Message, parse
 from .refused import RefusedError
 from .source_files import files_below, read_whole
-from .target import RunWriter, Target
+from .target import MAX_EXTENTS, RunWriter, Target
 
 _DEVICE = "_tfdbg_device_,"
 _GRAPH = "_tfdbg_graph_"
@@ -99,8 +99,9 @@ def _read_session_run(folder: Path, step: int, out: RunWriter) -> None:
 
 
 def _device_name(device: Path) -> str:
-    """`_tfdbg_device_,job_localhost,replica_0,task_0,device_CPU_0` -> `/job:localhost/…/device:CPU:0`."""
-    return re.sub(r",(\w+?)_", r"/\1:", device.name.removeprefix("_tfdbg_device_")).replace("CPU_", "CPU:")
+    """`_tfdbg_device_,job_localhost,replica_0,task_0,device_GPU_0` -> `/job:localhost/…/device:GPU:0`."""
+    named = re.sub(r",(\w+?)_", r"/\1:", device.name.removeprefix("_tfdbg_device_"))
+    return re.sub(r"(/device:\w+)_(\d+)\Z", r"\1:\2", named)
 
 
 def _read_graph(file: Path, out: RunWriter) -> str:
@@ -109,7 +110,7 @@ def _read_graph(file: Path, out: RunWriter) -> str:
         graph_def = parse("GraphDef", event.graph_def, f"The GraphDef of {file.name}")
         for graph in graphs_of(_clean(graph_def).SerializeToString(), "graph", out.note):
             return out.graph(graph)
-    except RefusedError as error:
+    except TensortapError as error:
         out.note(f"Left out: {error}", "graphs left out")
     return ""
 
@@ -197,10 +198,13 @@ def _numeric_summary(numbers: np.ndarray[Any, Any]) -> Any:
     if numbers.size < 14 or numbers[0] != 1:
         raise RefusedError("It was not initialized.")
     counts = numbers[1:8]
-    extents = numbers[14:]
+    extents = numbers[14 : 14 + MAX_EXTENTS]
     if not np.all((counts >= 0) & (counts < 2**53)) or not np.all((extents >= 0) & (extents < 2**53)):
         raise RefusedError("Its counts make no sense.")
     size, nan, neg_inf, negative, zero, positive, pos_inf = (int(count) for count in counts)
+    shape = tuple(int(extent) for extent in extents)
+    if len(numbers) > 14 + MAX_EXTENTS or math.prod(shape) != size:
+        raise RefusedError("Its shape does not fit the number of its elements.")
     low, high, mean, variance = numbers[8:12].tolist()
     known: dict[str, float] = {}
     if negative + zero + positive:
@@ -215,6 +219,6 @@ def _numeric_summary(numbers: np.ndarray[Any, Any]) -> Any:
         known["l2"] = math.sqrt(max(variance + mean * mean, 0.0) * finite)
     return partial_summary(
         data_type_name(int(numbers[12])) if 0 < numbers[12] < 200 else "float32",
-        tuple(int(extent) for extent in extents), size,
+        shape, size,
         nan=nan, neg_inf=neg_inf, pos_inf=pos_inf, negative=negative, zero=zero, positive=positive, **known,
     )  # fmt: skip
