@@ -17,10 +17,10 @@ from .flat import RECORD_BATCH, Message
 from .frames import Frame
 from .histogram import BUCKETS
 from .schema import MAX_TIME, SCHEMA, SCHEMA_MESSAGE
+from .summary_check import MAX_RANK
 
 MAX_DECODED = 128 << 20  # bytes of one decoded statistics batch
 MAX_ROWS = 1 << 20  # of one statistics batch
-MAX_RANK = 254  # TensorFlow's limit
 _INT64 = struct.Struct("<q")
 _ARROW_ERRORS = (pa.ArrowException, OSError, ValueError, EOFError, TypeError, StopIteration, MemoryError)
 

@@ -37,6 +37,7 @@ from .sample import Sample
 from .schema import NOT_KEPT, Stored
 from .spool import Part
 from .statistics import summarize_normal
+from .summary_check import check_summary
 from .upload import Uploads
 from .worker import Worker, ensure_run
 
@@ -154,10 +155,8 @@ class DumpWriter:
 
         Args:
             name: tensor name, `node:slot`; slot 0 if it is left out.
-            array: array, scalar, eager tensor, text; any shape. A ragged or sparse tensor, or a list of
-            arrays of
-                unequal length, is dumped as several tensors (`node/values:slot`, `node/row_splits_0:slot`,
-                …).
+            array: array, scalar, eager tensor, text; any shape. A ragged or sparse tensor, or a list of arrays
+                of unequal length, becomes several tensors (`node/values:slot`, `node/row_splits_0:slot`, …).
             step: training step, >= 0.
             visit: which time the tensor is seen at this step; counted up by itself if left out.
             graph: id that `graph()` returned, or empty.
@@ -233,9 +232,11 @@ class DumpWriter:
         """Dumps a snapshot of which only the summary is known. Arguments and errors as for `log`.
 
         Args:
+            summary: what is known. One that readers would refuse, as of a shape of 255 extents, is refused.
             kept: the elements of the value that are known too, [sample.kept(summary.size)], and which.
         """
         place = check_place(name, step, visit, graph, device, clock.time() if time is None else time)
+        check_summary(summary)
         value = None if kept is None else encode_kept(*kept, summary.size)
         with self._lock:
             self._add(self._current(), place, summary, value)
