@@ -23,6 +23,7 @@ from .compare import (
     read_both,
     read_matches,
     sorted_tensors,
+    subtracted,
     ulp_distance,
     write_matches,
 )
@@ -110,6 +111,7 @@ __all__ = [
     "read_settings",
     "rule",
     "sorted_tensors",
+    "subtracted",
     "ulp_distance",
     "unmute",
     "with_mutes",

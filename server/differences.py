@@ -16,6 +16,7 @@ from tensortap.analysis import (
     comparison_html,
     read_both,
     sorted_tensors,
+    subtracted,
     ulp_distance,
 )
 from tensortap.dump import NotFoundError, SelectionError, ValueNotKeptError
@@ -158,6 +159,5 @@ def _reply(
     elif what == "ulp":
         array = ulp_distance(a, b, common_dtype(snapshots[0].dtype, snapshots[1].dtype))
     else:
-        wide = "complex128" if a.dtype.kind == "c" or b.dtype.kind == "c" else "float64"
-        array = a.astype(wide) - b.astype(wide)
+        array = subtracted(a, b)
     return Response(chosen.encode(array, snapshots[0], selection, scale), content_type=chosen.content_type)

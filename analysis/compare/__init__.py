@@ -11,6 +11,7 @@ from .records import Comparison, FirstDivergence, GraphPair, SideInfo, TensorDif
 from .side import Side
 from .sorting import SORTS as DIFFERENCE_SORTS
 from .sorting import sorted_tensors
+from .subtract import subtracted
 from .tables import comparison_csv
 from .ulp import common_dtype, ulp_distance
 
@@ -36,6 +37,7 @@ __all__ = [
     "read_both",
     "read_matches",
     "sorted_tensors",
+    "subtracted",
     "ulp_distance",
     "write_matches",
 ]

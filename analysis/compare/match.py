@@ -17,6 +17,8 @@ from .signature import Neighbourhood, mixed
 Array = np.ndarray[Any, np.dtype[Any]]
 How = Literal["hand", "name", "structure", "scope"]
 _ROUNDS = (4, 2, 1)  # the widest neighbourhood first: it tells most
+_MOST_SWEEPS, _LEAST_SWEEPS = 64, 8  # over a whole graph; a long chain of equal ops would want one for each pair
+_SWEPT = 1 << 19  # nodes in all sweeps together, of graphs that are not so large that it takes the least
 
 
 @dataclass(slots=True)
@@ -105,19 +107,28 @@ def _fits(a: str, b: str) -> bool:
 
 
 def _by_structure(found: Matching) -> None:
-    """Pairs nodes whose signature no other node has, until that finds no more; each pair tells the next."""
+    """Pairs nodes whose signature no other node has, until that finds no more; each pair tells the next. What
+    a bounded number of sweeps leaves is paired in order."""
     sides = Neighbourhood(found.a), Neighbourhood(found.b)
-    for rounds in _ROUNDS:
-        while True:
-            labels = _with_anchors(found, sides)
-            refined = [side.refined(label, rounds) for side, label in zip(sides, labels, strict=True)]
-            pairs = _unique_pairs(found, *refined)
-            for row, partner in pairs:
-                found.add(row, partner, "structure")
-            if not pairs:
-                break
+    rounds, left = list(_ROUNDS), _sweeps(len(found.a) + len(found.b))
+    while True:
+        labels = _with_anchors(found, sides)
+        refined = [side.refined(label, rounds[0]) for side, label in zip(sides, labels, strict=True)]
+        pairs = _unique_pairs(found, *refined)
+        for row, partner in pairs:
+            found.add(row, partner, "structure")
+        left -= 1
+        if not pairs or left <= 0:
+            rounds.pop(0)
+        if not rounds:
+            break
     for row, partner in _in_order(found, *refined):
         found.add(row, partner, "structure")
+
+
+def _sweeps(nodes: int) -> int:
+    """How often the neighbourhoods of all nodes are looked at: in bounded time, whatever the graphs are."""
+    return min(max(_SWEPT // max(nodes, 1), _LEAST_SWEEPS), _MOST_SWEEPS)
 
 
 def _with_anchors(found: Matching, sides: tuple[Neighbourhood, Neighbourhood]) -> list[Array]:

@@ -14,11 +14,13 @@ import numpy as np
 from tensortap.dump import Histogram
 from tensortap.index import Snapshot
 
+from .subtract import equal_elements, subtracted
 from .ulp import common_dtype, ulp_distance
 
 Array = np.ndarray[Any, np.dtype[Any]]
 NAN = math.nan
 _SMALLEST, _LARGEST = 1e-140, 1e140  # magnitudes whose squares float64 holds
+_OF_ZERO = 2.0**-52  # what stands for |a| = 0 in `max_either`, as in Polygraphy
 _SMOOTHING = 0.5  # counts added to each used bucket (Jeffreys' prior): an empty one would make KL infinite
 
 
@@ -31,7 +33,8 @@ class Metrics:
 
     Attributes:
         scale: largest magnitude in A or B. max_abs, mean_abs, rmse, l2: of A - B, in the tensor's own unit.
-        max_rel, mean_rel: |a - b| / |a| where a is not 0. relative: max_abs / scale.
+        max_rel, mean_rel: |a - b| / |a| where a is not 0. max_either: the largest over the elements of the
+        smaller one of |a - b| and |a - b| / |a|: what Polygraphy tests. relative: max_abs / scale.
         cosine: of the flattened tensors. sqnr: 10 log10(sum a^2 / sum (a - b)^2), dB. psnr: of the range of A
         and the RMSE, dB. pass_1, pass_01, pass_001: share of elements with |a - b| <= 1 %, 0.1 %, 0.01 %
         of |a|. close: 1 if allclose(rtol 1e-5, atol 1e-8). max_ulp, mean_ulp: in the coarser dtype;
@@ -45,6 +48,7 @@ class Metrics:
     mean_abs: float = NAN
     max_rel: float = NAN
     mean_rel: float = NAN
+    max_either: float = NAN
     relative: float = NAN
     rmse: float = NAN
     l2: float = NAN
@@ -73,18 +77,20 @@ def of_values(a: Array, b: Array, dtype_a: str, dtype_b: str, kl: float = NAN) -
     """The metrics of two arrays of equal shape; of text, only `differing`."""
     if a.dtype == object or b.dtype == object:
         return Metrics(differing=float(np.mean(a != b)) if a.size else 0.0, kl=kl)
-    a, b = _reals(a), _reals(b)
+    if "c" in (a.dtype.kind, b.dtype.kind):
+        a, b = _reals(a), _reals(b)
+    a, b = _flat(a), _flat(b)
     if a.dtype == b.dtype and np.array_equal(a.view(np.uint8), b.view(np.uint8)):
         return _of_identical(a, kl)
     wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
     finite_a, finite_b = np.isfinite(wide_a), np.isfinite(wide_b)
-    same = (wide_a == wide_b) | (np.isnan(wide_a) & np.isnan(wide_b))
+    same = equal_elements(a, b)
     both = finite_a & finite_b
     if not both.all():
         a, b, wide_a, wide_b = a[both], b[both], wide_a[both], wide_b[both]
     distance = ulp_distance(a, b, common_dtype(dtype_a, dtype_b))
     return Metrics(
-        **_of_finite(wide_a, wide_b),
+        **_of_finite(wide_a, wide_b, np.abs(subtracted(a, b))),
         **_of_ulp(distance),
         kl=kl,
         nonfinite_a=int(np.count_nonzero(finite_b & ~finite_a)),
@@ -105,29 +111,34 @@ def _of_identical(a: Array, kl: float) -> Metrics:
 
 
 def _reals(values: Array) -> Array:
-    """Flat, complex numbers as their parts."""
-    flat = np.ascontiguousarray(values).reshape(-1)
-    return flat.view(flat.real.dtype) if np.iscomplexobj(flat) else flat
+    """Each number as its two parts."""
+    return np.stack([values.real, values.imag])
 
 
-def _of_finite(a: Array, b: Array) -> dict[str, float]:
+def _flat(values: Array) -> Array:
+    return np.ascontiguousarray(values).reshape(-1)
+
+
+def _of_finite(a: Array, b: Array, error: Array) -> dict[str, float]:
     if not a.size:
         return {}
     with np.errstate(all="ignore"):
-        error, size = np.abs(a - b), np.abs(a)
+        size = np.abs(a)
         largest_a, largest_b = float(size.max()), float(np.abs(b).max())
         scale, max_abs = max(largest_a, largest_b), float(error.max())
         if max_abs == 0:
             return _of_equal(scale)
         l2 = _norm(error, max_abs)
         rmse = l2 / math.sqrt(a.size)
-        relative = error[size > 0] / size[size > 0]
+        ratio = error / np.where(size > 0, size, _OF_ZERO)
+        relative = ratio[size > 0]
         return {
             "scale": scale,
             "max_abs": max_abs,
             "mean_abs": float(error.mean()),
             "max_rel": float(relative.max()) if relative.size else NAN,
             "mean_rel": float(relative.mean()) if relative.size else NAN,
+            "max_either": float(np.minimum(error, ratio).max()),
             "relative": max_abs / scale if scale else 0.0,
             "rmse": rmse,
             "l2": l2,
@@ -142,7 +153,7 @@ def _of_finite(a: Array, b: Array) -> dict[str, float]:
 
 
 def _of_equal(scale: float) -> dict[str, float]:
-    zero = ("max_abs", "mean_abs", "max_rel", "mean_rel", "relative", "rmse", "l2")
+    zero = ("max_abs", "mean_abs", "max_rel", "mean_rel", "max_either", "relative", "rmse", "l2")
     one = ("cosine", "pass_1", "pass_01", "pass_001", "close")
     best = {"scale": scale, "sqnr": math.inf, "psnr": math.inf}
     return best | dict.fromkeys(zero, 0.0) | dict.fromkeys(one, 1.0)

@@ -8,6 +8,8 @@ import numpy as np
 
 from tensortap.dump import numpy_dtype
 
+from .subtract import subtracted
+
 Array = np.ndarray[Any, np.dtype[Any]]
 _COARSER = ("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 _PARTS = {"complex64": "float32", "complex128": "float64"}
@@ -25,7 +27,8 @@ def ulp_distance(a: Array, b: Array, dtype: str) -> Array:
     """How many representable numbers of `dtype` lie between the elements of two arrays of equal shape.
 
     Both are rounded to `dtype` first. +0 and -0 are the same number; the distance to a NaN is NaN, between
-    two NaNs 0. Infinities follow the largest finite numbers.
+    two NaNs 0. Infinities follow the largest finite numbers. Of complex numbers, the larger one of the
+    distances of their real and imaginary parts.
 
     Args:
         dtype: a floating point dtype; for others the distance is the plain difference.
@@ -33,9 +36,13 @@ def ulp_distance(a: Array, b: Array, dtype: str) -> Array:
     Returns:
         float64 of the same shape; exact up to 2^53.
     """
+    if np.iscomplexobj(a) or np.iscomplexobj(b):
+        return np.asarray(
+            np.maximum(ulp_distance(a.real, b.real, dtype), ulp_distance(a.imag, b.imag, dtype))
+        )
     target = numpy_dtype(dtype) if dtype in _COARSER or dtype.startswith("float8") else None
     if target is None or target.itemsize > 8:
-        return np.abs(a.astype(np.float64) - b.astype(np.float64))
+        return np.abs(subtracted(a, b))
     with np.errstate(all="ignore"):
         left, right = a.astype(target), b.astype(target)
     distance = _distance(_rank(left), _rank(right), target.itemsize)

@@ -13,8 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tensortap.analysis import Side, compare, comparison_csv, comparison_html, ulp_distance
+from tensortap.analysis import Side, compare, comparison_csv, comparison_html, subtracted, ulp_distance
 from tensortap.analysis.compare.metrics import of_values
+from tensortap.analysis.compare.noise import accepted
+from tensortap.analysis.compare.signature import Neighbourhood
 from tensortap.dump import DumpWriter, Function, Graph, Node, NotFoundError
 from tensortap.index import LogIndex, RunIndex
 
@@ -104,6 +106,31 @@ def test_complex_numbers_text_and_nothing() -> None:
     assert of_values(text, text[::-1], "string", "string").differing == 1
     empty = of_values(np.zeros(0), np.zeros(0), "float64", "float64")
     assert (empty.differing, math.isnan(empty.max_abs)) == (0, True)
+
+
+def test_complex_numbers_are_as_far_apart_as_their_parts() -> None:
+    a, b = np.array([1 + 1j, 1 + 1j], np.complex64), np.array([1 + 5j, 1 + 1j], np.complex64)
+    assert ulp_distance(a, b, "float32").tolist() == [18874368, 0]
+    real = np.array([1, 1], np.float32)
+    assert of_values(a, real, "complex64", "float32").max_abs == 1
+    assert subtracted(a, real).tolist() == [1j, 1j]
+
+
+def test_whole_numbers_beyond_those_of_float64() -> None:
+    a, b = np.array([2**53, 5, -(2**63)]), np.array([2**53 + 1, 5, -(2**63)])
+    found = of_values(a, b, "int64", "int64")
+    assert (found.differing, found.max_abs, found.max_ulp) == (1 / 3, 1, 1)
+    assert subtracted(a, b).tolist() == [-1, 0, 0]
+    unsigned = np.array([2**63, 5, 2**64 - 1], np.uint64)
+    assert subtracted(unsigned, a).tolist() == [2**63 - 2**53, 0, 2**64 + 2.0**63]
+    assert subtracted(a, unsigned).tolist() == [2**53 - 2**63, 0, -(2**64) - 2.0**63]
+
+
+@pytest.mark.parametrize(("b", "accepts"), [(2e-3, False), (1e-3 + 9e-6, True), (1e-3 * (1 + 9e-6), True)])
+def test_polygraphy_accepts_element_by_element(b: float, accepts: bool) -> None:
+    found = of_values(np.array([100, 1e-3]), np.array([100 * (1 + 9e-6), b]), "float32", "float32")
+    assert accepted(found, "float32")["Polygraphy"] is accepts
+    assert (found.max_either <= 1e-5) is accepts
 
 
 F = {"output_dtypes": ["float32"], "output_shapes": [[4]]}
@@ -222,3 +249,28 @@ def test_constants_that_both_graphs_write_out_need_no_capture(tmp_path: Path) ->
     first = compare(Side(a), Side(b)).first
     assert first is not None
     assert first.text == "All its inputs are equal, so this op computes something else."
+
+
+def test_a_long_renamed_chain_is_matched_in_few_sweeps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def links(scope: str) -> tuple[list[Node], dict[str, float]]:
+        names = ["x", *(f"{scope}{number}" for number in range(1500))]
+        takes = zip(names[1:], names, strict=False)
+        nodes = [Node("x", "Placeholder", **F)]
+        return [*nodes, *(Node(name, "AddV2", [f"{before}:0", "x:0"], **F) for name, before in takes)], {"x": 1}
+
+    swept = list[int]()
+    refined = Neighbourhood.refined
+
+    def counted(side: Neighbourhood, labels: Array, rounds: int) -> Array:
+        swept.append(rounds)
+        return refined(side, labels, rounds)
+
+    monkeypatch.setattr(Neighbourhood, "refined", counted)
+    a, b = write(tmp_path, "a", *links("old")), write(tmp_path, "b", *links("new"))
+    (graph,) = compare(Side(a), Side(b)).graphs
+    assert {node.removeprefix("old"): other.removeprefix("new") for node, other in graph.matches.items()} == {
+        str(number): str(number) for number in range(1500)
+    }
+    assert len(swept) <= 2 * (64 + 2)
