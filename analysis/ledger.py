@@ -3,6 +3,8 @@ and which updates vanish in the rounding of the weights."""
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +21,9 @@ from .view import RunView, TensorRole
 Array = np.ndarray[Any, np.dtype[Any]]
 _PAIRS = 4  # pairs of neighbouring steps whose values are compared, a variable
 _MAX_WALK = 400  # nodes that are walked back from one gradient
+_HANDING_ON = ("_Arg", "Identity", "IdentityN", "Reshape")
+_FLOATS = ("float", "bfloat", "complex")
+Advance = Callable[[int, int, str], None]
 
 _WHY = (
     (
@@ -53,7 +58,8 @@ class LedgerEntry:
         steps, zero_steps: steps with the gradient, and those where all of it was exactly 0; first_zero_step.
         zero_share: mean share of exact zeros over all steps.
         reason: `dead activation`, `saturated activation`, `cast`, `mask`, `dead input`, `disconnected`, or
-            empty; why: a sentence; begins: the tensor at which the zeros begin.
+            empty, `unknown` where no reason can be told; why: a sentence; begins: the tensor at which the
+            zeros begin, as far as they could be followed.
         absorbed: share of the elements with a gradient that did not change although they were updated
             (w + update == w in the dtype of w), None where it cannot be told; absorbed_steps: over how many
             pairs of neighbouring steps.
@@ -75,15 +81,22 @@ class LedgerEntry:
     absorbed_steps: int
 
 
-def dead_layer_ledger(run: RunIndex, view: RunView | None = None) -> list[LedgerEntry]:
-    """An entry for each variable of a layer in a graph that computes gradients, the deadest first."""
+def dead_layer_ledger(
+    run: RunIndex, view: RunView | None = None, advance: Advance = lambda done, total, doing: None
+) -> list[LedgerEntry]:
+    """An entry for each variable of a layer in a graph that computes gradients, the deadest first.
+
+    Args:
+        view: of the run, where there is one already.
+        advance: told how far it is; what it raises ends the work.
+    """
     view = view or RunView(run)
     gradients = view.of_kind("gradient")
     weights = {(weight.graph, weight.variable): weight for weight in reversed(view.of_kind("weight"))}
-    entries = [
-        _entry(view, tensor, rows, weights.get((tensor.graph, tensor.variable)))
-        for tensor, rows in view.each(gradients)
-    ]
+    entries = []
+    for number, (tensor, rows) in enumerate(view.each(gradients)):
+        advance(number, len(gradients), tensor.variable)
+        entries.append(_entry(view, tensor, rows, weights.get((tensor.graph, tensor.variable))))
     graphs = {tensor.graph for tensor in gradients}
     known = {(tensor.graph, tensor.variable) for tensor in gradients}
     told: set[tuple[str, str]] = set()
@@ -129,46 +142,66 @@ def _entry(view: RunView, tensor: TensorRole, rows: Rows, weight: TensorRole | N
 
 def _reason(view: RunView, tensor: TensorRole, step: int) -> tuple[str, str, str]:
     """(reason, sentence, tensor) of where the zeros of a gradient begin at a step: the first node, backwards,
-    whose output is all zeros while something it takes from the backward pass is not."""
+    whose output is all zeros while what it takes from the backward pass is not; `unknown` where that, or a
+    factor, was not captured."""
     roles = view.roles(tensor.graph)
     zeros = _zeros_at(view, tensor.graph, step)
     row, seen = tensor.row, set[int]()
     while row not in seen and len(seen) < _MAX_WALK:
         seen.add(row)
-        before = [source for source, _, _ in _data_inputs(roles, row) if zeros.get(source)]
-        backward = [source for source in before if roles.is_backward(source)]
+        backward = [s for s in _float_inputs(roles, row, zeros) if zeros.get(s) and roles.is_backward(s)]
         if not backward:
             break
         row = backward[0]
     name, op_type = roles.graph.names[row], roles.graph.op_type[row]
-    found = next(((reason, why) for kinds, reason, why in _WHY if op_type in kinds), ("", ""))
-    if not found[0]:
-        return "unknown", f"the zeros begin in {name} ({op_type})", f"{name}:0"
-    if found[0] == "dead input" and not any(zeros.get(s) for s, _, _ in _data_inputs(roles, row)):
-        found = ("mask", "its factors are zero in turn")
-    return found[0], f"the zeros begin in {name} ({op_type}): {found[1]}", f"{name}:0"
+    reason, why = next(((reason, why) for kinds, reason, why in _WHY if op_type in kinds), ("unknown", ""))
+    inputs = _float_inputs(roles, row, zeros)
+    told = [zeros.get(source) for source in inputs]
+    if reason == "dead input" and not any(told):
+        reason, why = "mask", "its factors are zero in turn"
+        sure = None not in told
+    else:
+        unseen = [s for s in _float_inputs(roles, row, zeros) if zeros.get(s) is None]
+        sure = reason == "dead input" or not any(map(roles.is_backward, unseen))
+    if not sure:
+        why = f"it is zero already at {name} ({op_type}), and what that takes was not captured"
+        return "unknown", why, f"{name}:0"
+    return reason, f"the zeros begin in {name} ({op_type})" + (f": {why}" if why else ""), f"{name}:0"
 
 
-def _data_inputs(roles: Roles, row: int) -> list[tuple[int, int, int]]:
-    """Inputs of a node, through arguments and calls."""
-    found = []
-    for source, slot, position in roles.inputs(row):
-        if roles.graph.op_type[source] in ("_Arg", "Identity", "IdentityN", "Reshape"):
-            found += roles.inputs(source) or [(source, slot, position)]
-        found.append((source, slot, position))
-    return found
+def _float_inputs(roles: Roles, row: int, captured: Container[int]) -> list[int]:
+    """Rows of the nodes whose numbers a node takes, through what only hands them on and was not captured;
+    shapes, axes and handles are no such numbers."""
+    found, waiting = dict[int, None](), deque((source, slot) for source, slot, _ in roles.inputs(row))
+    while waiting and len(found) < _MAX_WALK:
+        source, slot = waiting.popleft()
+        texts = roles.graph.slot_texts(source)
+        dtype = texts[slot][0] if slot < len(texts) else ""
+        if source in found or (dtype and not dtype.startswith(_FLOATS)):
+            continue
+        hands_on = source not in captured and roles.graph.op_type[source] in _HANDING_ON
+        further = roles.inputs(source) if hands_on else []
+        if further:
+            waiting += [(behind, behind_slot) for behind, behind_slot, _ in further]
+        else:
+            found[source] = None
+    return list(found)
 
 
 def _zeros_at(view: RunView, graph: str, step: int) -> dict[int, bool]:
     """Row of each captured node of a graph -> whether all its first output was 0 at a step."""
-    rows = view.rows([t for t in view.tensors if t.graph == graph and t.slot == 0 and t.row >= 0])
-    here = rows.step == step
-    zero = (rows["zero"] == rows["size"]) & (rows["size"] > 0)
-    found: dict[int, bool] = {}
-    for code, flag in zip(rows.tensor[here].tolist(), zero[here].tolist(), strict=True):
-        row = view.tensors[code].row
-        found[row] = found.get(row, True) and flag
-    return found
+
+    def find() -> dict[int, bool]:
+        rows = view.rows_at(step)
+        zero = (rows["zero"] == rows["size"]) & (rows["size"] > 0)
+        found: dict[int, bool] = {}
+        for code, flag in zip(rows.tensor.tolist(), zero.tolist(), strict=True):
+            tensor = view.tensors[code]
+            if tensor.graph == graph and tensor.slot == 0 and tensor.row >= 0:
+                found[tensor.row] = found.get(tensor.row, True) and flag
+        return found
+
+    return view.once(f"zeros of {graph} at {step}", find)
 
 
 def _absorbed(view: RunView, rows: Rows, weight: TensorRole | None) -> tuple[float | None, int]:

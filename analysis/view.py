@@ -118,6 +118,13 @@ class RunView:
             rows = rows[self._is_float[self.run.catalog.column("dtype", rows)]]
         return Rows(self.run, rows)
 
+    def rows_at(self, step: int) -> Rows:
+        """All snapshots of a step."""
+        catalog = self.run.catalog
+        code = catalog.steps.code(step)
+        rows = np.zeros(0, np.int64) if code is None else catalog.rows_of_step(code)
+        return Rows(self.run, rows[rows < self.rows_seen])
+
     def each(self, tensors: Iterable[TensorRole]) -> Iterator[tuple[TensorRole, Rows]]:
         """Tensors one by one, in order, with their snapshots: far faster than asking for those one by one."""
         tensors = list(tensors)

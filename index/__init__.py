@@ -8,7 +8,7 @@ from .columns import Coded, Texts
 from .decode import STATISTICS_COLUMNS
 from .edges import RETURNED, Edges
 from .events import FedText, RunEvent, RunEvents, StepBatch
-from .find import Filters, SnapshotPage, find_rows, snapshot_place, snapshots
+from .find import Filters, SnapshotPage, check_filters, find_rows, snapshot_place, snapshots
 from .graph import FunctionInfo, GraphIndex
 from .graphs import GraphOverview
 from .histograms import MAX_BINS, HistogramSeries, histograms
@@ -88,6 +88,7 @@ __all__ = [
     "Trend",
     "WorkerStatus",
     "cache_folder",
+    "check_filters",
     "find_histogram",
     "find_histograms",
     "find_rows",

@@ -124,6 +124,18 @@ def find_rows(run: RunIndex, filters: Filters) -> Array:
     return rows
 
 
+def check_filters(filters: Filters) -> None:
+    """Reads the pattern and the condition of filters, whatever the run.
+
+    Raises:
+        SelectionError: one of them cannot be parsed, or names an unknown statistic.
+    """
+    if filters.match is not None:
+        match_names(filters.match, [""])
+    if filters.where is not None:
+        parse_predicate(filters.where)
+
+
 def _by_tensor_and_step(run: RunIndex, filters: Filters, steps: StepRange) -> Array:
     catalog = run.catalog
     tensors = _tensor_mask(run, filters)

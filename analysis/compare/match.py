@@ -17,7 +17,10 @@ from .signature import Neighbourhood, mixed
 Array = np.ndarray[Any, np.dtype[Any]]
 How = Literal["hand", "name", "structure", "scope"]
 _ROUNDS = (4, 2, 1)  # the widest neighbourhood first: it tells most
-_MOST_SWEEPS, _LEAST_SWEEPS = 64, 8  # over a whole graph; a long chain of equal ops would want one for each pair
+_MOST_SWEEPS, _LEAST_SWEEPS = (
+    64,
+    8,
+)  # over a whole graph; a long chain of equal ops would want one for each pair
 _SWEPT = 1 << 19  # nodes in all sweeps together, of graphs that are not so large that it takes the least
 
 

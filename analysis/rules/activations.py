@@ -54,14 +54,16 @@ def dead_relu(view: RunView, limits: Limits) -> Iterable[Hit]:
     known = {hit.tensor for hit in found}
     possible = limits["layer_share"] * limits["active"] + 1 - limits["layer_share"]
     for code, part in rows.groups():
-        if code not in known and np.median(active[part]) <= possible:
+        whole = active[part][~np.isnan(active[part])]  # a step with NaN says nothing about who fires
+        if code not in known and len(whole) and np.median(whole) <= possible:
             yield from _dead_units(view, view.tensors[code], rows.part(part), limits)
 
 
 def _dead_units(view: RunView, tensor: TensorRole, rows: Rows, limits: Limits) -> Iterator[Hit]:
     """Looks into the last kept values: a unit is a position of the last dimension."""
     shares, steps = [], []
-    for snapshot, value in kept_values(view.run, rows.rows[rows.kept][-_LOOKED_INTO:]):
+    finite = rows.finite == rows["size"]
+    for snapshot, value in kept_values(view.run, rows.rows[finite & rows.kept][-_LOOKED_INTO:]):
         if value.ndim > 1 and value.shape == snapshot.shape:
             shares.append((value.reshape(-1, value.shape[-1]) > 0).mean(axis=0))
             steps.append(snapshot.step)

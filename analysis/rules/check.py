@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tensortap.dump import TensortapError
 from tensortap.index import FrameDetail, RunIndex, node_detail
@@ -24,13 +24,20 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What rules found. `failed`: rules that raised, with the reason; `rules`: how many were applied; `rows`:
-    snapshots that were looked at."""
+    """What rules found.
+
+    Attributes:
+        findings: those that are not muted first; of these the worst, and of equals the newest.
+        failed: rules that raised, with the reason. rules: how many were applied.
+        rows: snapshots that were looked at.
+        left_out: rule -> findings beyond its first `MOST`, in the same order.
+    """
 
     findings: list[Finding]
     failed: dict[str, str]
     rules: int
     rows: int
+    left_out: dict[str, int] = field(default_factory=dict)
 
 
 def check_rules(
@@ -56,18 +63,24 @@ def check_rules(
     view = RunView(run)
     found: list[Finding] = []
     failed: dict[str, str] = {}
+    left_out: dict[str, int] = {}
     for number, rule in enumerate(applied):
         if progress is not None:
             progress(number, len(applied), rule.name)
         try:
-            found += list(_findings(view, rule, settings))[:MOST]
+            mine = sorted(_findings(view, rule, settings), key=_order)
+            found += mine[:MOST]
+            if len(mine) > MOST:
+                left_out[rule.name] = len(mine) - MOST
         except Exception as error:  # one rule, maybe a user's, must not hide what the others found
             _LOG.warning("the rule %s failed", rule.name, exc_info=error)
             failed[rule.name] = f"{type(error).__name__}: {error}"
-    found.sort(key=lambda finding: (finding.muted, SEVERITIES.index(finding.severity), finding.first_step))
-    return Findings(
-        [_with_source(run, f, n) for n, f in enumerate(found)], failed, len(applied), view.rows_seen
-    )
+    found = [_with_source(run, f, n) for n, f in enumerate(sorted(found, key=_order))]
+    return Findings(found, failed, len(applied), view.rows_seen, left_out)
+
+
+def _order(finding: Finding) -> tuple[bool, int, int]:
+    return finding.muted, SEVERITIES.index(finding.severity), -finding.first_step
 
 
 def _findings(view: RunView, rule: Rule, settings: Settings) -> Iterator[Finding]:
@@ -79,7 +92,7 @@ def _finding(view: RunView, rule: Rule, hit: Hit, settings: Settings) -> Finding
     tensor = view.tensors[hit.tensor]
     return Finding(
         rule=rule.name,
-        severity=hit.severity or rule.severity,
+        severity=rule.severity if rule.severity_set else hit.severity or rule.severity,
         text=hit.text,
         tensor=tensor.name,
         node=tensor.node,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensortap.dump import TensortapError
-from tensortap.index import Filters, find_rows
+from tensortap.index import Filters, check_filters, find_rows
 
 from ..rows import Rows
 from ..view import RunView
@@ -16,6 +16,7 @@ from .finding import SEVERITIES, Hit
 from .rule import Limits, Rule, hits
 
 _TEXTS = ("where", "match", "op_type", "layer", "kind", "help", "severity")
+_KINDS = ("input", "output", "weight", "gradient", "loss")
 
 
 class ConditionError(TensortapError):
@@ -31,12 +32,7 @@ def condition_rule(name: str, table: Mapping[str, Any]) -> Rule:
     Raises:
         ConditionError: something else is given, or of another type.
     """
-    for key, value in table.items():
-        fits = isinstance(value, str) if key in _TEXTS else key == "share" and isinstance(value, int | float)
-        if not fits or (key == "severity" and value not in SEVERITIES):
-            raise ConditionError(
-                f"{key} = {value!r} is nothing for the rule {name}.", f"Use {', '.join(_TEXTS)}."
-            )
+    _check_table(name, table)
     where = table["where"]
 
     def check(view: RunView, limits: Limits) -> Iterable[Hit]:
@@ -63,6 +59,27 @@ def condition_rule(name: str, table: Mapping[str, Any]) -> Rule:
         check=check,
         thresholds={"share": float(table.get("share", 0.0))},
         severity=table.get("severity", "medium"),
+        severity_set="severity" in table,
         source="your settings",
         help=str(table.get("help", "")),
     )
+
+
+def _check_table(name: str, table: Mapping[str, Any]) -> None:
+    """Raises ConditionError."""
+    for key, value in table.items():
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        fits = isinstance(value, str) if key in _TEXTS else key == "share" and number
+        if key == "enabled" and isinstance(value, bool):
+            continue
+        if not fits or (key == "severity" and value not in SEVERITIES):
+            allowed = ", ".join((*_TEXTS, "share", "enabled"))
+            raise ConditionError(f"{key} = {value!r} is nothing for the rule {name}.", f"Use {allowed}.")
+    if table.get("kind", _KINDS[0]) not in _KINDS:
+        raise ConditionError(
+            f"kind = {table['kind']!r} is nothing for the rule {name}.", f"Use {', '.join(_KINDS)}."
+        )
+    try:
+        check_filters(Filters(where=table["where"], match=table.get("match")))
+    except TensortapError as error:
+        raise ConditionError(f"The rule {name}: {error.message}", error.hint) from error

@@ -32,18 +32,22 @@ def _for_kernels(tensor: TensorRole) -> Severity | None:
 )
 def vanishing_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
     rows = view.rows(view.of_kind("gradient"))
-    small = (rows.rms < limits["mean_abs"]) & (rows["abs_max"] > 0)
+    # The mean of absolute values is not in a summary, but never above this (Cauchy-Schwarz).
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bound = rows["l2"] * np.sqrt(rows["negative"] + rows["positive"]) / rows.finite
     yield from hits(
         view,
         rows,
-        small,
-        rows.rms,
-        "root mean square",
+        (bound < limits["mean_abs"]) & (rows["abs_max"] > 0),
+        bound,
+        "mean of absolute values, at most",
         limits["mean_abs"],
         share=MOSTLY,
         least=2,
         low=True,
-        text=lambda t, value: f"The gradient of {t.variable or t.name} is {value:.3g} (RMS).",
+        text=lambda t, value: (
+            f"The gradient of {t.variable or t.name} is {value:.3g} (mean of absolute values, at most)."
+        ),
         severity=_for_kernels,
     )
     for first, last, steps, one, other in _ends(view):

@@ -35,9 +35,9 @@ def _by_step(rows: Rows) -> tuple[Array, Array]:
 @rule(
     "LossNotDecreasing",
     "a loss that stays where it is, or grows",
-    thresholds={"percent": 0.1, "steps": 10},
+    thresholds={"percent": 0.1, "steps": 10, "most_percent": 10.0},
     severity="high",
-    source="SageMaker Debugger",
+    source="percent, steps: SageMaker Debugger; most_percent: tensortap",
     help="Another learning rate (try a tenth, and ten times); check labels, loss and the last activation.",
     next_look="The history of the loss, and the findings on gradients.",
 )
@@ -45,11 +45,13 @@ def loss_not_decreasing(view: RunView, limits: Limits) -> Iterable[Hit]:
     for tensor in _training_losses(view):
         steps, loss = _by_step(view.rows([tensor]))
         span = float(steps[-1] - steps[0]) if len(steps) else 0.0
-        if len(steps) < 6 or span < limits["steps"]:
+        if len(steps) < 6 or span < limits["steps"] or limits["steps"] <= 0:
             continue
         third = max(len(steps) // 3, 2)
         begin, end = float(np.median(loss[:third])), float(np.median(loss[-third:]))
-        wanted = limits["percent"] / 100 * (span * 2 / 3) / limits["steps"]
+        # So much per so many steps, compounded; of a long run, whose loss levels off, no more than the most.
+        pieces = (span * 2 / 3) / limits["steps"]
+        wanted = min(1 - (1 - limits["percent"] / 100) ** pieces, limits["most_percent"] / 100)
         fallen = (begin - end) / abs(begin) if begin else 0.0
         if fallen >= wanted:
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sys
 import tempfile
@@ -13,6 +14,7 @@ from tensortap.index import RunIndex
 
 from .settings import Settings, SettingsError, check_mute
 
+_LOG = logging.getLogger(__name__)
 FILE = "muted.json"
 MAX_BYTES = 1 << 20
 
@@ -33,15 +35,24 @@ def with_mutes(run: RunIndex, settings: Settings) -> Settings:
 
 
 def mutes_of(run: RunIndex) -> list[str]:
-    """What is muted for a run: `Rule`, or `Rule: regular expression` for some of its tensors."""
-    return _read().get(_key(run), [])
+    """What is muted for a run: `Rule`, or `Rule: regular expression` for some of its tensors. Nothing, where
+    the file is spoilt: what is wrong with a run is shown all the same."""
+    try:
+        return _read().get(_key(run), [])
+    except SettingsError as error:
+        _LOG.warning("%s %s", error.message, error.hint)
+        return []
+    except OSError as error:
+        _LOG.warning("what is muted cannot be read: %s", error)
+        return []
 
 
 def mute(run: RunIndex, entry: str) -> None:
     """Mutes a rule for a run.
 
     Raises:
-        SettingsError: its pattern is no regular expression. OSError: the file cannot be written.
+        SettingsError: its pattern is no regular expression, or the file is spoilt: what it may hold of other
+            runs is not overwritten. OSError: the file cannot be read or written.
     """
     known = _read()
     mine = known.setdefault(_key(run), [])
@@ -54,7 +65,7 @@ def unmute(run: RunIndex, entry: str) -> None:
     """Takes an entry back.
 
     Raises:
-        SettingsError: it is not muted. OSError: the file cannot be written.
+        SettingsError: it is not muted, or the file is spoilt. OSError: the file cannot be read or written.
     """
     known = _read()
     mine = known.get(_key(run), [])
@@ -72,16 +83,23 @@ def _key(run: RunIndex) -> str:
 
 
 def _read() -> dict[str, list[str]]:
+    """Key of a run -> its entries. Raises SettingsError and OSError."""
+    path = config_folder() / FILE
     try:
-        with (config_folder() / FILE).open("rb") as file:
-            found = json.loads(file.read(MAX_BYTES))
-    except (OSError, ValueError, RecursionError):  # none yet, or spoilt: nothing is muted then
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:  # nothing was muted yet
         return {}
-    if not isinstance(found, dict):
-        return {}
-    return {
-        key: [e for e in mine if isinstance(e, str)] for key, mine in found.items() if isinstance(mine, list)
-    }
+    try:
+        found = json.loads(data) if len(data) <= MAX_BYTES else None
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or not all(isinstance(mine, list) for mine in found.values()):
+        raise SettingsError(
+            f"{path} does not hold what was muted: it is spoilt, or larger than {MAX_BYTES:,} bytes.",
+            "Mend it, or move it away; then nothing is muted.",
+        )
+    return {key: [entry for entry in mine if isinstance(entry, str)] for key, mine in found.items()}
 
 
 def _write(known: dict[str, list[str]]) -> None:

@@ -24,7 +24,8 @@ class Rule:
     Attributes:
         name: as it is known. about: what it notices, a short sentence.
         check: yields hits. thresholds: names and defaults of its limits.
-        severity, source, help, next_look: as in `Finding`.
+        severity, source, help, next_look: as in `Finding`; a hit may say otherwise of severity and help.
+        severity_set: the user chose the severity, whatever a hit says.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Rule:
     source: str = ""
     help: str = ""
     next_look: str = "Its history and histograms over steps."
+    severity_set: bool = False
 
 
 def rule(name: str, about: str, **options: Any) -> Callable[[Check], Rule]:
@@ -70,7 +72,8 @@ def hits(
     Args:
         broken: which snapshots did. values: what was measured of each; `name` says what.
         limit: what it was compared with.
-        share: the least share of a tensor's snapshots, and `least` the least number of them, that must have.
+        share: the least share of a tensor's snapshots that must have.
+        least: at how many steps at least one must have.
         low: the smallest value is the worst, not the largest.
         text: the sentence for a tensor and its worst value.
         severity: another severity for some tensors.
@@ -80,13 +83,15 @@ def hits(
     for code, part in rows.groups():
         fired = broken[part]
         count = int(np.count_nonzero(fired))
-        if count < max(least, 1) or count < share * (part.stop - part.start):
+        if not count or count < least or count < share * (part.stop - part.start):
             continue
-        tensor, steps = view.tensors[code], rows.step[part][fired]
+        tensor, steps = view.tensors[code], distinct(rows.step[part][fired])
+        if len(steps) < least:
+            continue
         worst = part.start + int(np.argmax(keys[part]))
         value = float(values[worst])
         yield Hit.at(
-            distinct(steps),
+            steps,
             len(distinct(rows.step[part])),
             tensor,
             text(tensor, value) if text else f"{name} of {tensor.name} is {value:.4g}.",

@@ -112,7 +112,7 @@ def parse_settings(found: Mapping[str, Any]) -> Settings:
         if not isinstance(table, dict):
             raise SettingsError(f"{name!r} is no rule.", _EXAMPLE)
         if "where" in table:
-            added.append(condition_rule(name, table))
+            added += [] if table.get("enabled") is False else [condition_rule(name, table)]
         else:
             changes[name] = table
     return Settings(changes, [check_mute(entry) for entry in mute], added)
@@ -120,13 +120,13 @@ def parse_settings(found: Mapping[str, Any]) -> Settings:
 
 def _changed(rule: Rule, table: Mapping[str, Any]) -> Rule | None:
     limits = dict(rule.thresholds)
-    severity = rule.severity
+    severity, chosen = rule.severity, rule.severity_set
     for key, value in table.items():
         if key == "enabled" and isinstance(value, bool):
             if not value:
                 return None
         elif key == "severity" and value in SEVERITIES:
-            severity = value
+            severity, chosen = value, True
         elif key in limits and isinstance(value, int | float) and not isinstance(value, bool):
             limits[key] = value
         else:
@@ -134,7 +134,7 @@ def _changed(rule: Rule, table: Mapping[str, Any]) -> Rule | None:
             raise SettingsError(
                 f"{key} = {value!r} is nothing that {rule.name} knows.", f"It knows {allowed}."
             )
-    return replace(rule, thresholds=limits, severity=severity)
+    return replace(rule, thresholds=limits, severity=severity, severity_set=chosen)
 
 
 _EXAMPLE = (

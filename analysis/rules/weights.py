@@ -97,7 +97,7 @@ def _narrow_gradients(view: RunView, limits: Limits) -> Iterator[TensorRole]:
 )
 def weight_update_ratio(view: RunView, limits: Limits) -> Iterable[Hit]:
     for tensor, rows in view.each(tensor for tensor in layer_weights(view) if tensor.is_kernel):
-        steps, ratio = _ratios(view, rows)
+        steps, ratio = _ratios(view, rows, limits["largest"])
         for fired, limit in (
             (ratio > limits["largest"], "largest"),
             ((ratio < limits["smallest"]) & (ratio > 0), "smallest"),
@@ -112,7 +112,7 @@ def weight_update_ratio(view: RunView, limits: Limits) -> Iterable[Hit]:
             yield Hit.at(steps[fired], len(steps), tensor, text, evidence)
 
 
-def _ratios(view: RunView, rows: Rows) -> tuple[Array, Array]:
+def _ratios(view: RunView, rows: Rows, largest: float) -> tuple[Array, Array]:
     """(steps, norm(update)/norm(weight) a step) between neighbouring captured steps: from kept values, else
     the difference of the norms, which is a lower bound (so only `largest` can be broken)."""
     first = np.flatnonzero(np.append(True, rows.step[1:] != rows.step[:-1]))[: len(rows) or None]
@@ -124,7 +124,7 @@ def _ratios(view: RunView, rows: Rows) -> tuple[Array, Array]:
     with np.errstate(divide="ignore", invalid="ignore"):
         bound = np.abs(np.diff(norm)) / norm[:-1] / between
     ratio = np.where(np.isfinite(bound) & (bound > 0), bound, np.nan)
-    ratio[ratio < 1] = np.nan  # as a lower bound it proves nothing about small updates
+    ratio[ratio <= largest] = np.nan  # as a lower bound it proves nothing about small updates
     pairs = np.flatnonzero(kept[:-1] & kept[1:])
     for pair in pairs[np.unique(np.linspace(0, len(pairs) - 1, min(_PAIRS, len(pairs))).astype(int))]:
         exact = _exact(view, rows.rows[first[pair]], rows.rows[first[pair + 1]])
@@ -154,21 +154,60 @@ def unchanged_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
     trained = {(t.graph, t.variable) for t in view.of_kind("gradient")}
     graphs = {graph for graph, _ in trained}
     for tensor, rows in view.each(layer_weights(view)):
-        steps = rows.steps
-        if tensor.graph not in graphs or len(steps) < limits["steps"]:
+        steps, least = rows.steps, max(int(limits["steps"]), 2)
+        if tensor.graph not in graphs or len(steps) < least:
             continue
-        same = np.ones(max(len(rows) - 1, 0), np.bool_)
-        for name in _STATISTICS:
-            column = rows[name]
-            same &= np.isclose(column[1:], column[:-1], limits["rtol"], limits["atol"], equal_nan=True)
-        if not same.all():
+        first = np.flatnonzero(np.append(True, rows.step[1:] != rows.step[:-1]))
+        columns = np.stack([rows[name][first] for name in _STATISTICS])
+        begin, stop = longest_stretch(columns, least, limits["rtol"], limits["atol"])
+        if stop == begin:
             continue
+        whole, same = stop - begin == len(steps), steps[begin:stop]
         has_gradient = (tensor.graph, tensor.variable) in trained
+        where = f"all {len(steps)}" if whole else f"{len(same)} of {len(steps)}"
+        span = "" if whole else f" ({same[0]} to {same[-1]})"
         why = "although it has a gradient" if has_gradient else "and the step computes no gradient for it"
-        text = f"{tensor.variable or tensor.name} is the same at all {len(steps)} captured steps, {why}."
-        evidence = Evidence(int(steps[-1]), "l2", float(rows["l2"][-1]))
+        text = f"{tensor.variable or tensor.name} is the same at {where} captured steps{span}, {why}."
+        evidence = Evidence(int(same[-1]), "l2", float(columns[_STATISTICS.index("l2"), stop - 1]))
         severity: Severity = "high" if has_gradient and tensor.is_kernel else "medium"
-        yield Hit.at(steps, len(steps), tensor, text, evidence, severity=severity)
+        if len(same) < MOSTLY * len(steps):
+            severity = "low"  # a schedule that begins at 0, or gradients that are accumulated, do that
+        yield Hit.at(same, len(steps), tensor, text, evidence, severity=severity)
+
+
+def longest_stretch(columns: Array, least: int, rtol: float, atol: float) -> tuple[int, int]:
+    """(begin, stop) of the longest stretch of at least `least` columns that are close to its own first one,
+    the latest of equals; (0, 0) without one. Stretches are told apart from the left: each begins where the
+    one before ended. Close is as in `numpy.isclose`, NaN being equal.
+
+    Args:
+        columns: float64[statistics, snapshots].
+    """
+    count = columns.shape[1]
+    begins = np.ones(max(count - least + 1, 0), np.bool_)
+    for ahead in range(1, least):
+        begins &= _close(columns[:, ahead : ahead + len(begins)], columns[:, : len(begins)], rtol, atol)
+    best, at = (0, 0), 0
+    starts = np.flatnonzero(begins)
+    while (place := int(np.searchsorted(starts, at))) < len(starts):
+        begin = int(starts[place])
+        at, size = begin + least, least
+        while at < count:  # in pieces that grow, so that a short stretch costs little
+            piece = columns[:, at : at + size]
+            far = np.flatnonzero(~_close(piece, columns[:, begin : begin + 1], rtol, atol))
+            at += int(far[0]) if len(far) else piece.shape[1]
+            if len(far):
+                break
+            size *= 2
+        if at - begin >= best[1] - best[0]:
+            best = (begin, at)
+    return best
+
+
+def _close(a: Array, b: Array, rtol: float, atol: float) -> Array:
+    """Which columns of `a` are close to those of `b` in every statistic."""
+    found: Array = np.asarray(np.isclose(a, b, rtol, atol, equal_nan=True)).all(axis=0)
+    return found
 
 
 @rule(

@@ -258,7 +258,9 @@ def test_a_long_renamed_chain_is_matched_in_few_sweeps(
         names = ["x", *(f"{scope}{number}" for number in range(1500))]
         takes = zip(names[1:], names, strict=False)
         nodes = [Node("x", "Placeholder", **F)]
-        return [*nodes, *(Node(name, "AddV2", [f"{before}:0", "x:0"], **F) for name, before in takes)], {"x": 1}
+        return [*nodes, *(Node(name, "AddV2", [f"{before}:0", "x:0"], **F) for name, before in takes)], {
+            "x": 1
+        }
 
     swept = list[int]()
     refined = Neighbourhood.refined

@@ -1,0 +1,67 @@
+"""The ledger on runs of a few tensors: reasons are proven by what was captured, or not given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made_runs import TRAINING, X, made_run, node
+
+from tensortap.analysis import RunView, dead_layer_ledger
+from tensortap.analysis.rows import Rows
+
+NODES = (
+    *TRAINING[:4],
+    node("gradient_tape/loss", "Mul", "loss"),
+    node("gradient_tape/relu", "ReluGrad", "gradient_tape/loss", "product"),
+    node("gradient_tape/g", "MatMul", "x", "gradient_tape/relu", kind="gradient", of="dense/kernel"),
+)
+ZERO, SOME = np.zeros(4, np.float32), np.ones(4, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("captured", "reason", "begins"),
+    [
+        ({}, "unknown", "g"),
+        ({"x": SOME}, "unknown", "g"),
+        ({"x": ZERO}, "dead input", "g"),
+        ({"x": SOME, "relu": SOME}, "mask", "g"),
+        ({"relu": SOME}, "unknown", "g"),
+        ({"relu": ZERO}, "unknown", "relu"),
+        ({"relu": ZERO, "loss": SOME}, "dead activation", "relu"),
+    ],
+)
+def test_a_reason_is_given_only_where_what_was_captured_proves_it(
+    tmp_path: Path, captured: dict[str, np.ndarray], reason: str, begins: str
+) -> None:
+    fed = [(f"gradient_tape/{n}" if n != "x" else n, value, 0) for n, value in captured.items()]
+    run = made_run(tmp_path, NODES, [*fed, ("gradient_tape/g", ZERO, 0)])
+    entry = next(entry for entry in dead_layer_ledger(run) if entry.variable == "dense/kernel")
+    assert (entry.reason, entry.begins) == (reason, f"gradient_tape/{begins}:0")
+    assert ("was not captured" in entry.why) == (reason == "unknown")
+
+
+def test_of_many_dead_gradients_a_step_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    many = [node(f"gradient_tape/g{n}", "MatMul", "x", kind="gradient", of=f"l{n}/kernel") for n in range(30)]
+    run = made_run(tmp_path, (X, *many), [(each.name, ZERO, step) for step in range(20) for each in many])
+    view, made = RunView(run), list[int]()
+    whole = Rows.__init__
+
+    def counted(self: Rows, *arguments: object) -> None:
+        whole(self, *arguments)  # type: ignore[arg-type]
+        made.append(len(self))
+
+    monkeypatch.setattr(Rows, "__init__", counted)
+    assert len(dead_layer_ledger(run, view)) == 30
+    assert made == [600, 30]
+
+
+def test_the_ledger_tells_how_far_it_is_and_can_be_ended(tmp_path: Path) -> None:
+    run = made_run(tmp_path, NODES, [("gradient_tape/g", ZERO, 0)])
+
+    def end(done: int, total: int, doing: str) -> None:
+        raise KeyboardInterrupt(f"{done} of {total}: {doing}")
+
+    with pytest.raises(KeyboardInterrupt, match="0 of 1: dense/kernel"):
+        dead_layer_ledger(run, advance=end)

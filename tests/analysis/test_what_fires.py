@@ -1,0 +1,186 @@
+"""When rules fire, on runs of a few tensors: limits that are kept, long runs, steps that hold NaN."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from made_runs import GRADIENT, TRAINING, WEIGHT, Fed, X, found_by, made_run, node
+
+from tensortap.analysis import Settings, check_rules
+from tensortap.analysis.rules.settings import parse_settings
+from tensortap.analysis.rules.weights import longest_stretch
+from tensortap.dump import TensortapError
+
+RNG = np.random.default_rng(0)
+PUSH = RNG.normal(size=8).astype(np.float32)
+WEIGHTS = RNG.normal(size=64) * 0.1
+
+
+def training(folder: Path, steps: range, *, loss: Any = None, weight: Any = None) -> Any:
+    """A run with a gradient, and a loss and weight that are functions of the step."""
+    fed: list[Fed] = []
+    for step in steps:
+        fed += [(GRADIENT.name, PUSH, step)]
+        fed += [("loss", np.float32(loss(step)), step)] if loss else []
+        fed += [("w", np.asarray(weight(step), np.float32), step)] if weight else []
+    return made_run(folder, TRAINING, fed)
+
+
+@pytest.mark.parametrize(
+    ("steps", "loss"),
+    [
+        (range(0, 20000, 400), lambda step: 10 * np.exp(-step / 2900)),
+        (range(0, 12000, 240), lambda step: 2.0 - 0.9 * step / 12000),
+    ],
+)
+def test_a_long_run_need_not_fall_by_more_than_all_of_it(tmp_path: Path, steps: range, loss: Any) -> None:
+    assert found_by("LossNotDecreasing", training(tmp_path, steps, loss=loss)) == []
+
+
+def test_a_long_run_that_hardly_falls_is_told(tmp_path: Path) -> None:
+    found = found_by(
+        "LossNotDecreasing", training(tmp_path, range(0, 12000, 240), loss=lambda step: 2 - step * 1e-6)
+    )
+    assert [(f.severity, f.evidence[0].limit) for f in found] == [("high", 0.1)]
+
+
+def test_slow_drift_is_change(tmp_path: Path) -> None:
+    run = training(tmp_path, range(100), weight=lambda step: WEIGHTS * (1 + 8e-6) ** step)
+    assert found_by("UnchangedTensor", run) == []
+
+
+def test_weights_that_freeze_later_are_told_since_when(tmp_path: Path) -> None:
+    run = training(tmp_path, range(40), weight=lambda step: WEIGHTS * (1 + 0.01 * min(step, 10)))
+    (found,) = found_by("UnchangedTensor", run)
+    assert (found.severity, found.first_step, found.last_step, found.steps, found.of) == (
+        "high",
+        10,
+        39,
+        30,
+        40,
+    )
+    assert "at 30 of 40 captured steps (10 to 39)" in found.text
+
+
+def test_weights_that_rest_for_a_while_are_no_alarm(tmp_path: Path) -> None:
+    run = training(tmp_path, range(40), weight=lambda step: WEIGHTS * (1 + 0.01 * max(step, 5)))
+    assert [(f.severity, f.last_step) for f in found_by("UnchangedTensor", run)] == [("low", 5)]
+
+
+def test_the_longest_stretch_begins_where_the_one_before_ended() -> None:
+    values = np.array([[0.0, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 3]])
+    assert longest_stretch(values, 3, 1e-5, 1e-8) == (4, 11)
+    assert longest_stretch(values, 8, 1e-5, 1e-8) == (0, 0)
+    assert longest_stretch(np.zeros((2, 300)), 3, 1e-5, 1e-8) == (0, 300)
+
+
+@pytest.mark.parametrize(("dtype", "cast", "severities"), [("uint8", True, ["high"]), ("int32", False, [])])
+def test_pixels_of_whole_numbers_count_but_tokens_do_not(
+    tmp_path: Path, dtype: str, cast: bool, severities: list[str]
+) -> None:
+    first = node("cast", "Cast", "x") if cast else node("cast", "ResourceGather", "x")
+    layer = node("product", "MatMul", "cast")
+    layer = type(layer)(**{name: getattr(layer, name) for name in layer.__slots__} | {"layer": "dense"})
+    values = RNG.integers(0, 256, (64, 16)).astype(dtype)
+    nodes = (node("x", "Placeholder", dtype=dtype, kind="input"), first, layer)
+    run = made_run(tmp_path, nodes, [("x", values, step) for step in range(3)])
+    assert [found.severity for found in found_by("InputNotNormalised", run)] == severities
+
+
+def test_samples_and_severity_of_a_file_are_kept(tmp_path: Path) -> None:
+    run = made_run(tmp_path, TRAINING, [("x", RNG.normal(15, 5, size=(60, 4)).astype(np.float32), 0)])
+    assert [f.severity for f in found_by("InputNotNormalised", run)] == ["high"]
+    for changes, severities in (
+        ({"samples": 61}, []),
+        ({"severity": "medium"}, ["medium"]),
+        ({"far": 100.0}, ["low"]),
+        ({"far": 100.0, "abs_mean": 20}, []),
+    ):
+        settings = parse_settings({"InputNotNormalised": changes})
+        assert [f.severity for f in found_by("InputNotNormalised", run, settings)] == severities
+
+
+def test_a_step_of_nan_does_not_hide_dead_units(tmp_path: Path) -> None:
+    dead = np.zeros((32, 10), np.float32)
+    dead[:, :4] = RNG.random((32, 4)) + 0.1
+    fed = [("relu", dead, step) for step in range(10)] + [("relu", np.full((32, 10), np.nan, np.float32), 10)]
+    run = made_run(tmp_path, (X, node("relu", "Relu", "x")), fed, keep="value")
+    (found,) = found_by("DeadRelu", run)
+    assert (found.evidence[0].value, found.last_step) == (0.6, 9)
+
+
+def test_muted_findings_leave_room_and_what_is_left_out_is_told(tmp_path: Path) -> None:
+    """GIVEN 60 tensors that break a rule, the first 50 of them muted, the later ones newer."""
+    nodes = [node(f"n{number:02}", "Mul") for number in range(60)]
+    run = made_run(tmp_path, nodes, [(f"n{n:02}", np.float32([3.3e38]), n) for n in range(60)])
+    found = check_rules(run, parse_settings({"mute": ["Float16Overflow: n[0-4]"]}))
+    seen = [finding.tensor for finding in found.findings if not finding.muted]
+    assert seen == [f"n{number}:0" for number in range(59, 49, -1)]
+    assert found.left_out == {"Float16Overflow": 10}
+    assert check_rules(run, parse_settings({"Float16Overflow": {"enabled": False}})).left_out == {}
+
+
+def test_updates_above_a_lower_limit_are_found_without_values(tmp_path: Path) -> None:
+    run = made_run(tmp_path, TRAINING, [("w", np.float32(WEIGHTS * 1.5**step), step) for step in range(5)])
+    assert found_by("WeightUpdateRatio", run) == []
+    found = found_by("WeightUpdateRatio", run, parse_settings({"WeightUpdateRatio": {"largest": 0.1}}))
+    assert [(f.steps, f.evidence[0].limit) for f in found] == [(4, 0.1)]
+
+
+def test_visits_of_one_step_are_one_step(tmp_path: Path) -> None:
+    zeros = [(GRADIENT.name, np.zeros(4, np.float32), step) for step in (0, 0, 0, 1)]
+    run = made_run(tmp_path, (X, GRADIENT), zeros)
+    assert found_by("AllZero", run) == []
+    found = found_by("AllZero", run, parse_settings({"AllZero": {"steps": 2, "severity": "low"}}))
+    assert [(f.severity, f.steps) for f in found] == [("low", 2)]
+
+
+def test_sparse_gradients_vanish_by_their_mean(tmp_path: Path) -> None:
+    """The root mean square is 1.6e-6, the mean of absolute values 5e-8."""
+    sparse = np.zeros(10000, np.float32)
+    sparse[:10] = 5e-5
+    run = made_run(tmp_path, (X, GRADIENT), [(GRADIENT.name, sparse, step) for step in range(4)])
+    (found,) = found_by("VanishingGradient", run)
+    assert found.evidence[0].value == pytest.approx(5e-8)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bool", "int64"])
+def test_labels_are_counted_whatever_their_dtype(tmp_path: Path, dtype: str) -> None:
+    labels = (np.arange(640) % 50 == 0).astype(dtype)
+    assert [f.evidence[0].value for f in imbalance(tmp_path, labels)] == [pytest.approx(627 / 13)]
+
+
+def test_measured_targets_are_no_labels(tmp_path: Path) -> None:
+    assert imbalance(tmp_path, np.where(np.arange(640) % 50 == 0, 2.0, 31.0).astype(np.float32)) == []
+
+
+def imbalance(folder: Path, labels: np.ndarray[Any, Any]) -> Any:
+    product = node("product", "MatMul", "x")
+    layer = type(product)(**{name: getattr(product, name) for name in product.__slots__} | {"layer": "dense"})
+    target = node("y", "Placeholder", kind="input", dtype=str(labels.dtype))
+    nodes = (X, target, layer, node("error", "Sub", "y", "product"))
+    return found_by("ClassImbalance", made_run(folder, nodes, [("y", labels, 0)], keep="value"))
+
+
+@pytest.mark.parametrize(
+    ("table", "says"),
+    [
+        ({"where": "abs_max >>> 3"}, "Mine"),
+        ({"where": "abs_max > 3", "match": "("}, "Mine"),
+        ({"where": "abs_max > 3", "kind": "nonsense"}, "nonsense"),
+        ({"where": "abs_max > 3", "share": True}, "share"),
+    ],
+)
+def test_an_own_rule_that_cannot_work_is_refused_when_it_is_read(table: dict[str, Any], says: str) -> None:
+    with pytest.raises(TensortapError, match=says):
+        parse_settings({"Mine": table})
+
+
+def test_an_own_rule_can_be_switched_off_and_its_severity_counts(tmp_path: Path) -> None:
+    run = made_run(tmp_path, (X, WEIGHT), [("w", np.float32([9.0]), 0)])
+    mine = {"where": "abs_max > 3", "severity": "high"}
+    assert [f.severity for f in found_by("Mine", run, parse_settings({"Mine": mine}))] == ["high"]
+    assert parse_settings({"Mine": mine | {"enabled": False}}) == Settings({}, [], [])
