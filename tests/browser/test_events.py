@@ -100,6 +100,13 @@ def test_histories_are_compared_over_a_range_of_steps(tap: TapPage, hunted: Site
     rows = page.get_by_test_id("compared-row")
     expect(rows.nth(0)).to_contain_text(re.compile(r"b:0\s*5"))
     expect(rows.nth(1)).to_contain_text(re.compile(r"c:0\s*6"))
+    page.get_by_test_id("show-side-by-side").click()
+    columns = page.get_by_test_id("side-column")
+    expect(columns).to_have_count(2)
+    for column, value in ((columns.nth(0), "5"), (columns.nth(1), "6")):
+        expect(column.get_by_test_id("statistic-mean")).to_contain_text(value)
+    page.keyboard.press("e")
+    tap.show_tab("history")
     page.get_by_role("button", name="This tensor").click()
     chart = page.get_by_test_id("history").locator(".nsewdrag").first
     expect(chart).to_be_visible()

@@ -1,5 +1,6 @@
 import { computed, signal } from '@preact/signals';
 import type { Snapshot } from '../model/answers';
+import { snapshotAt, visitsOf } from '../model/snapshot_choice';
 import { chosenTensor, chosenVisit, panelTab } from './choices';
 import { histogramScale, historyBand, panelOpen } from './preferences';
 import { api } from './provider';
@@ -127,18 +128,13 @@ export const stepHistogram = resource(
 );
 
 /** Visits of the tensor at the step on show, ascending. */
-export const visits = computed<number[]>(() => {
-  const found = snapshots.data.value?.rows.map((row) => row.visit) ?? [];
-  return [...new Set(found)].sort((a, b) => a - b);
-});
+export const visits = computed<number[]>(() => visitsOf(snapshots.data.value?.rows ?? []));
 
 /** The snapshot on show: at the chosen visit (else the first), of the latest worker that has it. */
 export const snapshot = computed<Snapshot | null>(() => {
   const found = snapshots.data.value;
   if (!found || found.step !== (computedPlace.value?.step ?? step.value)) return null;
-  const wanted = visits.value.includes(chosenVisit.value ?? -1) ? chosenVisit.value : visits.value[0];
-  const rows = found.rows.filter((row) => row.visit === wanted);
-  return rows.reduce<Snapshot | null>((latest, row) => (latest === null || row.time >= latest.time ? row : latest), null);
+  return snapshotAt(found.rows, chosenVisit.value);
 });
 
 /** Step under the pointer in a chart, so that charts and the slider can point at the same place. */

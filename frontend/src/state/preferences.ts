@@ -54,7 +54,9 @@ export function toggleTheme(): void {
   themeChoice.value = theme.value === 'dark' ? 'light' : 'dark';
 }
 
-export const panelWidth = remembered('panelWidth', 460, pixels(280, 2000));
+/** Of a narrow window the panel takes two fifths. */
+export const initialPanelWidth = (): number => Math.round(Math.min(460, Math.max(340, 0.4 * window.innerWidth)));
+export const panelWidth = remembered('panelWidth', initialPanelWidth(), pixels(280, 2000));
 export const panelOpen = remembered('panelOpen', true, flag);
 export const problemsWidth = remembered('problemsWidth', 248, pixels(200, 600));
 export const problemsOpen = remembered<boolean | null>('problemsOpen', null, flag);

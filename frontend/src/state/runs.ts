@@ -44,6 +44,13 @@ export const runPhase = computed<RunPhase>(() => {
   return workers.length > 0 && workers.every((worker) => worker.closed) ? 'over' : 'silent';
 });
 
+/** Whether the list knows more of the run on show than its details, which are on their way: the server was still opening it. */
+export const detailOutdated = computed(() => {
+  const [detail, entry] = [runDetail.value, runEntry.value];
+  if (detail === null || entry === null || entry.error) return false;
+  return detail.created === 0 || (detail.graphs.length === 0 && entry.graphs > 0);
+});
+
 /** Whether the run holds no snapshot of any graph. */
 export const nothingCaptured = computed(() => runEntry.value?.snapshots === 0);
 

@@ -25,6 +25,7 @@ export function CompareTable() {
   const rows = differences.value;
   const seen = virtualWindow(top, height - ROW, ROW, rows.length, 8);
   const total = comparison.data.value?.total ?? 0;
+  const compared = Object.values(comparison.data.value?.comparison?.counts ?? {}).reduce((sum, count) => sum + count, 0);
   const listed = comparison.data.value?.rows.length ?? 0;
   return (
     <>
@@ -48,7 +49,7 @@ export function CompareTable() {
             <tr style={{ height: `${Math.max(0, seen.total - seen.offset - (seen.last - seen.first) * ROW)}px` }} aria-hidden="true" />
           </tbody>
         </table>
-        {rows.length === 0 && <p class="message">Every compared tensor is equal.</p>}
+        {rows.length === 0 && compared > 0 && <p class="message">Every compared tensor is equal.</p>}
       </div>
       {listed < total && (
         <p class="chart-note faint">

@@ -1,7 +1,6 @@
+import type { Histograms } from '../../model/answers';
 import { histogramAxis } from '../../model/histogram_axis';
 import { tallestCount } from '../../model/histogram_shapes';
-import { panelTab } from '../../state/choices';
-import { stepHistogram } from '../../state/node';
 
 const WIDTH = 400;
 const HEIGHT = 56;
@@ -11,9 +10,14 @@ function barHeight(share: number): number {
   return Math.max(1, HEIGHT * Math.min(1, 0.9 * share));
 }
 
-/** The histogram of the step on show, small; the tab has it large and over time. */
-export function MiniHistogram() {
-  const data = stepHistogram.data.value;
+interface MiniHistogramProps {
+  /** Of one step, on a symlog axis; null until it is there. */
+  data: Histograms | null;
+  onClick: () => void;
+}
+
+/** The histogram of one step, small; the tab has it large and over time. */
+export function MiniHistogram({ data, onClick }: MiniHistogramProps) {
   const row = data?.rows[0];
   if (!data || !row || row.counts.length === 0) return <div class="mini-histogram" />;
   const values = histogramAxis(data.edges, data.zero_bucket, 'symlog');
@@ -28,9 +32,7 @@ export function MiniHistogram() {
       class="mini-histogram"
       aria-label="Show the histograms"
       title="Histogram of this step (symlog axis); click for all steps"
-      onClick={() => {
-        panelTab.value = 'histogram';
-      }}
+      onClick={onClick}
     >
       <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
         <path d={bars} />

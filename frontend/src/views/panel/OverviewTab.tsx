@@ -1,10 +1,13 @@
 import { node } from '../../state/node';
+import { sideBySide } from '../../state/side_by_side';
 import { Connections } from './Connections';
+import { SideBySide } from './SideBySide';
 import { SummarySection } from './SummarySection';
 
-/** The node at a glance: its numbers at this step, what it is connected to, its attributes. */
+/** The node at a glance: its numbers at this step, what it is connected to, its attributes. Enlarged, the pinned ones stand beside it. */
 export function OverviewTab() {
   const detail = node.data.value;
+  if (sideBySide.value) return <SideBySide />;
   return (
     <div class="tab-body">
       <SummarySection />

@@ -3,6 +3,7 @@ import { chosenTensor, panelTab, pins } from '../../state/choices';
 import { comparedTensors, isPinned, pinsFull, togglePin } from '../../state/pins';
 import { historyView } from '../../state/preferences';
 import { selectTensor } from '../../state/selection';
+import { panelMaximised } from '../../state/ui';
 import { IconButton } from '../kit/Button';
 
 /** Pins the selected tensor, or lets go of it. */
@@ -42,8 +43,18 @@ export function PinnedBar() {
       <button type="button" class="button small" onClick={compare}>
         Compare
       </button>
+      <button type="button" class="button small" onClick={showSideBySide} data-testid="show-side-by-side">
+        Side by side
+      </button>
     </nav>
   );
+}
+
+/** The numbers of all of them at the step on show, in the enlarged panel. */
+function showSideBySide(): void {
+  if (chosenTensor.value === null) selectTensor(pins.value[0] ?? null);
+  panelTab.value = 'overview';
+  panelMaximised.value = true;
 }
 
 function compare(): void {

@@ -1,9 +1,10 @@
-import { formatBytes, formatCount } from '../../lib/format';
-import type { Snapshot } from '../../model/answers';
+import { counted, formatBytes, formatCount } from '../../lib/format';
+import type { Histograms, Snapshot } from '../../model/answers';
 import { itemsize } from '../../model/dtypes';
 import { sampleText } from '../../model/sample';
 import { neighbourSteps } from '../../model/step_list';
-import { captured, history, snapshot, snapshots } from '../../state/node';
+import { panelTab } from '../../state/choices';
+import { captured, history, snapshot, snapshots, stepHistogram } from '../../state/node';
 import { runDetail } from '../../state/runs';
 import { goToStep, step } from '../../state/steps';
 import { Failure, Message } from '../kit/Message';
@@ -16,13 +17,24 @@ import { StatisticsGrid } from './StatisticsGrid';
 /** The summary of the tensor at the step on show, or where the nearest one is. */
 export function SummarySection() {
   const row = snapshot.value;
-  if (row) return <SummaryCard row={row} />;
+  if (row) return <SummaryCard row={row} histogram={stepHistogram.data.value} onHistogram={showHistograms} />;
   if (captured.value === false) return <NotCaptured />;
   if (snapshots.error.value) return <Failure error={snapshots.error.value} retry={snapshots.reload} />;
   return captured.value === null || snapshots.loading.value ? <div class="summary-card loading" /> : <NotAtThisStep />;
 }
 
-function SummaryCard({ row }: { row: Snapshot }) {
+function showHistograms(): void {
+  panelTab.value = 'histogram';
+}
+
+interface SummaryCardProps {
+  row: Snapshot;
+  histogram: Histograms | null;
+  onHistogram: () => void;
+}
+
+/** What one snapshot's elements are, in numbers. */
+export function SummaryCard({ row, histogram, onHistogram }: SummaryCardProps) {
   const bytes = row.size * itemsize(row.dtype);
   return (
     <section class="summary-card" data-testid="summary" data-step={row.step}>
@@ -39,7 +51,8 @@ function SummaryCard({ row }: { row: Snapshot }) {
         )}
         <span class="grow" />
         <span class="faint num">
-          {formatCount(row.size)} elements{Number.isNaN(bytes) ? '' : ` · ${formatBytes(bytes)}`}
+          {counted(row.size, 'element')}
+          {Number.isNaN(bytes) ? '' : ` · ${formatBytes(bytes)}`}
         </span>
       </div>
       <Origin row={row} />
@@ -48,7 +61,7 @@ function SummaryCard({ row }: { row: Snapshot }) {
           <CountsBar row={row} />
           {hasFinite(row) ? (
             <>
-              <MiniHistogram />
+              <MiniHistogram data={histogram} onClick={onHistogram} />
               <StatisticsGrid row={row} />
             </>
           ) : (

@@ -5,7 +5,7 @@ import { report } from '../../state/findings';
 import { graph, overlay } from '../../state/graph';
 import { panelOpen, theme } from '../../state/preferences';
 import { computedOverlay } from '../../state/replay';
-import { run } from '../../state/runs';
+import { detailOutdated, run } from '../../state/runs';
 import { selectedNode, selectNode } from '../../state/selection';
 import { stepperColour } from '../../state/stepper';
 import { timeline } from '../../state/timeline';
@@ -51,10 +51,11 @@ export function Centre() {
             view.value = next;
           }}
         />
-        <div class="grow" />
-        {view.value === 'graph' && <ChainSwitch />}
-        {(view.value === 'graph' || view.value === 'timeline') && <ColourControl />}
-        {!panelOpen.value && <IconButton small icon="panel" label="Show the node panel (\)" onClick={togglePanel} />}
+        <div class="row centre-controls">
+          {view.value === 'graph' && <ChainSwitch />}
+          {(view.value === 'graph' || view.value === 'timeline') && <ColourControl />}
+          {!panelOpen.value && <IconButton small icon="panel" label="Show the node panel (\)" onClick={togglePanel} />}
+        </div>
       </div>
       {(overlay.loading.value || graph.loading.value || timeline.loading.value) && (
         <div class="busy" role="progressbar" aria-label="Loading" />
@@ -78,7 +79,7 @@ export function Centre() {
 function GraphView() {
   const failed = graph.error.value ?? run.error.value;
   if (graph.data.value === null && failed) return <Failure error={failed} retry={graph.error.value ? graph.reload : run.reload} />;
-  if (run.data.value !== null && run.data.value.graphs.length === 0) return <NothingCaptured />;
+  if (run.data.value !== null && run.data.value.graphs.length === 0 && !detailOutdated.value) return <NothingCaptured />;
   return (
     <div class="pane-body">
       <GraphPane

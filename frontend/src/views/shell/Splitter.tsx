@@ -1,6 +1,6 @@
 import type { Signal } from '@preact/signals';
 import { useState } from 'preact/hooks';
-import { panelWidth, problemsWidth } from '../../state/preferences';
+import { initialPanelWidth, panelWidth, problemsWidth } from '../../state/preferences';
 
 interface SplitterProps {
   label: string;
@@ -53,7 +53,7 @@ function Splitter({ label, width, side, least, most, initial }: SplitterProps) {
 
 export function PanelSplitter() {
   const most = () => window.innerWidth - REST;
-  return <Splitter label="Width of the node panel" width={panelWidth} side="right" least={320} most={most} initial={460} />;
+  return <Splitter label="Width of the node panel" width={panelWidth} side="right" least={320} most={most} initial={initialPanelWidth()} />;
 }
 
 export function ProblemsSplitter() {

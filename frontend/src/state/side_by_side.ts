@@ -1,0 +1,53 @@
+import { computed } from '@preact/signals';
+import type { Histograms, Snapshot } from '../model/answers';
+import { snapshotAt } from '../model/snapshot_choice';
+import { panelTab, pins } from './choices';
+import { comparedTensors } from './pins';
+import { panelOpen } from './preferences';
+import { api } from './provider';
+import { resource } from './resource';
+import { graphId, runId, workerId } from './runs';
+import { step, stepColumns, stepIndex } from './steps';
+import { panelMaximised } from './ui';
+
+/** Whether the enlarged panel shows the pinned tensors and the selected one in columns. */
+export const sideBySide = computed(() => pins.value.length > 0 && panelMaximised.value && panelTab.value === 'overview');
+
+/** One tensor at the step on show; nulls where it was not captured. */
+export interface PinnedColumn {
+  readonly snapshot: Snapshot | null;
+  readonly histogram: Histograms | null;
+}
+
+const request = computed(() => {
+  const [run, graph, at] = [runId.value, graphId.value, step.value];
+  if (run === null || graph === null || at === null || !panelOpen.value || !sideBySide.value) return null;
+  const [tensors, worker] = [comparedTensors.value, workerId.value];
+  const subject = `${run} ${graph} ${worker} ${at}`;
+  const key = `${subject} ${stepColumns.value.snapshots[stepIndex.value]} ${JSON.stringify(tensors)}`;
+  return { key, subject, run, graph, worker, at, tensors };
+});
+
+type ColumnsRequest = NonNullable<typeof request.value>;
+
+async function load({ run, graph, worker, at, tensors }: ColumnsRequest, abort: AbortSignal): Promise<Map<string, PinnedColumn>> {
+  // One that this graph does not have must not take the others with it.
+  const orNull = <T>(answer: Promise<T>): Promise<T | null> =>
+    answer.catch((error) => {
+      if (abort.aborted) throw error;
+      return null;
+    });
+  const column = async (tensor: string): Promise<[string, PinnedColumn]> => {
+    const [page, histogram] = await Promise.all([
+      orNull(api().snapshots(run, { graph, worker, tensor, step: at, limit: 1000, samples: true }, abort)),
+      orNull(api().histograms(run, tensor, { graph, worker, scale: 'symlog', merge: 'visits', steps: at }, abort)),
+    ]);
+    return [tensor, { snapshot: snapshotAt(page?.rows ?? [], null), histogram }];
+  };
+  return new Map(await Promise.all(tensors.map(column)));
+}
+
+const loaded = resource(request, load);
+
+/** What is known of each tensor by now; stays on show while another pin is fetched. */
+export const pinnedColumns = computed<ReadonlyMap<string, PinnedColumn>>(() => loaded.data.value ?? new Map());
