@@ -75,6 +75,7 @@ from .tensor_proto import data_type_name, proto_shape, tensor_array
 from .time_limit import at_most, check_time
 from .values_reader import ValueRef, read_bytes, read_value, value_ref
 from .values_writer import SAFETENSORS
+from .whole_graph_def import check_graph_def
 from .worker import ensure_run
 from .writer import DumpWriter
 
@@ -138,6 +139,7 @@ __all__ = [
     "attribute_texts",
     "bucket_edges",
     "callees",
+    "check_graph_def",
     "check_run_name",
     "check_time",
     "component_arrays",

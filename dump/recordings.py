@@ -10,9 +10,9 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-from .blobs import LARGE, SMALL, BlobReader, Blobs, FolderBlobs, get, store
+from .blobs import LARGE, SMALL, BlobReader, Blobs, FolderBlobs, get, large_name, store
 from .errors import NotFoundError
-from .files import read_json
+from .files import Input, read_json
 from .folders import exists, look, scan
 from .recording import Recording
 from .recording_manifest import from_manifest, to_manifest
@@ -92,13 +92,25 @@ def remove_unused_blobs(run_dir: Path) -> None:
     """Removes the blobs that no recording refers to, and that were not written in the last minutes."""
     used: set[str] = set()
     for place in find_recordings(run_dir):
-        text = (place.path / MANIFEST).read_text(encoding="utf-8", errors="replace")
-        used.update(re.findall(r"[0-9a-f]{64}", text))
+        used.update(_hashes(place.path))
     latest = time.time() - _BEING_WRITTEN
     for path in (run_dir / FOLDER / LARGE).glob("*.blob"):
         with contextlib.suppress(OSError):  # somebody else did it
             if path.stem not in used and path.stat().st_mtime < latest:
                 path.unlink()
+
+
+def large_names(folder: Path) -> list[str]:
+    """The files in `blobs/`, beside the folder of a recording, that it refers to."""
+    names = sorted(map(large_name, _hashes(folder)))
+    return [name for name in names if exists(folder.parent / LARGE / name)]
+
+
+def _hashes(folder: Path) -> set[str]:
+    """Everything in a recording's manifest that looks like the hash of a blob."""
+    with Input(folder / MANIFEST) as file:
+        data = file.read(0, file.size)
+    return {found.decode() for found in re.findall(rb"[0-9a-f]{64}", data)}
 
 
 def _get(own: BlobReader, shared: BlobReader, reference: object) -> bytes:

@@ -10,16 +10,20 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from .errors import DamagedError, InvalidNameError, ValueNotKeptError
+from .blobs import LARGE, SMALL
+from .errors import DamagedError, InvalidNameError, InvalidValueError, TensortapError, ValueNotKeptError
 from .escaping import counted
+from .events import EventsTail, EventsWriter
 from .files import Input, create, write_all
-from .folders import scan
+from .folders import exists, scan
 from .frames import EOS, encode
+from .recordings import FOLDER, MANIFEST, find_recordings, large_names, read_recording
 from .runs import RUN_FILE, RunReader
 from .schema import SCHEMA, SCHEMA_MESSAGE
 from .stats_writer import ROTATE, stats_path
 from .tail import Commit
 from .values_reader import read_value, value_ref
+from .whole_graph_def import check_graph_def
 
 _PIECE = 4 << 20  # bytes copied at a time
 _POLL = 8 << 20  # decoded bytes held at a time
@@ -47,11 +51,12 @@ def repair_run(run_dir: Path, out: Path, advance: Callable[[str], object] = lamb
     """Copies a run to `out`; `advance` is told now and then how far it is.
 
     Commits that cannot be read are left out; a snapshot whose value is missing or damaged keeps its summary.
-    Workers, steps, visits and times stay as they are.
+    Workers, steps, visits and times stay as they are; recordings are copied where they are whole. What
+    somebody asked of the run (`watch.json`, `what-ifs.json`) is no part of it.
 
     Raises:
-        InvalidNameError: there is something at `out`. OSError: the disk refused; the copy is removed.
-        NotARunError, FormatVersionError: see `RunReader`.
+        InvalidNameError: there is something at `out`. OSError: the disk refused; the copy is removed, as it
+        is after every failure. NotARunError, FormatVersionError: see `RunReader`.
     """
     reader = RunReader(run_dir)
     if os.path.lexists(out):
@@ -63,7 +68,10 @@ def repair_run(run_dir: Path, out: Path, advance: Callable[[str], object] = lamb
         _copy_graphs(reader, out, done)
         for worker in reader.workers():
             _Worker(reader, worker.worker, done).copy(advance)
-    except OSError:
+        for place in find_recordings(run_dir):
+            advance(f"recording of step {place.step}")
+            _copy_recording(place.path, out / FOLDER, done)
+    except BaseException:
         shutil.rmtree(out, ignore_errors=True)
         raise
     return done
@@ -83,6 +91,7 @@ def _copy_graphs(reader: RunReader, out: Path, done: Repaired) -> None:
     for graph_id in reader.graph_ids():
         try:
             reader.graph(graph_id)
+            check_graph_def(reader, graph_id)
         except DamagedError as error:
             done.left_out.append(f"graph {graph_id}: {error.message}")
             continue
@@ -95,6 +104,22 @@ def _copy_graphs(reader: RunReader, out: Path, done: Repaired) -> None:
                 continue
 
 
+def _copy_recording(source: Path, target: Path, done: Repaired) -> None:
+    """Copies a recording to a folder of recordings, with the blobs that it shares with others."""
+    try:
+        read_recording(source)
+    except TensortapError as error:
+        done.left_out.append(f"recording {source.name}: {error.message}")
+        return
+    (target / LARGE).mkdir(parents=True, exist_ok=True)
+    for name in large_names(source):
+        if not exists(target / LARGE / name):
+            _copy(source.parent / LARGE / name, target / LARGE / name)
+    (target / source.name).mkdir()
+    for name in (SMALL, MANIFEST):
+        _copy(source / name, target / source.name / name)
+
+
 class _Worker:
     """One worker's folder, on its way into the copy."""
 
@@ -105,10 +130,12 @@ class _Worker:
         self._number, self._fd, self._size = -1, -1, ROTATE
 
     def copy(self, advance: Callable[[str], object]) -> None:
-        """Copies what is not statistics as it is, and rewrites the statistics."""
+        """Copies what is neither statistics nor events as it is, and rewrites those."""
         for entry in scan(self._source):
-            if entry.is_file and not entry.name.startswith("stats-") and not entry.name.endswith(".tmp"):
-                _copy(self._source / entry.name, self._target / entry.name)
+            rewritten = entry.name.startswith(("stats-", "events-")) or entry.name.endswith(".tmp")
+            if entry.is_file and not rewritten:
+                self._copy_file(entry.name)
+        self._copy_events()
         tail = self._reader.tail(self._name)
         known = 0
         try:
@@ -126,6 +153,25 @@ class _Worker:
         self._done.left_out += [f"{self._name}: {sentence}" for sentence in tail.damage]
         if tail.pending is not None:
             self._done.left_out.append(f"{self._name}: {tail.pending}")
+
+    def _copy_file(self, name: str) -> None:
+        try:
+            _copy(self._source / name, self._target / name)
+        except (DamagedError, FileNotFoundError) as error:  # it vanished, or became something else
+            self._done.left_out.append(f"{self._name}/{name}: {error}")
+
+    def _copy_events(self) -> None:
+        tail, writer = EventsTail(self._reader.path, self._name), EventsWriter(self._target, fsync=False)
+        try:
+            while events := tail.poll():
+                for event in events:
+                    try:
+                        writer.append(event)
+                    except InvalidValueError as error:
+                        self._done.left_out.append(f"{self._name}, an event: {error.message}")
+        finally:
+            writer.abandon()
+        self._done.left_out += tail.damage
 
     def _sound(self, commit: Commit) -> pa.RecordBatch:
         """The batch of a commit, its values checked; those that are lost are struck out."""

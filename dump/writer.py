@@ -155,8 +155,8 @@ class DumpWriter:
 
         Args:
             name: tensor name, `node:slot`; slot 0 if it is left out.
-            array: array, scalar, eager tensor, text; any shape. A ragged or sparse tensor, or a list of arrays
-                of unequal length, becomes several tensors (`node/values:slot`, `node/row_splits_0:slot`, …).
+            array: array, scalar, eager tensor, text; any shape. A ragged or sparse tensor, or a list of
+                arrays of unequal length, becomes several (`node/values:slot`, `node/row_splits_0:slot`, …).
             step: training step, >= 0.
             visit: which time the tensor is seen at this step; counted up by itself if left out.
             graph: id that `graph()` returned, or empty.

@@ -11,15 +11,19 @@ from typing import Any
 
 from tensortap.dump import (
     DamagedError,
+    EventsTail,
     FormatVersionError,
     NotARunError,
     RunReader,
     TensortapError,
     ValuePrunedError,
+    check_graph_def,
     escaped,
+    find_recordings,
     find_runs,
     is_folder,
     is_remote,
+    read_recording,
     read_value,
     repair_run,
     shown_path,
@@ -42,6 +46,8 @@ class Report:
     run: str
     workers: int = 0
     graphs: int = 0
+    events: int = 0
+    recordings: int = 0
     snapshots: int = 0
     values: int = 0
     value_bytes: int = 0
@@ -106,17 +112,37 @@ def check_run(name: str, path: Path, advance: Any = lambda _: None) -> Report:
     except (TensortapError, OSError) as error:
         report.damage.append(f"run.json: {error}")
         return report
-    for graph_id in reader.graph_ids():
-        report.graphs += 1
-        try:
-            reader.graph(graph_id)
-        except DamagedError as error:
-            report.damage.append(f"graph {graph_id}: {error}")
+    _check_graphs(reader, report)
     for worker in workers:
         report.workers += 1
         for text in _check_worker(path, reader, worker.worker, report):
             advance(f"{name}: {text}")
+        _check_events(path, worker.worker, report)
+    for place in find_recordings(path):
+        advance(f"{name}: recording of step {place.step}")
+        report.recordings += 1
+        try:
+            read_recording(place.path)
+        except (TensortapError, OSError) as error:
+            report.damage.append(f"recording {place.path.name}: {error}")
     return report
+
+
+def _check_graphs(reader: RunReader, report: Report) -> None:
+    for graph_id in reader.graph_ids():
+        report.graphs += 1
+        try:
+            reader.graph(graph_id)
+            check_graph_def(reader, graph_id)
+        except (DamagedError, OSError) as error:
+            report.damage.append(f"graph {graph_id}: {error}")
+
+
+def _check_events(path: Path, worker: str, report: Report) -> None:
+    tail = EventsTail(path, worker)
+    while events := tail.poll():
+        report.events += len(events)
+    report.damage += tail.damage
 
 
 def _check_worker(path: Path, reader: RunReader, worker: str, report: Report) -> Iterator[str]:
@@ -158,6 +184,8 @@ def _print(reports: list[Report]) -> None:
             f"{counted(report.snapshots, 'snapshot')}, "
             f"{counted(report.values, 'value')} ({bytes_text(report.value_bytes)})"
         )
+        if report.events or report.recordings:
+            out.print(f"  {counted(report.events, 'event')}, {counted(report.recordings, 'recording')}")
         if report.pruned:
             out.print(f"  {counted(report.pruned, 'value')} pruned")
         if report.repaired is not None:

@@ -11,7 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensortap.__main__ import main
-from tensortap.dump import DumpWriter, Graph, InvalidNameError, Node, repair_run
+from tensortap.dump import (
+    Argument,
+    DumpWriter,
+    Graph,
+    InvalidNameError,
+    Node,
+    Recording,
+    find_recordings,
+    read_recording,
+    repair_run,
+    write_recording,
+)
 
 
 def write(logdir):
@@ -102,3 +113,53 @@ def test_a_repaired_run_is_sound(tmp_path_factory, damages):
     for key, row in rows_of(folder / "out").items():
         assert repr(row["mean"]) == repr(sound[key]["mean"])
         assert row["visit"] == sound[key]["visit"]
+
+
+def write_all_there_is(run):
+    """A run with events, a GraphDef and two recordings that share a large part."""
+    node = b"\x0a\x05\x0a\x03abc"
+    with DumpWriter(run.parent, run.name) as writer:
+        writer.log("a", np.arange(500.0), step=0)
+        writer.graph(Graph("g", [Node("abc", "Const")], graph_def=node * 3))
+        for step in range(5):
+            writer.event("spike", step=step, x=step)
+    shared = Argument("variable", "kernel", (np.arange(20_000.0),), "float64", (20_000,))
+    for step in (3, 4):
+        write_recording(run, Recording("f", b"library", (shared,), step))
+
+
+def test_recordings_are_copied_with_the_parts_that_they_share(tmp_path):
+    write_all_there_is(tmp_path / "r")
+    assert repair_run(tmp_path / "r", tmp_path / "copy").left_out == []
+    copies = find_recordings(tmp_path / "copy")
+    assert [place.step for place in copies] == [3, 4]
+    for place in copies:
+        np.testing.assert_array_equal(read_recording(place.path).arguments[0].arrays[0], np.arange(20_000.0))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "damage", "told"),
+    [
+        ("events-*.jsonl", lambda data: data.replace(b'"x": 2', b'"x": 7'), "does not match its checksum"),
+        ("*.pb", lambda data: data[:-2], "GraphDef is cut"),
+        ("3-*/recording.json", lambda data: b"garbage", "recording.json is not JSON"),
+        ("*.blob", lambda data: data[:-1] + b"x", "fails its checksum"),
+    ],
+)
+def test_damage_of_any_file_is_found_and_left_out(tmp_path, capsys, pattern, damage, told):
+    write_all_there_is(tmp_path / "r")
+    assert main(["check", str(tmp_path)]) == 0
+    assert "5 events, 2 recordings" in capsys.readouterr().out
+    path = next((tmp_path / "r").rglob(pattern))
+    path.write_bytes(damage(path.read_bytes()))
+    assert main(["check", str(tmp_path), "--repair"]) == 1
+    assert told in " ".join(capsys.readouterr().out.split())
+    assert main(["check", str(tmp_path / "r.repaired")]) == 0
+
+
+def test_what_fails_while_it_is_copied_leaves_no_copy(tmp_path, monkeypatch):
+    write(tmp_path)
+    monkeypatch.setattr("tensortap.dump.repair.read_value", lambda ref: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        repair_run(tmp_path / "r", tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
