@@ -12,6 +12,7 @@ import tensorflow as tf
 from tensortap.dump import CALLS, Callee, Role, argument_inputs, callees
 
 from . import tf_private
+from .calls_by_name import function_def
 
 __all__ = [
     "CALLS",
@@ -104,7 +105,7 @@ def closure(
     Raises:
         tf.errors.NotFoundError: no function of that name is registered.
     """
-    definition = tf_private.function_def(root)
+    definition = function_def(root)
     found = {
         root: TracedFunction(
             root,
@@ -125,7 +126,7 @@ def closure(
 
 
 def _called(parent: TracedFunction, node: tf_private.NodeDef, callee: Callee) -> TracedFunction:
-    definition = tf_private.function_def(callee.function)
+    definition = function_def(callee.function)
     passed = argument_inputs(node.op, list(parent.operations[node.name].inputs))
     paths = [parent.variables.get(tensor.op.name, "") for tensor in passed]
     return TracedFunction(
