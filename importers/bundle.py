@@ -14,7 +14,7 @@ from .arrays import Array, StoredArray, from_bytes
 from .leveldb_table import entries, masked_crc32c
 from .messages import Message, parse
 from .refused import RefusedError
-from .source_files import open_file, read_range, read_whole
+from .source_files import Room, file_size, open_file, read_range, read_whole
 from .target import check_array_size
 from .varint import read_varint
 
@@ -48,6 +48,7 @@ def stored_arrays(prefix: Path) -> Iterator[StoredArray]:
     header = parse("BundleHeaderProto", value, f"The header of {prefix.name}.index")
     if header.endianness:
         raise RefusedError(f"{prefix.name} was written on a big-endian machine.")
+    rooms: dict[int, Room] = {}
     for key, value in table:
         name = key.decode("utf-8", "replace")
         if name == _OBJECTS or key.startswith(b"\0"):  # (slices, which their variable is noted for)
@@ -55,12 +56,12 @@ def stored_arrays(prefix: Path) -> Iterator[StoredArray]:
 
         def load(name: str = name, value: bytes = value) -> Array:
             entry = parse("BundleEntryProto", value, f"The entry of {name[:200]!r}")
-            return _array(prefix, header.num_shards, entry, name)
+            return _array(prefix, header.num_shards, entry, name, rooms)
 
         yield StoredArray(name.removesuffix(_VALUE), load)
 
 
-def _array(prefix: Path, shards: int, entry: Message, name: str) -> Array:
+def _array(prefix: Path, shards: int, entry: Message, name: str, rooms: dict[int, Room]) -> Array:
     if entry.slices:
         raise RefusedError("It was saved in slices (a partitioned variable), which are not put together.")
     dtype = data_type_name(entry.dtype)
@@ -68,7 +69,7 @@ def _array(prefix: Path, shards: int, entry: Message, name: str) -> Array:
         raise RefusedError(f"It holds a {dtype}, which is no array.")
     extents = proto_shape(entry.shape) or ()
     shape = tuple(-1 if extent is None else extent for extent in extents)
-    data = _bytes(prefix, shards, entry, name, shape)
+    data = _bytes(prefix, shards, entry, name, shape, rooms)
     if dtype == "string":
         return _strings(data, shape, name)
     if entry.crc32c and masked_crc32c(data) != entry.crc32c:
@@ -76,7 +77,9 @@ def _array(prefix: Path, shards: int, entry: Message, name: str) -> Array:
     return from_bytes(data, numpy_dtype(dtype), shape, name[:200])
 
 
-def _bytes(prefix: Path, shards: int, entry: Message, name: str, shape: tuple[int, ...]) -> bytes:
+def _bytes(
+    prefix: Path, shards: int, entry: Message, name: str, shape: tuple[int, ...], rooms: dict[int, Room]
+) -> bytes:
     if not 0 <= entry.shard_id < shards <= 99_999:
         raise RefusedError(f"It should lie in file {entry.shard_id} of {shards}.")
     check_array_size(shape, 1, name[:200])
@@ -84,6 +87,7 @@ def _bytes(prefix: Path, shards: int, entry: Message, name: str, shape: tuple[in
     path = prefix.with_name(f"{prefix.name}.data-{entry.shard_id:05d}-of-{shards:05d}")
     try:
         with open_file(path) as file:
+            rooms.setdefault(entry.shard_id, Room(file_size(file))).take(entry.size)
             return read_range(file, entry.offset, entry.size, name[:200])
     except FileNotFoundError as error:
         raise RefusedError(f"The file {path.name} is missing.") from error

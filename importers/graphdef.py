@@ -21,6 +21,7 @@ from tensortap.dump import (
     unique_node_names,
 )
 
+from .graph_limits import GraphLimits
 from .messages import Message, parse
 from .op_outputs import Output, outputs_of
 from .refused import RefusedError
@@ -52,6 +53,8 @@ class LibraryFunction:
 def graphs_of(data: bytes, name: str, note: Callable[[str], None]) -> Iterator[Graph]:
     """The graph of a GraphDef. One without nodes of its own is shown by its functions, a graph each.
 
+    Only the first of several graphs carries the GraphDef.
+
     Raises:
         RefusedError: it is damaged, or beyond a limit.
     """
@@ -61,18 +64,38 @@ def graphs_of(data: bytes, name: str, note: Callable[[str], None]) -> Iterator[G
     library = {function.signature.name: function for function in graph_def.library.function}
     if len(graph_def.node) + sum(len(function.node_def) for function in library.values()) > MAX_NODES:
         raise RefusedError(f"The GraphDef has more than {MAX_NODES:,} nodes.")
+    kept, limits = data if len(data) <= _KEPT else None, GraphLimits(len(data))
     if graph_def.node:
         nodes = SimpleNamespace(node_def=graph_def.node, signature=SimpleNamespace(input_arg=()), ret={})
-        yield _graph(_closure(LibraryFunction(name, nodes), library, note), data)
-        return
+        functions = _closure(LibraryFunction(name, nodes), library)
+        left = len(library) - sum(function in library for function in functions)
+        if left:
+            note(f"{left:,} functions of the library are called by no node that is shown, and are left out.")
+        yield _graph(functions, kept, limits)
+    else:
+        yield from _library_graphs(library, kept, limits, note)
+
+
+def _library_graphs(
+    library: Mapping[str, Message], kept: bytes | None, limits: GraphLimits, note: Callable[[str], None]
+) -> Iterator[Graph]:
+    """A graph for each function that no other calls, then for what only functions in a circle call."""
     called = {callee.function for f in library.values() for node in f.node_def for callee in callees(node)}
-    for function_name in sorted(library.keys() - called):
-        yield _graph(_closure(LibraryFunction(function_name, library[function_name]), library, note), data)
+    shown: set[str] = set()
+    for name in sorted(library, key=lambda name: (name in called, name)):
+        if name in shown:
+            continue
+        functions = _closure(LibraryFunction(name, library[name]), library)
+        try:
+            graph = _graph(functions, None if shown else kept, limits)
+        except RefusedError as error:
+            note(f"Left out: {len(library.keys() - shown):,} functions of the library: {error}")
+            return
+        yield graph
+        shown |= functions.keys()
 
 
-def _closure(
-    root: LibraryFunction, library: Mapping[str, Message], note: Callable[[str], None]
-) -> dict[str, LibraryFunction]:
+def _closure(root: LibraryFunction, library: Mapping[str, Message]) -> dict[str, LibraryFunction]:
     """The root and all that it calls, breadth first, each with its first caller."""
     found = {root.name: root}
     waiting = [root.name]
@@ -83,16 +106,28 @@ def _closure(
                 if name in library and name not in found:
                     found[name] = LibraryFunction(name, library[name], parent, node.name, callee.role)
                     waiting.append(name)
-    left = len(library) - len([name for name in found if name in library])
-    if left:
-        note(f"{left:,} functions of the library are called by no node that is shown, and are left out.")
     return found
 
 
-def _graph(functions: Mapping[str, LibraryFunction], data: bytes) -> Graph:
+def _check_sizes(functions: Mapping[str, LibraryFunction], limits: GraphLimits) -> None:
+    """Counts functions, nodes, and what the calls around them may put in front of their names.
+
+    Raises:
+        RefusedError: they become too many or too long.
+    """
+    prefixes: dict[str, int] = {}
+    for name, function in functions.items():
+        count = len(function.definition.node_def) + len(function.arguments)
+        prefixes[name] = prefixes[function.parent] + len(function.caller) + 1 if function.caller else 0
+        limits.add(1 + count)
+        limits.add_names(prefixes[name] * count)
+
+
+def _graph(functions: Mapping[str, LibraryFunction], graph_def: bytes | None, limits: GraphLimits) -> Graph:
+    _check_sizes(functions, limits)
     names, short = unique_node_names(functions), short_function_names(functions)
     nodes: list[Node] = []
-    flat = {name: _FlatNames(function, names) for name, function in functions.items()}
+    flat = {name: _FlatNames(function, names, limits) for name, function in functions.items()}
     passed = _passed_arguments(functions, flat, names)
     for name, function in functions.items():
         for argument in function.definition.signature.input_arg:
@@ -110,15 +145,15 @@ def _graph(functions: Mapping[str, LibraryFunction], data: bytes) -> Graph:
         for name, function in functions.items()
     }
     root = short[next(iter(functions))]
-    return Graph(root, nodes, records, graph_def=data if len(data) <= _KEPT else None)
+    return Graph(root, nodes, records, graph_def=graph_def)
 
 
 class _FlatNames:
     """A function's words for tensors (`node:argument:index`, `argument`, `node:1`) as `node:slot`."""
 
-    def __init__(self, function: LibraryFunction, names: Names) -> None:
-        self._function, self._names = function, names
-        self._outputs: dict[str, tuple[Output, ...] | None] = {}
+    def __init__(self, function: LibraryFunction, names: Names, limits: GraphLimits) -> None:
+        self._function, self._names, self._limits = function, names, limits
+        self._outputs: dict[str, tuple[Output, ...]] = {}
         self._nodes = {node.name: node for node in function.definition.node_def}
 
     def tensor(self, text: str) -> str:
@@ -133,12 +168,17 @@ class _FlatNames:
     def _unique(self, node: str) -> str:
         return self._names.get((self._function.name, node), node)
 
-    def _slot(self, node: str, argument: str, index: str) -> int:
+    def outputs(self, node: str) -> tuple[Output, ...]:
+        """What a node of the function puts out; nothing if its op type is not known here."""
         if node not in self._outputs:
             known = outputs_of(self._nodes[node]) if node in self._nodes else None
-            self._outputs[node] = known
+            self._outputs[node] = known or ()
+            self._limits.add(sum(len(output.dtypes) for output in self._outputs[node]))
+        return self._outputs[node]
+
+    def _slot(self, node: str, argument: str, index: str) -> int:
         number = int(index) if index.isascii() and index.isdigit() and len(index) < 9 else 0
-        for output in self._outputs[node] or ():
+        for output in self.outputs(node):
             if output.name == argument:
                 return output.slot + number
         return number  # a custom op: right for its first output argument
@@ -169,8 +209,7 @@ def _argument(argument: Message, unique: str, function: str, inputs: Sequence[st
 def _node(node: Message, unique: str, function: str, flat: _FlatNames) -> Node:
     inputs = [flat.tensor(text) for text in node.input]
     data = [text for text in inputs if not text.startswith("^")]
-    outputs = outputs_of(node) or ()
-    dtypes = tuple(dtype for output in outputs for dtype in output.dtypes)
+    dtypes = tuple(dtype for output in flat.outputs(node.name) for dtype in output.dtypes)
     return Node(
         name=unique,
         op_type=node.op,

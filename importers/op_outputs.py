@@ -16,7 +16,7 @@ from tensortap.dump import data_type_name
 from .messages import Message
 
 OPS = Path(__file__).with_name("ops.txt")
-_MOST = 10_000  # outputs of one node
+MOST_OUTPUTS = 10_000  # of one node
 
 
 class Output(NamedTuple):
@@ -52,7 +52,7 @@ def outputs_of(node: Message) -> tuple[Output, ...] | None:
 def _dtypes(node: Message, kind: str) -> tuple[str, ...]:
     if kind.startswith("["):
         types = node.attr[kind[1:]].list.type if kind[1:] in node.attr else ()
-        return tuple(data_type_name(number) for number in types[:_MOST])
+        return tuple(data_type_name(number) for number in types[:MOST_OUTPUTS])
     count, star, one = kind.rpartition("*")
     if one.startswith("="):
         dtype = one[1:]
@@ -60,4 +60,4 @@ def _dtypes(node: Message, kind: str) -> tuple[str, ...]:
         attribute, _, default = one.partition("/")
         dtype = data_type_name(node.attr[attribute].type) if attribute in node.attr else default or "unknown"
     times = node.attr[count].i if star and count in node.attr else 1
-    return (dtype,) * max(0, min(times, _MOST))
+    return (dtype,) * max(0, min(times, MOST_OUTPUTS))

@@ -12,7 +12,7 @@ from tensortap.dump import numpy_dtype
 
 from .arrays import Array, StoredArray, from_bytes
 from .refused import RefusedError
-from .source_files import open_file, read_range, read_whole
+from .source_files import Room, file_size, open_file, read_range, read_whole
 
 INDEX = ".safetensors.index.json"
 MAX_HEADER = 100_000_000  # bytes, the limit of the format's own library
@@ -61,12 +61,13 @@ def _arrays(path: Path) -> Iterator[StoredArray]:
                 f"The header of {path.name} should take {length:,} bytes; the limit is 100 MB."
             )
         header = _json(read_range(file, 8, length, f"The header of {path.name}"), path.name)
+        room = Room(file_size(file) - 8 - length)
     for name, entry in header.items():
         if name == "__metadata__" or name.startswith("__pad__"):
             continue
 
         def load(name: str = name, entry: Any = entry) -> Array:
-            return _array(path, name, entry, 8 + length)
+            return _array(path, name, entry, 8 + length, room)
 
         yield StoredArray(name, load)
 
@@ -81,11 +82,12 @@ def _json(data: bytes, what: str) -> dict[str, Any]:
     return found
 
 
-def _array(path: Path, name: str, entry: Any, start: int) -> Array:
+def _array(path: Path, name: str, entry: Any, start: int, room: Room) -> Array:
     kind, shape, begin, end = _checked(entry)
     if kind not in _DTYPES:
         raise RefusedError(f"Its dtype {kind[:40]!r} is not known here.")
     dtype = numpy_dtype(_DTYPES[kind])
+    room.take(end - begin)
     with open_file(path) as file:
         data = read_range(file, start + begin, end - begin, name[:200])
     return from_bytes(data, dtype, shape, name[:200])

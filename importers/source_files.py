@@ -36,6 +36,22 @@ def file_size(file: BinaryIO) -> int:
     return os.fstat(file.fileno()).st_size
 
 
+class Room:
+    """Bytes of a file that its arrays take together: in no format two share some.
+
+    A few words that name the same bytes again and again would fill the disk otherwise.
+    """
+
+    def __init__(self, length: int) -> None:
+        self._left = length
+
+    def take(self, length: int) -> None:
+        """Raises RefusedError: the arrays would take more than the file has."""
+        if length > self._left:
+            raise RefusedError("With it, tensors take more bytes than the file has: some share theirs.")
+        self._left -= length
+
+
 def read_whole(path: Path, limit: int) -> bytes:
     """All bytes of a file.
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from tensortap.dump import Frame, Function, Graph, Node, Role, UnusedNames, short_function_name
 
+from .graph_limits import GraphLimits
 from .messages import Message
+from .op_outputs import MOST_OUTPUTS
 from .tfdbg2_records import DebuggedGraph, FileSet
 
 _ROLES: dict[str, Role] = {
@@ -27,28 +29,34 @@ class RecordedGraph:
 
 
 def recorded_graphs(files: FileSet) -> dict[str, RecordedGraph]:
-    """Id of an outermost graph -> it and all graphs inside of it."""
+    """Id of an outermost graph -> it and all graphs inside of it.
+
+    Raises:
+        RefusedError: its nodes have more outputs than its files have room to say, or too long names.
+    """
     below: dict[str, list[DebuggedGraph]] = defaultdict(list)
     for graph in files.graphs.values():
         below[files.root(graph.id)].append(graph)
+    limits = GraphLimits(sum(op.ByteSize() for graph in files.graphs.values() for op in graph.ops))
     return {
-        root: _recorded(files, sorted(members, key=lambda graph: graph.id != root))
+        root: _recorded(files, sorted(members, key=lambda graph: graph.id != root), limits)
         for root, members in below.items()
         if any(graph.ops for graph in members)
     }
 
 
-def _recorded(files: FileSet, members: list[DebuggedGraph]) -> RecordedGraph:
+def _recorded(files: FileSet, members: list[DebuggedGraph], limits: GraphLimits) -> RecordedGraph:
     """One graph; its members are the outermost one, then those inside."""
     functions, names, node_names = _Titles(), {}, UnusedNames()
     for graph in members:
         title = functions.of(graph)
+        limits.add_names(len(title) * len(graph.ops))
         for op in graph.ops:
             name = f"{title}/{op.op_name}" if op.op_name in node_names else op.op_name
             names[graph.id, op.op_name] = node_names.take(name)
     stacks: dict[tuple[Frame, ...], int] = {}
     nodes = [
-        _node(files, op, graph.id, functions.of(graph), names, stacks)
+        _node(files, op, graph.id, functions.of(graph), names, stacks, limits)
         for graph in members
         for op in graph.ops
     ]
@@ -89,8 +97,11 @@ def _node(
     function: str,
     names: dict[tuple[str, str], str],
     stacks: dict[tuple[Frame, ...], int],
+    limits: GraphLimits,
 ) -> Node:
     stack = files.stack(op.code_location)
+    count = max(0, min(op.num_outputs, MOST_OUTPUTS))
+    limits.add(1 + count)
     inputs = []
     for text in op.input_names:
         node, _, slot = text.rpartition(":")
@@ -102,6 +113,6 @@ def _node(
         function=function,
         device=op.device_name,
         stack=stacks.setdefault(stack, len(stacks)) if stack else -1,
-        output_dtypes=("unknown",) * max(0, min(op.num_outputs, 10_000)),
-        output_shapes=(None,) * max(0, min(op.num_outputs, 10_000)),
+        output_dtypes=("unknown",) * count,
+        output_shapes=(None,) * count,
     )

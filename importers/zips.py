@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .refused import RefusedError
-from .source_files import open_file
+from .source_files import file_size, open_file
 
 MAX_MEMBERS = 1_000_000
 MAX_UNPACKED = 64 << 30  # bytes of all members
@@ -35,12 +35,14 @@ def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
         except (*ZIP_ERRORS, OSError) as error:
             raise RefusedError(f"{path.name} is no zip archive, or a damaged one: {error}") from error
         with archive:
-            _check(archive, path.name)
+            _check(archive, path.name, file_size(file))
             yield archive
 
 
-def _check(archive: zipfile.ZipFile, what: str) -> None:
+def _check(archive: zipfile.ZipFile, what: str, length: int) -> None:
     members = archive.infolist()
+    if sum(member.compress_size for member in members) > length:
+        raise RefusedError(f"The members of {what} overlap: together they have more bytes than it.")
     if len(members) > MAX_MEMBERS or sum(member.file_size for member in members) > MAX_UNPACKED:
         raise RefusedError(f"{what} would unpack to more than 64 GiB or {MAX_MEMBERS:,} files.")
     for member in members:
