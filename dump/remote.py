@@ -10,7 +10,7 @@ import hashlib
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from io import RawIOBase
@@ -25,7 +25,7 @@ BELIEVED = 1.0  # s for which a list of names and sizes is used again
 MAX_ENTRIES = 200_000  # of one folder
 _MAX_KNOWN = 4096  # folders and files of which is remembered what was seen
 _TIMES = ("mtime", "LastModified", "last_modified", "modified", "created", "updated", "Last-Modified")
-_ETAGS = ("ETag", "etag", "md5Hash", "content_md5", "Content-MD5")
+_ETAGS = ("ETag", "etag", "md5Hash", "content_md5", "Content-MD5", "CRC")
 _BUCKETS = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "r2"}  # without folders
 # What a web server is not asked to list: it would send the whole file.
 _FILES = (
@@ -66,6 +66,7 @@ class RemoteFolder:
         self._shown = shown if shown.endswith("://") else shown.rstrip("/")
         self._folders: dict[str, _Seen] = {}
         self._files: dict[str, tuple[float, Entry]] = {}
+        self._sizes: dict[str, tuple[int, int]] = {}  # of files without time: size, and since when (wall, ns)
 
     def shown_name(self, name: str) -> str:
         """The address of what is in it, for people."""
@@ -167,7 +168,8 @@ class RemoteFolder:
             if not isinstance(info.get("size"), int):
                 raise OSError(errno.EIO, "the size is not told", self.shown_name(name))
             _forget_some(self._files)
-            known = self._files[name] = (time.monotonic(), _entry(name.rpartition("/")[2], info))
+            entry = self._timed(name, _entry(name.rpartition("/")[2], info))
+            known = self._files[name] = (time.monotonic(), entry)
         return known[1]
 
     def _seen(self, name: str) -> _Seen:
@@ -178,12 +180,25 @@ class RemoteFolder:
         infos = self._ask(lambda: self._list(self._place(f"{name}/" if self._web else name)), name)
         if len(infos) > MAX_ENTRIES:
             raise OSError(errno.EFBIG, f"more than {MAX_ENTRIES} names", self.shown_name(name))
-        entries = {entry.name: entry for entry in map(self._listed, infos) if _is_plain(entry.name)}
+        listed = [entry for entry in map(self._listed, infos) if _is_plain(entry.name)]
+        entries = {entry.name: self._timed(f"{name}/{entry.name}".lstrip("/"), entry) for entry in listed}
         same = known is not None and known.entries.keys() == entries.keys()
         since = known.since_ns if known is not None and same else time.time_ns()
         _forget_some(self._folders)
         seen = self._folders[name] = _Seen(time.monotonic(), entries, since)
         return seen
+
+    def _timed(self, name: str, entry: Entry) -> Entry:
+        """Where nothing tells whether a file changes, it is as old as its size is known."""
+        if not entry.is_file or entry.mtime_ns or entry.inode:
+            return entry
+        size, since = self._sizes.get(name, (-1, 0))
+        if not since or size != entry.size >= 0:
+            if len(self._sizes) >= MAX_ENTRIES:
+                self._sizes.clear()
+            since = time.time_ns()
+            self._sizes[name] = entry.size, since
+        return replace(entry, mtime_ns=since)
 
     def _list(self, place: str) -> list[dict[str, Any]]:
         self._fs.invalidate_cache(place)
@@ -252,8 +267,6 @@ def _entry(name: str, info: dict[str, Any]) -> Entry:
     size = info.get("size")
     etag = next((str(info[key]) for key in _ETAGS if info.get(key)), "")
     mtime = next((_nanoseconds(info[key]) for key in _TIMES if info.get(key)), 0)
-    if not mtime and not etag:
-        mtime = time.time_ns()  # nothing tells whether it changes: it may have just now
     inode = int.from_bytes(hashlib.blake2b(etag.encode(), digest_size=7).digest(), "big") if etag else 0
     known = size if isinstance(size, int) and size >= 0 else -1
     return Entry(name, not is_folder, is_folder, 0 if is_folder else known, mtime, inode)
