@@ -1,4 +1,4 @@
-"""Calls of functions by name: nodes whose op type is the function's name, as `Defun` makes them (ctc_loss)."""
+"""Calls of functions by name: nodes whose op type is a function's name, as `Defun` makes them (ctc_loss)."""
 
 from __future__ import annotations
 

@@ -47,6 +47,7 @@ _HARMLESS = frozenset(
         "Assert",
         "CheckNumerics",
         "CheckNumericsV2",
+        "Empty",
         "LookupTableExportV2",
         "LookupTableFindV2",
         "LookupTableSizeV2",

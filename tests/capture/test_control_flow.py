@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 import tensorflow as tf
 from dumped import Dumped
 
@@ -194,3 +195,30 @@ def test_a_loop_and_its_tap_do_not_block_each_other(tmp_path: Path) -> None:
     tap.close()
     dumped = Dumped(tmp_path / "r")
     assert len(dumped.rows) + dumped.dropped == 2000
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_functions_that_are_called_by_their_names(tmp_path: Path, exact: bool) -> None:
+    # ctc_loss scans with functions of TensorFlow's first kind, whose names are the op types of the calls.
+    logits = tf.constant([[[0.3, 0.1, 0.6], [0.2, 0.7, 0.1], [0.5, 0.1, 0.4]]])
+
+    def loss(logits: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(logits)
+            each = tf.nn.ctc_loss(
+                tf.constant([[1, 2]]), logits, [2], [3], logits_time_major=False, blank_index=0
+            )
+        return each, tape.gradient(each, logits)
+
+    with Tap(tmp_path / "r", ALL, exact=exact) as tap:
+        tapped = tap.function(loss)(logits)
+    for mine, plain in zip(tapped, tf.function(loss)(logits), strict=True):
+        assert (mine.numpy() == plain.numpy()).all()
+
+    dumped = Dumped(tmp_path / "r")
+    nodes = {node.name: node for node in dumped.graph().nodes}
+    scanned = dumped.at("ReduceLogSumExp/Exp:0")
+    assert [row.visit for row in scanned] == [0, 1, 2]  # one a frame
+    caller = dumped.graph().functions[nodes[scanned[0].node].function].caller
+    assert caller is not None
+    assert nodes[caller].op_type == "PartitionedCall"
