@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from tensortap.dump import Way
@@ -21,8 +21,9 @@ class PendingRecording(Protocol):
         """What the function is to be called with, so that the recording sees what it draws."""
 
     @property
-    def draws(self) -> frozenset[Place]:
-        """Tensors that must be caught of the call: what random ops draw from streams of their own."""
+    def draws(self) -> Mapping[Place, str]:
+        """Tensors that must be caught of the call, even if it fails: what random ops draw from streams of
+        their own; and by which node each is."""
 
     def catches(self, catching: bool) -> None:
         """Whether the call that runs now catches them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, Protocol
 
@@ -62,14 +62,19 @@ class InstrumentedFunction:
     Args:
         chosen: the tensors.
         muted: op types that do nothing in the copies.
+        held: see `rewrite`.
 
     Not for two threads at once: the queues are shared by all calls of the copy, so calls are serialised.
     """
 
     def __init__(
-        self, recorded: RecordedFunction, chosen: Collection[Place], muted: Collection[str] = ()
+        self,
+        recorded: RecordedFunction,
+        chosen: Collection[Place],
+        muted: Collection[str] = (),
+        held: Mapping[Place, str] | None = None,
     ) -> None:
-        self._rewritten = rewrite(recorded, chosen, muted)
+        self._rewritten = rewrite(recorded, chosen, muted, held)
         self._name = self._rewritten.name.encode()
         self._lock = threading.RLock()
         self._has_run = False

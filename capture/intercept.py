@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,8 +20,8 @@ from .state_before import StateBefore, StateReader, changed_bytes
 from .trouble import first_line
 from .watch import Watch
 
-# a function, what is watched of it, whether exactly, and what recordings need of it
-_Key = tuple[str, frozenset[Watch], bool, frozenset[Place]]
+# a function, what is watched of it, whether exactly, and whether recordings need what it draws
+_Key = tuple[str, frozenset[Watch], bool, bool]
 
 
 class _OtherStepError(Exception):
@@ -39,7 +39,7 @@ class Interceptor:
         self._uninstall: Any = None
         self._local = threading.local()
         self._recorded: dict[str, RecordedFunction] = {}
-        self._copies: dict[tuple[str, frozenset[Place], bool], InstrumentedFunction] = {}
+        self._copies: dict[tuple[str, frozenset[Place], bool, bool], InstrumentedFunction] = {}
         self._instrumented: dict[_Key, InstrumentedFunction | Shadow | None] = {}
         self._state: dict[str, StateReader] = {}
 
@@ -140,10 +140,10 @@ class Interceptor:
         pending: Sequence[PendingRecording],
     ) -> Any:
         function = name.decode() if isinstance(name, bytes) else name
-        drawn = frozenset[Place]().union(*(recording.draws for recording in pending))
-        key = _key(function, captures, drawn)
+        drawn = {place: node for recording in pending for place, node in recording.draws.items()}
+        key = _key(function, captures, bool(drawn))
         with self._capturing(()), tf_private.not_recorded():
-            instrumented = self._instrument(key, inputs, captures)
+            instrumented = self._instrument(key, inputs, captures, drawn)
         if instrumented is None:
             return run(name, inputs, num_outputs)
         recorded = self._recorded[function]
@@ -177,14 +177,14 @@ class Interceptor:
             return self._state[recorded.root]
 
     def _instrument(
-        self, key: _Key, inputs: Sequence[Any], captures: Sequence[Capture]
+        self, key: _Key, inputs: Sequence[Any], captures: Sequence[Capture], drawn: Mapping[Place, str]
     ) -> InstrumentedFunction | Shadow | None:
         """The function's copy for these captures; None if nothing is selected or it cannot be tapped."""
         function = key[0]
         with self._lock:
             try:
                 if key not in self._instrumented:
-                    self._instrumented[key] = self._make(key, inputs, captures)
+                    self._instrumented[key] = self._make(key, inputs, captures, drawn)
                 return self._instrumented[key]
             except NoShadowError as error:
                 self._instrumented[key] = None
@@ -196,9 +196,9 @@ class Interceptor:
                 return None
 
     def _make(
-        self, key: _Key, inputs: Sequence[Any], captures: Sequence[Capture]
+        self, key: _Key, inputs: Sequence[Any], captures: Sequence[Capture], drawn: Mapping[Place, str]
     ) -> InstrumentedFunction | Shadow | None:
-        function, watches, exact, drawn = key
+        function, watches, exact, _ = key
         if not watches and not drawn:  # the step is only recorded
             return None
         recorded = self._record(function, inputs, captures)
@@ -212,22 +212,22 @@ class Interceptor:
                 capture.missed(function)
         if not chosen and not drawn:
             return None
-        instrumented = self._copy(recorded, drawn.union(chosen), exact)
+        instrumented = self._copy(recorded, frozenset({*chosen, *drawn}), exact, drawn)
         shadow = Shadow(recorded, instrumented) if exact else None
         _tell_limits(recorded, instrumented, captures)
         return shadow or instrumented
 
     def _copy(
-        self, recorded: RecordedFunction, chosen: frozenset[Place], exact: bool
+        self, recorded: RecordedFunction, chosen: frozenset[Place], exact: bool, drawn: Mapping[Place, str]
     ) -> InstrumentedFunction:
         """The copy that catches these tensors; watches that choose the same share one."""
-        key = recorded.root, chosen, exact
+        key = recorded.root, chosen, exact, bool(drawn)
         if key not in self._copies:
             _check_memory(
                 [recorded.candidates[place] for place in chosen & recorded.candidates.keys()],
                 0 if exact else changed_bytes(recorded),
             )
-            self._copies[key] = InstrumentedFunction(recorded, chosen, MUTED if exact else ())
+            self._copies[key] = InstrumentedFunction(recorded, chosen, MUTED if exact else (), drawn)
         return self._copies[key]
 
     def _record(self, function: str, inputs: Sequence[Any], captures: Sequence[Capture]) -> RecordedFunction:
@@ -296,7 +296,7 @@ def _exact(captures: Sequence[Capture]) -> bool:
     return any(capture.exact for capture in captures)
 
 
-def _key(function: str, captures: Sequence[Capture], drawn: frozenset[Place]) -> _Key:
+def _key(function: str, captures: Sequence[Capture], drawn: bool) -> _Key:
     return function, _watches(captures), _exact(captures), drawn
 
 

@@ -15,6 +15,7 @@ from .recorded import Place
 
 if TYPE_CHECKING:
     from .clock import Clock
+    from .closure import TracedFunction
 
 MARK = "tensortap"  # begins the name of every node that is added
 HOST = "/device:CPU:0"  # the queue's own device: on any other it would not be the one that is read
@@ -112,6 +113,34 @@ class TapQueue:
 
     def destroy(self) -> None:
         tf_private.destroy_queue(self._handle)
+
+
+def hold(function: TracedFunction, definition: tf_private.FunctionDef, node_name: str, prefix: str) -> None:
+    """Makes what reads a node wait until a queue is filled: a reader may fail, and end the call before.
+
+    Args:
+        function: the original.
+        prefix: of the names of the queue's nodes.
+    """
+    held: dict[str, str] = {}
+
+    def waiting(reference: str) -> str:
+        if reference.split(":")[0] != node_name or reference not in function.flat_names:
+            return reference
+        if reference not in held:
+            slot = int(function.flat_names[reference].rpartition(":")[2])
+            dtype = function.operations[node_name].outputs[slot].dtype
+            name = f"{prefix}/held_{len(held)}"
+            node = definition.node_def.add(name=name, op="Identity", input=[reference, f"^{prefix}/enqueue"])
+            node.attr["T"].type = dtype.as_datatype_enum
+            held[reference] = f"{name}:output:0"
+        return held[reference]
+
+    for node in list(definition.node_def):
+        if not node.name.startswith(f"{prefix}/"):
+            node.input[:] = [waiting(each) for each in node.input]
+    for result, reference in list(definition.ret.items()):
+        definition.ret[result] = waiting(reference)
 
 
 def keep_alive(definition: tf_private.FunctionDef, node: str) -> None:

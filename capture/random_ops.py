@@ -27,6 +27,9 @@ RANDOM_OPS = frozenset(
 )
 """A copy of such an op has a stream of its own, so that it draws other numbers than the original."""
 
+DRAWN_BY = "_tensortap_drawn_by"
+"""The attribute that tells which of these ops a node was, before it was given what that drew."""
+
 _DRAWING = (
     "StatelessRandom",
     "StatelessTruncatedNormal",

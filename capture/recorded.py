@@ -16,7 +16,7 @@ from .kinds import Kinds
 from .layer_map import LayerMap
 from .layers import LayerTracker
 from .naming import short_function_names, unique_node_names
-from .random_ops import RANDOM_OPS
+from .random_ops import DRAWN_BY, RANDOM_OPS
 from .shapes import capturable_dtype, static_shape
 
 Place = tuple[str, str, int]
@@ -90,11 +90,12 @@ def record_function(
 def _candidates(
     function: TracedFunction, short: str, names: dict[tuple[str, str], str], kinds: Kinds
 ) -> Iterator[tuple[Place, Candidate]]:
-    conditional = _conditional_nodes(function)
+    conditional, drawing = _conditional_nodes(function), _drawing(function)
     for operation in function.operations.values():
         if operation.name in conditional:
             continue
-        op_type = "_Arg" if operation.name in function.arguments else operation.type
+        op_type = drawing.get(operation.name, operation.type)
+        op_type = "_Arg" if operation.name in function.arguments else op_type
         for slot, tensor in enumerate(operation.outputs):
             dtype = capturable_dtype(tensor.dtype)
             if dtype:
@@ -114,6 +115,15 @@ def _candidates(
                         device=operation.device,
                     ),
                 )
+
+
+def _drawing(function: TracedFunction) -> dict[str, str]:
+    """Op types, by name, of the nodes that drew random numbers, and are now given them."""
+    return {
+        str(node.name): node.attr[DRAWN_BY].s.decode()
+        for node in function.definition.node_def
+        if DRAWN_BY in node.attr
+    }
 
 
 def _conditional_nodes(function: TracedFunction) -> set[str]:

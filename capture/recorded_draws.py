@@ -16,7 +16,7 @@ import tensorflow as tf
 from . import tf_private
 from .closure import Callee, Role, TracedFunction, callees, must_compile
 from .queues import Route
-from .random_ops import RANDOM_OPS
+from .random_ops import DRAWN_BY, RANDOM_OPS
 
 _NAME = "tensortap_draws"
 _LOOPS = ("While", "StatelessWhile")
@@ -71,7 +71,7 @@ class GivenDraws:
     Attributes:
         definitions: the FunctionDefs, the root's among them.
         draws: what the root's additional arguments hold, in order.
-        read: (function, node, slot) of what must be known of a call to make them.
+        read: (function, node, slot) of what must be known of a call to make them, and the node that draws.
 
     Raises:
         UnrecordableError: XLA compiles a loop or branch in which numbers are drawn.
@@ -87,7 +87,7 @@ class GivenDraws:
         self._count = 0
         self._looped = _looped(functions)
         self._compiled = _compiled(functions)
-        self.read: set[tuple[str, str, int]] = set()
+        self.read: dict[tuple[str, str, int], str] = {}
         self.draws = self._draws_of(root, "root")
         self._sign(root, [self.draws], 0)
 
@@ -113,13 +113,13 @@ class GivenDraws:
     def _own(self, function: TracedFunction, node: tf_private.NodeDef, role: Role) -> Draw:
         operation = function.operations[node.name]
         outputs = tuple(Output(tensor.dtype, tensor.shape) for tensor in operation.outputs)
-        slots = {(function.name, node.name, slot) for slot in range(len(outputs))}
+        read = [(function.name, str(node.name), slot) for slot in range(len(outputs))]
         op_type = str(node.op)
         if op_type == SHUFFLE:
             source = operation.inputs[0]
-            slots.add((function.name, source.op.name, source.value_index))
+            read.append((function.name, str(source.op.name), int(source.value_index)))
             outputs = (Output(tf.int64, _rows(outputs[0].shape)),)
-        self.read |= slots
+        self.read |= dict.fromkeys(read, str(node.name))
         inner = Draw((), function.name, str(node.name), op_type, outputs, False, ())
         draw, references = self._entered(function.name, inner, role)
         definition = self._definitions[function.name]
@@ -294,9 +294,10 @@ def _gather(
 
 def _become(node: tf_private.NodeDef, op_type: str, inputs: Sequence[str]) -> None:
     waits_for = [each for each in node.input if each.startswith("^")]
-    node.op = op_type
+    before, node.op = node.op, op_type
     node.input[:] = [*inputs, *waits_for]
     node.attr.clear()
+    node.attr[DRAWN_BY].s = before.encode()
 
 
 def _add_inputs(node: tf_private.NodeDef, references: Sequence[str], declared: Sequence[Declared]) -> None:

@@ -106,9 +106,10 @@ class CallRecorder:
         return arguments, passed
 
     @property
-    def draws(self) -> frozenset[Place]:
-        """The tensors that must be caught of a call, to know what its stateful random ops drew."""
-        return frozenset(self._given.read)
+    def draws(self) -> Mapping[Place, str]:
+        """The tensors that must be caught of a call, to know what its stateful random ops drew; and by which
+        node each is."""
+        return self._given.read
 
     def drawn_values(self) -> DrawnValues:
         """Collects these of one call."""
@@ -140,8 +141,8 @@ class PendingCall:
         self.inputs = inputs
 
     @property
-    def draws(self) -> frozenset[Place]:
-        """The tensors that must be caught of the call: what its stateful random ops draw."""
+    def draws(self) -> Mapping[Place, str]:
+        """See `CallRecorder.draws`."""
         return self._recorder.draws
 
     def catches(self, catching: bool) -> None:

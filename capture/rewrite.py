@@ -8,7 +8,7 @@ graph.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -17,7 +17,7 @@ from .clock import Clock
 from .closure import CALLS, Callee, Role, TracedFunction, callees, must_compile
 from .duplicates import Duplicates
 from .needed import Needed
-from .queues import MARK, Route, Tapped, TapQueue, grouped, keep_alive
+from .queues import MARK, Route, Tapped, TapQueue, grouped, hold, keep_alive
 from .recorded import Place, RecordedFunction
 
 # A stateless call may be merged with its twin or left out, and what it enqueues with it.
@@ -68,13 +68,20 @@ class Rewritten:
         return [*self.queues, *self.clocks]
 
 
-def rewrite(recorded: RecordedFunction, chosen: Collection[Place], muted: Collection[str] = ()) -> Rewritten:
+def rewrite(
+    recorded: RecordedFunction,
+    chosen: Collection[Place],
+    muted: Collection[str] = (),
+    held: Mapping[Place, str] | None = None,
+) -> Rewritten:
     """Makes and registers copies that hand out the chosen tensors. Functions without any stay uncopied.
 
     Args:
         muted: op types that do nothing in the copies; they have no outputs.
+        held: of chosen tensors that must not be lost when the call fails, the node whose readers wait until
+            they are handed out.
     """
-    return _Rewriter(recorded, frozenset(chosen), frozenset(muted)).run()
+    return _Rewriter(recorded, frozenset(chosen), frozenset(muted), held or {}).run()
 
 
 @dataclass(frozen=True)
@@ -103,8 +110,14 @@ class _Site:
 
 
 class _Rewriter:
-    def __init__(self, recorded: RecordedFunction, chosen: frozenset[Place], muted: frozenset[str]) -> None:
-        self._muted = muted
+    def __init__(
+        self,
+        recorded: RecordedFunction,
+        chosen: frozenset[Place],
+        muted: frozenset[str],
+        held: Mapping[Place, str],
+    ) -> None:
+        self._muted, self._held = muted, held
         self._functions = recorded.functions
         self._root = recorded.root
         self._chosen = chosen
@@ -261,7 +274,10 @@ class _Rewriter:
             self._result.clocks.append(clock)
         rank = self._ranks.setdefault(function.name, 0)
         self._ranks[function.name] += 1
-        for number, group in enumerate(grouped(tapped)):
+        held = self._grouped_held(function, tapped)
+        plain = [pair for pair in tapped if pair[0].place not in self._held]
+        groups = [*held.items(), *(("", group) for group in grouped(plain))]
+        for number, (holder, group) in enumerate(groups):
             queue = TapQueue(
                 f"{MARK}{definition.signature.name}_{number}",
                 [item for item, _ in group],
@@ -271,6 +287,20 @@ class _Rewriter:
             )
             queue.add_nodes(definition, f"{MARK}/{number}", [reference for _, reference in group])
             self._result.queues.append(queue)
+            if holder:
+                hold(function, definition, holder, f"{MARK}/{number}")
+
+    def _grouped_held(
+        self, function: TracedFunction, tapped: list[tuple[Tapped, str]]
+    ) -> dict[str, list[tuple[Tapped, str]]]:
+        """Tensors that must not be lost, by the node whose readers wait: the call, if a callee has them."""
+        groups: dict[str, list[tuple[Tapped, str]]] = {}
+        for item, reference in tapped:
+            if item.place in self._held:
+                own = item.place[0] == function.name
+                holder = self._held[item.place] if own else reference.split(":")[0]
+                groups.setdefault(holder, []).append((item, reference))
+        return groups
 
     def _is_redirected(self, node: tf_private.NodeDef) -> bool:
         return any(self._tag in callee.function for callee in callees(node))
