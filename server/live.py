@@ -12,6 +12,7 @@ from flask import Flask, current_app
 from tensortap.index import LogIndex, RunIndex
 
 REFRESH_INTERVAL = 0.5  # s; a committed snapshot must be visible within 1.5 s, and the page asks every second
+AHEAD = 0.1  # s before that: who asks now starts reading, and does not wait; so where many ask, nobody waits
 PATIENCE = 1.0  # s that a request waits for news; a large dump is read on meanwhile, and appears bit by bit
 LAST_READ = 0.5  # s that the end of the server waits for what is just being read; most parts take less
 _KEY = "tensortap"
@@ -34,9 +35,10 @@ class LiveLog:
         self._closed = False
 
     def read_on(self) -> None:
-        """Returns once what is committed now can be asked for, or after `PATIENCE`."""
+        """Returns once what was committed `REFRESH_INTERVAL` ago can be asked for, or after `PATIENCE`."""
+        late = time.monotonic() - self._begun >= REFRESH_INTERVAL
         reader = self._start()
-        if reader is not None:
+        if reader is not None and late:
             reader.join(PATIENCE)
         else:
             self.log.wait_for_runs(PATIENCE)
@@ -45,7 +47,7 @@ class LiveLog:
         """A new reader if one is due and none is at work."""
         with self._lock:
             working = self._reader is not None and self._reader.is_alive()
-            if working or self._closed or time.monotonic() - self._begun < REFRESH_INTERVAL:
+            if working or self._closed or time.monotonic() - self._begun < REFRESH_INTERVAL - AHEAD:
                 return None
             self._begun = time.monotonic()
             self._reader = threading.Thread(target=self._read, name="tensortap-read", daemon=True)

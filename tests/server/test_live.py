@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -107,6 +108,21 @@ def test_requests_within_the_interval_share_a_reading(
     for _ in range(5):
         reading.read_on()
     assert log.reads == 1
+
+
+def test_who_asks_a_little_early_starts_a_reading_and_does_not_wait_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading_of: Reading
+) -> None:
+    monkeypatch.setattr(live, "PATIENCE", 1e3)
+    log = SlowLog(tmp_path)
+    log._found.set()
+    reading = reading_of(log)
+    reading._begun = time.monotonic() - live.REFRESH_INTERVAL + live.AHEAD
+    monkeypatch.setattr(live, "REFRESH_INTERVAL", live.REFRESH_INTERVAL + 1e3)
+    monkeypatch.setattr(live, "AHEAD", live.AHEAD + 1e3)
+    reading.read_on()
+    until(lambda: log.reads == 1, "the reader")
+    assert reading._reader is not None and reading._reader.is_alive()
 
 
 def test_a_failure_is_logged_and_does_not_end_reading(
