@@ -246,7 +246,7 @@ class DumpWriter:
         with self._lock:
             self._current().drop(count)
 
-    def event(self, kind: str, *, step: int | None = None, **facts: Any) -> None:
+    def event(self, kind: str, /, *, step: int | None = None, **facts: Any) -> None:
         """Writes an event (FORMAT.md, "Events"), at once: what happened to the run besides snapshots.
 
         Args:

@@ -70,3 +70,10 @@ def natural(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= 18):
         raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 on")
     return int(text)
+
+
+def positive(text: str) -> int:
+    """A number from 1 on, of at most 18 digits."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 18 and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
+    return int(text)

@@ -6,6 +6,7 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from .arguments import positive
 from .terminal import cell, console, counted, number_text, plain_table, print_json
 
 if TYPE_CHECKING:
@@ -30,7 +31,9 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--kept", action="store_true", help="only those whose value was kept")
     group.add_argument("--sort", metavar="COLUMN", help="a statistic, or step, tensor, dtype, time …")
     group.add_argument("--reverse", action="store_true", help="largest first")
-    group.add_argument("--limit", type=int, default=50, metavar="N", help="at most so many (default: 50)")
+    group.add_argument(
+        "--limit", type=positive, default=50, metavar="N", help="at most so many (default: 50)"
+    )
 
 
 def is_asked_for(arguments: argparse.Namespace) -> bool:
@@ -49,7 +52,7 @@ def list_snapshots(run: RunIndex, arguments: argparse.Namespace) -> None:
     page = snapshots(
         run,
         sort=("-" if arguments.reverse else "") + (arguments.sort or "step"),
-        limit=max(arguments.limit, 0),
+        limit=arguments.limit,
         match=arguments.match.pattern if arguments.match else None,
         steps=arguments.step,
         worker=arguments.worker,
@@ -91,7 +94,7 @@ def _print(rows: list[Snapshot], sorted_by: str) -> None:
 
 def _that_fit(cells: list[dict[str, Any]], width: int, sorted_by: str) -> list[str]:
     """The columns for a terminal of `width` characters: the least telling ones go first."""
-    needed = {name: max(len(name), *(len(row[name]) for row in cells)) + 2 for name in _COLUMNS}
+    needed = {name: max([len(name), *(len(row[name]) for row in cells)]) + 2 for name in _COLUMNS}
     shown = list(_COLUMNS)
     for name in _LEAST_FIRST:
         if sum(needed[each] for each in shown) <= width:

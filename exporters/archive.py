@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tensortap.dump import DamagedError, Input, look, scan
+from tensortap.dump import RUN_FILE, DamagedError, Input, exists, look, scan
 from tensortap.index import RunIndex
 
 from .exported import Advance, Array, Exported, all_rows, new_file
@@ -36,14 +36,17 @@ def _write(out: Path, run_dir: Path, name: str, advance: Advance) -> list[str]:
     total, done, left_out = sum(size for _, size in members), 0, []
     with zipfile.ZipFile(out, "x", zipfile.ZIP_STORED, allowZip64=True, strict_timestamps=False) as archive:
         for relative, _ in members:
-            info = zipfile.ZipInfo(f"{name}/{relative}", _EPOCH)
-            info.external_attr = 0o644 << 16
             try:
                 source = Input(run_dir / relative)
             except (DamagedError, FileNotFoundError) as error:
-                left_out.append(f"{relative}: {error}")
+                mark = relative.removesuffix(".safetensors") + ".pruned"
+                if exists(run_dir / mark):  # since the list was made
+                    archive.writestr(_member(f"{name}/{mark}"), b"")
+                else:
+                    left_out.append(f"{relative}: {error}")
                 continue
-            with source, archive.open(info, "w", force_zip64=True) as target:
+            member = _member(f"{name}/{relative}")
+            with source, archive.open(member, "w", force_zip64=True) as target:
                 for at in range(0, source.size, _PIECE):
                     target.write(source.read(at, _PIECE))
                     done += min(_PIECE, source.size - at)
@@ -51,12 +54,25 @@ def _write(out: Path, run_dir: Path, name: str, advance: Advance) -> list[str]:
     return left_out
 
 
+def _member(name: str) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name, _EPOCH)
+    info.external_attr = 0o644 << 16
+    return info
+
+
 def _members(run_dir: Path, below: str = "") -> Iterator[tuple[str, int]]:
-    """(name in the run, size) of its regular files; links are left out."""
+    """(name in the run, size) of its regular files; links are left out, and so are runs below it."""
     if below.count("/") > _MAX_DEPTH:
         return
     for entry in scan(run_dir / below):
         if entry.is_file and not entry.name.endswith(".tmp"):
-            yield below + entry.name, look(run_dir / below / entry.name).size
-        elif entry.is_folder:
+            yield below + entry.name, entry.size if entry.size >= 0 else _size(run_dir / below / entry.name)
+        elif entry.is_folder and not exists(run_dir / below / entry.name / RUN_FILE):
             yield from _members(run_dir, f"{below}{entry.name}/")
+
+
+def _size(path: Path) -> int:
+    try:
+        return look(path).size
+    except OSError:  # it is gone
+        return 0

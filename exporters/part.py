@@ -5,12 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tensortap.dump import COUNTS, STATISTICS, DamagedError, DumpWriter, RunReader, Summary, ValueNotKeptError
+from tensortap.dump import (
+    COUNTS,
+    STATISTICS,
+    DamagedError,
+    DumpWriter,
+    EventsTail,
+    InvalidValueError,
+    RunReader,
+    Summary,
+    ValueNotKeptError,
+)
 from tensortap.index import NO_GRAPH, RunIndex, Snapshot, find_histogram, kept_sample, read_slice, take
 
 from .exported import Advance, Array
 
 _AT_ONCE = 1000  # snapshots
+_NAMED = {"kind", "step"}  # what `event` takes by itself
 
 
 def copy_part(run: RunIndex, rows: Array, logdir: Path, name: str, advance: Advance) -> list[str]:
@@ -22,7 +33,7 @@ def copy_part(run: RunIndex, rows: Array, logdir: Path, name: str, advance: Adva
     info = run.info | {"exported from": run.name}
     with DumpWriter(logdir, name, info=info) as writer:
         graphs = _copy_graphs(run, writer, left_out)
-        _copy_events(run, writer, set(run.catalog.column("step", rows).tolist()))
+        _copy_events(run, writer, set(run.catalog.column("step", rows).tolist()), left_out)
         for start in range(0, len(rows), _AT_ONCE):
             for snapshot in take(run.catalog, rows[start : start + _AT_ONCE]):
                 place: dict[str, Any] = {
@@ -50,17 +61,21 @@ def _copy(run: RunIndex, writer: DumpWriter, snapshot: Snapshot, place: dict[str
     writer.log_summary(snapshot.tensor, _summary(run, snapshot), kept=kept, **place)
 
 
-def _copy_events(run: RunIndex, writer: DumpWriter, steps: set[int]) -> None:
-    """What happened at the steps that are copied, and to the run as a whole."""
-    for event in run.events.events():
-        if event.step is None or event.step in steps:
-            facts = {name: fact for name, fact in event.facts.items() if name not in ("kind", "step")}
-            writer.event(event.kind, step=event.step, **facts | {"time": event.time})
-    for step in sorted(steps):
-        for batch in run.events.batches(step):
-            lists = {"ids": batch.ids, "files": batch.files}
-            known = {name: texts for name, texts in lists.items() if texts is not None}
-            writer.event("batch", step=step, count=batch.count, **known)
+def _copy_events(run: RunIndex, writer: DumpWriter, steps: set[int], left_out: list[str]) -> None:
+    """What happened at the steps that are copied, and to the run as a whole, as it was told."""
+    for worker in RunReader(run.path).workers():
+        tail = EventsTail(run.path, worker.worker)
+        while records := tail.poll():
+            for record in records:
+                kind, step = record.get("kind"), record.get("step")
+                of_part = step is None or (isinstance(step, int) and step in steps)
+                if not isinstance(kind, str) or not of_part:
+                    continue
+                try:
+                    writer.event(kind, step=step, **{name: record[name] for name in record.keys() - _NAMED})
+                except InvalidValueError as error:
+                    left_out.append(f"an event at step {step}: {error.message}")
+        left_out += tail.damage
 
 
 def _summary(run: RunIndex, snapshot: Snapshot) -> Summary:

@@ -285,6 +285,13 @@ def test_show_refuses_a_condition_it_cannot_read(run: Run, logdir: Path) -> None
     assert "statistic" in err
 
 
+@pytest.mark.parametrize("limit", ["0", "-1", "x"])
+def test_a_list_of_no_snapshots_is_not_asked_for(run: Run, logdir: Path, limit: str) -> None:
+    status, _, err = run("show", logdir / "exp" / "first", "--sort", "max", "--limit", limit)
+    assert status == 2
+    assert "--limit" in err
+
+
 def test_show_highlights_and_saves(run: Run, logdir: Path, tmp_path: Path) -> None:
     saved = tmp_path / "value.npy"
     arguments = ["dense/MatMul:0", "--step", "1", "--highlight", "nan", "--highlight", "0:", "--out", saved]
