@@ -22,6 +22,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _PAIRS = 4  # pairs of neighbouring steps whose values are compared, a variable
 _MAX_WALK = 400  # nodes that are walked back from one gradient
 _HANDING_ON = ("_Arg", "Identity", "IdentityN", "Reshape")
+_COMPUTED = ("moving_mean", "moving_variance")  # batch normalization sets them, no gradient does
 _FLOATS = ("float", "bfloat", "complex")
 Advance = Callable[[int, int, str], None]
 
@@ -102,7 +103,8 @@ def dead_layer_ledger(
     told: set[tuple[str, str]] = set()
     for weight in view.of_kind("weight"):
         key = (weight.graph, weight.variable)
-        if weight.graph in graphs and key not in known | told and weight.layer and weight.variable:
+        wanted = weight.layer and weight.variable.rpartition("/")[2] and weight.graph in graphs
+        if wanted and key not in known | told and not weight.variable.endswith(_COMPUTED):
             told.add(key)
             entries.append(_disconnected(view, weight))
     return sorted(entries, key=lambda entry: (not entry.reason, -entry.zero_share, entry.variable))

@@ -49,11 +49,13 @@ class RunView:
     """What rules look at.
 
     Attributes:
-        run: the index. tensors: by code.
+        run: the index. tensors: by code. rows_seen: snapshots that there were when it was made.
+        advance: what a rule that takes long tells how far it is; what it raises ends the work.
     """
 
     def __init__(self, run: RunIndex) -> None:
         self.run = run
+        self.advance: Callable[[int, int, str], None] = lambda done, total, doing: None
         catalog = run.catalog
         count = len(catalog.tensors)
         self.rows_seen = catalog.rows

@@ -37,6 +37,8 @@ def print_findings(run: str, found: Findings, out: Console, *, muted: bool) -> N
         _print_others(group[1:], out)
     if hidden:
         out.print(cell(f"{counted(hidden, 'more finding')} muted; --muted shows them.", "dim"))
+    for rule, count in found.left_out.items():
+        out.print(cell(f"{rule}: {counted(count, 'finding')} beyond those told left out.", "dim"))
     for rule, reason in found.failed.items():
         out.print(cell(f"The rule {rule} failed: {reason}", "red"))
 
@@ -103,14 +105,15 @@ def print_rules(rules: Sequence[Rule], out: Console) -> None:
 
 
 def rules_as_toml(rules: Sequence[Rule]) -> str:
-    """A settings file that changes nothing: every rule with its defaults."""
+    """A settings file that changes nothing: every rule with its defaults. Severities are commented out: one
+    that is set goes for all findings of its rule, also those that are milder or worse by themselves."""
     parts = ['# mute = ["LargeWeights", "AllZero: dense_3/"]']
     for rule in rules:
         parts += [
             "",
             f"# {rule.about} (source: {rule.source})",
             f"[{rule.name}]",
-            f'severity = "{rule.severity}"',
+            f'# severity = "{rule.severity}"',
         ]
         parts += [f"{name} = {value!r}" for name, value in rule.thresholds.items()]
     return "\n".join(parts) + "\n"

@@ -19,6 +19,7 @@ from .failures import without_places
 _KEY = "tensortap-analysis"
 _ANALYSTS = Analysts()  # of this process, however many applications it serves
 _HERE = threading.Lock()  # analyses in this process, one at a time
+_LOOK = 0.2  # s between two looks whether one that waits shall end
 
 
 def install(app: Flask) -> None:
@@ -53,8 +54,12 @@ def _analyse(runs: tuple[RunIndex, ...], what: str, options: Mapping[str, Any], 
     try:
         if len(places) == len(runs):
             return _ANALYSTS.do(Task(what, tuple(places), options), advance, advance.begun)
-        with _HERE:
+        while not _HERE.acquire(timeout=_LOOK):
+            advance(0, 0, "waiting for another analysis")
+        try:
             return perform(what, runs, options, advance)
+        finally:
+            _HERE.release()
     except TensortapError as error:
         raise TensortapError(
             without_places(error.message, *runs), without_places(error.hint, *runs)

@@ -72,6 +72,7 @@ def create_app(
     any_address: bool = False,
     computer: Computer | None = None,
     framing: Framing | None = None,
+    rules: Path | None = None,
 ) -> Flask:
     """The WSGI application that shows the runs below `logdir` (one or several; they may not exist yet).
 
@@ -84,6 +85,7 @@ def create_app(
         any_address: accept any IP address as `Host`, for a server that listens on the network.
         computer: what replays recorded steps; None: requests for that are refused.
         framing: who may embed the page, below a path of its own; None: nobody.
+        rules: a file of rule settings, read again whenever it changes.
 
     Raises:
         ValueError: one of `allowed_hosts` is no host name, or a computer is given without a token.
@@ -97,7 +99,7 @@ def create_app(
     live.install(app, LogIndex(logdir))
     failures.install(app)
     replies.install(app)
-    findings.install(app)
+    findings.install(app, rules)
     replays.install(app, computer)
     shared.install(app)
     for noun in NOUNS:

@@ -3,31 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from flask import Blueprint, Response
+from flask import Blueprint, Flask, Response, current_app
 
 from tensortap.analysis import NanReport, mutes_of, place_text
 from tensortap.dump import NotFoundError
 from tensortap.index import RunIndex
 
-from .analyses import ask, install, job_state
+from . import analyses
+from .analyses import ask, job_state
 from .background import Job
 from .live import current_run
 from .parameters import Parameters
 from .replies import json_reply
+from .rule_file import RuleFile
 from .wire import plain
 
 __all__ = ["blueprint", "install"]
 
 blueprint = Blueprint("findings", __name__)
+_KEY = "tensortap-rules"
 
 
-def _ask(run: RunIndex, what: str, options: Mapping[str, Any], *, cancel: bool, grown: object = None) -> Job:
-    """An analysis of one run; `grown`: what makes it due again, by default any snapshot."""
+def install(app: Flask, rules: Path | None) -> None:
+    """Gives `app` what analyses runs, and the file of rule settings (None: there is none)."""
+    analyses.install(app)
+    app.extensions[_KEY] = RuleFile(rules)
+
+
+def _ask(
+    run: RunIndex,
+    what: str,
+    options: Mapping[str, Any],
+    *,
+    cancel: bool,
+    key: object = "",
+    grown: object = None,
+) -> Job:
+    """An analysis of one run. `key`: tells it apart from others of its kind; `grown`: what makes it due
+    again, by default any snapshot."""
     rows = run.catalog.rows if grown is None else grown
-    key = "/".join((what, *map(str, options.values())))
-    return ask((run,), what, key, (run.generation, rows), options, cancel=cancel)
+    return ask((run,), what, f"{what}/{key}", (run.generation, rows), options, cancel=cancel)
 
 
 @blueprint.get("/api/runs/<run>/findings")
@@ -37,7 +55,13 @@ def list_findings(run: str) -> Response:
     cancel = parameters.flag("cancel")
     parameters.done()
     found = current_run(run)
-    job = _ask(found, "findings", {"mute": mutes_of(found)}, cancel=cancel)
+    file: RuleFile = current_app.extensions[_KEY]
+    rules, mute = file.read(), mutes_of(found)
+    job = _ask(
+        *(found, "findings", {"mute": mute, "table": rules.table}),
+        cancel=cancel,
+        key=(rules.read, mute),  # changed rules are applied at once, however long the last ones took
+    )
     result = job.result
     return json_reply(
         job_state(job)
@@ -45,7 +69,9 @@ def list_findings(run: str) -> Response:
             "findings": [] if result is None else result.findings,
             "failed": {} if result is None else result.failed,
             "rules": 0 if result is None else result.rules,
+            "left_out": {} if result is None else result.left_out,
             "snapshots": 0 if result is None else result.rows,
+            "rules_file": rules.told,
         }
     )
 
@@ -61,7 +87,7 @@ def nan_births(run: str) -> Response:
     if step is not None and code is None:
         raise NotFoundError(f"The run has no snapshot at step {step}.", "See the steps of the run.")
     grown = None if code is None else len(found.catalog.rows_of_step(code))
-    job = _ask(found, "nan", {"step": step}, cancel=cancel, grown=grown)
+    job = _ask(found, "nan", {"step": step}, cancel=cancel, key=step, grown=grown)
     report: NanReport | None = job.result
     return json_reply(job_state(job) | {"report": None if report is None else _with_places(report)})
 

@@ -54,6 +54,7 @@ class Server:
 
     `computer`: what replays recorded steps, where the page may ask for that.
     `framing`: who may embed the page, at `frame_url`.
+    `rules`: a file of rule settings, read again whenever it changes.
     `trusted_proxy`: the IP address of a proxy whose `X-Forwarded-Host` and `X-Forwarded-Proto` are believed.
     Whoever can send requests from that address chooses what the Host check sees. Others' are thrown away.
 
@@ -74,6 +75,7 @@ class Server:
         trusted_proxy: str | None = None,
         computer: Computer | None = None,
         framing: Framing | None = None,
+        rules: Path | None = None,
     ) -> None:
         local = is_loopback(host)
         if computer is not None and not use_token:
@@ -107,6 +109,7 @@ class Server:
                 any_address=not local,
                 computer=computer,
                 framing=framing,
+                rules=rules,
             )
         except ValueError as error:
             self._socket.close()

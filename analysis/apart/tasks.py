@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from tensortap.index import RunIndex, open_run
 from ..compare import Side, compare
 from ..ledger import dead_layer_ledger
 from ..provenance import nan_report
-from ..rules import Settings, check_rules
+from ..rules import check_rules, parse_settings
 
 Advance = Callable[[int, int, str], None]
 _RUN_FILE = "run.json"
@@ -54,16 +54,18 @@ def perform(what: str, runs: Sequence[RunIndex], options: Mapping[str, Any], adv
     return TASKS[what](runs, advance, **options)
 
 
-def _findings(runs: Sequence[RunIndex], advance: Advance, mute: list[str]) -> Any:
-    return check_rules(runs[0], Settings(mute=mute), progress=advance)
+def _findings(runs: Sequence[RunIndex], advance: Advance, mute: list[str], table: Mapping[str, Any]) -> Any:
+    """`table`: what a file of rule settings holds."""
+    settings = parse_settings(table)
+    return check_rules(runs[0], replace(settings, mute=[*settings.mute, *mute]), progress=advance)
 
 
 def _nan(runs: Sequence[RunIndex], advance: Advance, step: int | None) -> Any:
-    return nan_report(runs[0], step)
+    return nan_report(runs[0], step, advance)
 
 
 def _ledger(runs: Sequence[RunIndex], advance: Advance) -> Any:
-    return dead_layer_ledger(runs[0])
+    return dead_layer_ledger(runs[0], advance=advance)
 
 
 def _compare(

@@ -6,7 +6,7 @@ from .check import Findings, check_rules
 from .finding import SEVERITIES, Evidence, Finding, Hit, Severity
 from .mutes import mute, mutes_of, unmute, with_mutes
 from .rule import Rule, hits, rule
-from .settings import Settings, SettingsError, read_settings
+from .settings import Settings, SettingsError, parse_settings, read_settings, read_table
 from .table import all_rules
 
 __all__ = [
@@ -27,7 +27,9 @@ __all__ = [
     "hits",
     "mute",
     "mutes_of",
+    "parse_settings",
     "read_settings",
+    "read_table",
     "rule",
     "unmute",
     "with_mutes",

@@ -52,8 +52,8 @@ def check_rules(
     Args:
         settings: thresholds, severities, muted and further rules.
         rules: instead of those that are installed.
-        progress: called before each rule with (rules done, rules in all, name of the rule); what it
-            raises ends the work.
+        progress: called before each rule, and within long ones, with (rules done, rules in all, name of the
+            rule); what it raises ends the work.
 
     Raises:
         SettingsError: the settings name an unknown rule or threshold.
@@ -65,18 +65,30 @@ def check_rules(
     failed: dict[str, str] = {}
     left_out: dict[str, int] = {}
     for number, rule in enumerate(applied):
-        if progress is not None:
-            progress(number, len(applied), rule.name)
+        told = _teller(progress, number, len(applied), rule.name)
+        view.advance = told
+        told(0, 1, "")
         try:
             mine = sorted(_findings(view, rule, settings), key=_order)
             found += mine[:MOST]
             if len(mine) > MOST:
                 left_out[rule.name] = len(mine) - MOST
         except Exception as error:  # one rule, maybe a user's, must not hide what the others found
+            told(0, 1, "")  # raises once more where it was this that ended the rule
             _LOG.warning("the rule %s failed", rule.name, exc_info=error)
             failed[rule.name] = f"{type(error).__name__}: {error}"
     found = [_with_source(run, f, n) for n, f in enumerate(sorted(found, key=_order))]
     return Findings(found, failed, len(applied), view.rows_seen, left_out)
+
+
+def _teller(progress: Progress | None, done: int, total: int, name: str) -> Progress:
+    """What a rule tells how far it is: of all work it is one part, however many it has itself."""
+
+    def tell(mine: int, of: int, doing: str) -> None:
+        if progress is not None:
+            progress(done, total, name)
+
+    return tell
 
 
 def _order(finding: Finding) -> tuple[bool, int, int]:

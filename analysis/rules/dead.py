@@ -53,7 +53,7 @@ def absorbed_update(view: RunView, limits: Limits) -> Iterable[Hit]:
 def _entries(view: RunView) -> Iterator[tuple[LedgerEntry, TensorRole]]:
     """The ledger's entries of variables with a gradient, each with that."""
     gradients = {(tensor.graph, tensor.name): tensor for tensor in view.of_kind("gradient")}
-    for entry in view.once("ledger", lambda: dead_layer_ledger(view.run, view)):
+    for entry in view.once("ledger", lambda: dead_layer_ledger(view.run, view, view.advance)):
         tensor = gradients.get((entry.graph, entry.tensor))
         if tensor is not None:
             yield entry, tensor

@@ -34,7 +34,7 @@ _OTHERWISE = {
 )
 def exploding_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
     told = set[str]()
-    for birth in nan_report(view.run).births[:_MOST_BIRTHS]:
+    for birth in nan_report(view.run, advance=view.advance).births[:_MOST_BIRTHS]:
         if birth.output.bad < limits["elements"]:
             continue
         for found in _birth(view, birth):

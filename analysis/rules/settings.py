@@ -85,6 +85,11 @@ def read_settings(path: Path) -> Settings:
     Raises:
         SettingsError: it cannot be parsed, or says something impossible. OSError: it cannot be read.
     """
+    return parse_settings(read_table(path))
+
+
+def read_table(path: Path) -> dict[str, Any]:
+    """What a TOML or JSON file of settings holds, as `parse_settings` takes it. Raises as `read_settings`."""
     with path.open("rb") as file:
         data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
@@ -96,7 +101,7 @@ def read_settings(path: Path) -> Settings:
         raise SettingsError(f"{path} cannot be parsed: {error}.", _EXAMPLE) from error
     if not isinstance(found, dict):
         raise SettingsError(f"{path} holds no table.", _EXAMPLE)
-    return parse_settings(found)
+    return found
 
 
 def parse_settings(found: Mapping[str, Any]) -> Settings:

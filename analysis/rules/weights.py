@@ -206,8 +206,7 @@ def longest_stretch(columns: Array, least: int, rtol: float, atol: float) -> tup
 
 def _close(a: Array, b: Array, rtol: float, atol: float) -> Array:
     """Which columns of `a` are close to those of `b` in every statistic."""
-    found: Array = np.asarray(np.isclose(a, b, rtol, atol, equal_nan=True)).all(axis=0)
-    return found
+    return np.logical_and.reduce(np.asarray(np.isclose(a, b, rtol, atol, equal_nan=True)))  # type: ignore[no-any-return]
 
 
 @rule(

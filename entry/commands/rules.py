@@ -39,8 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--unmute", metavar="RULE[:REGEX]", help="take that back")
     parser.add_argument("--muted", action="store_true", help="show muted findings too")
     parser.add_argument("--follow", action="store_true", help="look again while the run grows")
-    parser.add_argument("--fail-on", choices=("high", "medium", "low"), help="status 1 if one is found")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--fail-on", choices=("high", "medium", "low"), help="status 1 if one is found, or a rule fails"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON; with --follow, each time")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -73,11 +75,16 @@ _FIELDS = ("name", "about", "severity", "thresholds", "source", "help")
 
 def _once(found: RunIndex, settings: Settings, arguments: argparse.Namespace) -> int:
     findings = _check(found, settings)
+    _print(found, findings, arguments)
+    return _status(findings, arguments.fail_on)
+
+
+def _print(found: RunIndex, findings: Findings, arguments: argparse.Namespace) -> None:
     if arguments.json:
-        print_json({"run": found.name, "findings": findings.findings, "failed": findings.failed})
+        told = {"findings": findings.findings, "failed": findings.failed, "left_out": findings.left_out}
+        print_json({"run": found.name, **told})
     else:
         print_findings(found.name, findings, console(), muted=arguments.muted)
-    return _status(findings, arguments.fail_on)
 
 
 def _check(found: RunIndex, settings: Settings) -> Findings:
@@ -88,26 +95,33 @@ def _check(found: RunIndex, settings: Settings) -> Findings:
 
 
 def _follow(found: RunIndex, settings: Settings, arguments: argparse.Namespace) -> int:
-    """Prints findings again whenever there are other ones, until the run's writers have closed."""
+    """Prints findings again whenever there are other ones, until the run's writers have closed; a run that
+    nobody has begun to write is waited for."""
     log = open_log(arguments.path)
     told: set[tuple[str, str]] = set()
     while True:
-        growing = next(run for run in log.runs if run.id == found.id or run.name == found.name)
+        growing = next((run for run in log.runs if run.id == found.id or run.name == found.name), None)
+        if growing is None:
+            raise NotARunError(f"The run {found.name} is not there any more.", "It was deleted or moved.")
         findings = _check(growing, settings)
         new = {(finding.rule, finding.tensor) for finding in findings.findings} - told
         if new or not told:
-            print_findings(growing.name, findings, console(), muted=arguments.muted)
+            _print(growing, findings, arguments)
             told |= new or {("", "")}
-        if all(worker.closed for worker in growing.workers):
+        if growing.workers and all(worker.closed for worker in growing.workers):
             return _status(findings, arguments.fail_on)
         time.sleep(_EVERY)
         log.refresh()
 
 
 def _status(findings: Findings, level: str | None) -> int:
+    """1 if there is a finding of that level, or nobody knows because a rule failed."""
     from tensortap.analysis import SEVERITIES
 
     if level is None:
         return 0
     bad = SEVERITIES[: SEVERITIES.index(level) + 1]
-    return int(any(finding.severity in bad and not finding.muted for finding in findings.findings))
+    return int(
+        bool(findings.failed)
+        or any(finding.severity in bad and not finding.muted for finding in findings.findings)
+    )

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 HELP = "serve the page for one or more log directories"
 EXAMPLE = """tensortap serve logs
-         tensortap serve logs --allow-replay"""
+         tensortap serve logs --allow-replay
+         tensortap serve logs --rules mine.toml"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,6 +74,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--replay-memory", type=float, default=8.0, metavar="GB", help="most memory a replay may take"
     )
+    parser.add_argument(
+        "--rules",
+        type=Path,
+        metavar="FILE",
+        help="thresholds, severities, own rules for the page's problems, as 'tensortap rules' takes it; "
+        "read again when it changes",
+    )
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
 
 
@@ -99,6 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
         allowed_hosts=arguments.allow_host,
         trusted_proxy=arguments.trusted_proxy,
         computer=_computer(arguments),
+        rules=_checked(arguments.rules),
     )
     for logdir in logdirs:
         if not is_folder(logdir):
@@ -115,6 +124,15 @@ def run(arguments: argparse.Namespace) -> int:
     except SystemExit as ended:
         status = status_of(ended)
     leave(status)
+
+
+def _checked(rules: Path | None) -> Path | None:
+    """The file of rule settings, which a typing error shall not make a page without findings."""
+    if rules is not None:
+        from tensortap.analysis import all_rules, read_settings
+
+        read_settings(rules).apply(all_rules())
+    return rules
 
 
 def _computer(arguments: argparse.Namespace) -> ReplayComputer | None:

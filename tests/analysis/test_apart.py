@@ -33,7 +33,7 @@ def log_of(folder: Path) -> RunIndex:
 def ask(analysts: Analysts, run: RunIndex, told: list[str]) -> object:
     place = place_of(run)
     assert place is not None
-    task = Task("findings", (place,), {"mute": []})
+    task = Task("findings", (place,), {"mute": [], "table": {}})
     return analysts.do(task, lambda done, total, doing: told.append(doing), lambda end: None)
 
 

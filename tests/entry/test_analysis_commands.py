@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from made_runs import TRAINING, made_run, node
 
+from tensortap.analysis import rule
 from tensortap.dump import DumpWriter, Function, Graph, Node
 
 Run = Callable[..., tuple[int, str, str]]
@@ -85,7 +88,7 @@ def test_rules_as_json(run: Run, ill: Path) -> None:
 
 def test_the_table_of_rules_is_a_settings_file(run: Run, ill: Path, tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
-    file.write_text(run("rules", "--list", "--toml")[1].replace('"high"', '"low"'))
+    file.write_text(run("rules", "--list", "--toml")[1].replace('# severity = "high"', 'severity = "low"'))
     assert "[VanishingGradient]" in file.read_text()
     assert run("rules", ill, "--rules", file, "--fail-on", "high")[0] == 0
     assert "mean_abs 1e-07" in run("rules", "--list")[1]
@@ -111,3 +114,71 @@ def test_rules_without_a_run(run: Run) -> None:
     status, _, err = run("rules")
     assert status == 1
     assert "--list" in err
+
+
+def test_follow_as_json(run: Run, ill: Path) -> None:
+    found = json.loads(run("rules", ill, "--follow", "--json")[1])
+    assert "ExplodingTensor" in {finding["rule"] for finding in found["findings"]}
+
+
+def test_follow_waits_for_a_writer_and_says_when_the_run_is_gone(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """GIVEN a run that nobody writes to yet, deleted while it is waited for."""
+    folder = tmp_path / "logs" / "early"
+    with DumpWriter(folder.parent, run="early"):
+        pass
+    for each in folder.iterdir():
+        if each.name != "run.json":
+            shutil.rmtree(each) if each.is_dir() else each.unlink()
+    waits: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        shutil.rmtree(folder)
+
+    monkeypatch.setattr("time.sleep", wait)
+    status, _, err = run("rules", folder.parent, "--follow")
+    assert (status, len(waits)) == (1, 1)
+    assert "early is not there any more" in err
+
+
+def test_a_rule_that_fails_fails_a_build(run: Run, ill: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @rule("Careless", "divides by 0")
+    def careless(view, limits):  # type: ignore[no-untyped-def]
+        yield 1 // 0
+
+    monkeypatch.setattr("tensortap.analysis.rules.check.all_rules", lambda: [careless])
+    status, out, _ = run("rules", ill, "--fail-on", "high")
+    assert (status, "The rule Careless failed: ZeroDivisionError" in out) == (1, True)
+    assert run("rules", ill)[0] == 0
+
+
+def test_the_table_of_rules_changes_nothing(run: Run, ill: Path, tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(run("rules", "--list", "--toml")[1])
+    assert run("rules", ill, "--rules", file, "--json") == run("rules", ill, "--json")
+
+
+def test_the_ledger_of_a_run_without_gradients(run: Run, ill: Path) -> None:
+    status, out, _ = run("ledger", ill)
+    assert status == 0
+    assert out.startswith("ill: no gradient was captured, so there is nothing to tell.")
+    assert json.loads(run("ledger", ill, "--json")[1]) == {"run": "ill", "entries": []}
+
+
+def test_the_ledger_says_why_gradients_are_zero(run: Run, tmp_path: Path) -> None:
+    nodes = (
+        *TRAINING[:4],
+        node("back", "Mul", "loss"),
+        node("gradient_tape/r", "ReluGrad", "back", "product"),
+    )
+    last = node("gradient_tape/g", "MatMul", "x", "gradient_tape/r", kind="gradient", of="dense/kernel")
+    zeros = [
+        (name, np.zeros(3, np.float32), step) for step in (4, 5) for name in (last.name, "gradient_tape/r")
+    ]
+    made_run(tmp_path, (*nodes, last), [*zeros, ("back", np.ones(3, np.float32), 4)])
+    out = run("ledger", tmp_path)[1]
+    assert out.startswith("made: 1 variable, 1 with zeros or lost updates")
+    assert "dense/kernel" in out
+    assert json.loads(run("ledger", tmp_path, "--json")[1])["entries"][0]["first_zero_step"] == 4

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import threading
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +13,7 @@ from polling import until
 from small_dump import Api
 
 from tensortap.dump import NotFoundError
+from tensortap.server.analyses import _HERE
 from tensortap.server.background import Advance, Background, Job
 
 
@@ -97,6 +101,24 @@ def test_work_that_nobody_asks_for_any_more_is_ended(monkeypatch: pytest.MonkeyP
 
     Background().ask("key", 1, slow)
     assert ended.wait(30)
+
+
+def test_what_only_the_server_can_read_is_ended_while_it_waits_for_others(
+    opened: Callable[..., Api], logdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """GIVEN an archive, which no other process reads, and another analysis that takes for ever."""
+    monkeypatch.setattr("tensortap.server.background.PATIENCE", 0.01)
+    archive = tmp_path / "first.tap.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as out:
+        for file in sorted(logdir.rglob("*")):
+            out.write(file, file.relative_to(logdir))
+    api = opened(archive)
+    base = f"/api/runs/{api.json('/api/runs')['runs'][0]['id']}"
+    with _HERE:
+        until(lambda: "waiting" in api.json(f"{base}/ledger")["progress"]["doing"], "it to wait")
+        api.json(f"{base}/ledger?cancel=1")
+        until(lambda: not api.json(f"{base}/ledger?cancel=1")["working"], "its end", 5)
+    assert ready(api, f"{base}/ledger")["error"] is None
 
 
 def test_an_analysis_is_cancelled_over_http(api: Api, first: str) -> None:

@@ -15,7 +15,7 @@ import type {
 } from '../model/answers';
 import type { ComparisonAnswer } from '../model/comparison';
 import type { SampleKind } from '../model/events';
-import type { Findings, NanAnswer } from '../model/findings';
+import type { Findings, LedgerAnswer, NanAnswer } from '../model/findings';
 import { decodeGraph, type GraphData } from '../model/graph';
 import type { LogicResult, LogicTest } from '../model/logic_tests';
 import type { Computed, Recordings, ReplayAnswer } from '../model/replay';
@@ -154,6 +154,11 @@ export class Api {
   /** Where NaN and infinities were born. */
   nan(run: string, signal?: AbortSignal): Promise<NanAnswer> {
     return this.json(`runs/${pathOf(run)}/nan`, {}, signal);
+  }
+
+  /** Which gradients are exactly zero, and which updates are rounded away. */
+  ledger(run: string, signal?: AbortSignal): Promise<LedgerAnswer> {
+    return this.json(`runs/${pathOf(run)}/ledger`, {}, signal);
   }
 
   /** Two runs compared; `working` while the server still does. */

@@ -54,6 +54,33 @@ export interface Findings extends Analysed {
   failed: Record<string, string>;
   rules: number;
   snapshots: number;
+  /** Findings of a rule beyond those that are told. */
+  left_out?: Record<string, number>;
+  /** The file of settings that the server was given, and what is wrong with it. */
+  rules_file?: { name: string; error: string | null; hint: string } | null;
+}
+
+/** A variable: whether its gradient is exactly zero, and why; which updates are rounded away. */
+export interface LedgerEntry {
+  variable: string;
+  tensor: string;
+  graph: string;
+  layer: string;
+  steps: number;
+  zero_steps: number;
+  first_zero_step: number | null;
+  zero_share: number;
+  /** Empty where it learns, `unknown` where too little was captured. */
+  reason: string;
+  why: string;
+  /** The tensor at which the zeros begin. */
+  begins: string;
+  /** Share of updates that changed nothing; null where that cannot be told. */
+  absorbed: number | null;
+}
+
+export interface LedgerAnswer extends Analysed {
+  entries: LedgerEntry[];
 }
 
 /** Counts and extrema of an output or input of a birth. */

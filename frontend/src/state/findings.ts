@@ -9,7 +9,7 @@ import { runEntry, runId, runRevision } from './runs';
 
 const ASK_AGAIN_MS = 700;
 
-const request = computed(() => {
+export const analysedRun = computed(() => {
   const [id, entry] = [runId.value, runEntry.value];
   // A run that the server has yet to read holds nothing to look into, and reading it goes first.
   if (id === null || entry === null || entry.snapshots + entry.graphs === 0) return null;
@@ -21,7 +21,11 @@ export const rulesProgress = signal<Progress | null>(null);
 export const birthsProgress = signal<Progress | null>(null);
 
 /** Asks until the server's thread is through with the run. */
-async function settled<T extends Analysed>(ask: () => Promise<T>, abort: AbortSignal, progress: Signal<Progress | null>): Promise<T> {
+export async function settled<T extends Analysed>(
+  ask: () => Promise<T>,
+  abort: AbortSignal,
+  progress: Signal<Progress | null>,
+): Promise<T> {
   for (;;) {
     const answer = await ask();
     if (abort.aborted) return answer;
@@ -35,12 +39,17 @@ async function settled<T extends Analysed>(ask: () => Promise<T>, abort: AbortSi
 }
 
 /** What rules found in the run, the worst first. */
-export const findings = resource(request, ({ id }, abort) => settled(() => api().findings(id, abort), abort, rulesProgress));
+export const findings = resource(analysedRun, ({ id }, abort) => settled(() => api().findings(id, abort), abort, rulesProgress));
 
 /** Where NaN and infinities were born, at the first step at which some were. */
-export const births = resource(request, ({ id }, abort) => settled(() => api().nan(id, abort), abort, birthsProgress));
+export const births = resource(analysedRun, ({ id }, abort) => settled(() => api().nan(id, abort), abort, birthsProgress));
 
 export const report = computed(() => births.data.value?.report ?? null);
+
+/** A file of settings may have changed although the run did not: asked again when its findings are looked at again. */
+export function readRulesAgain(): void {
+  if (findings.data.peek()?.rules_file && !findings.loading.peek()) findings.reload();
+}
 
 const entries = computed<readonly string[]>(() => mutedFindings.value[runId.value ?? ''] ?? []);
 

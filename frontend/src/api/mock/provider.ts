@@ -33,6 +33,7 @@ export class MockProvider implements Provider {
     if (noun === 'nodes') return nouns.nodeDetail(run, nodeOf(run, String(query.node)));
     if (noun === 'problems') return nouns.problems(run);
     if (noun === 'findings') return { findings: [], working: false, error: null };
+    if (noun === 'ledger') return { entries: [], working: false, error: null };
     if (noun === 'likest') return { run: this.runs.find((other) => other !== run)?.id ?? null, common: 1 };
     if (noun === 'recordings') return { allowed: false, hint: '', recordings: [] };
     if (noun === 'nan') return { report: null, working: false, error: null };

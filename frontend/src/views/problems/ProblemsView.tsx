@@ -1,16 +1,20 @@
-import { formatCount } from '../../lib/format';
+import { useEffect } from 'preact/hooks';
+import { counted, formatCount } from '../../lib/format';
+import type { Findings } from '../../model/findings';
 import { bad, type FindingGroup as Group } from '../../model/problem_page';
-import { births, birthsProgress, findings, mutedGroups, report, rulesProgress, shownGroups } from '../../state/findings';
+import { births, birthsProgress, findings, mutedGroups, readRulesAgain, report, rulesProgress, shownGroups } from '../../state/findings';
 import { notices } from '../../state/problems';
 import { run, runPhase } from '../../state/runs';
 import { Failure } from '../kit/Message';
 import { BirthCard } from './BirthCard';
 import { FindingGroup } from './FindingGroup';
 import { Harmless } from './Harmless';
+import { Ledger } from './Ledger';
 import { Working } from './Working';
 
 /** Everything that is wrong with a run, the worst first: what, where, since when, why it is said, and where to look next. */
 export function ProblemsView() {
+  useEffect(readRulesAgain, []);
   return (
     <section class="pane-body problems-page" aria-label="Problems of the run" tabIndex={0} data-testid="problems-page">
       <Headline />
@@ -22,6 +26,7 @@ export function ProblemsView() {
       {shownGroups.value.map((group) => (
         <FindingGroup key={`${group.severity} ${group.rule}`} group={group} />
       ))}
+      <Ledger />
       <Harmless births={report.value?.demoted ?? []} />
       <Muted groups={mutedGroups.value} />
       <Limits />
@@ -39,7 +44,7 @@ function Headline() {
   const total = counts.reduce((sum, { count }) => sum + count, 0);
   if (found === null) return null;
   if (!first && total === 0 && births.data.value === null) return null;
-  if (!first && total === 0) return <Healthy rules={found.rules} snapshots={found.snapshots} />;
+  if (!first && total === 0) return <Healthy found={found} />;
   return (
     <header class="problems-head">
       <h2>{first ? 'NaN or Inf spoilt this run' : counts[0]?.count ? 'Something is wrong' : 'Worth a look'}</h2>
@@ -52,8 +57,8 @@ function Headline() {
         {counts.map(({ severity, count }) => count > 0 && <Count key={severity} severity={severity} count={count} />)}
       </span>
       <p class="faint">
-        {formatCount(found.rules)} rules on {formatCount(found.snapshots)} snapshots. Findings are hints, not verdicts: judge by the
-        evidence.
+        {formatCount(found.rules)} rules on {formatCount(found.snapshots)} snapshots{setBy(found)}. Findings are hints, not verdicts: judge
+        by the evidence.
       </p>
     </header>
   );
@@ -67,7 +72,11 @@ function Count({ severity, count }: { severity: string; count: number }) {
   );
 }
 
-function Healthy({ rules, snapshots }: { rules: number; snapshots: number }) {
+/** Whose settings rules are applied with. */
+const setBy = (found: Findings): string => (found.rules_file ? `, as ${found.rules_file.name} says` : '');
+
+function Healthy({ found }: { found: Findings }) {
+  const { rules, snapshots } = found;
   const live = run.data.value?.workers.some((worker) => !worker.closed);
   return (
     <header class="problems-head" data-testid="healthy">
@@ -75,8 +84,10 @@ function Healthy({ rules, snapshots }: { rules: number; snapshots: number }) {
       {snapshots === 0 && <p>There is nothing that rules could look at.</p>}
       {snapshots > 0 && (
         <p>
-          {formatCount(rules)} rules passed on {formatCount(snapshots)} snapshots{live ? ' so far' : ''}, all of which are finite where it
-          matters. What was not captured was not looked at: watch more tensors or more steps if training went wrong all the same.
+          {formatCount(rules)} rules passed on {formatCount(snapshots)} snapshots
+          {setBy(found)}
+          {live ? ' so far' : ''}, all of which are finite where it matters. What was not captured was not looked at: watch more tensors or
+          more steps if training went wrong all the same.
         </p>
       )}
     </header>
@@ -97,8 +108,14 @@ function Muted({ groups }: { groups: readonly Group[] }) {
 
 /** What could not be looked at. */
 function Limits() {
+  const found = findings.data.value;
+  const file = found?.rules_file;
+  const rules = file?.error ? [`${file.name} is not used as it is now: ${file.error} ${file.hint}`] : [];
+  const leftOut = Object.entries(found?.left_out ?? {}).map(
+    ([rule, count]) => `${rule}: ${counted(count, 'more finding')}, less bad or older, left out.`,
+  );
   const failed = Object.entries(findings.data.value?.failed ?? {}).map(([rule, why]) => `The rule ${rule} failed: ${why}`);
-  const sentences = [...(report.value?.notes ?? []), ...failed, ...notices.value];
+  const sentences = [...rules, ...(report.value?.notes ?? []), ...leftOut, ...failed, ...notices.value];
   if (sentences.length === 0) return null;
   return (
     <ul class="problems-notes">

@@ -1,0 +1,58 @@
+"""What `tensortap ledger` prints: variables whose gradients are zero, or whose updates are rounded away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from .terminal import cell, counted, plain_table
+
+if TYPE_CHECKING:
+    from tensortap.analysis import LedgerEntry
+
+_MOST = 40  # variables that are listed, unless all are asked for
+_WORDS = {"": "learns", "unknown": "zero, reason not captured"}
+
+
+def print_ledger(run: str, entries: Sequence[LedgerEntry], out: Console, *, every: bool) -> None:
+    """Prints the ledger, the deadest first.
+
+    Args:
+        every: those that learn, too, however many.
+    """
+    if not entries:
+        out.print(cell(f"{run}: no gradient was captured, so there is nothing to tell.", "yellow"))
+        out.print("Capture gradients and weights: Watch(), or Watch(kinds=('gradient', 'weight')).")
+        return
+    dead = [entry for entry in entries if entry.reason or entry.absorbed]
+    colour = "bold green" if not dead else "bold"
+    names = f"{counted(len(entries), 'variable')}, {len(dead):,} with zeros or lost updates"
+    out.print(cell(f"{run}: {names}", colour))
+    shown = entries if every else dead[:_MOST]
+    if shown:
+        out.print(_table(shown))
+    for entry in shown:
+        if entry.why:
+            out.print(cell(f"{entry.variable}: {entry.why}."))
+    if not every and len(dead) > len(shown):
+        out.print(f"… {len(dead) - len(shown):,} more (--all has them)")
+
+
+def _table(entries: Sequence[LedgerEntry]) -> object:
+    table = plain_table(
+        *("variable", "reason", "zero at", "of steps", "since step", "zeros", "updates lost"),
+        numeric=("zero at", "of steps", "since step", "zeros", "updates lost"),
+    )
+    for entry in entries:
+        table.add_row(
+            cell(entry.variable, "bold" if entry.reason else ""),
+            cell(_WORDS.get(entry.reason, entry.reason)),
+            f"{entry.zero_steps:,}",
+            f"{entry.steps:,}",
+            "" if entry.first_zero_step is None else str(entry.first_zero_step),
+            "" if entry.reason == "disconnected" else f"{entry.zero_share:.0%}",
+            "not known" if entry.absorbed is None else f"{entry.absorbed:.0%}",
+        )
+    return table

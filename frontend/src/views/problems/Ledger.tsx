@@ -1,0 +1,65 @@
+import { counted, formatCount } from '../../lib/format';
+import { visible } from '../../lib/visible';
+import type { LedgerEntry } from '../../model/findings';
+import { ledger, ledgerHealthy, ledgerNews, ledgerProgress } from '../../state/ledger';
+import { Failure } from '../kit/Message';
+import { TensorLink } from './Places';
+import { Working } from './Working';
+
+const MOST = 100; // variables that are listed
+
+/** Variables that do not learn: gradients that are exactly zero and why, and updates that are rounded away. */
+export function Ledger() {
+  const news = ledgerNews.value;
+  return (
+    <>
+      <Working what="Following gradients that are zero" progress={ledgerProgress.value} />
+      {ledger.error.value && <Failure error={ledger.error.value} retry={ledger.reload} />}
+      {news.length > 0 && (
+        <article class="problem-card" aria-label="Ledger of dead layers" data-testid="ledger">
+          <h3>
+            <span class="grow">Dead layers: {counted(news.length, 'variable')} with zero gradients or lost updates</span>
+          </h3>
+          <table class="ledger">
+            <thead>
+              <tr>
+                <th>Variable</th>
+                <th>Why</th>
+                <th class="num">Zero at</th>
+                <th class="num" title="Updates that the rounding of the weights swallowed: w + update == w">
+                  Updates lost
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {news.slice(0, MOST).map((entry) => (
+                <Row key={`${entry.graph} ${entry.tensor}`} entry={entry} />
+              ))}
+            </tbody>
+          </table>
+          {news.length > MOST && <p class="faint">{formatCount(news.length - MOST)} more: tensortap ledger RUN --all lists them.</p>}
+          {ledgerHealthy.value > 0 && <p class="faint">Neither in {counted(ledgerHealthy.value, 'other variable')}.</p>}
+        </article>
+      )}
+    </>
+  );
+}
+
+function Row({ entry }: { entry: LedgerEntry }) {
+  const place = { graph: entry.graph, tensor: entry.begins || entry.tensor, step: entry.first_zero_step ?? 0 };
+  return (
+    <tr data-reason={entry.reason}>
+      <td>{visible(entry.variable)}</td>
+      <td>
+        {entry.reason && <b>{entry.reason === 'unknown' ? 'not known' : entry.reason}</b>}
+        {entry.why && <div>{visible(entry.why)}</div>}
+        {entry.first_zero_step !== null && <TensorLink place={place} />}
+      </td>
+      <td class="num">
+        {entry.zero_steps > 0 ? `${formatCount(entry.zero_steps)} of ${counted(entry.steps, 'step')}` : 'never'}
+        {entry.first_zero_step !== null && <div class="faint">since {entry.first_zero_step}</div>}
+      </td>
+      <td class="num">{entry.absorbed === null ? <span class="faint">not known</span> : `${(100 * entry.absorbed).toFixed(0)} %`}</td>
+    </tr>
+  );
+}
