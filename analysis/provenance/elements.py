@@ -187,8 +187,11 @@ class _Step:
             return offers
         first, second = offers[0][3], offers[1][3]
         if len(offers) == 2 and first.shape == second.shape and first.ndim and np.isfinite(first).all():
+            with np.errstate(all="ignore"):  # 0 * inf, for which the infinite one is to blame
+                terms = first * second
+            telling = ~np.isnan(terms)
             offers = [
-                (*offer[:3], np.where(np.isfinite(offer[3]), first * second, offer[3])) for offer in offers
+                (*offer[:3], np.where(np.isfinite(offer[3]) & telling, terms, offer[3])) for offer in offers
             ]
         activations = [o for o in offers if not (self._is_fixed(o) and np.isfinite(o[3]).all())]
         return activations or offers

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from .explanation import Explanation
 from .operand import Operand
 from .patterns_binary import BINARY
+from .patterns_gradient import GRADIENTS
 from .patterns_reduce import REDUCE
 from .patterns_unary import UNARY, Check
 
-PATTERNS: dict[str, Check] = {**UNARY, **BINARY, **REDUCE}
-_NEEDED = {**dict.fromkeys(BINARY, 2), **dict.fromkeys(REDUCE, 1), "MatMul": 2, "AddN": 1}
+PATTERNS: dict[str, Check] = {**UNARY, **BINARY, **REDUCE, **GRADIENTS}
+_NEEDED = {**dict.fromkeys((*BINARY, *GRADIENTS), 2), **dict.fromkeys(REDUCE, 1), "MatMul": 2, "AddN": 1}
 
 
 def explain(op_type: str, ins: Sequence[Operand], out: Operand) -> Explanation | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -111,3 +112,40 @@ def test_hyperbolic_functions_overflow_on_either_side(op_type: str, name: str) -
 def test_an_exponential_does_not_overflow_far_below_zero() -> None:
     x = Operand("x:0", True, "float32", (2,), 2, negative=2, min=-100.0, max=-1.0, abs_max=100.0)
     assert explain("Exp", [x], Operand("sinh_of_exp:0", True, "float32", (2,), 2, pos_inf=1)) is None
+
+
+@pytest.mark.parametrize(
+    ("op_type", "inputs", "place"),
+    [
+        ("ReluGrad", ([np.inf, 1], [-1, 2]), "x1:0 is not above 0"),
+        ("Relu6Grad", ([np.inf, 1], [7, 2]), "x1:0 is not above 0 or not below 6"),
+        ("SigmoidGrad", ([1, 0.5], [-np.inf, 2]), "x0:0 is exactly 0 or 1"),
+        ("TanhGrad", ([-1, 0.5], [np.inf, 2]), "x0:0 is exactly 1 or -1"),
+        ("EluGrad", ([np.inf, 2], [-1, 0.5]), "x1:0 is exactly -1"),
+    ],
+)
+def test_infinite_gradients_of_activations_without_slope(
+    op_type: str, inputs: tuple[list[float], list[float]], place: str, tmp_path: Path
+) -> None:
+    nodes = (
+        *(node(f"x{n}", "Placeholder", kind="input") for n in range(2)),
+        node("made", op_type, "x0", "x1"),
+    )
+    fed = [("x0", np.float32(inputs[0]), 0), ("x1", np.float32(inputs[1]), 0)]
+    report = nan_report(made_run(tmp_path, nodes, [*fed, ("made", np.float32([np.nan, 1]), 0)]))
+    (birth,) = [birth for birth in report.births if birth.tensor == "made:0"]
+    assert birth.explanation is not None
+    assert birth.explanation.pattern == "0 * inf"
+    assert place in birth.explanation.text
+
+
+def test_an_infinite_factor_is_followed_back_without_a_warning(tmp_path: Path) -> None:
+    """GIVEN a product of a finite vector that holds 0 and one that holds infinities."""
+    nodes = (X, node("y", "Placeholder", kind="input"), node("made", "MatMul", "x", "y"))
+    x, y = np.float32([[0, 1]]), np.float32([[np.inf], [2]])
+    fed = [("x", x, 0), ("y", y, 0), ("made", np.float32([[np.nan]]), 0)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report = nan_report(made_run(tmp_path, nodes, fed, keep="value"))
+    traced = [birth.elements for birth in report.births if birth.tensor == "made:0"]
+    assert traced[0][0].trail[1].tensor == "y:0"
