@@ -54,8 +54,9 @@ export function toggleTheme(): void {
   themeChoice.value = theme.value === 'dark' ? 'light' : 'dark';
 }
 
-/** Of a narrow window the panel takes two fifths. */
-export const initialPanelWidth = (): number => Math.round(Math.min(460, Math.max(340, 0.4 * window.innerWidth)));
+/** Of a narrow window the panel takes two fifths, of a very wide one a fifth. */
+export const initialPanelWidth = (): number =>
+  Math.round(Math.max(340, Math.min(0.4 * window.innerWidth, Math.max(460, 0.2 * window.innerWidth))));
 export const panelWidth = remembered('panelWidth', initialPanelWidth(), pixels(280, 2000));
 export const panelOpen = remembered('panelOpen', true, flag);
 export const problemsWidth = remembered('problemsWidth', 248, pixels(200, 600));

@@ -4,7 +4,7 @@ import { graphChoices } from '../../model/graph_choices';
 import { chosenStep, chosenWorker, view } from '../../state/choices';
 import { severeCount } from '../../state/findings';
 import { theme, toggleTheme } from '../../state/preferences';
-import { problemCount } from '../../state/problems';
+import { intendedProblems, problemCount } from '../../state/problems';
 import { graphId, run, runEntry, workerId } from '../../state/runs';
 import { chooseGraph } from '../../state/selection';
 import { helpOpen } from '../../state/ui';
@@ -101,12 +101,13 @@ function ProblemsButton() {
       data-testid="problems-toggle"
     >
       <Icon name="warning" />
-      {summary(count, severe)}
+      {summary(count, severe, intendedProblems.value.length)}
     </button>
   );
 }
 
-function summary(nonfinite: number, severe: number): string {
+function summary(nonfinite: number, severe: number, harmless: number): string {
   if (nonfinite > 0) return `${counted(nonfinite, 'tensor')} with NaN/Inf`;
-  return severe > 0 ? counted(severe, 'severe finding') : 'No NaN/Inf';
+  if (severe > 0) return counted(severe, 'severe finding');
+  return harmless > 0 ? 'NaN/Inf, all harmless' : 'No NaN/Inf';
 }
