@@ -13,6 +13,7 @@ from .graph import FunctionInfo, GraphIndex
 from .graphs import GraphOverview
 from .histograms import MAX_BINS, HistogramSeries, histograms
 from .history import History, history, row_columns
+from .last_snapshots import LastSnapshot, last_snapshots
 from .log import Changes, LogIndex
 from .node_detail import CallDetail, FrameDetail, InputDetail, NodeDetail, OutputDetail, node_detail
 from .run import RunIndex, RunOverview, RunReplacedError, open_run
@@ -61,6 +62,7 @@ __all__ = [
     "HistogramSeries",
     "History",
     "InputDetail",
+    "LastSnapshot",
     "Log",
     "LogIndex",
     "NodeDetail",
@@ -97,6 +99,7 @@ __all__ = [
     "is_gone",
     "kept_sample",
     "kept_shape",
+    "last_snapshots",
     "locate",
     "node_detail",
     "nonfinite_elements",

@@ -11,11 +11,13 @@ from ..arguments import local, natural
 from ..runs import add_path, only_run
 from ..snapshot_list import add_filters, is_asked_for, list_snapshots
 from ..tensor_view import TensorView
-from ..terminal import cell, console, counted, plain_table, print_json
+from ..terminal import cell, console, counted, print_json, print_table
 from ..value_text import parse_highlight
 
 if TYPE_CHECKING:
-    from tensortap.index import RunIndex
+    from rich.text import Text
+
+    from tensortap.index import LastSnapshot, RunIndex
 
 HELP = "list the tensors of a run, or show one: summary, histogram, values"
 EXAMPLE = """tensortap show logs/digits dense/Relu:0 --step 30 --selection 0,:10 --highlight 1:
@@ -88,22 +90,17 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _list(found: RunIndex, pattern: re.Pattern[str] | None, as_json: bool) -> None:
-    rows = [_row(found, name) for name in found.tensors if pattern is None or pattern.search(name)]
+    from tensortap.index import last_snapshots
+
+    seen = [each for each in last_snapshots(found) if pattern is None or pattern.search(each.last.tensor)]
     if as_json:
-        print_json(rows)
+        print_json([_data(each) for each in seen])
         return
-    if not rows:
+    if not seen:
         print(_nothing(found, pattern), file=sys.stderr)
         return
-    table = plain_table(
-        "tensor", "dtype", "shape", "snapshots", "last step", numeric=("snapshots", "last step")
-    )
-    for row in rows:
-        shape = "×".join(map(str, row["shape"])) or "scalar"
-        table.add_row(
-            cell(row["tensor"]), cell(row["dtype"]), shape, f"{row['snapshots']:,}", str(row["last_step"])
-        )
-    console().print(table)
+    columns = ("tensor", "dtype", "shape", "snapshots", "last step")
+    print_table(console(), columns, [_cells(each) for each in seen], numeric=columns[3:])
 
 
 def _nothing(found: RunIndex, pattern: re.Pattern[str] | None) -> str:
@@ -115,15 +112,17 @@ def _nothing(found: RunIndex, pattern: re.Pattern[str] | None) -> str:
     )
 
 
-def _row(found: RunIndex, name: str) -> dict[str, Any]:
-    from tensortap.index import snapshots
-
-    page = snapshots(found, tensor=name, sort="-step", limit=1)
-    last = page.rows[0]
+def _data(seen: LastSnapshot) -> dict[str, Any]:
     return {
-        "tensor": name,
-        "dtype": last.dtype,
-        "shape": last.shape,
-        "snapshots": page.total,
-        "last_step": last.step,
+        "tensor": seen.last.tensor,
+        "dtype": seen.last.dtype,
+        "shape": seen.last.shape,
+        "snapshots": seen.count,
+        "last_step": seen.last.step,
     }
+
+
+def _cells(seen: LastSnapshot) -> list[Text]:
+    last = seen.last
+    shape = "×".join(map(str, last.shape)) or "scalar"
+    return [cell(text) for text in (last.tensor, last.dtype, shape, f"{seen.count:,}", last.step)]

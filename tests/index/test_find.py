@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tensortap.dump import DumpWriter, NotFoundError, SelectionError
-from tensortap.index import SORT_COLUMNS, LogIndex, locate, snapshot_place, snapshots, sorting
+from tensortap.index import (
+    SORT_COLUMNS,
+    LogIndex,
+    last_snapshots,
+    locate,
+    snapshot_place,
+    snapshots,
+    sorting,
+)
 
 
 def found(run, **filters):
@@ -170,3 +178,16 @@ def test_the_latest_worker_wins(tmp_path):
     assert locate(run, "a", step=0).max == 90.0
     for worker in run.workers:
         assert locate(run, "a", step=0, worker=worker.id).worker == worker.id
+
+
+def test_the_latest_snapshot_of_every_tensor_name(tmp_path):
+    with DumpWriter(tmp_path, "r") as writer:
+        for step, size in ((7, 2), (3, 3), (7, 4)):
+            writer.log("b", np.ones(size), step=step)
+        writer.log("a", np.ones(5), step=0)
+        writer.log("b", np.ones(6), step=1, graph="other")
+    log = LogIndex(tmp_path, use_cache=False)
+    log.refresh()
+    seen = last_snapshots(log.runs[0])
+    told = [(each.last.tensor, each.last.step, each.last.shape, each.count) for each in seen]
+    assert told == [("a:0", 0, (5,), 1), ("b:0", 7, (2,), 4)]
