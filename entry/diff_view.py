@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tensortap.analysis import Comparison, FirstDivergence, SideInfo, TensorDifference, Unmatched
     from tensortap.index import FrameDetail
 
+_BOUNDED = ("summaries", "sample")  # of these the distances are lower bounds
 _STYLES = {"diverges": "bold red", "amplified": "red", "inherited": "yellow", "noise": "", "same": "dim"}
 _UNMATCHED = 8  # nodes of one side that are listed
 _RENAMES = 8
@@ -90,9 +91,9 @@ def _line(frame: FrameDetail) -> str:
 
 def _sentence(entry: TensorDifference) -> str:
     metrics = entry.metrics
-    bound = "at least " if entry.basis == "summaries" else ""
+    bound = "at least " if entry.basis in _BOUNDED else ""
     if entry.verdict == "same":
-        return "equal" if entry.basis == "values" else "equal summaries"
+        return {"values": "equal", "sample": "equal sample and summaries"}.get(entry.basis, "equal summaries")
     if math.isnan(metrics.max_abs):
         return f"{entry.verdict}, {entry.basis}"
     rounding = f"rounding explains {entry.limit:.1e}" if entry.limit else "rounding explains none"
@@ -109,7 +110,7 @@ def _print_tensors(tensors: list[TensorDifference], compared: Comparison, out: C
     casts = any(entry.dtype_a != entry.dtype_b for entry in tensors)
     table = plain_table("tensor", "op", *(["dtypes"] if casts else []), *numbers, "", numeric=numbers)
     for entry in tensors:
-        metrics, bound = entry.metrics, "≥" if entry.basis == "summaries" else ""
+        metrics, bound = entry.metrics, "≥" if entry.basis in _BOUNDED else ""
         first = compared.first is not None and entry is compared.first.difference
         dtypes = [entry.dtype_a if entry.dtype_a == entry.dtype_b else f"{entry.dtype_a}, {entry.dtype_b}"]
         table.add_row(

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 import numpy as np
 
 from tensortap.dump import NotFoundError
 from tensortap.index import Filters, RunIndex, find_rows
 
-from ..provenance.step import Slot, StepTensors
-from .conditioning import judged_again
+from ..provenance.step import Slot
+from .aligned import step_rows
+from .conditioning import Flow, judged_again
 from .explain import first_divergence
 from .flow import VERDICTS, DifferenceFlow, Judged, State, carried_on
 from .graphs import Matcher, graph_pair, graphs_of, unmatched
 from .match import Matching, check_matches
 from .noise import accepted
-from .pairs import measured, slot_pairs
+from .pairs import StepPairs, Told
+from .quiet import quiet_steps
 from .records import Comparison, GraphPair, SideInfo, TensorDifference, Unmatched
 from .side import Side
 from .ulp import common_dtype
@@ -53,13 +56,31 @@ def compare(
     check_pairs(a.run, b.run, matches or {})
     wanted = None if where is None else _wanted(a, where)
     matcher, steps, carried = Matcher(matches or {}), _steps(a, b), State()
-    for number, (step_a, step_b) in enumerate(steps):
-        at = _AtStep(a, b, step_a, step_b)
-        at.look(matcher, carried, progress or (lambda done, total, doing: None))
+    progress = progress or (lambda done, total, doing: None)
+    for number in _loud_steps(matcher, a, b, steps, progress):
+        at = _AtStep(a, b, *steps[number])
+        at.look(matcher, carried, progress)
         carried = at.carried
-        if number == len(steps) - 1 or any(entry.verdict in _DIFFER for entry in at.tensors):
+        if number == len(steps) - 1 or at.differs:
             return at.result(number + 1, len(steps), wanted)
     raise AssertionError("there is at least one step")
+
+
+def _loud_steps(
+    matcher: Matcher, a: Side, b: Side, steps: list[tuple[int, int]], progress: Advance
+) -> Iterator[int]:
+    """The numbers of the steps that are looked at tensor by tensor: the first, those at which anything
+    differs or values were kept, and the last."""
+    yield 0
+    if len(steps) > 1:
+        progress(0, len(steps), "steps")
+        later = quiet_steps(matcher, a, b, [step for step, _ in steps[1:]])
+        later[-1] = False
+        yield from (np.flatnonzero(~later) + 1).tolist()
+
+
+def _advance(progress: Advance, total: int, doing: str, done: int) -> None:
+    progress(done, total, doing)
 
 
 def check_pairs(a: RunIndex, b: RunIndex, matches: Mapping[str, str]) -> None:
@@ -103,39 +124,48 @@ class _AtStep:
     def __init__(self, a: Side, b: Side, step_a: int, step_b: int) -> None:
         self.a, self.b, self.steps = a, b, (step_a, step_b)
         self.tensors: list[TensorDifference] = []
-        self.judged: dict[int, Judged] = {}  # place in `tensors` -> the visit that it tells of
-        self.flows: list[tuple[Matching, StepTensors, StepTensors]] = []
+        self.flows: list[Flow] = []
         self.carried = State()
+        self._judged: list[tuple[Matching, StepPairs, list[Judged]]] = []
 
     def look(self, matcher: Matcher, carried: State, progress: Advance) -> None:
         """Measures and judges every pair of tensors."""
         step_a, step_b = self.steps
+        rows_a, _ = step_rows(self.a, np.array([step_a]))
+        rows_b, _ = step_rows(self.b, np.array([step_b]))
         for matching in matcher.pairs(self.a, self.b, step_a, step_b):
-            left, right = self.a.tensors(matching.a, step_a), self.b.tensors(matching.b, step_b)
-            self.flows.append((matching, left, right))
-            pairs = slot_pairs(matching, left, right)
-            found = {}
-            for number, (slot, visits) in enumerate(measured(left, right, pairs)):
-                progress(number, len(pairs), f"step {step_a}")
-                found[slot] = visits
-            flow = DifferenceFlow(left, found, carried)
+            codes = matcher.codes(matching, self.a.run, self.b.run)
+            pairs = StepPairs(codes, self.a.run, self.b.run, rows_a, rows_b)
+            found = pairs.measured(partial(_advance, progress, len(pairs), f"step {step_a}"))
+            progress(0, len(pairs), f"step {step_a}")
+            flow = DifferenceFlow(matcher.flow_graph(matching), found, carried)
             self.carried = max(self.carried, carried_on(flow.judged, carried), key=lambda s: s.depth)
-            self._add(matching, dict(pairs), flow)
+            self._judged.append((matching, pairs, flow.judged))
 
-    def _add(self, matching: Matching, pairs: dict[Slot, Slot], flow: DifferenceFlow) -> None:
-        by_slot: dict[Slot, list[Judged]] = {}
-        for entry in flow.judged:
-            by_slot.setdefault(entry.slot, []).append(entry)
-        for slot in pairs:
-            visits = by_slot.get(slot)
-            if visits:
-                worst = min(visits, key=lambda entry: VERDICTS.index(entry.verdict))
-                self.judged[len(self.tensors)] = worst
-                found = _difference(matching, worst, pairs[slot], len(visits))
+    @property
+    def differs(self) -> bool:
+        """Whether any tensor differs by more than rounding explains."""
+        return any(entry.verdict in _DIFFER for _, _, judged in self._judged for entry in judged)
+
+    def tell(self) -> None:
+        """Fills `tensors`, in data flow order, and `flows`."""
+        for matching, pairs, judged in self._judged:
+            left, right = self.a.tensors(matching.a, self.steps[0]), self.b.tensors(matching.b, self.steps[1])
+            self.flows.append((matching, left, right))
+            by_slot: dict[Slot, list[Judged]] = {}
+            for entry in judged:
+                by_slot.setdefault(entry.slot, []).append(entry)
+            order = matching.a.order
+            slots = sorted(by_slot, key=lambda slot: (int(order[slot[0]]), slot))
+            worst = [min(by_slot[slot], key=lambda e: VERDICTS.index(e.verdict)) for slot in slots]
+            told = pairs.told([entry.measured.number for entry in worst])
+            for entry, known in zip(worst, told, strict=True):
+                found = _difference(matching, entry, known, len(by_slot[entry.slot]))
                 self.tensors.append(judged_again(self.flows[-1], found))
 
     def result(self, number: int, total: int, wanted: set[tuple[str, str, int]] | None) -> Comparison:
         """The records."""
+        self.tell()
         step_a, step_b = self.steps
         shown = [
             entry for entry in self.tensors if wanted is None or (entry.graph, entry.tensor, step_a) in wanted
@@ -177,6 +207,12 @@ class _AtStep:
         graphs: list[GraphPair] = [graph_pair(matching) for matching, _, _ in self.flows]
         if graphs and not self.tensors:
             yield "No tensor was captured on both sides: watch the same nodes in both runs."
+        samples = sum(entry.basis == "sample" for entry in self.tensors)
+        if samples:
+            yield (
+                f"{samples:,} of {len(self.tensors):,} tensors were compared by a sample of their elements "
+                "and their summaries: their largest distances are lower bounds."
+            )
         summaries = sum(entry.basis == "summaries" for entry in self.tensors)
         if summaries:
             yield (
@@ -187,12 +223,12 @@ class _AtStep:
             yield f"{total - number:,} later steps were not compared."
 
 
-def _difference(matching: Matching, entry: Judged, other: Slot, visits: int) -> TensorDifference:
-    graph, (row, slot), found = matching.a, entry.slot, entry.measured
-    dtype = common_dtype(found.a.dtype, found.b.dtype)
+def _difference(matching: Matching, entry: Judged, told: Told, visits: int) -> TensorDifference:
+    graph, row, found = matching.a, entry.slot[0], entry.measured
+    a, b = told.a, told.b
     return TensorDifference(
-        tensor=f"{graph.names[row]}:{slot}",
-        other=f"{matching.b.names[other[0]]}:{other[1]}",
+        tensor=a.tensor,
+        other=b.tensor,
         node=graph.names[row],
         graph=graph.id,
         other_graph=matching.b.id,
@@ -200,16 +236,16 @@ def _difference(matching: Matching, entry: Judged, other: Slot, visits: int) -> 
         layer=graph.layer[row],
         matched=matching.how[row],
         order=int(np.int64(graph.order[row])),
-        visit=found.a.visit,
+        visit=found.visit,
         visits=visits,
-        dtype_a=found.a.dtype,
-        dtype_b=found.b.dtype,
-        shape_a=found.a.shape,
-        shape_b=found.b.shape,
+        dtype_a=a.dtype,
+        dtype_b=b.dtype,
+        shape_a=a.shape,
+        shape_b=b.shape,
         basis=found.basis,
         verdict=entry.verdict,
         limit=entry.limit,
         before=entry.before.relative,
-        metrics=found.metrics,
-        accepted=accepted(found.metrics, dtype),
+        metrics=told.metrics,
+        accepted=accepted(told.metrics, common_dtype(a.dtype, b.dtype)),
     )

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..provenance.step import StepTensors
 from ..roles import roles_of
-from .flow import VARIABLES, writers
+from .flow_graph import VARIABLES, writers
 from .match import Matching
 from .noise import RTOL
 from .recompute import Recomputed, recomputed

@@ -11,7 +11,7 @@ from ..ops import ops
 from ..provenance.operand import constant_text
 from ..roles import roles_of
 from .conditioning import Flow, beginning, both, condition_text
-from .flow import VARIABLES
+from .flow_graph import VARIABLES
 from .match import Matching
 from .program import program_differences
 from .records import FirstDivergence, TensorDifference
@@ -115,8 +115,11 @@ def _text(
     if first.op_type == "Const":
         return "A constant of the program differs."
     if metrics.nonfinite_a or metrics.nonfinite_b:
-        side, count = ("B", metrics.nonfinite_b) if metrics.nonfinite_b else ("A", metrics.nonfinite_a)
-        return f"{count:,} of its elements are NaN or infinite in {side} only."
+        some = "At least " if first.basis in ("summaries", "sample") else ""
+        sides = ("B", "A", metrics.nonfinite_b) if metrics.nonfinite_b else ("A", "B", metrics.nonfinite_a)
+        return (
+            f"{some}{sides[2]:,} of its elements are NaN or infinite in {sides[0]}, and not so in {sides[1]}."
+        )
     return _computed(first, inputs, missing)
 
 

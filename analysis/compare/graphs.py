@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 from tensortap.index import GraphIndex, RunIndex
 
+from .aligned import CodeMap
+from .flow_graph import FlowGraph
 from .match import Matching, match_nodes
 from .records import GraphPair, Unmatched
 from .side import Side
@@ -20,13 +22,32 @@ class Matcher:
     def __init__(self, by_hand: Mapping[str, str]) -> None:
         self._by_hand = by_hand
         self._known: dict[tuple[int, int], Matching] = {}
+        self._flow_graphs: dict[int, FlowGraph] = {}
+        self._codes: dict[int, tuple[Matching, CodeMap]] = {}
 
     def pairs(self, a: Side, b: Side, step_a: int, step_b: int) -> list[Matching]:
         """The graphs captured at two steps, paired: those of one name in the order of their first capture,
         then what is left in that order."""
-        left = [a.run.graph(graph) for graph in a.graphs_at(step_a)]
-        right = [b.run.graph(graph) for graph in b.graphs_at(step_b)]
+        return self.graphs(a, b, tuple(a.graphs_at(step_a)), tuple(b.graphs_at(step_b)))
+
+    def graphs(self, a: Side, b: Side, of_a: tuple[str, ...], of_b: tuple[str, ...]) -> list[Matching]:
+        """The same, of graphs that were captured together."""
+        left, right = [a.run.graph(graph) for graph in of_a], [b.run.graph(graph) for graph in of_b]
         return [self._match(x, y) for x, y in _by_name(left, right)]
+
+    def flow_graph(self, matching: Matching) -> FlowGraph:
+        """A's graph as differences flow through it."""
+        found = self._flow_graphs.get(id(matching))
+        if found is None or found.graph is not matching.a:
+            found = self._flow_graphs[id(matching)] = FlowGraph(matching.a)
+        return found
+
+    def codes(self, matching: Matching, a: RunIndex, b: RunIndex) -> CodeMap:
+        """A matching in terms of the catalogs' codes; of what both had captured when first asked."""
+        key = id(matching)
+        if key not in self._codes or self._codes[key][0] is not matching:
+            self._codes[key] = matching, CodeMap(a, b, matching)
+        return self._codes[key][1]
 
     def _match(self, a: GraphIndex, b: GraphIndex) -> Matching:
         key = id(a), id(b)

@@ -11,9 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.dump import Histogram
-from tensortap.index import Snapshot
-
 from .subtract import equal_elements, subtracted
 from .ulp import common_dtype, ulp_distance
 
@@ -21,14 +18,13 @@ Array = np.ndarray[Any, np.dtype[Any]]
 NAN = math.nan
 _SMALLEST, _LARGEST = 1e-140, 1e140  # magnitudes whose squares float64 holds
 _OF_ZERO = 2.0**-52  # what stands for |a| = 0 in `max_either`, as in Polygraphy
-_SMOOTHING = 0.5  # counts added to each used bucket (Jeffreys' prior): an empty one would make KL infinite
 
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
     """Distances between a tensor of A and one of B. NaN: unknown, or undefined (a cosine of zeros).
 
-    From values, over the elements that are finite in both; from summaries (see `of_summaries`) `max_abs`,
+    From values, over the elements that are finite in both; from summaries (see `Bounds`) `max_abs`,
     `rmse`, `l2` and what follows from them are lower bounds.
 
     Attributes:
@@ -143,8 +139,8 @@ def _of_finite(a: Array, b: Array, error: Array) -> dict[str, float]:
             "rmse": rmse,
             "l2": l2,
             "cosine": _cosine(a, b, largest_a, largest_b),
-            "sqnr": _decibel(_norm(a, largest_a), l2),
-            "psnr": _decibel(float(a.max() - a.min()), rmse),
+            "sqnr": decibel(_norm(a, largest_a), l2),
+            "psnr": decibel(float(a.max() - a.min()), rmse),
             "pass_1": float(np.mean(error <= 1e-2 * size)),
             "pass_01": float(np.mean(error <= 1e-3 * size)),
             "pass_001": float(np.mean(error <= 1e-4 * size)),
@@ -192,71 +188,9 @@ def _dot(a: Array, b: Array) -> float:
     return float(np.einsum("i,i->", a, b))
 
 
-def _decibel(signal: float, noise: float) -> float:
+def decibel(signal: float, noise: float) -> float:
+    """20 log10(signal / noise), without overflow."""
     if noise == 0:
         return math.inf
     # Their quotient may be 0 or infinite in float64.
     return 20 * (math.log10(signal) - math.log10(noise)) if signal > 0 else -math.inf
-
-
-def of_summaries(a: Snapshot, b: Snapshot, kl: float = NAN) -> Metrics:
-    """What two summaries prove: lower bounds of the distances between the arrays.
-
-    |max a - max b|, |min a - min b| and |mean a - mean b| are at most max |a - b|; | ||a|| - ||b|| | is at
-    most ||a - b|| (reverse triangle inequality). Where all are 0 the tensors may still differ.
-    """
-    scale = _known(max, a.abs_max, b.abs_max)
-    bad_a, bad_b = (s.nan + s.pos_inf + s.neg_inf for s in (a, b))
-    if bad_a or bad_b:
-        return Metrics(
-            scale=scale,
-            kl=kl,
-            nonfinite_a=max(bad_a - bad_b, 0),
-            nonfinite_b=max(bad_b - bad_a, 0),
-        )
-    if not a.size or not b.size:
-        return Metrics(kl=kl)
-    max_abs = _known(max, *(abs(getattr(a, name) - getattr(b, name)) for name in ("min", "max", "mean")))
-    l2 = abs(a.l2 - b.l2)
-    return Metrics(
-        scale=scale,
-        max_abs=max_abs,
-        relative=max_abs / scale if scale else 0.0,
-        l2=l2,
-        rmse=max(l2 / math.sqrt(a.size), abs(a.mean - b.mean)),
-        sqnr=_decibel(a.l2, l2) if l2 else NAN,
-        kl=kl,
-    )
-
-
-def _known(choose: Any, *numbers: float) -> float:
-    finite = [number for number in numbers if math.isfinite(number)]
-    return float(choose(finite)) if finite else NAN
-
-
-def kl_divergence(a: Snapshot, b: Snapshot, of_a: Histogram, of_b: Histogram) -> float:
-    """KL(A || B) of two histograms in nats: the native buckets, exact zeros, NaN and both infinities."""
-    if _equal(a, b, of_a, of_b):
-        return 0.0
-    used = np.union1d(of_a.bucket_id, of_b.bucket_id)
-    counts = np.stack([_counts(a, of_a, used), _counts(b, of_b, used)])
-    counts = counts[:, counts.sum(axis=0) > 0]
-    if not counts.size or np.array_equal(counts[0], counts[1]):
-        return 0.0
-    p, q = (row / row.sum() for row in counts + _SMOOTHING)
-    return float(np.sum(p * np.log(p / q)))
-
-
-def _equal(a: Snapshot, b: Snapshot, of_a: Histogram, of_b: Histogram) -> bool:
-    """Whether two histograms are the same, as most of a comparison are."""
-    if any(getattr(a, name) != getattr(b, name) for name in ("zero", "nan", "pos_inf", "neg_inf")):
-        return False
-    ids = np.array_equal(of_a.bucket_id, of_b.bucket_id)
-    return ids and np.array_equal(of_a.bucket_count, of_b.bucket_count)
-
-
-def _counts(snapshot: Snapshot, histogram: Histogram, used: Array) -> Array:
-    counts = np.zeros(len(used) + 4, np.float64)
-    counts[np.searchsorted(used, histogram.bucket_id)] = histogram.bucket_count
-    counts[len(used) :] = (snapshot.zero, snapshot.nan, snapshot.pos_inf, snapshot.neg_inf)
-    return counts

@@ -1,87 +1,187 @@
-"""The tensors that both sides captured, visit by visit, and how far they are apart."""
+"""The tensors that both sides captured at a step, visit by visit, and how far they are apart."""
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import islice
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensortap.dump import Histogram, TensortapError
+from tensortap.dump import TensortapError
 from tensortap.index import RunIndex, Snapshot, find_histograms, kept_sample, read_slice, take
 
-from ..provenance.step import Slot, StepTensors
-from .match import Matching
-from .metrics import NAN, Metrics, kl_divergence, of_summaries, of_values
+from ..provenance.step import Slot
+from .aligned import CodeMap, StepRows, joined
+from .metrics import NAN, Metrics, of_values
+from .noise import RTOL
+from .summaries import Bounds, distance_bound, equal_shapes, equal_summaries, kl_divergence
+from .ulp import common_dtype
 
+Array = np.ndarray[Any, np.dtype[Any]]
 MAX_BYTES = 64 << 20  # of one value: larger ones are compared by their summaries
 MAX_VISITS = 256  # of a tensor at a step, the first ones
 _TOGETHER = 256  # pairs whose snapshots are looked up at once
-_LookedUp = tuple[Snapshot, Histogram | None]
-Basis = str  # `values`, `summaries`, or `shapes` where those differ
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """One tensor at one visit on both sides. `basis`: what the metrics come from, `values`, `summaries`, or
-    `shapes`: these differ, so that there are none."""
+class Measured(NamedTuple):
+    """How far two tensors are apart at a visit.
+
+    Attributes:
+        number: of the pair among those of the step. rtol: `RTOL` of the coarser dtype.
+        basis: what is known of them: `values`; `sample`, some elements of each value, and the summaries;
+        `summaries`; `shapes`, which differ. same: nothing that is known differs.
+        relative: the largest difference as a part of the scale, absolute: that itself; infinite where NaN or
+        infinities are not the same, or the shapes differ.
+    """
+
+    number: int
+    visit: int
+    size: int
+    rtol: float
+    basis: str
+    same: bool
+    relative: float
+    absolute: float
+
+
+class Told(NamedTuple):
+    """The snapshots of a pair, and every metric."""
 
     a: Snapshot
     b: Snapshot
-    basis: Basis
     metrics: Metrics
 
 
-def slot_pairs(matching: Matching, a: StepTensors, b: StepTensors) -> list[tuple[Slot, Slot]]:
-    """Slots that both sides captured, in data flow order of A."""
-    order = matching.a.order
-    pairs = []
-    for row, slot in a.captured:
-        partner = matching.partner.get(row)
-        if partner is not None and (partner, slot) in b.captured:
-            pairs.append(((row, slot), (partner, slot)))
-    return sorted(pairs, key=lambda pair: (int(order[pair[0][0]]), pair[0]))
+class StepPairs:
+    """The pairs of tensors of two matched graphs at a step."""
 
+    def __init__(self, codes: CodeMap, a: RunIndex, b: RunIndex, left: StepRows, right: StepRows) -> None:
+        self.a, self.b = a, b
+        found = joined(left, right, codes.partner)
+        i, j = (np.zeros(0, np.int64),) * 2 if found is None else found
+        tensor = left.tensor[i]
+        starts = np.flatnonzero(np.append(True, tensor[1:] != tensor[:-1])) if len(i) else i
+        nth = np.arange(len(i)) - np.repeat(starts, np.diff(np.append(starts, len(i))))
+        i, j = i[nth < MAX_VISITS], j[nth < MAX_VISITS]
+        self._rows = left.row[i], right.row[j]
+        self._tensor, self._visit = left.tensor[i], left.visit[i]
+        self._codes = codes
+        self._equal = equal_summaries(a, b, *self._rows)
+        self._bounds = Bounds(a, b, *self._rows)
+        self._basis = np.where(equal_shapes(a, b, *self._rows), "summaries", "shapes").astype(object)
+        self._values: dict[int, Metrics] = {}
 
-def measured(
-    a: StepTensors, b: StepTensors, pairs: Sequence[tuple[Slot, Slot]]
-) -> Iterator[tuple[Slot, list[Measured]]]:
-    """Slot in A -> both tensors of a pair, visit by visit (the first `MAX_VISITS`); visits of one side only
-    are left out."""
-    for first in range(0, len(pairs), _TOGETHER):
-        some = pairs[first : first + _TOGETHER]
-        left = _looked_up(a, [slot for slot, _ in some])
-        right = _looked_up(b, [slot for _, slot in some])
-        for (slot, _), of_a, of_b in zip(some, left, right, strict=True):
-            visits = sorted(of_a.keys() & of_b.keys())[:MAX_VISITS]
-            yield slot, [_measure(a.run, b.run, of_a[visit], of_b[visit]) for visit in visits]
+    def __len__(self) -> int:
+        return len(self._visit)
 
+    def measured(self, progress: Callable[[int], None]) -> dict[Slot, list[Measured]]:
+        """Slot in A's graph -> how far the two are apart, by visit.
 
-def _looked_up(tensors: StepTensors, slots: Sequence[Slot]) -> list[dict[int, _LookedUp]]:
-    """Visit -> snapshot and histogram, of each slot; one by one each would take as long as comparing it."""
-    groups = [tensors.captured[slot] for slot in slots]
-    snapshots = take(tensors.run.catalog, np.concatenate(groups))
-    histograms: Sequence[Histogram | None] = [None] * len(snapshots)
-    with contextlib.suppress(TensortapError, OSError):
-        histograms = find_histograms(tensors.run, snapshots)
-    each = iter(zip(snapshots, histograms, strict=True))
-    return [{found[0].visit: found for found in islice(each, len(group))} for group in groups]
+        Args:
+            progress: called with the number of pairs whose values were read.
+        """
+        self._read_values(progress)
+        self._read_histograms()
+        infinite = (self._bounds.nonfinite_a > 0) | (self._bounds.nonfinite_b > 0) | (self._basis == "shapes")
+        relative, absolute, same = self._bounds.relative, self._bounds.max_abs.copy(), self._equal.copy()
+        relative[infinite] = absolute[infinite] = math.inf
+        for number, metrics in self._values.items():
+            relative[number], absolute[number] = _error_of(metrics)
+            same[number] = metrics.differing == 0 and (self._basis[number] == "values" or same[number])
+        columns = (
+            range(len(self)),
+            self._visit.tolist(),
+            self.a.catalog.column("size", self._rows[0]).tolist(),
+            self._rtol().tolist(),
+            self._basis.tolist(),
+            same.tolist(),
+            np.nan_to_num(relative, nan=0.0, posinf=math.inf).tolist(),
+            np.nan_to_num(absolute, nan=0.0, posinf=math.inf).tolist(),
+        )
+        found: dict[Slot, list[Measured]] = {}
+        slots = self._codes.slots
+        measures = map(Measured._make, zip(*columns, strict=True))
+        for code, measure in zip(self._tensor.tolist(), measures, strict=True):
+            found.setdefault(slots[code], []).append(measure)
+        return found
 
+    def told(self, numbers: list[int]) -> Iterator[Told]:
+        """Everything about some pairs."""
+        for first in range(0, len(numbers), _TOGETHER):
+            some = np.array(numbers[first : first + _TOGETHER], np.int64)
+            yield from map(Told, *self._snapshots(some), self._metrics(some))
 
-def _measure(run_a: RunIndex, run_b: RunIndex, left: _LookedUp, right: _LookedUp) -> Measured:
-    """How far two snapshots are apart: from their values where both were kept, else from summaries."""
-    (a, of_a), (b, of_b) = left, right
-    if a.shape != b.shape:
-        return Measured(a, b, "shapes", Metrics())
-    kl = NAN if of_a is None or of_b is None else kl_divergence(a, b, of_a, of_b)
-    arrays = read_both(run_a, run_b, a, b)
-    if arrays is None:
-        return Measured(a, b, "summaries", of_summaries(a, b, kl))
-    return Measured(a, b, "values", of_values(*arrays, a.dtype, b.dtype, kl))
+    def _rtol(self) -> Array:
+        """`RTOL` of the coarser dtype of each pair, 0 for whole numbers, booleans and text."""
+        of_a, of_b = (run.catalog.column("dtype", rows) for run, rows in self._sides())
+        names_a, names_b = self.a.catalog.dtypes.values, self.b.catalog.dtypes.values
+        table = [[RTOL.get(common_dtype(a, b), 0.0) for b in names_b] for a in names_a]
+        return np.array(table or [[0.0]])[of_a, of_b]
+
+    def _sides(self) -> tuple[tuple[RunIndex, Array], tuple[RunIndex, Array]]:
+        return (self.a, self._rows[0]), (self.b, self._rows[1])
+
+    def _snapshots(self, numbers: Array) -> tuple[list[Snapshot], list[Snapshot]]:
+        left, right = (take(run.catalog, rows[numbers]) for run, rows in self._sides())
+        return left, right
+
+    def _read_values(self, progress: Callable[[int], None]) -> None:
+        kept = np.logical_and(*(run.catalog.column("kept", rows) for run, rows in self._sides()))
+        wanted = np.flatnonzero(kept & (self._basis != "shapes"))
+        for first in range(0, len(wanted), _TOGETHER):
+            some = wanted[first : first + _TOGETHER]
+            for place, (number, a, b) in enumerate(zip(some.tolist(), *self._snapshots(some), strict=True)):
+                progress(first + place)
+                arrays = read_both(self.a, self.b, a, b)
+                if arrays is None:
+                    continue
+                metrics = of_values(*arrays, a.dtype, b.dtype)
+                whole = arrays[0].size == a.size
+                self._basis[number] = "values" if whole else "sample"
+                self._values[number] = metrics if whole else _beyond(metrics, self._bounds, number, a.size)
+
+    def _read_histograms(self) -> None:
+        """Of pairs whose other statistics say that they differ, but not that any element does much."""
+        bounds = self._bounds
+        decided = self._equal | (bounds.max_abs > 0) | (bounds.nonfinite_a > 0) | (bounds.nonfinite_b > 0)
+        unknown = np.flatnonzero(~decided & np.isin(self._basis, ("summaries", "sample")))
+        for first in range(0, len(unknown), _TOGETHER):
+            some = unknown[first : first + _TOGETHER]
+            each = zip(some.tolist(), *self._snapshots(some), self._histograms(some), strict=True)
+            for number, a, b, histograms in each:
+                if histograms is not None:
+                    bounds.max_abs[number] = distance_bound(a, b, *histograms)
+
+    def _histograms(self, numbers: Array) -> list[Any]:
+        """Both histograms of each pair; None where the dump is damaged."""
+        try:
+            left, right = (
+                find_histograms(run, take(run.catalog, rows[numbers])) for run, rows in self._sides()
+            )
+        except (TensortapError, OSError):
+            return [None] * len(numbers)
+        return list(zip(left, right, strict=True))
+
+    def _metrics(self, numbers: Array) -> list[Metrics]:
+        """Every metric of some pairs."""
+        found = [self._without_kl(number) for number in numbers.tolist()]
+        odd = [at for at, metrics in enumerate(found) if math.isnan(metrics.kl)]
+        some = numbers[odd]
+        each = zip(odd, *self._snapshots(some), self._histograms(some), strict=True)
+        for at, a, b, both in each:
+            if both is not None and self._basis[numbers[at]] != "shapes":
+                found[at] = replace(found[at], kl=kl_divergence(a, b, *both))
+        return found
+
+    def _without_kl(self, number: int) -> Metrics:
+        """The metrics of a pair; without the divergence of the histograms, but where that must be 0."""
+        if self._basis[number] == "shapes":
+            return Metrics()
+        known = self._values.get(number) or self._bounds.metrics(number, NAN)
+        same = known.differing == 0 if self._basis[number] == "values" else self._equal[number]
+        return replace(known, kl=0.0) if same else known
 
 
 def read_both(
@@ -100,11 +200,32 @@ def read_both(
     return (left, right) if left.shape == right.shape else None
 
 
-def error_of(measure: Measured) -> tuple[float, float]:
-    """(difference as a part of the scale, absolute difference): infinite where NaN or infinities are on one
-    side only or the shapes differ."""
-    metrics = measure.metrics
-    if measure.basis == "shapes" or metrics.nonfinite_a or metrics.nonfinite_b:
+def _beyond(sample: Metrics, bounds: Bounds, number: int, size: int) -> Metrics:
+    """The metrics of a sample of two tensors, and what their summaries say of the rest: `max_abs`, `l2` and
+    what follows from them as lower bounds, the others of the sample."""
+    proved = bounds.metrics(number, NAN)
+    max_abs, l2 = _larger(sample.max_abs, proved.max_abs), _larger(sample.l2, proved.l2)
+    scale = _larger(sample.scale, proved.scale)
+    return replace(
+        sample,
+        scale=scale,
+        max_abs=max_abs,
+        l2=l2,
+        rmse=_larger(sample.rmse, proved.rmse),
+        relative=max_abs / scale if scale > 0 else 0.0,
+        nonfinite_a=max(sample.nonfinite_a, proved.nonfinite_a),
+        nonfinite_b=max(sample.nonfinite_b, proved.nonfinite_b),
+    )
+
+
+def _larger(a: float, b: float) -> float:
+    return float(np.fmax(a, b))
+
+
+def _error_of(metrics: Metrics) -> tuple[float, float]:
+    """(difference as a part of the scale, absolute difference): infinite where NaN or infinities are not the
+    same."""
+    if metrics.nonfinite_a or metrics.nonfinite_b:
         return math.inf, math.inf
     if math.isnan(metrics.max_abs):
         share = metrics.differing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +11,8 @@ from tensortap.dump import NotFoundError
 from tensortap.index import GraphIndex, RunIndex
 
 from ..provenance.step import StepTensors
+
+Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +49,16 @@ class Side:
         known = np.unique(catalog.column("worker", rows)).tolist()
         if self.worker is not None:
             return catalog.workers.code(self.worker), len(known)
-        ids = [worker.id for worker in self.run.workers]
-        return min(known, key=lambda c: _place(ids, catalog.workers[c]), default=None), len(known)
+        return min(known, key=self.worker_ranks().__getitem__, default=None), len(known)
+
+    def worker_ranks(self) -> Array:
+        """int64: the place of each worker, by its code, in the order in which they began."""
+        values = self.run.catalog.workers.values
+        ids = {worker.id: place for place, worker in enumerate(self.run.workers)}
+        order = sorted(range(len(values)), key=lambda code: (ids.get(values[code], len(ids)), code))
+        ranks = np.zeros(len(values), np.int64)
+        ranks[order] = np.arange(len(values))
+        return ranks
 
     def tensors(self, graph: GraphIndex, step: int) -> StepTensors:
         """What was captured of a graph at a step."""
@@ -61,7 +72,3 @@ class Side:
             return []
         tensors = catalog.column("tensor", catalog.rows_of_step(code))
         return list(dict.fromkeys(catalog.tensors.graph_of(int(code)) for code in np.unique(tensors)))
-
-
-def _place(ids: list[str], worker: str) -> int:
-    return ids.index(worker) if worker in ids else len(ids)

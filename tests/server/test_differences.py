@@ -34,7 +34,7 @@ def test_the_first_divergence_and_the_rows(api: Api, pair: str) -> None:
     told = answer["comparison"]
     assert (told["a"]["step"], told["b"]["step"], told["differ"]) == (0, 1, True)
     assert told["first"]["difference"]["tensor"] == "dense/MatMul:0"
-    assert "NaN or infinite in B only" in told["first"]["text"]
+    assert "NaN or infinite in B, and not so in A" in told["first"]["text"]
     by_name = {row["tensor"]: row for row in answer["rows"]}
     assert set(by_name) == {"dense/MatMul:0", "dense/Relu:0"}
     assert by_name["dense/MatMul:0"]["metrics"]["nonfinite_b"] == 1

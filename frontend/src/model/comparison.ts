@@ -19,6 +19,12 @@ export const METRIC_COLUMNS = [
   { id: 'l2', label: 'L2', title: 'L2 norm of the difference', worst: 'high' },
   { id: 'max_rel', label: 'Max rel', title: 'Largest |A - B| / |A|', worst: 'high' },
   { id: 'mean_rel', label: 'Mean rel', title: 'Mean |A - B| / |A|', worst: 'high' },
+  {
+    id: 'max_either',
+    label: 'Max either',
+    title: 'Largest of the smaller one of |A - B| and |A - B| / |A|: what Polygraphy tests',
+    worst: 'high',
+  },
   { id: 'cosine', label: 'Cosine', title: 'Cosine similarity', worst: 'low' },
   { id: 'sqnr', label: 'SQNR', title: 'Signal to quantisation noise, dB', worst: 'low' },
   { id: 'psnr', label: 'PSNR', title: 'Peak signal to noise, dB', worst: 'low' },
@@ -28,7 +34,7 @@ export const METRIC_COLUMNS = [
   { id: 'max_ulp', label: 'Max ULP', title: 'Representable numbers between A and B, in the coarser dtype', worst: 'high' },
   { id: 'mean_ulp', label: 'Mean ULP', title: 'Mean of the ULP distance', worst: 'high' },
   { id: 'kl', label: 'KL', title: 'Divergence of the histograms, nats', worst: 'high' },
-  { id: 'nonfinite_b', label: 'NaN/Inf in B', title: 'Elements that are NaN or infinite in B only', worst: 'high' },
+  { id: 'nonfinite_b', label: 'NaN/Inf in B', title: 'Elements that are NaN or infinite in B, and not so in A', worst: 'high' },
 ] as const;
 export type MetricId = (typeof METRIC_COLUMNS)[number]['id'];
 
@@ -48,7 +54,7 @@ export interface TensorDifference {
   dtype_b: string;
   shape_a: number[];
   shape_b: number[];
-  basis: 'values' | 'summaries' | 'shapes';
+  basis: 'values' | 'sample' | 'summaries' | 'shapes';
   verdict: Verdict;
   limit: WireNumber;
   metrics: Record<string, WireNumber>;
@@ -116,6 +122,11 @@ export function parseCompareSort(text: string): CompareSort {
 /** A metric of a row; NaN where it is unknown. */
 export function metricOf(row: TensorDifference, id: MetricId): number {
   return Number(row.metrics[id] ?? Number.NaN);
+}
+
+/** Whether the distances of a row are lower bounds: not every element was compared. */
+export function isBound(row: TensorDifference): boolean {
+  return row.basis === 'summaries' || row.basis === 'sample';
 }
 
 /** Rows sorted by data flow, name, verdict, or a metric with its worst first; unknown metrics last. */

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { formatCount } from '../../lib/format';
 import { virtualWindow } from '../../lib/virtual';
-import { type CompareSort, METRIC_COLUMNS, metricOf, type TensorDifference } from '../../model/comparison';
+import { type CompareSort, isBound, METRIC_COLUMNS, metricOf, type TensorDifference } from '../../model/comparison';
 import { splitScope } from '../../model/tensor_name';
 import { chosenTensor, compareSort } from '../../state/choices';
 import { comparison, differences } from '../../state/comparison';
@@ -107,12 +107,12 @@ function Row({ row }: { row: TensorDifference }) {
   );
 }
 
-/** Those that summaries bound from below. */
+/** Those that summaries, and samples with them, bound from below. */
 const BOUNDED: readonly string[] = ['max_abs', 'relative', 'rmse', 'l2'];
 
 function Metric({ row, id }: { row: TensorDifference; id: (typeof METRIC_COLUMNS)[number]['id'] }) {
   const value = metricOf(row, id);
-  const bound = row.basis === 'summaries' && BOUNDED.includes(id) && !Number.isNaN(value) ? '≥' : '';
+  const bound = isBound(row) && BOUNDED.includes(id) && !Number.isNaN(value) ? '≥' : '';
   return (
     <td class="right" title={String(value)} data-zero={value === 0}>
       {Number.isNaN(value) ? '–' : bound + numberText(value)}

@@ -4,6 +4,12 @@ import { differenceQuery, selectedDifference } from '../../state/comparison';
 import { api } from '../../state/provider';
 import { numberText } from './numbers';
 
+const WITHOUT_VALUES = {
+  shapes: 'The shapes differ.',
+  sample: 'Of the values a sample was kept: Watch(keep="value") without a sample in both runs shows them.',
+  summaries: 'The values were not kept on both sides: Watch(keep="value") in both runs shows them.',
+};
+
 /** The selected tensor as four pictures: A, B, A - B, and how many representable numbers lie between. */
 export function DifferenceValues() {
   const row = selectedDifference.value;
@@ -11,11 +17,7 @@ export function DifferenceValues() {
   return (
     <section class="compare-values" data-testid="compare-values" aria-label="Values side by side">
       {row.basis !== 'values' ? (
-        <p class="faint">
-          {row.basis === 'shapes'
-            ? 'The shapes differ.'
-            : 'The values were not kept on both sides: Watch(keep="value") in both runs shows them.'}
-        </p>
+        <p class="faint">{WITHOUT_VALUES[row.basis]}</p>
       ) : row.shape_a.length < 2 || row.shape_a.includes(0) ? (
         <p class="faint num">{vectorText(row)}</p>
       ) : (

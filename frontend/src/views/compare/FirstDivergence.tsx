@@ -1,5 +1,5 @@
 import { visible } from '../../lib/visible';
-import { type Comparison, metricOf, type TensorDifference } from '../../model/comparison';
+import { type Comparison, isBound, metricOf, type TensorDifference } from '../../model/comparison';
 import { numberText } from './numbers';
 import { showDifference } from './show';
 
@@ -37,7 +37,7 @@ export function FirstDivergence({ first }: { first: NonNullable<Comparison['firs
 }
 
 function distance(entry: TensorDifference): string {
-  const bound = entry.basis === 'summaries' ? 'at least ' : '';
+  const bound = isBound(entry) ? 'at least ' : '';
   const [apart, scale] = [numberText(metricOf(entry, 'max_abs')), numberText(metricOf(entry, 'scale'))];
   if (apart === '') return entry.verdict;
   return `${bound}${apart} apart at a scale of ${scale}; rounding explains ${numberText(Number(entry.limit))} of the scale`;

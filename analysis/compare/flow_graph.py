@@ -1,0 +1,66 @@
+"""A graph as differences flow through it; made once, as they are followed step after step."""
+
+from __future__ import annotations
+
+from tensortap.index import RETURNED, GraphIndex
+
+from ..ops import ops
+from ..roles import roles_of
+from .noise import RTOL
+
+VARIABLES = ops("ReadVariableOp ResourceGather ResourceGatherNd VariableV2 Variable")
+_PRODUCTS = ops("MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3 Einsum")
+_SUMS = ops("Sum Mean Prod BiasAddGrad Softmax LogSoftmax AddN SegmentSum UnsortedSegmentSum")
+_LOOPS = ops("While StatelessWhile")
+_WRITERS = ("Assign", "ResourceApply", "ResourceScatter")
+_EXACT = ops("Reshape Transpose Identity Squeeze ExpandDims StopGradient Shape")  # no rounding of their own
+NO_ROUNDING, ONE_ROUNDING, SUM, PRODUCT = range(4)
+Source = tuple[int, int]  # (row of a node, output slot)
+
+
+class FlowGraph:
+    """What each node takes, and how it rounds.
+
+    Attributes:
+        graph: the graph. rows: in data flow order. inputs: row -> what it takes, data only.
+        returned: row of a node that calls functions -> what these return.
+        callers: function that a loop calls -> row of the loop.
+        variables: row of each node that reads one -> rows of those that write one before it.
+        rounding: row -> `NO_ROUNDING`, `ONE_ROUNDING`, those of a `SUM` or a `PRODUCT`.
+    """
+
+    def __init__(self, graph: GraphIndex) -> None:
+        self.graph = graph
+        self.rows: list[int] = sorted(range(len(graph)), key=graph.order.tolist().__getitem__)
+        self.inputs: list[list[Source]] = []
+        self.returned: dict[int, list[Source]] = {}
+        roles = roles_of(graph)
+        for row in range(len(graph)):
+            taken = roles.inputs(row)
+            self.inputs.append([(source, slot) for source, slot, _ in taken])
+            returned = [(source, slot) for source, slot, position in taken if position == RETURNED]
+            if returned:
+                self.returned[row] = returned
+        self.callers = self._loop_callers()
+        op_types, dtypes = graph.op_type.to_list(), graph.dtype.to_list()
+        self.rounding = [_rounding(op, dtype) for op, dtype in zip(op_types, dtypes, strict=True)]
+        reads = [row for row, op_type in enumerate(op_types) if op_type in VARIABLES]
+        self.variables = {row: writers(graph, row) for row in reads}
+
+    def _loop_callers(self) -> dict[str, int]:
+        graph = self.graph
+        found = {name: graph.rows.get(info.caller or "", -1) for name, info in graph.functions.items()}
+        return {name: row for name, row in found.items() if row >= 0 and graph.op_type[row] in _LOOPS}
+
+
+def _rounding(op_type: str, dtype: str) -> int:
+    if op_type in _EXACT or dtype not in RTOL:
+        return NO_ROUNDING
+    return PRODUCT if op_type in _PRODUCTS else SUM if op_type in _SUMS else ONE_ROUNDING
+
+
+def writers(graph: GraphIndex, row: int) -> list[int]:
+    """The nodes that write variables before a node runs, as its control inputs tell."""
+    names = (text[1:] for text in graph.cell("inputs", row) or [] if text.startswith("^"))
+    found = [graph.rows[name] for name in names if name in graph.rows]
+    return [row for row in found if graph.op_type[row].startswith(_WRITERS)]
