@@ -5,7 +5,8 @@ cache.
 """
 
 from .formats import FORMATS, Format, detect, title_of
-from .imports import CachedImport, cached_copy, cached_import, import_source
+from .import_cache import CachedImport, cached_copy, cached_import
+from .imports import import_source
 from .refused import MissingReaderError, RefusedError, UnknownFormatError
 from .target import Imported
 

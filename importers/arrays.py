@@ -15,7 +15,13 @@ from .target import RunWriter, check_array_size
 
 Array = npt.NDArray[Any]
 
-_STEP = re.compile(r"(?:^|[-_.@ ]|step|epoch)(\d{1,18})\Z")
+# Words for a step, which may stand right in front of its number: `epoch3`, `checkpoint-500`.
+STEP_WORDS = "step|epoch|ep|iter|iteration|ckpt|checkpoint"
+_STEP = re.compile(rf"(?:^|[-_@ ]|(?<!\d)\.|(?<![A-Za-z])(?:{STEP_WORDS}))(\d{{1,18}})\Z")
+# What Keras' ModelCheckpoint writes behind the epoch if it is told to: `weights.03-0.98`, `-val_loss=0.98`.
+_MEASURE = re.compile(r"[-_ ](?:[A-Za-z][A-Za-z_]*[=-]?)?-?\d+\.\d+\Z")
+_SUFFIXES = re.compile(r"(\.weights)?\.[A-Za-z0-9]+\Z")
+_SHARD = re.compile(r"-\d+-of-\d+\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +52,30 @@ def from_bytes(data: bytes, dtype: np.dtype[Any], shape: tuple[int, ...], what: 
     return np.frombuffer(data, dtype).reshape(shape)
 
 
+def stem_of(name: str) -> str:
+    """`m-00001-of-00002.safetensors` -> `m`: the name without suffix, and without which shard it is."""
+    return _SHARD.sub("", _SUFFIXES.sub("", name))
+
+
+def is_shard(name: str) -> bool:
+    """Whether a file's name says that it is one of several."""
+    return bool(_SHARD.search(_SUFFIXES.sub("", name)))
+
+
 def step_in(stem: str) -> int | None:
-    """The step that a name ends in: `ckpt-12`, `model.ckpt-100`, `step_7`, `epoch3`, `12`; None without."""
-    match = _STEP.search(stem)
+    """The step that a name ends in: `ckpt-12`, `model.ckpt-100`, `step_7`, `epoch3`, `12`; None without.
+
+    A measurement behind it is no step: `weights.03-0.98` is of step 3.
+    """
+    match = _step(stem)
     return int(match[1]) if match else None
 
 
 def without_step(stem: str) -> str:
     """The name without the step that it ends in: `weights-12` -> `weights`."""
-    match = _STEP.search(stem)
-    return stem[: match.start()] if match else stem
+    match = _step(stem)
+    return stem[: match.start()].rstrip("-_.@ ") if match else stem
+
+
+def _step(stem: str) -> re.Match[str] | None:
+    return _STEP.search(_MEASURE.sub("", stem)) or _STEP.search(stem)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from . import hdf5, npy, npz, safetensors
-from .arrays import StoredArray, step_in, without_step, write_arrays
+from .arrays import STEP_WORDS, StoredArray, is_shard, stem_of, step_in, without_step, write_arrays
 from .refused import RefusedError
 from .source_files import any_below, files_below
 from .target import RunWriter, Target
@@ -22,9 +22,7 @@ _READERS: dict[str, Reader] = {
     ".hdf5": hdf5.stored_arrays,
     ".keras": hdf5.stored_arrays,
 }
-_SUFFIXES = re.compile(r"(\.weights)?\.[A-Za-z0-9]+\Z")
-_SHARD = re.compile(r"-\d+-of-\d+\Z")
-_STEP_FOLDER = re.compile(r"(?:step|epoch)?[-_ ]?(\d{1,18})\Z")
+_STEP_FOLDER = re.compile(rf"(?:{STEP_WORDS})?[-_ ]?(\d{{1,18}})\Z")
 _STEP_MARK = re.compile(r"(?:@|[-_.](?:step|epoch)[-_]?)(\d{1,18})\Z")
 
 
@@ -75,12 +73,8 @@ def name_and_step(below: Path) -> tuple[str, int]:
     return "/".join([*folders, stem]), 0
 
 
-def _stem(path: Path) -> str:
-    return _SHARD.sub("", _SUFFIXES.sub("", path.name))
-
-
 def _series(below: Path) -> str:
-    name = without_step(_stem(below)) or "steps"
+    name = without_step(stem_of(below.name)) or "steps"
     folders = [part for part in below.parts[:-1] if not _STEP_FOLDER.fullmatch(part)]
     return "/".join([*folders, name])
 
@@ -88,9 +82,9 @@ def _series(below: Path) -> str:
 def _read_steps(files: list[Path], out: RunWriter) -> None:
     for number, file in enumerate(files):
         folder = _STEP_FOLDER.fullmatch(file.parent.name)
-        step = step_in(_stem(file))
+        step = step_in(stem_of(file.name))
         if step is None:
-            step = int(folder[1]) if folder else 0 if _SHARD.search(_SUFFIXES.sub("", file.name)) else number
+            step = int(folder[1]) if folder else 0 if is_shard(file.name) else number
         out.progress(file.name)
         try:
             write_arrays(out, _READERS[file.suffix](file), step)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from . import checkpoints, event_files, folders, hdf5, npy, npz, safetensors, saved_graphs, tfdbg1, tfdbg2
-from .arrays import StoredArray, step_in, write_arrays
+from .arrays import StoredArray, stem_of, step_in, write_arrays
 from .refused import RefusedError
 from .source_files import open_file
 from .target import Target
@@ -27,7 +27,7 @@ def _arrays_of(read: Callable[[Path], Iterator[StoredArray]]) -> Callable[[Path,
 
     def read_file(path: Path, target: Target) -> None:
         with target.writer() as out:
-            step = step_in(path.name.split(".")[0]) if path.suffix != ".npy" else 0
+            step = step_in(stem_of(path.name)) if path.suffix != ".npy" else 0
             write_arrays(out, read(path), step or 0)
 
     return read_file

@@ -43,15 +43,24 @@ def main(path: str, out: BinaryIO) -> None:
 def _titled(found: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
     """Keras numbers layers by class (`layers/dense_1/vars/0`), and tells their own names beside."""
     titled: dict[str, Any] = {}
+    own: dict[str, str] = {}
     for name, dataset in found:
-        *parents, layer, _, _ = ["", "", *name.split("/")][-max(name.count("/") + 1, 3) :]
-        own = None
-        with contextlib.suppress(Exception):  # a damaged attribute is no reason to lose the tensor
-            own = dataset.parent.attrs.get("name")
-        better = "/".join([*parents, str(own), *name.split("/")[-2:]])
-        mine = isinstance(own, str) and "/vars/" in name and layer not in ("", "optimizer")
-        titled[better if mine and better not in titled else name] = dataset
+        *path, last = name.split("/")
+        better = "/".join([*(_own_name(dataset.file, path[: i + 1], own) for i in range(len(path))), last])
+        titled[better if better not in titled else name] = dataset
     return list(titled.items())
+
+
+def _own_name(file: Any, path: list[str], known: dict[str, str]) -> str:
+    """What a layer, of a model inside of a model too, is called by its author: the group `vars` tells it."""
+    place = "/".join(path)
+    if place not in known:
+        name = None
+        if path[-1] != "optimizer":
+            with contextlib.suppress(Exception):  # no layer; or a damaged attribute, which costs no tensor
+                name = file[f"{place}/vars"].attrs["name"]
+        known[place] = name if isinstance(name, str) and name and "/" not in name else path[-1]
+    return known[place]
 
 
 def _write(name: str, dataset: Any, out: BinaryIO) -> None:

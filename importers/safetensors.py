@@ -31,26 +31,26 @@ def stored_arrays(path: Path) -> Iterator[StoredArray]:
         RefusedError: a header is damaged, or an index names files outside of its folder.
     """
     if path.name.endswith(INDEX):
-        for shard in _shards(path):
+        for shard in shards(path):
             yield from _arrays(shard)
     else:
         yield from _arrays(path)
 
 
-def _shards(index: Path) -> list[Path]:
+def shards(index: Path) -> list[Path]:
     """The shards, next to the index. Names with folders in them are refused: they could lead anywhere."""
     record = _json(read_whole(index, MAX_HEADER), index.name)
     names = record.get("weight_map")
     if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
         raise RefusedError(f"{index.name} has no weight_map.")
-    shards = sorted(set(names.values()))
-    for name in shards:
+    found = sorted(set(names.values()))
+    for name in found:
         if Path(name).name != name or "\\" in name or not name.endswith(".safetensors"):
             raise RefusedError(f"{index.name} names {name[:100]!r}, which is not a shard next to it.")
-    missing = [name for name in shards if not (index.parent / name).is_file()]
+    missing = [name for name in found if not (index.parent / name).is_file()]
     if missing:
         raise RefusedError(f"{index.name} names {missing[0]!r}, which is not there.")
-    return [index.parent / name for name in shards]
+    return [index.parent / name for name in found]
 
 
 def _arrays(path: Path) -> Iterator[StoredArray]:

@@ -82,7 +82,9 @@ def read_range(file: BinaryIO, offset: int, length: int, what: str) -> bytes:
 
 
 def files_below(folder: Path) -> Iterator[Path]:
-    """Regular files below a folder, in the order of their names; links and hidden names are left out.
+    """Files below a folder, in the order of their names. Hidden names and linked folders are left out.
+
+    Links to files are followed: caches of model hubs consist of them.
 
     Raises:
         RefusedError: there are more than a million.
@@ -104,7 +106,7 @@ def _walk(folder: Path, depth: int) -> Iterator[Path]:
     for entry in found:
         if entry.name.startswith("."):
             continue
-        if entry.is_file(follow_symlinks=False):
+        if entry.is_file():
             yield Path(entry.path)
         elif depth and entry.is_dir(follow_symlinks=False):
             yield from _walk(Path(entry.path), depth - 1)

@@ -28,6 +28,7 @@ from tensortap.dump import (
     is_inside_run,
 )
 
+from .in_use import Use, remove_unused
 from .refused import RefusedError
 
 MAX_TENSOR = 4 << 30  # bytes of one array
@@ -73,6 +74,7 @@ class Target:
         self._hidden = logdir / f".importing-{uuid.uuid4().hex[:12]}"
         self.imported = Imported(format)
         self.progress = progress
+        self._use: Use | None = None
         self._info = {"imported from": source, "format": format}
         self._more_notes: Counter[str] = Counter()
         self.graph_ids: set[tuple[str, str]] = set()
@@ -86,6 +88,8 @@ class Target:
         Raises:
             InvalidNameError: the run's name leaves no room for runs below it.
         """
+        if self._use is None:
+            self._begin()
         name = self._names.get(below) or self._new_name(below)
         if name not in self.imported.runs:
             self.imported.runs.append(name)
@@ -107,6 +111,13 @@ class Target:
             self.note(f"What is called {below[:200]!r} in the source is the run {name!r}.", "runs renamed")
         self._names[below] = name
         return name
+
+    def _begin(self) -> None:
+        """Makes the hidden folder; removes those of imports that were killed."""
+        for left in self.logdir.glob(".importing-*"):
+            remove_unused(left)
+        self._hidden.mkdir(parents=True)
+        self._use = Use(self._hidden)
 
     def note(self, sentence: str, kind: str = "") -> None:
         """Remembers a sentence for the user; of one `kind` the first three, the others are counted."""
@@ -137,6 +148,9 @@ class Target:
 
     def abandon(self) -> None:
         """Removes what was not finished."""
+        if self._use is not None:
+            self._use.end()
+            self._use = None
         shutil.rmtree(self._hidden, ignore_errors=True)
 
     def _write_notes(self, path: Path) -> None:

@@ -1,0 +1,200 @@
+"""The cache of imports: several processes at a time, sources that change, what is removed and what stays."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tensortap.importers import CachedImport, cached_import, import_source, in_use
+from tensortap.importers.in_use import LOCK, Use, remove_unused
+from tensortap.index import open_logdir
+
+MONTHS = 90 * 86_400
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    folder = tmp_path / "weights"
+    folder.mkdir()
+    np.save(folder / "a.npy", np.ones(3))
+    return folder
+
+
+def import_meanwhile(source: Path, cache: Path, gate: Any, answers: Any) -> None:
+    """Imports as soon as all processes are there."""
+    gate.wait(60)
+    try:
+        answers.put(str(cached_import(source, cache).logdir))
+    except BaseException as error:
+        answers.put(f"{type(error).__name__}: {error}")
+
+
+def test_processes_import_one_source_at_a_time(source: Path, tmp_path: Path) -> None:
+    for number in range(40):
+        np.save(source / f"t{number}.npy", np.ones(10))
+    context = multiprocessing.get_context("fork")
+    gate, answers = context.Barrier(3), context.Queue()
+    arguments = (source, tmp_path / "cache", gate, answers)
+    processes = [context.Process(target=import_meanwhile, args=arguments) for _ in range(3)]
+    for process in processes:
+        process.start()
+    told = {answers.get(timeout=100) for _ in processes}
+    for process in processes:
+        process.join(60)
+        process.close()
+    answers.close()
+    answers.join_thread()
+
+    (logdir,) = told
+    assert len(list(open_logdir(Path(logdir)).runs)) == 1
+    assert [folder.name for folder in Path(logdir).parent.parent.iterdir()] == [Path(logdir).parent.name]
+
+
+def changed(source: Path, cache: Path) -> CachedImport:
+    np.save(source / f"b{len(list(source.iterdir()))}.npy", np.ones(3))
+    return cached_import(source, cache)
+
+
+def test_an_import_stays_as_long_as_a_process_uses_it(source: Path, tmp_path: Path) -> None:
+    first = cached_import(source, tmp_path / "cache")
+    log = open_logdir(first.logdir)
+
+    second = changed(source, tmp_path / "cache")
+
+    assert second.logdir != first.logdir and first.logdir.exists()
+    assert np.asarray(log.runs["weights"].tensor("a:0")).tolist() == [1, 1, 1]
+
+
+def test_former_states_go_when_nobody_uses_them(source: Path, tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from tensortap.importers import cached_import;"
+        "print(cached_import(Path(sys.argv[1]), Path(sys.argv[2])).logdir)"
+    )
+    command = [sys.executable, "-c", code, str(source), str(tmp_path / "cache")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    first = Path(done.stdout.strip())
+    assert first.exists()
+
+    second = changed(source, tmp_path / "cache")
+
+    assert not first.exists()
+    assert list(second.logdir.parent.parent.iterdir()) == [second.logdir.parent]
+    assert not changed(source, tmp_path / "cache").logdir.samefile(second.logdir)
+
+
+def test_what_was_not_used_for_long_goes_and_what_is_damaged_is_made_again(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+        np.save(tmp_path / name / "a.npy", np.ones(3))
+    old = cached_import(tmp_path / "old", cache).logdir
+    given_up(old.parent)
+    killed = old.parent.parent / ".making-123"
+    killed.mkdir()
+    os.utime(killed, (1, 1))
+
+    new = cached_import(tmp_path / "new", cache)
+
+    assert not old.exists() and not killed.exists()
+    given_up(new.logdir.parent, ago=0)
+    (new.logdir / "imported.json").write_text("{")
+    assert cached_import(tmp_path / "new", cache).fresh
+    assert not cached_import(tmp_path / "new", cache).fresh
+
+
+def given_up(state: Path, ago: float = MONTHS) -> None:
+    """As after the end of the process that imported it."""
+    from tensortap.importers.import_cache import _uses
+
+    _uses.pop(state).end()
+    os.utime(state / LOCK, (time.time() - ago,) * 2)
+
+
+def test_a_folder_of_another_host_is_left_alone_for_a_week(tmp_path: Path) -> None:
+    folder = tmp_path / "used"
+    folder.mkdir()
+    use = Use(folder)
+    assert not remove_unused(folder)
+    use.end()
+    (folder / LOCK).write_text("another")
+    assert not remove_unused(folder)
+    os.utime(folder / LOCK, (1, 1))
+    assert remove_unused(folder) and not list(tmp_path.iterdir())
+
+
+def test_what_a_killed_import_left_is_removed_by_the_next(source: Path, tmp_path: Path) -> None:
+    logdir = tmp_path / "logs"
+    killed, running = logdir / ".importing-1", logdir / ".importing-2"
+    for folder in (killed, running):
+        folder.mkdir(parents=True)
+        (folder / "values").write_bytes(bytes(1000))
+    Use(killed).end()
+    use = Use(running)
+
+    import_source(source, logdir)
+
+    assert sorted(path.name for path in logdir.iterdir()) == [".importing-2", "weights"]
+    use.end()
+
+
+def safetensors(number: float) -> bytes:
+    header = json.dumps({"w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
+    return len(header).to_bytes(8, "little") + header + np.float32(number).tobytes()
+
+
+def value_of(found: CachedImport) -> float:
+    (run,) = open_logdir(found.logdir).runs.values()
+    return float(np.asarray(run.tensor("w:0"))[0])
+
+
+def test_a_shard_that_changed_is_noticed_whatever_its_name(tmp_path: Path) -> None:
+    index = tmp_path / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": {"w": "part1.safetensors"}}))
+    (tmp_path / "part1.safetensors").write_bytes(safetensors(1))
+    assert value_of(cached_import(index, tmp_path / "cache")) == 1
+
+    (tmp_path / "part1.safetensors").write_bytes(safetensors(2))
+    os.utime(tmp_path / "part1.safetensors", (1, 1))
+
+    assert value_of(cached_import(index, tmp_path / "cache")) == 2
+
+
+def test_links_to_files_are_followed_and_have_their_own_names(tmp_path: Path) -> None:
+    blob, snapshot = tmp_path / "blobs" / "0a1b", tmp_path / "snapshot"
+    blob.parent.mkdir()
+    snapshot.mkdir()
+    blob.write_bytes(safetensors(7))
+    (snapshot / "model.safetensors").symlink_to("../blobs/0a1b")
+    (snapshot / "blobs").symlink_to("../blobs")
+    (snapshot / "gone.safetensors").symlink_to("../nowhere")
+
+    folder = cached_import(snapshot, tmp_path / "cache")
+    file = cached_import(snapshot / "model.safetensors", tmp_path / "cache")
+
+    assert value_of(folder) == value_of(file) == 7
+    assert file.imported.runs == ["model.safetensors"]
+    blob.write_bytes(safetensors(8))
+    os.utime(blob, (1, 1))
+    assert value_of(cached_import(snapshot, tmp_path / "cache")) == 8
+
+
+def test_locks_that_a_file_system_lacks_do_not_stop_an_import(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def flock(fd: int, kind: int) -> None:
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr(in_use.fcntl, "flock", flock)
+
+    assert cached_import(source, tmp_path / "cache").fresh
+    second = changed(source, tmp_path / "cache")
+    assert len(list(second.logdir.parent.parent.iterdir())) == 2

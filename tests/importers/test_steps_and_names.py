@@ -1,0 +1,82 @@
+"""Steps from the names of files, and the names that layers of Keras have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tensortap.importers import import_source
+from tensortap.importers.arrays import stem_of, step_in, without_step
+from tensortap.index import open_logdir
+
+
+@pytest.mark.parametrize(
+    ("name", "series", "step"),
+    [
+        ("weights.01-0.98.keras", "weights", 1),  # as the documentation of Keras has it
+        ("weights.02-0.97.weights.h5", "weights", 2),
+        ("w-03-val_loss=0.98.h5", "w", 3),
+        ("weights.05--0.12.keras", "weights", 5),
+        ("ep001.keras", "", 1),
+        ("state_epoch3.npz", "state", 3),
+        ("ckpt12.npz", "", 12),
+        ("model.ckpt-100.npz", "model.ckpt", 100),
+        ("m-12-00001-of-00002.safetensors", "m", 12),
+        ("m-00001-of-00002.safetensors", "m", None),
+        ("resnet50.npz", "resnet50", None),
+        ("keep3.npz", "keep3", None),
+        ("model_v2.5.npz", "model_v2.5", None),
+    ],
+)
+def test_names_tell_series_and_step(name: str, series: str, step: int | None) -> None:
+    assert (step_in(stem_of(name)), without_step(stem_of(name))) == (step, series)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["weights.01-0.98.npz", "weights.02-0.98.npz", "weights.03-0.97.npz"],
+        ["ep001.npz", "ep002.npz", "ep003.npz"],
+        ["checkpoint-1/w.npz", "checkpoint-2/w.npz", "checkpoint-3/w.npz"],
+    ],
+)
+def test_checkpoints_of_a_folder_are_the_steps_of_one_run(tmp_path: Path, names: list[str]) -> None:
+    for name in names:
+        (tmp_path / "c" / name).parent.mkdir(parents=True, exist_ok=True)
+        np.savez(tmp_path / "c" / name, w=np.ones(2))
+
+    found = import_source(tmp_path / "c", tmp_path / "logs", "run")
+
+    assert found.runs == ["run"]
+    assert list(open_logdir(tmp_path / "logs").runs["run"].steps) == [1, 2, 3]
+
+
+def test_layers_of_models_in_models_have_their_own_names(tmp_path: Path) -> None:
+    import h5py
+
+    with h5py.File(tmp_path / "m.weights.h5", "w") as file:
+        file["layers/sequential/layers/dense/vars/0"] = np.ones(2)
+        file["layers/dense/vars/0"] = np.ones(3)
+        file["layers/odd/vars/0"] = np.ones(4)
+        file["optimizer/vars/0"] = np.ones(5)
+        names = {
+            "layers/sequential/vars": "inner",
+            "layers/sequential/layers/dense/vars": "first",
+            "layers/dense/vars": "dense",
+            "layers/odd/vars": "../odd",
+            "optimizer/vars": "adam",
+        }
+        for place, name in names.items():
+            file.require_group(place).attrs["name"] = name
+
+    import_source(tmp_path / "m.weights.h5", tmp_path / "logs", "run")
+
+    shapes = {tensor.name: tensor.shape for tensor in open_logdir(tmp_path / "logs").runs["run"].find()}
+    assert shapes == {
+        "layers/inner/layers/first/vars/0:0": (2,),
+        "layers/dense/vars/0:0": (3,),
+        "layers/odd/vars/0:0": (4,),
+        "optimizer/vars/0:0": (5,),
+    }
