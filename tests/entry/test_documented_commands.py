@@ -16,7 +16,7 @@ from tensortap.dump import DumpWriter, Graph, Node
 Run = Callable[..., tuple[int, str, str]]
 CHECKOUT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
-READ = ("ls", "show", "nan", "rules", "info", "check", "export")
+READ = ("ls", "show", "nan", "rules", "ledger", "info", "check", "export")
 STEPS = 31
 
 

@@ -23,6 +23,7 @@ COMMANDS = (
     ("show", "--step", "1", "--where", "nan > 0"),
     ("nan",),
     ("rules",),
+    ("ledger", "--all"),
     ("diff", "--step", "0", "--step-b", "1", "--all"),
     *(("show", f"{weapon}:0", "--step", "1") for weapon in WEAPONS.values()),
     ("show", "texts:0"),
