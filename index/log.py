@@ -131,7 +131,8 @@ class LogIndex:
             before = self._version
             self._find_runs()
             self._found.set()
-            waiting = [entry.run.id for entry in self._entries.values()]
+            newest_first = sorted(self._entries.values(), key=_written, reverse=True)  # a page begins with it
+            waiting = [entry.run.id for entry in newest_first]
             while waiting:  # in turns, so that a large run does not hide the others
                 waiting = [run_id for run_id in waiting if self._read_part(run_id, advance)]
             return self._version != before
@@ -183,6 +184,11 @@ class LogIndex:
             entry.changed = self._version + 1
             self._version += 1
         return more
+
+
+def _written(entry: _Entry) -> int:
+    """When a run began, ns; 0 if that is not known."""
+    return 0 if entry.identity is None else entry.identity[1]
 
 
 def _run_id(number: int, name: str) -> str:

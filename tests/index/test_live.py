@@ -394,3 +394,14 @@ def test_what_is_committed_is_on_the_page_within_a_second_and_a_half():
     source = (CHECKOUT / "frontend" / "src" / "state" / "live.ts").read_text(encoding="utf-8")
     asked = int(re.search(r"VISIBLE_MS = ([\d_]+);", source)[1])
     assert live.REFRESH_INTERVAL + asked / 1000 <= 1.5
+
+
+def test_the_newest_run_is_read_first(tmp_path, log, monkeypatch):
+    for name, began in (("a", 20), ("b", 40), ("c", 30)):
+        DumpWriter(tmp_path, name).close()
+        os.utime(tmp_path / name / "run.json", (began, began))
+    read = []
+    poll = RunIndex.poll
+    monkeypatch.setattr(RunIndex, "poll", lambda run: (read.append(run.name), poll(run))[1])
+    log.refresh()
+    assert read == ["b", "c", "a"]
