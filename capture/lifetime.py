@@ -78,10 +78,11 @@ class Lifetime:
         self.closed = True
         while self._uses:
             self.unuse()
+        if os.getpid() == self._pid:  # a forked child writes nothing that its parent does
+            self._outlet.tell_if_nothing_was_captured(self._watches)
+            self._outlet.tell_if_no_step_was_watched(self._watches)
         in_time = self._outlet.background.stop(self._close_seconds)
         self._recorded()
-        self._outlet.tell_if_nothing_was_captured(self._watches)
-        self._outlet.tell_if_no_step_was_watched(self._watches)
         self._samples.close()
         dropped = self._outlet.background.dropped
         if dropped and os.getpid() == self._pid:

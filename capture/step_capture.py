@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.dump import Keep, Way
+from tensortap.dump import Keep, Way, counted
 
 from .background import Background
 from .candidates import Candidate
@@ -20,12 +20,14 @@ from .naming import short_function_name
 from .plan import Plan
 from .recorded import Place, RecordedFunction
 from .recordings import Pending, Recordings
-from .snapshots import Batch, Captured, Entry, GraphHandle
+from .snapshots import Batch, Captured, Entry, Event, GraphHandle
 from .trouble import Trouble
 from .watch import Watch
 from .wish import Selected, selected
 
 Selection = dict[Place, Selected]
+
+_NAMED = 100  # functions that an event names
 
 
 @dataclass(eq=False)
@@ -49,10 +51,30 @@ class Outlet:
             self.step, self.visits = step, defaultdict(Counter)
         return self.visits
 
+    def put_event(self, step: int, kind: str, facts: Mapping[str, Any]) -> None:
+        """Has an event written."""
+        batch = Batch(step, time.time(), GraphHandle(None), deque(), 0, event=Event(kind, facts))
+        self.background.put(batch)
+
+    def unseen(
+        self,
+        kind: str,
+        message: str,
+        hint: str,
+        cause: BaseException | None = None,
+        functions: Sequence[str] = (),
+    ) -> None:
+        """Warns of something that is not captured, and has it noted in the run, for those who look there for
+        what is missing; `functions` are those inside of which nothing is seen."""
+        said = self.trouble.tell(kind, message, hint, cause)
+        if said:
+            facts = {"text": said[:1].upper() + said[1:], "functions": list(functions[:_NAMED])}
+            self.put_event(max(self.ran.stop - 1, 0), "unseen", facts)
+
     def tell_if_nothing_was_captured(self, watches: Sequence[Watch]) -> None:
         """Warns if the watched steps ran functions, but the watches selected nothing in them."""
         if self.missed and not self.selections:
-            self.trouble.tell(
+            self.unseen(
                 "nothing",
                 f"nothing was captured, because {', '.join(map(repr, watches))} selects no tensor of"
                 f" {', '.join(sorted(self.missed)[:5])}",
@@ -69,7 +91,7 @@ class Outlet:
     def tell_if_no_step_was_watched(self, watches: Sequence[Watch]) -> None:
         """Warns if steps ran, but the watches never were for one of them."""
         if self.ran and not self.watched and self.recordings is None:
-            self.trouble.tell(
+            self.unseen(
                 "steps",
                 f"nothing was captured, because {', '.join(map(repr, watches))} is for none of the steps that"
                 f" ran, {self.ran.start} to {self.ran.stop - 1}",
@@ -144,14 +166,14 @@ class StepCapture:
     def failed(self, function: str, what: str, error: BaseException) -> None:
         name = short_function_name(function)
         if isinstance(error, ChoiceFailedError):
-            self._outlet.trouble.tell(
+            self._outlet.unseen(
                 "choice",
                 error.message,
                 f"Correct the callable. The function {name} runs untapped, training goes on.",
                 error.__cause__,
             )
             return
-        self._outlet.trouble.tell(
+        self._outlet.unseen(
             f"function {name}: {what}",
             f"the function {name} {what}",
             "It runs untapped, training goes on. A narrower Watch may leave out what cannot be tapped.",
@@ -160,7 +182,7 @@ class StepCapture:
 
     def no_shadow(self, function: str, why: str) -> None:
         name = short_function_name(function)
-        self._outlet.trouble.tell(
+        self._outlet.unseen(
             f"shadow {name}",
             f"the function {name} is not captured, because exact=True cannot run it twice: {why}",
             "It runs untouched. Without exact=True it is captured in place.",
@@ -178,7 +200,7 @@ class StepCapture:
 
     def inside_datasets(self, function: str, nodes: Sequence[str]) -> None:
         name = short_function_name(function)
-        self._outlet.trouble.tell(
+        self._outlet.unseen(
             f"datasets {name}",
             f"what datasets compute inside of the function {name} is not captured ({nodes[0]})",
             "Make the dataset outside of the function and pass its elements or its iterator.",
@@ -189,12 +211,12 @@ class StepCapture:
 
     def out_of_reach(self, candidates: Sequence[Candidate]) -> None:
         functions = sorted({candidate.function for candidate in candidates})
-        self._outlet.trouble.tell(
+        self._outlet.unseen(
             "out of reach",
-            f"{len(candidates)} selected tensors cannot be seen: they are"
-            f" inside loops or branches that XLA compiles"
-            f" ({', '.join(functions[:3])})",
+            f"{counted(len(candidates), 'selected tensor')} cannot be seen, inside loops or branches that XLA"
+            f" compiles ({', '.join(functions[:3])})",
             "The outputs of those loops are captured. To see inside, set jit_compile=False.",
+            functions=functions,
         )
 
     def _safely(self, function: str, action: Callable[[], None]) -> None:
@@ -247,14 +269,14 @@ class StepCapture:
     def cannot_see(self, imported: Sequence[str], calls: Sequence[str]) -> None:
         """Parts of a session's graph that its taps do not reach."""
         if imported:
-            self._outlet.trouble.tell(
+            self._outlet.unseen(
                 "imported control flow",
                 f"{len(imported)} nodes in or behind loops and branches are not captured ({imported[0]}),"
                 " because the graph was imported without what belongs to them",
                 "Import a MetaGraph (tf.compat.v1.train.import_meta_graph) instead of a GraphDef.",
             )
         if calls:
-            self._outlet.trouble.tell(
+            self._outlet.unseen(
                 "functions of a session",
                 f"the insides of the functions that {', '.join(calls[:3])} run are not captured;"
                 " their results are",

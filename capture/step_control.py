@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from .guard import Guard
 from .samples import Samples
-from .snapshots import Batch, Entry, Event, GraphHandle
+from .snapshots import Entry
 from .step_capture import Outlet, StepCapture
 from .watch import Watch
 from .watch_file import FILE, WatchFile, say, watch_facts
@@ -80,14 +78,9 @@ class StepControl:
             TrainingStoppedError: a trigger of the tap fired, and training is to be stopped.
         """
         for step, facts in self.samples.take(steps.start, len(steps), source):
-            self.put_event(step, "batch", facts)
+            self._outlet.put_event(step, "batch", facts)
         if capture is not None:
             self._guard.end_step(self._outlet.background, steps.start, error, capture.entry)
-
-    def put_event(self, step: int, kind: str, facts: Mapping[str, Any]) -> None:
-        """Has an event written."""
-        batch = Batch(step, time.time(), GraphHandle(None), deque(), 0, event=Event(kind, facts))
-        self._outlet.background.put(batch)
 
     def _look_at_watch_file(self, step: int) -> None:
         if not self._has_begun:
@@ -98,14 +91,14 @@ class StepControl:
             return
         if change.watches is None:
             say(change.error)
-            self.put_event(step, "watch", {"error": change.error})
+            self._outlet.put_event(step, "watch", {"error": change.error})
         else:
             self.watches = change.watches
             self._say_watches(step, FILE)
 
     def _say_watches(self, step: int, source: str) -> None:
         facts = watch_facts(self.watches, shown_rules(self.watches), source=source)
-        self.put_event(step, "watch", facts)
+        self._outlet.put_event(step, "watch", facts)
 
     def _wants(self, watch: Watch, steps: range) -> bool:
         try:

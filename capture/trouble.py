@@ -23,13 +23,17 @@ class Trouble:
         self._told: dict[str, str] = {}  # what was said, by kind
         self._lock = threading.Lock()
 
-    def tell(self, kind: str, message: str, hint: str, cause: BaseException | None = None) -> None:
-        """Warns, unless this kind of trouble was told before. `message` has no full stop, `hint` has."""
+    def tell(self, kind: str, message: str, hint: str, cause: BaseException | None = None) -> str:
+        """Warns, unless this kind of trouble was told before. `message` has no full stop, `hint` has.
+
+        Returns:
+            What was said; empty if it was told before.
+        """
         because = f" ({type(cause).__name__}: {first_line(cause)})" if cause is not None else ""
         said = f"{message}{because}. {hint}"
         with self._lock:
             if kind in self._told:
-                return
+                return ""
             self._told[kind] = said
         text = f"tensortap, run {self._where!r}: {said}"
         try:
@@ -37,6 +41,7 @@ class Trouble:
         except TapWarning:
             # The program turns warnings into errors; this one must not end its training.
             _log.warning(text)
+        return said
 
     def told(self, *kinds: str) -> str:
         """What was said of the first of these kinds that there was; empty if there was none."""

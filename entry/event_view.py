@@ -16,11 +16,12 @@ _SHOWN = 20  # samples, steps and events; --json prints all
 
 
 def print_events(out: Console, found: RunIndex) -> None:
-    """The triggers that fired, and the watches that were changed."""
+    """The triggers that fired, the watches that were changed, and what could not be captured."""
     events = found.events.events()
     fired = [event for event in events if event.kind == "trigger"]
     changed = [event for event in events if event.kind == "watch" and event.facts.get("source") != "program"]
-    for title, some in (("triggers", fired), ("watch.json", changed)):
+    unseen = [event for event in events if event.kind == "unseen"]
+    for title, some in (("triggers", fired), ("watch.json", changed), ("not captured", unseen)):
         if some:
             out.print()
             out.print(cell(title, "bold"))
@@ -32,7 +33,7 @@ def print_events(out: Console, found: RunIndex) -> None:
 
 def _sentence(event: RunEvent) -> str:
     facts = event.facts
-    if event.kind == "watch":
+    if event.kind in ("watch", "unseen"):
         return str(facts.get("error") or facts.get("text", ""))
     parts = [f"{facts.get('trigger')}: {facts.get('reason')}."]
     source = facts.get("source")

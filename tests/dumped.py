@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.dump import Graph, Node, RunReader, read_value, tensor_name, value_ref
+from tensortap.dump import EventsTail, Graph, Node, RunReader, read_value, tensor_name, value_ref
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,12 @@ class Dumped:
                     ref = value_ref(self.reader.path, worker.worker, commit.batch, index)
                     self.rows.append(Row(columns, None if ref is None else read_value(ref)))
             self.dropped += tail.dropped
+
+    def events(self, kind: str) -> list[dict[str, Any]]:
+        """The events of a kind, of all workers."""
+        workers = (worker.worker for worker in self.reader.workers())
+        found = (event for worker in workers for event in EventsTail(self.reader.path, worker).poll())
+        return [event for event in found if event["kind"] == kind]
 
     @property
     def steps(self) -> list[int]:

@@ -15,7 +15,7 @@ from tensortap.index import Filters, RunIndex, find_rows
 from .birth import Birth, describe_birth, with_details
 from .chain import Link, chain
 from .flow import BadFlow, BadTensor
-from .looked_at import looked_at
+from .looked_at import looked_at, out_of_sight
 from .ranking import ranked
 from .reach import Reach
 from .step import StepTensors
@@ -181,7 +181,7 @@ def step_report(
         passed=len(flow.bad) - len(found),
         healed=len({healer.tensor for birth in described for healer in birth.ends.healers}),
         previous=previous,
-        notes=_notes(detailed, step, previous),
+        notes=_notes(flow, detailed, step, previous),
     )
 
 
@@ -210,7 +210,7 @@ def _span(run: RunIndex) -> str:
     return f"Steps go from {steps[0]} to {steps[-1]}." if len(steps) else "There are no snapshots yet."
 
 
-def _notes(births: list[Birth], step: int, previous: int | None) -> list[str]:
+def _notes(flow: BadFlow, births: list[Birth], step: int, previous: int | None) -> list[str]:
     notes = []
     if births and births[0].verdict == "carried":
         before = (
@@ -225,14 +225,24 @@ def _notes(births: list[Birth], step: int, previous: int | None) -> list[str]:
     if births and births[0].aftermath:
         notes.append(births[0].aftermath)
     if births and births[0].verdict == "suspected":
-        notes.append(
-            "Inputs of the first birth were not captured, so it may have been born further up. Capture them: "
-            f"Watch(nodes={'|'.join(births[0].missing[:2])!r})."
-            if births[0].missing
-            else "The graph does not say what the first birth was made of."
-        )
+        notes.append(_how_to_see(flow, births[0].missing))
     if births and not any(birth.elements for birth in births):
         notes.append(
             'Only summaries were kept: with Watch(keep="value") the offending elements are shown too.'
         )
     return notes
+
+
+def _how_to_see(flow: BadFlow, missing: list[str]) -> str:
+    """What to capture where inputs of a birth were not captured."""
+    if not missing:
+        return "The graph does not say what the first birth was made of."
+    text = "Inputs of the first birth were not captured, so it may have been born further up."
+    graph, hidden = flow.tensors.graph, out_of_sight(flow.tensors.run)
+    rows = [graph.rows.get(name, graph.rows.get(name.rpartition(":")[0])) for name in missing[:2]]
+    if any(row is not None and graph.function[row] in hidden for row in rows):
+        return (
+            f"{text} They are inside of a loop or branch that XLA compiles ({missing[0]}), where nothing can "
+            "be captured: set jit_compile=False."
+        )
+    return f"{text} Capture them: Watch(nodes={'|'.join(missing[:2])!r})."

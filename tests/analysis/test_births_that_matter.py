@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ from made_runs import X, found_by, made_run, node
 from tensortap.analysis import nan_report
 from tensortap.analysis.provenance.operand import Operand
 from tensortap.analysis.provenance.patterns import explain
+from tensortap.dump import DumpWriter, Function, Graph
+from tensortap.index import LogIndex, RunIndex
 
 HEALING = (  # 1/x is infinite where x is 0, and dividing by it makes 0 of it
     X,
@@ -149,3 +152,33 @@ def test_an_infinite_factor_is_followed_back_without_a_warning(tmp_path: Path) -
         report = nan_report(made_run(tmp_path, nodes, fed, keep="value"))
     traced = [birth.elements for birth in report.births if birth.tensor == "made:0"]
     assert traced[0][0].trail[1].tensor == "y:0"
+
+
+def test_a_run_without_a_snapshot_says_why(tmp_path: Path) -> None:
+    with DumpWriter(tmp_path, run="made") as writer:
+        writer.event("unseen", step=0, text="The function f could not be tapped.", functions=[])
+    (run,) = opened(tmp_path)
+    assert nan_report(run).notes == ["No step was captured. The function f could not be tapped."]
+
+
+def test_loops_that_xla_compiles_are_not_to_be_watched(tmp_path: Path) -> None:
+    """GIVEN an infinity that a compiled loop returns, and the event that nothing is seen inside of it."""
+    nodes = (X, replace(node("while/Exp", "Exp", "x"), function="body"), node("while", "While", "x"))
+    functions = {
+        "": Function(outputs=["while:0"]),
+        "body": Function(parent="", caller="while", role="body", outputs=["while/Exp:0"]),
+    }
+    with DumpWriter(tmp_path, run="made") as writer:
+        graph = writer.graph(Graph("step", list(nodes), functions=functions))
+        for name, value in (("x", 1.0), ("while", np.inf)):
+            writer.log(name, np.float32([value]), step=0, graph=graph)
+        writer.event("unseen", step=0, text="1 tensor cannot be seen.", functions=["body"])
+    (run,) = opened(tmp_path)
+    (note, *_) = nan_report(run).notes
+    assert note.endswith("(while/Exp), where nothing can be captured: set jit_compile=False.")
+
+
+def opened(logdir: Path) -> list[RunIndex]:
+    log = LogIndex(logdir)
+    log.refresh()
+    return log.runs

@@ -321,6 +321,8 @@ with Tap(sys.argv[1], Watch("sum$", steps=1)) as tap:
 def test_a_watch_that_selects_nothing_says_so(tmp_path: Path) -> None:
     with pytest.warns(TapWarning, match=r"Watch\(nodes='dnse'.*selects no tensor of multi_step_on_iterator"):
         fit_tapped(Tap(tmp_path / "r", Watch("dnse", steps=1)))
+    (unseen,) = Dumped(tmp_path / "r").events("unseen")
+    assert unseen["text"].startswith("Nothing was captured, because Watch(nodes='dnse'")
 
 
 def test_steps_that_were_never_watched_train_the_same(tmp_path: Path) -> None:

@@ -126,3 +126,6 @@ def test_branches_inside_a_compiled_function_are_told(tmp_path: Path) -> None:
     dumped = Dumped(tmp_path / "r")
     assert dumped.value("cond:0") == 2.0
     assert dumped.value("end:0") == -2.0
+    (unseen,) = dumped.events("unseen")
+    assert unseen["functions"] == ["cond_false", "cond_true"]
+    assert "set jit_compile=False" in unseen["text"]

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { RunDetail } from './answers';
 import type { WatchChange } from './events';
-import { nextRunName, watchedBy } from './nothing_captured';
+import { nextRunName, unseenOf, watchedBy } from './nothing_captured';
 
 const run = (info: Record<string, unknown>) => ({ info }) as RunDetail;
 const change = (text: string, error: string | null = null): WatchChange => ({ step: 1, time: 0, text, error, fromProgram: false });
@@ -18,4 +18,15 @@ test('the next run has a name that no run has', () => {
   expect(nextRunName('fit', ['fit'])).toBe('fit-2');
   expect(nextRunName('fit', ['fit', 'fit-2', 'fit-3'])).toBe('fit-4');
   expect(nextRunName('fit-9', ['fit-9'])).toBe('fit-10');
+});
+
+test('what was not captured is told once, as the program was warned', () => {
+  const event = (kind: string, facts: Record<string, unknown>) => ({ kind, step: 0, time: 0, worker: 'w', facts });
+  const events = [
+    event('unseen', { text: 'No tap.' }),
+    event('unseen', { text: 'No tap.' }),
+    event('unseen', { text: 3 }),
+    event('watch', { text: 'Watch()' }),
+  ];
+  expect(unseenOf(events)).toEqual(['No tap.']);
 });

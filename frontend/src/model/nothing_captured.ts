@@ -1,6 +1,6 @@
 /** What a run without snapshots can still tell about itself. */
 
-import type { RunDetail } from './answers';
+import type { RunDetail, RunEvent } from './answers';
 import type { WatchChange } from './events';
 
 /** The watches that were in force last: a watch.json overrides those of the program. */
@@ -10,6 +10,12 @@ export function watchedBy(run: RunDetail, changes: readonly WatchChange[]): stri
   if (last) return [last.text];
   const given = run.info.watch;
   return Array.isArray(given) ? given.filter((watch): watch is string => typeof watch === 'string') : [];
+}
+
+/** What the program was warned that it cannot have captured, each with the way out. */
+export function unseenOf(events: readonly RunEvent[]): string[] {
+  const texts = events.flatMap(({ kind, facts }) => (kind === 'unseen' && typeof facts.text === 'string' ? [facts.text] : []));
+  return [...new Set(texts)].filter((text) => text !== '');
 }
 
 /** `run` -> `run-2` -> `run-3`: the first of these that no run is called. */

@@ -2,7 +2,7 @@ import { formatAgo, formatCount } from '../../lib/format';
 import type { WorkerEntry } from '../../model/answers';
 import { writingState } from '../../model/writing_state';
 import { view } from '../../state/choices';
-import { severeCount } from '../../state/findings';
+import { report, severeCount } from '../../state/findings';
 import { problemCount, wrongProblems } from '../../state/problems';
 import { nothingCaptured, run, runEntry, runPhase } from '../../state/runs';
 import { goTo } from '../../state/selection';
@@ -89,20 +89,23 @@ function textOf(value: unknown): string | null {
   return Array.isArray(value) && value.length > 0 && value.every((part) => typeof part === 'string') ? value.join(' ') : null;
 }
 
+/** Where it began: the birth, as soon as that is known. */
 function FirstProblem() {
-  const first = wrongProblems.value[0];
-  if (!first) return null;
+  const [birth, first] = [report.value?.births[0], wrongProblems.value[0]];
+  const [nan, at] = birth ? [birth.output.nan, birth.step] : [first?.nan, first?.first_step];
+  const place = birth ?? first;
+  if (!place || nan === undefined || at === undefined) return null;
   return (
     <button
       type="button"
       class="panel-alert"
-      onClick={() => goTo({ graph: first.graph, tensor: first.tensor, step: first.first_step })}
+      onClick={() => goTo({ graph: place.graph, tensor: place.tensor, step: at })}
       data-testid="first-problem"
     >
       <b>
-        First {first.nan > 0 ? 'NaN' : 'Inf'} at step {first.first_step}
+        First {nan > 0 ? 'NaN' : 'Inf'} at step {at}
       </b>
-      <span class="truncate">{first.tensor}</span>
+      <span class="truncate">{place.tensor}</span>
     </button>
   );
 }

@@ -1,6 +1,6 @@
 import type { RunDetail } from '../../model/answers';
 import { nextRunName, watchedBy } from '../../model/nothing_captured';
-import { watchChanges } from '../../state/events';
+import { unseen, watchChanges } from '../../state/events';
 import { runDetail, runEntry, runList, runPhase } from '../../state/runs';
 import { CodeBlock } from '../kit/CopyButton';
 import { Message } from '../kit/Message';
@@ -37,10 +37,26 @@ function Over({ detail }: { detail: RunDetail }) {
         </p>
       ) : dropped > 0 ? (
         <p>Tensors were captured, but all of them were dropped, because they could not be written in time. Watch fewer nodes or steps.</p>
+      ) : unseen.value.length > 0 ? (
+        <Told detail={detail} />
       ) : (
         <Reasons detail={detail} />
       )}
     </Message>
+  );
+}
+
+/** The program was warned why. */
+function Told({ detail }: { detail: RunDetail }) {
+  return (
+    <>
+      <Watched detail={detail} />
+      <ul class="message-reasons" data-testid="unseen">
+        {unseen.value.map((text) => (
+          <li key={text}>{text}</li>
+        ))}
+      </ul>
+    </>
   );
 }
 
