@@ -22,6 +22,7 @@ _MARK = ".tfevents."
 _MAX_BUCKETS = 5_000  # TF1 has 1,549 at most, TF2 30 unless a program asks for more
 _MAX_COUNT = 1 << 53  # elements: beyond, float64 skips numbers
 _SHOWN_BY_TENSORBOARD = ("images", "audio", "graph_keras_model", "pr_curves", "mesh", "projector", "hparams")
+_TRACES = ("graph_run_metadata", "graph_run_metadata_graph")
 _NOTE = (
     "TensorBoard keeps no values of tensors with histograms: their shapes are not known, their histograms "
     "are approximate (each of its buckets is spread evenly), and only files of TF1 know mean, std and l2."
@@ -84,10 +85,20 @@ class _Reader:
             self._out.graph(graph)
             self._has_graph = True
 
+    def _traced_graphs(self, proto: Message) -> None:
+        """What `tf.summary.trace_export` wrote: a graph for each function that ran, before optimization."""
+        for data in proto.string_val:
+            for traced in parse("RunMetadata", data, "A trace").function_graphs:
+                whole = traced.pre_optimization_graph
+                for graph_def in [whole] if whole else traced.partition_graphs:
+                    self._graph(graph_def)
+
     def _value(self, event: Message, value: Message) -> None:
         tag, which = value.tag, value.WhichOneof("value")
         plugin = self._plugins.setdefault(tag, value.metadata.plugin_data.plugin_name)
-        if event.step < 0:
+        if plugin in _TRACES:
+            self._traced_graphs(value.tensor)
+        elif event.step < 0:
             self._out.note(f"Left out: {tag[:200]} at step {event.step}: steps begin at 0.", "negative steps")
         elif which in ("image", "audio") or plugin in _SHOWN_BY_TENSORBOARD:
             kind = plugin or which

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from .formats import BY_NAME, Format, detect
+from .left_out import left_out
 from .refused import UnknownFormatError
 from .target import Imported, Progress, Target, run_name_of
 
@@ -27,6 +28,9 @@ def import_source(
     target = Target(logdir, run or run_name_of(place_of(source).name), row.name, source.name, progress)
     try:
         row.read(source, target)
+        if source.is_dir():
+            for sentence in left_out(source, row.name):
+                target.note(sentence)
         return target.finish()
     finally:
         target.abandon()

@@ -63,6 +63,8 @@ Execution op_type=1:string num_outputs=2:int32 graph_id=3:string tensor_debug_mo
 tensor_protos=7:TensorProto* code_location=8:CodeLocation output_tensor_device_ids=9:int32*
 GraphExecutionTrace tfdbg_context_id=1:string op_name=2:string output_slot=3:int32 tensor_debug_mode=4:int32 \
 tensor_proto=5:TensorProto device_name=6:string
+RunMetadata function_graphs=4:FunctionGraphs*
+FunctionGraphs partition_graphs=1:bytes* pre_optimization_graph=2:bytes
 BundleHeaderProto num_shards=1:int32 endianness=2:int32
 BundleEntryProto dtype=1:int32 shape=2:TensorShapeProto shard_id=3:int32 offset=4:int64 size=5:int64 \
 crc32c=6:fixed32 slices=7:Skipped*

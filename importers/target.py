@@ -78,6 +78,7 @@ class Target:
         self._info = {"imported from": source, "format": format}
         self._more_notes: Counter[str] = Counter()
         self.graph_ids: set[tuple[str, str]] = set()
+        self.facts: dict[str, str] = {}  # for the info of `run.json`
         self._names = {"": self.run}  # by what stands for them in the source
 
     def writer(self, below: str = "") -> RunWriter:
@@ -155,6 +156,7 @@ class Target:
 
     def _write_notes(self, path: Path) -> None:
         record = json.loads(path.read_text(encoding="utf-8"))
+        record["info"] |= self.facts
         if self.imported.notes:
             record["info"]["notes"] = " ".join(self.imported.notes)
         path.with_suffix(".tmp").write_text(json.dumps(record), encoding="utf-8")
@@ -178,6 +180,10 @@ class RunWriter:
     def note(self, sentence: str, kind: str = "") -> None:
         """A sentence for the user about what was refused or is partial."""
         self._target.note(sentence, kind)
+
+    def fact(self, name: str, text: str) -> None:
+        """What programs want to know about the whole source, for the info of `run.json`."""
+        self._target.facts[name] = text
 
     def progress(self, text: str) -> None:
         """Shows how far the import is."""

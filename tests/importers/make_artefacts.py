@@ -101,6 +101,9 @@ def event_files(folder: Path) -> None:
     writer.close()
     with tf.summary.create_file_writer(str(folder / "v2" / "validation")).as_default():
         tf.summary.scalar("loss", 3.0, step=1)
+        tf.summary.trace_on(graph=True)
+        toy.run(X)
+        tf.summary.trace_export("traced", step=1)
     with tf.Graph().as_default() as graph:
         data = tf.constant(W, name="data")
         tf.compat.v1.summary.histogram("old", data)

@@ -62,6 +62,15 @@ def test_graphs_have_their_functions(importing: Any) -> None:
     assert next(node for node in graph.nodes if node.name == "product").op_type == "MatMul"
 
 
+def test_a_traced_graph_is_read(importing: Any) -> None:
+    run = importing("events/v2/validation")
+
+    reader = RunReader(importing.logdir / "run")
+    (graph_id,) = reader.graph_ids()
+    assert "product" in {node.name.rpartition("/")[2] for node in reader.graph(graph_id).nodes}
+    assert [tensor.name for tensor in run.find()] == ["loss:0"]
+
+
 def test_a_truncated_file_gives_what_it_has(artefacts: Path, tmp_path: Path) -> None:
     whole = next((artefacts / "events" / "v2" / "train").iterdir())
     cut = tmp_path / "source" / whole.name

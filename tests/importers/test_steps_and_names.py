@@ -6,9 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tf_messages import scalar, write_events
 
 from tensortap.importers import import_source
 from tensortap.importers.arrays import stem_of, step_in, without_step
+from tensortap.importers.left_out import left_out
 from tensortap.index import open_logdir
 
 
@@ -80,3 +82,35 @@ def test_layers_of_models_in_models_have_their_own_names(tmp_path: Path) -> None
         "layers/odd/vars/0:0": (4,),
         "optimizer/vars/0:0": (5,),
     }
+
+
+def test_what_else_lies_in_a_folder_is_told(tmp_path: Path) -> None:
+    source = write_events(tmp_path / "mix", scalar())
+    for name in ("deep/a.npy", "deep/b.npz", "saved/saved_model.pb", "saved/fingerprint.pb", "readme.txt"):
+        (source / name).parent.mkdir(exist_ok=True)
+        (source / name).write_bytes(b"x")
+
+    found = import_source(source, tmp_path / "logs")
+
+    notes = " ".join(found.notes)
+    assert "2 files with arrays (deep/a.npy, …)" in notes
+    assert "1 file with a SavedModel (saved/saved_model.pb)" in notes
+    assert "events" not in notes and "fingerprint" not in notes and "readme" not in notes
+
+
+def test_folders_of_one_format_have_nothing_else(tmp_path: Path) -> None:
+    for format, files in {
+        "checkpoint": ["ckpt-1.index", "ckpt-1.data-00000-of-00001", "checkpoint"],
+        "folder": ["a.npy", "b/c.h5"],
+        "saved_model": ["saved_model.pb", "variables/variables.index", "fingerprint.pb"],
+        "tfdbg2": ["tfdbg_events.1.metadata", "tfdbg_events.1.execution"],
+        "safetensors_shards": ["m.safetensors.index.json", "m1.safetensors"],
+    }.items():
+        for name in files:
+            (tmp_path / format / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / format / name).write_bytes(b"")
+        assert list(left_out(tmp_path / format, format)) == []
+    (tmp_path / "checkpoint" / "older").mkdir()
+    (tmp_path / "checkpoint" / "older" / "ckpt-0.index").write_bytes(b"")
+    (sentence,) = left_out(tmp_path / "checkpoint", "checkpoint")
+    assert "1 file of TensorFlow's checkpoints (older/ckpt-0.index)" in sentence
