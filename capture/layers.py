@@ -57,6 +57,7 @@ class LayerTracker:
         layer_call = keras.layers.Layer.__call__
         apply = keras.optimizers.Optimizer.apply
         derive = tf.GradientTape.gradient
+        assign = keras.Variable.assign
 
         @functools.wraps(layer_call)
         def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
@@ -82,7 +83,13 @@ class LayerTracker:
             self._note_derived(target, sources, gradients)
             return gradients
 
+        @functools.wraps(assign)
+        def noted_assign(variable: Any, value: Any) -> Any:
+            self._note_variables([variable])  # of losses and metrics nothing else tells
+            return assign(variable, value)
+
         self._replace(tf.GradientTape, "gradient", noted_derive)
+        self._replace(keras.Variable, "assign", noted_assign)
         self._replace(keras.layers.Layer, "__call__", call)
         self._replace(keras.optimizers.Optimizer, "apply", noted_apply)
 
