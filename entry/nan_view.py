@@ -26,11 +26,22 @@ _ENDS = 5  # links that are shown at either end of a long chain
 _TRAIL = 6  # elements that are shown on the way back
 
 
-def print_report(report: NanReport, out: Console) -> None:
-    """Prints a report: first what and why, then the chain, then the rest."""
+def print_report(report: NanReport, out: Console, unknown: int = 0) -> None:
+    """Prints a report: first what and why, then the chain, then the rest.
+
+    `unknown`: how many snapshots of the run may hold some that nobody counted.
+    """
+    if unknown:
+        whose = f"whether {counted(unknown, 'snapshot')} of {report.run} hold NaN or infinities"
+        out.print(cell(f"Not known: {whose}; they were not counted ('tensortap info' says why).", "yellow"))
     if report.step is None or not (report.births or report.demoted):
         where = "" if report.step is None else f" at step {report.step}"
-        out.print(cell(f"{report.run}: no NaN and no infinity in any captured tensor{where}.", "green"))
+        what = (
+            "no NaN and no infinity was counted"
+            if unknown
+            else "no NaN and no infinity in any captured tensor"
+        )
+        out.print(cell(f"{report.run}: {what}{where}.", "" if unknown else "green"))
         _print_notes(report, out)
         return
     if report.births:
@@ -79,9 +90,15 @@ def _verb(birth: Birth) -> str:
 def _operand(operand: Operand) -> str:
     if not operand.known:
         return f"{operand.tensor}  not captured"
+    if not operand.size:
+        return f"{operand.tensor}  no element is known"
     bad = [f"{count:,} {name}" for name in ("nan", "pos_inf", "neg_inf") if (count := getattr(operand, name))]
     names = " ".join(bad).replace("pos_inf", "+inf").replace("neg_inf", "-inf").replace("nan", "NaN")
-    span = f"{number_text(operand.min)} … {number_text(operand.max)}" if operand.finite else "nothing finite"
+    span = (
+        f"{number_text(operand.min)} … {number_text(operand.max)}"
+        if operand.finite
+        else "nothing finite is known"
+    )
     zeros = f", {counted(operand.zero, 'zero')}" if operand.zero else ""
     return f"{operand.tensor}  {names + ' of ' if bad else ''}{operand.size:,}, {span}{zeros}"
 
@@ -132,7 +149,7 @@ def _print_others(births: list[Birth], out: Console) -> None:
     if not births:
         return
     out.print()
-    out.print(cell(f"Further down, {counted(len(births), 'more birth')}", "bold"))
+    out.print(cell(f"{counted(len(births), 'more birth')} at this step", "bold"))
     for birth in births[:_OTHERS]:
         said = birth.explanation.text if birth.explanation else _WORDS[birth.verdict]
         texts = [f"  {birth.tensor} ({birth.op_type}): {said}", birth.aftermath]

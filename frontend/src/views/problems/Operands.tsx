@@ -1,4 +1,4 @@
-import { formatCount, formatNumber } from '../../lib/format';
+import { counted, formatCount, formatNumber } from '../../lib/format';
 import type { Birth, Measured, Operand } from '../../model/findings';
 import { TensorLink } from './Places';
 
@@ -38,7 +38,7 @@ function numbers(operand: Operand): string {
   const counts = [
     operand.nan > 0 && `${formatCount(operand.nan)} NaN`,
     inf > 0 && `${formatCount(inf)} Inf`,
-    operand.zero > 0 && `${formatCount(operand.zero)} zeros`,
+    operand.zero > 0 && counted(operand.zero, 'zero'),
   ].filter(Boolean);
   const finite = operand.size - operand.nan - inf;
   const range = finite > 0 ? `${measured(operand.min)} … ${measured(operand.max)}` : 'nothing finite';
