@@ -41,7 +41,7 @@ def print_report(report: NanReport, out: Console, unknown: int = 0) -> None:
             if unknown
             else "no NaN and no infinity in any captured tensor"
         )
-        out.print(cell(f"{report.run}: {what}{where}.", "" if unknown else "green"))
+        out.print(cell(f"{report.run}: no NaN and no infinity {what}{where}.", "" if unknown else "green"))
         _print_notes(report, out)
         return
     if report.births:

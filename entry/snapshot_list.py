@@ -7,7 +7,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from .arguments import positive
-from .terminal import cell, console, counted, number_text, plain_table, print_json
+from .tensor_view import statistic_text
+from .terminal import cell, console, counted, plain_table, print_json
 
 if TYPE_CHECKING:
     from tensortap.index import RunIndex, Snapshot
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 _NUMBERS = ("step", "visit", "nan", "inf", "zero", "min", "mean", "max", "std")
 _COLUMNS = ("tensor", "dtype", "shape", *_NUMBERS)
 _LEAST_FIRST = ("zero", "visit", "std", "dtype", "inf", "mean", "shape")
+_UNKNOWN = "unknown"  # what a foreign format does not tell
 _FILTERS = ("where", "op", "layer", "dtype", "nonfinite", "kept", "sort", "reverse", "step")
 
 
@@ -47,7 +49,7 @@ def list_snapshots(run: RunIndex, arguments: argparse.Namespace) -> None:
     Raises:
         SelectionError: a condition, pattern or column cannot be parsed.
     """
-    from tensortap.index import snapshots
+    from tensortap.index import nan_not_counted, snapshots
 
     page = snapshots(
         run,
@@ -70,15 +72,15 @@ def list_snapshots(run: RunIndex, arguments: argparse.Namespace) -> None:
     if not page.total:
         console().print("No snapshot fits.")
         return
-    _print(page.rows, sorted_by=(arguments.sort or "").lstrip("-"))
+    _print(page.rows, not nan_not_counted(run), sorted_by=(arguments.sort or "").lstrip("-"))
     if page.total > len(page.rows):
         more = counted(page.total - len(page.rows), "more snapshot")
         console(stderr=True).print(f"{more}; see them with --limit {page.total}", style="dim")
 
 
-def _print(rows: list[Snapshot], sorted_by: str) -> None:
+def _print(rows: list[Snapshot], nan_counted: bool, sorted_by: str) -> None:
     out = console()
-    cells = [dict(zip(_COLUMNS, _cells(row), strict=True)) for row in rows]
+    cells = [dict(zip(_COLUMNS, _cells(row, nan_counted), strict=True)) for row in rows]
     shown = _that_fit(cells, out.width, sorted_by)
     table = plain_table(*shown, numeric=_NUMBERS)
     for column in table.columns[1:]:
@@ -110,16 +112,20 @@ def _data(row: Snapshot) -> dict[str, Any]:
     return fields
 
 
-def _cells(row: Snapshot) -> list[Any]:
+def _cells(row: Snapshot, nan_counted: bool) -> list[Any]:
+    from tensortap.index import not_counted
+
     infinite = row.pos_inf + row.neg_inf
+    none = _UNKNOWN if not_counted(row) else "0"
+    no_bad = "0" if nan_counted else none
     return [
         cell(row.tensor),
         cell(row.dtype),
         "×".join(map(str, row.shape)) or "scalar",
         str(row.step),
         str(row.visit),
-        cell(f"{row.nan:,}", "red" if row.nan else ""),
-        cell(f"{infinite:,}", "red" if infinite else ""),
-        f"{row.zero:,}",
-        *(number_text(value) for value in (row.min, row.mean, row.max, row.std)),
+        cell(f"{row.nan:,}" if row.nan else no_bad, "red" if row.nan else ""),
+        cell(f"{infinite:,}" if infinite else no_bad, "red" if infinite else ""),
+        f"{row.zero:,}" if row.zero else none,
+        *(statistic_text(row, name) for name in ("min", "mean", "max", "std")),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -39,6 +40,7 @@ class TensorView:
     selection: str
     values: Array | None
     sampled: int = 0  # how many elements were kept, if not all
+    nan_counted: bool = True  # False where the source of an import does not tell
 
     @classmethod
     def of(
@@ -53,7 +55,15 @@ class TensorView:
         selection: str | None,
     ) -> TensorView:
         """Raises NotFoundError without such a snapshot, ValueNotKeptError for a selection of no value."""
-        from tensortap.index import histograms, history, kept_sample, kept_shape, locate, read_slice
+        from tensortap.index import (
+            histograms,
+            history,
+            kept_sample,
+            kept_shape,
+            locate,
+            nan_not_counted,
+            read_slice,
+        )
 
         seen = history(run, tensor, graph=graph, worker=worker).columns
         steps = tuple(sorted({int(one) for one in seen["step"]}))
@@ -87,7 +97,8 @@ class TensorView:
         counts = series.counts[-1]
         if values is not None and not chosen and not sampled:
             counts = _counts(values, series.edges)
-        return cls(snapshot, steps, series.edges, counts, chosen, values, sampled)
+        nan_counted = not nan_not_counted(run)
+        return cls(snapshot, steps, series.edges, counts, chosen, values, sampled, nan_counted)
 
     def save(self, path: Path) -> None:
         """Writes the selected values as a .npy file.
@@ -118,6 +129,8 @@ class TensorView:
 
     def print(self, out: Console, highlights: Sequence[Highlight] = ()) -> None:
         """Writes it as a page of text, the elements in the ranges of `highlights` marked."""
+        from tensortap.index import not_counted
+
         snapshot = self.snapshot
         shape = "×".join(map(str, snapshot.shape)) or "scalar"
         out.print(cell(snapshot.tensor, "bold"))
@@ -125,10 +138,17 @@ class TensorView:
         step = f"step {snapshot.step}{visit} ({_steps(self.steps)})"
         out.print(cell(f"{snapshot.dtype} {shape}, {step}, worker {snapshot.worker}"))
         out.print()
+        unknown = not_counted(snapshot)
         for name in COUNTS:
             count = getattr(snapshot, name)
-            bad = count and name in ("nan", "pos_inf", "neg_inf")
+            is_bad = name in ("nan", "pos_inf", "neg_inf")
+            if unknown and not count and not (is_bad and self.nan_counted):
+                out.print(cell(f"  {name:<10}{'unknown':>14}", "dim"))
+                continue
+            bad = count and is_bad
             out.print(cell(f"  {name:<10}{count:>14,}{_share(count, snapshot.size)}", "red" if bad else ""))
+        if unknown:
+            out.print(cell(f"  not counted{unknown:>13,}{_share(unknown, snapshot.size)}"))
         self._print_distribution(out)
         out.print()
         out.print(cell(self._values_heading()))
@@ -140,14 +160,17 @@ class TensorView:
 
     def _print_distribution(self, out: Console) -> None:
         """Statistics and histogram, or why there are none."""
+        from tensortap.index import not_counted
+
         nothing = _no_numbers(self.snapshot)
         if nothing:
             out.print(f"  {nothing}: neither statistics nor histogram")
             return
         for name in STATISTICS:
-            out.print(f"  {name:<10}{number_text(getattr(self.snapshot, name)):>14}")
+            out.print(f"  {name:<10}{statistic_text(self.snapshot, name):>14}")
         out.print()
-        for line in bars(self.edges, self.counts) if np.any(self.counts) else ["  no finite values"]:
+        nothing = "no histogram is known" if not_counted(self.snapshot) else "no finite values"
+        for line in bars(self.edges, self.counts) if np.any(self.counts) else [f"  {nothing}"]:
             out.print(line)
 
     def _values_heading(self) -> str:
@@ -166,6 +189,15 @@ def excerpt(shape: tuple[int, ...]) -> str:
         return ""
     first = ["0"] * max(len(shape) - 2, 0)
     return ",".join(first + [f":{_EXCERPT}" if size > _EXCERPT else ":" for size in shape[-2:]])
+
+
+def statistic_text(snapshot: Snapshot, name: str) -> str:
+    """A statistic as text; one that a foreign format does not tell is unknown, not NaN."""
+    from tensortap.index import not_counted
+
+    value: float = getattr(snapshot, name)
+    finite = snapshot.zero + snapshot.negative + snapshot.positive
+    return "unknown" if math.isnan(value) and (finite or not_counted(snapshot)) else number_text(value)
 
 
 def _no_numbers(snapshot: Snapshot) -> str:

@@ -31,6 +31,7 @@ from .surface import Log, Run, Table, Tensor, Tensors, open_logdir, set_viewer
 from .tensors import NO_GRAPH
 from .timeline import TIMELINE_STATISTICS, Timeline, timeline
 from .trends import Trend, trends
+from .uncounted import nan_not_counted, not_counted, snapshots_not_counted
 from .values import (
     NonfiniteElements,
     find_histogram,
@@ -101,8 +102,10 @@ __all__ = [
     "kept_shape",
     "last_snapshots",
     "locate",
+    "nan_not_counted",
     "node_detail",
     "nonfinite_elements",
+    "not_counted",
     "open_logdir",
     "open_run",
     "parse_selection",
@@ -113,6 +116,7 @@ __all__ = [
     "set_viewer",
     "snapshot_place",
     "snapshots",
+    "snapshots_not_counted",
     "source",
     "source_map",
     "spare_pandas",

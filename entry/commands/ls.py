@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
             _steps(row),
             f"{row['snapshots']:,}",
             bytes_text(row["bytes"]),
-            cell(f"{row['nonfinite']:,}", "red" if row["nonfinite"] else ""),
+            cell(_nonfinite(row), "red" if row["nonfinite"] else ""),
             cell(row["error"] or ("live" if row["live"] else ""), "red" if row["error"] else "green"),
         )
     console().print(table)
@@ -53,6 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _row(found: RunIndex) -> dict[str, Any]:
+    from tensortap.index import snapshots_not_counted
+
     overview = found.overview()
     return {
         "name": overview.name,
@@ -62,6 +64,7 @@ def _row(found: RunIndex) -> dict[str, Any]:
         "snapshots": overview.snapshots,
         "bytes": directory_size(found.path),
         "nonfinite": overview.nonfinite,
+        "snapshots_not_counted": snapshots_not_counted(found),
         "live": overview.live,
         "error": overview.error,
     }
@@ -70,3 +73,10 @@ def _row(found: RunIndex) -> dict[str, Any]:
 def _steps(row: dict[str, Any]) -> str:
     steps = row["steps"]
     return f"{steps['first']}…{steps['last']} ({steps['count']})" if steps["count"] else "none"
+
+
+def _nonfinite(row: dict[str, Any]) -> str:
+    """How many tensors hold a NaN or infinity; what was imported may not tell of all."""
+    if not row["snapshots_not_counted"]:
+        return f"{row['nonfinite']:,}"
+    return f"{row['nonfinite']:,} or more" if row["nonfinite"] else "unknown"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 
 from ..arguments import natural
 from ..nan_view import print_report
@@ -23,10 +24,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from tensortap.analysis import nan_report
+    from tensortap.index import snapshots_not_counted
 
-    report = nan_report(only_run(arguments.path), arguments.step)
+    found = only_run(arguments.path)
+    report, unknown = nan_report(found, arguments.step), snapshots_not_counted(found)
     if arguments.json:
-        print_json(report)
+        print_json(asdict(report) | {"snapshots_not_counted": unknown})
     else:
-        print_report(report, console())
+        print_report(report, console(), unknown)
     return 0
