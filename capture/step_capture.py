@@ -215,7 +215,7 @@ class StepCapture:
             "out of reach",
             f"{counted(len(candidates), 'selected tensor')} cannot be seen, inside loops or branches that XLA"
             f" compiles ({', '.join(functions[:3])})",
-            "The outputs of those loops are captured. To see inside, set jit_compile=False.",
+            "The outputs of those loops can be captured. To see inside, set jit_compile=False.",
             functions=functions,
         )
 

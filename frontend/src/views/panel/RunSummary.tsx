@@ -2,7 +2,7 @@ import { formatAgo, formatCount } from '../../lib/format';
 import type { WorkerEntry } from '../../model/answers';
 import { writingState } from '../../model/writing_state';
 import { view } from '../../state/choices';
-import { report, severeCount } from '../../state/findings';
+import { births, report, severeCount } from '../../state/findings';
 import { problemCount, wrongProblems } from '../../state/problems';
 import { nothingCaptured, run, runEntry, runPhase } from '../../state/runs';
 import { goTo } from '../../state/selection';
@@ -94,7 +94,8 @@ function FirstProblem() {
   const [birth, first] = [report.value?.births[0], wrongProblems.value[0]];
   const [nan, at] = birth ? [birth.output.nan, birth.step] : [first?.nan, first?.first_step];
   const place = birth ?? first;
-  if (!place || nan === undefined || at === undefined) return null;
+  const looking = report.value === null && births.error.value === null;
+  if (looking || !place || nan === undefined || at === undefined) return null;
   return (
     <button
       type="button"

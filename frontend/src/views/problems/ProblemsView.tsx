@@ -4,7 +4,7 @@ import type { Findings } from '../../model/findings';
 import { bad, type FindingGroup as Group } from '../../model/problem_page';
 import { births, birthsProgress, findings, mutedGroups, readRulesAgain, report, rulesProgress, shownGroups } from '../../state/findings';
 import { notices } from '../../state/problems';
-import { run, runPhase } from '../../state/runs';
+import { nothingCaptured, run, runPhase } from '../../state/runs';
 import { Failure } from '../kit/Message';
 import { BirthCard } from './BirthCard';
 import { FindingGroup } from './FindingGroup';
@@ -42,7 +42,7 @@ function Headline() {
     count: shownGroups.value.reduce((sum, group) => sum + (group.severity === severity ? group.findings.length : 0), 0),
   }));
   const total = counts.reduce((sum, { count }) => sum + count, 0);
-  if (found === null) return null;
+  if (found === null) return nothingCaptured.value ? <Healthy rules={0} snapshots={0} /> : null;
   if (!first && total === 0 && births.data.value === null) return null;
   if (!first && total === 0) return <Healthy found={found} />;
   return (
