@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tensortap.importers.leveldb_table import masked_crc32c
+from tensortap.importers.leveldb_table import MAGIC, masked_crc32c
 from tensortap.importers.messages import parse
 
 FLOAT, DOUBLE, STRING = 1, 2, 7
@@ -90,3 +90,28 @@ def write_tfdbg1(
         made.summary.value.add(node_name=f"{name}:0:{op}").tensor.CopyFrom(proto)
         (place / f"{name}_0_{op}_{number}").write_bytes(made.SerializeToString())
     return folder / "run_1"
+
+
+def leveldb_table(pairs: list[tuple[bytes, bytes]]) -> bytes:
+    """A table of LevelDB with one block."""
+
+    def varint(number: int) -> bytes:
+        out = b""
+        while number > 127:
+            out, number = out + bytes([number & 127 | 128]), number >> 7
+        return out + bytes([number])
+
+    def block(rows: list[tuple[bytes, bytes]]) -> bytes:
+        data = b"".join(
+            varint(0) + varint(len(key)) + varint(len(value)) + key + value for key, value in rows
+        )
+        data += struct.pack("<II", 0, 1)
+        return data + b"\0" + struct.pack("<I", masked_crc32c(data + b"\0"))
+
+    def handle(offset: int, length: int) -> bytes:
+        return varint(offset) + varint(length - 5)
+
+    first = block(pairs)
+    second = block([(b"~", handle(0, len(first)))])
+    footer = varint(0) + varint(0) + handle(len(first), len(second))
+    return first + second + footer.ljust(40, b"\0") + MAGIC

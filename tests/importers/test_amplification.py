@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tf_messages import message, scalar, tensor_event, tfrecord, write_events
+from tf_messages import leveldb_table, message, scalar, tensor_event, tfrecord, write_events
 
 from tensortap.dump import InvalidValueError, RunReader, tensor_array
 from tensortap.importers import RefusedError, import_source
-from tensortap.importers.leveldb_table import MAGIC, masked_crc32c
 
 
 def disk_usage(folder: Path) -> int:
@@ -176,38 +175,13 @@ def test_tensors_of_a_checkpoint_do_not_share_bytes(tmp_path: Path) -> None:
     entry.dtype, entry.size = 4, 1000  # uint8
     entry.shape.dim.add(size=1000)
     keys = [(b"w%03d" % number, entry.SerializeToString()) for number in range(100)]
-    (tmp_path / "w.index").write_bytes(table([(b"", header.SerializeToString()), *keys]))
+    (tmp_path / "w.index").write_bytes(leveldb_table([(b"", header.SerializeToString()), *keys]))
     (tmp_path / "w.data-00000-of-00001").write_bytes(bytes(2500))
 
     found = import_source(tmp_path, tmp_path / "logs", "run")
 
     assert found.snapshots == 2
     assert "more bytes than the file" in " ".join(found.notes)
-
-
-def table(pairs: list[tuple[bytes, bytes]]) -> bytes:
-    """A table of LevelDB with one block."""
-
-    def varint(number: int) -> bytes:
-        out = b""
-        while number > 127:
-            out, number = out + bytes([number & 127 | 128]), number >> 7
-        return out + bytes([number])
-
-    def block(rows: list[tuple[bytes, bytes]]) -> bytes:
-        data = b"".join(
-            varint(0) + varint(len(key)) + varint(len(value)) + key + value for key, value in rows
-        )
-        data += struct.pack("<II", 0, 1)
-        return data + b"\0" + struct.pack("<I", masked_crc32c(data + b"\0"))
-
-    def handle(offset: int, length: int) -> bytes:
-        return varint(offset) + varint(length - 5)
-
-    first = block(pairs)
-    second = block([(b"~", handle(0, len(first)))])
-    footer = varint(0) + varint(0) + handle(len(first), len(second))
-    return first + second + footer.ljust(40, b"\0") + MAGIC
 
 
 def test_members_of_a_zip_do_not_share_bytes(tmp_path: Path) -> None:
