@@ -42,7 +42,8 @@ function Headline() {
     count: shownGroups.value.reduce((sum, group) => sum + (group.severity === severity ? group.findings.length : 0), 0),
   }));
   const total = counts.reduce((sum, { count }) => sum + count, 0);
-  if (found === null) return nothingCaptured.value ? <Healthy rules={0} snapshots={0} /> : null;
+  if (nothingCaptured.value) return <Nothing />;
+  if (found === null) return null;
   if (!first && total === 0 && births.data.value === null) return null;
   if (!first && total === 0) return <Healthy found={found} />;
   return (
@@ -75,21 +76,26 @@ function Count({ severity, count }: { severity: string; count: number }) {
 /** Whose settings rules are applied with. */
 const setBy = (found: Findings): string => (found.rules_file ? `, as ${found.rules_file.name} says` : '');
 
+function Nothing() {
+  return (
+    <header class="problems-head" data-testid="healthy">
+      <h2>{runPhase.value === 'over' ? 'Nothing was captured' : 'Nothing captured yet'}</h2>
+      <p>There is nothing that rules could look at.</p>
+    </header>
+  );
+}
+
 function Healthy({ found }: { found: Findings }) {
-  const { rules, snapshots } = found;
   const live = run.data.value?.workers.some((worker) => !worker.closed);
   return (
     <header class="problems-head" data-testid="healthy">
-      <h2>{snapshots > 0 ? 'Healthy: nothing found' : runPhase.value === 'over' ? 'Nothing was captured' : 'Nothing captured yet'}</h2>
-      {snapshots === 0 && <p>There is nothing that rules could look at.</p>}
-      {snapshots > 0 && (
-        <p>
-          {formatCount(rules)} rules passed on {formatCount(snapshots)} snapshots
-          {setBy(found)}
-          {live ? ' so far' : ''}, all of which are finite where it matters. What was not captured was not looked at: watch more tensors or
-          more steps if training went wrong all the same.
-        </p>
-      )}
+      <h2>Healthy: nothing found</h2>
+      <p>
+        {formatCount(found.rules)} rules passed on {formatCount(found.snapshots)} snapshots
+        {setBy(found)}
+        {live ? ' so far' : ''}, all of which are finite where it matters. What was not captured was not looked at: watch more tensors or
+        more steps if training went wrong all the same.
+      </p>
     </header>
   );
 }
