@@ -7,12 +7,13 @@ from functools import partial
 
 import numpy as np
 
-from tensortap.dump import NotFoundError
+from tensortap.dump import NotFoundError, counted
 from tensortap.index import Filters, RunIndex, find_rows
 
 from ..provenance.step import Slot
 from .aligned import step_rows
 from .conditioning import Flow, judged_again
+from .doubt import parted_notes, without_wrong_pairs
 from .explain import first_divergence
 from .flow import VERDICTS, DifferenceFlow, Judged, State, carried_on
 from .graphs import Matcher, graph_pair, graphs_of, unmatched
@@ -138,7 +139,8 @@ class _AtStep:
             pairs = StepPairs(codes, self.a.run, self.b.run, rows_a, rows_b)
             found = pairs.measured(partial(_advance, progress, len(pairs), f"step {step_a}"))
             progress(0, len(pairs), f"step {step_a}")
-            flow = DifferenceFlow(matcher.flow_graph(matching), found, carried)
+            follow = partial(DifferenceFlow, matcher.flow_graph(matching), carried=carried)
+            flow = without_wrong_pairs(matching, found, follow)
             self.carried = max(self.carried, carried_on(flow.judged, carried), key=lambda s: s.depth)
             self._judged.append((matching, pairs, flow.judged))
 
@@ -219,8 +221,10 @@ class _AtStep:
                 f"{summaries:,} of {len(self.tensors):,} tensors were compared by their summaries: their "
                 'distances are lower bounds. Watch(keep="value") in both runs tells all.'
             )
+        yield from (note for matching, _, _ in self.flows for note in parted_notes(matching))
         if number < total:
-            yield f"{total - number:,} later steps were not compared."
+            later = counted(total - number, "later step")
+            yield f"{later} {'was' if total - number == 1 else 'were'} not compared."
 
 
 def _difference(matching: Matching, entry: Judged, told: Told, visits: int) -> TensorDifference:

@@ -7,17 +7,16 @@ from collections.abc import Iterator
 
 from tensortap.index import FrameDetail, RunIndex, node_detail
 
-from ..ops import ops
 from ..provenance.operand import constant_text
 from ..roles import roles_of
 from .conditioning import Flow, beginning, both, condition_text
+from .earliest import ENTRIES, earliest, rank
 from .flow_graph import VARIABLES
 from .match import Matching
 from .program import program_differences
 from .records import FirstDivergence, TensorDifference
 
 _RANDOM = ("Random", "StatelessRandom", "StatelessTruncated", "Multinomial", "ParameterizedTruncated")
-_ENTRIES = ops("_Arg Placeholder PlaceholderWithDefault IteratorGetNext OptionalGetValue")
 _MAX_INPUTS = 8
 
 
@@ -26,8 +25,7 @@ def first_divergence(
 ) -> FirstDivergence | None:
     """Where the difference begins; None if nothing diverges.
 
-    First in data flow order. Among nodes of one function that ran several times (a loop's), an earlier visit
-    comes first. What enters the step (data, weights) comes before what is computed of it anyway.
+    Of several tensors that diverge, see `earliest`.
     """
     found = [entry for entry in tensors if entry.verdict == "diverges"]
     later = [entry for entry in tensors if entry.verdict in ("amplified", "inherited")]
@@ -39,17 +37,7 @@ def first_divergence(
     found = found or later
     if conditioned is not None and told:
         found = [conditioned]
-    first = found[0]
-    if first.visits > 1:
-        function = _function(matching[first.graph][0], first)
-        loop = [
-            entry
-            for entry in found
-            if entry.graph == first.graph
-            and entry.visits > 1
-            and _function(matching[first.graph][0], entry) == function
-        ]
-        first = min(loop, key=lambda entry: (entry.visit, entry.order))
+    first = earliest(found, {graph: flow[0] for graph, flow in matching.items()})
     graph = matching[first.graph][0].a
     other = first.other.rpartition(":")[0]
     frames = _frame(runs[0], first.node, first.graph), _frame(runs[1], other, first.other_graph)
@@ -67,9 +55,16 @@ def first_divergence(
     if first.verdict == "diverges" and first.before > 0 and not missing:
         text = _shown(matching[first.graph], first) or text
     if first.verdict == "diverges":
-        differences = program_differences(matching[first.graph][0], graph.rows[first.node])
-        if differences and missing:  # what was not captured is known after all
+
+        def line(side: str, node: str) -> FrameDetail | None:
+            return _frame(runs["AB".index(side)], node, first.graph if side == "A" else first.other_graph)
+
+        differences = program_differences(matching[first.graph][0], graph.rows[first.node], line)
+        entry = rank(first, matching[first.graph][0]) == 0
+        if differences and missing and not entry:  # what was not captured is known after all
             text = "Its captured inputs agree." if inputs else ""
+        if entry and first.basis == "shapes":
+            differences = []  # an attribute says the same
         text = " ".join(filter(None, [text, *differences]))
     return FirstDivergence(first, text, inputs, *frames)
 
@@ -92,18 +87,17 @@ def _frame(run: RunIndex, node: str, graph: str) -> FrameDetail | None:
     return stack[-1] if stack else None
 
 
-def _function(matching: Matching, entry: TensorDifference) -> str:
-    return matching.a.function[matching.a.rows[entry.node]]
-
-
 def _text(
     first: TensorDifference, kind: str, inputs: list[TensorDifference], missing: list[str], steps: int
 ) -> str:
     metrics = first.metrics
+    if kind == "input" or (first.op_type in ENTRIES and not inputs):
+        if first.basis == "shapes":
+            fed = f"The step was fed {_shape(first.shape_a)} in A and {_shape(first.shape_b)} in B"
+            return f"{fed}: compare runs with the same batches."
+        return "The step was fed other data: compare runs with the same batches."
     if first.basis == "shapes":
         return f"Its shape is {_shape(first.shape_a)} in A and {_shape(first.shape_b)} in B."
-    if kind == "input" or (first.op_type in _ENTRIES and not inputs):
-        return "The step was fed other data: compare runs with the same batches."
     if first.op_type in VARIABLES or kind == "weight":
         if steps > 1:
             return "A variable that the steps before left different: see what they computed."
@@ -115,11 +109,8 @@ def _text(
     if first.op_type == "Const":
         return "A constant of the program differs."
     if metrics.nonfinite_a or metrics.nonfinite_b:
-        some = "At least " if first.basis in ("summaries", "sample") else ""
-        sides = ("B", "A", metrics.nonfinite_b) if metrics.nonfinite_b else ("A", "B", metrics.nonfinite_a)
-        return (
-            f"{some}{sides[2]:,} of its elements are NaN or infinite in {sides[0]}, and not so in {sides[1]}."
-        )
+        side, count = ("B", metrics.nonfinite_b) if metrics.nonfinite_b else ("A", metrics.nonfinite_a)
+        return f"{count:,} of its elements are NaN or infinite in {side} only."
     return _computed(first, inputs, missing)
 
 

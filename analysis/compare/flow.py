@@ -6,6 +6,7 @@ import math
 from typing import NamedTuple
 
 from ..provenance.step import Slot
+from .cancelling import NO_MAGNITUDE, Magnitude, condition
 from .flow_graph import NO_ROUNDING, ONE_ROUNDING, PRODUCT, FlowGraph
 from .noise import GROWTH, noise_ceiling, noise_limit
 from .pairs import Measured
@@ -20,7 +21,7 @@ MAX_TERMS = 256  # of a sum that are rounded one after the other; kernels add lo
 class State(NamedTuple):
     """What flows out of a node: difference as a part of the scale, absolute difference, whether something
     diverged on the way, roundings since the tensors stopped being equal, `RTOL` of the coarsest dtype on the
-    way, and how many elements the tensor has (0: unknown)."""
+    way, how many elements the tensor has (0: unknown), and how large it and its terms are."""
 
     relative: float = 0.0
     absolute: float = 0.0
@@ -28,6 +29,7 @@ class State(NamedTuple):
     depth: int = 0
     rtol: float = 0.0
     size: int = 0
+    magnitude: Magnitude = NO_MAGNITUDE
 
 
 _NOTHING = State()
@@ -35,13 +37,14 @@ _NOTHING = State()
 
 class Judged(NamedTuple):
     """A tensor at a visit. `limit`: the part of its scale that rounding explains; `before`: what its inputs
-    hand it."""
+    hand it; `cancels`: it is a sum whose terms are so much larger that nothing of it is known."""
 
     slot: Slot
     measured: Measured
     verdict: str
     limit: float
     before: State
+    cancels: bool = False
 
 
 class DifferenceFlow:
@@ -103,8 +106,9 @@ class DifferenceFlow:
             states += [self._carried, *(state.get((writer, -1), _NOTHING) for writer in writers)]
         if not states:
             return _NOTHING
-        relative, absolute, diverged, depth, rtol, size = map(max, zip(*states, strict=True))
-        return State(relative, absolute, diverged, depth + self._roundings(row, states), rtol, size)
+        relative, absolute, diverged, depth, rtol, size, magnitude = map(max, zip(*states, strict=True))
+        depth += self._roundings(row, states)
+        return State(relative, absolute, diverged, depth, rtol, size, magnitude)
 
     def _roundings(self, row: int, states: list[State]) -> int:
         """How many roundings a node adds to each of its elements."""
@@ -121,8 +125,12 @@ class DifferenceFlow:
     def _judge(self, row: int, slot: int, measure: Measured, before: State) -> None:
         rtol = max(measure.rtol, before.rtol if measure.rtol else 0.0)
         limit = noise_limit(rtol, before.depth)
+        magnitude, factor = self._magnitude(row, measure, limit)
+        limit *= factor
         verdict = _verdict(measure, limit, noise_ceiling(rtol), before)
-        self._judged[(row, slot), measure.visit] = Judged((row, slot), measure, verdict, limit, before)
+        self._judged[(row, slot), measure.visit] = Judged(
+            (row, slot), measure, verdict, limit, before, factor > 1
+        )
         if verdict == "same":
             self._state[row, slot] = State(size=measure.size)
             return
@@ -134,7 +142,21 @@ class DifferenceFlow:
             before.depth,
             max(rtol, before.rtol),
             measure.size,
+            magnitude,
         )
+
+    def _magnitude(self, row: int, measure: Measured, limit: float) -> tuple[Magnitude, float]:
+        """How large a tensor is, and how many times larger its terms are, where that matters."""
+        relative = measure.relative
+        scale = measure.absolute / relative if 0 < relative < math.inf else 0.0
+        if not limit < relative < math.inf:
+            return Magnitude(scale, scale), 1.0
+        states = (
+            self._state.get(s) or self._state.get((s[0], -1)) or _NOTHING for s in self._flow.inputs[row]
+        )
+        taken = [state.magnitude for state in states]
+        factor = condition(self._flow.graph.op_type[row], taken, scale)
+        return Magnitude(scale, scale * factor), factor
 
 
 def _verdict(measure: Measured, limit: float, ceiling: float, before: State) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from tensortap.dump import NotFoundError
 from tensortap.index import GraphIndex
 
+from ..roles import roles_of
 from .signature import Neighbourhood, mixed
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -32,6 +33,7 @@ class Matching:
         a, b: the graphs. partner: row in `a` -> row in `b`. how: row in `a` -> how it was found: `hand`,
         `name` (and op type), `structure` (the only two with that neighbourhood), `scope` (in a
         scope that others found to be renamed). renames: (scope in A, scope in B, nodes that say so).
+        parted: pairs that turned out to be wrong, as rows.
     """
 
     a: GraphIndex
@@ -40,11 +42,19 @@ class Matching:
     how: dict[int, How] = field(default_factory=dict)
     renames: list[tuple[str, str, int]] = field(default_factory=list)
     taken: set[int] = field(default_factory=set)
+    parted: list[tuple[int, int]] = field(default_factory=list)
 
     def add(self, row: int, partner: int, how: How) -> None:
         """Notes a pair."""
         self.partner[row], self.how[row] = partner, how
         self.taken.add(partner)
+
+    def part(self, row: int) -> None:
+        """Takes a pair back."""
+        partner = self.partner.pop(row)
+        del self.how[row]
+        self.taken.discard(partner)
+        self.parted.append((row, partner))
 
     def left_a(self) -> list[int]:
         """Rows of `a` without a partner."""
@@ -66,6 +76,7 @@ def match_nodes(a: GraphIndex, b: GraphIndex, by_hand: Mapping[str, str] | None 
         if left in a.rows and right in b.rows and b.rows[right] not in found.taken:
             found.add(a.rows[left], b.rows[right], "hand")
     _by_name(found)
+    _by_name_and_inputs(found)
     if found.left_a() and found.left_b():
         _by_structure(found)
         _by_scope(found)
@@ -94,6 +105,25 @@ def _by_name(found: Matching) -> None:
         )
         if alike and _fits(a.shape[row], b.shape[partner]):
             found.add(row, partner, "name")
+
+
+def _by_name_and_inputs(found: Matching) -> None:
+    """Nodes of one name and op whose shapes do not fit, though what they take are pairs, too: another batch,
+    another width."""
+    a, b = found.a, found.b
+    left = [row for row in found.left_a() if b.rows.get(a.names[row], -1) >= 0]
+    for row in sorted(left, key=lambda row: int(a.order[row])):
+        other = b.rows[a.names[row]]
+        alike = a.op_type[row] == b.op_type[other] and _is_float(a.dtype[row]) == _is_float(b.dtype[other])
+        if alike and other not in found.taken and _takes_the_same(found, row, other):
+            found.add(row, other, "name")
+
+
+def _takes_the_same(found: Matching, row: int, other: int) -> bool:
+    left = [
+        (found.partner.get(source, -1), slot, place) for source, slot, place in roles_of(found.a).inputs(row)
+    ]
+    return left == roles_of(found.b).inputs(other)
 
 
 def _is_float(dtype: str) -> bool:

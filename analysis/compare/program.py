@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from tensortap.index import FrameDetail, GraphIndex
+
 from ..provenance.operand import constant_text
 from ..roles import roles_of
 from .match import Matching
+from .numbering import numbering
 
+Frames = Callable[[str, str], FrameDetail | None]  # (side, node) -> the line that made it
 _IGNORED = ("T", "dtype", "Tin", "Tout", "DstT", "SrcT", "container", "shared_name")  # a dtype is told apart
 _LONGEST = 60  # characters of a value that is quoted
+_MAX_WAY = 10_000  # nodes that only one side has, followed up from one place
 
 
-def program_differences(matching: Matching, row: int) -> list[str]:
-    """Sentences on a node of A and its partner: constants they take, attributes, nodes that B has more."""
+def program_differences(matching: Matching, row: int, frame: Frames) -> list[str]:
+    """Sentences on a node of A and its partner: constants they take, attributes, nodes that one side has
+    more."""
     partner = matching.partner[row]
-    return [*_constants(matching, row), *_attributes(matching, row, partner), *_added(matching, partner)]
+    return [
+        *_constants(matching, row),
+        *_attributes(matching, row, partner),
+        *_taken(matching, row, frame),
+    ]
 
 
 def _constants(matching: Matching, row: int) -> list[str]:
@@ -39,11 +52,68 @@ def _attributes(matching: Matching, row: int, partner: int) -> list[str]:
     ]
 
 
-def _added(matching: Matching, partner: int) -> list[str]:
-    graph = matching.b
-    taken = dict.fromkeys(row for row, _, _ in roles_of(graph).inputs(partner))
-    new = [row for row in taken if row not in matching.taken and graph.op_type[row] not in ("Cast", "Const")]
-    return [f"In B it takes {graph.names[row]} ({graph.op_type[row]}), which A lacks." for row in new[:1]]
+def _taken(matching: Matching, row: int, frame: Frames) -> list[str]:
+    """What the node takes that only one side has, and where that begins."""
+    a, b = matching.a, matching.b
+    if not (_lacking(a, row, matching.partner) or _lacking(b, matching.partner[row], matching.taken)):
+        return []
+    of_a, of_b = numbering(matching)
+    only_a = _Only(a, matching.partner, of_a, set(of_b))
+    only_b = _Only(b, matching.taken, of_b, set(of_a))
+    in_a, in_b = only_a.taken(row), only_b.taken(matching.partner[row])
+    if not in_a and not in_b:
+        return []
+    has, only, new = ("B", only_b, in_b[0]) if in_b else ("A", only_a, in_a[0])
+    told = f"In {has} it takes {_node(only.graph, new)}, "
+    if in_a and in_b and a.names[in_a[0]] == b.names[new]:
+        told += "which is made of something else there"
+    elif in_a and in_b:
+        told += f"in A {_node(a, in_a[0])}"
+    else:
+        told += f"which {'A' if has == 'B' else 'B'} lacks"
+    begins = only.beginning(new)
+    if begins != new:
+        told += f"; that begins at {_node(only.graph, begins)}"
+    line = frame(has, only.graph.names[begins])
+    return [told + ("." if line is None else f": {line.file.rpartition('/')[2]}:{line.line}.")]
+
+
+@dataclass(frozen=True, slots=True)
+class _Only:
+    """What one side computes and the other does not. `known`: rows with a partner; `numbers`: see
+    `numbering`; `others`: those of the other side."""
+
+    graph: GraphIndex
+    known: Collection[int]
+    numbers: list[int]
+    others: set[int]
+
+    def taken(self, row: int) -> list[int]:
+        """Of what a node takes."""
+        return [
+            source
+            for source in _lacking(self.graph, row, self.known)
+            if self.numbers[source] not in self.others
+        ]
+
+    def beginning(self, row: int) -> int:
+        """The earliest node of that kind that a node is made of, without a break."""
+        seen, waiting = {row}, [row]
+        while waiting and len(seen) < _MAX_WAY:
+            more = [source for source in self.taken(waiting.pop()) if source not in seen]
+            seen.update(more)
+            waiting += more
+        return min(seen, key=lambda row: int(self.graph.order[row]))
+
+
+def _lacking(graph: GraphIndex, row: int, known: Collection[int]) -> list[int]:
+    """What a node takes and the other side has no partner for."""
+    taken = dict.fromkeys(source for source, _, _ in roles_of(graph).inputs(row))
+    return [row for row in taken if row not in known and graph.op_type[row] not in ("Cast", "Const")]
+
+
+def _node(graph: GraphIndex, row: int) -> str:
+    return f"{graph.names[row]} ({graph.op_type[row]})"
 
 
 def _short(text: str) -> str:

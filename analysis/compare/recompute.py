@@ -42,6 +42,8 @@ _COMPUTE: dict[str, Callable[..., Array]] = {
     "Sign": np.sign,
     "Abs": np.abs,
     "Neg": np.negative,
+    "Relu": lambda x: np.maximum(x, 0),
+    "ReluGrad": lambda gradient, x: np.where(x > 0, gradient, 0),
     "Sin": np.sin,
     "Cos": np.cos,
 }

@@ -1,0 +1,53 @@
+"""Which of several tensors that diverge is told first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ..ops import ops
+from ..roles import roles_of
+from .flow_graph import VARIABLES
+from .match import Matching
+from .records import TensorDifference
+
+ENTRIES = ops("_Arg Placeholder PlaceholderWithDefault IteratorGetNext OptionalGetValue")
+_FLOATS = ("float", "bfloat", "complex")
+
+
+def earliest(found: Iterable[TensorDifference], matchings: Mapping[str, Matching]) -> TensorDifference:
+    """The tensor where the difference begins: none of them is made of another one, so that data flow order
+    alone would tell the one whose node happens to be listed first.
+
+    What enters the step (data, weights) comes first, then the forward pass before the backward one, and in
+    both numbers that are computed with before the whole numbers that shapes are worked out with. Of a loop's
+    nodes an earlier visit comes first.
+
+    Args:
+        found: in data flow order, at least one. matchings: by the id of A's graph.
+    """
+    found = list(found)
+    first = min(found, key=lambda entry: rank(entry, matchings[entry.graph]))
+    if first.visits < 2:
+        return first
+    function = _function(matchings[first.graph], first)
+    loop = [
+        entry
+        for entry in found
+        if entry.graph == first.graph
+        and entry.visits > 1
+        and _function(matchings[first.graph], entry) == function
+    ]
+    return min(loop, key=lambda entry: (entry.visit, entry.order))
+
+
+def rank(entry: TensorDifference, matching: Matching) -> int:
+    """0 for what enters the step; then forward before backward, floats before whole numbers."""
+    roles, row = roles_of(matching.a), matching.a.rows[entry.node]
+    called = entry.op_type == "_Arg" and bool(roles.inputs(row))
+    if (entry.op_type in VARIABLES | ENTRIES and not called) or roles.kind.get(row) in ("input", "weight"):
+        return 0
+    return 1 + 2 * roles.is_backward(row) + (not entry.dtype_a.startswith(_FLOATS))
+
+
+def _function(matching: Matching, entry: TensorDifference) -> str:
+    return matching.a.function[matching.a.rows[entry.node]]

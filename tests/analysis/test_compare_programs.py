@@ -1,0 +1,155 @@
+"""Two programs that are not the same: where `diff` says that it begins, and which pairs it parts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from two_dumps import compared, node
+
+from tensortap.analysis import Comparison
+from tensortap.dump import Node
+
+X = node("x", "Placeholder", shape=[2, 4], attributes={"tensortap.kind": "input"})
+DATA = np.arange(8, dtype=np.float32).reshape(2, 4)
+
+
+def verdicts(found: Comparison) -> dict[str, str]:
+    return {entry.tensor.removesuffix(":0"): entry.verdict for entry in found.tensors}
+
+
+def constant(name: str, text: str) -> Node:
+    return node(name, "Const", dtype="int32", shape=[1], attributes={"value": f"int32(1) [{text}]"})
+
+
+def normed(axis: int) -> tuple[list[Node], dict[str, object]]:
+    """A program that divides by the root of a mean over an axis; if that is 0, it has both means."""
+    shape, mean = ([2, 1], "Mean") if axis == 1 else ([1, 4], "Mean_1")
+    nodes = [
+        X,
+        node("gradient_tape/Maximum", "Maximum", dtype="int32", shape=[2]),  # first in data flow order
+        constant("axis", "1"),
+        node("Mean", "Mean", "x", "axis", shape=[2, 1]),
+        *([] if axis == 1 else [constant("axis_1", "0"), node(mean, "Mean", "x", "axis_1", shape=shape)]),
+        node("Rsqrt", "Rsqrt", mean, shape=shape),
+        node("mul", "Mul", "x", "Rsqrt", shape=[2, 4]),
+    ]
+    means = DATA.mean(axis, keepdims=True)
+    values = {"x": DATA, "Mean": DATA.mean(1, keepdims=True), mean: means, "mul": DATA / np.sqrt(means)}
+    return nodes, values | {"gradient_tape/Maximum": np.array(shape, np.int32)}
+
+
+def test_it_begins_in_the_forward_pass_and_names_the_node_that_is_another(tmp_path: Path) -> None:
+    found = compared(tmp_path, normed(1), normed(0))
+    assert verdicts(found)["gradient_tape/Maximum"] == "diverges"
+    assert found.first is not None
+    assert found.first.difference.tensor == "mul:0"
+    assert found.first.text == (
+        "Its captured inputs agree. In B it takes Rsqrt (Rsqrt), which is made of something else there; that "
+        "begins at Mean_1 (Mean): model.py:15."
+    )
+
+
+def test_another_batch_is_told_and_nodes_of_one_name_stay_pairs(tmp_path: Path) -> None:
+    def of(batch: int) -> tuple[list[Node], dict[str, object]]:
+        data = np.ones((batch, 4), np.float32)
+        nodes = [
+            node("size", "Prod", dtype="int32", shape=[]),
+            node("IteratorGetNext", "IteratorGetNext", shape=[batch, 4]),
+            node("double", "AddV2", "IteratorGetNext", "IteratorGetNext", shape=[batch, 4]),
+        ]
+        return nodes, {"size": np.int32(batch), "IteratorGetNext": data, "double": data + data}
+
+    found = compared(tmp_path, of(32), of(16))
+    assert (found.only_a, found.only_b) == ([], [])
+    assert verdicts(found) == {"size": "diverges", "IteratorGetNext": "diverges", "double": "inherited"}
+    assert found.first is not None
+    assert found.first.difference.node == "IteratorGetNext"
+    assert found.first.text == "The step was fed 32×4 in A and 16×4 in B: compare runs with the same batches."
+
+
+def refactored(bug: float = 0.0) -> tuple[list[Node], dict[str, object]]:
+    """(x * x) + x as x * (x + 1): `mul` and `add` are other numbers, what is made of them is not."""
+    nodes = [
+        X,
+        node("add", "AddV2", "x", "one", shape=[2, 4]),
+        node("one", "Const", shape=[], attributes={"value": "float32 1.0"}),
+        node("mul", "Mul", "x", "add", shape=[2, 4]),
+        node("out", "Neg", "mul", shape=[2, 4]),
+    ]
+    mul = DATA * (DATA + 1) + np.float32(bug)
+    return nodes, {"x": DATA, "add": DATA + 1, "mul": mul, "out": -mul}
+
+
+PLAIN = (
+    [
+        X,
+        node("mul", "Mul", "x", "x", shape=[2, 4]),
+        node("add", "AddV2", "mul", "x", shape=[2, 4]),
+        node("out", "Neg", "add", shape=[2, 4]),
+    ],
+    {"x": DATA, "mul": DATA * DATA, "add": DATA * DATA + DATA, "out": -(DATA * DATA + DATA)},
+)
+
+
+def test_pairs_of_one_name_that_are_other_numbers_are_parted(tmp_path: Path) -> None:
+    found = compared(tmp_path, PLAIN, refactored())
+    assert (found.differ, verdicts(found)) == (False, {"x": "same", "out": "same"})
+    assert (
+        {each.node for each in found.only_a}
+        == {"mul", "add"}
+        == {each.node for each in found.only_b} - {"one"}
+    )
+    (note,) = found.notes
+    assert note.startswith("2 pairs of nodes were taken apart (")
+
+
+def test_they_are_not_where_what_is_made_of_them_differs(tmp_path: Path) -> None:
+    found = compared(tmp_path, PLAIN, refactored(bug=0.5))
+    assert found.differ
+    assert verdicts(found)["out"] == "inherited"
+    assert found.notes == []
+    by_hand = compared(tmp_path / "by_hand", PLAIN, refactored(), matches={"mul": "mul"})
+    assert verdicts(by_hand)["mul"] == "diverges"
+
+
+@pytest.mark.parametrize(("sums", "verdict"), [((2e-8, -1e-8), "noise"), ((2e-8, 0.5), "diverges")])
+def test_a_sum_that_cancels_is_rounding_up_to_its_terms(
+    tmp_path: Path, sums: tuple[float, float], verdict: str
+) -> None:
+    nodes = [
+        X,
+        node("wide", "MatMul", "x", "x", shape=[4]),
+        node("sum", "Sum", "wide"),
+        node("flat", "Reshape", "sum"),
+    ]
+    wide = np.array([1, -1, 2, -2], np.float32)
+
+    def of(side: int) -> tuple[list[Node], dict[str, object]]:
+        total = np.float32([sums[side]])
+        return nodes, {"x": DATA, "wide": wide + np.float32(side * 2e-7), "sum": total, "flat": total}
+
+    found = verdicts(compared(tmp_path, of(0), of(1)))
+    assert (found["wide"], found["sum"]) == ("noise", verdict)
+    assert found["flat"] == ("noise" if verdict == "noise" else "inherited")
+
+
+def test_a_gradient_at_the_kink_of_a_relu_is_ill_conditioned(tmp_path: Path) -> None:
+    nodes = [
+        X,
+        node("gradient", "Placeholder", attributes={"tensortap.kind": "input"}),
+        node("wide", "MatMul", "x", "x"),
+        node("Relu", "Relu", "wide"),
+        node("ReluGrad", "ReluGrad", "gradient", "Relu"),
+    ]
+
+    def of(tiny: float) -> tuple[list[Node], dict[str, object]]:
+        gradient, wide = np.array([3, 2], np.float32), np.array([1, tiny], np.float32)
+        values = {"x": DATA, "gradient": gradient, "wide": wide, "Relu": np.maximum(wide, 0)}
+        return nodes, values | {"ReluGrad": np.where(wide > 0, gradient, 0).astype(np.float32)}
+
+    found = compared(tmp_path, of(1e-7), of(-1e-7))
+    assert found.first is not None
+    assert found.first.difference.node == "ReluGrad"
+    assert found.first.text.startswith("Ill-conditioned here, but not wrong")
