@@ -42,7 +42,7 @@ function Headline() {
     count: shownGroups.value.reduce((sum, group) => sum + (group.severity === severity ? group.findings.length : 0), 0),
   }));
   const total = counts.reduce((sum, { count }) => sum + count, 0);
-  if (nothingCaptured.value) return <Nothing />;
+  if (nothingCaptured.value && run.data.value?.workers.length) return <Nothing />;
   if (found === null) return null;
   if (!first && total === 0 && births.data.value === null) return null;
   if (!first && total === 0) return <Healthy found={found} />;
