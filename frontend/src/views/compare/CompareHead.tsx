@@ -39,21 +39,22 @@ export function CompareHead() {
         <option value="step">step {step.value ?? ''}, on show</option>
       </Select>
       {compareAt.value === 'step' && <StepOfB />}
-      <span class="grow" />
-      <Switch
-        label="Equal ones"
-        on={equalShown.value}
-        onChange={() => {
-          equalShown.value = !equalShown.value;
-        }}
-        title="List tensors that are equal, too"
-        testid="compare-equal"
-      />
-      {reportHref.value !== null && (
-        <a class="button small" href={reportHref.value} download="difference.html" data-testid="compare-report">
-          Report
-        </a>
-      )}
+      <span class="row compare-actions">
+        <Switch
+          label="Equal ones"
+          on={equalShown.value}
+          onChange={() => {
+            equalShown.value = !equalShown.value;
+          }}
+          title="List tensors that are equal, too"
+          testid="compare-equal"
+        />
+        {reportHref.value !== null && (
+          <a class="button small" href={reportHref.value} download="difference.html" data-testid="compare-report">
+            Report
+          </a>
+        )}
+      </span>
     </div>
   );
 }
