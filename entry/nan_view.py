@@ -36,11 +36,7 @@ def print_report(report: NanReport, out: Console, unknown: int = 0) -> None:
         out.print(cell(f"Not known: {whose}; they were not counted ('tensortap info' says why).", "yellow"))
     if report.step is None or not (report.births or report.demoted):
         where = "" if report.step is None else f" at step {report.step}"
-        what = (
-            "no NaN and no infinity was counted"
-            if unknown
-            else "no NaN and no infinity in any captured tensor"
-        )
+        what = "was counted" if unknown else "in any captured tensor"
         out.print(cell(f"{report.run}: no NaN and no infinity {what}{where}.", "" if unknown else "green"))
         _print_notes(report, out)
         return

@@ -63,15 +63,24 @@ def only_run(path: Path) -> RunIndex:
         NotFoundError: there are several; the hint lists them.
         TensortapError: the run cannot be read.
     """
-    runs = open_log(path).runs
+    log = open_log(path)
+    runs = log.runs
     if len(runs) > 1:
-        names = ", ".join(sorted(f"{shown_path(path)}/{run.name}" for run in runs)[:10])
+        names = ", ".join(sorted(_address(path, log, run) for run in runs)[:10])
         raise NotFoundError(
             f"There are {len(runs)} runs in {shown_path(path)!r}.", f"Name one of them: {names}"
         )
     if runs[0].error:
         raise NotARunError(runs[0].error)
     return runs[0]
+
+
+def _address(path: Path, log: LogIndex, run: RunIndex) -> str:
+    """What names a run: where it was imported from, its own folder there, or else its place in the cache."""
+    if log.logdirs[0] == path:
+        return f"{shown_path(path)}/{run.name}"
+    below = run.name.partition("/")[2]
+    return str(path / below if below and (path / below).is_dir() else log.logdirs[0] / run.name)
 
 
 def directory_size(path: Path) -> int:

@@ -57,7 +57,21 @@ def as_logdir(path: Path) -> Path:
     """`path`, or where it was imported to if it is in a foreign format. Raises TensortapError, OSError."""
     check_reachable(path)
     cached = imported(path)
-    return path if cached is None else cached.logdir
+    if cached is None:
+        _check_no_other_file(path)
+        return path
+    return cached.logdir
+
+
+def _check_no_other_file(path: Path) -> None:
+    """Raises NotARunError where a path is a file that nothing here can read."""
+    if is_remote(path) or not path.is_file() or is_folder(path):
+        return
+    if path.suffix == ".pbtxt":
+        hint = "Graphs as text are not read: write it with tf.io.write_graph(…, as_text=False)."
+    else:
+        hint = "'tensortap import --formats' lists what can be read; name a log directory, or a run in it."
+    raise NotARunError(f"{str(path)!r} is a file in no format that is known here.", hint)
 
 
 def check_reachable(path: Path) -> None:
@@ -83,6 +97,8 @@ def served(paths: list[Path]) -> list[Path]:
     for path in paths:
         check_reachable(path)
         cached = imported(path)
+        if cached is None:
+            _check_no_other_file(path)
         found += [path] if cached is None else [cached.logdir, *([path] if is_folder(path) else [])]
     return found
 

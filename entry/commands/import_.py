@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import tempfile
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -57,6 +59,20 @@ class _Formats(argparse.Action):
         parser.exit()
 
 
+@contextlib.contextmanager
+def removed_if_empty(folder: Path) -> Iterator[None]:
+    """After a failure, removes a folder and those above it that were not there before, unless they hold
+    something."""
+    new = [each for each in (folder, *folder.parents) if not each.exists()]
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError):
+            for each in new:
+                each.rmdir()
+        raise
+
+
 def run(arguments: argparse.Namespace) -> int:
     from tensortap.dump import is_address
     from tensortap.importers import import_source
@@ -68,7 +84,8 @@ def run(arguments: argparse.Namespace) -> int:
         source = Path(arguments.source)
         if is_address(arguments.source):
             source = Fetched(Path(folder), arguments.max_bytes, advance).fetch(arguments.source)
-        found = import_source(source, arguments.logdir, arguments.run_name, arguments.format, advance)
+        with removed_if_empty(arguments.logdir):
+            found = import_source(source, arguments.logdir, arguments.run_name, arguments.format, advance)
     if arguments.json:
         print_json(asdict(found))
         return 0

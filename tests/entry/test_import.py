@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tensortap
+from tensortap.dump import NotARunError
 from tensortap.sources import served
 
 Run = Callable[..., tuple[int, str, str]]
@@ -103,3 +104,40 @@ def test_a_server_keeps_a_foreign_folder_as_a_log_directory(source: Path, tmp_pa
 
     assert own == folder and cached.is_dir()
     assert served([tmp_path / "not yet"]) == [tmp_path / "not yet"]
+
+
+@pytest.mark.parametrize(("name", "hint"), [("graph.pbtxt", "as_text=False"), ("v1.ckpt", "--formats")])
+def test_a_file_that_nobody_can_read_is_not_called_missing(
+    run: Run, source: Path, tmp_path: Path, name: str, hint: str
+) -> None:
+    (tmp_path / name).write_text("node {}")
+    status, _, err = run("ls", tmp_path / name)
+    assert status == 1
+    assert "is a file in no format that is known here" in err
+    assert hint in err
+    with pytest.raises(NotARunError, match="in no format"):
+        served([tmp_path / name])
+    with pytest.raises(NotARunError, match="in no format"):
+        tensortap.open(tmp_path / name)
+
+
+def test_a_failed_import_leaves_no_log_directory(run: Run, source: Path, tmp_path: Path) -> None:
+    np.savez(tmp_path / "none.npz", objects=np.array([{}], object))
+    assert run("import", tmp_path / "none.npz", tmp_path / "new" / "logs")[0] == 1
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "old").mkdir()
+    assert run("import", tmp_path / "none.npz", tmp_path / "old")[0] == 1
+    assert list((tmp_path / "old").iterdir()) == []
+
+
+def test_one_of_several_imported_runs_is_named_so_that_it_opens(
+    run: Run, source: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "several"
+    folder.mkdir()
+    for name in ("a-1", "b-1"):
+        np.savez(folder / f"{name}.npz", w=np.arange(3.0))
+    status, _, err = run("nan", folder)
+    assert status == 1
+    first = err.split("Name one of them: ")[1].split(", ")[0]
+    assert run("nan", first.strip())[0] == 0
