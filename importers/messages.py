@@ -67,7 +67,9 @@ RunMetadata function_graphs=4:FunctionGraphs*
 FunctionGraphs partition_graphs=1:bytes* pre_optimization_graph=2:bytes
 BundleHeaderProto num_shards=1:int32 endianness=2:int32
 BundleEntryProto dtype=1:int32 shape=2:TensorShapeProto shard_id=3:int32 offset=4:int64 size=5:int64 \
-crc32c=6:fixed32 slices=7:Skipped*
+crc32c=6:fixed32 slices=7:TensorSliceProto*
+TensorSliceProto extent=1:Extent*
+Extent start=1:int64 length=2:int64
 SavedModel meta_graphs=2:MetaGraphDef*
 MetaGraphDef meta_info_def=1:MetaInfoDef graph_def=2:GraphDef
 MetaInfoDef tags=4:string* tensorflow_version=5:string

@@ -125,11 +125,17 @@ def checkpoints(folder: Path) -> None:
         checkpoint.write(str(folder / "tf2" / f"ckpt-{step}"))
     with tf.Graph().as_default():
         tf.compat.v1.get_variable("layer/w", initializer=tf.constant(W))
-        tf.compat.v1.get_variable("parts", [4, 2], partitioner=tf.compat.v1.fixed_size_partitioner(2))
+        halves = tf.compat.v1.fixed_size_partitioner(2)
+        parts = tf.convert_to_tensor(tf.compat.v1.get_variable("parts", [5, 2], partitioner=halves))
         (folder / "tf1").mkdir(parents=True)
         with tf.compat.v1.Session() as session:
             session.run(tf.compat.v1.global_variables_initializer())
             tf.compat.v1.train.Saver().save(session, str(folder / "tf1" / "model.ckpt"), global_step=100)
+            np.save(folder / "parts.npy", session.run(parts))
+    policy = tf.train.experimental.MaxShardSizePolicy(max_shard_size=1000)
+    options = tf.train.CheckpointOptions(experimental_sharding_callback=policy)
+    wide = tf.Variable(np.arange(1200, dtype=np.float32).reshape(300, 4))
+    tf.train.Checkpoint(wide=wide).write(str(folder / "sliced" / "ckpt-1"), options)
 
 
 def keras_models(folder: Path) -> None:

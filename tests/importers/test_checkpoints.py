@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tensortap.importers import import_source
+from tensortap.importers import RefusedError, import_source
+from tensortap.importers.slices import put_together
 
 
 def test_a_folder_of_checkpoints_is_a_run_with_steps(importing: Any, expected: Any) -> None:
@@ -35,13 +36,30 @@ def test_any_file_of_a_checkpoint_stands_for_it(importing: Any, suffix: str) -> 
     assert len(importing(f"checkpoints/tf2/ckpt-10{suffix}").tensors) == 4
 
 
-def test_tf1_checkpoints_are_read_but_not_slices(importing: Any, expected: Any) -> None:
+def test_tf1_checkpoints_and_their_partitioned_variables(importing: Any, expected: Any) -> None:
     run = importing("checkpoints/tf1")
 
-    assert set(run.tensors) == {"layer/w:0"}
+    assert set(run.tensors) == {"layer/w:0", "parts:0"}
     assert list(run.steps) == [100]
     np.testing.assert_array_equal(run.tensor("layer/w:0")[:], expected["w"])
-    assert "parts: It was saved in slices" in importing.notes
+    parts = np.load(importing.artefacts / "checkpoints" / "parts.npy")
+    np.testing.assert_array_equal(run.tensor("parts:0")[:], parts)
+
+
+def test_variables_above_the_size_of_a_shard_are_put_together(importing: Any) -> None:
+    run = importing("checkpoints/sliced")
+
+    wide = np.arange(1200, dtype=np.float32).reshape(300, 4)
+    np.testing.assert_array_equal(run.tensor("wide:0")[:], wide)
+    assert not importing.notes
+    assert len(list((importing.artefacts / "checkpoints" / "sliced").glob("*.data-*"))) > 2
+
+
+@pytest.mark.parametrize("parts", [[(0, 2)], [(0, 2), (1, 2)], [(0, 2), (2, 2)], [(-1, 3)], [(0, 2), (0, 1)]])
+def test_slices_that_do_not_fit_are_refused(parts: list[tuple[int, int]]) -> None:
+    arrays = [(((start, length),), np.ones(length)) for start, length in parts]
+    with pytest.raises(RefusedError, match="slice"):
+        put_together((3,), np.dtype("f8"), arrays)
 
 
 def test_damaged_bytes_of_a_tensor_are_noticed(artefacts: Path, tmp_path: Path) -> None:
@@ -56,7 +74,7 @@ def test_damaged_bytes_of_a_tensor_are_noticed(artefacts: Path, tmp_path: Path) 
 
     found = import_source(tmp_path, tmp_path / "logs", "run")
 
-    assert found.snapshots == 4, "the other checkpoint is whole"
+    assert found.snapshots == 5, "all others are whole"
     assert "layer/w: Its bytes are damaged" in " ".join(found.notes)
 
 
