@@ -41,39 +41,44 @@ def layer_weights(view: RunView) -> list[TensorRole]:
     next_look="The histograms of the weights at the first steps, side by side.",
 )
 def poor_weight_init(view: RunView, limits: Limits) -> Iterable[Hit]:
-    kernels = [tensor for tensor in layer_weights(view) if tensor.is_kernel]
-    steps = sorted({step for _, rows in view.each(kernels) for step in rows.steps.tolist()})
-    steps = steps[: int(limits["steps"])]
-    by_step = [_spread(view, kernels, step) for step in steps]
-    spread = by_step[0] if by_step else None  # what training makes of weights says nothing of how they began
-    narrow = list(_narrow_gradients(view, limits))
-    if spread is None or spread[2] <= limits["variance_ratio"] or not narrow:
+    rows = view.rows(tensor for tensor in layer_weights(view) if tensor.is_kernel)
+    steps = np.unique(rows.step)[: int(limits["steps"])]
+    if not len(steps):
+        return
+    early = Rows(view.run, rows.rows[rows.step <= steps[-1]])  # of a long run, few
+    spread = _spread(
+        view, early, int(steps[0])
+    )  # what training makes of weights says nothing of how they began
+    if spread is None or spread[2] <= limits["variance_ratio"]:
+        return
+    narrow = next(_narrow_gradients(view, limits), None)
+    if narrow is None:
         return
     one, other, ratio = spread
     text = (
         f"The variance of {other.variable or other.name} is {ratio:.3g} times that of "
         f"{one.variable or one.name} at step {steps[0]}, and 90 % of the first gradients of "
-        f"{narrow[0].variable} lie within {limits['gradient_range']:g}."
+        f"{narrow.variable} lie within {limits['gradient_range']:g}."
     )
-    pairs = zip(steps, by_step, strict=True)
-    fired = np.array([at for at, found in pairs if found and found[2] > limits["variance_ratio"]])
-    evidence = Evidence(steps[0], "variance ratio", ratio, limits["variance_ratio"])
+    by_step = [(step, _spread(view, early, step)) for step in steps.tolist()]
+    fired = np.array([step for step, found in by_step if found and found[2] > limits["variance_ratio"]])
+    evidence = Evidence(int(steps[0]), "variance ratio", ratio, limits["variance_ratio"])
     yield Hit.at(fired, len(steps), one, text, evidence)
 
 
-def _spread(
-    view: RunView, kernels: list[TensorRole], step: int
-) -> tuple[TensorRole, TensorRole, float] | None:
-    """The kernels of the least and of the largest variance at a step, and the ratio; None without two."""
-    known: list[tuple[float, TensorRole]] = []
-    for tensor, rows in view.each(kernels):
-        found = rows["std"][rows.step == step][:1] ** 2
-        if found.size and np.isfinite(found[0]) and found[0] > 0:
-            known.append((float(found[0]), tensor))
-    if len(known) < 2:
+def _spread(view: RunView, rows: Rows, step: int) -> tuple[TensorRole, TensorRole, float] | None:
+    """The kernels of the least and of the largest variance at the first visit of a step, and the ratio; None
+    without two."""
+    at = np.flatnonzero(rows.step == step)
+    at = at[np.append(True, rows.tensor[at][1:] != rows.tensor[at][:-1])[: len(at)]]
+    variance = rows["std"][at] ** 2
+    known = np.isfinite(variance) & (variance > 0)
+    at, variance = at[known], variance[known]
+    if len(at) < 2:
         return None
-    low, high = min(known, key=lambda pair: pair[0]), max(known, key=lambda pair: pair[0])
-    return low[1], high[1], high[0] / low[0]
+    low, high = int(np.argmin(variance)), int(np.argmax(variance))
+    codes = rows.tensor[at]
+    return view.tensors[codes[low]], view.tensors[codes[high]], float(variance[high] / variance[low])
 
 
 def _narrow_gradients(view: RunView, limits: Limits) -> Iterator[TensorRole]:
