@@ -18,13 +18,16 @@ _BOUNDED = ("summaries", "sample")  # of these the distances are lower bounds
 _STYLES = {"diverges": "bold red", "amplified": "red", "inherited": "yellow", "noise": "", "same": "dim"}
 _UNMATCHED = 8  # nodes of one side that are listed
 _RENAMES = 8
+_GUESSED = dict.fromkeys(
+    ("structure", "scope"), "  (by its neighbours, not by its name: --match, if it is another)"
+)
 
 
 def print_comparison(
     compared: Comparison, out: Console, sort: str, limit: int, *, everything: bool = False
 ) -> None:
-    """Prints a comparison. `everything`: equal tensors, too."""
-    from tensortap.analysis import sorted_tensors
+    """Prints a comparison. `everything`: equal tensors and those apart by rounding, too."""
+    from tensortap.analysis import listed_tensors
 
     _print_headline(compared, out)
     casts = Counter((e.dtype_a, e.dtype_b) for e in compared.tensors if e.dtype_a != e.dtype_b)
@@ -32,11 +35,12 @@ def print_comparison(
         out.print(cell(f"Another dtype: {a} in A, {b} in B, of {counted(count, 'tensor')}."))
     if compared.first is not None:
         _print_first(compared.first, out)
-    tensors = sorted_tensors(compared.tensors, sort)
-    shown = [entry for entry in tensors if everything or entry.verdict != "same"]
-    _print_tensors(shown[:limit], compared, out)
-    if len(shown) > limit:
-        out.print(f"… {len(shown) - limit:,} more (--limit, --json and --html have all)")
+    rows, more = listed_tensors(compared, sort, limit, everything=everything)
+    _print_tensors(rows, compared, out)
+    if more:
+        out.print(f"… {more:,} more (--limit, --json and --html have all)")
+    if compared.differ and compared.counts["noise"] and not everything:
+        out.print(f"Not listed: {counted(compared.counts['noise'], 'tensor')} apart by rounding (--all)")
     _print_matching(compared, out)
     for note in compared.notes:
         out.print(cell(f"Note: {note}", "yellow"))
@@ -73,7 +77,7 @@ def _print_first(first: FirstDivergence, out: Console) -> None:
     out.print(cell(f"It begins at {entry.tensor} ({entry.op_type}{visit}).", "bold red"))
     out.print(cell(first.text, "yellow"))
     if entry.other != entry.tensor:
-        out.print(cell(f"  in B    {entry.other}"))
+        out.print(cell(f"  in B    {entry.other}{_GUESSED.get(entry.matched, '')}"))
     if entry.layer:
         out.print(cell(f"  layer   {entry.layer}"))
     if first.frame is not None:
@@ -94,6 +98,8 @@ def _sentence(entry: TensorDifference) -> str:
     bound = "at least " if entry.basis in _BOUNDED else ""
     if entry.verdict == "same":
         return {"values": "equal", "sample": "equal sample and summaries"}.get(entry.basis, "equal summaries")
+    if entry.basis == "shapes":
+        return f"{list(entry.shape_a)} in A, {list(entry.shape_b)} in B"
     if math.isnan(metrics.max_abs):
         return f"{entry.verdict}, {entry.basis}"
     rounding = f"rounding explains {entry.limit:.1e}" if entry.limit else "rounding explains none"

@@ -15,6 +15,8 @@ from .sources import as_logdir
 if TYPE_CHECKING:
     from tensortap.index import LogIndex, RunIndex
 
+_NAMED = 10  # runs that an error lists
+
 
 def add_path(parser: argparse.ArgumentParser) -> None:
     """The positional argument that `open_log` reads."""
@@ -66,9 +68,11 @@ def only_run(path: Path) -> RunIndex:
     log = open_log(path)
     runs = log.runs
     if len(runs) > 1:
-        names = ", ".join(sorted(_address(path, log, run) for run in runs)[:10])
+        names = sorted(_address(path, log, run) for run in runs)
+        more = ["…"] if len(names) > _NAMED else []
         raise NotFoundError(
-            f"There are {len(runs)} runs in {shown_path(path)!r}.", f"Name one of them: {names}"
+            f"There are {len(runs)} runs in {shown_path(path)!r}.",
+            f"Name one of them: {', '.join(names[:_NAMED] + more)}",
         )
     if runs[0].error:
         raise NotARunError(runs[0].error)

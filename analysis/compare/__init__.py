@@ -10,7 +10,7 @@ from .pairs import read_both
 from .records import Comparison, FirstDivergence, GraphPair, SideInfo, TensorDifference, Unmatched
 from .side import Side
 from .sorting import SORTS as DIFFERENCE_SORTS
-from .sorting import sorted_tensors
+from .sorting import listed_tensors, sorted_tensors
 from .subtract import subtracted
 from .tables import comparison_csv
 from .ulp import common_dtype, ulp_distance
@@ -34,6 +34,7 @@ __all__ = [
     "comparison_csv",
     "comparison_html",
     "likest_run",
+    "listed_tensors",
     "read_both",
     "read_matches",
     "sorted_tensors",

@@ -1,4 +1,4 @@
-"""The tensors of a comparison, sorted: the worst first, unknown ones last."""
+"""The tensors of a comparison, sorted: the worst first, unknown ones last; and which of them are listed."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Iterable
 
 from .flow import VERDICTS
 from .metrics import LOWER_IS_WORSE, METRICS
-from .records import TensorDifference
+from .records import Comparison, TensorDifference
 
+_EXPLAINED = ("noise", "same")
 SORTS = ("order", "verdict", "tensor", *METRICS)
 
 
@@ -33,3 +34,24 @@ def sorted_tensors(tensors: Iterable[TensorDifference], by: str) -> list[TensorD
         return math.isnan(value), 0.0 if math.isnan(value) else sign * value
 
     return sorted(tensors, key=worst)
+
+
+def listed_tensors(
+    compared: Comparison, by: str, limit: int, *, everything: bool = False
+) -> tuple[list[TensorDifference], int]:
+    """(the tensors that are listed, how many more would be without a limit).
+
+    What rounding explains is left out where anything goes beyond it, and equal tensors always, unless
+    `everything` is asked for. The first divergence is listed whatever the limit: on top, if it is beyond.
+
+    Raises:
+        ValueError: see `sorted_tensors`.
+    """
+    hidden = _EXPLAINED if compared.differ else _EXPLAINED[1:]
+    tensors = sorted_tensors(compared.tensors, by)
+    shown = [entry for entry in tensors if everything or entry.verdict not in hidden]
+    rows = shown[:limit]
+    first = None if compared.first is None else compared.first.difference
+    if limit and any(entry is first for entry in shown[limit:]):
+        rows = [entry for entry in shown if entry is first] + rows[: limit - 1]
+    return rows, len(shown) - len(rows)

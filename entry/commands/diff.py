@@ -43,7 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--where", metavar="CONDITION", help="only tensors of A that fit: \"op == 'MatMul'\"")
     parser.add_argument("--sort", default="order", metavar="KEY", help=f"{SORTS} (the worst first)")
     parser.add_argument("--limit", type=natural, default=30, help="tensors that are listed (default: 30)")
-    parser.add_argument("--all", action="store_true", help="list equal tensors, too")
+    parser.add_argument(
+        "--all", action="store_true", help="list equal tensors and those apart by rounding, too"
+    )
     parser.add_argument(
         "--match",
         action="append",

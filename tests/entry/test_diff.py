@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -64,6 +65,28 @@ def test_files_and_json(run: Run, two: Path, tmp_path: Path) -> None:
     assert run("diff", two / "a", two / "b", "--matches", names[2])[0] == 1
 
 
+def test_what_rounding_explains_is_not_listed_and_the_first_divergence_always(
+    run: Run, tmp_path: Path
+) -> None:
+    names = ["x", "rounded", "wrong", "also"]
+    nodes = [Node(name, "Exp", [f"{before}:0"], **F) for before, name in pairwise(names)]
+    for side in "ab":
+        with DumpWriter(tmp_path, run=side) as writer:
+            graph = writer.graph(
+                Graph("step", [Node("x", "Placeholder", **F), *nodes], functions={"": Function()})
+            )
+            off = np.array([0, 1e-7, 0.5, 0.25], np.float32) * (side == "b")
+            for step, (name, by) in product(range(3), zip(names, off, strict=True)):
+                writer.log(name, np.ones(3, np.float32) + by, step=step, graph=graph, keep="value")
+    _, out, _ = run("diff", tmp_path / "a", tmp_path / "b", "--limit", "1", "--sort", "tensor")
+    rows = [line.split()[0] for line in out.splitlines() if line.endswith(("noise", "first", "inherited"))]
+    assert rows == ["wrong:0"], "though `also` comes before it"
+    assert "… 1 more" in out
+    assert "Not listed: 1 tensor apart by rounding (--all)" in out
+    assert "Note: 2 later steps were not compared." in out
+    assert "rounded:0" in run("diff", tmp_path / "a", tmp_path / "b", "--all")[1]
+
+
 def test_two_steps_of_one_run(run: Run, two: Path) -> None:
     assert run("diff", two / "a", "--step", "0", "--step-b", "1")[0] == 0
     assert run("diff", two / "b", "--step", "0", "--step-b", "1")[0] == 1
@@ -75,3 +98,13 @@ def test_what_makes_no_sense(run: Run, two: Path) -> None:
     assert "no snapshot at step 7" in run("diff", two / "a", two / "b", "--step", "7")[2]
     status, _, err = run("diff", two / "a", two / "b", "--match", "Exp")
     assert (status, "NODE_IN_A=NODE_IN_B" in err) == (2, True)
+
+
+def test_a_list_of_runs_says_that_it_is_cut(run: Run, tmp_path: Path) -> None:
+    for number in range(11):
+        with DumpWriter(tmp_path, run=f"run{number:02}") as writer:
+            writer.log("x", np.ones(1, np.float32), step=0)
+    _, _, err = run("diff", tmp_path, tmp_path)
+    assert "There are 11 runs" in err
+    assert "run09, …" in " ".join(err.split())
+    assert "run10" not in err
