@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensortap.index import RunIndex
+from tensortap.index import NO_GRAPH, RunIndex
 
 from ..provenance.step import Slot
 from .match import Matching
@@ -79,7 +79,7 @@ def step_rows(side: Side, steps: Array) -> tuple[StepRows, Array]:
     columns = (catalog.column(name, rows).astype(np.int64) for name in ("tensor", "visit"))
     found = StepRows(rows, place, *columns)
     size = max(len(catalog.tensors), 1)
-    seen = np.stack(np.divmod(np.unique(place * size + found.tensor), size), axis=1)
+    seen = np.stack(np.divmod(_distinct(place * size + found.tensor), size), axis=1)
     return found.where(_of_worker(side, found, len(steps))), seen
 
 
@@ -123,20 +123,21 @@ def _keys(keys: Array) -> tuple[Array, Array]:
     return keys[last], order[last]
 
 
+def _distinct(keys: Array) -> Array:
+    """Ascending; rows come nearly in that order, so that sorting them beats NumPy's hashing tenfold."""
+    keys = np.sort(keys, kind="stable")
+    return np.asarray(keys[np.append(True, keys[1:] != keys[:-1])[: len(keys)]])
+
+
 def graphs_by_place(run: RunIndex, seen: Array, steps: int) -> list[tuple[str, ...]]:
     """The ids of the graphs at each step, in the order of their first capture."""
-    graphs: list[dict[str, None]] = [{} for _ in range(steps)]
-    names: dict[int, str] = {}
-    for code in np.unique(seen[:, 1]).tolist():
-        names[code] = run.catalog.tensors.graph_of(code)
-    numbers = {name: number for number, name in enumerate(dict.fromkeys(names.values()))}
-    by_code = np.zeros(max(names, default=0) + 1, np.int64)
-    by_code[list(names)] = [numbers[name] for name in names.values()]
-    ids, graph = list(numbers), by_code[seen[:, 1]]
-    _, first = np.unique(seen[:, 0] * max(len(ids), 1) + graph, return_index=True)
+    graphs: list[list[str]] = [[] for _ in range(steps)]
+    tensors = run.catalog.tensors
+    graph = tensors.columns(len(tensors))[0][seen[:, 1]]
+    _, first = np.unique(seen[:, 0] * max(len(tensors.graphs), 1) + graph, return_index=True)
     first.sort()
-    for place, number in zip(seen[first, 0].tolist(), graph[first].tolist(), strict=True):
-        graphs[place][ids[number]] = None
+    for place, code in zip(seen[first, 0].tolist(), graph[first].tolist(), strict=True):
+        graphs[place].append(tensors.graphs[code] or NO_GRAPH)
     return [tuple(found) for found in graphs]
 
 

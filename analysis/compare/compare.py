@@ -11,7 +11,7 @@ from tensortap.dump import NotFoundError, counted
 from tensortap.index import Filters, RunIndex, find_rows
 
 from ..provenance.step import Slot
-from .aligned import step_rows
+from .aligned import graphs_by_place, step_rows
 from .conditioning import Flow, judged_again
 from .doubt import parted_notes, without_wrong_pairs
 from .explain import first_divergence
@@ -132,9 +132,10 @@ class _AtStep:
     def look(self, matcher: Matcher, carried: State, progress: Advance) -> None:
         """Measures and judges every pair of tensors."""
         step_a, step_b = self.steps
-        rows_a, _ = step_rows(self.a, np.array([step_a]))
-        rows_b, _ = step_rows(self.b, np.array([step_b]))
-        for matching in matcher.pairs(self.a, self.b, step_a, step_b):
+        rows_a, seen_a = step_rows(self.a, np.array([step_a]))
+        rows_b, seen_b = step_rows(self.b, np.array([step_b]))
+        (of_a,), (of_b,) = graphs_by_place(self.a.run, seen_a, 1), graphs_by_place(self.b.run, seen_b, 1)
+        for matching in matcher.graphs(self.a, self.b, of_a, of_b):
             codes = matcher.codes(matching, self.a.run, self.b.run)
             pairs = StepPairs(codes, self.a.run, self.b.run, rows_a, rows_b)
             found = pairs.measured(partial(_advance, progress, len(pairs), f"step {step_a}"))

@@ -54,8 +54,7 @@ def condition_text(flow: Flow, entry: TensorDifference) -> str:
     index = tuple(int(at) for at in np.unravel_index(int(np.argmax(np.nan_to_num(apart))), apart.shape))
     place = f"[{', '.join(map(str, index))}]"
     told = [
-        f"{entry.op_type}({', '.join(f'{value[index]:.4g}' for value in side.inputs)}) = "
-        f"{side.output[index]:.4g} in {name}"
+        f"{_call(entry.op_type, side, index)}{side.output[index]:.4g} in {name}"
         for side, name in ((a, "A"), (b, "B"))
     ]
     return (
@@ -63,6 +62,12 @@ def condition_text(flow: Flow, entry: TensorDifference) -> str:
         f"output by {entry.metrics.relative:.1e}; computed again from its inputs, both sides are what "
         f"{entry.op_type} gives. At {place}: {', '.join(told)}."
     )
+
+
+def _call(op_type: str, side: Recomputed, index: tuple[int, ...]) -> str:
+    """`RealDiv(1, 2) = `; of an op that takes more than one element of each input nothing."""
+    inputs = ", ".join(f"{value[index]:.4g}" for value in side.inputs)
+    return f"{op_type}({inputs}) = " if inputs else ""
 
 
 def beginning(flow: Flow, entry: TensorDifference, tensors: list[TensorDifference]) -> TensorDifference:

@@ -52,8 +52,9 @@ def first_divergence(
         source = beginning(matching[first.graph], first, tensors)
         rounding = f"The rounding that it magnifies begins at {source.tensor} ({source.op_type})."
         return FirstDivergence(first, f"{told} {rounding}", inputs, *frames)
-    if first.verdict == "diverges" and first.before > 0 and not missing:
-        text = _shown(matching[first.graph], first) or text
+    if first.verdict == "diverges" and not missing:
+        shown = _shown(matching[first.graph], first)
+        text = shown if shown and first.before > 0 else " ".join(filter(None, [text, shown]))
     if first.verdict == "diverges":
 
         def line(side: str, node: str) -> FrameDetail | None:
@@ -137,8 +138,11 @@ def _shown(flow: Flow, first: TensorDifference) -> str:
     sides = both(flow, first)
     if sides is None:
         return ""
-    wrong = " and ".join(name for name, side in zip("AB", sides, strict=True) if not side.right)
-    return f"Computed again from its own inputs, {wrong} is not what {first.op_type} gives." if wrong else ""
+    wrong = [name for name, side in zip("AB", sides, strict=True) if side.wrong]
+    verb = "are" if len(wrong) > 1 else "is"
+    told = f"Computed again from its own inputs, {' and '.join(wrong)} {verb} not what {first.op_type} gives"
+    others = [name for name, side in zip("AB", sides, strict=True) if side.right]
+    return f"{told}{f'; {others[0]} is' if others else ''}." if wrong else ""
 
 
 def _shape(shape: tuple[int, ...]) -> str:

@@ -35,6 +35,15 @@ class State(NamedTuple):
 _NOTHING = State()
 
 
+def _worst(states: list[State]) -> State:
+    relative, absolute, diverged, depth, rtol, size, magnitude = states[0]
+    for state in states[1:]:
+        relative, absolute = max(relative, state.relative), max(absolute, state.absolute)
+        depth, rtol, size = max(depth, state.depth), max(rtol, state.rtol), max(size, state.size)
+        diverged, magnitude = diverged or state.diverged, max(magnitude, state.magnitude)
+    return State(relative, absolute, diverged, depth, rtol, size, magnitude)
+
+
 class Judged(NamedTuple):
     """A tensor at a visit. `limit`: the part of its scale that rounding explains; `before`: what its inputs
     hand it; `cancels`: it is a sum whose terms are so much larger that nothing of it is known."""
@@ -106,9 +115,9 @@ class DifferenceFlow:
             states += [self._carried, *(state.get((writer, -1), _NOTHING) for writer in writers)]
         if not states:
             return _NOTHING
-        relative, absolute, diverged, depth, rtol, size, magnitude = map(max, zip(*states, strict=True))
-        depth += self._roundings(row, states)
-        return State(relative, absolute, diverged, depth, rtol, size, magnitude)
+        before = states[0] if len(states) == 1 else _worst(states)
+        roundings = self._roundings(row, states)
+        return before._replace(depth=before.depth + roundings) if roundings else before
 
     def _roundings(self, row: int, states: list[State]) -> int:
         """How many roundings a node adds to each of its elements."""

@@ -25,13 +25,9 @@ class Matcher:
         self._flow_graphs: dict[int, FlowGraph] = {}
         self._codes: dict[int, tuple[Matching, CodeMap]] = {}
 
-    def pairs(self, a: Side, b: Side, step_a: int, step_b: int) -> list[Matching]:
+    def graphs(self, a: Side, b: Side, of_a: tuple[str, ...], of_b: tuple[str, ...]) -> list[Matching]:
         """The graphs captured at two steps, paired: those of one name in the order of their first capture,
         then what is left in that order."""
-        return self.graphs(a, b, tuple(a.graphs_at(step_a)), tuple(b.graphs_at(step_b)))
-
-    def graphs(self, a: Side, b: Side, of_a: tuple[str, ...], of_b: tuple[str, ...]) -> list[Matching]:
-        """The same, of graphs that were captured together."""
         left, right = [a.run.graph(graph) for graph in of_a], [b.run.graph(graph) for graph in of_b]
         return [self._match(x, y) for x, y in _by_name(left, right)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,12 +14,14 @@ from tensortap.index import RETURNED, read_slice
 
 from ..provenance.operand import constant_text, nested_list
 from ..provenance.step import Slot, StepTensors
+from .expected import LARGEST, Expected, OpCall, elementwise
+from .expected_sums import SUMS
 from .noise import RTOL
 from .pairs import MAX_BYTES
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 _MAX_WAY = 20  # nodes that only hand on, between an input and where it was captured
-_COMPUTE: dict[str, Callable[..., Array]] = {
+_ELEMENTWISE: dict[str, Callable[..., Array]] = {
     "RealDiv": np.divide,
     "Div": np.divide,
     "Sub": np.subtract,
@@ -47,39 +50,73 @@ _COMPUTE: dict[str, Callable[..., Array]] = {
     "Sin": np.sin,
     "Cos": np.cos,
 }
+_EXPECTED: dict[str, Callable[[OpCall], Expected | None]] = SUMS | {
+    op_type: elementwise(compute) for op_type, compute in _ELEMENTWISE.items()
+}
+# What may be lost near 0: subnormal numbers, which kernels may flush where the hardware computes in that
+# dtype; 16-bit and 8-bit floats are computed in float32, and rounded to their own smallest subnormal.
+_TINY = {
+    "float64": 2.0**-1022,
+    "float32": 1e-37,
+    "bfloat16": 1e-37,
+    "float16": 2.0**-24,
+    "float8_e4m3fn": 2.0**-9,
+    "float8_e5m2": 2.0**-16,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Recomputed:
-    """An elementwise op of one side. `output`: as captured; `inputs`: broadcast to its shape, all float64;
-    `right`: whether the output is what the op gives of them, up to the rounding of its dtype."""
+    """An op of one side. `output`: as captured, float64; `inputs`: of elementwise ops, in the same shape;
+    `right`: the output is what the op gives of them, up to the rounding that kernels do; `wrong`: no correct
+    kernel gives it. Neither: not decided."""
 
     output: Array
     inputs: list[Array]
     right: bool
+    wrong: bool
 
 
 def recomputed(tensors: StepTensors, slot: Slot, visit: int) -> Recomputed | None:
     """None where the op is not known here, or a value was not kept or not whole."""
     graph = tensors.graph
-    compute, dtype = _COMPUTE.get(graph.op_type[slot[0]]), tensors.snapshot(slot, visit).dtype
+    op_type, snapshot = graph.op_type[slot[0]], tensors.snapshot(slot, visit)
+    if op_type not in _EXPECTED or snapshot.dtype not in RTOL:
+        return None
     output = _captured(tensors, slot, visit)
     taken = [entry for entry in tensors.roles.inputs(slot[0]) if entry[2] != RETURNED]
-    if compute is None or output is None or dtype not in RTOL:
+    if output is None:
         return None
     found = [_value(tensors, (row, at), slot[0], visit) for row, at, _ in taken]
     inputs = [value for value in found if value is not None]
     if len(inputs) < len(found):
         return None
+    attributes = tensors.roles.attributes(slot[0])
+    cpu = "CPU" in snapshot.device.upper()
+    call = OpCall(op_type, inputs, attributes, snapshot.dtype, output.shape, cpu)
     try:
-        inputs = [np.broadcast_to(value, output.shape) for value in inputs]
         with np.errstate(all="ignore"):
-            expected = np.asarray(compute(*inputs), np.float64)
-            smallest = np.nextafter(np.float64(0), 1) if dtype == "float64" else 1e-37
-            far = np.abs(output - expected) > RTOL[dtype] * np.abs(expected) + smallest
-    except (ValueError, TypeError):  # shapes or a number of inputs that do not fit
+            expected = _EXPECTED[op_type](call)
+            if expected is None or expected.value.shape != output.shape:
+                return None
+            right, wrong = _judged(output, expected, snapshot.dtype)
+        shown = [np.broadcast_to(value, output.shape) for value in inputs] if op_type in _ELEMENTWISE else []
+    except (ValueError, TypeError, IndexError, KeyError):  # a graph whose shapes and attributes do not fit
         return None
-    return Recomputed(output, inputs, not bool(far.any()))
+    return Recomputed(output, shown, right, wrong)
+
+
+def _judged(output: Array, expected: Expected, dtype: str) -> tuple[bool, bool]:
+    """(right, wrong). Where the op gives NaN, or more than the dtype holds, no finite bound says anything."""
+    largest = LARGEST[dtype]
+    error = np.abs(output - expected.value)
+    same = (output == expected.value) | (np.isnan(output) & np.isnan(expected.value))
+    overflows = np.abs(expected.value) + expected.typical >= largest
+    same |= overflows & (output == np.copysign(math.inf, expected.value))
+    right = same | (error <= expected.typical + _TINY[dtype])
+    bounded = np.isfinite(expected.value) & (np.abs(expected.value) + expected.worst < largest)
+    wrong = bounded & ~(error <= expected.worst + _TINY[dtype])
+    return bool(right.all()), bool(wrong.any())
 
 
 def _value(tensors: StepTensors, slot: Slot, row: int, visit: int) -> Array | None:

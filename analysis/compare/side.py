@@ -63,12 +63,3 @@ class Side:
     def tensors(self, graph: GraphIndex, step: int) -> StepTensors:
         """What was captured of a graph at a step."""
         return StepTensors(self.run, graph, step, self.worker_at(step)[0])
-
-    def graphs_at(self, step: int) -> list[str]:
-        """Ids of the graphs with snapshots at a step, in the order of their first capture."""
-        catalog = self.run.catalog
-        code = catalog.steps.code(step)
-        if code is None:
-            return []
-        tensors = catalog.column("tensor", catalog.rows_of_step(code))
-        return list(dict.fromkeys(catalog.tensors.graph_of(int(code)) for code in np.unique(tensors)))

@@ -53,4 +53,4 @@ def test_an_op_that_gives_something_else_is_accused_with_its_side(tmp_path: Path
     first = compared(tmp_path, b_quotient=0.5).first
     assert first is not None
     assert (first.difference.node, first.difference.verdict) == ("quotient", "diverges")
-    assert first.text == "Computed again from its own inputs, B is not what RealDiv gives."
+    assert first.text == "Computed again from its own inputs, B is not what RealDiv gives; A is."
