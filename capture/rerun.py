@@ -97,12 +97,16 @@ class LoadedCall:
         self,
         wanted: Callable[[Candidate], bool] | None = None,
         arguments: Sequence[Argument] | None = None,
+        *,
+        as_written: bool = False,
     ) -> Rerun:
         """Runs the call on fresh copies of its recorded inputs.
 
         Args:
             wanted: which tensors to return; None: none.
             arguments: other inputs, of the same kinds and dtypes.
+            as_written: leaves the graph optimiser out, which takes most of the first run of a call; last bits
+                may differ.
         """
         arguments = self._recording.arguments if arguments is None else arguments
         places: frozenset[Place] = frozenset()
@@ -112,7 +116,7 @@ class LoadedCall:
         with RecordedInputs(arguments) as inputs:
             failure, outputs = None, []
             try:
-                outputs = self._call(places, inputs, receiver)
+                outputs = self._call(places, inputs, receiver, as_written)
             except TapFailedError as error:
                 failure = error.__cause__ if isinstance(error.__cause__, Exception) else error
             except Exception as error:
@@ -125,13 +129,20 @@ class LoadedCall:
                 failure,
             )
 
-    def _call(self, places: frozenset[Place], inputs: list[Any], receiver: _Receiver) -> list[Any]:
+    def _call(
+        self, places: frozenset[Place], inputs: list[Any], receiver: _Receiver, as_written: bool
+    ) -> list[Any]:
+        call = tf_private.call_as_written if as_written else tf_private.call_function
         if not places:
-            return tf_private.call_function(self._root, inputs, self._outputs)
+            return call(self._root, inputs, self._outputs)
         if places not in self._copies:
             self._copies[places] = InstrumentedFunction(self.recorded, places)
+
+        def run(name: bytes, inputs: Sequence[Any], num_outputs: int) -> list[Any]:
+            return call(name.decode(), inputs, num_outputs)
+
         return list(
-            self._copies[places].call(_run, self._root.encode(), inputs, self._outputs, receiver) or ()
+            self._copies[places].call(run, self._root.encode(), inputs, self._outputs, receiver) or ()
         )
 
     def close(self) -> None:
@@ -147,10 +158,6 @@ class LoadedCall:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-
-
-def _run(name: bytes, inputs: Sequence[Any], num_outputs: int) -> list[Any]:
-    return tf_private.call_function(name.decode(), inputs, num_outputs)
 
 
 class _Receiver:

@@ -57,7 +57,7 @@ class StepNodes:
             call: one that was changed, whose nodes have the same names.
         """
         chosen = self.chosen if call is None else ChosenNodes(call, pattern_of(""))
-        again = chosen.run()
+        again = chosen.run(as_written=True)
         values = visits_of(again)
         found = []
         for key, operation in chosen.operations.items():

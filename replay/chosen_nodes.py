@@ -82,10 +82,10 @@ class ChosenNodes:
         """Runs the call; what the nodes read and gave, at each visit."""
         return visits_of(self.run())
 
-    def run(self) -> Rerun:
-        """Runs the call, with what the nodes read and give."""
+    def run(self, *, as_written: bool = False) -> Rerun:
+        """Runs the call, with what the nodes read and give; see `LoadedCall.run`."""
         wanted = self.tensors()
-        return self._call.run(lambda candidate: candidate.name in wanted)
+        return self._call.run(lambda candidate: candidate.name in wanted, as_written=as_written)
 
     def inputs(self, key: NodeKey, values: Visits) -> list[list[Array]] | None:
         """What a node reads at each visit; None if it did not run, or reads what did not run as often."""

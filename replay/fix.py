@@ -33,7 +33,7 @@ def fix(recording: Recording, graph: Graph | None, told: Told = silent) -> dict[
     """
     lines = SourceLines(graph)
     with LoadedCall(recording) as call:
-        bad = bad_results(recording, call.run())
+        bad = bad_results(recording, call.run(as_written=True)) or bad_results(recording, call.run())
         given = given_non_finite(recording)
         search = FixSearch(recording, call, told)
         births: list[Birth] = []
