@@ -12,8 +12,8 @@ import { type Provider, pathOf, type Query, queryText } from './provider';
 
 /** An answer nobody took by then would no longer be news. */
 const KEPT_MS = 5000;
-/** A graph that takes longer keeps nothing else waiting. On a busy machine all takes longer, and what is asked for beside it most of all. */
-const GRAPH_FIRST_MS = 5000;
+/** A graph that takes longer keeps nothing else waiting. */
+const GRAPH_FIRST_MS = 2000;
 
 /** Ids that the server hands out end in eight hexadecimal digits. */
 const ENDS_LIKE_AN_ID = /-[0-9a-f]{8}$/;
