@@ -9,11 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from ..ops import ops
 from .ends import Ends, Healer, how, returned_names
 from .flow import BadFlow, BadTensor
 from .step import Slot
+from .upstream import CALLS
 
 Array = np.ndarray[Any, np.dtype[Any]]
+_OF_SHAPES = ops("Shape ShapeN Size Rank ZerosLike OnesLike VariableShape BroadcastGradientArgs")
 _MOST = 100_000  # nodes that were not captured and are looked at behind births
 
 
@@ -81,7 +84,7 @@ class Reach:
             captured = tensors.by_row.get(row)
             if not captured:
                 self._open |= reached if _is_end(self._flow, row, returned) else 0
-            elif not any(slot in self._flow.bad for slot in captured):
+            elif not any(slot in self._flow.bad for slot in captured) and not _is_no_healer(self._flow, row):
                 op_type = tensors.graph.op_type[row]
                 name = tensors.graph.names[row]
                 healer = Healer(tensors.name(captured[0]), name, op_type, how(op_type))
@@ -97,11 +100,24 @@ def _marks_of_slots(flow: BadFlow, births: Sequence[BadTensor]) -> dict[Slot, in
         again = False
         for slot, at in place.items():
             mine = marks.get(slot, 0)
-            for child in flow.children.get(slot, ()) if mine else ():
+            for child in _handed_to(flow, slot) if mine else ():
                 known = marks.get(child, 0)
                 marks[child] = known | mine
                 again = again or (place[child] <= at and marks[child] != known)
     return marks
+
+
+def _handed_to(flow: BadFlow, slot: Slot) -> Iterator[Slot]:
+    """The non-finite tensors that a tensor was handed to; also those of its function that were non-finite at
+    an earlier visit: births are told of the first one, and nobody looked whether they were at this one."""
+    yield from flow.children.get(slot, ())
+    tensors, visit = flow.tensors, flow.bad[slot].visit
+    function = tensors.graph.function.codes
+    for row in tensors.roles.consumers(*slot) if visit else ():
+        if function[row] == function[slot[0]]:
+            for child in tensors.by_row.get(row, ()):
+                if child in flow.bad and flow.bad[child].visit < visit:
+                    yield child
 
 
 def _uncaptured_ways(flow: BadFlow, marks: dict[Slot, int]) -> Iterator[tuple[int, int]]:
@@ -131,6 +147,15 @@ def _uncaptured_ways(flow: BadFlow, marks: dict[Slot, int]) -> Iterator[tuple[in
                 hand(consumer, found[row])
     for row in sorted(found, key=lambda row: int(order[row])):
         yield row, found[row]
+
+
+def _is_no_healer(flow: BadFlow, row: int) -> bool:
+    """Whether a finite node never saw the values: it reads shapes, or calls what was captured inside."""
+    graph = flow.tensors.graph
+    if graph.op_type[row] not in CALLS:
+        return graph.op_type[row] in _OF_SHAPES
+    called = {name for name, info in graph.functions.items() if info.caller == graph.names[row]}
+    return bool(called) and any(graph.function[inside] in called for inside in flow.tensors.by_row)
 
 
 def _is_end(flow: BadFlow, row: int, returned: set[str]) -> bool:

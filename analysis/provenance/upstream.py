@@ -225,9 +225,9 @@ PASSIVE = ops(
     "OptionalFromValue OptionalGetValue Slice StridedSlice Split SplitV Unpack Pack ConcatV2 "
     "EnsureShape CheckNumerics CheckNumericsV2 DeepCopy"
 )
-_CALLS = ops("While StatelessWhile If StatelessIf Case StatelessCase PartitionedCall StatefulPartitionedCall")
+CALLS = ops("While StatelessWhile If StatelessIf Case StatelessCase PartitionedCall StatefulPartitionedCall")
 
 
 def hands_on(op_type: str) -> bool:
     """Whether an op computes nothing: of finite inputs it never makes a NaN or an infinity."""
-    return op_type in PASSIVE or op_type in _CALLS or op_type.startswith("TensorList")
+    return op_type in PASSIVE or op_type in CALLS or op_type.startswith("TensorList")
