@@ -97,3 +97,17 @@ test('everything else waits for the graph, unless it never comes', async () => {
   await new Ahead(failing.provider, { run: 'new', graph: null }).json('runs/new/findings');
   expect(failing.asked).toContain('runs/new/findings');
 });
+
+test('a graph that is still on its way is not asked for twice, however late', async () => {
+  let now = 0;
+  let arrive = (_: ArrayBuffer): void => undefined;
+  const { asked, provider } = recorded(ANSWERS);
+  const slow: Provider = { ...provider, bytes: () => new Promise((resolve) => (arrive = resolve as typeof arrive)) };
+  const ahead = new Ahead(slow, { run: null, graph: null }, () => now);
+  await settled();
+  now = 20_000;
+  const graph = ahead.bytes('runs/new/graphs/main');
+  arrive(new ArrayBuffer(7));
+  expect((await graph).byteLength).toBe(7);
+  expect(asked).toEqual(['runs', 'runs/new']);
+});

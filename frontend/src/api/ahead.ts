@@ -10,7 +10,7 @@ import type { RunDetail, RunList } from '../model/answers';
 import { runCalled } from '../model/asked';
 import { type Provider, pathOf, type Query, queryText } from './provider';
 
-/** An answer nobody took by then would no longer be news. */
+/** An answer nobody took so long after it came would no longer be news; one that is still on its way is. */
 const KEPT_MS = 5000;
 /** A graph that takes longer keeps nothing else waiting. */
 const GRAPH_FIRST_MS = 2000;
@@ -30,12 +30,13 @@ export class Ahead implements Provider {
   /** Fulfilled once the graph's answer is there, will not come, or is late. */
   private readonly graphThere: Promise<unknown>;
   private readonly begun = new Map<string, Promise<unknown>>();
+  /** When answers came. */
+  private readonly came = new Map<string, number>();
 
   constructor(
     private readonly provider: Provider,
     wanted: Wanted,
     private readonly now: () => number = () => performance.now(),
-    private readonly start = now(),
   ) {
     // A failure is told to whoever asks for the answer.
     const graph = this.begin(wanted).catch(() => undefined);
@@ -80,13 +81,14 @@ export class Ahead implements Provider {
 
   private keep<T>(key: string, answer: Promise<unknown>): Promise<T> {
     this.begun.set(key, answer);
-    answer.catch(() => undefined);
+    const note = () => this.came.set(key, this.now());
+    answer.then(note, note);
     return answer as Promise<T>;
   }
 
   /** Hands out an answer once. */
   private take<T>(key: string): Promise<T> | undefined {
-    if (this.now() - this.start > KEPT_MS) this.begun.clear();
+    for (const [other, at] of this.came) if (this.now() - at > KEPT_MS) this.begun.delete(other);
     const answer = this.begun.get(key);
     this.begun.delete(key);
     return answer as Promise<T> | undefined;
