@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ _READERS: dict[str, Reader] = {
     ".h5": hdf5.stored_arrays,
     ".hdf5": hdf5.stored_arrays,
     ".keras": hdf5.stored_arrays,
+    ".json": hdf5.stored_arrays,
 }
 _STEP_FOLDER = re.compile(rf"(?:{STEP_WORDS})?[-_ ]?(\d{{1,18}})\Z")
 _STEP_MARK = re.compile(r"(?:@|[-_.](?:step|epoch)[-_]?)(\d{1,18})\Z")
@@ -32,6 +34,8 @@ def matches(path: Path) -> bool:
 
 
 def _is_array_file(path: Path) -> bool:
+    if path.suffix == ".json":
+        return path.name.endswith(hdf5.INDEX)
     return path.suffix == ".npy" or path.suffix in _READERS
 
 
@@ -39,10 +43,12 @@ def read(path: Path, target: Target) -> None:
     """The `.npy` files are one run; so are other files whose names differ in the step only."""
     series: dict[str, list[Path]] = defaultdict(list)
     arrays = []
-    for found in files_below(path):
+    files = [found for found in files_below(path) if _is_array_file(found)]
+    shards = _shards(files)
+    for found in files:
         if found.suffix == ".npy":
             arrays.append(found)
-        elif found.suffix in _READERS:
+        elif found not in shards:
             series[_series(found.relative_to(path))].append(found)
     if arrays:
         with target.writer() as out:
@@ -71,6 +77,16 @@ def name_and_step(below: Path) -> tuple[str, int]:
     if mark and mark.start():
         return "/".join([*folders, stem[: mark.start()]]), int(mark[1])
     return "/".join([*folders, stem]), 0
+
+
+def _shards(files: list[Path]) -> set[Path]:
+    """The files that are read with the index that names them."""
+    found: set[Path] = set()
+    for index in files:
+        if index.suffix == ".json":
+            with contextlib.suppress(RefusedError, OSError):  # said when it is read
+                found.update(hdf5.shards(index))
+    return found
 
 
 def _series(below: Path) -> str:

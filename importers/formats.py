@@ -73,7 +73,7 @@ FORMATS = (
     Format(
         "hdf5",
         "Keras weights (HDF5)",
-        lambda path: _begins(path, hdf5.SIGNATURE),
+        lambda path: (path.name.endswith(hdf5.INDEX) and path.is_file()) or _begins(path, hdf5.SIGNATURE),
         _arrays_of(hdf5.stored_arrays),
     ),
     Format(

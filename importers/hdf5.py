@@ -21,11 +21,13 @@ from tensortap.dump import TensortapError, numpy_dtype
 
 from .arrays import Array, StoredArray, from_bytes
 from .refused import MissingReaderError, RefusedError
-from .source_files import open_file
+from .source_files import files_beside, open_file, parsed_json, read_whole
 from .zips import ZIP_ERRORS, open_zip
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 WEIGHTS = "model.weights.h5"
+INDEX = ".weights.json"
+_MAX_INDEX = 100_000_000  # bytes
 _CHILD = Path(__file__).with_name("hdf5_child.py")
 _MAX_LINE = 16 << 20
 _MAX_BYTES = 4 << 30
@@ -33,7 +35,7 @@ _STARTING, _SECONDS_PER_GB = 120, 200  # seconds that the child may take; readin
 
 
 def stored_arrays(path: Path) -> Iterator[StoredArray]:
-    """The datasets of a file, or of the weights in a `.keras` archive.
+    """The datasets of a file, of the weights in a `.keras` archive, or of all shards that an index names.
 
     Raises:
         RefusedError: HDF5 cannot read it.
@@ -42,8 +44,21 @@ def stored_arrays(path: Path) -> Iterator[StoredArray]:
     if path.suffix == ".keras":
         with _unpacked(path) as weights:
             yield from _datasets(weights, path.name)
+    elif path.name.endswith(INDEX):
+        for shard in shards(path):
+            yield from _datasets(shard, shard.name)
     else:
         yield from _datasets(path, path.name)
+
+
+def shards(index: Path) -> list[Path]:
+    """The shards of `save_weights(max_shard_size=…)`. Raises RefusedError: they are not next to it."""
+    names = parsed_json(read_whole(index, _MAX_INDEX), index.name).get("weight_map")
+    lists = list(names.values()) if isinstance(names, dict) else [None]
+    named = [name for each in lists if isinstance(each, list) for name in each]
+    if not all(isinstance(each, list) for each in lists) or not all(isinstance(n, str) for n in named):
+        raise RefusedError(f"{index.name} has no weight_map.")
+    return files_beside(index, set(named), ".weights.h5")
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from . import safetensors
+from . import hdf5, safetensors
 from .imports import import_source, place_of
 from .in_use import Use, remove_unused
 from .refused import RefusedError
@@ -167,8 +167,13 @@ def _files_of(source: Path) -> list[Path]:
         beside = {p for p in source.parent.iterdir() if p.name.startswith(stem) and p.is_file()}
     except OSError as error:
         raise RefusedError(f"{source.parent} cannot be listed: {error.strerror}.") from error
-    shards = safetensors.shards(source) if source.name.endswith(safetensors.INDEX) else []
-    return sorted(beside.union(shards))
+    return sorted(beside.union(_shards(source)))
+
+
+def _shards(source: Path) -> list[Path]:
+    if source.name.endswith(safetensors.INDEX):
+        return safetensors.shards(source)
+    return hdf5.shards(source) if source.name.endswith(hdf5.INDEX) else []
 
 
 def _digest(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ from tensortap.dump import numpy_dtype
 
 from .arrays import Array, StoredArray, from_bytes
 from .refused import RefusedError
-from .source_files import Room, file_size, open_file, read_range, read_whole
+from .source_files import Room, file_size, files_beside, open_file, parsed_json, read_range, read_whole
 
 INDEX = ".safetensors.index.json"
 MAX_HEADER = 100_000_000  # bytes, the limit of the format's own library
@@ -39,18 +38,11 @@ def stored_arrays(path: Path) -> Iterator[StoredArray]:
 
 def shards(index: Path) -> list[Path]:
     """The shards, next to the index. Names with folders in them are refused: they could lead anywhere."""
-    record = _json(read_whole(index, MAX_HEADER), index.name)
+    record = parsed_json(read_whole(index, MAX_HEADER), index.name)
     names = record.get("weight_map")
     if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
         raise RefusedError(f"{index.name} has no weight_map.")
-    found = sorted(set(names.values()))
-    for name in found:
-        if Path(name).name != name or "\\" in name or not name.endswith(".safetensors"):
-            raise RefusedError(f"{index.name} names {name[:100]!r}, which is not a shard next to it.")
-    missing = [name for name in found if not (index.parent / name).is_file()]
-    if missing:
-        raise RefusedError(f"{index.name} names {missing[0]!r}, which is not there.")
-    return [index.parent / name for name in found]
+    return files_beside(index, set(names.values()), ".safetensors")
 
 
 def _arrays(path: Path) -> Iterator[StoredArray]:
@@ -60,7 +52,7 @@ def _arrays(path: Path) -> Iterator[StoredArray]:
             raise RefusedError(
                 f"The header of {path.name} should take {length:,} bytes; the limit is 100 MB."
             )
-        header = _json(read_range(file, 8, length, f"The header of {path.name}"), path.name)
+        header = parsed_json(read_range(file, 8, length, f"The header of {path.name}"), path.name)
         room = Room(file_size(file) - 8 - length)
     for name, entry in header.items():
         if name == "__metadata__" or name.startswith("__pad__"):
@@ -70,16 +62,6 @@ def _arrays(path: Path) -> Iterator[StoredArray]:
             return _array(path, name, entry, 8 + length, room)
 
         yield StoredArray(name, load)
-
-
-def _json(data: bytes, what: str) -> dict[str, Any]:
-    try:
-        found = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise RefusedError(f"{what} is damaged: its JSON cannot be read.") from error
-    if not isinstance(found, dict):
-        raise RefusedError(f"{what} is damaged: its JSON is not an object.")
-    return found
 
 
 def _array(path: Path, name: str, entry: Any, start: int, room: Room) -> Array:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from .refused import RefusedError
 
@@ -79,6 +80,32 @@ def read_range(file: BinaryIO, offset: int, length: int, what: str) -> bytes:
     if len(data) != length:
         raise RefusedError(f"{what} could not be read whole: the file is being changed.")
     return data
+
+
+def parsed_json(data: bytes, what: str) -> dict[str, Any]:
+    """A JSON object. Raises RefusedError: it is none; the sentence calls it `what`."""
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise RefusedError(f"{what} is damaged: its JSON cannot be read.") from error
+    if not isinstance(found, dict):
+        raise RefusedError(f"{what} is damaged: its JSON is not an object.")
+    return found
+
+
+def files_beside(index: Path, names: Iterable[str], suffix: str) -> list[Path]:
+    """The files that an index names, next to it. Names with folders in them could lead anywhere.
+
+    Raises:
+        RefusedError: one has another suffix or is in a folder, or is not there.
+    """
+    ordered = sorted(names)
+    for name in ordered:
+        if Path(name).name != name or "\\" in name or not name.endswith(suffix):
+            raise RefusedError(f"{index.name} names {name[:100]!r}, which is not a shard next to it.")
+        if not (index.parent / name).is_file():
+            raise RefusedError(f"{index.name} names {name[:100]!r}, which is not there.")
+    return [index.parent / name for name in ordered]
 
 
 def files_below(folder: Path) -> Iterator[Path]:

@@ -146,6 +146,8 @@ def keras_models(folder: Path) -> None:
     model.save(folder / "model.keras")
     model.save_weights(folder / "model.weights.h5")
     model.save(folder / "whole.h5")
+    (folder / "shards").mkdir()
+    model.save_weights(folder / "shards" / "m.weights.json", max_shard_size=1e-7)
     np.save(folder / "hidden.npy", model.layers[0].kernel.numpy())
     half = keras.Sequential([keras.Input((3,)), keras.layers.Dense(4, name="half", dtype="bfloat16")])
     half.save_weights(folder / "half.weights.h5")

@@ -93,6 +93,17 @@ def test_a_whole_model_in_hdf5_shows_its_datasets(importing: Any, artefacts: Pat
     np.testing.assert_array_equal(kernel[:], np.load(artefacts / "keras" / "hidden.npy"))
 
 
+@pytest.mark.parametrize("source", ["keras/shards/m.weights.json", "keras/shards"])
+def test_keras_shards_are_read_by_their_index(importing: Any, artefacts: Path, source: str) -> None:
+    assert len(list((artefacts / "keras" / "shards").glob("*.h5"))) > 1
+
+    run = importing(source)
+
+    assert list(run.steps) == [0] and list(importing.log.runs) == ["run"]
+    hidden = np.load(artefacts / "keras" / "hidden.npy")
+    np.testing.assert_array_equal(run.tensor("layers/hidden/vars/0:0")[:], hidden)
+
+
 def test_bfloat16_weights_are_bfloat16(importing: Any) -> None:
     tensor = importing("keras/half.weights.h5").tensor("layers/half/vars/0:0")
 
