@@ -14,6 +14,7 @@ from made_runs import X, found_by, made_run, node
 from tensortap.analysis import nan_report
 from tensortap.analysis.provenance.operand import Operand
 from tensortap.analysis.provenance.patterns import explain
+from tensortap.analysis.roles import Roles
 from tensortap.dump import DumpWriter, Function, Graph
 from tensortap.index import LogIndex, RunIndex
 
@@ -86,8 +87,15 @@ def test_what_ends_in_a_comparison_alone_is_harmless(tmp_path: Path) -> None:
     assert "only compared" in report.demoted[0].demoted
 
 
-def test_each_of_many_births_knows_what_it_reaches(tmp_path: Path) -> None:
-    """GIVEN a chain of products with weights that are all NaN, in a loop of no more than one pass."""
+def test_each_of_many_births_knows_what_it_reaches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GIVEN a chain of products with weights that are all NaN: the graph is gone through once for all."""
+    asked, consumers = list[int](), Roles.consumers
+
+    def counted(self: Roles, row: int, slot: int | None = None) -> list[int]:
+        asked.append(row)
+        return consumers(self, row, slot)
+
+    monkeypatch.setattr(Roles, "consumers", counted)
     many, bad = 30, np.full(2, np.nan, np.float32)
     nodes, before = [X], "x"
     for number in range(many):
@@ -97,6 +105,7 @@ def test_each_of_many_births_knows_what_it_reaches(tmp_path: Path) -> None:
     nodes += [node("loss", "Sum", before)]
     fed = [(each.name, bad if each.name != "loss" else bad[0], 0) for each in nodes[1:]]
     report = nan_report(made_run(tmp_path, nodes, fed))
+    assert len(asked) < 8 * len(nodes)
     assert [birth.reached for birth in report.births] == [many - number + 1 for number in range(many)]
     assert all(birth.ends.loss == "loss:0" for birth in report.births)
     assert [birth.ends.weights for birth in report.births] == [[f"w{number}:0"] for number in range(many)]
