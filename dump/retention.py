@@ -69,11 +69,22 @@ class Retention:
 
 @dataclass(slots=True)
 class Pruned:
-    """What was removed, or would be: values files, their bytes, and snapshots that lose their value."""
+    """What was removed, or would be: values files, their bytes, and snapshots that lose their value.
+
+    Attributes:
+        newest: the last step is among those that lose one.
+        left_files, left_bytes: values files that stay. writing: those of them that a process is writing.
+        left_steps: steps with a value in them.
+    """
 
     files: int = 0
     bytes: int = 0
     values: int = 0
+    newest: bool = False
+    left_files: int = 0
+    left_bytes: int = 0
+    left_steps: int = 0
+    writing: int = 0
     removed: list[str] = field(default_factory=list)
 
 
@@ -168,13 +179,19 @@ def prune_run(run_dir: Path, retention: Retention, *, dry_run: bool = False) -> 
     recent = sorted(set().union(*steps.values()))
     spared = _open_shards(run_dir, shards)
     pruned = Pruned()
-    for shard in choose(retention, shards, steps, recent, spared, by_step=True):
+    chosen = choose(retention, shards, steps, recent, spared, by_step=True)
+    for shard in chosen:
         if not dry_run:
             discard(run_dir, shard)
         pruned.files += 1
         pruned.bytes += shards[shard].size
         pruned.values += counts.get(shard, 0)
+        pruned.newest |= bool(recent) and recent[-1] in steps.get(shard, ())
         pruned.removed.append(f"{shard[0]}/{values_path(run_dir, shard[1]).name}")
+    left = shards.keys() - chosen
+    pruned.left_files, pruned.writing = len(left), len(spared)
+    pruned.left_bytes = sum(shards[shard].size for shard in left)
+    pruned.left_steps = len(set().union(*(steps.get(shard, ()) for shard in left)))
     return pruned
 
 

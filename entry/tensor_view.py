@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensortap.dump import COUNTS, STATISTICS, NotFoundError, ValueNotKeptError, escaped, loadable
+from tensortap.dump import (
+    COUNTS,
+    STATISTICS,
+    NotFoundError,
+    ValueNotKeptError,
+    ValuePrunedError,
+    escaped,
+    loadable,
+)
 
 from .terminal import cell, counted, number_text
 from .value_text import Highlight, highlighted_count, value_lines
@@ -41,6 +49,7 @@ class TensorView:
     values: Array | None
     sampled: int = 0  # how many elements were kept, if not all
     nan_counted: bool = True  # False where the source of an import does not tell
+    pruned: bool = False  # the value was kept, and removed by retention
 
     @classmethod
     def of(
@@ -84,21 +93,21 @@ class TensorView:
             scale="linear",
             bins=_BINS,
         )
-        chosen, sampled = selection or "", 0
+        chosen, sampled, pruned = selection or "", 0, False
         try:
             sample = kept_sample(run, snapshot)
             sampled = sample.kept(snapshot.size) if sample is not None else 0
             chosen = excerpt(kept_shape(run, snapshot)) if selection is None else selection
             values = read_slice(run, snapshot, chosen, limit=_MAX_BYTES)
-        except ValueNotKeptError:
+        except ValueNotKeptError as error:
             if selection is not None:
                 raise
-            values = None
+            values, pruned = None, isinstance(error, ValuePrunedError)
         counts = series.counts[-1]
         if values is not None and not chosen and not sampled:
             counts = _counts(values, series.edges)
         nan_counted = not nan_not_counted(run)
-        return cls(snapshot, steps, series.edges, counts, chosen, values, sampled, nan_counted)
+        return cls(snapshot, steps, series.edges, counts, chosen, values, sampled, nan_counted, pruned)
 
     def save(self, path: Path) -> None:
         """Writes the selected values as a .npy file.
@@ -174,6 +183,8 @@ class TensorView:
             out.print(line)
 
     def _values_heading(self) -> str:
+        if self.pruned:
+            return "values: pruned (removed to save space; statistics and histogram stay)"
         if self.values is None:
             return 'values: not kept (capture with keep="value")'
         if self.sampled:

@@ -40,8 +40,10 @@ def new_file(path: Path) -> Iterator[Path]:
     """A temporary path beside `path`, which gets that name if all went well.
 
     Raises:
-        InvalidNameError: there is something of that name.
+        InvalidNameError: there is something of that name, or no folder for it.
     """
+    if not path.parent.is_dir():
+        raise InvalidNameError(f"There is no folder {str(path.parent)!r}.", "Make it, or name another place.")
     if path.exists() or path.is_symlink():
         raise InvalidNameError(f"{str(path)!r} exists.", "Remove it, or choose another name.")
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")

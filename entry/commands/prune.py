@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 
-from tensortap.dump import InvalidValueError, NotARunError, Retention, find_runs, prune_run
+from tensortap.dump import InvalidValueError, NotARunError, Pruned, Retention, find_runs, prune_run
 
 from ..arguments import on_disk, size
 from ..terminal import bytes_text, cell, console, counted, print_json
@@ -43,11 +43,25 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json({"dry_run": arguments.dry_run, "runs": {name: asdict(p) for name, p in found.items()}})
         return 0
-    verb = "would lose" if arguments.dry_run else "lost"
     for name, pruned in found.items():
-        values, files = counted(pruned.values, "value"), counted(pruned.files, "file")
-        what = (
-            f"{verb} {values} in {files}, {bytes_text(pruned.bytes)}" if pruned.files else "keeps all values"
-        )
-        console().print(cell(f"{name} {what}"))
+        for line in _sentences(name, pruned, retention, arguments.dry_run):
+            console().print(cell(line))
     return 0
+
+
+def _sentences(name: str, pruned: Pruned, retention: Retention, dry_run: bool) -> list[str]:
+    """What a run lost, and why it keeps more than was asked for: values go by whole files."""
+    verb = "would lose" if dry_run else "lost"
+    values, files = counted(pruned.values, "value"), counted(pruned.files, "file")
+    told = f"{verb} {values} in {files}, {bytes_text(pruned.bytes)}" if pruned.files else "keeps all values"
+    lines = [f"{name} {told}"]
+    if pruned.newest:
+        lines.append("  also of the last step: its values lie in one file with older ones")
+    limit, steps = retention.max_bytes, retention.keep_last
+    if (limit and pruned.left_bytes > limit) or (steps and pruned.left_steps > steps):
+        left = f"{bytes_text(pruned.left_bytes)} in {counted(pruned.left_files, 'file')}"
+        why = "values go by whole files of up to 64 MB (smaller ones where the job itself has a limit)"
+        if pruned.writing:
+            why = f"{counted(pruned.writing, 'file')} may still be written to; " + why
+        lines.append(f"  {left} of {counted(pruned.left_steps, 'step')} stay: {why}")
+    return lines

@@ -179,3 +179,15 @@ def test_a_step_that_comes_again_is_a_late_one(tmp_path, monkeypatch):
     write(tmp_path, (7, 8, 7, 9), keep_last=2)
     kept = [path.stem.removeprefix("values-") for path in values_files(tmp_path)]
     assert kept == ["000000", "000002", "000003"]  # 8 went: 7 came after it
+
+
+def test_pruning_says_why_more_stays_than_was_asked_for(tmp_path, capsys):
+    write(tmp_path, range(3))
+    assert main(["prune", str(tmp_path), "--keep-last", "1"]) == 0
+    out = capsys.readouterr().out
+    assert "r keeps all values" in out
+    assert "5.1 MB in 1 file of 3 steps stay: values go by whole files" in out
+    assert main(["prune", str(tmp_path), "--max-bytes", "1M"]) == 0
+    assert "also of the last step" in capsys.readouterr().out
+    assert main(["show", str(tmp_path / "r"), "a", "--step", "0"]) == 0
+    assert "values: pruned" in capsys.readouterr().out

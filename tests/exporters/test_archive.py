@@ -7,7 +7,15 @@ import zipfile
 import numpy as np
 import pytest
 
-from tensortap.dump import DumpWriter, Retention, RunReader, ValuePrunedError, find_runs, prune_run
+from tensortap.dump import (
+    DumpWriter,
+    InvalidNameError,
+    Retention,
+    RunReader,
+    ValuePrunedError,
+    find_runs,
+    prune_run,
+)
 from tensortap.dump.events import EventsTail, encode_event
 from tensortap.exporters import archive, exporter_for
 from tensortap.index import LogIndex, locate, read_slice
@@ -86,3 +94,11 @@ def test_events_of_a_part_are_those_that_were_written(tmp_path):
     batch, note = EventsTail(run, worker.worker).poll()
     assert (batch["ids"], batch["time"]) == (["p", "q"], 1000.0)
     assert (note["kind"], note["self"]) == ("note", 3)
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    with DumpWriter(tmp_path / "logs", "r") as writer:
+        writer.log("x", np.arange(3.0), step=0)
+    with pytest.raises(InvalidNameError, match="There is no folder") as caught:
+        export(only_run(tmp_path / "logs"), tmp_path / "none" / "x.npz")
+    assert ".tmp" not in str(caught.value)
