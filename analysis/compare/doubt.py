@@ -57,8 +57,8 @@ def parted_notes(matching: Matching) -> Iterator[str]:
         were = "was" if count == 1 else "were"
         told = f"{counted(count, 'pair')} of nodes {were} taken apart ({which})"
         yield (
-            f"{told}: each is made of other things in A than in B, and what is made of it agrees. --match "
-            "pairs them all the same."
+            f"{told}: each is made of other things in A than in B, and what is made of it agrees. "
+            "Paired by hand they stay a pair."
         )
 
 

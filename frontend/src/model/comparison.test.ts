@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { metricOf, parseCompareSort, pictureSelection, sortDifferences, type TensorDifference, verdictsByRow } from './comparison';
+import { metricOf, parseCompareSort, pictureSelection, sortDifferences, type TensorDifference, telling, verdictsByRow } from './comparison';
 import { makeGraph } from './graph_fixture';
 
 function difference(tensor: string, more: Partial<TensorDifference> = {}): TensorDifference {
@@ -15,6 +15,11 @@ const ROWS = [
   difference('c:0', { order: 2, verdict: 'inherited', metrics: { cosine: 'NaN', max_abs: 'Infinity' } }),
 ];
 const names = (rows: readonly TensorDifference[]) => rows.map((row) => row.tensor.charAt(0)).join('');
+
+test('what rounding explains is listed where nothing goes beyond it', () => {
+  const rows = [...ROWS, difference('d:0', { verdict: 'noise' })];
+  expect([true, false].map((differ) => names(telling(rows, differ)))).toEqual(['bc', 'bcd']);
+});
 
 describe('sorting', () => {
   test.each([

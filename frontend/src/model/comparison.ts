@@ -134,6 +134,11 @@ export function sortDifferences(rows: readonly TensorDifference[], sort: Compare
   return [...rows].sort((a, b) => comparison(a, b, sort) || a.order - b.order);
 }
 
+/** The rows that say something: none that are equal, and none that rounding explains where anything goes beyond it. */
+export function telling(rows: readonly TensorDifference[], differ: boolean): TensorDifference[] {
+  return rows.filter((row) => row.verdict !== 'same' && !(differ && row.verdict === 'noise'));
+}
+
 function comparison(a: TensorDifference, b: TensorDifference, sort: CompareSort): number {
   if (sort === 'order') return 0;
   if (sort === 'tensor') return a.tensor < b.tensor ? -1 : a.tensor > b.tensor ? 1 : 0;

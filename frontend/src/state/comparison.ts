@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals';
 import { ApiError, type Query } from '../api/provider';
-import { type ComparisonAnswer, sortDifferences, type TensorDifference, verdictsByRow } from '../model/comparison';
+import { type ComparisonAnswer, sortDifferences, type TensorDifference, telling, verdictsByRow } from '../model/comparison';
 import type { ColourBy } from '../model/graph';
 import { rowOf } from '../model/graph';
 import { matchText, partnerOf } from '../model/hand_matches';
@@ -92,12 +92,13 @@ export const reportHref = computed<string | null>(() =>
   comparison.data.value?.comparison ? api().comparisonHref({ ...query.value, format: 'html' }) : null,
 );
 
-/** Equal tensors are listed only if asked for. */
+/** What agrees is listed only if asked for. */
 export const equalShown = signal(false);
 
 export const differences = computed<TensorDifference[]>(() => {
   const rows = comparison.data.value?.rows ?? [];
-  return sortDifferences(equalShown.value ? rows : rows.filter((row) => row.verdict !== 'same'), compareSort.value);
+  const differ = comparison.data.value?.comparison?.differ ?? false;
+  return sortDifferences(equalShown.value ? rows : telling(rows, differ), compareSort.value);
 });
 
 /** The compared tensor that is selected. */

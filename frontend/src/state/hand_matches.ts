@@ -1,23 +1,30 @@
 import { computed, signal } from '@preact/signals';
+import { runCalled } from '../model/asked';
 import { type Pairs, pairsOf } from '../model/hand_matches';
 import { otherRun, view } from './choices';
 import { colourBy } from './graph';
 import { api } from './provider';
 import { resource } from './resource';
-import { runId, runs } from './runs';
+import { runId, runList, runs } from './runs';
 
 /** Pairs made by hand, kept by this browser for each two runs; the file that is downloaded is for everybody else. */
 const PREFIX = 'tensortap.matches.';
 const MOST_UNDONE = 100;
 
-const chosen = computed<string | null>(() => runs.value.find((run) => run.id === otherRun.value)?.id ?? null);
+const chosen = computed<string | null>(() => {
+  const called = otherRun.value === null ? null : runCalled(otherRun.value, runs.value);
+  return runs.value.find((run) => run.id === called)?.id ?? null;
+});
+
+/** What an address calls run B if there is no such run. */
+export const otherLost = computed<string | null>(() => (runList.value !== null && chosen.value === null ? otherRun.value : null));
 
 /** The run that captured most of the same tensors as A: asked for where a run B is wanted, and none was chosen. */
 const likest = resource(
   computed(() => {
     const wanted = view.value === 'compare' || colourBy.value.kind === 'difference';
     const run = runId.value;
-    if (!wanted || chosen.value !== null || run === null || runs.value.length < 2) return null;
+    if (!wanted || otherRun.value !== null || run === null || runs.value.length < 2) return null;
     const key = JSON.stringify([run, runs.value.map(({ id }) => id)]);
     return { key, subject: key, run };
   }),
@@ -27,9 +34,9 @@ const likest = resource(
 /** Whether run B is not known yet. */
 export const isOtherSought = computed(() => chosen.value === null && likest.loading.value);
 
-/** Run B: the chosen one, else the one that is most like A, else the newest that is not A. */
+/** Run B: the chosen one (null if it is not there), else the one that is most like A, else the newest that is not A. */
 export const otherRunId = computed<string | null>(() => {
-  if (chosen.value !== null || isOtherSought.value) return chosen.value;
+  if (otherRun.value !== null || isOtherSought.value) return chosen.value;
   const found = likest.data.value?.run;
   const known = runs.value.find((run) => run.id === found) ?? runs.value.find((run) => run.id !== runId.value);
   return known?.id ?? null;

@@ -41,12 +41,12 @@ export function CompareHead() {
       {compareAt.value === 'step' && <StepOfB />}
       <span class="row compare-actions">
         <Switch
-          label="Equal ones"
+          label="All"
           on={equalShown.value}
           onChange={() => {
             equalShown.value = !equalShown.value;
           }}
-          title="List tensors that are equal, too"
+          title="List tensors that are equal or apart by rounding, too"
           testid="compare-equal"
         />
         {reportHref.value !== null && (

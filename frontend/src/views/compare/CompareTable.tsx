@@ -96,7 +96,7 @@ function Row({ row }: { row: TensorDifference }) {
           <span>{label}</span>
         </button>
       </td>
-      <td>{isFirst ? `${row.verdict}, first` : row.verdict}</td>
+      <td>{[row.verdict, ...(isFirst ? ['first'] : []), ...(row.basis === 'shapes' ? ['other shape'] : [])].join(', ')}</td>
       <td class="right">{row.order}</td>
       <td class="text-op_type">{row.op_type}</td>
       <td class="text-dtype">{dtypes}</td>

@@ -1,7 +1,8 @@
 import { signal } from '@preact/signals';
 import { formatCount } from '../../lib/format';
+import { visible } from '../../lib/visible';
 import { comparable, compareAgain, comparison, comparisonProgress, otherEntry, stopComparison } from '../../state/comparison';
-import { isOtherSought } from '../../state/hand_matches';
+import { isOtherSought, otherLost } from '../../state/hand_matches';
 import { runEntry } from '../../state/runs';
 import { Segmented } from '../kit/Button';
 import { Failure, Message } from '../kit/Message';
@@ -31,6 +32,7 @@ export function CompareView() {
 }
 
 function Body() {
+  if (otherLost.value !== null) return <Lost called={otherLost.value} />;
   if (otherEntry.value === null) return isOtherSought.value ? null : <Alone />;
   if (!comparable.value) {
     return (
@@ -92,6 +94,14 @@ function Working() {
         Stop
       </button>
     </div>
+  );
+}
+
+function Lost({ called }: { called: string }) {
+  return (
+    <Message title={`There is no run called ${visible(called)} to compare with`} testid="other-lost">
+      <p>It was removed or renamed, or the address names another log directory. Choose run B above.</p>
+    </Message>
   );
 }
 

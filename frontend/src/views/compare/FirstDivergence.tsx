@@ -37,6 +37,7 @@ export function FirstDivergence({ first }: { first: NonNullable<Comparison['firs
 }
 
 function distance(entry: TensorDifference): string {
+  if (entry.basis === 'shapes') return `[${entry.shape_a.join(', ')}] in A, [${entry.shape_b.join(', ')}] in B`;
   const bound = isBound(entry) ? 'at least ' : '';
   const [apart, scale] = [numberText(metricOf(entry, 'max_abs')), numberText(metricOf(entry, 'scale'))];
   if (apart === '') return entry.verdict;
