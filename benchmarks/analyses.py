@@ -1,10 +1,11 @@
 """The analyses of a long run, and what a request waits for meanwhile; comparing two steps with all values.
 
-    python benchmarks/analyses.py [--snapshots 1000000] [--layers 222] [--tensors 2768]
+    python benchmarks/analyses.py [--snapshots 1000000] [--layers 222] [--tensors 2768] [--summaries 100000]
 
 Writes a training run of so many layers (nine tensors each) whose last quarter holds NaN, asks a server for
 findings, births and ledger, and another viewer's requests meanwhile. `cold` starts the analysing process and
-has no saved index. Read the ratios: times depend on the machine and what else it does.
+has no saved index. At last two runs of `--summaries` snapshots are compared, equal ones and such as differ by
+rounding in every tensor. Read the ratios: times depend on the machine and what else it does.
 """
 
 from __future__ import annotations
@@ -206,11 +207,42 @@ def measure_difference(folder: Path, tensors: int) -> None:
     )
 
 
+def write_summaries(folder: Path, snapshots: int, layers: int, rounding: float) -> None:
+    """Steps of a training, of which every element is off by rounding, a part of it."""
+    graph = training_graph(layers)
+    rng = np.random.default_rng(0)
+    values = [rng.normal(size=2048).astype(np.float32) * scale for scale in 10.0 ** rng.uniform(-3, 0, 64)]
+    some = [summarize((v * (1 + rounding * rng.normal(size=2048))).astype(np.float32)) for v in values]
+    with DumpWriter(folder) as writer:
+        place = writer.graph(graph)
+        for step in range(max(snapshots // len(graph.nodes), 1)):
+            for number, node in enumerate(graph.nodes):
+                writer.log_summary(f"{node.name}:0", some[(step * 7 + number) % 64], step=step, graph=place)
+
+
+def measure_summaries(folder: Path, snapshots: int, layers: int) -> None:
+    from tensortap.analysis import Side, compare
+    from tensortap.index import LogIndex
+
+    for name, rounding in (("a", 0.0), ("equal", 0.0), ("rounded", 1e-7)):
+        write_summaries(folder / name, snapshots, layers, rounding)
+    log = LogIndex(folder)
+    log.refresh()
+    runs = {run.name: run for run in log.runs}
+    for name in ("equal", "rounded"):
+        cpu = time.process_time()
+        found = compare(Side(runs["a"]), Side(runs[name]))
+        assert not found.differ
+        used, rows = time.process_time() - cpu, runs["a"].catalog.rows
+        print(f"diff of {rows:,} summaries, {name:<18}{used:8.2f} s of CPU")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--snapshots", type=int, default=1_000_000)
     parser.add_argument("--layers", type=int, default=222)
     parser.add_argument("--tensors", type=int, default=2768)
+    parser.add_argument("--summaries", type=int, default=100_000)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TENSORTAP_CACHE"] = str(Path(folder, "cache"))
@@ -218,6 +250,7 @@ def main() -> None:
         measure_server(Path(folder, "long"), arguments.layers)
         measure_here(Path(folder, "long"))
         measure_difference(Path(folder, "pair"), arguments.tensors)
+        measure_summaries(Path(folder, "summaries"), arguments.summaries, arguments.layers)
 
 
 if __name__ == "__main__":
