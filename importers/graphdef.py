@@ -28,6 +28,7 @@ from .refused import RefusedError
 
 MAX_GRAPH_DEF = 512 << 20  # bytes
 MAX_NODES = 2_000_000
+_FILES = 500  # nodes that are written as fast as the files of one graph
 _KEPT = 256 << 20  # bytes of a GraphDef that goes into the dump
 
 Shape = tuple[int | None, ...] | None
@@ -116,6 +117,7 @@ def _check_sizes(functions: Mapping[str, LibraryFunction], limits: GraphLimits) 
         RefusedError: they become too many or too long.
     """
     prefixes: dict[str, int] = {}
+    limits.add(_FILES)
     for name, function in functions.items():
         count = len(function.definition.node_def) + len(function.arguments)
         prefixes[name] = prefixes[function.parent] + len(function.caller) + 1 if function.caller else 0
