@@ -14,7 +14,7 @@ class LastSnapshot(NamedTuple):
     """How many snapshots of a tensor name were captured, in all graphs, and the first of its last step."""
 
     last: Snapshot
-    count: int
+    snapshots: int
 
 
 def last_snapshots(run: RunIndex) -> list[LastSnapshot]:

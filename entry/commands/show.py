@@ -117,7 +117,7 @@ def _data(seen: LastSnapshot) -> dict[str, Any]:
         "tensor": seen.last.tensor,
         "dtype": seen.last.dtype,
         "shape": seen.last.shape,
-        "snapshots": seen.count,
+        "snapshots": seen.snapshots,
         "last_step": seen.last.step,
     }
 
@@ -125,4 +125,4 @@ def _data(seen: LastSnapshot) -> dict[str, Any]:
 def _cells(seen: LastSnapshot) -> list[Text]:
     last = seen.last
     shape = "×".join(map(str, last.shape)) or "scalar"
-    return [cell(text) for text in (last.tensor, last.dtype, shape, f"{seen.count:,}", last.step)]
+    return [cell(text) for text in (last.tensor, last.dtype, shape, f"{seen.snapshots:,}", last.step)]

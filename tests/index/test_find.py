@@ -189,5 +189,5 @@ def test_the_latest_snapshot_of_every_tensor_name(tmp_path):
     log = LogIndex(tmp_path, use_cache=False)
     log.refresh()
     seen = last_snapshots(log.runs[0])
-    told = [(each.last.tensor, each.last.step, each.last.shape, each.count) for each in seen]
+    told = [(each.last.tensor, each.last.step, each.last.shape, each.snapshots) for each in seen]
     assert told == [("a:0", 0, (5,), 1), ("b:0", 7, (2,), 4)]
