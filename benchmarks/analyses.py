@@ -228,7 +228,7 @@ def measure_summaries(folder: Path, snapshots: int, layers: int) -> None:
         write_summaries(folder / name, snapshots, layers, rounding)
     log = LogIndex(folder)
     log.refresh()
-    runs = {run.name: run for run in log.runs}
+    runs = {run.name.partition("/")[0]: run for run in log.runs}
     for name in ("equal", "rounded"):
         cpu = time.process_time()
         found = compare(Side(runs["a"]), Side(runs[name]))
