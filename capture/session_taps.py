@@ -55,10 +55,21 @@ class SessionTaps:
             with self._lock:
                 self._caught.setdefault(reference, []).append((key, np.asarray(array)))
 
-        counters = [self._counter(loop) for loop in tf_private.loops_around(tensor.op)]
+        counters = [self._counter(loop) for loop in _loops_around(tensor.op)]
         return tf_private.call_in_graph(catch, tensor, counters, name=f"{NAME}/{tensor.op.name}")
 
     def _counter(self, loop: Any) -> Any:
         if loop not in self._counters:
             self._counters[loop] = tf_private.iteration_counter(self._graph, loop)
         return self._counters[loop]
+
+
+def _loops_around(operation: Any) -> list[Any]:
+    """The version 1 loops that an op lies in, outermost first."""
+    found: list[Any] = []
+    around = tf_private.control_flow_of(operation)
+    while around is not None:
+        if around.IsWhileContext():
+            found.insert(0, around)
+        around = around.outer_context
+    return found

@@ -170,8 +170,7 @@ def debug_info(name: str) -> GraphDebugInfo:
 def function_graph(
     definition: FunctionDef, handles: Mapping[str, HandleData]
 ) -> tuple[FuncGraph, dict[str, str]]:
-    """The definition as a graph with inferred shapes, and {`node:argument:index`: `node:slot`}; op names
-    are those of the definition's nodes.
+    """The definition as a graph with its op names and inferred shapes; {`node:argument:index`: `node:slot`}.
 
     Args:
         handles: argument name -> shape and dtype of the variable behind a resource, which definitions do
@@ -334,17 +333,6 @@ def control_flow_of(operation: Any) -> Any:
 def knows_control_flow(operation: Any) -> bool:
     """Whether an op was made inside of a version 1 loop or branch, and knows it."""
     return operation._get_control_flow_context() is not None
-
-
-def loops_around(operation: Any) -> list[Any]:
-    """The version 1 loops that an op lies in, outermost first."""
-    found: list[Any] = []
-    context_ = control_flow_of(operation)
-    while context_ is not None:
-        if context_.IsWhileContext():
-            found.insert(0, context_)
-        context_ = context_.outer_context
-    return found
 
 
 def iteration_counter(graph: Any, loop: Any) -> Any:
