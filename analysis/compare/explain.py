@@ -110,8 +110,10 @@ def _text(
     if first.op_type == "Const":
         return "A constant of the program differs."
     if metrics.nonfinite_a or metrics.nonfinite_b:
-        side, count = ("B", metrics.nonfinite_b) if metrics.nonfinite_b else ("A", metrics.nonfinite_a)
-        return f"{count:,} of its elements are NaN or infinite in {side} only."
+        some = "At least " if first.basis in ("summaries", "sample") else ""
+        if metrics.nonfinite_b:
+            return f"{some}{metrics.nonfinite_b:,} of its elements are NaN or infinite in B, and not so in A."
+        return f"{some}{metrics.nonfinite_a:,} of its elements are NaN or infinite in A only."
     return _computed(first, inputs, missing)
 
 
