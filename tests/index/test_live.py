@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,9 +18,6 @@ from tensortap.dump import DumpWriter, Graph, Node, NotFoundError
 from tensortap.index import LogIndex, RunIndex, history, snapshots, step_statistics
 from tensortap.index.catalog import Catalog
 from tensortap.index.worker import WorkerFollower
-from tensortap.server import live
-
-CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -356,44 +351,6 @@ def test_the_overview_is_counted_once_per_change(tmp_path, log):
         writer.flush()
         log.refresh()
         assert (before.snapshots, run.overview().snapshots) == (1, 2)
-
-
-def test_a_directory_that_only_replaces_whole_files_is_followed(tmp_path):
-    """As a synchronised folder does: each changed file appears anew, with another inode, of another size."""
-    copy = tmp_path / "copy"
-    followed = LogIndex(copy)
-
-    def synchronise() -> None:
-        for source in sorted((tmp_path / "logs").rglob("*")):
-            target = copy / source.relative_to(tmp_path / "logs")
-            if source.is_dir():
-                target.mkdir(parents=True, exist_ok=True)
-            elif not target.exists() or target.read_bytes() != source.read_bytes():
-                fresh = target.with_name(f".{target.name}.part")
-                fresh.write_bytes(source.read_bytes())
-                fresh.replace(target)
-
-    with DumpWriter(tmp_path / "logs", "r") as writer:
-        for step in range(4):
-            writer.log("x", np.full(1000, step, np.float32), step=step)
-            writer.flush()
-            synchronise()
-            followed.refresh()
-            (run,) = followed.runs
-            assert run.catalog.rows == step + 1
-    synchronise()
-    followed.refresh()
-    (run,) = followed.runs
-    assert run.workers[0].closed
-    assert run.workers[0].damage == []
-    assert run.generation == 1  # never taken for another run
-
-
-def test_what_is_committed_is_on_the_page_within_a_second_and_a_half():
-    """The server looks again after so long, and the page asks so often: together the promise."""
-    source = (CHECKOUT / "frontend" / "src" / "state" / "live.ts").read_text(encoding="utf-8")
-    asked = int(re.search(r"VISIBLE_MS = ([\d_]+);", source)[1])
-    assert live.REFRESH_INTERVAL + asked / 1000 <= 1.5
 
 
 def test_the_newest_run_is_read_first(tmp_path, log, monkeypatch):
