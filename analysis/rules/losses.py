@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,12 +15,40 @@ from .gradients import MOSTLY
 from .rule import Limits, hits, rule
 
 Array = np.ndarray[Any, np.dtype[Any]]
+_REPLICA = re.compile(r"(^|(?<=/))replica_\d+/")
+_FEW = 20  # losses, of which one does not know yet whether they will fall
+
+
+def _losses(view: RunView) -> list[TensorRole]:
+    """The losses. A gradient tape is given a loss that a loss scale has multiplied (mixed_float16): that is
+    none, if the one before was captured."""
+    found = view.of_kind("loss")
+    places = {(tensor.graph, tensor.row) for tensor in found}
+    return [
+        tensor
+        for tensor in found
+        if tensor.op_type != "Mul"
+        or not any((tensor.graph, row) in places for row, _, _ in view.roles(tensor.graph).inputs(tensor.row))
+    ]
 
 
 def _training_losses(view: RunView) -> list[TensorRole]:
     """The losses of graphs that compute gradients."""
     trained = {tensor.graph for tensor in view.of_kind("gradient")}
-    return [tensor for tensor in view.of_kind("loss") if tensor.graph in trained]
+    return [tensor for tensor in _losses(view) if tensor.graph in trained]
+
+
+def _has_rivals(view: RunView, loss: TensorRole) -> bool:
+    """Whether the step derives from several losses, of which one may grow while another falls (a GAN)."""
+    roles = view.roles(loss.graph)
+    names = {_REPLICA.sub("", roles.graph.names[row]) for row in roles.of_kind("loss")}
+    return len(names) > 1
+
+
+def _error(*parts: Array) -> float:
+    """Standard error of the difference of medians of independent numbers, normally distributed: sqrt(pi / 2)
+    that of their means."""
+    return float(np.sqrt(np.pi / 2 * sum(part.var(ddof=1) / len(part) for part in parts)))
 
 
 def _by_step(rows: Rows) -> tuple[Array, Array]:
@@ -55,12 +84,17 @@ def loss_not_decreasing(view: RunView, limits: Limits) -> Iterable[Hit]:
         fallen = (begin - end) / abs(begin) if begin else 0.0
         if fallen >= wanted:
             continue
-        how = "grew" if end > begin else "stayed"
+        grew = end - begin > 2 * _error(loss[:third], loss[-third:])
+        how = "grew" if grew else "stayed"
         text = (
             f"The loss {how}: its median was {begin:.4g} over the first third "
             f"of the steps and is {end:.4g} over the last."
         )
-        severity: Severity | None = None if end > begin or loss[-third:].min() > 0.5 * loss.max() else "low"
+        severity: Severity | None = None if grew or loss[-third:].min() > 0.5 * loss.max() else "low"
+        if not grew and len(steps) < _FEW:
+            severity = severity or "medium"
+        if _has_rivals(view, tensor):
+            severity = "low"
         yield Hit.at(
             *(steps, len(steps), tensor, text),
             Evidence(int(steps[-1]), "share that it fell", fallen, wanted),
@@ -79,7 +113,7 @@ def loss_not_decreasing(view: RunView, limits: Limits) -> Iterable[Hit]:
     next_look="The history of the loss.",
 )
 def large_loss(view: RunView, limits: Limits) -> Iterable[Hit]:
-    rows = view.rows(view.of_kind("loss"))
+    rows = view.rows(_losses(view))
     yield from hits(
         view,
         rows,
@@ -102,7 +136,7 @@ def large_loss(view: RunView, limits: Limits) -> Iterable[Hit]:
 )
 def overfit(view: RunView, limits: Limits) -> Iterable[Hit]:
     training = _training_losses(view)
-    others = [tensor for tensor in view.of_kind("loss") if tensor not in training]
+    others = [tensor for tensor in _losses(view) if tensor not in training]
     if not training or not others:
         return
     last = int(limits["steps"])

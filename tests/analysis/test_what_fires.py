@@ -47,6 +47,33 @@ def test_a_long_run_that_hardly_falls_is_told(tmp_path: Path) -> None:
     assert [(f.severity, f.evidence[0].limit) for f in found] == [("high", 0.1)]
 
 
+@pytest.mark.parametrize(("count", "severity"), [(10, "medium"), (40, "high")])
+def test_a_loss_that_only_scatters_stayed(tmp_path: Path, count: int, severity: str) -> None:
+    scatter = np.random.default_rng(3).normal(size=200) * 0.006
+    run = training(tmp_path, range(0, count * 2, 2), loss=lambda step: 0.694 + scatter[step] + 1e-5 * step)
+    (found,) = found_by("LossNotDecreasing", run)
+    assert found.severity == severity
+    assert "The loss stayed" in found.text
+
+
+def test_one_of_several_losses_may_grow(tmp_path: Path) -> None:
+    rival = node("rival/loss", "Mean", "x", kind="loss")
+    marked = node("loss", "Sum", "product", kind="loss")
+    nodes = [*(each for each in TRAINING if each.name != "loss"), marked, rival]
+    fed: list[Fed] = [("loss", np.float32(1 + step / 40), step) for step in range(40)]
+    fed += [(GRADIENT.name, PUSH, step) for step in range(40)]
+    (found,) = found_by("LossNotDecreasing", made_run(tmp_path, nodes, fed))
+    assert (found.severity, found.tensor) == ("low", "loss:0")
+
+
+def test_a_scaled_loss_is_not_the_loss(tmp_path: Path) -> None:
+    loss, scaled = node("loss", "Sum", "product", kind="loss"), node("Mul_1", "Mul", "loss", "w", kind="loss")
+    nodes = [*(each for each in TRAINING if each.name != "loss"), loss, scaled]
+    fed: list[Fed] = [("Mul_1", np.float32(32768 * 2 ** (-step / 4)), step) for step in range(20)]
+    fed += [("loss", np.float32(2 ** (-step / 4)), step) for step in range(20)]
+    assert found_by("LargeLoss", made_run(tmp_path, nodes, fed)) == []
+
+
 def test_slow_drift_is_change(tmp_path: Path) -> None:
     run = training(tmp_path, range(100), weight=lambda step: WEIGHTS * (1 + 8e-6) ** step)
     assert found_by("UnchangedTensor", run) == []
