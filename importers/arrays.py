@@ -17,9 +17,10 @@ Array = npt.NDArray[Any]
 
 # Words for a step, which may stand right in front of its number: `epoch3`, `checkpoint-500`.
 STEP_WORDS = "step|epoch|ep|iter|iteration|ckpt|checkpoint"
-_STEP = re.compile(rf"(?:^|[-_@ ]|(?<!\d)\.|(?<![A-Za-z])(?:{STEP_WORDS}))(\d{{1,18}})\Z")
+_STEP = re.compile(rf"(?:^|[-_@ ]|(?<!\d)\.|step|epoch|(?<![A-Za-z])(?:{STEP_WORDS}))(\d{{1,18}})\Z")
 # What Keras' ModelCheckpoint writes behind the epoch if it is told to: `weights.03-0.98`, `-val_loss=0.98`.
 _MEASURE = re.compile(r"[-_ ](?:[A-Za-z][A-Za-z_]*[=-]?)?-?\d+\.\d+\Z")
+_INDEX = re.compile(r"\.index\.json\Z")
 _SUFFIXES = re.compile(r"(\.weights)?\.[A-Za-z0-9]+\Z")
 _SHARD = re.compile(r"-\d+-of-\d+\Z")
 
@@ -53,8 +54,8 @@ def from_bytes(data: bytes, dtype: np.dtype[Any], shape: tuple[int, ...], what: 
 
 
 def stem_of(name: str) -> str:
-    """`m-00001-of-00002.safetensors` -> `m`: the name without suffix, and without which shard it is."""
-    return _SHARD.sub("", _SUFFIXES.sub("", name))
+    """`m-00001-of-00002.safetensors` -> `m`: the name without suffixes, and without which shard it is."""
+    return _SHARD.sub("", _SUFFIXES.sub("", _INDEX.sub("", name)))
 
 
 def is_shard(name: str) -> bool:

@@ -74,10 +74,10 @@ def _claimed(folder: Path) -> Iterator[None]:
         yield
         return
     try:
-        if _idle(folder) <= _ELSEWHERE:
-            if os.read(fd, 300).decode("utf-8", "replace") != socket.gethostname():
-                raise BlockingIOError(f"{folder} is another host's.")
+        if os.read(fd, 300).decode("utf-8", "replace") == socket.gethostname():
             _lock(fd, shared=False)
+        elif _idle(folder) <= _ELSEWHERE:
+            raise BlockingIOError(f"{folder} is another host's.")
         if sys.platform == "win32":  # where a folder with an open file cannot be renamed, which tells users
             os.close(fd)
             fd = -1

@@ -133,7 +133,11 @@ def _walk(folder: Path, depth: int) -> Iterator[Path]:
     for entry in found:
         if entry.name.startswith("."):
             continue
-        if entry.is_file():
+        try:
+            is_file = entry.is_file()
+        except OSError:  # a link in a circle, or to what may not be looked at
+            continue
+        if is_file:
             yield Path(entry.path)
         elif depth and entry.is_dir(follow_symlinks=False):
             yield from _walk(Path(entry.path), depth - 1)

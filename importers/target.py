@@ -80,6 +80,8 @@ class Target:
         self.graph_ids: set[tuple[str, str]] = set()
         self.facts: dict[str, str] = {}  # for the info of `run.json`
         self._names = {"": self.run}  # by what stands for them in the source
+        self._taken = {self.run}
+        self._alike: Counter[str] = Counter()  # runs that would have one name
 
     def writer(self, below: str = "") -> RunWriter:
         """Writes the run, or the run below it that is called so; each call is a worker of its own.
@@ -104,10 +106,10 @@ class Target:
                 "Name the run with --run and fewer folders.",
             )
         plain = name = f"{self.run}/{run_name_of(below, room)}"
-        number = 1
-        while name in self._names.values():
-            number += 1
-            name = f"{plain}-{number}"
+        while name in self._taken:
+            self._alike[plain] += 1
+            name = f"{plain}-{self._alike[plain] + 1}"
+        self._taken.add(name)
         if name != f"{self.run}/{below}":
             self.note(f"What is called {below[:200]!r} in the source is the run {name!r}.", "runs renamed")
         self._names[below] = name

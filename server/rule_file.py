@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tensortap.analysis import parse_settings, read_table
+from tensortap.analysis import all_rules, parse_settings, read_table
 from tensortap.dump import TensortapError
 
 
@@ -60,7 +60,7 @@ class RuleFile:
 
     def _take(self, table: Mapping[str, Any]) -> None:
         assert self._path is not None
-        parse_settings(table)
+        parse_settings(table).apply(all_rules())
         told = {"name": self._path.name, "error": None, "hint": ""}
         self._rules = Rules(table, self._rules.read + 1, told)
 

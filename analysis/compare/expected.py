@@ -40,6 +40,15 @@ LARGEST = {
     "float8_e4m3fn": 448.0,
     "float8_e5m2": 57344.0,
 }
+# Kernels may take inputs below these for 0 where the hardware computes in that dtype.
+_NORMAL = {
+    "float64": 2.0**-1022,
+    "float32": 2.0**-126,
+    "float16": 2.0**-14,
+    "bfloat16": 2.0**-126,
+    "float8_e4m3fn": 2.0**-6,
+    "float8_e5m2": 2.0**-14,
+}
 _ACCUMULATED = 2.0**-24  # in what kernels usually add up 16-bit and 8-bit products
 _TF32 = 2.0**-11  # accelerators may round the float32 inputs of products to so few digits
 _SAFETY = 4.0  # what Higham & Mary call lambda: errors beyond are as good as impossible
@@ -86,6 +95,7 @@ def elementwise(compute: Callable[..., Array]) -> Callable[[OpCall], Expected]:
                 inputs = [*call.inputs]
                 inputs[position] = operand * (1 + sign * call.unit)
                 moved += np.nan_to_num(np.abs(compute(*inputs) - value), nan=0.0, posinf=math.inf)
+        moved += _flushed(compute, call, value)
         rounding = RTOL[call.dtype] * np.abs(value)
         if call.unit <= _ACCUMULATED:
             return Expected(value, rounding, _SAFETY * rounding + 2 * moved)
@@ -96,21 +106,33 @@ def elementwise(compute: Callable[..., Array]) -> Callable[[OpCall], Expected]:
     return expected
 
 
+def _flushed(compute: Callable[..., Array], call: OpCall, value: Array) -> Array:
+    """How far outputs move if subnormal inputs are taken for 0."""
+    normal = _NORMAL[call.dtype]
+    flushed = np.asarray(compute(*(np.where(np.abs(each) < normal, 0.0, each) for each in call.inputs)))
+    moved: Array = np.nan_to_num(np.abs(flushed - value), nan=math.inf, posinf=math.inf)
+    moved[(flushed == value) | np.isnan(value)] = 0.0
+    return moved
+
+
 def check_shape(shape: tuple[int, ...], call: OpCall) -> None:
     """Raises ValueError if the op would not give what was captured: before anything is allocated for it."""
     if shape != call.shape:
         raise ValueError(f"{call.op_type} gives {shape}, not {call.shape}")
 
 
-def of_sum(call: OpCall, value: Array, magnitude: Array, terms: int, *, products: bool = False) -> Expected:
-    """The bounds of a sum of so many terms, whose magnitudes add up to `magnitude`."""
+def of_sum(
+    call: OpCall, value: Array, magnitude: Array, terms: int, *, products: bool = False, mean: bool = False
+) -> Expected:
+    """The bounds of a sum of so many terms, whose magnitudes add up to `magnitude`; or have that mean."""
     accumulated = min(call.unit, _ACCUMULATED)
     typical = _SAFETY * math.sqrt(terms) * accumulated * magnitude
     share = gamma(terms + 2, call.unit) + 2 * call.unit
     if products and not call.cpu and call.dtype != "float64":
         typical = typical + 2 * _TF32 * magnitude
         share += 2 * max(_TF32, call.unit)
-    worst = np.where(magnitude < LARGEST[call.dtype], share * magnitude, math.inf)  # a part may overflow
+    parts = magnitude * terms if mean else magnitude
+    worst = np.where(parts < LARGEST[call.dtype], share * magnitude, math.inf)  # a part may overflow
     return Expected(value, RTOL[call.dtype] * np.abs(value) + typical, worst)
 
 

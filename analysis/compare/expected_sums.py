@@ -98,7 +98,8 @@ def _reduced(
         if magnitude_of is None:
             return Expected(value, np.zeros(value.shape), 2 * call.unit * np.abs(value))
         magnitude = np.asarray(magnitude_of(np.abs(values), axis=axis, keepdims=keep))
-        return of_sum(call, value, magnitude, values.size // max(value.size, 1))
+        terms = values.size // max(value.size, 1)
+        return of_sum(call, value, magnitude, terms, mean=reduce is np.mean)
 
     return expected
 

@@ -80,7 +80,7 @@ def loss_not_decreasing(view: RunView, limits: Limits) -> Iterable[Hit]:
         begin, end = float(np.median(loss[:third])), float(np.median(loss[-third:]))
         # So much per so many steps, compounded; of a long run, whose loss levels off, no more than the most.
         pieces = (span * 2 / 3) / limits["steps"]
-        wanted = min(1 - (1 - limits["percent"] / 100) ** pieces, limits["most_percent"] / 100)
+        wanted = min(1 - max(1 - limits["percent"] / 100, 0.0) ** pieces, limits["most_percent"] / 100)
         fallen = (begin - end) / abs(begin) if begin else 0.0
         if fallen >= wanted:
             continue

@@ -143,6 +143,34 @@ def test_correctly_rounded_subnormal_numbers_are_right(tmp_path: Path) -> None:
     assert (found.right, found.wrong) == (True, False)
 
 
+@pytest.mark.parametrize("op", ["Sqrt", "Rsqrt", "Log", "Sign", "Neg"])
+def test_kernels_may_take_subnormal_inputs_for_zero(tmp_path: Path, op: str) -> None:
+    kernels: dict[str, Callable[[Array], Array]] = {
+        "Sqrt": np.sqrt,
+        "Rsqrt": lambda x: 1 / np.sqrt(x),
+        "Log": np.log,
+        "Sign": np.sign,
+        "Neg": np.negative,
+    }
+    x = np.float32([1e-40, 1e-38, 2.0])
+    with np.errstate(divide="ignore"):
+        flushed = kernels[op](np.float32([0, 0, 2]))
+    found = again(tmp_path, op, [x], flushed)
+    assert found is not None
+    assert not found.wrong
+    flushed[2] += 1
+    found = again(tmp_path / "wrong", op, [x], flushed)
+    assert found is not None
+    assert found.wrong
+
+
+def test_the_sum_behind_a_mean_may_overflow(tmp_path: Path) -> None:
+    x = np.full((2, 1000), 1000, np.float16)
+    found = again(tmp_path, "Mean", [x, np.int32([1])], np.float16([np.inf, np.inf]))
+    assert found is not None
+    assert not found.wrong
+
+
 def test_nan_in_place_of_a_number_is_wrong_and_overflow_is_not(tmp_path: Path) -> None:
     x = np.float32([1, 100])
     with np.errstate(over="ignore"):

@@ -124,6 +124,8 @@ def test_a_folder_of_another_host_is_left_alone_for_a_week(tmp_path: Path) -> No
     folder.mkdir()
     use = Use(folder)
     assert not remove_unused(folder)
+    os.utime(folder / LOCK, (1, 1))  # used for months
+    assert not remove_unused(folder)
     use.end()
     (folder / LOCK).write_text("another")
     assert not remove_unused(folder)
@@ -176,6 +178,7 @@ def test_links_to_files_are_followed_and_have_their_own_names(tmp_path: Path) ->
     (snapshot / "model.safetensors").symlink_to("../blobs/0a1b")
     (snapshot / "blobs").symlink_to("../blobs")
     (snapshot / "gone.safetensors").symlink_to("../nowhere")
+    (snapshot / "circle.safetensors").symlink_to("circle.safetensors")
 
     folder = cached_import(snapshot, tmp_path / "cache")
     file = cached_import(snapshot / "model.safetensors", tmp_path / "cache")

@@ -27,6 +27,8 @@ from tensortap.index import open_logdir
         ("model.ckpt-100.npz", "model.ckpt", 100),
         ("m-12-00001-of-00002.safetensors", "m", 12),
         ("m-00001-of-00002.safetensors", "m", None),
+        ("m-12.safetensors.index.json", "m", 12),
+        ("globalstep100.npz", "global", 100),
         ("resnet50.npz", "resnet50", None),
         ("keep3.npz", "keep3", None),
         ("model_v2.5.npz", "model_v2.5", None),

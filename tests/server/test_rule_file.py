@@ -33,6 +33,11 @@ def test_a_file_is_read_again_when_it_changes_and_a_wrong_one_changes_nothing(tm
     assert (wrong.table, wrong.read) == (first.table, first.read)
     assert wrong.told is not None
     assert str(wrong.told["error"]).startswith("mine.toml cannot be parsed")
+    path.write_text("[ExplodingTensorr]\nseverity = 'low'")
+    unknown = file.read()
+    assert (unknown.table, unknown.read) == (first.table, first.read)
+    assert unknown.told is not None
+    assert unknown.told["error"] == "There is no rule 'ExplodingTensorr'."
     path.unlink()
     gone = file.read().told
     assert gone == {
