@@ -58,9 +58,9 @@ class LedgerEntry:
         variable, tensor, node, graph, layer: the gradient; the weight itself where there is no gradient.
         steps, zero_steps: steps with the gradient, and those where all of it was exactly 0; first_zero_step.
         zero_share: mean share of exact zeros over all steps.
-        reason: `dead activation`, `saturated activation`, `cast`, `mask`, `dead input`, `disconnected`, or
-            empty, `unknown` where no reason can be told; why: a sentence; begins: the tensor at which the
-            zeros begin, as far as they could be followed.
+        reason: `dead activation`, `saturated activation`, `cast`, `mask`, `dead input`, `zero weights`,
+            `disconnected`, or empty, `unknown` where no reason can be told; why: a sentence; begins: the
+            tensor at which the zeros begin, as far as they could be followed.
         absorbed: share of the elements with a gradient that did not change although they were updated
             (w + update == w in the dtype of w), None where it cannot be told; absorbed_steps: over how many
             pairs of neighbouring steps.
@@ -165,6 +165,12 @@ def _reason(view: RunView, tensor: TensorRole, step: int) -> tuple[str, str, str
     else:
         unseen = [s for s in _float_inputs(roles, row, zeros) if zeros.get(s) is None]
         sure = reason == "dead input" or not any(map(roles.is_backward, unseen))
+    zero = [source for source in inputs if zeros.get(source)]
+    if reason == "dead input" and zero and all(roles.kind.get(source) == "weight" for source in zero):
+        reason, why = (
+            "zero weights",
+            f"its other factor, {roles.variable.get(zero[0], 'the weights')}, is zero",
+        )
     if not sure:
         why = f"it is zero already at {name} ({op_type}), and what that takes was not captured"
         return "unknown", why, f"{name}:0"

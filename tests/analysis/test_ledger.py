@@ -42,6 +42,17 @@ def test_a_reason_is_given_only_where_what_was_captured_proves_it(
     assert ("was not captured" in entry.why) == (reason == "unknown")
 
 
+def test_weights_that_are_zero_are_no_dead_input(tmp_path: Path) -> None:
+    above = node("gradient_tape/above", "MatMul", "gradient_tape/relu", "w")
+    below = node("gradient_tape/g", "MatMul", "x", "gradient_tape/above", kind="gradient", of="below/kernel")
+    fed = [("x", SOME, 0), ("w", ZERO, 0), ("gradient_tape/relu", SOME, 0)]
+    fed += [("gradient_tape/above", ZERO, 0), ("gradient_tape/g", ZERO, 0)]
+    run = made_run(tmp_path, (*NODES[:-1], above, below), fed)
+    entry = next(entry for entry in dead_layer_ledger(run) if entry.variable == "below/kernel")
+    assert (entry.reason, entry.begins) == ("zero weights", "gradient_tape/above:0")
+    assert entry.why.endswith("its other factor, dense/kernel, is zero")
+
+
 def test_of_many_dead_gradients_a_step_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     many = [node(f"gradient_tape/g{n}", "MatMul", "x", kind="gradient", of=f"l{n}/kernel") for n in range(30)]
     run = made_run(tmp_path, (X, *many), [(each.name, ZERO, step) for step in range(20) for each in many])
