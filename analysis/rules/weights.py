@@ -167,17 +167,29 @@ def unchanged_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
         begin, stop = longest_stretch(columns, least, limits["rtol"], limits["atol"])
         if stop == begin:
             continue
+        ends = _kept_ends(view, rows.rows[first][begin:stop][rows.kept[first][begin:stop]])
+        if ends and not np.allclose(ends[0], ends[1], limits["rtol"], limits["atol"], equal_nan=True):
+            continue  # few elements move: the ledger tells of updates that are lost
         whole, same = stop - begin == len(steps), steps[begin:stop]
         has_gradient = (tensor.graph, tensor.variable) in trained
         where = f"all {len(steps)}" if whole else f"{len(same)} of {len(steps)}"
         span = "" if whole else f" ({same[0]} to {same[-1]})"
         why = "although it has a gradient" if has_gradient else "and the step computes no gradient for it"
-        text = f"{tensor.variable or tensor.name} is the same at {where} captured steps{span}, {why}."
+        what = "is the same" if ends else "has the same statistics"
+        text = f"{tensor.variable or tensor.name} {what} at {where} captured steps{span}, {why}."
         evidence = Evidence(int(same[-1]), "l2", float(columns[_STATISTICS.index("l2"), stop - 1]))
         severity: Severity = "high" if has_gradient and tensor.is_kernel else "medium"
         if len(same) < MOSTLY * len(steps):
             severity = "low"  # a schedule that begins at 0, or gradients that are accumulated, do that
         yield Hit.at(same, len(steps), tensor, text, evidence, severity=severity)
+
+
+def _kept_ends(view: RunView, kept: Array) -> list[Array]:
+    """The first and the last of some kept values, float64; none if they cannot be read or compared."""
+    if len(kept) < 2:
+        return []
+    ends = [value.astype(np.float64) for _, value in kept_values(view.run, kept[[0, -1]])]
+    return ends if len(ends) == 2 and ends[0].shape == ends[1].shape else []
 
 
 def longest_stretch(columns: Array, least: int, rtol: float, atol: float) -> tuple[int, int]:

@@ -79,6 +79,29 @@ def test_slow_drift_is_change(tmp_path: Path) -> None:
     assert found_by("UnchangedTensor", run) == []
 
 
+def test_values_tell_what_statistics_do_not(tmp_path: Path) -> None:
+    swapped = WEIGHTS.copy()
+    swapped[[3, 7]] = swapped[[7, 3]]
+    for name, last, keep in (
+        ("moved", swapped, "value"),
+        ("still", WEIGHTS, "value"),
+        ("unseen", swapped, "summary"),
+    ):
+        held = [np.asarray(WEIGHTS if step < 5 else last, np.float32) for step in range(6)]
+        fed: list[Fed] = [("w", value, step) for step, value in enumerate(held)]
+        fed += [(GRADIENT.name, PUSH, step) for step in range(6)]
+        found = found_by("UnchangedTensor", made_run(tmp_path / name, TRAINING, fed, keep))
+        texts = [finding.text.partition(" at ")[0] for finding in found]
+        assert (
+            texts
+            == {
+                "moved": [],
+                "still": ["dense/kernel is the same"],
+                "unseen": ["dense/kernel has the same statistics"],
+            }[name]
+        )
+
+
 def test_weights_that_freeze_later_are_told_since_when(tmp_path: Path) -> None:
     run = training(tmp_path, range(40), weight=lambda step: WEIGHTS * (1 + 0.01 * min(step, 10)))
     (found,) = found_by("UnchangedTensor", run)
