@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from .arguments import positive
 from .tensor_view import statistic_text
-from .terminal import cell, console, counted, plain_table, print_json
+from .terminal import cell, console, counted, print_json, print_what_fits
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from tensortap.index import RunIndex, Snapshot
 
 _NUMBERS = ("step", "visit", "nan", "inf", "zero", "min", "mean", "max", "std")
@@ -79,31 +81,8 @@ def list_snapshots(run: RunIndex, arguments: argparse.Namespace) -> None:
 
 
 def _print(rows: list[Snapshot], nan_counted: bool, sorted_by: str) -> None:
-    out = console()
-    cells = [dict(zip(_COLUMNS, _cells(row, nan_counted), strict=True)) for row in rows]
-    shown = _that_fit(cells, out.width, sorted_by)
-    table = plain_table(*shown, numeric=_NUMBERS)
-    for column in table.columns[1:]:
-        column.no_wrap = True  # if anything is folded, it is the name
-    for row in cells:
-        table.add_row(*(row[name] for name in shown))
-    out.print(table)
-    left_out = [name for name in _COLUMNS if name not in shown]
-    if left_out:
-        text = f"no room for: {', '.join(left_out)}; a wider terminal or --json shows all"
-        console(stderr=True).print(text, style="dim")
-
-
-def _that_fit(cells: list[dict[str, Any]], width: int, sorted_by: str) -> list[str]:
-    """The columns for a terminal of `width` characters: the least telling ones go first."""
-    needed = {name: max([len(name), *(len(row[name]) for row in cells)]) + 2 for name in _COLUMNS}
-    shown = list(_COLUMNS)
-    for name in _LEAST_FIRST:
-        if sum(needed[each] for each in shown) <= width:
-            break
-        if name != sorted_by:
-            shown.remove(name)
-    return shown
+    least_first = [name for name in _LEAST_FIRST if name != sorted_by]
+    print_what_fits(_COLUMNS, [_cells(row, nan_counted) for row in rows], least_first, numeric=_NUMBERS)
 
 
 def _data(row: Snapshot) -> dict[str, Any]:
@@ -112,7 +91,7 @@ def _data(row: Snapshot) -> dict[str, Any]:
     return fields
 
 
-def _cells(row: Snapshot, nan_counted: bool) -> list[Any]:
+def _cells(row: Snapshot, nan_counted: bool) -> list[Text]:
     from tensortap.index import not_counted
 
     infinite = row.pos_inf + row.neg_inf
@@ -121,11 +100,11 @@ def _cells(row: Snapshot, nan_counted: bool) -> list[Any]:
     return [
         cell(row.tensor),
         cell(row.dtype),
-        "×".join(map(str, row.shape)) or "scalar",
-        str(row.step),
-        str(row.visit),
+        cell("×".join(map(str, row.shape)) or "scalar"),
+        cell(row.step),
+        cell(row.visit),
         cell(f"{row.nan:,}" if row.nan else no_bad, "red" if row.nan else ""),
         cell(f"{infinite:,}" if infinite else no_bad, "red" if infinite else ""),
-        f"{row.zero:,}" if row.zero else none,
-        *(statistic_text(row, name) for name in ("min", "mean", "max", "std")),
+        cell(f"{row.zero:,}" if row.zero else none),
+        *(cell(statistic_text(row, name)) for name in ("min", "mean", "max", "std")),
     ]

@@ -73,6 +73,45 @@ def print_table(
         out.file.write(f"{text}\n")
 
 
+def print_what_fits(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Text]],
+    least_first: Sequence[str],
+    numeric: tuple[str, ...] = (),
+) -> None:
+    """Prints a table without the columns for which the terminal has no room, and says which those are.
+
+    Args:
+        least_first: columns that may go, the least telling ones first.
+    """
+    out = console()
+    cells = [dict(zip(columns, row, strict=True)) for row in rows]
+    shown = that_fit(columns, cells, out.width, least_first)
+    table = plain_table(*shown, numeric=numeric)
+    for column in table.columns[1:]:
+        column.no_wrap = True  # if anything is folded, it is the name
+    for row in cells:
+        table.add_row(*(row[name] for name in shown))
+    out.print(table)
+    left_out = [name for name in columns if name not in shown]
+    if left_out:
+        text = f"no room for: {', '.join(left_out)}; a wider terminal or --json shows all"
+        console(stderr=True).print(text, style="dim")
+
+
+def that_fit(
+    columns: Sequence[str], cells: Sequence[Mapping[str, Text]], width: int, least_first: Sequence[str]
+) -> list[str]:
+    """The columns for a terminal of `width` characters."""
+    needed = {name: max([len(name), *(cell_len(row[name].plain) for row in cells)]) + 2 for name in columns}
+    shown = list(columns)
+    for name in least_first:
+        if sum(needed[each] for each in shown) <= width:
+            break
+        shown.remove(name)
+    return shown
+
+
 def _line(texts: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
     blanks = [" " * (width - cell_len(text)) for text, width in zip(texts, widths, strict=True)]
     sides = zip(texts, blanks, right, strict=True)

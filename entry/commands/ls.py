@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING, Any
 from tensortap.dump import shown_path
 
 from ..runs import add_path, directory_size, open_log
-from ..terminal import bytes_text, cell, console, plain_table, print_json
+from ..terminal import bytes_text, cell, print_json, print_what_fits
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from tensortap.index import RunIndex
 
 HELP = "list runs: steps, snapshots, size, tensors with NaN or Inf"
 EXAMPLE = "tensortap ls logs"
+_NUMBERS = ("snapshots", "size", "non-finite")
+_COLUMNS = ("run", "created", "steps", *_NUMBERS, "")
+_LEAST_FIRST = ("created", "size", "snapshots", "steps")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,28 +33,20 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(rows)
         return 0
-    table = plain_table(
-        "run",
-        "created",
-        "steps",
-        "snapshots",
-        "size",
-        "non-finite",
-        "",
-        numeric=("snapshots", "size", "non-finite"),
-    )
-    for row in rows:
-        table.add_row(
-            cell(row["name"], "bold"),
-            datetime.fromtimestamp(row["created"]).strftime("%Y-%m-%d %H:%M"),
-            _steps(row),
-            f"{row['snapshots']:,}",
-            bytes_text(row["bytes"]),
-            cell(_nonfinite(row), "red" if row["nonfinite"] else ""),
-            cell(row["error"] or ("live" if row["live"] else ""), "red" if row["error"] else "green"),
-        )
-    console().print(table)
+    print_what_fits(_COLUMNS, [_cells(row) for row in rows], _LEAST_FIRST, numeric=_NUMBERS)
     return 0
+
+
+def _cells(row: dict[str, Any]) -> list[Text]:
+    return [
+        cell(row["name"], "bold"),
+        cell(datetime.fromtimestamp(row["created"]).strftime("%Y-%m-%d %H:%M")),
+        cell(_steps(row)),
+        cell(f"{row['snapshots']:,}"),
+        cell(bytes_text(row["bytes"])),
+        cell(_nonfinite(row), "red" if row["nonfinite"] else ""),
+        cell(row["error"] or ("live" if row["live"] else ""), "red" if row["error"] else "green"),
+    ]
 
 
 def _row(found: RunIndex) -> dict[str, Any]:

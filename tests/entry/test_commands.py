@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shutil
@@ -9,14 +10,18 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
+from rich.text import Text
 from small_dump import ODD_NODES, WEIGHTS
 
 from tensortap.command_line import COMMANDS
 from tensortap.dump import DumpWriter
-from tensortap.snapshot_list import _COLUMNS, _that_fit
+from tensortap.snapshot_list import _COLUMNS, _LEAST_FIRST
+from tensortap.terminal import that_fit
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -313,9 +318,22 @@ def test_what_is_no_range_to_highlight(run: Run, logdir: Path, text: str) -> Non
 @pytest.mark.parametrize("width", [40, 80, 120, 10_000])
 def test_a_list_of_snapshots_fits_the_terminal(width: int) -> None:
     """The least telling columns go first; never the name, the step, or what it is sorted by."""
-    cells = [dict.fromkeys(_COLUMNS, "1234567")]
-    shown = _that_fit(cells, width, "zero")
+    cells = [dict.fromkeys(_COLUMNS, Text("1234567"))]
+    least_first = [name for name in _LEAST_FIRST if name != "zero"]
+    shown = that_fit(_COLUMNS, cells, width, least_first)
     assert [name for name in _COLUMNS if name in shown] == shown
     assert {"tensor", "step", "nan", "zero", "min", "max"} <= set(shown)
     assert (len(shown) == len(_COLUMNS)) == (width >= 9 * len(_COLUMNS))
     assert width < 80 or sum(len(name if len(name) > 7 else "1234567") + 2 for name in shown) <= width
+
+
+@pytest.mark.parametrize("width", [30, 40, 60, 80])
+def test_a_list_of_runs_fits_the_terminal(run: Run, logdir: Path, width: int, monkeypatch: Any) -> None:
+    terminal = Console(width=width, file=io.StringIO(), force_terminal=True, color_system=None, markup=False)
+    monkeypatch.setattr("tensortap.terminal.console", lambda stderr=False: terminal)
+    assert run("ls", logdir)[0] == 0
+    lines = terminal.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert all(len(line) <= width for line in lines if "no room" not in line and "shows all" not in line)
+    assert any(line.startswith("exp/first") for line in lines)
+    assert ("created" in lines[0]) == (width >= 80)
+    assert {"run", "non-finite"} <= set(lines[0].split())
