@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from ..ops import ops
 
-_ADD = ops("Sum Mean BiasAddGrad AddN SegmentSum UnsortedSegmentSum Add AddV2 Sub BiasAdd")
+# Not Sub and Add: two numbers of a program's own formula that cancel are what somebody hunts for.
+_ADD = ops("Sum Mean BiasAddGrad AddN SegmentSum UnsortedSegmentSum")
 _PRODUCTS = ops("MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3 Einsum")
 _SCALE = ops(
     "Reshape Transpose Identity Squeeze ExpandDims StopGradient Cast Neg Mul Tile BroadcastTo Snapshot"
