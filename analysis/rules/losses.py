@@ -84,7 +84,8 @@ def loss_not_decreasing(view: RunView, limits: Limits) -> Iterable[Hit]:
         fallen = (begin - end) / abs(begin) if begin else 0.0
         if fallen >= wanted:
             continue
-        grew = end - begin > 2 * _error(loss[:third], loss[-third:])
+        # One that explodes scatters more than it grows, by orders of magnitude.
+        grew = end - begin > min(2 * _error(loss[:third], loss[-third:]), abs(begin))
         how = "grew" if grew else "stayed"
         text = (
             f"The loss {how}: its median was {begin:.4g} over the first third "

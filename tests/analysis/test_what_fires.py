@@ -56,6 +56,13 @@ def test_a_loss_that_only_scatters_stayed(tmp_path: Path, count: int, severity: 
     assert "The loss stayed" in found.text
 
 
+def test_a_loss_that_explodes_grew(tmp_path: Path) -> None:
+    run = training(tmp_path, range(12), loss=lambda step: 3.0 * 100**step)
+    (found,) = found_by("LossNotDecreasing", run)
+    assert found.severity == "high"
+    assert "The loss grew" in found.text
+
+
 def test_one_of_several_losses_may_grow(tmp_path: Path) -> None:
     rival = node("rival/loss", "Mean", "x", kind="loss")
     marked = node("loss", "Sum", "product", kind="loss")
