@@ -163,7 +163,7 @@ def _reason(view: RunView, tensor: TensorRole, step: int) -> tuple[str, str, str
         reason, why = "mask", "its factors are zero in turn"
         sure = None not in told
     else:
-        unseen = [s for s in _float_inputs(roles, row, zeros) if zeros.get(s) is None]
+        unseen = [source for source in inputs if zeros.get(source) is None]
         sure = reason == "dead input" or not any(map(roles.is_backward, unseen))
     zero = [source for source in inputs if zeros.get(source)]
     if reason == "dead input" and zero and all(roles.kind.get(source) == "weight" for source in zero):

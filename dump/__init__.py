@@ -75,6 +75,7 @@ from .tensor_proto import data_type_name, proto_shape, tensor_array
 from .time_limit import at_most, check_time
 from .values_reader import ValueRef, read_bytes, read_value, value_ref
 from .values_writer import SAFETENSORS
+from .varint import read_varint
 from .whole_graph_def import check_graph_def
 from .worker import ensure_run
 from .writer import DumpWriter
@@ -175,6 +176,7 @@ __all__ = [
     "read_commit",
     "read_recording",
     "read_value",
+    "read_varint",
     "remove_unused_blobs",
     "repair_run",
     "scan",

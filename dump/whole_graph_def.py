@@ -8,6 +8,7 @@ from .errors import DamagedError
 from .files import Input
 from .graphs import table_path
 from .runs import RunReader
+from .varint import read_varint
 
 _FIXED = {1: 8, 5: 4}  # bytes of the wire types of fixed length
 _BYTES = 2  # the wire type of what says its length
@@ -33,31 +34,21 @@ def check_graph_def(reader: RunReader, graph_id: str) -> None:
 def _fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int]]:
     """(number, begin, end) of the fields of a message."""
     while at < end:
-        key, at = _varint(data, at, end)
-        start = at
-        if key & 7 == _BYTES:
-            length, start = _varint(data, at, end)
-            at = start + length
-        elif key & 7 == 0:
-            _, at = _varint(data, at, end)
-        else:
-            at += _FIXED.get(key & 7, end)
+        try:
+            key, at = read_varint(data, at, end)
+            start = at
+            if key & 7 == _BYTES:
+                length, start = read_varint(data, at, end)
+                at = start + length
+            elif key & 7 == 0:
+                _, at = read_varint(data, at, end)
+            else:
+                at += _FIXED.get(key & 7, end)
+        except ValueError as error:
+            raise _damaged(at) from error
         if at > end or not key >> 3:
             raise _damaged(start)
         yield key >> 3, start, at
-
-
-def _varint(data: bytes, at: int, end: int) -> tuple[int, int]:
-    number = 0
-    for shift in range(0, 64, 7):
-        if at >= end:
-            break
-        byte = data[at]
-        at += 1
-        number |= (byte & 127) << shift
-        if byte < 128:
-            return number, at
-    raise _damaged(at)
 
 
 def _damaged(at: int) -> DamagedError:

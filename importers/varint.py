@@ -1,6 +1,8 @@
-"""Variable-length integers, seven bits a byte, the lowest first."""
+"""Variable-length integers of files that may be damaged."""
 
 from __future__ import annotations
+
+from tensortap.dump import read_varint as read_number
 
 from .refused import RefusedError
 
@@ -11,13 +13,7 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
     Raises:
         RefusedError: it is cut off, or longer than 64 bits.
     """
-    value = 0
-    for shift in range(0, 70, 7):
-        if at >= len(data):
-            break
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-    raise RefusedError("A number is cut off or too long: the file is damaged.")
+    try:
+        return read_number(data, at)
+    except ValueError as error:
+        raise RefusedError("A number is cut off or too long: the file is damaged.") from error
