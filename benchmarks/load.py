@@ -91,6 +91,7 @@ def request(peer: Peer, path: str) -> bytes:
         f"GET {path} HTTP/1.1",
         f"Host: 127.0.0.1:{peer.port}",
         f"Authorization: Bearer {TOKEN}",
+        "Accept-Encoding: gzip",  # as every browser says
         "Connection: close",
     )
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
@@ -220,6 +221,7 @@ def main() -> None:
     parser.add_argument("--half-open", type=int, default=300)
     parser.add_argument("--peers", action="store_true", help="TensorBoard's own server, too")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's '&' has ignored
     for measured in (tensortap, tensorboard) if arguments.peers else (tensortap,):
         with tempfile.TemporaryDirectory() as folder:
             measured(Path(folder), arguments)

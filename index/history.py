@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from .steps import parse_steps
 from .thin import thin
 
 Array = np.ndarray[Any, np.dtype[Any]]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +67,16 @@ def row_columns(catalog: Catalog, rows: Array) -> dict[str, Any]:
     """The columns of some rows, as described at `History`."""
     columns: dict[str, Any] = {name: _widened(catalog.column(name, rows)) for name in PLAIN_COLUMNS}
     named = (("worker", catalog.workers), ("dtype", catalog.dtypes), ("device", catalog.devices))
-    columns |= {name: [table[code] for code in catalog.column(name, rows).tolist()] for name, table in named}
+    columns |= {name: _looked_up(table.values, catalog.column(name, rows)) for name, table in named}
     columns["time"] = catalog.column("time", rows) / 1e6
-    columns["graph"] = [catalog.tensors.graph_of(code) for code in catalog.column("tensor", rows).tolist()]
-    columns["shape"] = [catalog.shapes.values[code] for code in catalog.column("shape", rows).tolist()]
+    columns["graph"] = catalog.tensors.graphs_of(catalog.column("tensor", rows))
+    columns["shape"] = _looked_up(catalog.shapes.values, catalog.column("shape", rows))
     order = ("step", "visit", "graph", "worker", "time", "device", "dtype", "shape", *PLAIN_COLUMNS[2:])
     return {name: columns[name] for name in order}
+
+
+def _looked_up(values: Sequence[T], codes: Array) -> list[T]:
+    return [values[code] for code in codes.tolist()]
 
 
 def _widened(values: Array) -> Array:

@@ -110,6 +110,11 @@ class TensorTable:
         """The graph id of a tensor, `-` for none."""
         return self.graphs[int(self._graph.view()[code])] or NO_GRAPH
 
+    def graphs_of(self, codes: Int32s) -> list[str]:
+        """The graph ids of some tensors, `-` for none."""
+        ids = [graph_id or NO_GRAPH for graph_id in self.graphs.values]
+        return [ids[graph] for graph in self._graph.view()[codes].tolist()]
+
     def node_and_slot(self, code: int) -> tuple[str, int]:
         """The node name and output slot of a tensor."""
         return self.nodes[int(self._node.view()[code])], int(self._slot.view()[code])

@@ -9,10 +9,11 @@ from flask import Blueprint, Response
 from tensortap.index import HistogramSeries, histograms, history
 
 from .live import current_run
+from .number_texts import encoded_rows
 from .parameters import Parameters, ordered_range
 from .replies import json_reply
 from .shared import shared
-from .wire import plain, to_json_with_rows
+from .wire import plain
 
 blueprint = Blueprint("histograms", __name__)
 
@@ -55,8 +56,7 @@ def several_histograms(run: str) -> Response:
     }
     parameters.done()
     found = histograms(current_run(run), tensor, **arguments)
-    body = to_json_with_rows(_series(found), "counts", found.counts)
-    return Response(body, content_type="application/json")
+    return json_reply(_series(found))
 
 
 def _which(parameters: Parameters) -> dict[str, Any]:
@@ -68,7 +68,6 @@ def _thinned(rows: int | None) -> dict[str, int]:
 
 
 def _series(found: HistogramSeries) -> dict[str, Any]:
-    """The answer; the counts are still to be filled in."""
     columns = [plain(getattr(found, name)) for name in _ROW_FIELDS]
     return {
         "tensor": found.tensor,
@@ -77,6 +76,7 @@ def _series(found: HistogramSeries) -> dict[str, Any]:
         "zero_bucket": found.zero_bucket,
         "approximate": found.approximate,
         "rows": [
-            dict(zip(_ROW_FIELDS, row, strict=True)) | {"counts": None} for row in zip(*columns, strict=True)
+            dict(zip(_ROW_FIELDS, row, strict=True)) | {"counts": counts}
+            for *row, counts in zip(*columns, encoded_rows(found.counts), strict=True)
         ],
     } | _thinned(found.thinned_from)

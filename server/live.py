@@ -11,10 +11,14 @@ from flask import Flask, current_app
 
 from tensortap.index import LogIndex, RunIndex
 
+from .freed_memory import FreedMemory
+
 REFRESH_INTERVAL = 0.5  # s; a committed snapshot must be visible within 1.5 s, and the page asks every second
 AHEAD = 0.1  # s before that: who asks now starts reading, and does not wait; so where many ask, nobody waits
 PATIENCE = 1.0  # s that a request waits for news; a large dump is read on meanwhile, and appears bit by bit
 LAST_READ = 0.5  # s that the end of the server waits for what is just being read; most parts take less
+_IDLE = 60.0  # s without a request after which the thread ends
+_THREAD = "tensortap-read"
 _KEY = "tensortap"
 _HIDDEN = "tensortap-hidden"
 _LOG = logging.getLogger(__name__)
@@ -25,45 +29,70 @@ class _ClosedError(Exception):
 
 
 class LiveLog:
-    """A log that is read by a thread of its own, one at a time, so that no request waits for a large dump."""
+    """A log that is read by a thread of its own, one at a time, so that no request waits for a large dump.
+
+    It is the same thread again and again: what allocators keep for one is not left behind for every reading.
+    """
 
     def __init__(self, log: LogIndex) -> None:
         self.log = log
-        self._lock = threading.Lock()
+        self._freed = FreedMemory()
+        self._changed = threading.Condition()  # guards all that follows
         self._reader: threading.Thread | None = None
+        self._reading = False
         self._begun = float("-inf")
         self._closed = False
 
     def read_on(self) -> None:
         """Returns once what was committed `REFRESH_INTERVAL` ago can be asked for, or after `PATIENCE`."""
         late = time.monotonic() - self._begun >= REFRESH_INTERVAL
-        reader = self._start()
-        if reader is not None and late:
-            reader.join(PATIENCE)
+        if self._begin() and late:
+            with self._changed:
+                self._changed.wait_for(lambda: not self._reading, PATIENCE)
         else:
             self.log.wait_for_runs(PATIENCE)
 
-    def _start(self) -> threading.Thread | None:
-        """A new reader if one is due and none is at work."""
-        with self._lock:
-            working = self._reader is not None and self._reader.is_alive()
-            if working or self._closed or time.monotonic() - self._begun < REFRESH_INTERVAL - AHEAD:
-                return None
+    def _begin(self) -> bool:
+        """Whether a reading was due and has been asked for."""
+        with self._changed:
+            rested = time.monotonic() - self._begun
+            if self._reading or self._closed or rested < REFRESH_INTERVAL - AHEAD:
+                return False
             self._begun = time.monotonic()
-            self._reader = threading.Thread(target=self._read, name="tensortap-read", daemon=True)
-            self._reader.start()
-            return self._reader
+            self._reading = True
+            if self._reader is None:
+                self._reader = threading.Thread(target=self._read_when_asked, name=_THREAD, daemon=True)
+                self._reader.start()
+            self._changed.notify_all()
+            return True
 
     def close(self) -> None:
         """Reads no further; what is read already can still be asked for.
 
         A thread that is in native code when the interpreter ends takes the process down with it.
         """
-        with self._lock:
+        with self._changed:
             self._closed = True
             reader = self._reader
+            self._changed.notify_all()
         if reader is not None:
             reader.join(LAST_READ)
+
+    def _read_when_asked(self) -> None:
+        while self._is_asked():
+            self._read()
+            with self._changed:
+                self._reading = False
+                self._changed.notify_all()
+            self._freed.give_back()
+
+    def _is_asked(self) -> bool:
+        """Waits until there is something to do; nothing where nobody looks any more."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._reading or self._closed, _IDLE)
+            if not self._reading:
+                self._reader = None
+            return self._reading
 
     def _read(self) -> None:
         try:

@@ -18,6 +18,7 @@ from tensortap.dump import TensortapError
 from .app import create_app
 from .computing import Computer
 from .framing import Framing
+from .freed_memory import share_one_allocator
 from .hosts import bracketed, is_address, is_loopback
 from .live import close_log
 from .login import new_token
@@ -114,6 +115,7 @@ class Server:
         except ValueError as error:
             self._socket.close()
             raise ServingError(str(error), "Use --allow-host NAME or --allow-host NAME:PORT.") from error
+        share_one_allocator()
         self._running = False
         self._channels: dict[int, object] = {}
         self._waitress = self._listener(trusted_proxy)

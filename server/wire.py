@@ -6,9 +6,12 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
+
+from .number_texts import Encoded, Placed, encoded, is_long
 
 
 def finite(number: float) -> float | str:
@@ -30,6 +33,8 @@ def plain(data: Any) -> Any:
         return finite(data)
     if isinstance(data, Mapping):
         return {str(key): plain(value) for key, value in data.items()}
+    if isinstance(data, Encoded):
+        return json.loads(data.text)
     if is_dataclass(data) and not isinstance(data, type):  # not asdict, which copies everything first
         return {field.name: plain(getattr(data, field.name)) for field in fields(data)}
     if isinstance(data, np.ndarray):
@@ -57,46 +62,24 @@ def to_json(data: Any) -> bytes:
     """Compact JSON, ASCII only (a run's folder name may hold bytes that are not UTF-8).
 
     The encoder meets most of what it is given as it is, which is five times faster than `plain`, and asks for
-    the rest; a number that is not finite makes it give up.
+    the rest; a number outside of an array that is not finite makes it give up.
     """
+    placed = Placed()
     try:
-        text = json.dumps(data, default=_one_level, allow_nan=False, separators=(",", ":"))
+        text = json.dumps(data, default=partial(_one_level, placed), allow_nan=False, separators=(",", ":"))
     except ValueError:
-        text = json.dumps(plain(data), allow_nan=False, separators=(",", ":"))
-    return text.encode("ascii")
+        return json.dumps(plain(data), allow_nan=False, separators=(",", ":")).encode("ascii")
+    return placed.fill_in(text).encode("ascii")
 
 
-def _one_level(data: Any) -> Any:
+def _one_level(placed: Placed, data: Any) -> Any:
     """What the encoder does not know, as something that it does."""
+    if isinstance(data, Encoded):
+        return placed.place(data)
     if isinstance(data, Mapping):
         return dict(data)
     if is_dataclass(data) and not isinstance(data, type):
         return {field.name: getattr(data, field.name) for field in fields(data)}
+    if isinstance(data, np.ndarray) and is_long(data):
+        return placed.place(encoded(data))
     return plain(data)
-
-
-class _IntTexts(dict[int, str]):
-    """The texts of integers: counts are mostly the same few, and looking them up is faster than writing."""
-
-    def __missing__(self, number: int) -> str:
-        text = self[number] = str(number)
-        return text
-
-
-def to_json_with_rows(data: Any, key: str, rows: np.ndarray[Any, Any]) -> bytes:
-    """`to_json`, with the rows of a matrix in the place of each `key` whose value is None, in order.
-
-    Of integers this takes a quarter of the encoder's time.
-
-    Args:
-        rows: [n, m] for n such keys.
-    """
-    # Within a text the quotes would be escaped, so that only keys are found.
-    pieces = to_json(data).decode("ascii").split(f'"{key}":null')
-    if rows.dtype.kind in "iu":
-        texts = _IntTexts()
-        lists = ("[" + ",".join(map(texts.__getitem__, row)) + "]" for row in rows.tolist())
-    else:
-        lists = (to_json(row).decode("ascii") for row in rows)
-    filled = [f'{piece}"{key}":{row}' for piece, row in zip(pieces[:-1], lists, strict=True)]
-    return "".join((*filled, pieces[-1])).encode("ascii")

@@ -25,13 +25,13 @@ class SlowLog(LogIndex):
         super().__init__(logdir)
         self.may_end = threading.Event()
         self.reads = 0
-        self.readers: set[str] = set()
+        self.readers: set[threading.Thread | None] = set()
         self.at_once = 0
         self.most_at_once = 0
 
     def refresh(self, advance: Callable[[RunIndex], object] | None = None) -> bool:
         self.reads += 1
-        self.readers.add(threading.current_thread().name)
+        self.readers.add(threading.current_thread())
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         self.may_end.wait()
@@ -57,9 +57,7 @@ def reading_of() -> Iterator[Reading]:
         if isinstance(reading.log, SlowLog):
             reading.log.may_end.set()
         reading.close()
-        if reading._reader is not None:
-            reading._reader.join(30)
-            assert not reading._reader.is_alive()
+        until(lambda each=reading: each._reader is None, "the end of the reader")
 
 
 def test_a_large_dump_does_not_hold_up_requests(
@@ -94,7 +92,7 @@ def test_one_reader_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, r
         thread.join()
     until(lambda: log.reads, "a reader")
     assert log.most_at_once == 1
-    assert log.readers == {"tensortap-read"}, "no request reads itself"
+    assert log.readers == {reading._reader}, "no request reads itself, and the reader stays the same"
 
 
 def test_requests_within_the_interval_share_a_reading(
@@ -165,4 +163,19 @@ def test_closing_ends_the_reading_after_the_part_it_is_at(
     reading.close()
     assert not reader.is_alive()
     reading.read_on()
-    assert reading._reader is reader, "nothing is read any more"
+    assert reading._reader is None, "nothing is read any more"
+
+
+def test_a_reader_that_nobody_needs_ends_and_comes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading_of: Reading
+) -> None:
+    monkeypatch.setattr(live, "REFRESH_INTERVAL", 0.0)
+    monkeypatch.setattr(live, "PATIENCE", 30.0)
+    monkeypatch.setattr(live, "_IDLE", 0.01)
+    log = SlowLog(tmp_path)
+    log.may_end.set()
+    reading = reading_of(log)
+    for reads in (1, 2):
+        reading.read_on()
+        assert log.reads == reads
+        until(lambda: reading._reader is None, "the end of the reader")

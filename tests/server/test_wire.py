@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from tensortap.index import Texts
 from tensortap.server.columns import Column, read_columns, write_columns
-from tensortap.server.wire import plain, to_json, to_json_with_rows
+from tensortap.server.number_texts import encoded_rows
+from tensortap.server.wire import plain, to_json
 
 
 @pytest.mark.parametrize(
@@ -111,15 +112,39 @@ def test_other_bytes_are_refused() -> None:
         read_columns(b"nonsense")
 
 
+_NUMBERS = st.one_of(
+    st.lists(st.floats(), min_size=1, max_size=9),
+    st.lists(st.floats(width=32), min_size=1, max_size=9).map(lambda them: np.array(them, np.float32)),
+    st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=9),
+    st.lists(st.booleans(), min_size=1, max_size=9),
+)
+
+
+@given(_NUMBERS)
+def test_long_arrays_are_what_the_encoder_would_write(numbers: list[float]) -> None:
+    array = np.resize(np.asarray(numbers), 300)
+    assert json.loads(to_json({"a": array, "b": "x", "c": array[::-1]})) == {
+        "a": plain(array),
+        "b": "x",
+        "c": plain(array[::-1]),
+    }
+
+
+@pytest.mark.parametrize("shape", [(300,), (3, 100), (100, 3), (2, 3, 1, 50), (300, 1)])
+def test_long_arrays_keep_their_shape(shape: tuple[int, ...]) -> None:
+    array = np.linspace(-1, 1, 300).reshape(shape)
+    assert json.loads(to_json(array)) == array.tolist()
+    assert json.loads(to_json(array.T)) == array.T.tolist()
+
+
+def test_a_long_array_beside_a_number_that_is_not_finite() -> None:
+    data = [math.nan, np.arange(300), encoded_rows(np.eye(2))]
+    assert json.loads(to_json(data)) == ["NaN", list(range(300)), [[1, 0], [0, 1]]]
+
+
 def test_rows_of_numbers_are_what_the_encoder_would_write() -> None:
     counts = np.array([[0, 3, 2**60], [1, 0, 0]])
-    data = {
-        "name": 'a "counts":null \\"counts":null',
-        "rows": [{"min": math.nan, "counts": None} for _ in counts],
-    }
-    wanted = {**data, "rows": [{"min": math.nan, "counts": row} for row in counts]}
-    assert json.loads(to_json_with_rows(data, "counts", counts)) == json.loads(to_json(wanted))
-    approximate = counts / 4
-    (first, second) = json.loads(to_json_with_rows(data, "counts", approximate))["rows"]
-    assert [first["counts"], second["counts"]] == approximate.tolist()
-    assert json.loads(to_json_with_rows({"rows": []}, "counts", counts[:0])) == {"rows": []}
+    for matrix in (counts, counts / 4, counts[:0], np.zeros((3, 0))):
+        rows = [{"min": 1, "counts": row} for row in matrix]
+        texts = [{"min": 1, "counts": row} for row in encoded_rows(matrix)]
+        assert json.loads(to_json(texts)) == json.loads(to_json(rows))

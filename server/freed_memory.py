@@ -1,0 +1,42 @@
+"""Memory that was freed goes back to the system: a server runs for days beside the training it watches."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import time
+from collections.abc import Callable
+
+import pyarrow as pa
+
+_INTERVAL = 5.0  # s; it takes some milliseconds
+
+
+def share_one_allocator() -> None:
+    """Has Arrow allocate as everything else does, in a process of our own; its own pool keeps a lot."""
+    pa.set_memory_pool(pa.system_memory_pool())
+
+
+class FreedMemory:
+    """Gives memory back from time to time.
+
+    Sixteen threads make answers of a megabyte now and then. glibc keeps for each of them what its busiest
+    moment needed: 450 MiB after half a minute at a run of 600,000 snapshots, of which 50 were in use.
+    """
+
+    def __init__(self) -> None:
+        self._trim = _malloc_trim()
+        self._last = float("-inf")
+
+    def give_back(self) -> None:
+        """Does so if the last time is long ago. Elsewhere than with glibc there is nothing to do."""
+        if self._trim is not None and time.monotonic() - self._last >= _INTERVAL:
+            self._trim(0)
+            self._last = time.monotonic()
+
+
+def _malloc_trim() -> Callable[[int], int] | None:
+    if not sys.platform.startswith("linux"):
+        return None
+    found: Callable[[int], int] | None = getattr(ctypes.CDLL(None), "malloc_trim", None)  # musl has none
+    return found
