@@ -13,6 +13,7 @@ import numpy as np
 from tensortap.dump import LimitError, SelectionError, loadable, text_width
 from tensortap.index import Selection, Snapshot
 
+from .number_texts import Encoded, encoded
 from .png import Scale, png
 from .wire import to_json
 
@@ -98,8 +99,10 @@ def _check_text(array: Array) -> None:
         )
 
 
-def _shortest(array: Array) -> Array:
-    """float16 and float32 as the doubles with the fewest digits that round back: 0.1, not 0.10000000149."""
+def _shortest(array: Array) -> Array | Encoded:
+    """float16 and float32 with the fewest digits that round back: 0.1, not 0.10000000149."""
+    if array.dtype == np.float32 and array.ndim and array.size:
+        return encoded(array, shortest=True)
     if array.dtype not in (np.float16, np.float32):
         return array
     result = np.empty(array.size, np.float64)

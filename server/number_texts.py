@@ -40,27 +40,32 @@ class Placed:
 
 def is_long(array: np.ndarray[Any, Any]) -> bool:
     """Whether Arrow writes it faster."""
-    return array.size >= _FROM and array.ndim > 0 and array.dtype.kind in "biuf"
+    masked = isinstance(array, np.ma.MaskedArray)
+    return array.size >= _FROM and array.ndim > 0 and array.dtype.kind in "biuf" and not masked
 
 
-def encoded(array: np.ndarray[Any, Any]) -> Encoded:
-    """Numbers or booleans of any shape, but not without elements."""
-    pieces = [row.text for row in encoded_rows(array.reshape(-1, array.shape[-1]))]
+def encoded(array: np.ndarray[Any, Any], *, shortest: bool = False) -> Encoded:
+    """Numbers or booleans of any shape, but not without elements.
+
+    `shortest`: float32 with the fewest digits that round back to it: 0.1, not 0.10000000149011612.
+    """
+    pieces = [row.text for row in encoded_rows(array.reshape(-1, array.shape[-1]), shortest=shortest)]
     for length in reversed(array.shape[:-1]):
         pieces = [f"[{','.join(pieces[at : at + length])}]" for at in range(0, len(pieces), length)]
     return Encoded(pieces[0])
 
 
-def encoded_rows(matrix: np.ndarray[Any, Any]) -> list[Encoded]:
+def encoded_rows(matrix: np.ndarray[Any, Any], *, shortest: bool = False) -> list[Encoded]:
     """The rows of an [n, m] matrix of numbers or booleans; each number reads as the same float64."""
     rows, columns = matrix.shape
     ends = np.arange(rows + 1, dtype=np.int64) * columns
-    joined = pc.binary_join(pa.LargeListArray.from_arrays(ends, _texts(matrix.ravel())), ",")
+    joined = pc.binary_join(pa.LargeListArray.from_arrays(ends, _texts(matrix.ravel(), shortest)), ",")
     return [Encoded(f"[{row}]") for row in joined.to_pylist()]
 
 
-def _texts(numbers: np.ndarray[Any, Any]) -> pa.Array:
-    if numbers.dtype.kind == "f":
+def _texts(numbers: np.ndarray[Any, Any], shortest: bool) -> pa.Array:
+    numbers = numbers.astype(numbers.dtype.newbyteorder("="), copy=False)
+    if numbers.dtype.kind == "f" and not (shortest and numbers.dtype == np.float32):
         numbers = numbers.astype(np.float64)
     texts = pc.cast(pa.array(numbers), pa.string())
     if numbers.dtype.kind == "f" and not (finite := np.isfinite(numbers)).all():

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tensortap.index import Texts
 from tensortap.server.columns import Column, read_columns, write_columns
-from tensortap.server.number_texts import encoded_rows
+from tensortap.server.number_texts import encoded, encoded_rows
 from tensortap.server.wire import plain, to_json
 
 
@@ -135,6 +135,21 @@ def test_long_arrays_keep_their_shape(shape: tuple[int, ...]) -> None:
     array = np.linspace(-1, 1, 300).reshape(shape)
     assert json.loads(to_json(array)) == array.tolist()
     assert json.loads(to_json(array.T)) == array.T.tolist()
+
+
+@given(st.lists(st.floats(width=32), min_size=1, max_size=9), st.sampled_from(["<f4", ">f4"]))
+def test_the_shortest_digits_round_back(numbers: list[float], dtype: str) -> None:
+    array = np.array(numbers, dtype)
+    for written, number in zip(json.loads(encoded(array, shortest=True).text), array, strict=True):
+        back = np.float32(written.replace("inity", "") if isinstance(written, str) else written)
+        assert back == number or (math.isnan(back) and math.isnan(number))
+        assert isinstance(written, str) or len(repr(written)) <= len(repr(float(number)))
+
+
+@pytest.mark.parametrize("dtype", [">f8", ">i4", "<f2", ">f2", "u8", "i1"])
+def test_long_arrays_of_other_layouts(dtype: str) -> None:
+    array = np.arange(300, dtype=dtype)[::-1]
+    assert json.loads(to_json(array)) == array.tolist()
 
 
 def test_a_long_array_beside_a_number_that_is_not_finite() -> None:
