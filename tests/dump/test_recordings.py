@@ -119,11 +119,29 @@ def test_what_did_not_change_is_kept_once(tmp_path: Path) -> None:
 
 
 def test_hashes_tell_every_bit_apart() -> None:
-    zero, quiet = np.zeros(2, np.float32), np.array([0x7FC00000, 0], np.uint32).view(np.float32)
-    odd = np.array([0x7FC00001, 0], np.uint32).view(np.float32)
-    arrays = [zero, -zero, quiet, odd, zero.reshape(2, 1), zero.astype(np.int32), zero[:1]]
+    zero, nan = np.zeros(2, np.float32), np.array([np.nan, 0], np.float32)
+    tiny = np.array([1, 0], np.uint32).view(np.float32)
+    arrays = [zero, -zero, nan, nan[::-1], tiny, zero.reshape(2, 1), zero.astype(np.int32), zero[:1]]
     assert len({array_hash(array) for array in arrays}) == len(arrays)
     assert array_hash(LARGE[::2]) == array_hash(LARGE[::2].copy())
+
+
+@pytest.mark.parametrize(
+    ("dtype", "bits"),
+    [
+        (np.float16, [0x7E00, 0xFE00, 0x7E01]),
+        (ml_dtypes.bfloat16, [0x7FC0, 0xFFC0, 0x7F81]),
+        (ml_dtypes.float8_e5m2, [0x7E, 0xFE, 0x7D]),
+        (np.float32, [0x7FC00000, 0xFFC00000, 0x7F800001]),
+        (np.float64, [0x7FF8 << 48, 0xFFF8 << 48, (0x7FF << 52) + 1]),
+        (np.complex64, [0x7FC00000, 0xFFC00000, 0x7FC00000 + (3 << 32)]),
+    ],
+)
+def test_signs_and_payloads_of_nan_are_not_told_apart(dtype: type, bits: list[int]) -> None:
+    unsigned = np.dtype(f"u{np.dtype(dtype).itemsize}")
+    plain, negative, other = (np.array([each, 0], unsigned).view(dtype) for each in bits)
+    assert array_hash(plain) == array_hash(negative)
+    assert (array_hash(plain) == array_hash(other)) is (dtype is not np.complex64)  # another imaginary part
 
 
 def test_there_is_none(tmp_path: Path) -> None:
