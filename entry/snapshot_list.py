@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from .arguments import positive
-from .tensor_view import statistic_text
+from .tensor_view import shape_text, statistic_text
 from .terminal import cell, console, counted, print_json, print_what_fits
 
 if TYPE_CHECKING:
@@ -19,6 +18,7 @@ _NUMBERS = ("step", "visit", "nan", "inf", "zero", "min", "mean", "max", "std")
 _COLUMNS = ("tensor", "dtype", "shape", *_NUMBERS)
 _LEAST_FIRST = ("zero", "visit", "std", "dtype", "inf", "mean", "shape")
 _UNKNOWN = "unknown"  # what a foreign format does not tell
+_SAME_NAMES = ("worker", "graph", "layer", "dtype", "nonfinite", "kept", "where")
 _FILTERS = ("where", "op", "layer", "dtype", "nonfinite", "kept", "sort", "reverse", "step")
 
 
@@ -51,60 +51,55 @@ def list_snapshots(run: RunIndex, arguments: argparse.Namespace) -> None:
     Raises:
         SelectionError: a condition, pattern or column cannot be parsed.
     """
-    from tensortap.index import nan_not_counted, snapshots
+    from tensortap.index import as_fields, snapshots, undecided
 
-    page = snapshots(
-        run,
-        sort=("-" if arguments.reverse else "") + (arguments.sort or "step"),
-        limit=arguments.limit,
-        match=arguments.match.pattern if arguments.match else None,
-        steps=arguments.step,
-        worker=arguments.worker,
-        graph=arguments.graph,
-        op_type=arguments.op,
-        layer=arguments.layer,
-        dtype=arguments.dtype,
-        nonfinite=arguments.nonfinite,
-        kept=arguments.kept,
-        where=arguments.where,
-    )
+    sort = ("-" if arguments.reverse else "") + (arguments.sort or "step")
+    filters = _filters(arguments)
+    page = snapshots(run, sort=sort, limit=arguments.limit, **filters)
+    unknown = undecided(run, **filters)
+    if unknown:
+        what = f"{counted(unknown, 'snapshot')} left out: it is unknown whether the condition holds"
+        console(stderr=True).print(f"{what}, as the import's source does not tell the count.", style="yellow")
     if arguments.json:
-        print_json([_data(row) for row in page.rows])
+        print_json([as_fields(row) for row in page.rows])
         return
     if not page.total:
         console().print("No snapshot fits.")
         return
-    _print(page.rows, not nan_not_counted(run), sorted_by=(arguments.sort or "").lstrip("-"))
+    _print(page.rows, sorted_by=(arguments.sort or "").lstrip("-"))
     if page.total > len(page.rows):
         more = counted(page.total - len(page.rows), "more snapshot")
         console(stderr=True).print(f"{more}; see them with --limit {page.total}", style="dim")
 
 
-def _print(rows: list[Snapshot], nan_counted: bool, sorted_by: str) -> None:
+def _filters(arguments: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "match": arguments.match.pattern if arguments.match else None,
+        "steps": arguments.step,
+        "op_type": arguments.op,
+        **{name: getattr(arguments, name) for name in _SAME_NAMES},
+    }
+
+
+def _print(rows: list[Snapshot], sorted_by: str) -> None:
     least_first = [name for name in _LEAST_FIRST if name != sorted_by]
-    print_what_fits(_COLUMNS, [_cells(row, nan_counted) for row in rows], least_first, numeric=_NUMBERS)
+    print_what_fits(_COLUMNS, [_cells(row) for row in rows], least_first, numeric=_NUMBERS)
 
 
-def _data(row: Snapshot) -> dict[str, Any]:
-    fields = asdict(row)
-    del fields["row"]
-    return fields
-
-
-def _cells(row: Snapshot, nan_counted: bool) -> list[Text]:
-    from tensortap.index import not_counted
-
+def _cells(row: Snapshot) -> list[Text]:
     infinite = row.pos_inf + row.neg_inf
-    none = _UNKNOWN if not_counted(row) else "0"
-    no_bad = "0" if nan_counted else none
     return [
         cell(row.tensor),
         cell(row.dtype),
-        cell("×".join(map(str, row.shape)) or "scalar"),
+        cell(shape_text(row)),
         cell(row.step),
         cell(row.visit),
-        cell(f"{row.nan:,}" if row.nan else no_bad, "red" if row.nan else ""),
-        cell(f"{infinite:,}" if infinite else no_bad, "red" if infinite else ""),
-        cell(f"{row.zero:,}" if row.zero else none),
+        cell(_count(row, row.nan, "nan"), "red" if row.nan else ""),
+        cell(_count(row, infinite, "pos_inf", "neg_inf"), "red" if infinite else ""),
+        cell(_count(row, row.zero, "zero")),
         *(cell(statistic_text(row, name)) for name in ("min", "mean", "max", "std")),
     ]
+
+
+def _count(row: Snapshot, count: int, *names: str) -> str:
+    return f"{count:,}" if count or row.unknown.isdisjoint(names) else _UNKNOWN

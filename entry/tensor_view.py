@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +48,6 @@ class TensorView:
     selection: str
     values: Array | None
     sampled: int = 0  # how many elements were kept, if not all
-    nan_counted: bool = True  # False where the source of an import does not tell
     pruned: bool = False  # the value was kept, and removed by retention
 
     @classmethod
@@ -70,7 +69,6 @@ class TensorView:
             kept_sample,
             kept_shape,
             locate,
-            nan_not_counted,
             read_slice,
         )
 
@@ -106,8 +104,7 @@ class TensorView:
         counts = series.counts[-1]
         if values is not None and not chosen and not sampled:
             counts = _counts(values, series.edges)
-        nan_counted = not nan_not_counted(run)
-        return cls(snapshot, steps, series.edges, counts, chosen, values, sampled, nan_counted, pruned)
+        return cls(snapshot, steps, series.edges, counts, chosen, values, sampled, pruned)
 
     def save(self, path: Path) -> None:
         """Writes the selected values as a .npy file.
@@ -128,34 +125,34 @@ class TensorView:
 
     def as_data(self) -> dict[str, Any]:
         """The same as plain data."""
-        fields = asdict(self.snapshot)
-        del fields["row"]
+        from tensortap.index import as_fields
+
         values = None
         if self.values is not None:
             values = {"selection": self.selection, "shape": self.values.shape, "data": self.values}
         histogram = {"edges": self.edges, "counts": self.counts}
-        return fields | {"steps": self.steps, "histogram": histogram, "values": values}
+        return as_fields(self.snapshot) | {"steps": self.steps, "histogram": histogram, "values": values}
 
     def print(self, out: Console, highlights: Sequence[Highlight] = ()) -> None:
         """Writes it as a page of text, the elements in the ranges of `highlights` marked."""
         from tensortap.index import not_counted
 
         snapshot = self.snapshot
-        shape = "×".join(map(str, snapshot.shape)) or "scalar"
         out.print(cell(snapshot.tensor, "bold"))
         visit = f", visit {snapshot.visit}" if snapshot.visit else ""
         step = f"step {snapshot.step}{visit} ({_steps(self.steps)})"
-        out.print(cell(f"{snapshot.dtype} {shape}, {step}, worker {snapshot.worker}"))
+        out.print(cell(f"{snapshot.dtype} {shape_text(snapshot)}, {step}, worker {snapshot.worker}"))
         out.print()
         unknown = not_counted(snapshot)
+        size = 0 if "size" in snapshot.unknown else snapshot.size
         for name in COUNTS:
             count = getattr(snapshot, name)
             is_bad = name in ("nan", "pos_inf", "neg_inf")
-            if unknown and not count and not (is_bad and self.nan_counted):
+            if not count and name in snapshot.unknown:
                 out.print(cell(f"  {name:<10}{'unknown':>14}", "dim"))
                 continue
             bad = count and is_bad
-            out.print(cell(f"  {name:<10}{count:>14,}{_share(count, snapshot.size)}", "red" if bad else ""))
+            out.print(cell(f"  {name:<10}{count:>14,}{_share(count, size)}", "red" if bad else ""))
         if unknown:
             out.print(cell(f"  not counted{unknown:>13,}{_share(unknown, snapshot.size)}"))
         self._print_distribution(out)
@@ -178,7 +175,8 @@ class TensorView:
         for name in STATISTICS:
             out.print(f"  {name:<10}{statistic_text(self.snapshot, name):>14}")
         out.print()
-        nothing = "no histogram is known" if not_counted(self.snapshot) else "no finite values"
+        untold = self.snapshot.unknown or not_counted(self.snapshot)
+        nothing = "no histogram is known" if untold else "no finite values"
         for line in bars(self.edges, self.counts) if np.any(self.counts) else [f"  {nothing}"]:
             out.print(line)
 
@@ -192,6 +190,13 @@ class TensorView:
                 f"values of a sample: {self.sampled:,} of {self.snapshot.size:,} elements, [{self.selection}]"
             )
         return f"values[{self.selection}]" if self.selection else "values"
+
+
+def shape_text(snapshot: Snapshot) -> str:
+    """`3×4`; a foreign format may not tell the shape."""
+    if "size" in snapshot.unknown:
+        return "unknown"
+    return "×".join(map(str, snapshot.shape)) or "scalar"
 
 
 def excerpt(shape: tuple[int, ...]) -> str:
@@ -208,13 +213,14 @@ def statistic_text(snapshot: Snapshot, name: str) -> str:
 
     value: float = getattr(snapshot, name)
     finite = snapshot.zero + snapshot.negative + snapshot.positive
-    return "unknown" if math.isnan(value) and (finite or not_counted(snapshot)) else number_text(value)
+    untold = finite or not_counted(snapshot) or "size" in snapshot.unknown
+    return "unknown" if math.isnan(value) and untold else number_text(value)
 
 
 def _no_numbers(snapshot: Snapshot) -> str:
     if snapshot.dtype == "string":
         return "text"
-    return "" if snapshot.size else "no elements"
+    return "" if snapshot.size or snapshot.unknown else "no elements"
 
 
 def _counts(values: Array, edges: Array) -> Array:

@@ -127,6 +127,7 @@ class _Reader:
     ) -> None:
         _check_buckets(left, right, counts)
         self._out.note(_NOTE)
+        self._out.not_counted("subnormal")
         summary = histogram_summary(left, right, counts, **exact)
         self._out.log_summary(tag, summary, step=event.step, time=_time(event))
 

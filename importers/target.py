@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from tensortap.dump import (
+    COUNTS,
     MAX_RUN_DEPTH,
     DumpWriter,
     Graph,
@@ -186,6 +187,11 @@ class RunWriter:
     def fact(self, name: str, text: str) -> None:
         """What programs want to know about the whole source, for the info of `run.json`."""
         self._target.facts[name] = text
+
+    def not_counted(self, *names: str) -> None:
+        """Some of the source's snapshots do not tell these counts (FORMAT.md)."""
+        told = {*filter(None, self._target.facts.get("not counted", "").split(", ")), *names}
+        self.fact("not counted", ", ".join(name for name in ("size", *COUNTS, "nonfinite") if name in told))
 
     def progress(self, text: str) -> None:
         """Shows how far the import is."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.dump import TensortapError, data_type_name, parse_tensor_name, tensor_array
+from tensortap.dump import COUNTS, TensortapError, data_type_name, parse_tensor_name, tensor_array
 
 from .approximate import partial_summary
 from .graphdef import graphs_of
@@ -174,8 +174,10 @@ def _read_tensor(file: _TensorFile, step: int, graph: str, device: str, out: Run
         f"tfdbg's {debug_op[:80]} keeps no values: only the counts and statistics that it measured are shown."
     )
     if debug_op.startswith("DebugNumericSummary"):
+        out.not_counted("subnormal")
         out.log_summary(name, _numeric_summary(numbers), **where)
     elif debug_op.startswith("DebugNanCount") and numbers.size == 1 and 0 <= numbers[0] < 1 << 53:
+        out.not_counted("size", *(name for name in COUNTS if name != "nan"))
         out.log_summary(
             name,
             partial_summary("float32", (int(numbers[0]),), int(numbers[0]), nan=int(numbers[0])),

@@ -19,7 +19,7 @@ from tensortap.dump import TensortapError, short_function_name, tensor_array
 from .messages import Message
 from .target import RunWriter, Target
 from .tfdbg2_graphs import RecordedGraph, recorded_graphs
-from .tfdbg2_health import FULL_TENSOR, NO_TENSOR, NOTES, SHAPE, health_summary
+from .tfdbg2_health import FULL_TENSOR, NO_TENSOR, NOT_COUNTED, NOTES, health_summary
 from .tfdbg2_records import METADATA, PREFIX, FileSet, metadata_files, read_file_set
 
 
@@ -134,5 +134,5 @@ class _Reader:
     def _note_mode(self, mode: int) -> None:
         if mode in NOTES:
             self._out.note(NOTES[mode])
-        if mode == SHAPE:
-            self._out.fact("not counted", "NaN and infinities")
+        if mode in NOT_COUNTED:
+            self._out.not_counted(*NOT_COUNTED[mode])

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from tensortap.dump import Summary, data_type_name
+from tensortap.dump import COUNTS, Summary, data_type_name
 
 from .approximate import partial_summary
 from .refused import RefusedError
@@ -17,7 +17,7 @@ NO_TENSOR, CURT_HEALTH, CONCISE_HEALTH, FULL_HEALTH, SHAPE, FULL_TENSOR, THREE_S
 NOTES = {
     NO_TENSOR: "tfdbg's mode NO_TENSOR keeps nothing of the tensors: only graphs and source lines are shown.",
     CURT_HEALTH: "tfdbg's mode CURT_HEALTH says only whether a tensor has a NaN or infinity: one that has is "
-    "shown with one NaN and nothing else, one that has none as empty. All else is not known.",
+    "shown with one NaN and nothing else, one that has none without. All else is not known.",
     CONCISE_HEALTH: "tfdbg's mode CONCISE_HEALTH counts elements, NaN and infinities only: zeros, signs, "
     "shapes, statistics and histograms are not known.",
     FULL_HEALTH: "tfdbg's mode FULL_HEALTH counts elements by kind only: shapes, statistics and histograms "
@@ -25,6 +25,14 @@ NOTES = {
     SHAPE: "tfdbg's mode SHAPE keeps dtypes and shapes only.",
     THREE_SLOTS: "tfdbg's mode REDUCE_INF_NAN_THREE_SLOTS says only whether a tensor has -Inf, +Inf or NaN: "
     "it is shown with one of each that it has.",
+}
+_SIGNS = ("zero", "negative", "positive", "subnormal")
+NOT_COUNTED = {
+    CURT_HEALTH: ("size", *_SIGNS, "nonfinite"),
+    CONCISE_HEALTH: _SIGNS,
+    FULL_HEALTH: ("subnormal",),
+    SHAPE: COUNTS,
+    THREE_SLOTS: ("size", *_SIGNS),
 }
 _LENGTHS = {CURT_HEALTH: 2, CONCISE_HEALTH: 5, FULL_HEALTH: 11, SHAPE: 10, THREE_SLOTS: 3}
 

@@ -8,7 +8,7 @@ from .columns import Coded, Texts
 from .decode import STATISTICS_COLUMNS
 from .edges import RETURNED, Edges
 from .events import FedText, RunEvent, RunEvents, StepBatch
-from .find import Filters, SnapshotPage, check_filters, find_rows, snapshot_place, snapshots
+from .find import Filters, SnapshotPage, check_filters, find_rows, snapshot_place, snapshots, undecided
 from .graph import FunctionInfo, GraphIndex
 from .graphs import GraphOverview
 from .histograms import MAX_BINS, HistogramSeries, histograms
@@ -19,7 +19,7 @@ from .node_detail import CallDetail, FrameDetail, InputDetail, NodeDetail, Outpu
 from .run import RunIndex, RunOverview, RunReplacedError, open_run
 from .saved import cache_folder
 from .selection import Selection, parse_selection, resolve_selection
-from .snapshot import Snapshot, locate, take
+from .snapshot import Snapshot, as_fields, locate, take
 from .sorting import SORT_COLUMNS
 from .source import source
 from .source_map import SourceMap, source_map
@@ -31,7 +31,7 @@ from .surface import Log, Run, Table, Tensor, Tensors, open_logdir, set_viewer
 from .tensors import NO_GRAPH
 from .timeline import TIMELINE_STATISTICS, Timeline, timeline
 from .trends import Trend, trends
-from .uncounted import nan_not_counted, not_counted, snapshots_not_counted
+from .uncounted import not_counted, snapshots_not_counted
 from .values import (
     NonfiniteElements,
     find_histogram,
@@ -90,6 +90,7 @@ __all__ = [
     "Timeline",
     "Trend",
     "WorkerStatus",
+    "as_fields",
     "cache_folder",
     "check_filters",
     "find_histogram",
@@ -102,7 +103,6 @@ __all__ = [
     "kept_shape",
     "last_snapshots",
     "locate",
-    "nan_not_counted",
     "node_detail",
     "nonfinite_elements",
     "not_counted",
@@ -124,4 +124,5 @@ __all__ = [
     "take",
     "timeline",
     "trends",
+    "undecided",
 ]

@@ -28,6 +28,8 @@ from .step_tally import GraphSteps, StepTally
 from .tally import Tally
 from .tensors import TensorTable
 
+KINDS = ("nan", "pos_inf", "neg_inf", "zero", "negative", "positive")  # every element is one of these
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -46,7 +48,9 @@ class Catalog:
     One thread adds (under `lock`); others read up to `rows` without it.
 
     Attributes:
-        parts: where the rows are. places: int64 columns that say where each commit is, see `CommitPlace`.
+        parts: where the rows are. partial: how many rows have counts that do not add up to their size.
+        not_told: the counts that the source of the run does not tell, see `unknown_counts`.
+        places: int64 columns that say where each commit is, see `CommitPlace`.
 
     Args:
         histograms: hold histograms, too, until they are saved.
@@ -62,6 +66,8 @@ class Catalog:
         self.workers, self.devices, self.dtypes = StringTable(), StringTable(), StringTable()
         self.worker_rows = Tally()
         self.nonfinite = 0
+        self.partial = 0
+        self.not_told: frozenset[str] = frozenset()
         self.last_time: float | None = None
         self.parts = Rows(histograms)
         self.places = {name: GrowingColumn(np.int64) for name in ("row", "worker", *CommitPlace._fields[1:])}
@@ -160,5 +166,11 @@ class Catalog:
         graphs, steps = self.tensors.columns(len(self.tensors))[0][tensor], self.steps.values[columns["step"]]
         self.graph_steps.count(graphs, steps, nan, inf, columns["time"])
         self.nonfinite += int(np.count_nonzero(bad))
+        self.partial += self._count_partial(columns)
         latest = float(columns["time"].max()) / 1e6
         self.last_time = latest if self.last_time is None else max(self.last_time, latest)
+
+    def _count_partial(self, columns: dict[str, Array]) -> int:
+        told: Array = np.sum([columns[name] for name in KINDS], axis=0)
+        text = columns["dtype"] == self.dtypes.code("string")
+        return int(np.count_nonzero((columns["size"] > told) & ~text))

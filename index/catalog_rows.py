@@ -11,6 +11,7 @@ from .columns import Coded
 from .conditions import FitsTexts
 from .graph import GraphIndex
 from .run import RunIndex
+from .unknown import unknown_counts
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
@@ -27,9 +28,13 @@ class CatalogRows:
 
     def __init__(self, run: RunIndex, rows: Array) -> None:
         self._run, self._rows = run, rows
+        self._unknown = unknown_counts(run.catalog, rows)
 
     def number(self, field: str) -> Array:
         return self._run.catalog.column(field, self._rows)
+
+    def unknown(self, field: str) -> Mask | None:
+        return self._unknown.get(field)
 
     def text(self, field: str, fits: FitsTexts) -> Mask:
         catalog = self._run.catalog

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -42,6 +42,9 @@ class Rows(Protocol):
     def text(self, field: str, fits: FitsTexts) -> Mask:
         """Which rows hold a text that fits; `fits` is asked once for all distinct texts."""
 
+    def unknown(self, field: str) -> Mask | None:
+        """In which rows a number is not known; None where all know it."""
+
 
 class Numeric(Protocol):
     """A number a row, or one for all rows."""
@@ -49,12 +52,15 @@ class Numeric(Protocol):
     def values(self, rows: Rows) -> Any:
         """float64 or integers, [rows] or scalar."""
 
+    def fields(self) -> Iterator[str]:
+        """The columns it is computed from."""
+
 
 class Condition(Protocol):
-    """A truth a row."""
+    """True, false or unknown a row: a comparison with a number that is not known is neither."""
 
-    def mask(self, rows: Rows) -> Mask:
-        """Which rows fulfil it, bool [rows]."""
+    def mask(self, rows: Rows, truth: bool = True) -> Mask:
+        """Which rows are known to fulfil it, or with `truth=False` not to, bool [rows]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +69,9 @@ class Number:
 
     def values(self, rows: Rows) -> Any:
         return self.value
+
+    def fields(self) -> Iterator[str]:
+        return iter(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +87,9 @@ class Field:
             total = total.astype(np.int64) + rows.number(other)
         return total
 
+    def fields(self) -> Iterator[str]:
+        return iter(_SUMS.get(self.name, (self.name,)))
+
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
@@ -92,6 +104,10 @@ class Arithmetic:
         with np.errstate(all="ignore"):
             return ARITHMETIC[self.operation](left, right)
 
+    def fields(self) -> Iterator[str]:
+        yield from self.left.fields()
+        yield from self.right.fields()
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -101,11 +117,16 @@ class Comparison:
     left: Numeric
     right: Numeric
 
-    def mask(self, rows: Rows) -> Mask:
+    def mask(self, rows: Rows, truth: bool = True) -> Mask:
         result: Mask = np.asarray(
             COMPARISONS[self.comparison](self.left.values(rows), self.right.values(rows))
         )
-        return result if result.ndim else np.broadcast_to(result, rows.number("step").shape)
+        result = result if result.ndim else np.broadcast_to(result, rows.number("step").shape)
+        result = result if truth else ~result
+        for field in {*self.left.fields(), *self.right.fields()}:
+            unknown = rows.unknown(field)
+            result = result if unknown is None else result & ~unknown
+        return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +137,9 @@ class TextComparison:
     comparison: str
     text: str
 
-    def mask(self, rows: Rows) -> Mask:
+    def mask(self, rows: Rows, truth: bool = True) -> Mask:
         found = rows.text(self.field, self._fits)
-        return ~found if self.comparison.startswith("!") else found
+        return ~found if self.comparison.startswith("!") == truth else found
 
     def _fits(self, texts: Sequence[str]) -> Mask:
         if self.comparison.endswith("~"):
@@ -131,8 +152,9 @@ class Both:
     left: Condition
     right: Condition
 
-    def mask(self, rows: Rows) -> Mask:
-        return self.left.mask(rows) & self.right.mask(rows)
+    def mask(self, rows: Rows, truth: bool = True) -> Mask:
+        left, right = self.left.mask(rows, truth), self.right.mask(rows, truth)
+        return left & right if truth else left | right
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,13 +162,14 @@ class Either:
     left: Condition
     right: Condition
 
-    def mask(self, rows: Rows) -> Mask:
-        return self.left.mask(rows) | self.right.mask(rows)
+    def mask(self, rows: Rows, truth: bool = True) -> Mask:
+        left, right = self.left.mask(rows, truth), self.right.mask(rows, truth)
+        return left | right if truth else left & right
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
     inner: Condition
 
-    def mask(self, rows: Rows) -> Mask:
-        return ~self.inner.mask(rows)
+    def mask(self, rows: Rows, truth: bool = True) -> Mask:
+        return self.inner.mask(rows, not truth)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -122,6 +122,17 @@ def find_rows(run: RunIndex, filters: Filters) -> Array:
     if filters.where is not None:
         rows = rows[parse_predicate(filters.where).mask(CatalogRows(run, rows))]
     return rows
+
+
+def undecided(run: RunIndex, **filters: Any) -> int:
+    """Of how many snapshots it is not known whether they fulfil the condition `where`: they hold a count that
+    the source of an import did not tell. Such snapshots fit no filter. Raises as `snapshots`."""
+    asked = Filters(**filters)
+    if asked.where is None or not (run.catalog.not_told or run.catalog.partial):
+        return 0
+    condition, rows = parse_predicate(asked.where), find_rows(run, replace(asked, where=None))
+    seen = CatalogRows(run, rows)
+    return int(np.count_nonzero(~condition.mask(seen) & ~condition.mask(seen, False)))
 
 
 def check_filters(filters: Filters) -> None:

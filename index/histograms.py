@@ -18,6 +18,7 @@ from .merge import group_starts
 from .run import RunIndex
 from .steps import parse_steps
 from .thin import thin
+from .unknown import unknown_counts
 
 MAX_BINS = 4096
 Scale = Literal["symlog", "linear"]
@@ -34,7 +35,7 @@ class HistogramSeries:
     `edges`: float64 [n + 1], ascending. `counts`: [rows, n], int64, or float64 where they are `approximate`.
     `zero_bucket`: the column with the exact zeros, None if there is none. With visits merged, `visit` is each
     row's first visit. `min` and `max` are NaN where no element is finite. `thinned_from`: how many rows there
-    were, if some were left out.
+    were, if some were left out. `nan`, `pos_inf`, `neg_inf`, `zero` are masked where they are not known.
     """
 
     tensor: str
@@ -107,7 +108,7 @@ def histograms(
         counts=binned.counts,
         min=series.min,
         max=series.max,
-        **{name: series.total(name) for name in ("nan", "pos_inf", "neg_inf", "zero")},
+        **{name: series.counted(name) for name in ("nan", "pos_inf", "neg_inf", "zero")},
     )
 
 
@@ -158,6 +159,15 @@ class _Series:
     def total(self, name: str) -> Ints:
         """The sum of a count over each group."""
         return self._reduce(np.add, self._catalog.column(name, self._rows).astype(np.int64))
+
+    def counted(self, name: str) -> Ints:
+        """The same, masked where a snapshot does not tell it."""
+        unknown = unknown_counts(self._catalog, self._rows).get(name)
+        total = self.total(name)
+        if unknown is None:
+            return total
+        hidden = self._reduce(np.logical_or, unknown) & (total == 0)
+        return np.ma.masked_array(total, hidden)
 
     def _extreme(self, name: str, function: np.ufunc) -> Array:
         return self._reduce(function, self._catalog.column(name, self._rows))

@@ -14,6 +14,7 @@ from .run import RunIndex
 from .snapshot import PLAIN_COLUMNS
 from .steps import parse_steps
 from .thin import thin
+from .unknown import unknown_counts
 
 Array = np.ndarray[Any, np.dtype[Any]]
 T = TypeVar("T")
@@ -24,9 +25,9 @@ class History:
     """One row a snapshot, ordered by step, visit, worker. `thinned_from`: how many there were, if some were
     left out. `graph`: of several, the one that captured the tensor last.
 
-    Columns: `step`, `visit`, `size` and counts (int64), statistics and `time` (float64, seconds since 1970),
-    `kept` (bool); lists for `graph`, `worker`, `dtype` (str) and `shape` (tuples). `rows` are the rows of the
-    catalog.
+    Columns: `step`, `visit`, `size` and counts (int64, masked where they are not known), statistics and
+    `time` (float64, seconds since 1970), `kept` (bool); lists for `graph`, `worker`, `dtype` (str) and
+    `shape` (tuples). `rows` are the rows of the catalog.
     """
 
     tensor: str
@@ -66,6 +67,8 @@ def history(
 def row_columns(catalog: Catalog, rows: Array) -> dict[str, Any]:
     """The columns of some rows, as described at `History`."""
     columns: dict[str, Any] = {name: _widened(catalog.column(name, rows)) for name in PLAIN_COLUMNS}
+    for name, unknown in unknown_counts(catalog, rows).items():
+        columns[name] = np.ma.masked_array(columns[name], unknown)
     named = (("worker", catalog.workers), ("dtype", catalog.dtypes), ("device", catalog.devices))
     columns |= {name: _looked_up(table.values, catalog.column(name, rows)) for name, table in named}
     columns["time"] = catalog.column("time", rows) / 1e6

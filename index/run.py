@@ -27,6 +27,7 @@ from .graph import GraphIndex
 from .graphs import GraphOverview, GraphShelf
 from .saved import ContainerError, SavedRun, cache_folder
 from .step_tally import StepTable
+from .unknown import not_told
 from .worker import WorkerFollower, WorkerStatus
 
 _LOG = logging.getLogger(__name__)
@@ -175,6 +176,7 @@ class RunIndex:
         info = reader.info()
         self.created, self.info = info.created.timestamp(), info.info
         self._load()
+        self.catalog.not_told = not_told(self.info)
         self._shelf = GraphShelf(reader, self.catalog, self._shared.graph_nodes)
         self._reader = reader
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from .choose import select_rows, tensor_codes
 from .decode import STATISTICS_COLUMNS
 from .run import RunIndex
 from .steps import StepRange
+from .unknown import unknown_counts
 
 PLAIN_COLUMNS = ("step", "visit", *STATISTICS_COLUMNS, "kept")
 
@@ -23,7 +24,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """One tensor captured at one (step, visit). `row` is its row in the catalog of its run, `time` seconds
-    since 1970, `graph` is `-` for none; counts and statistics as in `tensortap.dump.Summary`."""
+    since 1970, `graph` is `-` for none; counts and statistics as in `tensortap.dump.Summary`. `unknown`: the
+    counts (and `size`) that the source of an import did not tell: they are lower bounds at most."""
 
     row: int
     tensor: str
@@ -52,6 +54,7 @@ class Snapshot:
     l2: float
     abs_max: float
     kept: bool
+    unknown: frozenset[str] = frozenset()
 
 
 def take(catalog: Catalog, rows: Array) -> list[Snapshot]:
@@ -60,9 +63,10 @@ def take(catalog: Catalog, rows: Array) -> list[Snapshot]:
     plain = zip(*(catalog.column(name, rows).tolist() for name in PLAIN_COLUMNS), strict=True)
     names = ("tensor", "worker", "time", "device", "dtype", "shape")
     coded = zip(*(catalog.column(name, rows).tolist() for name in names), strict=True)
+    unknown = unknown_counts(catalog, rows)
     taken = []
-    for row, values, (tensor, worker, time, device, dtype, shape) in zip(
-        rows.tolist(), plain, coded, strict=True
+    for place, (row, values, (tensor, worker, time, device, dtype, shape)) in enumerate(
+        zip(rows.tolist(), plain, coded, strict=True)
     ):
         node, slot = tensors.node_and_slot(tensor)
         taken.append(
@@ -78,9 +82,18 @@ def take(catalog: Catalog, rows: Array) -> list[Snapshot]:
                 dtype=catalog.dtypes[dtype],
                 shape=catalog.shapes.values[shape],
                 **dict(zip(PLAIN_COLUMNS, values, strict=True)),
+                unknown=frozenset(name for name, mask in unknown.items() if mask[place]),
             )
         )
     return taken
+
+
+def as_fields(snapshot: Snapshot) -> dict[str, Any]:
+    """What others are told of a snapshot, by name: counts that are not known are None."""
+    fields = asdict(snapshot)
+    for name in ("row", "unknown"):  # a row is a number inside the index
+        del fields[name]
+    return fields | dict.fromkeys(snapshot.unknown)
 
 
 def locate(

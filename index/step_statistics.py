@@ -16,6 +16,7 @@ from .decode import STATISTICS_COLUMNS
 from .graph import GraphIndex
 from .merge import group_starts, merge_statistics
 from .run import RunIndex
+from .unknown import unknown_counts
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -23,7 +24,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 @dataclass(frozen=True, slots=True)
 class StepStatistics:
     """One row a tensor. Columns: `node` (row in the graph), `slot`, `visits` (snapshots merged), int32;
-    `size`, counts and statistics, float64; `dtype`; `kept` (a value is kept), uint8."""
+    `size`, counts (NaN where they are not known) and statistics, float64; `dtype`; `kept` (a value is kept),
+    uint8."""
 
     step: int
     columns: dict[str, Array | Coded]
@@ -64,7 +66,10 @@ def _merged(catalog: Catalog, graph: GraphIndex, rows: Array) -> dict[str, Array
         "slot": slots.astype(np.int32)[known],
         "visits": np.diff(np.append(starts, len(rows))).astype(np.int32)[known],
     }
-    columns |= {name: values.astype(np.float64)[known] for name, values in merged.items()}
+    numbers = {name: values.astype(np.float64) for name, values in merged.items()}
+    for name, unknown in unknown_counts(catalog, rows).items():
+        numbers[name][np.logical_or.reduceat(unknown, starts) & (numbers[name] == 0)] = np.nan
+    columns |= {name: values[known] for name, values in numbers.items()}
     dtypes = catalog.column("dtype", rows)[starts][known].astype(np.int32)
     columns["dtype"] = Coded(dtypes, list(catalog.dtypes.values))
     kept = catalog.column("kept", rows).astype(np.uint8)

@@ -15,6 +15,7 @@ from .graph import GraphIndex
 from .run import RunIndex
 from .scope_rows import ScopeRow, scope_rows
 from .steps import parse_steps
+from .unknown import unknown_counts
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -144,6 +145,12 @@ class _Cells:
     def _column(self, name: str) -> Array:
         return self._catalog.column(name, self._rows)
 
+    def _unknown(self, *names: str) -> Array:
+        """Which rows do not tell one of these counts."""
+        unknown = unknown_counts(self._catalog, self._rows)
+        masks = [unknown[name] for name in names if name in unknown]
+        return np.logical_or.reduce(masks) if masks else np.zeros(len(self._rows), np.bool_)
+
     def _sum(self, values: Array) -> Floats:
         sums: Floats = np.asarray(np.bincount(self._cell, values, self._count), np.float64)
         return sums
@@ -151,6 +158,7 @@ class _Cells:
     def _health(self) -> tuple[Array, Array]:
         infinite = (self._column("pos_inf") > 0) | (self._column("neg_inf") > 0)
         each = np.where(self._column("nan") > 0, NAN, np.where(infinite, INF, FINE))
+        each = np.where((each == FINE) & self._unknown("nan", "pos_inf", "neg_inf"), 0, each)
         health = np.zeros(self._count, np.int64)
         np.maximum.at(health, self._cell, each)
         worst = np.flatnonzero((each > FINE) & (each == health[self._cell]))
@@ -163,6 +171,7 @@ class _Cells:
         with np.errstate(invalid="ignore", divide="ignore"):
             if statistic in _SHARES:
                 part = sum(self._column(name).astype(np.float64) for name in _SHARES[statistic])
+                part = np.where(self._unknown("size", *_SHARES[statistic]) & (part == 0), np.nan, part)
                 return self._sum(np.asarray(part)) / self._sum(self._column("size"))
             if statistic == "mean":
                 return self._mean()

@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import numpy as np
 
+from .catalog import KINDS
 from .run import RunIndex
 from .snapshot import Snapshot
+from .unknown import unknown_counts
 
-_KINDS = ("nan", "pos_inf", "neg_inf", "zero", "negative", "positive")
+_AT_ONCE = 1 << 20  # rows
 
 
 def not_counted(snapshot: Snapshot) -> int:
     """Elements of a snapshot of which it is not known whether they are NaN, infinite, zero, …"""
     if snapshot.dtype == "string":
         return 0
-    return max(snapshot.size - sum(int(getattr(snapshot, kind)) for kind in _KINDS), 0)
-
-
-def nan_not_counted(run: RunIndex) -> bool:
-    """Whether a run's source tells of no NaN and no infinity: where none was counted, there may be some."""
-    return "not counted" in run.info
+    return max(snapshot.size - sum(int(getattr(snapshot, kind)) for kind in KINDS), 0)
 
 
 def snapshots_not_counted(run: RunIndex) -> int:
     """How many snapshots of a run may hold a NaN or an infinity that nobody counted."""
-    catalog = run.catalog
-    if not nan_not_counted(run) or not catalog.rows:
+    if "nan" not in run.catalog.not_told:
         return 0
-    everything = slice(0, catalog.rows)
-    counted = [catalog.column(kind, everything).astype(np.int64) for kind in _KINDS]
-    text = catalog.column("dtype", everything) == catalog.dtypes.code("string")
-    numbers_left = catalog.column("size", everything) > np.sum(counted, axis=0)
-    bad = np.logical_or.reduce([count > 0 for count in counted[:3]])
-    return int(np.count_nonzero(numbers_left & ~bad & ~text))
+    return sum(_may_be_bad(run, slice(at, at + _AT_ONCE)) for at in range(0, run.catalog.rows, _AT_ONCE))
+
+
+def _may_be_bad(run: RunIndex, rows: slice) -> int:
+    rows = slice(rows.start, min(rows.stop, run.catalog.rows))
+    unknown = unknown_counts(run.catalog, rows).get("nan")
+    if unknown is None:
+        return 0
+    bad = np.logical_or.reduce([run.catalog.column(kind, rows) > 0 for kind in KINDS[:3]])
+    return int(np.count_nonzero(unknown & ~bad))

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 from flask import Blueprint, Response
 
 from tensortap.dump import DamagedError
-from tensortap.index import RunIndex, Snapshot, kept_sample, snapshot_place, snapshots, trends
+from tensortap.index import (
+    RunIndex,
+    Snapshot,
+    as_fields,
+    kept_sample,
+    snapshot_place,
+    snapshots,
+    trends,
+    undecided,
+)
 
 from .live import current_run
 from .parameters import Parameters
@@ -20,7 +28,6 @@ blueprint = Blueprint("snapshots", __name__)
 PAGE = 100
 MAX_PAGE = 1000
 _FILTERS = ("graph", "worker", "node", "tensor", "match", "op_type", "layer", "dtype", "where")
-_FIELDS = [field.name for field in fields(Snapshot) if field.name != "row"]  # row: a number inside the index
 
 
 @blueprint.get("/api/runs/<run>/snapshots")
@@ -42,21 +49,25 @@ def list_snapshots(run: str) -> Response:
     parameters.done()
     found = current_run(run)
     page = snapshots(found, **filters, limit=limit, offset=offset)
+    sort = filters.pop("sort")
     rows = [_row(found, snapshot) for snapshot in page.rows]
     if trend is not None:
         lines = trends(found, page.rows, trend, worker=filters["worker"])
         rows = [row | {"trend": line} for row, line in zip(rows, lines, strict=True)]
     if with_samples:
         rows = [row | {"sample": _sample(found, s)} for row, s in zip(rows, page.rows, strict=True)]
-    place = {} if at is None else {"place": snapshot_place(found, at, at_step, **filters)}
-    return json_reply({"total": page.total, "rows": rows} | place)
+    place = {} if at is None else {"place": snapshot_place(found, at, at_step, sort=sort, **filters)}
+    unknown = undecided(found, **filters)
+    return json_reply(
+        {"total": page.total, "rows": rows} | place | ({"undecided": unknown} if unknown else {})
+    )
 
 
 def _row(run: RunIndex, snapshot: Snapshot) -> dict[str, object]:
     graph = run.graph(snapshot.graph)
     node = graph.rows.get(snapshot.node)
     texts = {name: "" if node is None else getattr(graph, name)[node] for name in ("op_type", "layer")}
-    return {name: getattr(snapshot, name) for name in _FIELDS} | texts
+    return as_fields(snapshot) | texts
 
 
 def _sample(run: RunIndex, snapshot: Snapshot) -> object:

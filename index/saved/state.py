@@ -19,6 +19,7 @@ def catalog_state(catalog: Catalog) -> tuple[dict[str, Any], dict[str, Array]]:
     about = {
         "rows": catalog.rows,
         "nonfinite": catalog.nonfinite,
+        "partial": catalog.partial,
         "last_time": catalog.last_time,
         "strings": {name: table.values for name, table in _strings(catalog).items()},
         "shapes": catalog.shapes.values,
@@ -54,6 +55,7 @@ def restore_catalog(catalog: Catalog, about: Mapping[str, Any], arrays: Mapping[
         column.extend(arrays[f"places/{name}"])
     catalog.worker_rows.restore(arrays["worker_rows"])
     catalog.nonfinite, catalog.last_time = about["nonfinite"], about["last_time"]
+    catalog.partial = about["partial"]
     catalog.rows = about["rows"]
 
 

@@ -63,7 +63,7 @@ class Table:
         return self._columns[key]
 
     def _row(self, i: int) -> Row:
-        return {name: values.item(i) for name, values in self._columns.items()}
+        return {name: _item(values, i) for name, values in self._columns.items()}
 
     def to_pandas(self) -> Any:
         """The table as a `pandas.DataFrame`.
@@ -101,7 +101,7 @@ class Table:
         shown = list(range(count))
         if count > _SHOWN:
             shown = [*range(_SHOWN // 2), *range(count - _SHOWN // 2, count)]
-        rows = [[show(self._columns[name].item(i)) for name in head] for i in shown]
+        rows = [[show(_item(self._columns[name], i)) for name in head] for i in shown]
         return head, rows, _SHOWN // 2 if count > _SHOWN else None
 
     def __repr__(self) -> str:
@@ -119,6 +119,12 @@ class Table:
         return html.table(head, rows, f"{self._title}{len(self):,} rows")
 
 
+def _item(values: Array, i: int) -> Any:
+    """An element as Python has it; None for a count that is not known."""
+    hidden = isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values)[i]
+    return None if hidden else values.item(i)
+
+
 def as_column(values: Any) -> Array:
     """Lists of strings or tuples as arrays of objects."""
     if isinstance(values, np.ndarray):
@@ -131,6 +137,8 @@ def as_column(values: Any) -> Array:
 
 def show(value: object) -> str:
     """A cell as text; control characters are escaped."""
+    if value is None:
+        return "unknown"
     if isinstance(value, float):
         return f"{value:.5g}"
     return escaped(str(value))

@@ -9,8 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tensortap.dump import DumpWriter
+from tensortap.dump import COUNTS, DumpWriter
 from tensortap.importers.approximate import partial_summary
+from tensortap.importers.tfdbg2_health import (
+    CONCISE_HEALTH,
+    CURT_HEALTH,
+    FULL_HEALTH,
+    NOT_COUNTED,
+    SHAPE,
+    THREE_SLOTS,
+    health_summary,
+)
+from tensortap.index import open_logdir
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -55,3 +65,62 @@ def test_what_was_counted_is_said(run: Run, tmp_path: Path) -> None:
     assert [line.split() for line in lines if line.startswith("  nan")] == [["nan", "0"]]
     assert [line.split() for line in lines if line.startswith("  zero")] == [["zero", "unknown"]]
     assert "no NaN and no infinity in any captured tensor" in run("nan", path)[1]
+
+
+def imported(tmp_path: Path, mode: int, payload: list[float], names: tuple[str, ...] = ("t",)) -> Path:
+    """What the importer makes of payloads of a mode."""
+    told = ", ".join(NOT_COUNTED[mode])
+    with DumpWriter(tmp_path, "r", info={"not counted": told}) as writer:
+        for name in names:
+            writer.log_summary(name, health_summary(mode, np.array(payload)), step=0)
+    return tmp_path / "r"
+
+
+BAD, SIGNS = {"nan", "pos_inf", "neg_inf"}, {"zero", "negative", "positive", "subnormal"}
+
+
+@pytest.mark.parametrize(
+    ("mode", "payload", "unknown"),
+    [
+        (SHAPE, [1, 1, 1, 4, 4, 0, 0, 0, 0, 0], BAD | SIGNS),
+        (SHAPE, [1, 1, 1, 0, 0, 0, 0, 0, 0, 0], set()),  # no elements
+        (CONCISE_HEALTH, [1, 9, 0, 0, 2], SIGNS),
+        (CONCISE_HEALTH, [1, 9, 0, 0, 9], set()),  # all of them NaN
+        (FULL_HEALTH, [1, 0, 1, 1, 4, 0, 0, 0, 1, 1, 2], {"subnormal"}),
+        (CURT_HEALTH, [1, 0], SIGNS | {"size"}),
+        (CURT_HEALTH, [1, 1], SIGNS | {"size", "pos_inf", "neg_inf"}),
+        (THREE_SLOTS, [0, 0, 1], SIGNS | {"size"}),
+    ],
+)
+def test_each_mode_tells_what_it_counted(
+    run: Run, tmp_path: Path, mode: int, payload: list[float], unknown: set[str]
+) -> None:
+    path = imported(tmp_path, mode, payload)
+    (listed,) = json.loads(run("show", path, "--sort", "step", "--json")[1])
+    shown = json.loads(run("show", path, "t:0", "--json")[1])
+    for row in (listed, shown):
+        assert {name for name in ("size", *COUNTS) if row[name] is None} == unknown
+        assert "unknown" not in row
+    lines = run("show", path, "t:0")[1].splitlines()
+    said = {line.split()[0] for line in lines if line.split()[1:2] == ["unknown"]}
+    assert said & set(COUNTS) == unknown - {"size"}
+    assert (("float32 unknown" in lines[1]) == ("size" in unknown)) and "no elements" not in lines[-1]
+
+
+def test_a_condition_on_an_unknown_count_is_told_once(run: Run, tmp_path: Path) -> None:
+    path = imported(tmp_path, SHAPE, [1, 1, 1, 4, 4, 0, 0, 0, 0, 0], ("a", "b"))
+    for condition in ("nan > 0", "nan == 0", "not nan == 0"):
+        status, out, err = run("show", path, "--where", condition)
+        assert (status, out.strip()) == (0, "No snapshot fits.")
+        assert err.count("2 snapshots left out: it is unknown whether the condition holds") == 1
+    out, err = run("show", path, "--where", "size == 4")[1:]
+    assert "a:0" in out and not err
+
+
+def test_frames_of_the_statistics_have_gaps(tmp_path: Path) -> None:
+    imported(tmp_path, SHAPE, [1, 1, 1, 4, 4, 0, 0, 0, 0, 0])
+    found = open_logdir(tmp_path).runs["r"].history("t:0")
+    assert found.to_arrow()["nan"].to_pylist() == [None]
+    assert found[0]["zero"] is None and found[0]["size"] == 4
+    assert "unknown" in repr(found)
+    assert "NaN or Inf" not in str(found.plot().to_dict())

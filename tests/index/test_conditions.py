@@ -37,6 +37,9 @@ class Rows:
     def number(self, field):
         return COLUMNS[field]
 
+    def unknown(self, field):
+        return None
+
     def text(self, field, fits):
         return fits(TEXTS[field])
 
@@ -174,3 +177,28 @@ def test_ranges_of_steps(steps, expected):
 def test_what_is_no_range_of_steps_is_refused(steps):
     with pytest.raises(SelectionError):
         parse_steps(steps)
+
+
+class PartlyUnknown(Rows):
+    """The NaN of the first two rows were not counted."""
+
+    def unknown(self, field):
+        return np.array([True, True, False, False]) if field == "nan" else None
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("nan >= 0", [2, 3]),
+        ("not nan >= 0", []),
+        ("not (nan > 0)", [2]),
+        ("nonfinite >= 0", [2, 3]),
+        ("nan == 0 or step == 0", [0, 2]),
+        ("not (nan > 0 and step == 9)", [0, 1, 2, 3]),
+        ("not (nan > 0 or step == 9)", [2]),
+        ("nan / 2 >= 0 and op != 'Log'", [2]),
+        ("not op == 'Log'", [0, 1, 2]),
+    ],
+)
+def test_a_condition_on_what_is_not_known_is_neither_true_nor_false(text, rows):
+    assert np.flatnonzero(parse_predicate(text).mask(PartlyUnknown())).tolist() == rows

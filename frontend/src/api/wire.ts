@@ -4,9 +4,9 @@ import { COUNTS, type MeasureName, STATISTICS, toNumber, type WireNumber } from 
 /** JSON has no NaN and no Infinity: measured numbers arrive as numbers or as their names (server/http_api.md). */
 type Wired<T, K extends keyof T> = Omit<T, K> & Record<K, WireNumber | null>;
 
-export type WireSnapshot = Wired<Snapshot, MeasureName>;
+export type WireSnapshot = Wired<Snapshot, MeasureName | 'size'>;
 
-const MEASURES: readonly MeasureName[] = [...COUNTS, ...STATISTICS];
+const MEASURES: readonly (MeasureName | 'size')[] = ['size', ...COUNTS, ...STATISTICS];
 
 export function readSnapshot(row: WireSnapshot): Snapshot {
   const out = { ...row } as unknown as Snapshot;
@@ -36,7 +36,16 @@ export function readHistory(wire: WireHistory): History {
 export interface WireHistograms extends Omit<Histograms, 'rows' | 'edges' | 'approximate'> {
   approximate?: boolean;
   edges: WireNumber[];
-  rows: Wired<HistogramRow, 'min' | 'max'>[];
+  rows: Wired<HistogramRow, RowNumber>[];
+}
+
+const ROW_NUMBERS = ['nan', 'pos_inf', 'neg_inf', 'zero', 'min', 'max'] as const;
+type RowNumber = (typeof ROW_NUMBERS)[number];
+
+function readRow(row: Wired<HistogramRow, RowNumber>): HistogramRow {
+  const out = { ...row } as unknown as HistogramRow;
+  for (const name of ROW_NUMBERS) out[name] = toNumber(row[name]);
+  return out;
 }
 
 export function readHistograms(wire: WireHistograms): Histograms {
@@ -45,6 +54,6 @@ export function readHistograms(wire: WireHistograms): Histograms {
     approximate: wire.approximate === true,
     zero_bucket: wire.zero_bucket ?? null,
     edges: wire.edges.map(toNumber),
-    rows: wire.rows.map((row) => ({ ...row, min: toNumber(row.min), max: toNumber(row.max) })),
+    rows: wire.rows.map(readRow),
   };
 }

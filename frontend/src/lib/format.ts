@@ -47,6 +47,7 @@ export function formatBytes(bytes: number): string {
 
 /** `4.2 %`; a share that is small but not zero never reads as 0 %. */
 export function formatShare(part: number, whole: number): string {
+  if (Number.isNaN(whole)) return '';
   if (whole === 0 || part === 0) return '0 %';
   if (part === whole) return '100 %';
   const percent = (100 * part) / whole;

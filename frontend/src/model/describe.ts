@@ -60,10 +60,11 @@ function statisticFacts({ step, rowsOf }: Subject, node: number): Fact[] {
   for (const row of rowsOf(node)) {
     const at = (name: Parameters<StepStatistics['column']>[0]): number => step.column(name)[row]!;
     const facts: Fact[] = [];
-    const size = formatCount(at('size'));
+    const size = Number.isNaN(at('size')) ? 'unknown' : formatCount(at('size'));
     if (at('nan') > 0) facts.push({ name: 'NaN', value: `${formatCount(at('nan'))} of ${size}`, bad: 'nan' });
     const inf = at('pos_inf') + at('neg_inf');
     if (inf > 0) facts.push({ name: 'Inf', value: `${formatCount(inf)} of ${size}`, bad: 'inf' });
+    if (Number.isNaN(at('nan') + inf)) facts.push({ name: 'NaN, Inf', value: 'unknown' });
     if (!Number.isNaN(at('mean'))) {
       facts.push({ name: 'mean ± std', value: `${formatNumber(at('mean'))} ± ${formatNumber(at('std'))}` });
       facts.push({ name: 'min … max', value: `${formatNumber(at('min'))} … ${formatNumber(at('max'))}` });

@@ -18,13 +18,20 @@ export function healthByEntity(tree: ScopeTree, step: StepStatistics | null): Ui
     const node = step.node[row]!;
     if (node < 0 || node >= tree.nodeCount) continue;
     const entity = tree.entityOf[node]!;
-    const state = nan[row]! > 0 ? NAN : positive[row]! + negative[row]! > 0 ? INF : FINE;
+    const state = healthOfCounts(nan[row]!, positive[row]! + negative[row]!);
     if (state > health[entity]!) health[entity] = state;
   }
   forEachUpwards(tree, (child, scope) => {
     if (health[child]! > health[scope]!) health[scope] = health[child]!;
   });
   return health;
+}
+
+/** Of a tensor whose NaN or infinities were not counted nothing is said. */
+export function healthOfCounts(nan: number, inf: number): number {
+  if (nan > 0) return NAN;
+  if (inf > 0) return INF;
+  return Number.isNaN(nan + inf) ? NOT_CAPTURED : FINE;
 }
 
 /** A statistic of every entity, NaN where nothing was captured. */

@@ -21,3 +21,7 @@ test('the next look is the last finite step before, else the first after', () =>
   expect([15, 20, 0].map((step) => lastFiniteStep(rows, step))).toEqual([10, 10, 5]);
   expect(lastFiniteStep([row(2, 2)], 0)).toBeNull();
 });
+
+test('of what was not counted nothing is said', () => {
+  expect(nothingFinite(row(4, Number.NaN))).toBeNull();
+});

@@ -6,7 +6,8 @@ const finiteElements = (row: Measures) => row.size - row.nan - infinities(row);
 
 /** Says so where no element is finite; null where some are. */
 export function nothingFinite(row: Snapshot): string | null {
-  if (row.size === 0 || finiteElements(row) > 0) return null;
+  const finite = finiteElements(row);
+  if (row.size === 0 || finite > 0 || Number.isNaN(finite)) return null;
   const all = row.size === 1 ? 'The only element' : `All ${formatCount(row.size)} elements`;
   const verb = row.size === 1 ? 'is' : 'are';
   if (row.nan === row.size) return `${all} ${verb} NaN.`;

@@ -1,6 +1,6 @@
 /** Which nodes each line of a file made, and how they are. */
 
-import { FINE, INF, NAN } from './node_values';
+import { healthOfCounts } from './node_values';
 import type { StepStatistics } from './steps';
 
 /** Answer of `…/sources` (server/http_api.md). */
@@ -60,7 +60,7 @@ export function healthByNode(count: number, step: StepStatistics | null): Uint8A
   if (!step) return health;
   const [nan, positive, negative] = [step.column('nan'), step.column('pos_inf'), step.column('neg_inf')];
   step.node.forEach((node, row) => {
-    const state = nan[row]! > 0 ? NAN : positive[row]! + negative[row]! > 0 ? INF : FINE;
+    const state = healthOfCounts(nan[row]!, positive[row]! + negative[row]!);
     if (node >= 0 && node < count && state > health[node]!) health[node] = state;
   });
   return health;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Measures, uncounted } from './statistics';
+import { type Measures, shapeText, uncounted } from './statistics';
 
 const NONE: Measures = {
   size: 10,
@@ -24,4 +24,12 @@ test('elements of every kind are counted', () => {
 
 test('what an import could not count is told apart from zeros', () => {
   expect(uncounted({ ...NONE, zero: 0, negative: 0, positive: 0 })).toBe(8);
+});
+
+test('unknown counts arrive as NaN, and a tensor whose size is unknown has no known shape', () => {
+  const unknown = Number.NaN;
+  expect(uncounted({ ...NONE, nan: unknown, pos_inf: unknown, zero: unknown, negative: 0, positive: 0 })).toBe(10);
+  expect(uncounted({ ...NONE, size: unknown })).toBe(0);
+  expect(shapeText({ shape: [1], size: unknown })).toBe('unknown');
+  expect(shapeText({ shape: [], size: 1 })).toBe('scalar');
 });

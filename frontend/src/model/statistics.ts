@@ -36,10 +36,19 @@ export function infinities(measures: Pick<Measures, 'pos_inf' | 'neg_inf'>): num
   return measures.pos_inf + measures.neg_inf;
 }
 
+/** Counts that an imported run does not tell arrive as null, and are NaN here. */
+export const isUnknown = (count: number): boolean => Number.isNaN(count);
+
+/** `3×4`, or what else is to be said of a shape; with its size the shape is unknown, too. */
+export function shapeText({ shape, size }: { shape: readonly number[]; size: number }, times = '×'): string {
+  if (isUnknown(size)) return 'unknown';
+  return shape.length === 0 ? 'scalar' : shape.join(times);
+}
+
 /** Elements whose kind is not known: runs imported from formats that count only some kinds. */
 export function uncounted(measures: Measures): number {
-  const counted = COUNTS.reduce((sum, name) => (name === 'subnormal' ? sum : sum + measures[name]), 0);
-  return Math.max(0, measures.size - counted);
+  const counted = COUNTS.reduce((sum, name) => (name === 'subnormal' ? sum : sum + (measures[name] || 0)), 0);
+  return Math.max(0, measures.size - counted) || 0;
 }
 
 export type Health = 'nan' | 'inf' | 'fine';

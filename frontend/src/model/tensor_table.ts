@@ -1,5 +1,5 @@
 import type { Snapshot } from './answers';
-import { COUNTS, infinities, type MeasureName, STATISTICS } from './statistics';
+import { COUNTS, infinities, type MeasureName, STATISTICS, shapeText } from './statistics';
 
 /**
  * The columns of the list of tensors; adding one is one row. `width`: pixels; `rank`: which go first where there is no room for all.
@@ -97,7 +97,7 @@ export function columnsFor(width: number, chosen: readonly ColumnId[] | null, ne
 
 export function cellText(row: Snapshot, column: ColumnId): string {
   if (column === 'tensor' || column === 'dtype') return row[column];
-  if (column === 'shape') return row.shape.length === 0 ? 'scalar' : row.shape.join('×');
+  if (column === 'shape') return shapeText(row);
   return column === 'op_type' || column === 'layer' ? (row[column] ?? '') : '';
 }
 

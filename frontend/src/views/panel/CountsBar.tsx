@@ -1,6 +1,6 @@
 import { formatCount, formatShare } from '../../lib/format';
 import type { Snapshot } from '../../model/answers';
-import { type CountName, LABELS, uncounted } from '../../model/statistics';
+import { type CountName, isUnknown, LABELS, uncounted } from '../../model/statistics';
 
 /** In the order they are drawn; subnormal numbers are part of negative and positive, so they have no piece of the bar. */
 const PIECES: readonly CountName[] = ['nan', 'neg_inf', 'pos_inf', 'negative', 'zero', 'positive'];
@@ -9,6 +9,7 @@ const PIECES: readonly CountName[] = ['nan', 'neg_inf', 'pos_inf', 'negative', '
 export function CountsBar({ row }: { row: Snapshot }) {
   const shown = PIECES.filter((name) => row[name] > 0);
   const unknown = uncounted(row);
+  const untold = PIECES.filter((name) => isUnknown(row[name]));
   return (
     <div class="counts">
       <div class="counts-bar" role="img" aria-label={shown.map((name) => `${LABELS[name]} ${row[name]}`).join(', ')}>
@@ -33,6 +34,11 @@ export function CountsBar({ row }: { row: Snapshot }) {
           <li title="The run was imported from a format that does not tell">
             <i class="count-unknown" />
             not counted <b>{formatCount(unknown)}</b> <span class="faint">{formatShare(unknown, row.size)}</span>
+          </li>
+        )}
+        {untold.length > 0 && (
+          <li class="faint" data-testid="counts-unknown" title="The run was imported from a format that does not tell">
+            {untold.map((name) => LABELS[name]).join(', ')}: unknown
           </li>
         )}
       </ul>

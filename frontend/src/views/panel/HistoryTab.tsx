@@ -101,7 +101,7 @@ function HistoryChart() {
   );
   const scale = useMemo(() => spreadScale(series, log), [series, log]);
   const traces = useMemo(() => historyTraces(series, spread, scale, colours), [series, spread, scale, colours]);
-  const bad = useMemo(() => Math.max(0, ...series.nan, ...series.inf), [series]);
+  const bad = useMemo(() => Math.max(0, ...[...series.nan, ...series.inf].filter((count) => !Number.isNaN(count))), [series]);
   const layout = useMemo(
     () => historyLayout(colours, { step: step.value, log, scale, spread: spread.kind, bad }),
     [colours, step.value, log, scale, spread, bad],

@@ -2,6 +2,7 @@ import { counted, formatBytes, formatCount } from '../../lib/format';
 import type { Histograms, Snapshot } from '../../model/answers';
 import { itemsize } from '../../model/dtypes';
 import { sampleText } from '../../model/sample';
+import { isUnknown, shapeText } from '../../model/statistics';
 import { neighbourSteps } from '../../model/step_list';
 import { panelTab } from '../../state/choices';
 import { captured, history, snapshot, snapshots, stepHistogram } from '../../state/node';
@@ -40,7 +41,7 @@ export function SummaryCard({ row, histogram, onHistogram }: SummaryCardProps) {
     <section class="summary-card" data-testid="summary" data-step={row.step}>
       <div class="row">
         <b class="mono">{row.dtype}</b>
-        <b class="num">{row.shape.length === 0 ? 'scalar' : row.shape.join(' × ')}</b>
+        <b class="num">{shapeText(row, ' × ')}</b>
         {row.sample && (
           <span
             class="chip"
@@ -51,7 +52,7 @@ export function SummaryCard({ row, histogram, onHistogram }: SummaryCardProps) {
         )}
         <span class="grow" />
         <span class="faint num">
-          {counted(row.size, 'element')}
+          {isUnknown(row.size) ? 'size unknown' : counted(row.size, 'element')}
           {Number.isNaN(bytes) ? '' : ` · ${formatBytes(bytes)}`}
         </span>
       </div>
@@ -77,7 +78,8 @@ export function SummaryCard({ row, histogram, onHistogram }: SummaryCardProps) {
 
 /** Empty tensors have zeros to show; of others one element must be a number. */
 function hasFinite(row: Snapshot): boolean {
-  return row.size === 0 || row.nan + row.pos_inf + row.neg_inf < row.size;
+  const bad = row.nan + row.pos_inf + row.neg_inf;
+  return row.size === 0 || Number.isNaN(bad + row.size) || bad < row.size;
 }
 
 /** Which worker the numbers are of, where there are several. */

@@ -48,10 +48,20 @@ function Kept({ row }: { row: Snapshot }) {
 function NumberCell({ id, value }: { id: ColumnId; value: number }) {
   const bad = (id === 'nan' || id === 'inf') && value > 0 ? id : '';
   const plain = id === 'step' || id === 'visit';
-  const text = COUNT_COLUMNS.includes(id) ? formatCount(value) : Number.isNaN(value) ? '–' : plain ? String(value) : formatNumber(value);
+  const unknown = COUNT_COLUMNS.includes(id) && Number.isNaN(value);
   return (
-    <td class={`right ${bad}`} title={String(value)} data-zero={value === 0 && !plain}>
-      {text}
+    <td
+      class={`right ${bad}`}
+      title={unknown ? 'The run was imported from a format that does not tell' : String(value)}
+      data-zero={value === 0 && !plain}
+    >
+      {unknown ? 'unknown' : numberText(id, value)}
     </td>
   );
+}
+
+function numberText(id: ColumnId, value: number): string {
+  if (COUNT_COLUMNS.includes(id)) return formatCount(value);
+  if (Number.isNaN(value)) return '–';
+  return id === 'step' || id === 'visit' ? String(value) : formatNumber(value);
 }

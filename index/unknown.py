@@ -1,0 +1,63 @@
+"""Counts that are not known: foreign formats tell only some (FORMAT.md, "Counts that are not known")."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensortap.dump import COUNTS
+
+from .catalog import KINDS, Catalog
+
+ONE_COUNT = "nonfinite"  # NaN and infinities were counted as one, which stands as `nan`
+_NAMES = ("size", *COUNTS)
+_NOT_FINITE, _FINITE = KINDS[:3], KINDS[3:]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+def not_told(info: dict[str, Any]) -> frozenset[str]:
+    """The counts that a run's source does not tell, as its info says. Whatever else it holds is ignored."""
+    text = info.get("not counted")
+    if not isinstance(text, str):
+        return frozenset()
+    if text == "NaN and infinities":  # what tfdbg's mode SHAPE was imported with at first
+        return frozenset(COUNTS)
+    return frozenset(text.split(", ")) & frozenset((*_NAMES, ONE_COUNT))
+
+
+def unknown_counts(catalog: Catalog, rows: Array | slice) -> dict[str, Mask]:
+    """Which rows do not tell a count, bool [rows] by the count's name; names that all rows tell are left out.
+
+    Where counts do not add up to the size, the signs of the others are unknown, and what the run's info
+    names. Where the info names the size, only what is above 0 is known, or that none is NaN or infinite.
+    """
+    if not (catalog.not_told or catalog.partial):
+        return {}
+    columns = {name: catalog.column(name, rows).astype(np.int64) for name in _NAMES}
+    left = columns["size"] - np.sum([columns[name] for name in KINDS], axis=0)
+    text = catalog.column("dtype", rows) == catalog.dtypes.code("string")
+    unknown = _of_sizes(catalog, rows, columns, left) if "size" in catalog.not_told else {}
+    partial = (left > 0) & ~text
+    for name in {*_FINITE, "subnormal"} | (catalog.not_told & {*_NOT_FINITE}):
+        unknown[name] = unknown.get(name, False) | (partial & (columns[name] == 0))
+    if "subnormal" in catalog.not_told:
+        numbers = (columns["negative"] + columns["positive"] > 0) & (columns["subnormal"] == 0)
+        unknown["subnormal"] |= numbers & ~catalog.column("kept", rows)  # values were measured here
+    return {name: mask for name, mask in unknown.items() if mask.any()}
+
+
+def _of_sizes(
+    catalog: Catalog, rows: Array | slice, columns: dict[str, Array], left: Array
+) -> dict[str, Mask]:
+    """Unknown counts of tensors whose size is not told, which is that of their NaN and infinities then."""
+    bad: Array = np.sum([columns[name] for name in _NOT_FINITE], axis=0)
+    nothing = np.isnan(catalog.column("abs_max", rows)) & ~catalog.column("kept", rows)
+    unsized = nothing & (left == 0) & (columns["size"] == bad)
+    unknown = dict.fromkeys(("size", *_FINITE, "subnormal"), unsized)
+    unknown |= {name: unsized & (columns[name] == 0) for name in catalog.not_told & {*_NOT_FINITE}}
+    if ONE_COUNT in catalog.not_told:
+        unknown |= {name: unsized & (bad > 0) & (columns[name] == 0) for name in _NOT_FINITE}
+    return unknown
