@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import shutil
 import threading
@@ -12,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Browser, CDPSession, sync_playwright
-from werkzeug.serving import make_server
 
 from tensortap.index import spare_pandas
-from tensortap.server import create_app
+from tensortap.server import Server
 
 FRAMES = 90  # of moving, of which the 95th percentile is told
 
@@ -35,11 +33,12 @@ def chromium() -> Iterator[Browser]:
 def served(logdir: Path) -> Iterator[str]:
     """The address of a server over a log directory, in a thread of this process."""
     spare_pandas()  # as `tensortap serve` does
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = make_server("127.0.0.1", 0, create_app(logdir, token=None), threaded=True)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
+    server = Server([logdir], port=0, use_token=False)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    yield server.url
+    server.close()
+    thread.join(10)
 
 
 def renderers(session: CDPSession) -> tuple[float, float]:

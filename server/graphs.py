@@ -31,12 +31,16 @@ _ARRAY_TYPES = {"i": "i32", "u": "u8", "f": "f64"}
 def one_graph(run: str, graph: str) -> Response:
     """GET api/runs/<run>/graphs/<graph>"""
     Parameters().done()
-    found = current_run(run).graph(graph)
+    return kept_reply(graph_answer(current_run(run).graph(graph)))
+
+
+def graph_answer(found: GraphIndex) -> KeptReply:
+    """All of a graph, encoded and packed: once, and by the first who asks."""
     with _LOCK:  # two requests at once must not both encode it
         answer = _ANSWERS.get(found)
         if answer is None:
             answer = _ANSWERS[found] = KeptReply.of(_encode(found), CONTENT_TYPE)
-    return kept_reply(answer)
+    return answer
 
 
 def _encode(found: GraphIndex) -> bytes:

@@ -22,6 +22,7 @@ from .freed_memory import share_one_allocator
 from .hosts import bracketed, is_address, is_loopback
 from .live import close_log
 from .login import new_token
+from .prepared import prepare
 from .replays import close as close_replays
 from .stalled import StalledConnections
 
@@ -137,10 +138,12 @@ class Server:
     def run(self) -> None:
         """Answers requests until KeyboardInterrupt or SystemExit is raised in this thread, or `close()`."""
         self._running = True
+        preparation = prepare(self.app)
         try:
             self._waitress.run()
         finally:
             self._close()
+            preparation.join(_LAST_ANSWERS)
 
     def close(self) -> None:
         """Ends `run()` from another thread; open connections are cut."""

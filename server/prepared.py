@@ -1,0 +1,39 @@
+"""What a page asks for first, made before it asks: the newest run in numbers, and its first graph."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from flask import Flask
+
+from tensortap.dump import TensortapError
+
+from .graphs import graph_answer
+from .live import current_log
+
+_LOG = logging.getLogger(__name__)
+_THREAD = "tensortap-prepare"
+
+
+def prepare(app: Flask) -> threading.Thread:
+    """Begins in a thread of its own, as soon as a server listens.
+
+    A graph of 200,000 nodes takes 0.6 s; whoever follows the server's link arrives when it is done.
+    """
+    thread = threading.Thread(target=_prepare, args=(app,), name=_THREAD, daemon=True)
+    thread.start()
+    return thread
+
+
+def _prepare(app: Flask) -> None:
+    try:
+        with app.app_context():
+            newest = next(iter(current_log().runs), None)
+        graphs = [] if newest is None or newest.error else newest.graphs
+        if newest is not None and graphs:
+            graph_answer(newest.graph(graphs[0].id))
+    except TensortapError:  # said in full to who asks for it
+        return
+    except Exception:  # the thread has nobody to raise to; a request tries again
+        _LOG.exception("preparing the newest run failed")
