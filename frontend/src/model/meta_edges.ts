@@ -46,11 +46,13 @@ function liftEdges(
   const count = edges.source.length;
   const lifted = { source: new Int32Array(count).fill(-1), target: new Int32Array(count) };
   const bySource = new Int32Array(nodeCount + tree.scopeCount + 1);
-  const entityDepth = (entity: number): number => (parent[entity]! < 0 ? 0 : depth[parent[entity]!]! + 1);
+  // No destructuring, no closures: most of these loops are run before the browser has compiled them.
   for (let edge = 0; edge < count; edge++) {
-    let [a, b] = [entityOf[edges.source[edge]!]!, entityOf[edges.target[edge]!]!];
+    let a = entityOf[edges.source[edge]!]!;
+    let b = entityOf[edges.target[edge]!]!;
+    let da = parent[a]! < 0 ? 0 : depth[parent[a]!]! + 1;
+    let db = parent[b]! < 0 ? 0 : depth[parent[b]!]! + 1;
     const data = edges.control[edge] ? 0 : 1;
-    let [da, db] = [entityDepth(a), entityDepth(b)];
     while (a !== b && parent[a] !== parent[b]) {
       const up = da >= db;
       if (up && db >= da) {

@@ -32,7 +32,8 @@ export class RawScopes {
   /** The scope that holds a node; new scopes are made on the way down its path. Fastest if rows come in order. */
   add(row: number): number {
     const { offsets, bytes } = this.paths;
-    const [first, last] = [offsets[row]!, offsets[row + 1]!];
+    const first = offsets[row]!;
+    const last = offsets[row + 1]!;
     // Nodes beside each other in the dump mostly share most of their path: go on from where it parts from the last one's.
     const { lastFirst } = this;
     const known = Math.min(this.lastEnd - lastFirst, last - first);
