@@ -12,11 +12,14 @@ import numpy as np
 
 from tensortap.index import RunIndex
 
+from .fired import Zeros, ZerosOf, counted_of
+from .growing import remembered
 from .kept_values import kept_values
 from .ops import ops
 from .roles import Roles
-from .rows import Rows, distinct
-from .view import RunView, TensorRole
+from .rows import Rows
+from .tensor_role import TensorRole
+from .view import RunView
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _PAIRS = 4  # pairs of neighbouring steps whose values are compared, a variable
@@ -57,7 +60,7 @@ class LedgerEntry:
     Attributes:
         variable, tensor, node, graph, layer: the gradient; the weight itself where there is no gradient.
         steps, zero_steps: steps with the gradient, and those where all of it was exactly 0; first_zero_step.
-        zero_share: mean share of exact zeros over all steps.
+        zero_share: share of exact zeros among all elements, of all steps together.
         reason: `dead activation`, `saturated activation`, `cast`, `mask`, `dead input`, `zero weights`,
             `disconnected`, or empty, `unknown` where no reason can be told; why: a sentence; begins: the
             tensor at which the zeros begin, as far as they could be followed.
@@ -91,13 +94,17 @@ def dead_layer_ledger(
         view: of the run, where there is one already.
         advance: told how far it is; what it raises ends the work.
     """
-    view = view or RunView(run)
+    if view is None:
+        with remembered(run) as memory:
+            return dead_layer_ledger(run, RunView(run, memory), advance)
     gradients = view.of_kind("gradient")
     weights = {(weight.graph, weight.variable): weight for weight in reversed(view.of_kind("weight"))}
     entries = []
-    for number, (tensor, rows) in enumerate(view.each(gradients)):
+    zeros = view.growing("zeros", Zeros, gradients, Zeros.add)
+    for number, tensor in enumerate(gradients):
         advance(number, len(gradients), tensor.variable)
-        entries.append(_entry(view, tensor, rows, weights.get((tensor.graph, tensor.variable))))
+        weight = weights.get((tensor.graph, tensor.variable))
+        entries.append(_entry(view, tensor, zeros.of(tensor.code), weight))
     graphs = {tensor.graph for tensor in gradients}
     known = {(tensor.graph, tensor.variable) for tensor in gradients}
     told: set[tuple[str, str]] = set()
@@ -111,29 +118,27 @@ def dead_layer_ledger(
 
 
 def _disconnected(view: RunView, weight: TensorRole) -> LedgerEntry:
-    steps = len(view.rows([weight]).steps)
+    steps = counted_of(view).steps(weight.code)
     why = "the step computes no gradient for it: not trainable, or nothing that the loss needs depends on it"
     place = (weight.variable, weight.name, weight.node, weight.graph, weight.layer)
     return LedgerEntry(*place, steps, 0, None, 0.0, "disconnected", why, weight.name, None, 0)
 
 
-def _entry(view: RunView, tensor: TensorRole, rows: Rows, weight: TensorRole | None) -> LedgerEntry:
-    share = np.nan_to_num(rows.share("zero"))
-    steps = distinct(rows.step[share == 1.0])
+def _entry(view: RunView, tensor: TensorRole, zeros: ZerosOf, weight: TensorRole | None) -> LedgerEntry:
     reason = why = begins = ""
-    if len(steps):
-        reason, why, begins = _reason(view, tensor, int(steps[-1]))
-    absorbed, pairs = _absorbed(view, rows, weight)
+    if zeros.steps:
+        reason, why, begins = _reason(view, tensor, zeros.last)
+    absorbed, pairs = _absorbed(view, tensor, weight)
     return LedgerEntry(
         variable=tensor.variable,
         tensor=tensor.name,
         node=tensor.node,
         graph=tensor.graph,
         layer=tensor.layer,
-        steps=len(rows.steps),
-        zero_steps=len(steps),
-        first_zero_step=int(steps[0]) if len(steps) else None,
-        zero_share=float(share.mean()) if len(rows) else 0.0,
+        steps=counted_of(view).steps(tensor.code),
+        zero_steps=zeros.steps,
+        first_zero_step=zeros.first if zeros.steps else None,
+        zero_share=zeros.share,
         reason=reason,
         why=why,
         begins=begins,
@@ -212,13 +217,13 @@ def _zeros_at(view: RunView, graph: str, step: int) -> dict[int, bool]:
     return view.once(f"zeros of {graph} at {step}", find)
 
 
-def _absorbed(view: RunView, rows: Rows, weight: TensorRole | None) -> tuple[float | None, int]:
+def _absorbed(view: RunView, tensor: TensorRole, weight: TensorRole | None) -> tuple[float | None, int]:
     """(share, pairs of steps): of the elements whose gradient is not 0, those whose weight is the same a step
     later. Needs values of the weight at neighbouring steps, and of the gradient at the first of them."""
-    grads = _kept_by_step(rows)
-    if weight is None or not grads:
+    kept = view.run.catalog.tensors.kept
+    if weight is None or not kept.of(tensor.code) or not kept.of(weight.code):
         return None, 0
-    weights = _kept_by_step(view.rows([weight]))
+    grads, weights = _kept_by_step(view.rows([tensor])), _kept_by_step(view.rows([weight]))
     pairs = [step for step in grads if step in weights and step + 1 in weights]
     same = moved = used = 0
     for step in pairs[:: max(len(pairs) // _PAIRS, 1)][:_PAIRS]:

@@ -23,7 +23,7 @@ class Rows:
             order = np.lexsort((visit, step, tensor))
             rows, tensor, step = rows[order], tensor[order], step[order]
         self._run = run
-        self._whole: tuple[Rows, slice] | None = None
+        self._whole: tuple[Rows, slice | Array] | None = None
         self._held: dict[str, Array] = {}
         self.rows, self.tensor, self.step = rows, tensor, step
 
@@ -35,8 +35,9 @@ class Rows:
             return self._read(column)
         whole, part = self._whole
         if column not in whole._held:  # read once for all parts: one by one takes far longer
-            whole._held[column] = whole._read(column)
-        return whole._held[column][part]
+            whole._held[column] = whole[column]
+        found: Array = whole._held[column][part]
+        return found
 
     def _read(self, column: str) -> Array:
         """Most of a long run is read in the order it lies in, and sorted then."""
@@ -47,10 +48,14 @@ class Rows:
             found = catalog.column(column, self.rows)
         return found.astype(np.float64)
 
-    def part(self, part: slice) -> Rows:
-        """Some of the rows; parts of the same rows share what they read."""
+    def part(self, part: slice | Array, *, share: bool = True) -> Rows:
+        """Some of the rows, by their places in order or a mask; parts of the same rows share what they read,
+        unless they are told not to (all of a long run takes much memory)."""
+        if not isinstance(part, slice) and part.dtype == np.bool_ and part.all():
+            return self
         made = Rows.__new__(Rows)
-        made._run, made._whole, made._held = self._run, (self, part), {}
+        made._run, made._held = self._run, {}
+        made._whole = (self, part) if share else None
         made.rows, made.tensor, made.step = self.rows[part], self.tensor[part], self.step[part]
         return made
 

@@ -2,47 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import cached_property
 from typing import Any, TypeVar, cast
+from weakref import ref
 
 import numpy as np
 
 from tensortap.index import RunIndex
 
+from .growing import Add, ByTensor, Memory
 from .limits import LARGEST
 from .roles import Roles, roles_of
 from .rows import Rows
+from .tensor_role import TensorRole
 
 Array = np.ndarray[Any, np.dtype[Any]]
 T = TypeVar("T")
-_UNTRAINED = ("bias", "beta", "gamma", "moving_mean", "moving_variance")
-
-
-@dataclass(frozen=True, slots=True)
-class TensorRole:
-    """A captured tensor. `kind`: `input`, `output`, `weight`, `gradient`, `loss` or empty; `variable`: path
-    of the variable that is read, or that a gradient belongs to; `order`: place in the data flow of its graph;
-    `row`: row of its node in the graph, -1 if unknown; `backward`: a node of the backward pass."""
-
-    code: int
-    name: str
-    node: str
-    slot: int
-    graph: str
-    row: int
-    op_type: str
-    layer: str
-    kind: str
-    variable: str
-    order: int
-    backward: bool
-
-    @property
-    def is_kernel(self) -> bool:
-        """Whether the variable is a matrix or filter rather than a bias, scale or statistic."""
-        return not self.variable.rpartition("/")[2].startswith(_UNTRAINED)
+S = TypeVar("S", bound=ByTensor)
+_FEW = 16  # tensors whose rows are looked up one by one
+_PIECE = 1 << 18  # rows that are looked at at once
 
 
 class RunView:
@@ -51,26 +30,39 @@ class RunView:
     Attributes:
         run: the index. tensors: by code. rows_seen: snapshots that there were when it was made.
         advance: what a rule that takes long tells how far it is; what it raises ends the work.
+
+    Args:
+        memory: what earlier looks found out, held by nobody else meanwhile.
     """
 
-    def __init__(self, run: RunIndex) -> None:
+    def __init__(self, run: RunIndex, memory: Memory | None = None) -> None:
         self.run = run
         self.advance: Callable[[int, int, str], None] = lambda done, total, doing: None
-        catalog = run.catalog
-        count = len(catalog.tensors)
-        self.rows_seen = catalog.rows
+        self.rows_seen = run.catalog.rows  # first: tensors are known before the rows that name them
+        self._memory = memory or Memory()
         self._graphs: dict[str, Roles] = {}
-        self._known: dict[str, Any] = {}
-        self.tensors = [self._role(code) for code in range(count)]
-        column = catalog.column("tensor", slice(0, self.rows_seen))
-        self._order = np.argsort(column, kind="stable")
-        self._starts = np.searchsorted(column[self._order], np.arange(count + 1))
+        self._known: dict[Hashable, Any] = {}
+        self._behind: dict[tuple[int, bool], Rows] = {}
+        self.tensors = self._roles_of_tensors(len(run.catalog.tensors))
+        before = self._memory.rows
+        self._memory.note(run, self._rows_behind(before, floats=False), self.rows_seen, len(self.tensors))
 
     def roles(self, graph: str) -> Roles:
         """The roles of a graph's nodes."""
         if graph not in self._graphs:
             self._graphs[graph] = roles_of(self.run.graph(graph))
         return self._graphs[graph]
+
+    def _roles_of_tensors(self, count: int) -> list[TensorRole]:
+        """Those of graphs that have not changed are known from the look before."""
+        memory, names = self._memory, self.run.catalog.tensors.graphs_of(np.arange(count, dtype=np.int32))
+        same = {name: known() is self.roles(name).graph for name, known in memory.graphs.items()}
+        memory.tensors = [
+            memory.tensors[code] if code < len(memory.tensors) and same.get(name, False) else self._role(code)
+            for code, name in enumerate(names)
+        ]
+        memory.graphs = {name: ref(roles.graph) for name, roles in self._graphs.items()}
+        return memory.tensors
 
     def _role(self, code: int) -> TensorRole:
         tensors = self.run.catalog.tensors
@@ -114,18 +106,33 @@ class RunView:
     def rows(self, tensors: Iterable[TensorRole], *, floats: bool = True) -> Rows:
         """All snapshots of some tensors; of floating point ones only, unless said otherwise."""
         codes = [tensor.code for tensor in tensors]
-        parts = [self._order[self._starts[code] : self._starts[code + 1]] for code in codes]
+        if len(codes) > _FEW:
+            order, starts = self._ordered
+            parts = [order[starts[code] : starts[code + 1]] for code in codes]
+        else:
+            found = (self.run.catalog.rows_of_tensor(code) for code in codes)
+            parts = [rows[: np.searchsorted(rows, self.rows_seen)] for rows in found]
         rows = np.concatenate(parts) if parts else np.zeros(0, np.int64)
         if floats:
             rows = rows[self._is_float[self.run.catalog.column("dtype", rows)]]
         return Rows(self.run, rows)
 
-    def rows_at(self, step: int) -> Rows:
-        """All snapshots of a step."""
+    @cached_property
+    def _ordered(self) -> tuple[Array, Array]:
+        """(all rows ordered by tensor, where each tensor begins)."""
+        column = self.run.catalog.column("tensor", slice(0, self.rows_seen))
+        order = np.argsort(column, kind="stable")
+        return order, np.searchsorted(column[order], np.arange(len(self.tensors) + 1))
+
+    def rows_at(self, step: int, *, floats: bool = False) -> Rows:
+        """All snapshots of a step; of floating point tensors only, if wanted."""
         catalog = self.run.catalog
         code = catalog.steps.code(step)
         rows = np.zeros(0, np.int64) if code is None else catalog.rows_of_step(code)
-        return Rows(self.run, rows[rows < self.rows_seen])
+        rows = rows[rows < self.rows_seen]
+        if floats:
+            rows = rows[self._is_float[catalog.column("dtype", rows)]]
+        return Rows(self.run, rows)
 
     def each(self, tensors: Iterable[TensorRole]) -> Iterator[tuple[TensorRole, Rows]]:
         """Tensors one by one, in order, with their snapshots: far faster than asking for those one by one."""
@@ -134,6 +141,53 @@ class RunView:
         places = dict(rows.groups())
         for tensor in tensors:
             yield tensor, rows.part(places.get(tensor.code, slice(0, 0)))
+
+    def growing(self, key: Hashable, make: Callable[[], S], tensors: Iterable[TensorRole], add: Add[S]) -> S:
+        """What is known of some tensors' floating point snapshots: what an earlier look found out under this
+        key, and what there is to say of those that came since.
+
+        Args:
+            key: names all that it depends on. make: makes what knows nothing.
+            add: tells it of further snapshots, of each tensor behind those that it was told of before. What
+                it knows then may not depend on how they were divided.
+        """
+        if ("growing", key) in self._known:
+            return cast(S, self._known["growing", key])
+        held = self._memory.take(key, make)
+        wanted = np.zeros(len(self.tensors), np.bool_)
+        wanted[[tensor.code for tensor in tensors]] = True
+        anew = wanted & (~held.wanted | (self._memory.late_at > held.rows)) & bool(held.rows)
+        for code in np.flatnonzero((held.wanted & ~wanted) | anew).tolist():
+            held.state.forget(code)
+        added = self._rows_behind(held.rows, floats=True)
+        fit = (wanted & ~anew)[added.tensor]
+        self._tell(held.state, added.part(fit, share=len(added) <= _PIECE), add)
+        self._tell(held.state, self.rows([self.tensors[code] for code in np.flatnonzero(anew).tolist()]), add)
+        held.wanted, held.rows = wanted, self.rows_seen
+        self._memory.put(key, held)
+        self._known["growing", key] = held.state
+        return held.state
+
+    def _tell(self, state: S, rows: Rows, add: Add[S]) -> None:
+        if 0 < len(rows) <= _PIECE:
+            add(state, rows)
+            return
+        for start in range(0, len(rows), _PIECE):
+            add(state, rows.part(slice(start, start + _PIECE), share=False))
+
+    def _rows_behind(self, first: int, *, floats: bool) -> Rows:
+        """The snapshots from a row of the catalog on, ordered."""
+        if (first, floats) not in self._behind:
+            if floats:
+                rows = self._rows_behind(first, floats=False)
+                fit = self._is_float[self.run.catalog.column("dtype", rows.rows)]
+                found = rows.part(fit, share=len(rows) <= _PIECE)
+            elif first:
+                found = Rows(self.run, np.arange(first, self.rows_seen))
+            else:
+                found = Rows(self.run, self._ordered[0])
+            self._behind[first, floats] = found
+        return self._behind[first, floats]
 
     @cached_property
     def all_rows(self) -> Rows:

@@ -1,7 +1,8 @@
 """Rules: what usually goes wrong in training, noticed from statistics and values."""
 
 from ..rows import Rows
-from ..view import RunView, TensorRole
+from ..tensor_role import TensorRole
+from ..view import RunView
 from .check import Findings, check_rules
 from .finding import SEVERITIES, Evidence, Finding, Hit, Severity
 from .mutes import mute, mutes_of, unmute, with_mutes

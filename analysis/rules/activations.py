@@ -10,12 +10,14 @@ import numpy as np
 from tensortap.dump import TensortapError
 from tensortap.index import StepRange, histograms
 
+from ..fired import fired_of
 from ..kept_values import kept_values
 from ..rows import Rows, distinct
-from ..view import RunView, TensorRole
+from ..tensor_role import TensorRole
+from ..view import RunView
 from .finding import Evidence, Hit
 from .gradients import MOSTLY
-from .rule import Limits, hits, rule
+from .rule import Limits, hits_grown, rule
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _LOOKED_INTO = 8  # kept values of one tensor that are read, the latest
@@ -33,16 +35,14 @@ _HISTOGRAMS = 100  # of one tensor, evenly thinned
 )
 def dead_relu(view: RunView, limits: Limits) -> Iterable[Hit]:
     relus = view.where(lambda t: t.op_type in ("Relu", "Relu6") and not t.backward)
-    rows = view.rows(relus)
-    active = np.where(rows.finite == rows["size"], rows.share("positive"), np.nan)
     # If so few elements are positive, that many units must be dead, whatever the values are.
-    certain = active < limits["active"] * (1 - limits["layer_share"])
+    certain = limits["active"] * (1 - limits["layer_share"])
     found = list(
-        hits(
+        hits_grown(
             view,
-            rows,
-            certain,
-            active,
+            ("DeadRelu", certain),
+            relus,
+            lambda rows: (_active(rows) < certain, _active(rows)),
             "share of active elements",
             limits["active"],
             share=MOSTLY,
@@ -53,10 +53,19 @@ def dead_relu(view: RunView, limits: Limits) -> Iterable[Hit]:
     yield from found
     known = {hit.tensor for hit in found}
     possible = limits["layer_share"] * limits["active"] + 1 - limits["layer_share"]
-    for code, part in rows.groups():
-        whole = active[part][~np.isnan(active[part])]  # a step with NaN says nothing about who fires
-        if code not in known and len(whole) and np.median(whole) <= possible:
-            yield from _dead_units(view, view.tensors[code], rows.part(part), limits)
+    whole = fired_of(view, "whole ReLUs", relus, lambda rows: (~np.isnan(_active(rows)), _active(rows)))
+    little = fired_of(
+        view, ("little active", possible), relus, lambda rows: (_active(rows) <= possible, _active(rows))
+    )
+    for code, active in sorted(little.by_tensor.items()):
+        kept = view.run.catalog.tensors.kept.of(code)
+        if code not in known and kept and active.rows >= MOSTLY * whole.by_tensor[code].rows:
+            yield from _dead_units(view, view.tensors[code], view.rows([view.tensors[code]]), limits)
+
+
+def _active(rows: Rows) -> Array:
+    """The share of active elements; NaN where a NaN is among them, which says nothing about who fires."""
+    return np.where(rows.finite == rows["size"], rows.share("positive"), np.nan)
 
 
 def _dead_units(view: RunView, tensor: TensorRole, rows: Rows, limits: Limits) -> Iterator[Hit]:
@@ -88,12 +97,16 @@ def _dead_units(view: RunView, tensor: TensorRole, rows: Rows, limits: Limits) -
     next_look="The input of the activation: its histogram over steps shows how far out it lies.",
 )
 def saturated_activation(view: RunView, limits: Limits) -> Iterable[Hit]:
-    for activation, source in _activations(view):
+    pairs = list(_activations(view))
+    ends = ((limits["sigmoid_low"], limits["sigmoid_high"]), (-limits["tanh"], limits["tanh"]))
+    beyond_at_all = [
+        _beyond(view, [source for each, source in pairs if (each.op_type == "Tanh") is tanh], *end)
+        for tanh, end in zip((False, True), ends, strict=True)
+    ]
+    for activation, source in pairs:
         tanh = activation.op_type == "Tanh"
-        low = -limits["tanh"] if tanh else limits["sigmoid_low"]
-        high = limits["tanh"] if tanh else limits["sigmoid_high"]
-        rows = view.rows([source])
-        if not len(rows) or not np.any((rows["max"] > high) | (rows["min"] < low)):
+        low, high = ends[tanh]
+        if source.code not in beyond_at_all[tanh]:
             continue  # saves reading histograms
         steps, beyond = share_beyond(view, source, low, high)
         fired = beyond > limits["layer_share"]
@@ -103,6 +116,15 @@ def saturated_activation(view: RunView, limits: Limits) -> Iterable[Hit]:
             share = float(beyond[worst])
             evidence = Evidence(int(steps[worst]), "share saturated", share, limits["layer_share"])
             yield Hit.at(distinct(steps[fired]), len(distinct(steps)), activation, text, evidence)
+
+
+def _beyond(view: RunView, sources: list[TensorRole], low: float, high: float) -> set[int]:
+    """Codes of the tensors that ever had an element outside `low … high`."""
+
+    def measure(rows: Rows) -> tuple[Array, Array]:
+        return (rows["max"] > high) | (rows["min"] < low), rows["abs_max"]
+
+    return set(fired_of(view, ("SaturatedActivation", low, high), sources, measure).by_tensor)
 
 
 def _activations(view: RunView) -> Iterator[tuple[TensorRole, TensorRole]]:

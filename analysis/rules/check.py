@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from tensortap.dump import TensortapError
 from tensortap.index import FrameDetail, RunIndex, node_detail
 
+from ..growing import remembered
 from ..view import RunView
 from .finding import SEVERITIES, Finding, Hit
 from .rule import Rule
@@ -47,7 +48,8 @@ def check_rules(
     rules: Sequence[Rule] | None = None,
     progress: Progress | None = None,
 ) -> Findings:
-    """Applies all rules to all snapshots of a run that were read so far.
+    """Applies all rules to all snapshots of a run that were read so far. Of a run that has grown since, rules
+    look at what was added: the findings are those of a first look.
 
     Args:
         settings: thresholds, severities, muted and further rules.
@@ -60,7 +62,13 @@ def check_rules(
     """
     settings = settings or Settings()
     applied = settings.apply(all_rules() if rules is None else rules)
-    view = RunView(run)
+    with remembered(run) as memory:
+        return _checked(RunView(run, memory), applied, settings, progress)
+
+
+def _checked(
+    view: RunView, applied: Sequence[Rule], settings: Settings, progress: Progress | None
+) -> Findings:
     found: list[Finding] = []
     failed: dict[str, str] = {}
     left_out: dict[str, int] = {}
@@ -77,7 +85,7 @@ def check_rules(
             told(0, 1, "")  # raises once more where it was this that ended the rule
             _LOG.warning("the rule %s failed", rule.name, exc_info=error)
             failed[rule.name] = f"{type(error).__name__}: {error}"
-    found = [_with_source(run, f, n) for n, f in enumerate(sorted(found, key=_order))]
+    found = [_with_source(view.run, f, n) for n, f in enumerate(sorted(found, key=_order))]
     return Findings(found, failed, len(applied), view.rows_seen, left_out)
 
 

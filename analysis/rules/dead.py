@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from ..fired import counted_of
 from ..ledger import LedgerEntry, dead_layer_ledger
-from ..view import RunView, TensorRole
+from ..tensor_role import TensorRole
+from ..view import RunView
 from .finding import Evidence, Hit, Severity
 from .gradients import MOSTLY
 from .rule import Limits, rule
@@ -27,7 +29,7 @@ def dead_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
         text = f"The gradient of {entry.variable} is exactly 0: {entry.why}."
         first = entry.first_zero_step or 0
         evidence = [Evidence(first, "share of exact zeros", 1.0, 1.0)]
-        last = int(view.rows([tensor]).step[-1])
+        last = counted_of(view).last(tensor.code)
         severity: Severity | None = None if tensor.is_kernel else "low"
         yield Hit(tensor.code, text, evidence, first, last, entry.zero_steps, entry.steps, severity)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tensortap.index import FrameDetail
 
-from ..view import TensorRole
+from ..tensor_role import TensorRole
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Severity = Literal["high", "medium", "low"]

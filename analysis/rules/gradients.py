@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..view import RunView, TensorRole
+from ..rows import Rows
+from ..tensor_role import TensorRole
+from ..view import RunView
 from .finding import Evidence, Hit, Severity
-from .rule import Limits, hits, rule
+from .rule import Limits, hits_grown, rule
 
 Array = np.ndarray[Any, np.dtype[Any]]
 SPIKE = 10.0  # times the limit: an explosion that worries at a single step, too
@@ -31,15 +33,17 @@ def _for_kernels(tensor: TensorRole) -> Severity | None:
     next_look="The gradients of the layers behind it: where along the backward pass do they shrink?",
 )
 def vanishing_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
-    rows = view.rows(view.of_kind("gradient"))
-    # The mean of absolute values is not in a summary, but never above this (Cauchy-Schwarz).
-    with np.errstate(divide="ignore", invalid="ignore"):
-        bound = rows["l2"] * np.sqrt(rows["negative"] + rows["positive"]) / rows.finite
-    yield from hits(
+    def measure(rows: Rows) -> tuple[Array, Array]:
+        # The mean of absolute values is not in a summary, but never above this (Cauchy-Schwarz).
+        with np.errstate(divide="ignore", invalid="ignore"):
+            bound = rows["l2"] * np.sqrt(rows["negative"] + rows["positive"]) / rows.finite
+        return (bound < limits["mean_abs"]) & (rows["abs_max"] > 0), bound
+
+    yield from hits_grown(
         view,
-        rows,
-        (bound < limits["mean_abs"]) & (rows["abs_max"] > 0),
-        bound,
+        ("VanishingGradient", limits["mean_abs"]),
+        view.of_kind("gradient"),
+        measure,
         "mean of absolute values, at most",
         limits["mean_abs"],
         share=MOSTLY,
@@ -77,7 +81,7 @@ def exploding_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
 def _ends(view: RunView) -> Iterator[tuple[TensorRole, TensorRole, Array, Array, Array]]:
     """For each graph: gradients of the first and last trained kernel in the forward pass, the steps at which
     both were captured, and their L2 norms there."""
-    for graph in {tensor.graph for tensor in view.of_kind("gradient")}:
+    for graph in sorted({tensor.graph for tensor in view.of_kind("gradient")}):
         kernels = _in_forward_order(view, graph)
         if len(kernels) < 2:
             continue

@@ -10,7 +10,8 @@ import numpy as np
 from ..kept_values import kept_values
 from ..limits import LARGEST
 from ..rows import Rows, distinct
-from ..view import RunView, TensorRole
+from ..tensor_role import TensorRole
+from ..view import RunView
 from .finding import Evidence, Hit, Severity
 from .rule import Limits, rule
 

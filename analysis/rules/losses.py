@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..rows import Rows
-from ..view import RunView, TensorRole
+from ..tensor_role import TensorRole
+from ..view import RunView
 from .finding import Evidence, Hit, Severity
 from .gradients import MOSTLY
-from .rule import Limits, hits, rule
+from .rule import Limits, hits_grown, rule
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _REPLICA = re.compile(r"(^|(?<=/))replica_\d+/")
@@ -114,12 +115,11 @@ def loss_not_decreasing(view: RunView, limits: Limits) -> Iterable[Hit]:
     next_look="The history of the loss.",
 )
 def large_loss(view: RunView, limits: Limits) -> Iterable[Hit]:
-    rows = view.rows(_losses(view))
-    yield from hits(
+    yield from hits_grown(
         view,
-        rows,
-        rows["max"] >= limits["loss"],
-        rows["max"],
+        ("LargeLoss", limits["loss"]),
+        _losses(view),
+        lambda rows: (rows["max"] >= limits["loss"], rows["max"]),
         "loss",
         limits["loss"],
         share=MOSTLY / 5,
@@ -167,17 +167,20 @@ def learning_rate(view: RunView, limits: Limits) -> Iterable[Hit]:
     rates: dict[tuple[str, str], TensorRole] = {}
     for tensor in view.where(lambda t: t.variable.endswith("learning_rate") and t.slot == 0):
         rates.setdefault((tensor.graph, tensor.variable), tensor)  # read once for each weight
-    rows = view.rows(rates.values())
-    rate = rows["max"]
-    for fired, limit, low in (
-        (rate > limits["largest"], limits["largest"], False),
-        ((rate < limits["smallest"]) & (rate > 0), limits["smallest"], True),
-    ):
-        yield from hits(
+    largest, smallest = limits["largest"], limits["smallest"]
+
+    def above(rows: Rows) -> tuple[Array, Array]:
+        return rows["max"] > largest, rows["max"]
+
+    def below(rows: Rows) -> tuple[Array, Array]:
+        return (rows["max"] < smallest) & (rows["max"] > 0), rows["max"]
+
+    for measure, limit, low in ((above, largest, False), (below, smallest, True)):
+        yield from hits_grown(
             view,
-            rows,
-            fired,
-            rate,
+            ("LearningRate", limit, low),
+            rates.values(),
+            measure,
             "learning rate",
             limit,
             low=low,

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
 from ..limits import largest
 from ..provenance import Birth, nan_report
-from ..rows import distinct
+from ..rows import Rows, distinct
 from ..view import RunView
 from .finding import Evidence, Hit
 from .gradients import MOSTLY
-from .rule import Limits, hits, rule
+from .rule import Limits, hits_grown, rule
 
+Array = np.ndarray[Any, np.dtype[Any]]
 _MOST_BIRTHS = 5
 # What is said of those that no pattern explains.
 _OTHERWISE = {
@@ -83,29 +85,24 @@ def _birth(view: RunView, birth: Birth) -> Iterable[Hit]:
     next_look="The history of its abs max: how fast does it grow?",
 )
 def float16_overflow(view: RunView, limits: Limits) -> Iterable[Hit]:
-    rows = view.all_rows
-    codes, names = view.dtypes(rows)
-    ends = np.array([_end(name, limits) for name in names] or [np.inf])[codes]
-    most = np.array([largest(name) for name in names] or [np.inf])[codes]
-    half = np.array([name in ("float16",) or name.startswith("float8") for name in names] or [False])[codes]
-    reach = rows["abs_max"]
-    # The dtype's own minimum is how masks are written: it is meant.
-    mask = (rows["min"] == -most) & ~(rows["max"] > ends)
-    infinite = half & ((rows["pos_inf"] + rows["neg_inf"]) > 0)
-    broken = ((reach > ends) & ~mask) | infinite
-    low = {t.code for t in view.tensors if t.op_type in ("Const", "Fill", "BroadcastTo")}
-    yield from (
-        hit
-        for hit in hits(
-            view,
-            rows,
-            broken,
-            np.where(infinite, np.inf, reach),
-            "abs max",
-            text=lambda t, value: f"{t.name} reaches {value:.5g}, close to or beyond what its dtype holds.",
-            severity=lambda t: None,
-        )
-        if hit.tensor not in low
+    def measure(rows: Rows) -> tuple[Array, Array]:
+        codes, names = view.dtypes(rows)
+        ends = np.array([_end(name, limits) for name in names])[codes]
+        most = np.array([largest(name) for name in names])[codes]
+        half = np.array([name in ("float16",) or name.startswith("float8") for name in names])[codes]
+        reach = rows["abs_max"]
+        # The dtype's own minimum is how masks are written: it is meant.
+        mask = (rows["min"] == -most) & ~(rows["max"] > ends)
+        infinite = half & ((rows["pos_inf"] + rows["neg_inf"]) > 0)
+        return ((reach > ends) & ~mask) | infinite, np.where(infinite, np.inf, reach)
+
+    yield from hits_grown(
+        view,
+        ("Float16Overflow", limits["headroom"], limits["float16"]),
+        view.where(lambda t: t.op_type not in ("Const", "Fill", "BroadcastTo")),
+        measure,
+        "abs max",
+        text=lambda t, value: f"{t.name} reaches {value:.5g}, close to or beyond what its dtype holds.",
     )
 
 
@@ -123,13 +120,15 @@ def _end(dtype: str, limits: Limits) -> float:
     help="Loss scaling for float16; otherwise a sign of vanishing signals. Subnormals are slow, and inexact.",
 )
 def subnormals(view: RunView, limits: Limits) -> Iterable[Hit]:
-    rows = view.all_rows
-    share = rows.share("subnormal")
-    yield from hits(
+    def measure(rows: Rows) -> tuple[Array, Array]:
+        share = rows.share("subnormal")
+        return share >= limits["share"], share
+
+    yield from hits_grown(
         view,
-        rows,
-        share >= limits["share"],
-        share,
+        ("Subnormals", limits["share"]),
+        view.tensors,
+        measure,
         "share of subnormals",
         limits["share"],
         share=MOSTLY,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ..rows import Rows, distinct
-from ..view import RunView, TensorRole
+from ..fired import Counted, Fired, counted_of, fired_of
+from ..rows import Rows
+from ..tensor_role import TensorRole
+from ..view import RunView
 from .finding import Evidence, Hit, Severity
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -61,40 +63,78 @@ def hits(
     name: str,
     limit: float | None = None,
     *,
-    share: float = 0.0,
-    least: int = 1,
     low: bool = False,
-    text: Callable[[TensorRole, float], str] | None = None,
-    severity: Callable[[TensorRole], Severity | None] | None = None,
+    **options: Any,
 ) -> Iterable[Hit]:
     """One hit for each tensor of which enough snapshots broke a rule.
 
     Args:
         broken: which snapshots did. values: what was measured of each; `name` says what.
         limit: what it was compared with.
+        low: the smallest value is the worst, not the largest.
+        options: as of `hits_of`.
+    """
+    fired, counted = Fired(), Counted()
+    if len(rows):
+        counted.add(rows)
+        fired.add(rows, broken, values, low=low)
+    yield from hits_of(view, fired, counted, name, limit, **options)
+
+
+def hits_grown(
+    view: RunView,
+    key: Hashable,
+    tensors: Iterable[TensorRole],
+    measure: Callable[[Rows], tuple[Array, Array]],
+    name: str,
+    limit: float | None = None,
+    *,
+    low: bool = False,
+    **options: Any,
+) -> Iterable[Hit]:
+    """The hits among all snapshots of some tensors, of which only those are measured that came since an
+    earlier look.
+
+    Args:
+        key: names what is measured and all limits that `measure` looks at.
+        measure: (which snapshots broke the rule, what was measured of each), each by itself.
+    """
+    fired = fired_of(view, key, tensors, measure, low=low)
+    yield from hits_of(view, fired, counted_of(view), name, limit, **options)
+
+
+def hits_of(
+    view: RunView,
+    fired: Fired,
+    counted: Counted,
+    name: str,
+    limit: float | None = None,
+    *,
+    share: float = 0.0,
+    least: int = 1,
+    text: Callable[[TensorRole, float], str] | None = None,
+    severity: Callable[[TensorRole], Severity | None] | None = None,
+) -> Iterable[Hit]:
+    """One hit for each tensor of which enough snapshots broke a rule.
+
+    Args:
+        name: of what was measured. limit: what it was compared with.
         share: the least share of a tensor's snapshots that must have.
         least: at how many steps at least one must have.
-        low: the smallest value is the worst, not the largest.
         text: the sentence for a tensor and its worst value.
         severity: another severity for some tensors.
     """
-    with np.errstate(invalid="ignore"):
-        keys = np.where(broken & ~np.isnan(values), -values if low else values, -np.inf)
-    for code, part in rows.groups():
-        fired = broken[part]
-        count = int(np.count_nonzero(fired))
-        if not count or count < least or count < share * (part.stop - part.start):
+    for code, found in sorted(fired.by_tensor.items()):
+        if found.steps < least or found.rows < share * counted.rows(code):
             continue
-        tensor, steps = view.tensors[code], distinct(rows.step[part][fired])
-        if len(steps) < least:
-            continue
-        worst = part.start + int(np.argmax(keys[part]))
-        value = float(values[worst])
-        yield Hit.at(
-            steps,
-            len(distinct(rows.step[part])),
-            tensor,
-            text(tensor, value) if text else f"{name} of {tensor.name} is {value:.4g}.",
-            Evidence(int(rows.step[worst]), name, value, limit),
+        tensor, value = view.tensors[code], found.value
+        yield Hit(
+            tensor=code,
+            text=text(tensor, value) if text else f"{name} of {tensor.name} is {value:.4g}.",
+            evidence=[Evidence(found.step, name, value, limit)],
+            first_step=found.first,
+            last_step=found.last,
+            steps=found.steps,
+            of=counted.steps(code),
             severity=severity(tensor) if severity else None,
         )

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from ..kept_values import kept_values
 from ..rows import Rows
-from ..view import RunView, TensorRole
+from ..tensor_role import TensorRole
+from ..view import RunView
 from .activations import share_beyond
 from .finding import Evidence, Hit, Severity
+from .first_steps import FirstSteps
 from .gradients import MOSTLY
-from .rule import Limits, hits, rule
+from .rule import Limits, hits_grown, rule
+from .stretches import Stretch, Stretches
+from .updates import Updates
 
 Array = np.ndarray[Any, np.dtype[Any]]
-_PAIRS = 6  # pairs of neighbouring steps that are compared by their values
-_STATISTICS = ("min", "max", "mean", "std", "l2", "abs_max")
 
 
 def layer_weights(view: RunView) -> list[TensorRole]:
@@ -41,11 +43,13 @@ def layer_weights(view: RunView) -> list[TensorRole]:
     next_look="The histograms of the weights at the first steps, side by side.",
 )
 def poor_weight_init(view: RunView, limits: Limits) -> Iterable[Hit]:
-    rows = view.rows(tensor for tensor in layer_weights(view) if tensor.is_kernel)
-    steps = np.unique(rows.step)[: int(limits["steps"])]
+    kernels = [tensor for tensor in layer_weights(view) if tensor.is_kernel]
+    first = _first_steps(view, "weights", kernels, limits)
+    steps = np.unique([step for tensor in kernels for step in first.of(tensor.code).tolist()])
+    steps = steps[: int(limits["steps"])].astype(np.int64)
     if not len(steps):
         return
-    early = Rows(view.run, rows.rows[rows.step <= steps[-1]])  # of a long run, few
+    early = _rows_at(view, kernels, steps)
     spread = _spread(
         view, early, int(steps[0])
     )  # what training makes of weights says nothing of how they began
@@ -83,13 +87,31 @@ def _spread(view: RunView, rows: Rows, step: int) -> tuple[TensorRole, TensorRol
 
 def _narrow_gradients(view: RunView, limits: Limits) -> Iterator[TensorRole]:
     """Gradients of kernels of which 90 % lie within a range, at the first steps."""
-    half, many = limits["gradient_range"] / 2, int(limits["steps"])
-    for tensor, rows in view.each(tensor for tensor in view.of_kind("gradient") if tensor.is_kernel):
-        first = rows.steps[:many]
-        if len(first):
+    half = limits["gradient_range"] / 2
+    kernels = [tensor for tensor in view.of_kind("gradient") if tensor.is_kernel]
+    known = _first_steps(view, ("gradients", half), kernels, limits)
+    for tensor in kernels:
+        first = known.of(tensor.code)
+        if len(first) and tensor.code not in known.told:
             _, beyond = share_beyond(view, tensor, -half, half, until=int(first[-1]))
-            if len(beyond) and np.median(beyond) < 0.1:  # 5 % at either end
-                yield tensor
+            if len(beyond):
+                known.told[tensor.code] = bool(np.median(beyond) < 0.1)  # 5 % at either end
+        if known.told.get(tensor.code):
+            yield tensor
+
+
+def _first_steps(view: RunView, of: Hashable, tensors: list[TensorRole], limits: Limits) -> FirstSteps:
+    most = int(limits["steps"])
+    return view.growing(("PoorWeightInit", of, most), lambda: FirstSteps(most), tensors, FirstSteps.add)
+
+
+def _rows_at(view: RunView, tensors: list[TensorRole], steps: Array) -> Rows:
+    """The snapshots of some tensors at a few steps."""
+    wanted = np.zeros(len(view.tensors), np.bool_)
+    wanted[[tensor.code for tensor in tensors]] = True
+    found = (view.rows_at(step, floats=True) for step in steps.tolist())
+    at = [rows.rows[wanted[rows.tensor]] for rows in found]
+    return Rows(view.run, np.concatenate(at))
 
 
 @rule(
@@ -101,10 +123,13 @@ def _narrow_gradients(view: RunView, limits: Limits) -> Iterator[TensorRole]:
     next_look="The weights' history, and the gradient that belongs to them.",
 )
 def weight_update_ratio(view: RunView, limits: Limits) -> Iterable[Hit]:
-    for tensor, rows in view.each(tensor for tensor in layer_weights(view) if tensor.is_kernel):
-        steps, ratio = _ratios(view, rows, limits["largest"])
+    largest = limits["largest"]
+    kernels = [tensor for tensor in layer_weights(view) if tensor.is_kernel]
+    updates = view.growing(("WeightUpdateRatio", largest), lambda: Updates(largest), kernels, Updates.add)
+    for tensor in kernels:
+        steps, ratio, of = updates.of(view.run, tensor.code)
         for fired, limit in (
-            (ratio > limits["largest"], "largest"),
+            (ratio > largest, "largest"),
             ((ratio < limits["smallest"]) & (ratio > 0), "smallest"),
         ):
             if not fired.any():
@@ -114,37 +139,7 @@ def weight_update_ratio(view: RunView, limits: Limits) -> Iterable[Hit]:
             text = f"An update of {name} is {ratio[worst]:.3g} times the weights' norm."
             name = "norm(update)/norm(weight)"
             evidence = Evidence(int(steps[worst]), name, float(ratio[worst]), limits[limit])
-            yield Hit.at(steps[fired], len(steps), tensor, text, evidence)
-
-
-def _ratios(view: RunView, rows: Rows, largest: float) -> tuple[Array, Array]:
-    """(steps, norm(update)/norm(weight) a step) between neighbouring captured steps: from kept values, else
-    the difference of the norms, which is a lower bound (so only `largest` can be broken)."""
-    first = np.flatnonzero(np.append(True, rows.step[1:] != rows.step[:-1]))[: len(rows) or None]
-    if len(first) < 2:
-        return np.zeros(0, np.int64), np.zeros(0)
-    kept = rows.kept[first]
-    step, norm = rows.step[first], rows["l2"][first]
-    between = np.maximum(np.diff(step), 1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        bound = np.abs(np.diff(norm)) / norm[:-1] / between
-    ratio = np.where(np.isfinite(bound) & (bound > 0), bound, np.nan)
-    ratio[ratio <= largest] = np.nan  # as a lower bound it proves nothing about small updates
-    pairs = np.flatnonzero(kept[:-1] & kept[1:])
-    for pair in pairs[np.unique(np.linspace(0, len(pairs) - 1, min(_PAIRS, len(pairs))).astype(int))]:
-        exact = _exact(view, rows.rows[first[pair]], rows.rows[first[pair + 1]])
-        ratio[pair] = np.nan if exact is None else exact / between[pair]
-    return step[1:], ratio
-
-
-def _exact(view: RunView, before: int, after: int) -> float | None:
-    """norm(after - before) / norm(before) from the values themselves."""
-    found = [value.astype(np.float64) for _, value in kept_values(view.run, [before, after])]
-    if len(found) < 2:
-        return None
-    old, new = found
-    norm = float(np.linalg.norm(old))
-    return float(np.linalg.norm(new - old)) / norm if norm > 0 and old.shape == new.shape else None
+            yield Hit.at(steps[fired], of, tensor, text, evidence)
 
 
 @rule(
@@ -158,72 +153,45 @@ def _exact(view: RunView, before: int, after: int) -> float | None:
 def unchanged_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
     trained = {(t.graph, t.variable) for t in view.of_kind("gradient")}
     graphs = {graph for graph, _ in trained}
-    for tensor, rows in view.each(layer_weights(view)):
-        steps, least = rows.steps, max(int(limits["steps"]), 2)
-        if tensor.graph not in graphs or len(steps) < least:
+    least, rtol, atol = max(int(limits["steps"]), 2), limits["rtol"], limits["atol"]
+    stretches = view.growing(
+        ("UnchangedTensor", least, rtol, atol),
+        lambda: Stretches(least, rtol, atol),
+        layer_weights(view),
+        Stretches.add,
+    )
+    for tensor in layer_weights(view):
+        same, steps = stretches.of(tensor.code)
+        if same is None or tensor.graph not in graphs:
             continue
-        first = np.flatnonzero(np.append(True, rows.step[1:] != rows.step[:-1]))
-        columns = np.stack([rows[name][first] for name in _STATISTICS])
-        begin, stop = longest_stretch(columns, least, limits["rtol"], limits["atol"])
-        if stop == begin:
-            continue
-        ends = _kept_ends(view, rows.rows[first][begin:stop][rows.kept[first][begin:stop]])
-        if ends and not np.allclose(ends[0], ends[1], limits["rtol"], limits["atol"], equal_nan=True):
+        ends = _kept_ends(view, same)
+        if ends and not np.allclose(ends[0], ends[1], rtol, atol, equal_nan=True):
             continue  # few elements move: the ledger tells of updates that are lost
-        whole, same = stop - begin == len(steps), steps[begin:stop]
         has_gradient = (tensor.graph, tensor.variable) in trained
-        where = f"all {len(steps)}" if whole else f"{len(same)} of {len(steps)}"
-        span = "" if whole else f" ({same[0]} to {same[-1]})"
-        why = "although it has a gradient" if has_gradient else "and the step computes no gradient for it"
-        what = "is the same" if ends else "has the same statistics"
-        text = f"{tensor.variable or tensor.name} {what} at {where} captured steps{span}, {why}."
-        evidence = Evidence(int(same[-1]), "l2", float(columns[_STATISTICS.index("l2"), stop - 1]))
         severity: Severity = "high" if has_gradient and tensor.is_kernel else "medium"
-        if len(same) < MOSTLY * len(steps):
+        if same.steps < MOSTLY * steps:
             severity = "low"  # a schedule that begins at 0, or gradients that are accumulated, do that
-        yield Hit.at(same, len(steps), tensor, text, evidence, severity=severity)
+        text = _unchanged(tensor, same, steps, bool(ends), has_gradient)
+        evidence = [Evidence(same.last, "l2", same.l2)]
+        yield Hit(tensor.code, text, evidence, same.first, same.last, same.steps, steps, severity)
 
 
-def _kept_ends(view: RunView, kept: Array) -> list[Array]:
-    """The first and the last of some kept values, float64; none if they cannot be read or compared."""
-    if len(kept) < 2:
+def _unchanged(tensor: TensorRole, same: Stretch, steps: int, by_values: bool, has_gradient: bool) -> str:
+    whole = same.steps == steps
+    where = f"all {steps}" if whole else f"{same.steps} of {steps}"
+    span = "" if whole else f" ({same.first} to {same.last})"
+    why = "although it has a gradient" if has_gradient else "and the step computes no gradient for it"
+    what = "is the same" if by_values else "has the same statistics"
+    return f"{tensor.variable or tensor.name} {what} at {where} captured steps{span}, {why}."
+
+
+def _kept_ends(view: RunView, same: Stretch) -> list[Array]:
+    """The first and the last kept value of a stretch, float64; none if they cannot be read or compared."""
+    if same.kept < 2:
         return []
-    ends = [value.astype(np.float64) for _, value in kept_values(view.run, kept[[0, -1]])]
+    found = kept_values(view.run, [same.first_kept, same.last_kept])
+    ends = [value.astype(np.float64) for _, value in found]
     return ends if len(ends) == 2 and ends[0].shape == ends[1].shape else []
-
-
-def longest_stretch(columns: Array, least: int, rtol: float, atol: float) -> tuple[int, int]:
-    """(begin, stop) of the longest stretch of at least `least` columns that are close to its own first one,
-    the latest of equals; (0, 0) without one. Stretches are told apart from the left: each begins where the
-    one before ended. Close is as in `numpy.isclose`, NaN being equal.
-
-    Args:
-        columns: float64[statistics, snapshots].
-    """
-    count = columns.shape[1]
-    begins = np.ones(max(count - least + 1, 0), np.bool_)
-    for ahead in range(1, least):
-        begins &= _close(columns[:, ahead : ahead + len(begins)], columns[:, : len(begins)], rtol, atol)
-    best, at = (0, 0), 0
-    starts = np.flatnonzero(begins)
-    while (place := int(np.searchsorted(starts, at))) < len(starts):
-        begin = int(starts[place])
-        at, size = begin + least, least
-        while at < count:  # in pieces that grow, so that a short stretch costs little
-            piece = columns[:, at : at + size]
-            far = np.flatnonzero(~_close(piece, columns[:, begin : begin + 1], rtol, atol))
-            at += int(far[0]) if len(far) else piece.shape[1]
-            if len(far):
-                break
-            size *= 2
-        if at - begin >= best[1] - best[0]:
-            best = (begin, at)
-    return best
-
-
-def _close(a: Array, b: Array, rtol: float, atol: float) -> Array:
-    """Which columns of `a` are close to those of `b` in every statistic."""
-    return np.logical_and.reduce(np.asarray(np.isclose(a, b, rtol, atol, equal_nan=True)))  # type: ignore[no-any-return]
 
 
 @rule(
@@ -235,13 +203,11 @@ def _close(a: Array, b: Array, rtol: float, atol: float) -> Array:
     next_look="The ledger of dead layers says why a gradient is zero.",
 )
 def all_zero(view: RunView, limits: Limits) -> Iterable[Hit]:
-    rows = view.rows(view.of_kind("output", "gradient", "weight"))
-    zeros = rows.share("zero")
-    yield from hits(
+    yield from hits_grown(
         view,
-        rows,
-        zeros >= limits["zeros"],
-        zeros,
+        ("AllZero", limits["zeros"]),
+        view.of_kind("output", "gradient", "weight"),
+        lambda rows: (rows.share("zero") >= limits["zeros"], rows.share("zero")),
         "share of zeros",
         limits["zeros"],
         share=0.9,
@@ -265,12 +231,11 @@ def _what(tensor: TensorRole) -> str:
     help="Weight decay, a lower learning rate, or a smaller initializer.",
 )
 def large_weights(view: RunView, limits: Limits) -> Iterable[Hit]:
-    rows = view.rows([tensor for tensor in layer_weights(view) if tensor.is_kernel])
-    yield from hits(
+    yield from hits_grown(
         view,
-        rows,
-        rows["abs_max"] > limits["abs_max"],
-        rows["abs_max"],
+        ("LargeWeights", limits["abs_max"]),
+        [tensor for tensor in layer_weights(view) if tensor.is_kernel],
+        lambda rows: (rows["abs_max"] > limits["abs_max"], rows["abs_max"]),
         "abs max",
         limits["abs_max"],
         share=MOSTLY / 5,

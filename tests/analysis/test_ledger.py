@@ -61,11 +61,11 @@ def test_of_many_dead_gradients_a_step_is_read_once(tmp_path: Path, monkeypatch:
 
     def counted(self: Rows, *arguments: object) -> None:
         whole(self, *arguments)  # type: ignore[arg-type]
-        made.append(len(self))
+        made.extend([len(self)] if len(self) else [])
 
     monkeypatch.setattr(Rows, "__init__", counted)
     assert len(dead_layer_ledger(run, view)) == 30
-    assert made == [600, 30]
+    assert made == [30]
 
 
 def test_the_ledger_tells_how_far_it_is_and_can_be_ended(tmp_path: Path) -> None:

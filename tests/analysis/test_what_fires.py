@@ -11,7 +11,6 @@ from made_runs import GRADIENT, TRAINING, WEIGHT, Fed, X, found_by, made_run, no
 
 from tensortap.analysis import Settings, check_rules
 from tensortap.analysis.rules.settings import parse_settings
-from tensortap.analysis.rules.weights import longest_stretch
 from tensortap.dump import TensortapError
 
 RNG = np.random.default_rng(0)
@@ -125,13 +124,6 @@ def test_weights_that_freeze_later_are_told_since_when(tmp_path: Path) -> None:
 def test_weights_that_rest_for_a_while_are_no_alarm(tmp_path: Path) -> None:
     run = training(tmp_path, range(40), weight=lambda step: WEIGHTS * (1 + 0.01 * max(step, 5)))
     assert [(f.severity, f.last_step) for f in found_by("UnchangedTensor", run)] == [("low", 5)]
-
-
-def test_the_longest_stretch_begins_where_the_one_before_ended() -> None:
-    values = np.array([[0.0, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 3]])
-    assert longest_stretch(values, 3, 1e-5, 1e-8) == (4, 11)
-    assert longest_stretch(values, 8, 1e-5, 1e-8) == (0, 0)
-    assert longest_stretch(np.zeros((2, 300)), 3, 1e-5, 1e-8) == (0, 300)
 
 
 @pytest.mark.parametrize(("dtype", "cast", "severities"), [("uint8", True, ["high"]), ("int32", False, [])])
