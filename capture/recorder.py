@@ -154,7 +154,8 @@ class PendingCall:
         self._drawn.take(caught)
 
     def end(self, outputs: Sequence[Any] | None, failure: BaseException | None = None) -> RecordedCall | None:
-        """What was recorded; None if the call only found that its data had ended.
+        """What was recorded; None if the call only found that its data had ended, or was given nothing but
+        variables without values: then it makes their first ones, as optimizers do before the first step.
 
         Raises:
             UnrecordableError: it is not known what random numbers it drew.
@@ -162,6 +163,8 @@ class PendingCall:
         with tf_private.not_recorded():
             drawn = self._recorder.drawn()
             if isinstance(failure, tf.errors.OutOfRangeError) and not any(drawn.values()):
+                return None
+            if failure is None and self._arguments and all(map(_is_unset, self._arguments)):
                 return None
             for number, arrays in drawn.items():
                 self._arguments[number] = replace(self._arguments[number], arrays=arrays)
@@ -180,6 +183,10 @@ class PendingCall:
             for number, (argument, handle) in enumerate(zip(self._arguments, self._given, strict=True))
             if argument.kind == "variable" and _is_set(handle)
         }
+
+
+def _is_unset(argument: Argument) -> bool:
+    return argument.kind == "variable" and not argument.arrays
 
 
 def _plain(outputs: Sequence[Any]) -> tuple[Array, ...]:

@@ -47,10 +47,14 @@ def _print_given(found: Mapping[str, Any], out: Console) -> None:
     out.print(cell(f"not finite before it already: {_some(found['given'])}", "red"))
     for name, rows in found["rows"].items():
         out.print(cell(f"  in rows {_some(list(map(str, rows)))} of {name}"))
+    earlier = found["earlier"]
     if set(found["given"]) == set(found["rows"]):
         out.print("The step's data are not finite, its variables are: repair what makes the batch.")
+    elif earlier:
+        which = f"--step {earlier['step']} --call {earlier['call']} --fix"
+        out.print(cell(f"The last recording before it that was given finite numbers: {which}", "bold"))
     else:
-        out.print("Look at an earlier recording, the first one whose variables are finite (--list).")
+        out.print("No recording before it was given finite numbers.")
 
 
 def _print_repair(repair: Mapping[str, Any], out: Console) -> None:

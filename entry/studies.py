@@ -65,7 +65,8 @@ def study_of(arguments: argparse.Namespace) -> dict[str, Any]:
         from tensortap.replay import locate
 
         step = arguments.step if arguments.against_step is None else arguments.against_step
-        return {"study": "against", "options": {"source": str(locate(arguments.against, step, None))}}
+        other = locate(arguments.against, step, arguments.call)
+        return {"study": "against", "options": {"source": str(other)}}
     if arguments.fix:
         return {"study": "fix", "options": {}}
     if arguments.test:

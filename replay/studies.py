@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from tensortap.dump import Graph, Recording
@@ -10,6 +11,7 @@ from tensortap.dump import Graph, Recording
 from .against import against
 from .chosen_nodes import pattern_of
 from .drift import drift
+from .earlier import last_finite_before
 from .fix import fix
 from .logic_tests import logic_test
 from .request import Request
@@ -31,8 +33,10 @@ def _drift(recording: Recording, request: Request, _: GraphOf, told: Told) -> di
     return drift(recording, pattern_of(request.nodes or ""), request.options)
 
 
-def _fix(recording: Recording, _: Request, graph: GraphOf, told: Told) -> dict[str, Any]:
-    return fix(recording, graph(), told)
+def _fix(recording: Recording, request: Request, graph: GraphOf, told: Told) -> dict[str, Any]:
+    found = fix(recording, graph(), told)
+    earlier = last_finite_before(Path(request.source)) if found["given"] else None
+    return found | {"earlier": earlier and earlier._asdict()}
 
 
 def _test(recording: Recording, request: Request, graph: GraphOf, told: Told) -> dict[str, Any]:

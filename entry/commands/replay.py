@@ -159,11 +159,12 @@ def _print(arguments: argparse.Namespace, answer: Any, views: list[TensorView]) 
 
 def _verdict(answer: Any) -> Any:
     compared = f"{counted(answer.outputs, 'output')}, {counted(answer.variables, 'variable')}"
-    if answer.identical is None:
-        return cell(f"changed: {len(answer.differing)} of {compared} are not as recorded", "yellow")
     if answer.identical:
         return cell(f"bit-identical to the recorded step ({compared})", "green")
-    return cell(f"not as recorded: {len(answer.differing)} of {compared} differ", "red")
+    unlike = f"{len(answer.differing)} of the step's results ({compared})"
+    if answer.identical is None:
+        return cell(f"changed: {unlike} are not as recorded", "yellow")
+    return cell(f"not as recorded: {unlike} differ", "red")
 
 
 def _print_recordings(found: list[Any], as_json: bool) -> None:

@@ -70,6 +70,34 @@ def test_a_batch_that_is_not_finite_is_named_by_its_rows(
     assert "The step's data are not finite, its variables are" in out and "--list" not in out
 
 
+def test_what_was_given_nan_leads_to_the_recording_before(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], in_process: None
+) -> None:
+    w, used = tf.Variable([1.0, 2.0], name="w"), tf.Variable(0.0, name="used")
+    with Tap(tmp_path / "r", Watch(steps=[10**6]), record=every(1)) as tap:
+
+        @tap.function
+        def shrink(by: tf.Tensor) -> None:
+            w.assign(tf.sqrt(w - by))
+
+        @tap.function
+        def use() -> None:
+            used.assign(tf.reduce_sum(w))
+
+        for step, by in enumerate([0.5, 0.1, 3.0, 0.0]):
+            with tap.step(step):
+                shrink(tf.constant(by))
+                use()
+    for asked in (["--step", "3"], ["--step", "2"]):
+        assert main(["replay", str(tmp_path / "r"), *asked, "--fix"]) == 0
+        assert "given finite numbers: --step 2 --call 0 --fix" in capsys.readouterr().out
+    assert main(["replay", str(tmp_path / "r"), "--step", "2", "--call", "0", "--fix"]) == 0
+    assert "tf.sqrt(w - by)" in capsys.readouterr().out
+    against = ["--call", "0", "--against", str(tmp_path / "r"), "--against-step", "1"]
+    assert main(["replay", str(tmp_path / "r"), "--step", "0", *against]) == 0
+    assert "Sqrt" in capsys.readouterr().out  # the other step's call 0, too, not its last
+
+
 def test_what_the_process_is_at_is_told_at_once() -> None:
     told: list[str] = []
     lines = ['{"progress": "one"}\n', "noise\n", '{"progress": "two"}\n', '{"answer": {}}\n']

@@ -78,6 +78,12 @@ def test_a_step_is_proven_and_a_tensor_computed(run: Run, logdir: Path) -> None:
     np.testing.assert_array_equal(np.array(shown["tensors"][0]["values"]["data"], np.float32), kept[:, :])
 
 
+def test_the_calls_of_a_step_are_those_of_the_program(logdir: Path) -> None:
+    """Adam's variables are made by a function of TensorFlow's own, before the first step."""
+    found = find_recordings(logdir / "first")
+    assert [(place.step, place.call) for place in found] == [(0, 0), (2, 0)]
+
+
 def test_all_tensors_of_a_changed_step_from_a_bundle(run: Run, logdir: Path, tmp_path: Path) -> None:
     bundle = tmp_path / "step.tapbundle"
     assert run("bundle", logdir / "first", "--step", "2", "--out", bundle)[0] == 0
