@@ -19,9 +19,9 @@ class Earlier(NamedTuple):
 
 
 def last_finite_before(source: Path) -> Earlier | None:
-    """The recording before `source`, of the same run, that was given finite numbers, and the next one was not.
+    """The last recording of the same run before `source` that was given finite numbers.
 
-    Variables that are NaN stay so: it is looked for by halving, so that of a thousand recordings ten are read.
+    Variables that are NaN stay so: it is looked for by halving, and of a thousand recordings ten are read.
     None if there is none, or `source` is a bundle.
     """
     if is_bundle(source):
