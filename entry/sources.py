@@ -64,14 +64,26 @@ def as_logdir(path: Path) -> Path:
 
 
 def _check_no_other_file(path: Path) -> None:
-    """Raises NotARunError where a path is a file that nothing here can read."""
-    if is_remote(path) or not path.is_file() or is_folder(path):
+    """Raises NotARunError where a path or address is a file that nothing here can read."""
+    if not _is_file(path) or is_folder(path):
         return
+    from tensortap.importers import FORMATS
+
     if path.suffix == ".pbtxt":
         hint = "Graphs as text are not read: write it with tf.io.write_graph(…, as_text=False)."
     else:
-        hint = "'tensortap import --formats' lists what can be read; name a log directory, or a run in it."
-    raise NotARunError(f"{str(path)!r} is a file in no format that is known here.", hint)
+        known = ", ".join(form.title for form in FORMATS)
+        hint = f"These are known: a log directory, a run in it, a .tap.zip of runs, {known}."
+    raise NotARunError(
+        f"{shown_path(path)!r} is not recognised: it is a file in no format that is known here.", hint
+    )
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return look(path).is_file if is_remote(path) else path.is_file()
+    except OSError:
+        return False
 
 
 def check_reachable(path: Path) -> None:

@@ -106,7 +106,14 @@ def test_a_server_keeps_a_foreign_folder_as_a_log_directory(source: Path, tmp_pa
     assert served([tmp_path / "not yet"]) == [tmp_path / "not yet"]
 
 
-@pytest.mark.parametrize(("name", "hint"), [("graph.pbtxt", "as_text=False"), ("v1.ckpt", "--formats")])
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("graph.pbtxt", "as_text=False"),
+        ("v1.ckpt", "These are known: a log directory"),
+        ("odd.tar", "a SavedModel, "),
+    ],
+)
 def test_a_file_that_nobody_can_read_is_not_called_missing(
     run: Run, source: Path, tmp_path: Path, name: str, hint: str
 ) -> None:

@@ -348,4 +348,4 @@ def test_what_lies_at_an_address_is_opened_as_it_is(weights: Path, run, monkeypa
     logdir, place = served([path_of(f"memory:/{root}/arrays")])
     assert find_runs(logdir) and place == path_of(f"memory:/{root}/arrays")
     memory.pipe(f"{root}/read.me", b"no tensors")
-    assert "no directory" in run("ls", f"memory:/{root}/read.me")[2]
+    assert "is not recognised" in run("ls", f"memory:/{root}/read.me")[2]

@@ -52,6 +52,13 @@ export const detailOutdated = computed(() => {
 });
 
 /** Whether the run holds no snapshot of any graph. */
+/** Whether the source of an imported run does not tell NaN (FORMAT.md, "Counts that are not known"). */
+export const nanUncounted = computed(() =>
+  String(runDetail.value?.info['not counted'] ?? '')
+    .split(', ')
+    .includes('nan'),
+);
+
 export const nothingCaptured = computed(() => runEntry.value?.snapshots === 0);
 
 /** The graph that was picked for a run without a choice; it stays, even when another one overtakes it while the run goes on. */

@@ -5,7 +5,7 @@ import { chosenTensor, view } from '../../state/choices';
 import { report, shownGroups } from '../../state/findings';
 import { problemsWidth } from '../../state/preferences';
 import { intendedProblems, nonfiniteCount, notices, problems, wrongProblems } from '../../state/problems';
-import { graphId } from '../../state/runs';
+import { graphId, nanUncounted } from '../../state/runs';
 import { goTo } from '../../state/selection';
 import { step } from '../../state/steps';
 import { toggleProblems } from '../../state/ui';
@@ -51,6 +51,13 @@ const explain = () => {
 function ProblemList() {
   const error = problems.error.value;
   if (nonfiniteCount.value === 0 && error) return <Failure error={error} retry={problems.reload} />;
+  if (nonfiniteCount.value === 0 && nanUncounted.value) {
+    return (
+      <Message title="NaN and Inf were not counted">
+        <p>The run was imported from a format that does not tell them: whether every tensor is finite is unknown.</p>
+      </Message>
+    );
+  }
   if (nonfiniteCount.value === 0) {
     return (
       <Message title="No NaN, no Inf">

@@ -52,10 +52,10 @@ function NumberCell({ id, value }: { id: ColumnId; value: number }) {
   return (
     <td
       class={`right ${bad}`}
-      title={unknown ? 'The run was imported from a format that does not tell' : String(value)}
+      title={unknown ? 'unknown: the run was imported from a format that does not tell' : String(value)}
       data-zero={value === 0 && !plain}
     >
-      {unknown ? 'unknown' : numberText(id, value)}
+      {unknown ? '?' : numberText(id, value)}
     </td>
   );
 }
