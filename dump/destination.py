@@ -9,6 +9,7 @@ from typing import Any
 from .addresses import is_remote, new_remote_of, shown_path
 from .errors import InvalidValueError
 from .files import MAX_JSON, publish
+from .patience import answered
 from .retention import Retention
 from .runs import RUN_FILE
 from .spool import LEAST, Part, Spool
@@ -57,7 +58,7 @@ class Destination:
         """A new worker of the run.
 
         Raises:
-            NotARunError, FormatVersionError, OSError: see `ensure_run`.
+            NotARunError, FormatVersionError, OSError: see `ensure_run`. OSError: an address does not answer.
         """
         if not self._is_remote:
             return Worker(self.run_dir, info, rank, compression, fsync, self._retention)
@@ -65,7 +66,7 @@ class Destination:
         try:
             self.run_dir = self._spool.run_dir
             self.run_dir.mkdir(parents=True)
-            self._was_there = self._fetch_run_file()
+            self._was_there = answered(self._fetch_run_file, self._logdir / self._run)
             ensure_run(self.run_dir, self._run, info)
             return Worker(self.run_dir, info, rank, compression, fsync, self._retention, self._spool)
         except BaseException:
@@ -79,16 +80,18 @@ class Destination:
             cut: commits, and says what there is to upload.
 
         Raises:
-            OSError: the address refuses; nothing stays behind.
+            OSError: the address refuses or does not answer; nothing stays behind.
         """
         if self._spool is None:
             return
         uploader = Uploader(self._logdir, self._run, self._spool, cut, self._patience, self._was_there)
         try:
-            uploader.start()
+            parts = cut()  # here: a writer that opens after a fork holds its lock
+            answered(lambda: uploader.send_first(parts), self._logdir / self._run)
         except OSError:
             self._spool.clear()
             raise
+        uploader.start()
         self._uploader = uploader
 
     def parts(self, open_files: Collection[Path | None]) -> list[Part]:

@@ -68,13 +68,12 @@ class Uploader:
         """What was done so far."""
         return replace(self._done, waiting_bytes=self._spool.waiting_bytes)
 
-    def start(self) -> None:
-        """Uploads for the first time, then in the thread.
+    def send_first(self, parts: list[Part]) -> None:
+        """Uploads these. Raises OSError if the address refuses."""
+        self._send_all(lambda: parts)
 
-        Raises:
-            OSError: the address refuses.
-        """
-        self._send_all()
+    def start(self) -> None:
+        """Uploads in a thread from now on."""
         self._thread = threading.Thread(target=self._run, name="tensortap-upload", daemon=True)
         self._thread.start()
 
@@ -134,7 +133,7 @@ class Uploader:
                 self._changed.wait_for(lambda: self._wanted or self._ending, self._pause())
                 ending, self._wanted = self._ending, False
             try:
-                self._send_all()
+                self._send_all(self._cut)
             except OSError:
                 with self._changed:
                     self._changed.notify_all()  # what is wanted now is not what fails again at once
@@ -149,10 +148,10 @@ class Uploader:
     def _pause(self) -> float:
         return min(UPLOAD_SECONDS * 2.0**self._failed_in_a_row, _LONGEST_PAUSE)
 
-    def _send_all(self) -> None:
+    def _send_all(self, cut: Cut) -> None:
         """One round. Raises OSError; what was not sent is tried again in the next."""
         try:
-            for part in self._cut():
+            for part in cut():
                 if self._sent.get(part.name) != _state(part) and part.name not in self._was_there:
                     self._send(part)
                 if part.final and part.path.suffix in _BULKY:

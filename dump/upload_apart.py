@@ -21,6 +21,7 @@ def main() -> int:
     place = path_of(job["address"])
     uploader = Uploader(place, job["run"], spool, lambda: spool.parts(()), job["seconds"], job["there"])
     try:
+        uploader.send_first(spool.parts(()))
         uploader.start()
         uploader.finish()
     except OSError as error:

@@ -6,8 +6,10 @@ import errno
 import os
 import subprocess
 import sys
+import threading
 import uuid
 from pathlib import Path
+from typing import NoReturn
 
 import fsspec
 import numpy as np
@@ -18,7 +20,7 @@ from s3_server import s3_server
 
 import tensortap
 from tensortap.capture import Tap, Watch, every
-from tensortap.dump import DumpWriter, RunReader, find_runs, path_of, read_value, value_ref
+from tensortap.dump import DumpWriter, RunReader, find_runs, path_of, patience, read_value, value_ref
 from tensortap.dump.remote import RemoteFolder
 
 BIG = np.arange(50_000, dtype=np.float32)  # 200 kB
@@ -172,6 +174,26 @@ def test_an_address_that_refuses_from_the_start(
     with pytest.raises(OSError, match="Refused"):
         DumpWriter(logs, "r")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("method", ["open", "write"])
+def test_an_address_that_never_answers(
+    logs: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    end = threading.Event()
+
+    def stall(*_: object) -> NoReturn:
+        end.wait()
+        raise OSError(errno.EIO, "at last")
+
+    monkeypatch.setattr(patience, "ANSWER_SECONDS", 0.05)
+    monkeypatch.setattr(RemoteFolder, method, stall)
+    try:
+        with pytest.raises(TimeoutError, match=r"no answer within 0\.05 s.*logs/r"):
+            DumpWriter(logs, "r")
+        assert list(tmp_path.iterdir()) == []
+    finally:
+        end.set()
 
 
 def test_a_second_worker_leaves_what_the_first_wrote(logs: str) -> None:
