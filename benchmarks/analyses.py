@@ -4,8 +4,9 @@
 
 Writes a training run of so many layers (nine tensors each) whose last quarter holds NaN, asks a server for
 findings, births and ledger, and another viewer's requests meanwhile. `cold` starts the analysing process and
-has no saved index. At last two runs of `--summaries` snapshots are compared, equal ones and such as differ by
-rounding in every tensor. Read the ratios: times depend on the machine and what else it does.
+has no saved index. Then the run grows by a hundredth of its steps, and is looked at again. At last two runs
+of `--summaries` snapshots are compared, equal ones and such as differ by rounding in every tensor. Read the
+ratios: times depend on the machine and what else it does.
 """
 
 from __future__ import annotations
@@ -84,12 +85,15 @@ def write_run(folder: Path, snapshots: int, layers: int) -> None:
                 writer.log_summary(name, summary, step=step, graph=place)
 
 
-def write_more(folder: Path, run: str) -> None:
-    """One more step of the run, by another worker."""
-    summary = summarize(np.ones(2048, np.float32))
+def write_more(folder: Path, run: str, layers: int, first: int, steps: int) -> None:
+    """Some more steps of the run, by another worker."""
+    graph = training_graph(layers)
+    summary = summarize(np.random.default_rng(1).normal(size=2048).astype(np.float32))
     with DumpWriter(folder, run) as writer:
-        for number in range(2000):
-            writer.log_summary(f"more/{number}:0", summary, step=10**6)
+        place = writer.graph(graph)
+        for step in range(first, first + steps):
+            for node in graph.nodes:
+                writer.log_summary(f"{node.name}:0", summary, step=step, graph=place)
 
 
 def write_values(folder: Path, tensors: int, changed: bool) -> None:
@@ -163,7 +167,7 @@ def _analyses(client: Any, base: str) -> None:
         print(f"{name:<40}{worked_out(client, f'{base}/{what}'):8.2f} s")
 
 
-def measure_here(folder: Path) -> None:
+def measure_here(folder: Path, layers: int) -> None:
     from tensortap.analysis import check_rules, dead_layer_ledger, nan_report
     from tensortap.index import LogIndex
 
@@ -181,10 +185,16 @@ def measure_here(folder: Path) -> None:
         cpu = time.process_time()
         analyse(log.runs[0])
         print(f"{name:<40}{time.process_time() - cpu:8.2f} s of CPU")
-    write_more(folder, log.runs[0].name)
+    steps = log.runs[0].steps.step
+    more = max(len(steps) // 100, 1)
+    again = ("rules again, as it was", lambda: check_rules(log.runs[0]))
+    write_more(folder, log.runs[0].name, layers, int(steps[-1]) + 1, more)
     for name, grow in (
-        ("reading what was added", log.refresh),
-        ("rules again", lambda: check_rules(log.runs[0])),
+        again,
+        (f"reading {more} more steps", log.refresh),
+        ("rules again, grown by 1 %", lambda: check_rules(log.runs[0])),
+        ("ledger again", lambda: dead_layer_ledger(log.runs[0])),
+        again,
     ):
         cpu = time.process_time()
         grow()
@@ -248,7 +258,7 @@ def main() -> None:
         os.environ["TENSORTAP_CACHE"] = str(Path(folder, "cache"))
         write_run(Path(folder, "long", "run"), arguments.snapshots, arguments.layers)
         measure_server(Path(folder, "long"), arguments.layers)
-        measure_here(Path(folder, "long"))
+        measure_here(Path(folder, "long"), arguments.layers)
         measure_difference(Path(folder, "pair"), arguments.tensors)
         measure_summaries(Path(folder, "summaries"), arguments.summaries, arguments.layers)
 
