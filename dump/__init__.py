@@ -65,7 +65,7 @@ from .recording import Argument, Part, Recording, array_hash
 from .recordings import RecordingPlace, find_recordings, read_recording, remove_unused_blobs, write_recording
 from .records import COUNTS, STATISTICS, Frame, Function, Graph, Keep, Node, Summary, Way
 from .repair import Repaired, repair_run
-from .retention import Pruned, Retention, prune_run
+from .retention import Pruned, Retention, prune_run, pruned_files
 from .runs import RUN_FILE, RunInfo, RunReader, WorkerInfo, find_runs
 from .sample import Sample, split_sample
 from .statistics import summarize, warm_up
@@ -169,6 +169,7 @@ __all__ = [
     "path_of",
     "proto_shape",
     "prune_run",
+    "pruned_files",
     "put_file",
     "read_bundle",
     "read_bundle_graph",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -212,6 +212,16 @@ def mark_path(values: Path) -> Path:
 def is_pruned(values: Path) -> bool:
     """Whether a values file was removed on purpose."""
     return exists(mark_path(values))
+
+
+def pruned_files(names: Iterable[str]) -> frozenset[int]:
+    """The numbers of a worker's values files that were removed on purpose, by the names in its folder."""
+    there = set(names)
+    marks = (
+        name.removeprefix("values-").removesuffix(".pruned") for name in there if name.endswith(".pruned")
+    )
+    found = (digits for digits in marks if len(digits) == 6 and digits.isdigit())
+    return frozenset(int(digits) for digits in found if f"values-{digits}.safetensors" not in there)
 
 
 def _shards(run_dir: Path) -> dict[Shard, Entry]:

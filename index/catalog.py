@@ -16,12 +16,14 @@ from .columns import GrowingColumn, StringTable
 from .decode import (
     HISTOGRAM_COLUMNS,
     INDEXED_COLUMNS,
+    NOT_KEPT,
     STATISTICS_COLUMNS,
     ShapeTable,
     chunk,
     decode_histograms,
     filled,
     numbers,
+    shards,
 )
 from .rows import Rows
 from .step_tally import GraphSteps, StepTally
@@ -49,7 +51,8 @@ class Catalog:
 
     Attributes:
         parts: where the rows are. partial: how many rows have counts that do not add up to their size.
-        not_told: the counts that the source of the run does not tell, see `unknown_counts`.
+        prunings: how often values turned out to be
+        removed. not_told: the counts that the source of the run does not tell, see `unknown_counts`.
         places: int64 columns that say where each commit is, see `CommitPlace`.
 
     Args:
@@ -67,6 +70,8 @@ class Catalog:
         self.worker_rows = Tally()
         self.nonfinite = 0
         self.partial = 0
+        self.prunings = 0
+        self._pruned: dict[int, frozenset[int]] = {}  # by worker
         self.not_told: frozenset[str] = frozenset()
         self.last_time: float | None = None
         self.parts = Rows(histograms)
@@ -94,9 +99,20 @@ class Catalog:
             columns = self._decode(table)
             self._add_commits(self.workers.intern(worker), commits)
             self.parts.add(columns, histograms)
-            self._count(columns)
+            self._count(columns, self.workers.intern(worker))
             self.rows += table.num_rows
         return int(table.num_rows)
+
+    def prune(self, worker: str, files: frozenset[int]) -> None:
+        """A worker's values files that were removed on purpose: their values are kept no longer."""
+        with self.lock:
+            code = self.workers.code(worker)
+            if code is None or self._pruned.get(code, frozenset()) == files:
+                return
+            self._pruned = self._pruned | {code: files}
+            tensor = self.column("tensor", slice(0, self.rows))[self.column("kept", slice(0, self.rows))]
+            self.tensors.kept.restore(np.bincount(tensor))
+            self.prunings += 1
 
     def rows_of_tensor(self, code: int) -> Array:
         """Rows of one tensor, ascending."""
@@ -107,9 +123,13 @@ class Catalog:
         return self.parts.rows_of("step", code, self.rows)
 
     def column(self, name: str, rows: Array | slice) -> Array:
-        """A column of codes, integers or float64, at some rows. `step` holds steps, `time` microseconds."""
+        """A column of codes, integers or float64, at some rows. `step` holds steps, `time` microseconds,
+        `shard` the number of the values file (-1: in the row, `NOT_KEPT`: nowhere); `kept` and `pruned` are
+        bool: whether the value is there, or was removed to save space."""
         if name == "worker":
             return self._workers(rows)
+        if name in ("kept", "pruned"):
+            return self._values_left(rows, name)
         values = self.parts.column(name, rows, self.rows)
         return self.steps.values[values] if name == "step" else values
 
@@ -125,6 +145,17 @@ class Catalog:
             int(self.places[name].view()[commit]) for name in ("worker", *CommitPlace._fields[1:])
         )
         return CommitPlace(self.workers[worker], file, offset, length)
+
+    def _values_left(self, rows: Array | slice, name: str) -> Array:
+        """Which rows' values are there, or were removed to save space."""
+        shard = self.column("shard", rows)
+        stored: Array = shard > NOT_KEPT
+        gone = np.zeros(len(shard), np.bool_)
+        pruned = {worker: files for worker, files in self._pruned.items() if files}
+        workers = self._workers(rows) if pruned else None
+        for worker, files in pruned.items():
+            gone |= (workers == worker) & np.isin(shard, list(files))
+        return stored & ~gone if name == "kept" else gone
 
     def _workers(self, rows: Array | slice) -> Array:
         if isinstance(rows, slice):
@@ -152,15 +183,16 @@ class Catalog:
             "device": self.devices.encode(chunk(table, "device")),
             "dtype": self.dtypes.encode(chunk(table, "dtype")),
             "shape": self.shapes.encode(chunk(table, "shape")),
-            "kept": filled(table, "value_codec"),
+            "shard": shards(filled(table, "value_codec"), numbers(table, "value_file")),
         }
 
-    def _count(self, columns: dict[str, Array]) -> None:
+    def _count(self, columns: dict[str, Array], worker: int) -> None:
         nan, inf = columns["nan"] > 0, (columns["pos_inf"] > 0) | (columns["neg_inf"] > 0)
         bad, tensor = nan | inf, columns["tensor"]
         self.tensors.note_rows(tensor, self.rows)
         self.tensors.snapshots.count(tensor)
-        self.tensors.kept.count(tensor[columns["kept"]])
+        there = ~np.isin(columns["shard"], (NOT_KEPT, *self._pruned.get(worker, ())))
+        self.tensors.kept.count(tensor[there])
         self.tensors.nonfinite.count(tensor[bad])
         self.steps.count(columns["step"], nan, inf, columns["time"])
         graphs, steps = self.tensors.columns(len(self.tensors))[0][tensor], self.steps.values[columns["step"]]

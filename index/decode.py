@@ -17,8 +17,9 @@ from .ragged import Ragged, narrowed
 STATISTICS_COLUMNS = ("size", *COUNTS, *STATISTICS)
 INDEXED_COLUMNS = (
     *("graph", "node", "slot", "step", "visit", "time", "device", "dtype", "shape"),
-    *(*STATISTICS_COLUMNS, "value_codec"),
+    *(*STATISTICS_COLUMNS, "value_codec", "value_file"),
 )
+NOT_KEPT = -2  # as the number of a values file
 HISTOGRAM_COLUMNS = ("bucket_id", "bucket_count")
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -80,6 +81,12 @@ def filled(table: pa.Table, name: str) -> Array:
     codes = table_of_values.encode(chunk(table, name))
     found: Array = np.array([bool(value) for value in table_of_values.values], np.bool_)[codes]
     return found
+
+
+def shards(kept: Array, file: Array) -> Array:
+    """The numbers of the values files: -1 for values in rows, `NOT_KEPT` where there is none."""
+    numbers: Array = np.where(kept, np.maximum(file, -1), NOT_KEPT)
+    return numbers
 
 
 def decode_histograms(table: pa.Table) -> Ragged:

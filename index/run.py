@@ -156,7 +156,10 @@ class RunIndex:
 
     def _state(self) -> tuple[object, ...]:
         """Differs whenever something that can be asked for does: statuses hold the numbers of snapshots."""
-        return self.error, self.created, self.workers, self.recorded_graphs, self.events.version
+        return (
+            *(self.error, self.created, self.workers, self.recorded_graphs),
+            *(self.events.version, self.catalog.prunings),
+        )
 
     def _poll(self) -> bool:
         if self._reader is None:

@@ -19,8 +19,8 @@ from .packed import Packed, pack
 from .postings import Postings
 from .ragged import Ragged, concatenated, starts_of
 
-_NARROW = ("visit", "device", "dtype", "shape", "size", *COUNTS)
-COLUMNS = (*_NARROW, *STATISTICS, "tensor", "step", "time", "kept")
+_NARROW = ("visit", "device", "dtype", "shape", "size", *COUNTS, "shard")
+COLUMNS = (*_NARROW, *STATISTICS, "tensor", "step", "time")
 Key = Literal["tensor", "step"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -34,13 +34,13 @@ class Tail:
         self.columns: dict[str, GrowingColumn] = {name: NarrowColumn() for name in _NARROW}
         self.columns |= {name: GrowingColumn(np.float64) for name in STATISTICS}
         self.columns |= {name: GrowingColumn(np.int32) for name in ("tensor", "step")}
-        self.columns |= {"time": GrowingColumn(np.int64), "kept": GrowingColumn(np.bool_)}
+        self.columns["time"] = GrowingColumn(np.int64)
         self._postings = {key: Postings(self.columns[key]) for key in ("tensor", "step")}
         self._histograms: list[Ragged] | None = [] if histograms else None
         self._histogram_starts: list[int] = []
 
     def __len__(self) -> int:
-        return len(self.columns["kept"])
+        return len(self.columns["shard"])
 
     @property
     def nbytes(self) -> int:
@@ -98,7 +98,7 @@ class Segment:
         self._packed = Packed(arrays)
 
     def __len__(self) -> int:
-        return len(self.arrays["kept"])
+        return len(self.arrays["shard"])
 
     @property
     def nbytes(self) -> int:

@@ -17,6 +17,7 @@ from .steps import StepRange
 from .unknown import unknown_counts
 
 PLAIN_COLUMNS = ("step", "visit", *STATISTICS_COLUMNS, "kept")
+_TAKEN = (*PLAIN_COLUMNS, "pruned")
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -24,7 +25,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """One tensor captured at one (step, visit). `row` is its row in the catalog of its run, `time` seconds
-    since 1970, `graph` is `-` for none; counts and statistics as in `tensortap.dump.Summary`. `unknown`: the
+    since 1970, `graph` is `-` for none; counts and statistics as in `tensortap.dump.Summary`. `pruned`: its
+    value was kept, and removed to save space. `unknown`: the
     counts (and `size`) that the source of an import did not tell: they are lower bounds at most."""
 
     row: int
@@ -54,13 +56,14 @@ class Snapshot:
     l2: float
     abs_max: float
     kept: bool
+    pruned: bool = False
     unknown: frozenset[str] = frozenset()
 
 
 def take(catalog: Catalog, rows: Array) -> list[Snapshot]:
     """The snapshots at some rows of a catalog, in that order."""
     tensors = catalog.tensors
-    plain = zip(*(catalog.column(name, rows).tolist() for name in PLAIN_COLUMNS), strict=True)
+    plain = zip(*(catalog.column(name, rows).tolist() for name in _TAKEN), strict=True)
     names = ("tensor", "worker", "time", "device", "dtype", "shape")
     coded = zip(*(catalog.column(name, rows).tolist() for name in names), strict=True)
     unknown = unknown_counts(catalog, rows)
@@ -81,7 +84,7 @@ def take(catalog: Catalog, rows: Array) -> list[Snapshot]:
                 device=catalog.devices[device],
                 dtype=catalog.dtypes[dtype],
                 shape=catalog.shapes.values[shape],
-                **dict(zip(PLAIN_COLUMNS, values, strict=True)),
+                **dict(zip(_TAKEN, values, strict=True)),
                 unknown=frozenset(name for name, mask in unknown.items() if mask[place]),
             )
         )

@@ -52,7 +52,7 @@ class SortedRows:
 
 
 def _version(run: RunIndex) -> object:
-    return run.generation, run.catalog.rows, len(run.recorded_graphs)
+    return run.generation, run.catalog.rows, run.catalog.prunings, len(run.recorded_graphs)
 
 
 def sort_rows(run: RunIndex, rows: Array, sort: str, first: int) -> Array:

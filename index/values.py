@@ -75,7 +75,7 @@ def find_value(run: RunIndex, snapshot: Snapshot) -> ValueRef:
     commits, within = run.catalog.commits_of(np.array([snapshot.row]))
     place = run.catalog.place(int(commits[0]))
     ref = None
-    if snapshot.kept:
+    if snapshot.kept or snapshot.pruned:
         batch = run.commits.get(run.catalog.run_dir, place)
         ref = value_ref(run.catalog.run_dir, place.worker, batch, int(within[0]))
     if ref is None:
@@ -101,7 +101,7 @@ def kept_sample(run: RunIndex, snapshot: Snapshot) -> Sample | None:
     Raises:
         DamagedError: the dump is damaged there.
     """
-    if not snapshot.kept:
+    if not (snapshot.kept or snapshot.pruned):
         return None
     commits, within = run.catalog.commits_of(np.array([snapshot.row]))
     batch = run.commits.get(run.catalog.run_dir, run.catalog.place(int(commits[0])), ("value_codec",))

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tensortap.dump import DamagedError, RunReader, TailPosition, WorkerInfo, scan
+from tensortap.dump import DamagedError, Entry, RunReader, TailPosition, WorkerInfo, pruned_files, scan
 
 from .alive import is_gone
 from .catalog import Catalog
@@ -72,11 +72,14 @@ class WorkerFollower:
         return done + position.offset, sum(sizes.values())
 
     def look(self) -> None:
-        """Finds out whether the worker is live."""
+        """Finds out whether the worker is live, and which of its values were removed to save space."""
+        entries = _entries(self._folder)
+        self._catalog.prune(self.info.worker, pruned_files(entry.name for entry in entries))
         self._live = False
         if not self._tail.closed:
             patience = UNSEEN_SECONDS if is_gone(self.info) else LIVE_SECONDS
-            self._live = time.time() - _last_write(self._folder) < patience
+            last_write = max((entry.mtime_ns for entry in entries), default=0) / 1e9
+            self._live = time.time() - last_write < patience
 
     def status(self) -> WorkerStatus:
         """What is known now."""
@@ -99,15 +102,12 @@ class WorkerFollower:
 
 def _stats_sizes(folder: Path) -> dict[str, int]:
     """Sizes of a worker's statistics files by name."""
-    try:
-        return {entry.name: entry.size for entry in scan(folder) if entry.name.startswith("stats-")}
-    except (OSError, DamagedError):  # it is just being removed
-        return {}
+    return {entry.name: entry.size for entry in _entries(folder) if entry.name.startswith("stats-")}
 
 
-def _last_write(folder: Path) -> float:
-    """When a file in a worker's folder was last written to; 0 if there is none."""
+def _entries(folder: Path) -> list[Entry]:
+    """What a worker's folder holds."""
     try:
-        return max((entry.mtime_ns for entry in scan(folder)), default=0) / 1e9
+        return list(scan(folder))
     except (OSError, DamagedError):  # it is just being removed
-        return 0.0
+        return []

@@ -21,7 +21,7 @@ from .folder import claim, is_ours, run_folder, sweep, touch
 from .identity import Marks
 from .state import catalog_state, restore_catalog
 
-VERSION = 1
+VERSION = 2
 STATE = "state.index"
 SEGMENT_ROWS = 1 << 18  # of one segment; twice as many are never held in memory with their histograms
 HISTOGRAM_BYTES = 96 << 20  # a tail with more of them becomes a segment, however few its rows are

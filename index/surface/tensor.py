@@ -31,7 +31,7 @@ class Tensor:
     Attributes:
         name, node, slot, graph, step, visit, worker, device: what it is; `graph` is `-` for none.
         time: when it was captured, seconds since 1970.
-        kept: whether the value was.
+        kept: whether the value was, and is still there.
     """
 
     def __init__(self, run: RunIndex, snapshot: Snapshot) -> None:
@@ -143,7 +143,7 @@ class Tensor:
         visit = f" visit {snapshot.visit}" if snapshot.visit else ""
         bad = [f"{getattr(snapshot, name):,} {name}" for name in COUNTS[:3] if getattr(snapshot, name)]
         statistics = [f"{name} {getattr(snapshot, name):.4g}" for name in ("min", "max", "mean")]
-        kept = [] if self.kept else ["summary only"]
+        kept = [] if self.kept else ["value pruned" if snapshot.pruned else "summary only"]
         about = ", ".join([f"{snapshot.dtype} {snapshot.shape}", *bad, *statistics, *kept])
         return f"<tensor {self.name!r} step {snapshot.step}{visit}: {about}>"
 

@@ -176,6 +176,8 @@ export interface Snapshot extends Measures {
   dtype: string;
   shape: number[];
   kept: boolean;
+  /** The value was kept, and removed to save space. */
+  pruned?: boolean;
   /** Which part of the value was kept; null for all of it. Asked for where values are shown. */
   sample?: Sample | null;
   /** In lists: see `Trend`. */

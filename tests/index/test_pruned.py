@@ -1,0 +1,96 @@
+"""Values that retention removed are not kept any more, in every answer, and also while a run is live."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tensortap.dump import DumpWriter, Retention, ValuePrunedError, prune_run
+from tensortap.index import LogIndex, find_rows, history, locate, open_logdir, read_slice, snapshots
+from tensortap.index.find import Filters
+from tensortap.index.saved import saved_run
+
+VALUE = np.arange(250_000, dtype=np.float32)  # 1 MB
+
+
+@pytest.fixture(autouse=True)
+def small_shards(monkeypatch):
+    monkeypatch.setattr("tensortap.dump.values_writer.MAX_SHARD", 1_500_000)
+
+
+def log_steps(writer, steps):
+    for step in steps:
+        writer.log("a", VALUE, step=step)
+        writer.log("small", np.arange(3), step=step)
+        writer.log("none", VALUE, step=step, keep="summary")
+        writer.flush()
+
+
+def kept_steps(run):
+    """The steps at which the value of `a` is kept, as every way to ask tells them."""
+    told = history(run, "a").columns
+    steps = [int(step) for step, kept in zip(told["step"], told["kept"], strict=True) if kept]
+    found = snapshots(run, tensor="a:0", kept=True, limit=1000)
+    assert [row.step for row in found.rows] == steps
+    assert len(find_rows(run, Filters(tensor="a:0", kept=True))) == len(steps)
+    assert run.captured_slots("-", "a")[0] == (len(told["step"]), len(steps))
+    assert run.captured_slots("-", "small")[0][1] == len(told["step"])
+    assert run.captured_slots("-", "none")[0][1] == 0
+    for row in snapshots(run, tensor="a:0", limit=1000).rows:
+        assert (row.kept, row.pruned) == (row.step in steps, row.step not in steps)
+        if row.pruned:
+            with pytest.raises(ValuePrunedError):
+                read_slice(run, row)
+    return steps
+
+
+def test_a_run_that_is_pruned_while_it_is_open(tmp_path):
+    with DumpWriter(tmp_path, "r") as writer:
+        log_steps(writer, range(6))
+    log = LogIndex(tmp_path, use_cache=False)
+    log.refresh()
+    (run,) = log.runs
+    assert kept_steps(run) == list(range(6))
+    version = run.version
+    prune_run(tmp_path / "r", Retention(keep_last=2))
+    log.refresh()
+    assert kept_steps(run) == [4, 5]
+    assert run.version > version
+    assert not locate(run, "none", step=0).pruned
+    assert "value pruned" in repr(open_logdir(tmp_path).runs["r"].tensor("a", step=0))
+
+
+def test_a_live_run_that_keeps_the_last_steps(tmp_path):
+    with DumpWriter(tmp_path, "r", keep_last=2) as writer:
+        log_steps(writer, range(12))
+        log = LogIndex(tmp_path, use_cache=False)
+        log.refresh()
+        (run,) = log.runs
+        first = kept_steps(run)
+        assert 11 in first and 0 not in first
+        log_steps(writer, range(12, 24))
+        log.refresh()
+        assert 23 in kept_steps(run) and not {0, 11} & set(kept_steps(run))
+
+
+def test_two_workers_prune_their_own(tmp_path):
+    for steps in (range(3), range(3, 6)):
+        with DumpWriter(tmp_path, "r") as writer:
+            log_steps(writer, steps)
+    prune_run(tmp_path / "r", Retention(keep_last=3))
+    log = LogIndex(tmp_path, use_cache=False)
+    log.refresh()
+    assert kept_steps(log.runs[0]) == [3, 4, 5]
+
+
+def test_a_saved_index_knows_what_was_pruned_since(tmp_path, monkeypatch):
+    monkeypatch.setenv("TENSORTAP_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(saved_run, "FEWEST", 1)
+    monkeypatch.setattr(saved_run, "SEGMENT_ROWS", 4)
+    with DumpWriter(tmp_path / "logs", "r") as writer:
+        log_steps(writer, range(6))
+    for keep in (6, 4, 2):  # a file holds two steps
+        prune_run(tmp_path / "logs/r", Retention(keep_last=keep))
+        log = LogIndex(tmp_path / "logs")
+        log.refresh()
+        assert kept_steps(log.runs[0]) == list(range(6 - keep, 6))
