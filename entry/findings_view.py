@@ -70,6 +70,8 @@ def _print_finding(finding: Finding, count: int, out: Console) -> None:
     )
     out.print(cell(f"  {finding.text}"))
     steps = f"{finding.steps} of {counted(finding.of, 'captured step')}"
+    if finding.looked_at:
+        steps = f"{finding.steps:,} of {finding.of:,} {finding.looked_at}"
     out.print(cell(f"  where     {finding.tensor}, since step {finding.first_step} ({steps})"))
     if finding.layer:
         out.print(cell(f"  layer     {finding.layer}"))

@@ -26,10 +26,10 @@ _ENDS = 5  # links that are shown at either end of a long chain
 _TRAIL = 6  # elements that are shown on the way back
 
 
-def print_report(report: NanReport, out: Console, unknown: int = 0) -> None:
+def print_report(report: NanReport, out: Console, unknown: int = 0, *, captured: bool = True) -> None:
     """Prints a report: first what and why, then the chain, then the rest.
 
-    `unknown`: how many snapshots of the run may hold some that nobody counted.
+    `unknown`: how many snapshots of the run may hold some that nobody counted. `captured`: there are any.
     """
     if unknown:
         whose = f"whether {counted(unknown, 'snapshot')} of {report.run} hold NaN or infinities"
@@ -37,7 +37,11 @@ def print_report(report: NanReport, out: Console, unknown: int = 0) -> None:
     if report.step is None or not (report.births or report.demoted):
         where = "" if report.step is None else f" at step {report.step}"
         what = "was counted" if unknown else "in any captured tensor"
-        out.print(cell(f"{report.run}: no NaN and no infinity {what}{where}.", "" if unknown else "green"))
+        if captured:
+            colour = "" if unknown else "green"
+            out.print(cell(f"{report.run}: no NaN and no infinity {what}{where}.", colour))
+        else:
+            out.print(cell(f"{report.run}: there is nothing to look at.", "bold yellow"))
         _print_notes(report, out)
         return
     if report.births:

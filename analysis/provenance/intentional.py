@@ -66,7 +66,8 @@ def _sentence(healers: list[Healer], *, nan: bool, meant: bool) -> str:
     what = "NaN" if nan else "infinity"
     if "softmax" in kinds and not nan:
         healer = kinds["softmax"]
-        text = f"{healer.node} ({healer.op_type}) turns it into a finite number, as with an attention mask."
+        text = f"{healer.node} ({healer.op_type}) turns it into a finite number"
+        text += ", as with an attention mask." if meant and healer.op_type == "Softmax" else "."
     elif "extremum" in kinds and not nan:
         text = f"it is the neutral element of {kinds['extremum'].node} ({kinds['extremum'].op_type})."
     elif "masked" in kinds:

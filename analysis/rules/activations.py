@@ -10,7 +10,7 @@ import numpy as np
 from tensortap.dump import TensortapError
 from tensortap.index import StepRange, histograms
 
-from ..fired import fired_of
+from ..fired import counted_of, fired_of
 from ..kept_values import kept_values
 from ..rows import Rows, distinct
 from ..tensor_role import TensorRole
@@ -84,7 +84,9 @@ def _dead_units(view: RunView, tensor: TensorRole, rows: Rows, limits: Limits) -
         text = f"{int(dead.sum())} of {len(dead)} units of {tensor.name} hardly ever fire."
         evidence = Evidence(steps[-1], "share of dead units", float(dead.mean()), limits["layer_share"])
         at = distinct(np.array(steps))
-        yield Hit.at(at, len(at), tensor, text, evidence)
+        of = view.run.catalog.tensors.kept.of(tensor.code)
+        looked_at = f"kept values, the last of {of:,}"
+        yield Hit.at(at, len(at), tensor, text, evidence, looked_at=looked_at)
 
 
 @rule(
@@ -115,7 +117,9 @@ def saturated_activation(view: RunView, limits: Limits) -> Iterable[Hit]:
             text = f"{beyond[worst]:.0%} of the inputs of {activation.name} lie outside {low:g}…{high:g}."
             share = float(beyond[worst])
             evidence = Evidence(int(steps[worst]), "share saturated", share, limits["layer_share"])
-            yield Hit.at(distinct(steps[fired]), len(distinct(steps)), activation, text, evidence)
+            of, captured = len(distinct(steps)), counted_of(view).steps(source.code)
+            looked_at = f"histograms, chosen evenly of {captured:,} steps" if of < captured else ""
+            yield Hit.at(distinct(steps[fired]), of, activation, text, evidence, looked_at=looked_at)
 
 
 def _beyond(view: RunView, sources: list[TensorRole], low: float, high: float) -> set[int]:

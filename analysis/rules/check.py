@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from tensortap.dump import TensortapError
@@ -12,6 +12,7 @@ from tensortap.index import FrameDetail, RunIndex, node_detail
 from ..growing import remembered
 from ..view import RunView
 from .finding import SEVERITIES, Finding, Hit
+from .once import Once
 from .rule import Rule
 from .settings import Settings
 from .table import all_rules
@@ -28,7 +29,8 @@ class Findings:
     """What rules found.
 
     Attributes:
-        findings: those that are not muted first; of these the worst, and of equals the newest.
+        findings: those that are not muted first; of these the worst, of equals the newest, then in data flow
+            order. What several rules or graphs would say of one tensor or variable is there once.
         failed: rules that raised, with the reason. rules: how many were applied.
         rows: snapshots that were looked at.
         left_out: rule -> findings beyond its first `MOST`, in the same order.
@@ -69,6 +71,7 @@ def check_rules(
 def _checked(
     view: RunView, applied: Sequence[Rule], settings: Settings, progress: Progress | None
 ) -> Findings:
+    order, once = _order_in(view), Once()
     found: list[Finding] = []
     failed: dict[str, str] = {}
     left_out: dict[str, int] = {}
@@ -77,7 +80,8 @@ def _checked(
         view.advance = told
         told(0, 1, "")
         try:
-            mine = sorted(_findings(view, rule, settings), key=_order)
+            hits = once.of(view, rule.name, rule.check(view, rule.thresholds))
+            mine = sorted((_finding(view, rule, hit, settings) for hit in hits), key=order)
             found += mine[:MOST]
             if len(mine) > MOST:
                 left_out[rule.name] = len(mine) - MOST
@@ -85,7 +89,7 @@ def _checked(
             told(0, 1, "")  # raises once more where it was this that ended the rule
             _LOG.warning("the rule %s failed", rule.name, exc_info=error)
             failed[rule.name] = f"{type(error).__name__}: {error}"
-    found = [_with_source(view.run, f, n) for n, f in enumerate(sorted(found, key=_order))]
+    found = [_with_source(view.run, f, n) for n, f in enumerate(sorted(found, key=order))]
     return Findings(found, failed, len(applied), view.rows_seen, left_out)
 
 
@@ -99,13 +103,15 @@ def _teller(progress: Progress | None, done: int, total: int, name: str) -> Prog
     return tell
 
 
-def _order(finding: Finding) -> tuple[bool, int, int]:
-    return finding.muted, SEVERITIES.index(finding.severity), -finding.first_step
+def _order_in(view: RunView) -> Callable[[Finding], tuple[object, ...]]:
+    """What sorts findings: the worst first, of these the newest, of these in data flow order."""
+    places = {(tensor.graph, tensor.name): (tensor.graph, tensor.order) for tensor in view.tensors}
 
+    def order(finding: Finding) -> tuple[object, ...]:
+        place = places[finding.graph, finding.tensor]
+        return finding.muted, SEVERITIES.index(finding.severity), -finding.first_step, place
 
-def _findings(view: RunView, rule: Rule, settings: Settings) -> Iterator[Finding]:
-    for hit in rule.check(view, rule.thresholds):
-        yield _finding(view, rule, hit, settings)
+    return order
 
 
 def _finding(view: RunView, rule: Rule, hit: Hit, settings: Settings) -> Finding:
@@ -124,6 +130,7 @@ def _finding(view: RunView, rule: Rule, hit: Hit, settings: Settings) -> Finding
         steps=hit.steps,
         of=hit.of,
         evidence=hit.evidence,
+        looked_at=hit.looked_at,
         help=hit.help or rule.help,
         source=rule.source,
         thresholds=dict(rule.thresholds),

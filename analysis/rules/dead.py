@@ -49,7 +49,8 @@ def absorbed_update(view: RunView, limits: Limits) -> Iterable[Hit]:
             text = f"{entry.absorbed:.0%} of the updates of {entry.variable} change nothing."
             evidence = [Evidence(int(step[-1]), "share of absorbed updates", entry.absorbed, limits["share"])]
             pairs = entry.absorbed_steps
-            yield Hit(tensor.code, text, evidence, int(step[0]), int(step[-1]), pairs, pairs)
+            at = (int(step[0]), int(step[-1]), pairs, pairs)
+            yield Hit(tensor.code, text, evidence, *at, looked_at="pairs of steps with kept values")
 
 
 def _entries(view: RunView) -> Iterator[tuple[LedgerEntry, TensorRole]]:

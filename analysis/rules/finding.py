@@ -37,6 +37,7 @@ class Hit:
         text: what was found, a sentence. evidence: the worst first.
         first_step, last_step: where it was so. steps: at how many steps, `of` how many that were looked at.
         severity: another one than the rule's. help: another advice than the rule's.
+        looked_at: what `of` counts where it is not all captured steps ("kept values, the last of 120").
     """
 
     tensor: int
@@ -48,6 +49,7 @@ class Hit:
     of: int
     severity: Severity | None = None
     help: str = ""
+    looked_at: str = ""
 
     @classmethod
     def at(
@@ -58,10 +60,13 @@ class Hit:
         text: str,
         *evidence: Evidence,
         severity: Severity | None = None,
+        looked_at: str = "",
     ) -> Hit:
         """A hit at some steps (ascending, each once, at least one), of so many that were looked at."""
         first, last = int(steps[0]), int(steps[-1])
-        return cls(tensor.code, text, list(evidence), first, last, len(steps), of, severity)
+        return cls(
+            tensor.code, text, list(evidence), first, last, len(steps), of, severity, looked_at=looked_at
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,7 @@ class Finding:
         tensor, node, graph, op_type, layer: where. frame: the innermost line of user code, or None.
         next_look: what to look at next, a sentence.
         muted: the user does not want to see it.
+        looked_at: what `of` counts, as in `Hit`; empty: captured steps.
     """
 
     rule: str
@@ -95,3 +101,4 @@ class Finding:
     next_look: str = ""
     frame: FrameDetail | None = None
     muted: bool = False
+    looked_at: str = ""

@@ -118,7 +118,8 @@ def class_imbalance(view: RunView, limits: Limits) -> Iterable[Hit]:
         if ratio > limits["ratio"]:
             text = f"The most frequent label of {tensor.name} is {ratio:.3g} times as frequent as the rarest."
             evidence = Evidence(int(steps[-1]), "most/least frequent", ratio, limits["ratio"])
-            yield Hit.at(steps, len(steps), tensor, text, evidence)
+            looked_at = f"kept values, the first of {int(np.count_nonzero(rows.kept)):,}"
+            yield Hit.at(steps, len(steps), tensor, text, evidence, looked_at=looked_at)
 
 
 def _count_classes(view: RunView, rows: Rows) -> tuple[Array, Array]:

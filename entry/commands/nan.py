@@ -31,5 +31,5 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(asdict(report) | {"snapshots_not_counted": unknown})
     else:
-        print_report(report, console(), unknown)
+        print_report(report, console(), unknown, captured=found.catalog.rows > 0)
     return 0

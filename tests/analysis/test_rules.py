@@ -28,7 +28,6 @@ BROKEN = {  # run -> findings that must be there: (rule, severity, part of the t
     "dead_relu": [
         ("DeadRelu", "high", "hidden"),
         ("DeadGradient", "high", "ReluGrad"),
-        ("AllZero", "high", ""),
     ],
     "vanishing": [("VanishingGradient", "high", "deep0"), ("PoorWeightInit", "medium", "variance")],
     "exploding_rnn": [("ExplodingGradient", "high", "recurrent_kernel")],

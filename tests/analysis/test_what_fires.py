@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import io
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from made_runs import GRADIENT, TRAINING, WEIGHT, Fed, X, found_by, made_run, node
+from rich.console import Console
 
 from tensortap.analysis import Settings, check_rules
 from tensortap.analysis.rules.settings import parse_settings
-from tensortap.dump import TensortapError
+from tensortap.dump import DumpWriter, Graph, TensortapError
+from tensortap.findings_view import print_findings
+from tensortap.index import LogIndex
 
 RNG = np.random.default_rng(0)
 PUSH = RNG.normal(size=8).astype(np.float32)
@@ -183,7 +188,8 @@ def test_visits_of_one_step_are_one_step(tmp_path: Path) -> None:
     zeros = [(GRADIENT.name, np.zeros(4, np.float32), step) for step in (0, 0, 0, 1)]
     run = made_run(tmp_path, (X, GRADIENT), zeros)
     assert found_by("AllZero", run) == []
-    found = found_by("AllZero", run, parse_settings({"AllZero": {"steps": 2, "severity": "low"}}))
+    alone = {"AllZero": {"steps": 2, "severity": "low"}, "DeadGradient": {"enabled": False}}
+    found = found_by("AllZero", run, parse_settings(alone))
     assert [(f.severity, f.steps) for f in found] == [("low", 2)]
 
 
@@ -233,3 +239,41 @@ def test_an_own_rule_can_be_switched_off_and_its_severity_counts(tmp_path: Path)
     mine = {"where": "abs_max > 3", "severity": "high"}
     assert [f.severity for f in found_by("Mine", run, parse_settings({"Mine": mine}))] == ["high"]
     assert parse_settings({"Mine": mine | {"enabled": False}}) == Settings({}, [], [])
+
+
+def test_a_variable_of_several_graphs_is_told_once(tmp_path: Path) -> None:
+    """As the weights of a WGAN's critic, which its own step reads and the generator's, too."""
+    with DumpWriter(tmp_path, run="made") as writer:
+        for name, steps in (("critic", range(6)), ("generator", range(3))):
+            graph = writer.graph(Graph(name, list(TRAINING)))
+            for step in steps:
+                for each, value in (("w", PUSH * 100), (GRADIENT.name, PUSH * 0)):
+                    writer.log(each, value, step=step, graph=graph)
+    log = LogIndex(tmp_path)
+    log.refresh()
+    found = check_rules(log.runs[0]).findings
+    assert sorted((f.rule, f.steps) for f in found) == [
+        *(("DeadGradient", 6), ("LargeWeights", 6), ("UnchangedTensor", 6)),
+    ]
+    without = check_rules(log.runs[0], parse_settings({"DeadGradient": {"enabled": False}})).findings
+    assert ("AllZero", "high", 6) in [(f.rule, f.severity, f.steps) for f in without]
+
+
+def test_findings_come_the_worst_first_then_the_newest_then_in_data_flow_order(tmp_path: Path) -> None:
+    names = [f"n{number}" for number in (3, 1, 2, 0)]
+    nodes = [node(name, "Tanh", before) for before, name in zip(["x", *names], names, strict=False)]
+    large = np.float16(65504)
+    fed: list[Fed] = [(name, large, step) for step, name in ((1, "n0"), (0, "n1"), (0, "n2"), (0, "n3"))]
+    run = made_run(tmp_path, (X, *(replace(each, output_dtypes=["float16"]) for each in nodes)), fed)
+    assert [f.node for f in found_by("Float16Overflow", run)] == ["n0", "n3", "n1", "n2"]
+
+
+def test_units_that_were_looked_at_in_kept_values_say_so(tmp_path: Path) -> None:
+    value = np.where(np.arange(8) < 3, 1.0, 0.0) * np.ones((4, 8))
+    fed = [("relu", value.astype(np.float32), step) for step in range(20)]
+    run = made_run(tmp_path, (X, node("relu", "Relu", "x", kind="output")), fed, keep="value")
+    (found,) = found_by("DeadRelu", run)
+    assert (found.steps, found.of, found.looked_at) == (8, 8, "kept values, the last of 20")
+    out = io.StringIO()
+    print_findings("made", check_rules(run), Console(file=out, width=200), muted=False)
+    assert "(8 of 8 kept values, the last of 20)" in out.getvalue()

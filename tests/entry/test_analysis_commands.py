@@ -182,3 +182,12 @@ def test_the_ledger_says_why_gradients_are_zero(run: Run, tmp_path: Path) -> Non
     assert out.startswith("made: 1 variable, 1 with zeros or lost updates")
     assert "dense/kernel" in out
     assert json.loads(run("ledger", tmp_path, "--json")[1])["entries"][0]["first_zero_step"] == 4
+
+
+def test_nan_of_a_run_without_snapshots_does_not_say_that_all_is_finite(run: Run, tmp_path: Path) -> None:
+    with DumpWriter(tmp_path, run="empty"):
+        pass
+    status, out, _ = run("nan", tmp_path / "empty")
+    assert (status, out.splitlines()[0]) == (0, "empty: there is nothing to look at.")
+    assert "No step was captured yet." in out
+    assert "no NaN" not in out

@@ -39,7 +39,9 @@ export interface Finding {
   first_step: number;
   last_step: number;
   steps: number;
+  /** How many captured steps were looked at, or of what `looked_at` says. */
   of: number;
+  looked_at?: string;
   evidence: Evidence[];
   help: string;
   source: string;

@@ -22,23 +22,20 @@ const birth = (fields: Partial<Birth>) =>
 const report = (previous: number | null, births: Birth[] = []) => ({ previous, births }) as unknown as NanReport;
 
 describe('order of the findings', () => {
-  it('puts the worst first, then what began last, and rules together', () => {
+  it('is the one they come in, rules together', () => {
     const groups = groupFindings([
-      finding('LargeLoss', 'medium', 9),
-      finding('DeadRelu', 'high', 2),
       finding('AllZero', 'high', 5),
       finding('DeadRelu', 'high', 3, 'b:0'),
+      finding('LargeLoss', 'high', 3),
+      finding('DeadRelu', 'high', 2),
+      finding('DeadRelu', 'medium', 9),
     ]);
     expect(groups.map((group) => [group.rule, group.findings.map((one) => one.first_step)])).toEqual([
       ['AllZero', [5]],
       ['DeadRelu', [3, 2]],
-      ['LargeLoss', [9]],
+      ['LargeLoss', [3]],
+      ['DeadRelu', [9]],
     ]);
-  });
-
-  it('tells a cause before what began with it', () => {
-    const groups = groupFindings([finding('DeadGradient', 'high', 0), finding('DeadRelu', 'high', 0)]);
-    expect(groups.map((group) => group.rule)).toEqual(['DeadRelu', 'DeadGradient']);
   });
 
   it('leaves to the births what they tell better', () => {

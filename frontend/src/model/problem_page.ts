@@ -5,13 +5,10 @@ import { visible } from '../lib/visible';
 import type { NonfiniteProblem } from './answers';
 import type { Birth, Finding, NanReport, Severity } from './findings';
 
-const SEVERITIES: readonly Severity[] = ['high', 'medium', 'low'];
-
 /** Findings of one rule and severity. */
 export interface FindingGroup {
   rule: string;
   severity: Severity;
-  /** The newest first. */
   findings: Finding[];
 }
 
@@ -20,10 +17,7 @@ export function mutes(entries: readonly string[], finding: Finding): boolean {
   return finding.muted || entries.includes(finding.rule) || entries.includes(`${finding.rule}: ${finding.tensor}`);
 }
 
-/** Rules about what makes others fire: told first among those that began together. */
-const CAUSES = new Set(['DeadRelu', 'SaturatedActivation', 'LearningRate', 'PoorWeightInit', 'InputNotNormalised', 'Float16Overflow']);
-
-/** The worst groups first; among equals those that began last, whose cause is freshest in mind; causes before what they cause. */
+/** Rules together, in the order of the first of each; findings come the worst first, then the newest, then in data flow order, as on the command line. */
 export function groupFindings(findings: readonly Finding[]): FindingGroup[] {
   const groups = new Map<string, FindingGroup>();
   for (const finding of findings) {
@@ -33,12 +27,7 @@ export function groupFindings(findings: readonly Finding[]): FindingGroup[] {
     group.findings.push(finding);
     groups.set(key, group);
   }
-  for (const group of groups.values()) group.findings.sort((a, b) => b.first_step - a.first_step);
-  const newest = (group: FindingGroup) => group.findings[0]?.first_step ?? 0;
-  const effect = (group: FindingGroup) => Number(!CAUSES.has(group.rule));
-  return [...groups.values()].sort(
-    (a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity) || newest(b) - newest(a) || effect(a) - effect(b),
-  );
+  return [...groups.values()];
 }
 
 /** The births of a report say what this rule would only repeat. */

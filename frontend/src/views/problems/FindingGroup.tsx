@@ -61,8 +61,8 @@ function FindingBody({ finding }: { finding: Finding }) {
         </dd>
         <dt>Since</dt>
         <dd>
-          step {finding.first_step}, at {formatCount(finding.steps)} of {formatCount(finding.of)} captured{' '}
-          {finding.of === 1 ? 'step' : 'steps'}
+          step {finding.first_step}, at {formatCount(finding.steps)} of {formatCount(finding.of)}{' '}
+          {finding.looked_at || (finding.of === 1 ? 'captured step' : 'captured steps')}
         </dd>
         <dt>Evidence</dt>
         <dd>
