@@ -13,7 +13,7 @@ from typing import Any
 import google_crc32c
 
 from .errors import DamagedError, InvalidValueError, NotFoundError
-from .files import Input, create, cut, sync_folder, write_all
+from .files import Input, check_there, create, cut, sync_folder, write_all
 from .folders import exists
 from .names import is_worker_name
 
@@ -86,6 +86,7 @@ class EventsWriter:
             InvalidValueError: it cannot be a line. OSError: the disk refused; the event is lost.
         """
         line = encode_event(record)
+        self._leave_removed()
         if self._fd is None:
             self._fd = create(events_path(self._dir, self._number))
             self._size = 0
@@ -100,6 +101,15 @@ class EventsWriter:
             raise
         self._size += len(line)
         self.end_segment(ROTATE)
+
+    def _leave_removed(self) -> None:
+        """Goes on in a new file if this one was removed, which fails while its folder is not there."""
+        if self._fd is not None:
+            try:
+                check_there(self._fd, events_path(self._dir, self._number))
+            except FileNotFoundError:
+                self.abandon()
+                self._number += 1
 
     def end_segment(self, least: int) -> None:
         """Goes on in a new file if this one has `least` bytes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import uuid
@@ -59,6 +60,15 @@ def write_all(fd: int, data: Any, offset: int) -> None:
     os.lseek(fd, offset, os.SEEK_SET)
     while view.nbytes:
         view = view[os.write(fd, view) :]
+
+
+def check_there(fd: int, path: Path) -> None:
+    """Raises FileNotFoundError where a file that is open was removed: what is written to it would be lost.
+
+    The number of its links tells at the price of a call; systems that count none are asked for the name.
+    """
+    if os.fstat(fd).st_nlink == 0 and not path.exists():
+        raise FileNotFoundError(errno.ENOENT, "It was removed while it was being written", str(path))
 
 
 def cut(fd: int, size: int) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from .files import create, cut, sync_folder, write_all
+from .files import check_there, create, cut, sync_folder, write_all
 from .frames import EOS, encode
 from .schema import SCHEMA_MESSAGE, Row, build_batch, columns_of
 
@@ -148,6 +148,7 @@ class StatsWriter:
             self._open()
         assert self._fd is not None
         try:
+            check_there(self._fd, self.path)
             write_all(self._fd, frame, self._size)
             self._sync(self._fd)
         except OSError:

@@ -54,9 +54,9 @@ class DumpWriter:
     on using its parent's writer becomes a worker of its own; what the parent had not committed stays the
     parent's.
 
-    A full or failing disk shows as OSError from `log`, `flush` or `close`. The rows stay queued (10,000 at
-    most, then the oldest are dropped and counted); `log` tries again every 0.5 s, `flush` at once. If a value
-    cannot be stored, its summary is queued all the same.
+    A full or failing disk, or a directory that was removed, shows as OSError from `log`, `flush` or `close`.
+    The rows stay queued (10,000 at most, then the oldest are dropped and counted); `log` tries again every
+    0.5 s, `flush` at once. If a value cannot be stored, its summary is queued all the same.
 
     Args:
         logdir: the log directory, or its address (`s3://bucket/logs`, docs/remote.md).

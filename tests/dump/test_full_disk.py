@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -204,3 +206,46 @@ def test_many_values_that_find_no_room_keep_their_summaries(tmp_path: Path, disk
     ]
     assert found.values["n0", 0, 1].tobytes() == arrays[0].tobytes()
     assert found.values["after", 0, 6].tobytes() == arrays[0].tobytes()
+
+
+def test_a_removed_run_is_noticed_with_small_rows_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """GIVEN a run whose directory goes WHEN only statistics and events are written THEN nothing is taken for
+    committed; rows wait as on a full disk, the oldest are dropped and counted, and a run that is put back
+    takes the others."""
+    monkeypatch.setattr(writer, "COMMIT_SECONDS", 1e9)
+    monkeypatch.setattr(stats_writer, "MAX_PENDING", 150)
+    root = tmp_path / "logs"
+    with DumpWriter(root) as w:
+        w.log("x", 0.0, step=0, keep="summary")
+        w.event("note", text="before")
+        w.flush()
+        (folder,) = (path for path in w.run_dir.iterdir() if path.is_dir())
+        run_json = (w.run_dir / "run.json").read_bytes()
+        shutil.rmtree(root)
+        for step in range(1, 201):
+            with contextlib.suppress(FileNotFoundError):
+                w.log("x", 1.0, step=step)
+        for attempt in (w.flush, lambda: w.event("note", text="lost")):
+            with pytest.raises(FileNotFoundError):
+                attempt()
+        assert not root.exists()
+        folder.mkdir(parents=True)
+        (w.run_dir / "run.json").write_bytes(run_json)
+        w.event("note", text="after")
+        w.flush()
+        found = read_all(root)
+        assert [row["step"] for row in found.rows] == list(range(51, 201))
+        assert found.tails[0].dropped == 50
+    (missing,) = read_all(root).damage  # what was committed before, and removed
+    assert "stats-000000.arrows" in missing
+
+
+def test_a_run_that_is_moved_is_written_on(tmp_path: Path) -> None:
+    with DumpWriter(tmp_path / "a") as w:
+        w.log("x", 1.0, step=0)
+        (tmp_path / "a").rename(tmp_path / "b")
+        w.log("x", 2.0, step=1)
+        w.flush()
+    assert [row["step"] for row in read_all(tmp_path / "b").rows] == [0, 1]
