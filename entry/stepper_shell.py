@@ -35,7 +35,7 @@ Looking
   compare [TENSOR]          it in all what-ifs, side by side
 Changing a tensor, and computing all that follows
   set [TENSOR] = EXPR       x is the tensor: clip(x, 0, 6), where(x > 9, 9, x), step(100), step(100, 'run')
-  fix [NUMBER]              replaces NaN (default: by 0)
+  fix [NUMBER]              replaces NaN and infinities (default: by 0)
   clip LOW HIGH, scale FACTOR, cast DTYPE
   put 0,3 VALUE             sets one element
   from STEP [RUN]           takes the value of another recorded step
@@ -187,7 +187,7 @@ class StepperShell(cmd.Cmd):
         self._change(self._tensor(name.strip()), expression.strip())
 
     def do_fix(self, arg: str) -> None:
-        self._change(self._tensor(""), f"where(isnan(x), {arg.strip() or 0}, x)")
+        self._change(self._tensor(""), f"where(isfinite(x), x, {arg.strip() or 0})")
 
     def do_clip(self, arg: str) -> None:
         self._change(self._tensor(""), f"clip(x, {', '.join(_words(arg, 2, 'clip -1 1'))})")

@@ -39,6 +39,10 @@ def _through(x: Any, dtype: str) -> Any:
 
 def _put(x: Any, index: int | tuple[int, ...], value: Any) -> Any:
     place = [index] if isinstance(index, int) else list(index)
+    shape = x.shape.as_list() if x.shape.rank is not None else None
+    if shape is not None and len(place) != len(shape):
+        given = ", ".join(map(str, place))
+        raise ValueError(f"an element of a tensor of shape {shape} has {len(shape)} indices, not ({given})")
     return tf.tensor_scatter_nd_update(x, [place], [tf.cast(value, x.dtype)])
 
 

@@ -50,6 +50,7 @@ def gradient_test(recording: Recording, graph: Graph | None, options: Mapping[st
     skipped: list[str] = []
     ambiguous: list[str] = []
     with LoadedCall(wide) as call:
+        _finite_loss(call, wide.arguments, list(losses)[-1])
         values = visits_of(call.run(lambda candidate: candidate.name in gradients))
         for tensor, variable in gradients.items():
             gradient = values.get(tensor, [None])[-1]
@@ -117,6 +118,16 @@ def _loss(call: LoadedCall, arguments: Sequence[Argument], name: str) -> float:
     return float(np.sum(again.tensors[-1][2].astype(np.float64))) if again.tensors else float("nan")
 
 
+def _finite_loss(call: LoadedCall, arguments: Sequence[Argument], name: str) -> float:
+    loss = _loss(call, arguments, name)
+    if not np.isfinite(loss):
+        raise NotFoundError(
+            f"The loss is {loss}, in float64, too: nobody can say how it changes.",
+            "Test a step whose loss is finite; --list shows those that were recorded.",
+        )
+    return loss
+
+
 def determinism_test(recording: Recording, graph: Graph | None, options: Mapping[str, Any]) -> dict[str, Any]:
     """The step runs `options["runs"]` times (5): every bit of every tensor must be the same."""
     runs = min(max(int(options.get("runs") or 5), 2), _MOST_RUNS)
@@ -149,7 +160,7 @@ def sensitivity_test(recording: Recording, graph: Graph | None, options: Mapping
         wide = recast(recording, "float64", plain)
     rows: list[dict[str, Any]] = []
     with LoadedCall(wide) as call:
-        plain_loss = _loss(call, wide.arguments, loss)
+        plain_loss = _finite_loss(call, wide.arguments, loss)
         for number, argument in enumerate(wide.arguments):
             if (
                 len(argument.arrays) == 1

@@ -24,6 +24,7 @@ X = np.array([[-2.0, np.nan, 0.5], [np.inf, 3.0, -np.inf]], np.float32)
         ("x", X),
         ("clip(x, -1, 1)", np.clip(X, -1, 1)),
         ("where(isnan(x), 0, x)", np.where(np.isnan(X), np.float32(0), X)),
+        ("where(isfinite(x), x, 0)", np.where(np.isfinite(X), X, np.float32(0))),
         ("x * 0.5 - 1", X * np.float32(0.5) - 1),
         ("-x", -X),
         ("put(x, (0, 2), 1.5)", np.array([[-2, np.nan, 1.5], [np.inf, 3, -np.inf]], np.float32)),
@@ -40,6 +41,12 @@ def test_what_expressions_mean(text: str, wanted: np.ndarray) -> None:
     found = parse_change(text)(tf.constant(X)).numpy()
     assert found.dtype == np.float32
     np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("text", ["put(x, 0, 1)", "put(x, (0, 0, 0), 1)"])
+def test_an_element_has_an_index_for_each_axis(text: str) -> None:
+    with pytest.raises(ValueError, match=r"shape \[2, 3\] has 2 indices, not \(0"):
+        parse_change(text)(tf.constant(X))
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,13 @@ def test_a_wrong_gradient_is_found(ask: Ask, tmp_path: Path) -> None:
     assert found["rows"][0]["analytic"] == pytest.approx(1.5 * found["rows"][0]["numeric"], rel=1e-4)
 
 
+def test_a_loss_that_is_not_finite_has_no_derivative(ask: Ask, tmp_path: Path) -> None:
+    path = record(tmp_path / "r", lambda x, w: -tf.reduce_sum(tf.math.log(0 * (x @ w))), np.ones((2, 5), "f"))
+    for test in ("gradient", "sensitivity"):
+        with pytest.raises(NotFoundError, match="The loss is inf, in float64, too"):
+            ask(path, "test", step=0, test=test)
+
+
 def test_variables_of_one_name_are_not_taken_for_one_another(ask: Ask, tmp_path: Path) -> None:
     def kernels(run_dir: Path, size: tuple[int, int]) -> Path:
         a = tf.Variable(np.ones((2, 2), "f"), name="kernel")

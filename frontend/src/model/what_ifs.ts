@@ -113,7 +113,7 @@ export function elementChange(index: string, text: string): string {
 
 /** Ready-made changes: a label, and what stands in the box then. */
 export const READY_CHANGES = [
-  { label: 'Replace NaN', text: 'where(isnan(x), 0, x)' },
+  { label: 'Replace NaN and Inf', text: 'where(isfinite(x), x, 0)' },
   { label: 'Clip', text: 'clip(x, -1, 1)' },
   { label: 'Scale', text: 'x * 0.5' },
   { label: 'Cast', text: "cast(x, 'float16')" },
