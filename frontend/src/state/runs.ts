@@ -51,7 +51,6 @@ export const detailOutdated = computed(() => {
   return detail.created === 0 || (detail.graphs.length === 0 && entry.graphs > 0);
 });
 
-/** Whether the run holds no snapshot of any graph. */
 /** Whether the source of an imported run does not tell NaN (FORMAT.md, "Counts that are not known"). */
 export const nanUncounted = computed(() =>
   String(runDetail.value?.info['not counted'] ?? '')
@@ -59,6 +58,13 @@ export const nanUncounted = computed(() =>
     .includes('nan'),
 );
 
+/** Whether the server only knows that there is such a run: it has read nothing of it yet, and nothing can be said of it. */
+export const unopened = computed(() => {
+  const entry = runEntry.value;
+  return entry !== null && !entry.error && entry.created === 0 && entry.graphs === 0 && entry.snapshots === 0;
+});
+
+/** Whether the run holds no snapshot of any graph. */
 export const nothingCaptured = computed(() => runEntry.value?.snapshots === 0);
 
 /** The graph that was picked for a run without a choice; it stays, even when another one overtakes it while the run goes on. */

@@ -3,7 +3,7 @@ import { chosenRun, view } from '../state/choices';
 import { connectionError } from '../state/live';
 import { panelOpen, panelWidth, theme } from '../state/preferences';
 import { readings } from '../state/reading';
-import { runEntry, runList, runs } from '../state/runs';
+import { runEntry, runList, runs, unopened } from '../state/runs';
 import { helpOpen, panelMaximised, problemsShown } from '../state/ui';
 import { CodeBlock } from './kit/CopyButton';
 import { Message } from './kit/Message';
@@ -47,6 +47,7 @@ function Body() {
   if (runs.value.length === 0) return <NoRuns />;
   if (runEntry.value === null) return <RunGone />;
   if (runEntry.value.graphs === 0 && readings.value[runEntry.value.id]) return <FirstReading />;
+  if (unopened.value) return <main class="message">Opening {runEntry.value.name}…</main>;
   return (
     <main class="workspace">
       {problemsShown.value && view.value !== 'problems' && (

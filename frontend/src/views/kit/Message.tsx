@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { ApiError } from '../../api/provider';
+import { Hint } from './Hint';
 
 interface MessageProps {
   title: string;
@@ -20,7 +21,7 @@ export function Message({ title, children, testid }: MessageProps) {
 export function Failure({ error, retry }: { error: Error; retry: () => void }) {
   return (
     <Message title={error.message} testid="error-state">
-      {error instanceof ApiError && error.hint && <p>{error.hint}</p>}
+      {error instanceof ApiError && error.hint && <Hint text={error.hint} />}
       <div class="actions">
         <button type="button" class="button" onClick={retry}>
           Try again
