@@ -40,11 +40,11 @@ def _goal(flow: BadFlow, slots: list[Slot]) -> Slot:
     roles, order = flow.tensors.roles, flow.tensors.graph.order
     slots = sorted(slots, key=lambda slot: int(order[slot[0]]))
     wanted = (
-        lambda row: row == roles.loss,
-        lambda row: roles.kind.get(row) == "gradient",
-        lambda row: roles.kind.get(row) == "weight",
+        lambda slot: slot[0] == roles.loss,
+        lambda slot: roles.kind.get(slot[0]) == "gradient" or slot in flow.replaced,
+        lambda slot: roles.kind.get(slot[0]) == "weight",
     )
-    return next((slot for test in wanted for slot in slots if test(slot[0])), slots[-1])
+    return next((slot for test in wanted for slot in slots if test(slot)), slots[-1])
 
 
 def _link(flow: BadFlow, slot: Slot) -> Link:

@@ -31,8 +31,8 @@ class Healer:
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """`loss`, `gradients`, `weights`, `returned`: which of them turned non-finite (tensor names).
-    `healers`: in data flow order."""
+    """`loss`, `gradients`, `weights`, `returned`: which of them turned non-finite (tensor names); gradients
+    also those that the program makes finite again before they are applied. `healers`: in data flow order."""
 
     loss: str | None
     gradients: list[str]

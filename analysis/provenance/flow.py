@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from ..ops import ops
 from .step import Slot, StepTensors
@@ -18,6 +19,8 @@ VERDICTS = ("born", "suspected", "turned", "data", "carried", "constant", "passe
 
 _READS = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableV2", "Variable")
 _ENTRIES = ("IteratorGetNext", "_Arg", "Placeholder", "PlaceholderWithDefault", "OptionalGetValue")
+# They choose other numbers where some are not finite.
+_REPLACING = ops("Select SelectV2 MulNoNan")
 # One operand, elementwise: more non-finite elements behind than before mean that some were born here.
 _UNARY = ops("Log Log1p Exp Expm1 Sqrt Rsqrt Reciprocal Inv Square Cast Relu Neg Abs")
 
@@ -125,6 +128,18 @@ class BadFlow:
     def births(self) -> list[BadTensor]:
         """The tensors that were not just handed their non-finite values, in data flow order."""
         return [tensor for tensor in self.bad.values() if tensor.verdict != "passed"]
+
+    @cached_property
+    def replaced(self) -> dict[Slot, int]:
+        """Gradients that are not finite and of which the program puts other numbers in place of NaN and
+        infinities, behind the backward pass (`tf.where(is_finite(g), g, 0)`): slot -> row of that node."""
+        graph, roles = self.tensors.graph, self.tensors.roles
+        found = dict[Slot, int]()
+        for slot in self.descendants(slot for slot in self.bad if roles.is_backward(slot[0])):
+            for row in roles.consumers(*slot):
+                if graph.op_type[row] in _REPLACING and not roles.is_backward(row):
+                    found.setdefault(slot, row)
+        return found
 
     def descendants(self, slots: Iterable[Slot]) -> dict[Slot, Slot | None]:
         """All non-finite tensors that some were handed to, each with the one it got it from: the first on the

@@ -54,7 +54,10 @@ class Reach:
         self._follow_uncaptured(marks, returned)
         roles = flow.tensors.roles
         kinds = [roles.kind.get(row, "") for row, _ in self._slots]
-        self._gradient = np.array([kind == "gradient" for kind in kinds], np.bool_)
+        gradients = [
+            kind == "gradient" or slot in flow.replaced for slot, kind in zip(self._slots, kinds, strict=True)
+        ]
+        self._gradient = np.array(gradients, np.bool_)
         self._weight = np.array([kind == "weight" for kind in kinds], np.bool_)
         self._loss = np.array([row == roles.loss for row, _ in self._slots], np.bool_)
         self._returned = np.array([flow.tensors.name(slot) in returned for slot in self._slots], np.bool_)

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from tensortap.dump import NotFoundError
+from tensortap.dump import NotFoundError, counted
 from tensortap.index import Filters, RunIndex, find_rows
 
 from .birth import Birth, describe_birth, with_details
@@ -222,6 +222,8 @@ def _notes(flow: BadFlow, births: list[Birth], step: int, previous: int | None) 
             f"{births[0].tensor} was non-finite already when step {step} began: it happened {before}. "
             "Capture every step there (Watch(steps=every(1))) to see where."
         )
+    if births and flow.replaced:
+        notes.append(_replaced(flow))
     if births and births[0].aftermath:
         notes.append(births[0].aftermath)
     if births and births[0].verdict == "suspected":
@@ -231,6 +233,17 @@ def _notes(flow: BadFlow, births: list[Birth], step: int, previous: int | None) 
             'Only summaries were kept: with Watch(keep="value") the offending elements are shown too.'
         )
     return notes
+
+
+def _replaced(flow: BadFlow) -> str:
+    """What becomes of gradients whose NaN and infinities the program replaces."""
+    (slot, row), *others = flow.replaced.items()
+    graph = flow.tensors.graph
+    more = f" (and so for {counted(len(others), 'more gradient')})" if others else ""
+    return (
+        f"{graph.names[row]} ({graph.op_type[row]}) puts other numbers in place of what is not finite in the "
+        f"gradient {flow.tensors.name(slot)}{more}: the weights stay finite, but learn nothing from there."
+    )
 
 
 def _how_to_see(flow: BadFlow, missing: list[str]) -> str:
