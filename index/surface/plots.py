@@ -47,6 +47,7 @@ def statistics_figure(columns: dict[str, Array], names: Sequence[str], title: st
     missing = [name for name in ("step", *shown) if name not in columns]
     if missing:
         raise NotFoundError(f"There is no column {missing[0]!r}.", f"There are: {', '.join(columns)}.")
+    _check_drawable(columns, shown, title)
     made = figure(title, "step", ", ".join(names) or "mean, mean ± std, min … max")
     step = columns["step"]
     if names:
@@ -63,6 +64,20 @@ def statistics_figure(columns: dict[str, Array], names: Sequence[str], title: st
     return made
 
 
+def _check_drawable(columns: dict[str, Array], names: Sequence[str], title: str) -> None:
+    """Raises NotFoundError: there are no rows, or nothing in them. InvalidValueError: a column is text."""
+    of = f" of {title!r}" if title else ""
+    if not len(columns["step"]):
+        raise NotFoundError(f"There is no snapshot{of} to draw.", "Choose other steps.")
+    for name in names:
+        if columns[name].dtype.kind not in "biuf":
+            raise InvalidValueError(f"The column {name!r} holds no numbers.", "Draw a statistic: 'mean'.")
+    if not any(np.isfinite(_finite(columns[name])).any() for name in names) and not _bad(columns).any():
+        text_only = "dtype" in columns and set(columns["dtype"].tolist()) == {"string"}
+        why = "It is text." if text_only else "It has no elements, or they are not known."
+        raise NotFoundError(f"There is nothing{of} to draw: {', '.join(names)} have no number.", why)
+
+
 def _band(made: Any, step: Array, low: Array, high: Array, name: str) -> None:
     line = {"width": 0}
     made.add_scatter(x=step, y=low, mode="lines", line=line, showlegend=False, hoverinfo="skip")
@@ -70,17 +85,23 @@ def _band(made: Any, step: Array, low: Array, high: Array, name: str) -> None:
 
 
 def _mark_nonfinite(made: Any, columns: dict[str, Array], step: Array, level: Array) -> None:
-    counts = [columns[name] for name in ("nan", "pos_inf", "neg_inf") if name in columns]
-    bad = np.sum(counts, axis=0) > 0 if counts else np.zeros(len(step), np.bool_)
+    bad = _bad(columns)
     if np.any(bad):
         at = np.nan_to_num(np.asarray(level[bad], np.float64), nan=0.0, posinf=0.0, neginf=0.0)
         marker = {"color": _BAD, "symbol": "x", "size": 9}
         made.add_scatter(x=step[bad], y=at, mode="markers", marker=marker, name="NaN or Inf")
 
 
+def _bad(columns: dict[str, Array]) -> Array:
+    """Which rows have NaN or infinities."""
+    counts = [np.ma.filled(columns[name], 0) for name in ("nan", "pos_inf", "neg_inf") if name in columns]
+    bad: Array = np.sum(counts, axis=0) > 0 if counts else np.zeros(len(columns["step"]), np.bool_)
+    return bad
+
+
 def _finite(values: Array) -> Array:
-    """Gaps instead of infinities, which plotly would draw as zeros."""
-    numbers = np.asarray(values, np.float64)
+    """Gaps instead of infinities, which plotly would draw as zeros, and of counts that are not known."""
+    numbers = np.ma.filled(values.astype(np.float64), np.nan)
     return np.where(np.isfinite(numbers), numbers, np.nan)
 
 
@@ -92,8 +113,13 @@ def histograms_figure(series: HistogramSeries, kind: Kind) -> Any:
     """
     if kind not in ("heatmap", "ridgeline"):
         raise InvalidValueError(f"{kind!r} is no kind of figure.", "Use 'heatmap' or 'ridgeline'.")
-    if len(series.edges) < 2 or not len(series.step):
-        raise NotFoundError(f"{series.tensor!r} has no histogram to draw.", "None of its values is finite.")
+    if not len(series.step):
+        raise NotFoundError(f"{series.tensor!r} has no snapshot there to draw.", "Choose other steps.")
+    if len(series.edges) < 2:
+        raise NotFoundError(
+            f"{series.tensor!r} has no histogram to draw.",
+            "It is text, or empty, or none of its values is finite.",
+        )
     counts = np.asarray(series.counts, np.float64)
     share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     return (_ridges if kind == "ridgeline" else _heatmap)(series, share)
@@ -153,15 +179,25 @@ def _value_ticks(edges: Array) -> dict[str, Any]:
     return {"tickvals": (places - 0.5).tolist(), "ticktext": [f"{edges[i]:.3g}" for i in places]}
 
 
+def _no_figure(value: Array) -> tuple[str, str]:
+    """Why there is none of an array, and what to do."""
+    if value.dtype.kind in "OSU":
+        return "A figure of text is not possible.", "Read it with tensor[:]."
+    if not value.ndim:
+        return "A figure of one number is not possible.", "Over steps there is one: run.history(name).plot()."
+    return f"A figure of {value.ndim} dimensions is not possible.", "Choose a slice: plot('0,:,:,3')."
+
+
 def value_figure(value: Array, title: str) -> Any:
     """An array of two dimensions as a heatmap, of one as a line. NaN and infinities are gaps.
 
     Raises:
-        InvalidValueError: it is text, or has another number of dimensions.
+        InvalidValueError: it is text, empty, or has another number of dimensions.
     """
     if value.dtype.kind in "OSU" or value.ndim not in (1, 2):
-        what = "text" if value.dtype.kind in "OSU" else f"{value.ndim} dimensions"
-        raise InvalidValueError(f"A figure of {what} is not possible.", "Choose a slice: plot('0,:,:,3').")
+        raise InvalidValueError(*_no_figure(value))
+    if not value.size:
+        raise InvalidValueError("A figure of no elements is not possible.", "Choose another slice or tensor.")
     array = np.abs(value) if value.dtype.kind == "c" else value
     kept = [np.unique(np.linspace(0, n - 1, min(n, MOST_CELLS)).astype(int)) for n in array.shape]
     if value.ndim == 1:

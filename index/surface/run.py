@@ -19,6 +19,7 @@ from ..log import LogIndex
 from ..run import RunIndex
 from ..worker import WorkerStatus
 from . import html
+from .arguments import check_filters_of, check_name, check_texts, whole
 from .histograms import Histograms
 from .pick import pick
 from .table import Table, show
@@ -118,9 +119,12 @@ class Run:
         Raises:
             NotFoundError: there is none; the hint names close ones.
             AmbiguousError: several fit; the hint says how to choose.
+            SelectionError: an argument is no text, or no whole number.
         """
         index = self._index
-        return Tensor(index, pick(index, name, step, visit, worker, graph))
+        check_name(name)
+        check_texts(worker=worker, graph=graph)
+        return Tensor(index, pick(index, name, whole("step", step), whole("visit", visit), worker, graph))
 
     def history(
         self, name: str, *, steps: object = None, worker: str | None = None, graph: str | None = None
@@ -133,6 +137,8 @@ class Run:
         Raises:
             NotFoundError: the tensor was not captured. SelectionError: `steps` makes no sense.
         """
+        check_name(name)
+        check_texts(worker=worker, graph=graph)
         found = history(self._index, name, graph=graph, worker=worker, steps=steps)
         return Table(found.columns, f"{found.tensor}: ")
 
@@ -140,7 +146,12 @@ class Run:
         """The histograms of a tensor over steps, on common edges; options as `tensortap.index.histograms`.
 
         `plot()` draws them.
+
+        Raises:
+            NotFoundError: the tensor was not captured. SelectionError: an option makes no sense.
         """
+        check_name(name)
+        check_texts(**{key: options[key] for key in ("worker", "graph", "scale") if key in options})
         return Histograms.of(histograms(self._index, name, **{"limit": None, **options}))
 
     def find(
@@ -156,9 +167,11 @@ class Run:
                 kept.
 
         Raises:
-            SelectionError: the pattern, condition or range cannot be parsed.
+            SelectionError: the pattern, condition or range cannot be parsed, or there is no such filter.
             NotFoundError: the run has fewer steps; no such graph or worker.
         """
+        check_texts(nodes=nodes, where=where)
+        check_filters_of(filters)
         index = self._index
         if isinstance(step, (int, np.integer)) and step < 0:
             step = self._from_last(int(step))

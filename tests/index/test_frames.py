@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import tensortap
-from tensortap.dump import DumpWriter, InvalidValueError, NotFoundError
+from tensortap.dump import DumpWriter, InvalidValueError, NotFoundError, TensortapError
 
 EVIL = "<img src=x onerror=alert(1)>"
 
@@ -119,3 +119,47 @@ def test_without_plotly_it_is_said_what_to_install(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "plotly.graph_objects", None)
     with pytest.raises(ImportError, match=r"tensortap\[plot\]"):
         run.history(EVIL).plot()
+
+
+@pytest.mark.parametrize(
+    ("ask", "sentence"),
+    [
+        (lambda run: run.tensor("a", step="x"), "step='x' is no whole number"),
+        (lambda run: run.tensor("a", step=1.5), "step=1.5 is no whole number"),
+        (lambda run: run.tensor("a", step=0, visit="x"), "visit='x' is no whole number"),
+        (lambda run: run.tensor("a", step=0, worker=3), "worker=3 is no text"),
+        (lambda run: run.tensor(3), "3 is no name of a tensor"),
+        (lambda run: run.history(b"a"), "b'a' is no name of a tensor"),
+        (lambda run: run.history("a", graph=3), "graph=3 is no text"),
+        (lambda run: run.histograms(None), "None is no name of a tensor"),
+        (lambda run: run.find(3), "nodes=3 is no text"),
+        (lambda run: run.find(where=3), "where=3 is no text"),
+        (lambda run: run.find(op_type=3), "op_type=3 is no text"),
+        (lambda run: run.find(kept="x"), "kept='x' is no yes or no"),
+        (lambda run: run.find(optype="x"), "no filter 'optype'.*op_type"),
+        (lambda run: run.tensor("text", step=0).plot(), "A figure of text is not possible"),
+        (lambda run: run.tensor("empty", step=0).plot(), "A figure of no elements is not possible"),
+        (lambda run: run.tensor("scalar", step=0).plot(), "A figure of one number.*run.history"),
+        (lambda run: run.history("text").plot(), "nothing of 'text:0' to draw.*It is text"),
+        (lambda run: run.history("empty").plot(), "nothing of 'empty:0' to draw.*no elements"),
+        (lambda run: run.history("a", steps="50:60").plot(), "no snapshot of 'a:0' to draw"),
+        (lambda run: run.history("a").plot("worker"), "column 'worker' holds no numbers"),
+        (lambda run: run.histograms("text").plot(), "'text:0' has no histogram to draw.*It is text"),
+        (lambda run: run.histograms("a", steps="50:60").plot(), "'a:0' has no snapshot there"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_a_sentence(odd_run, ask, sentence):
+    with pytest.raises(TensortapError, match=sentence):
+        ask(odd_run)
+
+
+@pytest.fixture(scope="module")
+def odd_run(tmp_path_factory):
+    logdir = tmp_path_factory.mktemp("odd")
+    with DumpWriter(logdir, "r") as writer:
+        for step in range(2):
+            writer.log("a", np.ones((2, 2)), step=step)
+            writer.log("text", np.array(["x", "y"], object), step=step)
+            writer.log("empty", np.ones((0, 2)), step=step)
+            writer.log("scalar", 1.0, step=step)
+    return tensortap.open(logdir).runs["r"]
