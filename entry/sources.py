@@ -7,7 +7,8 @@ import os
 import shutil
 import sys
 import tempfile
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -117,18 +118,32 @@ def served(paths: list[Path]) -> list[Path]:
 
 def imported(path: Path) -> CachedImport | None:
     """A foreign source as a log directory in the cache; None for anything else. Says so on stderr."""
-    if is_remote(path):
-        from .foreign import imported_copy
-
-        found = imported_copy(path, _cache())
-    else:
-        found = _imported_here(path)
+    find = _imported_elsewhere if is_remote(path) else _imported_here
+    found = _in_cache(partial(find, path))
     if found is not None:
         _tell(path, found)
     return found
 
 
-def _imported_here(path: Path) -> CachedImport | None:
+def _in_cache(find: Callable[[Path], CachedImport | None]) -> CachedImport | None:
+    """What `find` finds in, or puts into, the cache; one that cannot be written to is stood in for."""
+    from tensortap.importers import CacheRefusesError
+
+    try:
+        return find(_cache())
+    except CacheRefusesError as error:
+        spare = _temporary()
+        print(f"{error.message} It is imported for this time only. {error.hint}", file=sys.stderr)
+        return find(spare)
+
+
+def _imported_elsewhere(path: Path, cache: Path) -> CachedImport | None:
+    from .foreign import imported_copy
+
+    return imported_copy(path, cache)
+
+
+def _imported_here(path: Path, cache: Path) -> CachedImport | None:
     if not (path.exists() or _is_prefix(path)) or (path.is_dir() and find_runs(path)):
         return None
     from tensortap.importers import cached_import, detect
@@ -138,7 +153,7 @@ def _imported_here(path: Path) -> CachedImport | None:
     if detect(path) is None:
         return None
     with progress(f"importing {path.name}:") as advance:
-        return cached_import(path, _cache(), advance)
+        return cached_import(path, cache, advance)
 
 
 def _is_prefix_elsewhere(path: Path) -> bool:
@@ -189,9 +204,12 @@ def _cache() -> Path:
     """The user's cache; where it is switched off, a folder that goes when the process does."""
     from tensortap.index import cache_folder
 
-    chosen = cache_folder()
-    if chosen is not None:
-        return chosen
+    return cache_folder() or _temporary()
+
+
+@cache
+def _temporary() -> Path:
+    """A folder that goes when the process does."""
     folder = Path(tempfile.mkdtemp(prefix="tensortap-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

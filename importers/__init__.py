@@ -5,13 +5,14 @@ cache.
 """
 
 from .formats import FORMATS, Format, detect, title_of
-from .import_cache import CachedImport, cached_copy, cached_import
+from .import_cache import CachedImport, CacheRefusesError, cached_copy, cached_import
 from .imports import import_source
 from .refused import MissingReaderError, RefusedError, UnknownFormatError
 from .target import Imported
 
 __all__ = [
     "FORMATS",
+    "CacheRefusesError",
     "CachedImport",
     "Format",
     "Imported",

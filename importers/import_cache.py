@@ -17,18 +17,24 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from tensortap.dump import TensortapError
+
 from . import hdf5, safetensors
 from .imports import import_source, place_of
-from .in_use import Use, remove_unused
+from .in_use import READ_ONLY, Use, remove_unused
 from .refused import RefusedError
 from .source_files import files_below
 from .target import Imported, Progress, run_name_of
 
-VERSION = 2  # of what importers make: a new one makes cached imports again
+VERSION = 4  # of what importers make: a new one makes cached imports again
 _DONE = "imported.json"
 _UNUSED = 30 * 86_400.0  # s after which an import that nobody looked at is removed: it may be large
 _HALF_DONE = 60.0  # s between making one and putting it in place, at most
 _uses: dict[Path, Use] = {}  # imports that this process was given: they stay until it ends
+
+
+class CacheRefusesError(TensortapError):
+    """The cache is in a folder that cannot be written to."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +49,8 @@ class CachedImport:
 def cached_import(source: Path, cache: Path, progress: Progress = lambda text: None) -> CachedImport:
     """Imports a source into a cache folder, unless that was done and it has not changed since.
 
-    Raises as `import_source` does.
+    Raises:
+        CacheRefusesError: it is not there, and cannot be written there. Also as `import_source` does.
     """
     place = place_of(source)
     return cached_copy(
@@ -97,9 +104,17 @@ def _found(folder: Path, run: str) -> CachedImport | None:
 
 
 def _made(source: Path, folder: Path, run: str, progress: Progress) -> Path:
-    """The import in a folder of its own."""
+    """The import in a folder of its own. Raises CacheRefusesError, and as `import_source` does."""
     made = folder.with_name(f".making-{uuid.uuid4().hex[:12]}")
-    (made / run).mkdir(parents=True, mode=0o700)
+    try:
+        (made / run).mkdir(parents=True, mode=0o700)
+    except OSError as error:
+        if error.errno not in READ_ONLY:
+            raise
+        raise CacheRefusesError(
+            f"Imports cannot be written to {folder.parent}: {error.strerror}.",
+            "Set TENSORTAP_CACHE to a folder that can be written to.",
+        ) from error
     use = Use(made)
     try:
         imported = import_source(source, made / run, progress=progress)

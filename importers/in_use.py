@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import socket
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 LOCK = ".in-use"  # holds the name of the host, which alone can tell whether somebody holds the lock
+READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)  # what a folder says that cannot be written to
 _ELSEWHERE = 7 * 86_400.0  # s without use, after which what another host uses counts as given up
 _BEING_MADE = 3_600.0  # s in which a folder gets its lock at the latest
 
@@ -19,12 +21,21 @@ _BEING_MADE = 3_600.0  # s in which a folder gets its lock at the latest
 class Use:
     """Marks a folder as in use until `end`, or until the process ends.
 
+    In a folder that cannot be written to, it is the lock alone that tells; the time of the use is not noted.
+
     Raises:
         OSError: the folder is gone, or being removed.
     """
 
     def __init__(self, folder: Path) -> None:
-        self._fd = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        self._writes = True
+        try:
+            self._fd = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            if error.errno not in READ_ONLY:
+                raise
+            self._writes = False
+            self._fd = os.open(folder / LOCK if (folder / LOCK).exists() else folder, os.O_RDONLY)
         try:
             _lock(self._fd, shared=True)
             self._sign()
@@ -40,6 +51,8 @@ class Use:
 
     def _sign(self) -> None:
         """Writes the host, and with it the time of the last use."""
+        if not self._writes:
+            return
         os.lseek(self._fd, 0, os.SEEK_SET)
         os.ftruncate(self._fd, os.write(self._fd, socket.gethostname().encode()))
 

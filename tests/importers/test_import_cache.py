@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import multiprocessing
 import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tensortap.importers import CachedImport, cached_import, import_source, in_use
+import tensortap
+from tensortap import sources
+from tensortap.importers import (
+    CachedImport,
+    CacheRefusesError,
+    cached_import,
+    import_cache,
+    import_source,
+    in_use,
+)
 from tensortap.importers.in_use import LOCK, Use, remove_unused
 from tensortap.index import open_logdir
 
@@ -201,3 +212,63 @@ def test_locks_that_a_file_system_lacks_do_not_stop_an_import(
     assert cached_import(source, tmp_path / "cache").fresh
     second = changed(source, tmp_path / "cache")
     assert len(list(second.logdir.parent.parent.iterdir())) == 2
+
+
+@pytest.fixture
+def read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Makes the cache refuse every write with an errno, also to root."""
+
+    def refuse(code: int) -> None:
+        def check(path: Any) -> None:
+            if os.fspath(path).startswith(str(tmp_path / "cache")):
+                raise OSError(code, os.strerror(code), os.fspath(path))
+
+        def open_(path: Any, flags: int, *rest: Any, real: Any = os.open, **options: Any) -> int:
+            if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+                check(path)
+            return int(real(path, flags, *rest, **options))
+
+        def of(real: Any) -> Callable[..., Any]:
+            def call(path: Any, *rest: Any, **options: Any) -> Any:
+                check(path)
+                return real(path, *rest, **options)
+
+            return call
+
+        monkeypatch.setattr(os, "open", open_)
+        for name in ("mkdir", "rename", "rmdir", "unlink"):
+            monkeypatch.setattr(os, name, of(getattr(os, name)))
+
+    return refuse
+
+
+@pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES])
+def test_a_cache_that_cannot_be_written_to_is_read(
+    source: Path, tmp_path: Path, read_only: Callable[[int], None], code: int
+) -> None:
+    first = cached_import(source, tmp_path / "cache")
+    in_use_here = import_cache._uses.pop(first.logdir.parent)
+    in_use_here.end()
+    read_only(code)
+    again = cached_import(source, tmp_path / "cache")
+    assert (again.fresh, again.logdir) == (False, first.logdir)
+    np.save(source / "a.npy", np.ones(4))
+    with pytest.raises(CacheRefusesError, match="Imports cannot be written to"):
+        cached_import(source, tmp_path / "cache")
+
+
+def test_what_a_read_only_cache_lacks_is_imported_for_this_time(
+    source: Path,
+    tmp_path: Path,
+    read_only: Callable[[int], None],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("TENSORTAP_CACHE", str(tmp_path / "cache"))
+    sources._cache.cache_clear()
+    read_only(errno.EROFS)
+    assert len(tensortap.open(source).runs) == 1
+    said = capsys.readouterr().err
+    assert "Imports cannot be written to" in said and "for this time only" in said
+    assert not (tmp_path / "cache").exists()
+    sources._cache.cache_clear()
