@@ -60,6 +60,7 @@ def _print_first(report: NanReport, birth: Birth, out: Console) -> None:
     out.print(
         cell(f"{report.run}, step {birth.step}{where}: ", "bold"),
         cell(f"{kind} {_verb(birth)} {birth.node} ({birth.op_type})", "bold red"),
+        cell(_whose_gradient(birth), "bold"),
         sep="",
     )
     explanation = birth.explanation
@@ -79,6 +80,11 @@ def _print_first(report: NanReport, birth: Birth, out: Console) -> None:
         _print_trace(trace, out, 0 if number else _TRAIL)
     if explanation is not None and explanation.help:
         out.print(cell(f"  helps   {explanation.help}", "green"))
+
+
+def _whose_gradient(birth: Birth) -> str:
+    of = birth.forward
+    return "" if of is None else f", the gradient of {of.node} ({of.op_type})"
 
 
 def _verb(birth: Birth) -> str:

@@ -10,6 +10,7 @@ from .elements import ElementTrace, trace_elements
 from .ends import Ends
 from .explanation import Explanation
 from .flow import BadFlow, BadTensor
+from .forward import Forward, forward_of, of_gradient
 from .intentional import heals, reason
 from .operand import Operand, of_snapshot, unknown
 from .patterns import explain
@@ -31,7 +32,9 @@ class Birth:
             matters, a sentence, or empty.
         missing: what would have to be captured to be sure: tensor and node names.
         ends: what its descendants reach; reached: how many non-finite tensors they are.
-        frame: the innermost line of user code that made the node, or None.
+        frame: the innermost line of user code that made the node, or, of a node of the backward pass, that
+            made the op whose gradient it is; None if unknown.
+        forward: that op, or None.
         elements: the offending elements, where values were kept.
     """
 
@@ -53,6 +56,7 @@ class Birth:
     ends: Ends
     reached: int
     frame: FrameDetail | None
+    forward: Forward | None
     elements: list[ElementTrace]
 
 
@@ -63,6 +67,10 @@ def describe_birth(flow: BadFlow, bad: BadTensor, reached: Reached) -> Birth:
     output = of_snapshot(tensors.snapshot(bad.slot, bad.visit))
     inputs = operands(flow, bad)
     explained = bad.verdict in ("born", "suspected", "turned")
+    explanation = explain(graph.op_type[row], inputs, output) if explained else None
+    forward = forward_of(tensors.roles, row) if explained else None
+    if forward is not None:
+        explanation = of_gradient(explanation, forward, inputs)
     return Birth(
         tensor=tensors.name((row, slot)),
         node=graph.names[row],
@@ -75,13 +83,14 @@ def describe_birth(flow: BadFlow, bad: BadTensor, reached: Reached) -> Birth:
         verdict=bad.verdict,
         output=output,
         inputs=inputs,
-        explanation=explain(graph.op_type[row], inputs, output) if explained else None,
+        explanation=explanation,
         demoted=reason(flow, bad, reached),
         aftermath=heals(flow, bad, reached),
         missing=_missing(flow, bad),
         ends=reached.ends,
         reached=len(reached.slots) - 1,
         frame=None,
+        forward=forward,
         elements=[],
     )
 
@@ -89,14 +98,22 @@ def describe_birth(flow: BadFlow, bad: BadTensor, reached: Reached) -> Birth:
 def with_details(flow: BadFlow, birth: Birth) -> Birth:
     """The birth with its source line and, where values were kept, the offending elements."""
     tensors = flow.tensors
-    stack = node_detail(tensors.run, birth.node, graph=birth.graph).stack
+    forward = birth.forward
+    if forward is not None:
+        forward = replace(forward, frame=_line(flow, forward.node))
     bad = flow.bad[tensors.graph.rows[birth.node], int(birth.tensor.rpartition(":")[2])]
     return replace(
         birth,
-        frame=stack[-1] if stack else None,
+        frame=forward.frame if forward and forward.frame else _line(flow, birth.node),
+        forward=forward,
         elements=trace_elements(flow, bad),
         explanation=proven(flow, bad, birth.explanation),
     )
+
+
+def _line(flow: BadFlow, node: str) -> FrameDetail | None:
+    stack = node_detail(flow.tensors.run, node, graph=flow.tensors.graph.id).stack
+    return stack[-1] if stack else None
 
 
 def operands(flow: BadFlow, bad: BadTensor) -> list[Operand]:

@@ -10,6 +10,7 @@ from .step import Slot
 
 _SCALES = ("dynamic_scale", "loss_scale", "current_loss_scale")
 _DIVISIONS = ops("RealDiv Div DivNoNan Xdivy Reciprocal Inv")
+_UNTOUCHED = "It reaches neither loss nor gradients nor weights."
 _RESERVED = {  # slots that only the gradient op reads; TensorFlow's enable_check_numerics skips them too
     "FusedBatchNorm": (1, 2, 3, 4),
     "FusedBatchNormV2": (1, 2, 3, 4),
@@ -77,7 +78,13 @@ def _sentence(healers: list[Healer], *, nan: bool, meant: bool) -> str:
     else:
         text = f"the {what} ends in {healers[0].node} ({healers[0].op_type}), whose output is finite."
     text = begin + text
-    return text[0].upper() + text[1:] + " It reaches neither loss nor gradients nor weights."
+    return f"{text[0].upper()}{text[1:]} {_UNTOUCHED}"
+
+
+def but_not_its_gradient(demoted: str, gradient: str) -> str:
+    """Why infinities are harmless, of an op whose gradient (a tensor name) is not."""
+    first = demoted.removesuffix(_UNTOUCHED).rstrip()
+    return f"{first} The loss stays finite, but the gradient at the same place does not: {gradient}."
 
 
 def _vanishes(flow: BadFlow, reached: list[Slot]) -> bool:

@@ -15,6 +15,7 @@ from tensortap.index import Filters, RunIndex, find_rows
 from .birth import Birth, describe_birth, with_details
 from .chain import Link, chain
 from .flow import BadFlow, BadTensor
+from .intentional import but_not_its_gradient
 from .looked_at import looked_at, out_of_sight
 from .ranking import ranked
 from .reach import Reach
@@ -173,7 +174,7 @@ def step_report(
         worker=flow.tensors.worker,
         loss=None if loss is None else f"{graph.names[loss]}:0",
         births=detailed,
-        demoted=[birth for birth in described if birth.demoted],
+        demoted=[_linked(birth, births) for birth in described if birth.demoted],
         chain=chain(flow, next(bad.slot for bad in found if flow.tensors.name(bad.slot) == births[0].tensor))
         if births
         else [],
@@ -191,6 +192,14 @@ def _described(flow: BadFlow, births: list[BadTensor], advance: Advance) -> list
         advance(number, len(births), flow.tensors.name(bad.slot))
         found.append(describe_birth(flow, bad, reach.of(number)))
     return found
+
+
+def _linked(harmless: Birth, births: list[Birth]) -> Birth:
+    """A harmless birth, which says so if the gradient of its op is one that matters."""
+    for birth in births:
+        if birth.forward is not None and birth.forward.node == harmless.node:
+            return replace(harmless, demoted=but_not_its_gradient(harmless.demoted, birth.tensor))
+    return harmless
 
 
 def _worst(reports: list[NanReport]) -> NanReport:

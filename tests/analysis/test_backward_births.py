@@ -38,3 +38,47 @@ def test_a_gradient_of_nan_that_the_program_replaces_is_not_harmless(tmp_path: P
         note.startswith("kept (SelectV2) puts other numbers in place of what is not finite in the gradient")
         for note in report.notes
     )
+
+
+TRAP = (  # tf.where(x > 0, tf.math.log(x), 0): the loss stays finite, the gradient of the logarithm does not
+    X,
+    node("log", "Log", "x"),
+    node("large", "Greater", "x", "zeros", dtype="bool"),
+    node("zeros", "Const"),
+    node("chosen", "SelectV2", "large", "log", "zeros"),
+    node("loss", "Sum", "chosen"),
+    node("gradient_tape/SelectV2", "SelectV2", "large", "zeros", "zeros"),
+    node("gradient_tape/Reciprocal", "Reciprocal", "x"),
+    node("gradient_tape/mul", "Mul", "gradient_tape/SelectV2", "gradient_tape/Reciprocal", kind="gradient"),
+)
+
+
+def test_a_birth_in_the_backward_pass_names_the_forward_op(tmp_path: Path) -> None:
+    nan, inf = np.nan, np.inf
+    held = {"x": [0, 4], "log": [-inf, 1.4], "chosen": [0, 1.4], "loss": 1.4}
+    held |= {"gradient_tape/SelectV2": [0, 1], "gradient_tape/Reciprocal": [inf, 0.25]}
+    held |= {"gradient_tape/mul": [nan, 0.25]}
+    fed = [(name, np.array(value, np.float32), 0) for name, value in held.items()]
+    report = nan_report(made_run(tmp_path, TRAP, fed))
+    birth, (harmless,) = report.births[0], report.demoted
+    assert birth.tensor == "gradient_tape/Reciprocal:0"
+    assert birth.forward is not None
+    assert (birth.forward.node, birth.forward.op_type, birth.forward.chosen) == ("log", "Log", "chosen")
+    assert birth.explanation is not None
+    assert (
+        birth.explanation.text == "The gradient of log is 1/x, infinite at 0: 1 element of x:0 is exactly 0."
+    )
+    assert "tf.where(ok, tf.math.log(tf.where(ok, x, 1.0)), 0.0)" in birth.explanation.help
+    assert harmless.tensor == "log:0"
+    assert harmless.demoted.endswith("the gradient at the same place does not: gradient_tape/Reciprocal:0.")
+    assert "neither loss nor gradients" not in harmless.demoted
+
+
+def test_the_gradient_of_a_root_names_the_root(tmp_path: Path) -> None:
+    held = {"x": [0, 4], "root": [0, 2], "loss": 2, "gradient_tape/SqrtGrad": [np.inf, 0.25]}
+    fed = [(name, np.array(value, np.float32), 0) for name, value in held.items()]
+    birth = nan_report(made_run(tmp_path, CLIPPED, fed)).births[0]
+    assert birth.forward is not None
+    assert birth.forward.node == "root"
+    assert birth.explanation is not None
+    assert "two tf.where" in birth.explanation.help
