@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import platform
-import sys
 from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
+from tensortap.dump import recorded_command
+
 
 def environment() -> dict[str, Any]:
     """Command, versions and system."""
     return {
-        "command": list(sys.argv),
+        "command": recorded_command(),
         "python": platform.python_version(),
         "tensorflow": tf.__version__,
         "keras": keras.__version__,

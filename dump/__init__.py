@@ -61,6 +61,7 @@ from .names import (
 )
 from .places import Snapshot
 from .ragged import component_arrays
+from .recorded_command import recorded_command
 from .recording import Argument, Part, Recording, array_hash
 from .recordings import RecordingPlace, find_recordings, read_recording, remove_unused_blobs, write_recording
 from .records import COUNTS, STATISTICS, Frame, Function, Graph, Keep, Node, Summary, Way
@@ -178,6 +179,7 @@ __all__ = [
     "read_recording",
     "read_value",
     "read_varint",
+    "recorded_command",
     "remove_unused_blobs",
     "repair_run",
     "scan",

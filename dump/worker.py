@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import socket
-import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +16,7 @@ from .encoding import EncodedValue
 from .events import EventsWriter
 from .files import publish_json, sync_folder
 from .names import new_worker_name
+from .recorded_command import recorded_command
 from .retention import Retention, WorkerRetention
 from .runs import RUN_FILE, WORKER_FILE, read_run_info
 from .schema import VERSION, Row, Stored
@@ -37,7 +37,11 @@ def ensure_run(run_dir: Path, run: str, info: dict[str, Any]) -> None:
     """
     run_dir.mkdir(parents=True, exist_ok=True)
     if not (run_dir / RUN_FILE).exists():
-        facts = {"host": socket.gethostname(), "python": platform.python_version(), "command": sys.argv}
+        facts = {
+            "host": socket.gethostname(),
+            "python": platform.python_version(),
+            "command": recorded_command(),
+        }
         record = {
             "format": "tensortap",
             "version": VERSION,

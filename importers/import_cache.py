@@ -117,7 +117,8 @@ def _made(source: Path, folder: Path, run: str, progress: Progress) -> Path:
         ) from error
     use = Use(made)
     try:
-        imported = import_source(source, made / run, progress=progress)
+        # The command is that of whoever looked first, at other sources too, maybe with a token.
+        imported = import_source(source, made / run, progress=progress, tell_command=False)
         (made / run / _DONE).write_text(json.dumps(asdict(imported)))
     except BaseException:
         use.end()

@@ -11,11 +11,18 @@ from .target import Imported, Progress, Target, run_name_of
 
 
 def import_source(
-    source: Path, logdir: Path, run: str = "", format: str = "", progress: Progress = lambda text: None
+    source: Path,
+    logdir: Path,
+    run: str = "",
+    format: str = "",
+    progress: Progress = lambda text: None,
+    *,
+    tell_command: bool = True,
 ) -> Imported:
     """Imports a source as the run `run` (the source's name if it is empty) of a log directory.
 
-    The run appears when it is whole; after a failure nothing is left.
+    The run appears when it is whole; after a failure nothing is left. `tell_command`: it says by which
+    command it was made.
 
     Raises:
         UnknownFormatError: no importer knows it, or `format`.
@@ -25,7 +32,8 @@ def import_source(
         OSError: it cannot be read, or the run cannot be written.
     """
     row = _row(source, format)
-    target = Target(logdir, run or run_name_of(place_of(source).name), row.name, source.name, progress)
+    name = run or run_name_of(place_of(source).name)
+    target = Target(logdir, name, row.name, source.name, progress, tell_command=tell_command)
     try:
         row.read(source, target)
         if source.is_dir():

@@ -62,9 +62,19 @@ class Target:
         format: the source's format, for `run.json`.
         source: the source's name, for `run.json`.
         progress: called with a line of text now and then.
+        tell_command: `run.json` says by which command it was made.
     """
 
-    def __init__(self, logdir: Path, run: str, format: str, source: str, progress: Progress) -> None:
+    def __init__(
+        self,
+        logdir: Path,
+        run: str,
+        format: str,
+        source: str,
+        progress: Progress,
+        *,
+        tell_command: bool = True,
+    ) -> None:
         self.run = check_run_name(run)
         self.logdir = logdir
         self.place = logdir / run
@@ -77,6 +87,7 @@ class Target:
         self.progress = progress
         self._use: Use | None = None
         self._info = {"imported from": source, "format": format}
+        self._tells_command = tell_command
         self._more_notes: Counter[str] = Counter()
         self.graph_ids: set[tuple[str, str]] = set()
         self.facts: dict[str, str] = {}  # for the info of `run.json`
@@ -160,6 +171,8 @@ class Target:
     def _write_notes(self, path: Path) -> None:
         record = json.loads(path.read_text(encoding="utf-8"))
         record["info"] |= self.facts
+        if not self._tells_command:
+            record["info"].pop("command", None)
         if self.imported.notes:
             record["info"]["notes"] = " ".join(self.imported.notes)
         path.with_suffix(".tmp").write_text(json.dumps(record), encoding="utf-8")

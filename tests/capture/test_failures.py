@@ -289,11 +289,12 @@ tap = Tap(sys.argv[1], Watch(steps=1))
 step = tap.function(lambda x: tf.add(x, 1.0, name="sum"))
 for _ in range(50): step(tf.zeros([100, 100]))
 """
-    subprocess.run([sys.executable, "-c", program, str(tmp_path / "r")], check=True, timeout=120)
+    command = [sys.executable, "-c", program, str(tmp_path / "r"), "--token", "hunter2"]
+    subprocess.run(command, check=True, timeout=120)
 
     dumped = Dumped(tmp_path / "r")
     assert len(dumped.at("sum:0")) == 50
-    assert dumped.reader.workers()[0].info["command"][0] == "-c"
+    assert dumped.reader.workers()[0].info["command"] == ["-c", str(tmp_path / "r"), "--token", "…"]
 
 
 def test_a_forked_child_writes_as_itself(tmp_path: Path) -> None:

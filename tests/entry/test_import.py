@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from range_server import serving
 
 import tensortap
 from tensortap.dump import NotARunError
@@ -34,6 +36,24 @@ def test_a_source_becomes_a_run(run: Run, source: Path, tmp_path: Path) -> None:
     found = tensortap.open(tmp_path / "logs").runs["first"]
     assert found.tensor("w", step=3)[:].tolist() == list(range(6))
     assert "Python objects" in found.info["notes"]
+
+
+def test_no_secret_of_the_command_gets_into_a_run(
+    run: Run, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(tmp_path) as server:
+        address = f"http://me:hunter2@127.0.0.1:{server.server_port}/{source.name}?X-Amz-Signature=hunter2"
+        monkeypatch.setattr(sys, "argv", ["tensortap", "import", address, str(tmp_path / "logs")])
+        assert run(*sys.argv[1:])[0] == 0
+    monkeypatch.setattr(sys, "argv", ["tensortap", "serve", str(source), "--to", "hunter2"])
+    (cached,) = served([source])
+
+    (imported,) = (tmp_path / "logs").rglob("run.json")
+    plain = address.replace("me:hunter2@", "").partition("?")[0]
+    recorded = ["tensortap", "import", plain, str(tmp_path / "logs")]
+    assert json.loads(imported.read_text())["info"]["command"] == recorded
+    for path in [*(tmp_path / "logs").rglob("*"), *cached.rglob("*")]:
+        assert path.is_dir() or b"hunter2" not in path.read_bytes()
 
 
 def test_json_says_what_was_made(run: Run, source: Path, tmp_path: Path) -> None:
