@@ -12,6 +12,7 @@ import numpy as np
 
 from tensortap.index import RunIndex
 
+from .cuts import cut_of
 from .fired import Zeros, ZerosOf, counted_of
 from .growing import remembered
 from .kept_values import kept_values
@@ -64,6 +65,7 @@ class LedgerEntry:
         reason: `dead activation`, `saturated activation`, `cast`, `mask`, `dead input`, `zero weights`,
             `disconnected`, or empty, `unknown` where no reason can be told; why: a sentence; begins: the
             tensor at which the zeros begin, as far as they could be followed.
+        cut_by: type of the op that lets no gradient through to a disconnected variable, or empty.
         absorbed: share of the elements with a gradient that did not change although they were updated
             (w + update == w in the dtype of w), None where it cannot be told; absorbed_steps: over how many
             pairs of neighbouring steps.
@@ -83,6 +85,7 @@ class LedgerEntry:
     begins: str
     absorbed: float | None
     absorbed_steps: int
+    cut_by: str = ""
 
 
 def dead_layer_ledger(
@@ -108,7 +111,7 @@ def dead_layer_ledger(
     graphs = {tensor.graph for tensor in gradients}
     known = {(tensor.graph, tensor.variable) for tensor in gradients}
     told: set[tuple[str, str]] = set()
-    for weight in view.of_kind("weight"):
+    for weight in sorted(view.of_kind("weight"), key=lambda weight: weight.order):  # as it is read first
         key = (weight.graph, weight.variable)
         wanted = weight.layer and weight.variable.rpartition("/")[2] and weight.graph in graphs
         if wanted and key not in known | told and not weight.variable.endswith(_COMPUTED):
@@ -119,9 +122,15 @@ def dead_layer_ledger(
 
 def _disconnected(view: RunView, weight: TensorRole) -> LedgerEntry:
     steps = counted_of(view).steps(weight.code)
+    cut, begins = cut_of(view.run, view.roles(weight.graph), weight.variable), weight.name
     why = "the step computes no gradient for it: not trainable, or nothing that the loss needs depends on it"
+    if cut is not None:
+        line = f", {cut.source}" if cut.source else ""
+        why = f"{cut.node} ({cut.op_type}{line}) lets no gradient of the loss through"
+        begins = f"{cut.node}:0"
+    op_type = "" if cut is None else cut.op_type
     place = (weight.variable, weight.name, weight.node, weight.graph, weight.layer)
-    return LedgerEntry(*place, steps, 0, None, 0.0, "disconnected", why, weight.name, None, 0)
+    return LedgerEntry(*place, steps, 0, None, 0.0, "disconnected", why, begins, None, 0, op_type)
 
 
 def _entry(view: RunView, tensor: TensorRole, zeros: ZerosOf, weight: TensorRole | None) -> LedgerEntry:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
+from ..cuts import STOPS
 from ..fired import counted_of
 from ..ledger import LedgerEntry, dead_layer_ledger
 from ..tensor_role import TensorRole
@@ -32,6 +34,33 @@ def dead_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
         last = counted_of(view).last(tensor.code)
         severity: Severity | None = None if tensor.is_kernel else "low"
         yield Hit(tensor.code, text, evidence, first, last, entry.zero_steps, entry.steps, severity)
+    yield from _cut_off(view)
+
+
+_OTHER_OP = (
+    "An op with a gradient there (softmax instead of argmax, a straight-through estimator); tf.stop_gradient "
+    "if it is meant."
+)
+
+
+def _cut_off(view: RunView) -> Iterator[Hit]:
+    """Variables of layers whose gradient an op takes that has none; who writes `stop_gradient` means it."""
+    weights = {(tensor.graph, tensor.name): tensor for tensor in view.of_kind("weight")}
+    for entry in _ledger(view):
+        tensor = weights.get((entry.graph, entry.tensor))
+        if tensor is None or not entry.cut_by or entry.cut_by == STOPS:
+            continue
+        steps = view.rows([tensor]).steps
+        if len(steps):
+            text = f"{entry.variable} gets no gradient: {entry.why}."
+            evidence = Evidence(int(steps[0]), "steps with a gradient", 0.0)
+            severity: Severity | None = None if tensor.is_kernel else "low"
+            hit = Hit.at(steps, len(steps), tensor, text, evidence, severity=severity)
+            yield replace(hit, help=_OTHER_OP)
+
+
+def _ledger(view: RunView) -> list[LedgerEntry]:
+    return view.once("ledger", lambda: dead_layer_ledger(view.run, view, view.advance))
 
 
 @rule(
@@ -56,7 +85,7 @@ def absorbed_update(view: RunView, limits: Limits) -> Iterable[Hit]:
 def _entries(view: RunView) -> Iterator[tuple[LedgerEntry, TensorRole]]:
     """The ledger's entries of variables with a gradient, each with that."""
     gradients = {(tensor.graph, tensor.name): tensor for tensor in view.of_kind("gradient")}
-    for entry in view.once("ledger", lambda: dead_layer_ledger(view.run, view, view.advance)):
+    for entry in _ledger(view):
         tensor = gradients.get((entry.graph, entry.tensor))
         if tensor is not None:
             yield entry, tensor

@@ -9,7 +9,7 @@ from ..view import RunView
 from .finding import Hit
 
 # Rule -> those that say the same of a tensor, and why.
-_SAY_MORE = {"AllZero": ("DeadGradient", "DeadRelu")}
+_SAY_MORE = {"AllZero": ("DeadGradient", "DeadRelu"), "UnchangedTensor": ("DeadGradient",)}
 
 
 class Once:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from made_runs import TRAINING, X, made_run, node
+from made_runs import TRAINING, X, found_by, made_run, node
 
 from tensortap.analysis import RunView, dead_layer_ledger
 from tensortap.analysis.rows import Rows
@@ -76,3 +77,41 @@ def test_the_ledger_tells_how_far_it_is_and_can_be_ended(tmp_path: Path) -> None
 
     with pytest.raises(KeyboardInterrupt, match="0 of 1: dense/kernel"):
         dead_layer_ledger(run, advance=end)
+
+
+@pytest.mark.parametrize(
+    ("op_type", "dtype", "found"),
+    [
+        ("Cast", "int32", [("high", "tail/cut (Cast) lets no gradient of the loss through")]),
+        ("ArgMax", "int64", [("high", "tail/cut (ArgMax) lets no gradient of the loss through")]),
+        ("Round", "float32", [("high", "tail/cut (Round) lets no gradient of the loss through")]),
+        ("Greater", "bool", [("high", "tail/cut (Greater) lets no gradient of the loss through")]),
+        ("StopGradient", "float32", []),  # it is meant
+        ("Cast", "float16", []),
+        ("Tanh", "float32", []),
+    ],
+)
+def test_what_cuts_a_variable_off_is_named(
+    tmp_path: Path, op_type: str, dtype: str, found: list[tuple[str, str]]
+) -> None:
+    nodes = (
+        X,
+        replace(node("v", "ReadVariableOp", kind="weight", of="head/kernel"), layer="head"),
+        node("inner", "Mul", "x", "v"),
+        node("tail/cut", op_type, "inner", dtype=dtype),
+        node("tail/floats", "Cast", "tail/cut"),
+        node("w", "ReadVariableOp", kind="weight", of="dense/kernel"),
+        node("product", "Mul", "tail/floats", "w"),
+        node("loss", "Sum", "product"),
+        node("gradient_tape/g", "Mul", "x", kind="gradient", of="dense/kernel"),
+    )
+    fed = [(name, SOME * (step + 1), step) for step in range(3) for name in ("v", "w", "gradient_tape/g")]
+    run = made_run(tmp_path, nodes, fed)
+    entry = next(entry for entry in dead_layer_ledger(run) if entry.variable == "head/kernel")
+    cut = op_type not in ("Tanh",) and dtype != "float16"
+    assert (entry.reason, entry.cut_by) == ("disconnected", op_type if cut else "")
+    assert entry.begins == ("tail/cut:0" if cut else "v:0")
+    told = found_by("DeadGradient", run)
+    assert [(f.severity, f.text) for f in told] == [
+        (severity, f"head/kernel gets no gradient: {text}.") for severity, text in found
+    ]

@@ -74,7 +74,17 @@ def test_a_broken_model_gets_its_finding(run: str, run_named: Get) -> None:
 
 
 def test_every_rule_has_a_model_that_breaks_it() -> None:
-    assert {name for found in BROKEN.values() for name, _, _ in found} == {rule.name for rule in all_rules()}
+    broken = {name for found in BROKEN.values() for name, _, _ in found} | {"AllZero"}
+    assert broken == {rule.name for rule in all_rules()}
+
+
+def test_zeros_are_told_where_no_other_rule_says_why(run_named: Get) -> None:
+    run = run_named("dead_relu")
+    assert not [f for f in check_rules(run).findings if f.rule == "AllZero" and f.severity == "high"]
+    settings = Settings({"DeadGradient": {"enabled": False}, "DeadRelu": {"enabled": False}})
+    found = [f for f in check_rules(run, settings).findings if f.rule == "AllZero"]
+    assert found[0].severity == "high"
+    assert found[0].text.startswith("The gradient of")
 
 
 def test_the_worst_come_first(run_named: Get) -> None:

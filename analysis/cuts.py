@@ -1,0 +1,92 @@
+"""Which op lets no gradient of the loss through to a variable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tensortap.dump import TensortapError
+from tensortap.index import RunIndex, node_detail
+
+from .ops import ops
+from .roles import Roles
+
+STOPS = "StopGradient"  # the program says that it wants none
+_FLOATS = ("float", "bfloat", "complex")
+# Ops for which TensorFlow has no gradient, or one that is always zero (tensorflow/python/ops/*_grad.py).
+_CUTTING = ops(
+    "StopGradient ArgMax ArgMin Round Rint Floor Ceil Sign FloorDiv OneHot Bucketize Equal NotEqual Greater "
+    "GreaterEqual Less LessEqual ApproximateEqual IsNan IsInf IsFinite LogicalNot LogicalAnd LogicalOr Where "
+    "Multinomial"
+)
+_SHAPES = ops("Shape ShapeN Size Rank ZerosLike OnesLike")  # of the numbers nothing goes on
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The first op, in data flow order, of those that cut all ways to the loss. `source`: file:line, or
+    empty."""
+
+    node: str
+    op_type: str
+    source: str
+
+
+def cut_of(run: RunIndex, roles: Roles, variable: str) -> Cut | None:
+    """What cuts a variable off from the loss; None if nothing does, nobody knows the loss, or it does not
+    depend on the variable at all."""
+    if roles.loss is None:
+        return None
+    reads = [row for row in roles.of_kind("weight") if roles.variable.get(row) == variable]
+    reached, ends = _forward(roles, reads)
+    if roles.loss in reached:
+        return None
+    order = roles.graph.order
+    told = [row for row in ends if roles.graph.op_type[row] not in _SHAPES]
+    leading = [row for row in told if roles.loss in _behind(roles, row)]
+    if not leading:
+        return None
+    row = min(leading, key=lambda row: int(order[row]))
+    node = roles.graph.names[row]
+    return Cut(node, roles.graph.op_type[row], _source(run, roles.graph.id, node))
+
+
+def _cuts(roles: Roles, row: int) -> bool:
+    """Whether no gradient goes back through a node."""
+    if roles.graph.op_type[row] != "Cast":
+        return roles.graph.op_type[row] in _CUTTING | _SHAPES
+    dtype = next(iter(roles.graph.slot_texts(row)), ("", ""))[0]
+    return bool(dtype) and not dtype.startswith(_FLOATS)
+
+
+def _forward(roles: Roles, rows: list[int]) -> tuple[set[int], list[int]]:
+    """(nodes of the forward pass that depend on some and give them gradients, the nodes where that ends)."""
+    reached, ends, waiting = set[int](), dict[int, None](), list(rows)
+    while waiting:
+        row = waiting.pop()
+        if row in reached or row in ends or roles.is_backward(row):
+            continue
+        if _cuts(roles, row):
+            ends[row] = None
+        else:
+            reached.add(row)
+            waiting += roles.consumers(row)
+    return reached, list(ends)
+
+
+def _behind(roles: Roles, row: int) -> set[int]:
+    """All nodes of the forward pass that depend on one."""
+    found, waiting = set[int](), [row]
+    while waiting:
+        row = waiting.pop()
+        if row not in found and not roles.is_backward(row):
+            found.add(row)
+            waiting += roles.consumers(row)
+    return found
+
+
+def _source(run: RunIndex, graph: str, node: str) -> str:
+    try:
+        stack = node_detail(run, node, graph=graph).stack
+    except TensortapError:
+        return ""
+    return f"{stack[-1].file}:{stack[-1].line}" if stack else ""
