@@ -74,7 +74,10 @@ def _print_headline(compared: Comparison, out: Console) -> None:
 def _print_first(first: FirstDivergence, out: Console) -> None:
     entry = first.difference
     visit = f", visit {entry.visit}" if entry.visits > 1 else ""
-    out.print(cell(f"It begins at {entry.tensor} ({entry.op_type}{visit}).", "bold red"))
+    place = f"{entry.tensor} ({entry.op_type}{visit})"
+    if first.extra:
+        place = f"{first.extra}; of what both have, at {place}"
+    out.print(cell(f"It begins at {place}.", "bold red"))
     out.print(cell(first.text, "yellow"))
     if entry.other != entry.tensor:
         out.print(cell(f"  in B    {entry.other}{_GUESSED.get(entry.matched, '')}"))

@@ -99,8 +99,14 @@ def _of_worker(side: Side, found: StepRows, steps: int) -> Array | slice:
 
 def joined(a: StepRows, b: StepRows, partner: Array) -> tuple[Array, Array] | None:
     """The positions in `a` and `b` of each pair, by step, tensor of B and visit; of several snapshots of one
-    visit the last. None if there are too many to be told apart."""
-    tensor = partner[a.tensor]
+    visit the last. None if there are too many to be told apart.
+
+    Args:
+        partner: code of A -> code of B; a tensor that was captured since it was made has none.
+    """
+    known = a.tensor < len(partner)
+    tensor = np.full(len(a.tensor), -1, np.int64)
+    tensor[known] = partner[a.tensor[known]]
     within = np.flatnonzero(tensor >= 0)
     tensors = 1 + int(max(tensor.max(initial=0), b.tensor.max(initial=0)))
     visits = 1 + int(max(a.visit.max(initial=0), b.visit.max(initial=0)))

@@ -13,7 +13,7 @@ from .conditioning import Flow, beginning, both, condition_text
 from .earliest import ENTRIES, earliest, rank
 from .flow_graph import VARIABLES
 from .match import Matching
-from .program import program_differences
+from .program import extra_layer, program_differences
 from .records import FirstDivergence, TensorDifference
 
 _RANDOM = ("Random", "StatelessRandom", "StatelessTruncated", "Multinomial", "ParameterizedTruncated")
@@ -67,6 +67,8 @@ def first_divergence(
         if entry and first.basis == "shapes":
             differences = []  # an attribute says the same
         text = " ".join(filter(None, [text, *differences]))
+        extra = "" if entry else extra_layer(matching[first.graph][0], graph.rows[first.node])
+        return FirstDivergence(first, text, inputs, *frames, extra)
     return FirstDivergence(first, text, inputs, *frames)
 
 

@@ -69,8 +69,9 @@ def _first(first: FirstDivergence | None) -> str:
     if first is None:
         return ""
     entry = first.difference
+    extra = f"{_text(first.extra)}; of what both have " if first.extra else ""
     return (
-        f"<h2>First divergence: <code>{_text(entry.tensor)}</code> ({_text(entry.op_type)})</h2>"
+        f"<h2>First divergence: {extra}<code>{_text(entry.tensor)}</code> ({_text(entry.op_type)})</h2>"
         f"<p>{_text(first.text)}</p>{_source('A', first.frame)}{_source('B', first.frame_b)}"
         + _table([entry, *first.inputs], first)
     )

@@ -52,15 +52,33 @@ def _attributes(matching: Matching, row: int, partner: int) -> list[str]:
     ]
 
 
+def extra_layer(matching: Matching, row: int) -> str:
+    """The layer that one side has more, if what a node of A or its partner takes begins in one ("the layer
+    net/noise, which only B has"); else empty."""
+    only_a, only_b, in_a, in_b = _alone(matching, row)
+    if bool(in_a) == bool(in_b):
+        return ""
+    has, only, new, other = ("B", only_b, in_b, matching.a) if in_b else ("A", only_a, in_a, matching.b)
+    layer = only.graph.layer[only.beginning(new[0])]
+    return f"the layer {layer}, which only {has} has" if layer and layer not in other.layer.values else ""
+
+
+def _alone(matching: Matching, row: int) -> tuple[_Only, _Only, list[int], list[int]]:
+    """What only A has, what only B has, and of both what a node of A and its partner take."""
+    a, b = matching.a, matching.b
+    lacking = _lacking(a, row, matching.partner) or _lacking(b, matching.partner[row], matching.taken)
+    of_a, of_b = numbering(matching) if lacking else ([], [])
+    only_a = _Only(a, matching.partner, of_a, set(of_b))
+    only_b = _Only(b, matching.taken, of_b, set(of_a))
+    if not lacking:
+        return only_a, only_b, [], []
+    return only_a, only_b, only_a.taken(row), only_b.taken(matching.partner[row])
+
+
 def _taken(matching: Matching, row: int, frame: Frames) -> list[str]:
     """What the node takes that only one side has, and where that begins."""
     a, b = matching.a, matching.b
-    if not (_lacking(a, row, matching.partner) or _lacking(b, matching.partner[row], matching.taken)):
-        return []
-    of_a, of_b = numbering(matching)
-    only_a = _Only(a, matching.partner, of_a, set(of_b))
-    only_b = _Only(b, matching.taken, of_b, set(of_a))
-    in_a, in_b = only_a.taken(row), only_b.taken(matching.partner[row])
+    only_a, only_b, in_a, in_b = _alone(matching, row)
     if not in_a and not in_b:
         return []
     has, only, new = ("B", only_b, in_b[0]) if in_b else ("A", only_a, in_a[0])

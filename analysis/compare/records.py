@@ -83,13 +83,14 @@ class GraphPair:
 @dataclass(frozen=True, slots=True)
 class FirstDivergence:
     """The tensor where the difference begins: why in a sentence, what it takes, the line that made it in
-    A and in B."""
+    A and in B. `extra`: the layer that one side has more, if it begins there, or empty."""
 
     difference: TensorDifference
     text: str
     inputs: list[TensorDifference]
     frame: FrameDetail | None
     frame_b: FrameDetail | None
+    extra: str = ""
 
 
 @dataclass(frozen=True, slots=True)

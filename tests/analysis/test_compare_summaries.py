@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from tensortap.analysis import Comparison, Side, TensorDifference, compare
+from tensortap.analysis.compare.aligned import StepRows, joined
 from tensortap.analysis.compare.pairs import StepPairs
+from tensortap.diff_view import print_comparison
 from tensortap.dump import DumpWriter, Function, Graph, Node, Sample
 from tensortap.index import LogIndex, RunIndex
 
@@ -165,3 +169,45 @@ def test_bounds_stay_below_the_distances(tmp_path: Path) -> None:
             assert getattr(low.metrics, metric) <= getattr(full.metrics, metric) * (1 + 1e-9) + 1e-12
         assert low.metrics.kl == pytest.approx(full.metrics.kl)
         assert math.isnan(low.metrics.cosine)
+
+
+def test_a_layer_that_only_one_side_has_is_named_first(tmp_path: Path) -> None:
+    runs = {}
+    for run in "ab":
+        facts = {"output_dtypes": ["float32"], "output_shapes": [[None]]}
+        extra = (
+            [Node("net/noise/add", "AddV2", ["x:0", "x:0"], layer="net/noise", **facts)] if run == "b" else []
+        )
+        last = Node(
+            "net/out/Tanh", "Tanh", [f"{extra[0].name if extra else 'x'}:0"], layer="net/out", **facts
+        )
+        with DumpWriter(tmp_path / run, run=run) as writer:
+            graph = writer.graph(Graph("step", [NODES[0], *extra, last]))
+            x = np.linspace(-1, 1, 8, dtype=np.float32)
+            for node, value in (("x", x), *((each.name, 2 * x) for each in extra)):
+                writer.log(node, value, step=0, graph=graph, keep="value")
+            writer.log(last.name, np.tanh(x * (1 + len(extra))), step=0, graph=graph, keep="value")
+        log = LogIndex(tmp_path / run)
+        log.refresh()
+        runs[run] = log.runs[0]
+    found = compare(Side(runs["a"]), Side(runs["b"]))
+    assert found.first is not None
+    assert found.first.extra == "the layer net/noise, which only B has"
+    assert found.first.difference.tensor == "net/out/Tanh:0"
+    out = io.StringIO()
+    print_comparison(found, Console(file=out, width=200), "order", 5)
+    assert (
+        "It begins at the layer net/noise, which only B has; of what both have, at net/out/Tanh:0"
+        in out.getvalue()
+    )
+    back = compare(Side(runs["b"]), Side(runs["a"])).first
+    assert back is not None and back.extra == "the layer net/noise, which only A has"
+
+
+def test_tensors_that_are_captured_meanwhile_have_no_partner() -> None:
+    """The catalog of a run that is compared in its own process may grow between two looks."""
+    some = np.arange(4)
+    rows = StepRows(some, np.zeros(4, np.int64), some, np.zeros(4, np.int64))
+    found = joined(rows, rows, np.arange(3))
+    assert found is not None
+    assert [side.tolist() for side in found] == [[0, 1, 2], [0, 1, 2]]

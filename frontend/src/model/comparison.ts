@@ -94,7 +94,14 @@ export interface Comparison {
     matches: Record<string, string>;
   }[];
   counts: Record<Verdict, number>;
-  first: { difference: TensorDifference; text: string; inputs: TensorDifference[]; frame: Frame | null; frame_b: Frame | null } | null;
+  first: {
+    difference: TensorDifference;
+    text: string;
+    inputs: TensorDifference[];
+    frame: Frame | null;
+    frame_b: Frame | null;
+    extra?: string;
+  } | null;
   only_a: Unmatched[];
   only_b: Unmatched[];
   differ: boolean;

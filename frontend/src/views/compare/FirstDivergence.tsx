@@ -10,7 +10,7 @@ export function FirstDivergence({ first }: { first: NonNullable<Comparison['firs
   return (
     <div class="compare-first" data-testid="first-divergence" data-tensor={entry.tensor}>
       <p>
-        It begins at{' '}
+        It begins at {first.extra && `${visible(first.extra)}; of what both have, at `}
         <button type="button" class="link-name" onClick={() => showDifference(entry)}>
           {visible(entry.tensor)}
         </button>{' '}
