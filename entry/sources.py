@@ -6,6 +6,7 @@ import atexit
 import os
 import shutil
 import sys
+import tarfile
 import tempfile
 from collections.abc import Callable
 from functools import cache, partial
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from tensortap.index import Log
 
 _SHOWN_NOTES = 5
+_PACKED = (".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".7z", ".rar")
 
 
 def open_any(path: str | os.PathLike[str]) -> Log:
@@ -72,12 +74,24 @@ def _check_no_other_file(path: Path) -> None:
 
     if path.suffix == ".pbtxt":
         hint = "Graphs as text are not read: write it with tf.io.write_graph(…, as_text=False)."
+    elif _is_packed(path):
+        hint = "It is a packed archive: unpack it, and name the folder or file."
     else:
         known = ", ".join(form.title for form in FORMATS)
         hint = f"These are known: a log directory, a run in it, a .tap.zip of runs, {known}."
     raise NotARunError(
         f"{shown_path(path)!r} is not recognised: it is a file in no format that is known here.", hint
     )
+
+
+def _is_packed(path: Path) -> bool:
+    """Whether a file is a .tar or alike, whatever it is called; at an address its name must do."""
+    if path.name.lower().endswith(_PACKED):
+        return True
+    try:
+        return not is_remote(path) and tarfile.is_tarfile(path)
+    except OSError:
+        return False
 
 
 def _is_file(path: Path) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -131,7 +132,8 @@ def test_a_server_keeps_a_foreign_folder_as_a_log_directory(source: Path, tmp_pa
     [
         ("graph.pbtxt", "as_text=False"),
         ("v1.ckpt", "These are known: a log directory"),
-        ("odd.tar", "a SavedModel, "),
+        ("odd.txt", "a SavedModel, "),
+        ("odd.tar.gz", "unpack it"),
     ],
 )
 def test_a_file_that_nobody_can_read_is_not_called_missing(
@@ -146,6 +148,15 @@ def test_a_file_that_nobody_can_read_is_not_called_missing(
         served([tmp_path / name])
     with pytest.raises(NotARunError, match="in no format"):
         tensortap.open(tmp_path / name)
+
+
+def test_a_tar_under_another_name_is_to_be_unpacked(run: Run, source: Path, tmp_path: Path) -> None:
+    packed = tmp_path / "arrays.tar.npz"
+    with tarfile.open(packed, "w") as archive:
+        archive.add(source, source.name)
+    status, _, err = run("ls", packed)
+    assert status == 1
+    assert "is not recognised" in err and "unpack it" in err
 
 
 def test_a_failed_import_leaves_no_log_directory(run: Run, source: Path, tmp_path: Path) -> None:
