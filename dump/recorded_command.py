@@ -12,7 +12,16 @@ HIDDEN = "…"
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _GIVEN = re.compile(r"(-*[\w.-]+)=(.*)", re.DOTALL)  # `--token=…`, and `wandb.api_key=…` as Hydra has it
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")  # also of `apiKey`
-_TOLD_ANYWHERE = {"password", "passwd", "passphrase", "secret", "secrets", "credentials", "signature", "apikey"}
+_TOLD_ANYWHERE = {
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "secrets",
+    "credentials",
+    "signature",
+    "apikey",
+}
 # The last word of an option's name only: `--pad-token-id` and `--key-dim` are no secrets.
 _TOLD_AT_THE_END = {"token", "tok", "toke", "key", "pwd", "pass", "auth", "authorization", "sig", "sas"}
 

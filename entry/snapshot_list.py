@@ -42,7 +42,8 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
 
 def is_asked_for(arguments: argparse.Namespace) -> bool:
     """Whether one of the filters was given (step 0 and the like count)."""
-    return any(getattr(arguments, name) not in (None, False) for name in _FILTERS)
+    given = (getattr(arguments, name) for name in _FILTERS)
+    return any(each is not None and each is not False for each in given)
 
 
 def list_snapshots(run: RunIndex, arguments: argparse.Namespace) -> None:

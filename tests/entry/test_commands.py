@@ -267,6 +267,7 @@ def test_a_late_visit_of_a_long_loop_is_shown(run: Run, tmp_path: Path) -> None:
         (["--where", "tensor ~ '^dense/M'", "--step", "1"], ["dense/MatMul:0"]),
         (["--match", "^dense/", "--sort", "max", "--reverse", "--limit", "2"], 2),
         (["--where", "step > 1000"], []),
+        (["--match", "^dense/", "--step", "0"], ["dense/MatMul:0", "dense/Relu:0"]),
         (["--kept", "--dtype", "float32", "--nonfinite"], ["dense/MatMul:0"]),
     ],
 )
@@ -276,6 +277,7 @@ def test_show_lists_the_snapshots_that_fit(
     status, text, _ = run("show", logdir / "exp" / "first", *arguments, "--json")
     rows = json.loads(text)
     assert status == 0
+    assert all("step" in row for row in rows)
     if isinstance(names, int):
         assert len(rows) == names
         assert rows[0]["max"] >= rows[-1]["max"]
