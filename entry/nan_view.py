@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -11,7 +12,7 @@ from tensortap.dump import escaped
 from .terminal import cell, counted, number_text, plain_table
 
 if TYPE_CHECKING:
-    from tensortap.analysis import Birth, ElementTrace, Link, NanReport, Operand
+    from tensortap.analysis import Birth, Element, ElementTrace, Link, NanReport, Operand
 
 _WORDS = {
     "born": "born here, of finite inputs",
@@ -115,18 +116,53 @@ def _print_trace(trace: ElementTrace, out: Console, trail: int) -> None:
     bad, *back = trace.trail
     sample = f" (sample {trace.sample})" if trace.sample is not None else ""
     if not back:
-        out.print(cell(f"  at      {place_text(bad, trace.row)}{sample}"))
+        out.print(cell(f"  at      {place_text(bad, trace.row) or 'the only element'}{sample}"))
         return
     cause = back[0]
-    place = f"{place_text(cause, trace.row)} of {cause.tensor} = {number_text(cause.value)}"
+    place = _element(cause, trace.row)
     out.print(cell(f"  at      {place} -> {bad.op_type} = {number_text(bad.value)}{sample}", "magenta"))
-    for element in [e for e in back[1:] if e.kind or e.op_type in _TELLING][:trail]:
-        when = f" (visit {element.visit})" if element.visit else ""
-        text = f"{place_text(element, trace.row)} of {element.tensor}{when} = {number_text(element.value)}"
-        out.print(cell(f"            from {text}", "dim"))
+    for element in _shown(back, trail):
+        out.print(cell(f"            from {_element(element, trace.row)}", "dim"))
 
 
-_TELLING = ("MatMul", "Conv2D", "BiasAdd", "Softmax", "Sub", "AddV2", "RealDiv", "Mul")
+def _element(element: Element, row: int | None) -> str:
+    from tensortap.analysis import place_text
+
+    place = place_text(element, row)
+    when = f" (visit {element.visit})" if element.visit else ""
+    text = f"{place + ' of ' if place else ''}{element.tensor}{when} = {number_text(element.value)}"
+    if element.equal is None:
+        return text
+    other = replace(element, tensor=element.equal.tensor, index=element.equal.index)
+    place = place_text(other, row)
+    return f"{text}, as is {place + ' of ' if place else ''}{other.tensor}: the difference is 0"
+
+
+def _shown(back: list[Element], most: int) -> list[Element]:
+    """The elements behind the offending one that tell: those that an op computed, or changed; the first, and
+    the last."""
+    pairs = zip(back[1:], back, strict=False)
+    telling = [
+        element
+        for element, behind in pairs
+        if element.kind or element.op_type in _TELLING or element.value != behind.value
+    ]
+    return telling if len(telling) <= most else telling[: most - 1] + telling[-1:] if most else []
+
+
+_TELLING = (
+    "MatMul",
+    "Conv2D",
+    "BiasAdd",
+    "Softmax",
+    "Sub",
+    "AddV2",
+    "RealDiv",
+    "Mul",
+    "Relu",
+    "Exp",
+    "Square",
+)
 
 
 def _print_chain(links: list[Link], loss: str | None, out: Console) -> None:
@@ -155,13 +191,21 @@ def _print_others(births: list[Birth], out: Console) -> None:
     if not births:
         return
     out.print()
-    out.print(cell(f"{counted(len(births), 'more birth')} at this step", "bold"))
+    out.print(cell(f"{_count(births, 'more birth')} at this step", "bold"))
     for birth in births[:_OTHERS]:
         said = birth.explanation.text if birth.explanation else _WORDS[birth.verdict]
-        texts = [f"  {birth.tensor} ({birth.op_type}): {said}", birth.aftermath]
+        visit = f", visit {birth.visit}" if birth.visit else ""
+        texts = [f"  {birth.tensor} ({birth.op_type}{visit}): {said}", birth.aftermath]
         out.print(cell(" ".join(filter(None, texts))))
     if len(births) > _OTHERS:
         out.print(f"  … {len(births) - _OTHERS:,} more (--json has all)")
+
+
+def _count(births: list[Birth], noun: str) -> str:
+    """`2 births`, `1 birth and 2 constants`."""
+    constants = sum(birth.verdict == "constant" for birth in births)
+    told = [(len(births) - constants, noun), (constants, "constant")]
+    return " and ".join(counted(count, word) for count, word in told if count)
 
 
 def _print_demoted(births: list[Birth], out: Console) -> None:
@@ -176,11 +220,11 @@ def _print_demoted(births: list[Birth], out: Console) -> None:
 
 
 def _print_totals(report: NanReport, out: Console) -> None:
-    births = len(report.births) + len(report.demoted)
+    births = _count([*report.births, *report.demoted], "birth")
     before = "" if report.previous is None else f" The captured step before is {report.previous}."
     out.print(
         f"\n{counted(report.nonfinite, 'non-finite tensor')} at step {report.step} of "
-        f"{escaped(report.graph_name)}: {counted(births, 'birth')}, {report.passed:,} handed it on, "
+        f"{escaped(report.graph_name)}: {births}, {report.passed:,} handed it on, "
         f"{report.healed:,} healed or masked it.{before}"
     )
     _print_notes(report, out)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from tensortap.index import RETURNED
 
 from ..ops import ops
 from .flow import BadFlow, BadTensor
+from .image import image_axes
 from .index_maps import Call, Part, inputs_of_element
 from .kept import Kept
 from .samples import sample_of
@@ -26,14 +27,25 @@ _SUSPECTS = {
     **dict.fromkeys(ops("RealDiv Div Xdivy Mod FloorMod FloorDiv TruncateMod TruncateDiv"), 1),
     **dict.fromkeys(ops("SqrtGrad RsqrtGrad"), 0),
 }
+_DIFFERENCES = ops("Sub SquaredDifference")
 _CULPRITS = {"Xlogy": 1, "Xlog1py": 1, "Pow": 0}
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True, slots=True)
+class Other:
+    """The element that an equal one was subtracted from, or that was subtracted from it."""
+
+    tensor: str
+    index: tuple[int, ...]
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
 class Element:
     """One element of one tensor: `value` is NaN or infinite where it is bad; `kind`: `input`, `weight`, … or
-    empty."""
+    empty; `axes`: what the dimensions of an image are called, else empty; `equal`: what makes the difference
+    that it is an operand of 0."""
 
     tensor: str
     node: str
@@ -43,6 +55,8 @@ class Element:
     visit: int
     index: tuple[int, ...]
     value: float
+    axes: tuple[str, ...] = ()
+    equal: Other | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +103,35 @@ def elementwise(flow: BadFlow, bad: BadTensor) -> Iterator[tuple[tuple[int, ...]
 
 def _walk(flow: BadFlow, kept: Kept, slot: Slot, visit: int | None, index: tuple[int, ...]) -> list[Element]:
     trail = list[Element]()
+    before = slot, visit, index
     while len(trail) < MAX_TRAIL:
         value = kept.read(slot, visit, index)
         if value is None or value.size != 1:
             break
         trail.append(_element(flow, slot, visit, index, _real(value)))
+        if len(trail) > 1 and trail[-2].op_type in _DIFFERENCES and trail[-2].value == 0:
+            trail[-1] = replace(trail[-1], equal=_equal(flow, kept, before, trail[-1]))
         if trail[-1].kind in ("input", "weight") or _Step(flow, slot).op_type == "Const":
             break
+        before = slot, visit, index
         following = _Step(flow, slot).back(kept, visit, index, trail[-1].value)
         if following is None:
             break
         slot, visit, index = following
     return trail
+
+
+def _equal(
+    flow: BadFlow, kept: Kept, difference: tuple[Slot, int | None, tuple[int, ...]], operand: Element
+) -> Other | None:
+    """The other operand of a difference that is 0, where it is the same number."""
+    slot, visit, index = difference
+    for _, (source, _), parts, values in _Step(flow, slot).offers(kept, visit, index):
+        name = flow.tensors.name(source)
+        same = values.size == 1 and _real(values) == operand.value
+        if same and (name, parts) != (operand.tensor, operand.index):
+            return Other(name, tuple(part for part in parts if isinstance(part, int)), _real(values))
+    return None
 
 
 def _element(flow: BadFlow, slot: Slot, visit: int | None, index: tuple[int, ...], value: float) -> Element:
@@ -114,6 +145,7 @@ def _element(flow: BadFlow, slot: Slot, visit: int | None, index: tuple[int, ...
         visit=flow.tensors.snapshot(slot, visit).visit if slot in flow.tensors.captured else 0,
         index=index,
         value=value,
+        axes=image_axes(flow.tensors.roles, slot[0]) if len(index) == 4 else (),
     )
 
 
@@ -171,6 +203,7 @@ class _Step:
             tensors.snapshot(self._slot, visit).shape,
             lambda position, parts: self._integers(kept, resolved.get(position), parts),
             tensors.roles.attributes(self._slot[0]),
+            self._slot[1],
         )
         offers = []
         for position, parts in inputs_of_element(call, index):

@@ -20,13 +20,15 @@ Array = np.ndarray[Any, np.dtype[Any]]
 @dataclass(frozen=True, slots=True)
 class Call:
     """What a map needs to know of a node: shapes of its inputs (None if unknown) and of the output slot, the
-    values of small integer inputs (axes, permutations, indices; None if unknown), attributes."""
+    values of small integer inputs (axes, permutations, indices; None if unknown), attributes, and which
+    of its outputs is meant."""
 
     op_type: str
     shapes: Sequence[Shape | None]
     out_shape: Shape
     integers: Callable[[int, tuple[Part, ...] | None], Array | None]
     attributes: dict[str, str] = field(default_factory=dict)
+    slot: int = 0
 
     def flag(self, name: str) -> bool:
         """A boolean attribute; false if it is absent."""
@@ -162,6 +164,27 @@ def _pack(call: Call, index: Index) -> Wanted:
     return [(index[dim], (*index[:dim], *index[dim + 1 :]))]
 
 
+def _split(call: Call, index: Index) -> Wanted:
+    """Split (axis, value) and SplitV (value, sizes, axis): output `slot` begins where those before it end."""
+    sized = call.op_type == "SplitV"
+    axis, shape = call.integers(2 if sized else 0, None), call.shapes[0 if sized else 1]
+    sizes = call.integers(1, None) if sized else None
+    if axis is None or shape is None or (sized and sizes is None):
+        return []
+    dim = int(axis.reshape(-1)[0]) % len(index)
+    begin = call.out_shape[dim] * call.slot
+    if sizes is not None:
+        known = [int(size) for size in sizes.reshape(-1)]
+        left = shape[dim] - sum(size for size in known if size >= 0)  # -1 takes what is left
+        begin = sum(left if size < 0 else size for size in known[: call.slot])
+    return [(0 if sized else 1, (*index[:dim], begin + index[dim], *index[dim + 1 :]))]
+
+
+def _unpack(call: Call, index: Index) -> Wanted:
+    dim = int(call.attributes.get("axis", "0")) % (len(index) + 1)
+    return [(0, (*index[:dim], call.slot, *index[dim:]))]
+
+
 def _gather(call: Call, index: Index) -> Wanted:
     """out[…] = params[…, indices[…], …]; no batch dimensions."""
     indices, axis = call.shapes[1], call.integers(2, None) if len(call.shapes) > 2 else np.array(0)
@@ -262,6 +285,9 @@ MAPS: dict[str, Map] = {
     "Tile": _tile,
     "ConcatV2": _concat,
     "Pack": _pack,
+    "Split": _split,
+    "SplitV": _split,
+    "Unpack": _unpack,
     "GatherV2": _gather,
     "ResourceGather": _gather,
     "Slice": _slice,

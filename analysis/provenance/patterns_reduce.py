@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..limits import largest
 from ..ops import ops
-from .explanation import Explanation, elements, number
+from .explanation import Explanation, are, elements, number
 from .operand import Operand
 from .patterns_unary import _OVERFLOW, Check, _prefix
 
@@ -35,11 +35,13 @@ def product_sum(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     x, y = ins[:2]
     for one, other in ((x, y), (y, x)):
         if out.nan and one.inf and other.zero:
-            text = f"0 * inf = NaN in the sums of products: {elements(one.inf)} of {one.tensor} infinite."
+            what = f"{elements(one.inf)} of {one.tensor} {are(one.inf)} infinite"
+            text = f"0 * inf = NaN in the sums of products: {what}, where {other.tensor} holds zeros."
             return Explanation("0 * inf", text, "Look at where the infinities come from.")
     if out.nan and (x.inf or y.inf):
         one = x if x.inf else y
-        text = f"inf - inf = NaN in the sums of products: {elements(one.inf)} of {one.tensor} infinite."
+        what = f"{elements(one.inf)} of {one.tensor} {are(one.inf)} infinite"
+        text = f"inf - inf = NaN in the sums of products: {what}."
         return Explanation("inf - inf", text, "Look at where the infinities come from.", certain=False)
     terms = max(min(x.finite, y.finite), 1)
     if x.abs_max * y.abs_max * terms > largest(out.dtype):
