@@ -83,8 +83,11 @@ class OpCall:
         return UNIT[self.dtype]
 
 
-def elementwise(compute: Callable[..., Array]) -> Callable[[OpCall], Expected]:
-    """An op whose output is computed element by element, with broadcasting."""
+def elementwise(
+    compute: Callable[..., Array], terms: Callable[..., Array] | None = None
+) -> Callable[[OpCall], Expected]:
+    """An op whose output is computed element by element, with broadcasting; `terms` gives the magnitude of
+    intermediate results that cancel, each of which is rounded."""
 
     def expected(call: OpCall) -> Expected:
         check_shape(np.broadcast_shapes(*(operand.shape for operand in call.inputs)), call)
@@ -97,6 +100,8 @@ def elementwise(compute: Callable[..., Array]) -> Callable[[OpCall], Expected]:
                 moved += np.nan_to_num(np.abs(compute(*inputs) - value), nan=0.0, posinf=math.inf)
         moved += _flushed(compute, call, value)
         rounding = RTOL[call.dtype] * np.abs(value)
+        if terms is not None:
+            rounding = rounding + call.unit * terms(*call.inputs)
         if call.unit <= _ACCUMULATED:
             return Expected(value, rounding, _SAFETY * rounding + 2 * moved)
         # 16-bit and 8-bit ops are often fused with those before them, in float32; but polynomials may be

@@ -50,8 +50,19 @@ _ELEMENTWISE: dict[str, Callable[..., Array]] = {
     "Sin": np.sin,
     "Cos": np.cos,
 }
+# Gradients take the forward op's output y and the gradient dy (TensorFlow: cwise_ops_gradients.h).
+_OF_Y: dict[str, Callable[..., Array]] = {
+    "SqrtGrad": lambda y, dy: dy * 0.5 / y,
+    "RsqrtGrad": lambda y, dy: -0.5 * dy * y**3,
+    "ReciprocalGrad": lambda y, dy: -dy * y * y,
+    "InvGrad": lambda y, dy: -dy * y * y,
+    "TanhGrad": lambda y, dy: dy * (1 - y * y),
+    "SigmoidGrad": lambda y, dy: dy * y * (1 - y),
+}
+# The largest of the terms that cancel: 1 - y² near y = 1 has lost the digits of y².
+_TERMS: dict[str, Callable[..., Array]] = {"TanhGrad": lambda y, dy: np.abs(dy) * (1 + y * y)}
 _EXPECTED: dict[str, Callable[[OpCall], Expected | None]] = SUMS | {
-    op_type: elementwise(compute) for op_type, compute in _ELEMENTWISE.items()
+    op_type: elementwise(compute, _TERMS.get(op_type)) for op_type, compute in (_ELEMENTWISE | _OF_Y).items()
 }
 # What may be lost near 0: subnormal numbers, which kernels may flush where the hardware computes in that
 # dtype; 16-bit and 8-bit floats are computed in float32, and rounded to their own smallest subnormal.
@@ -100,7 +111,11 @@ def recomputed(tensors: StepTensors, slot: Slot, visit: int) -> Recomputed | Non
             if expected is None or expected.value.shape != output.shape:
                 return None
             right, wrong = _judged(output, expected, snapshot.dtype)
-        shown = [np.broadcast_to(value, output.shape) for value in inputs] if op_type in _ELEMENTWISE else []
+        shown = (
+            [np.broadcast_to(value, output.shape) for value in inputs]
+            if op_type in _ELEMENTWISE or op_type in _OF_Y
+            else []
+        )
     except (ValueError, TypeError, IndexError, KeyError):  # a graph whose shapes and attributes do not fit
         return None
     return Recomputed(output, shown, right, wrong)

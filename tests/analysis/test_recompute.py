@@ -136,6 +136,34 @@ def test_the_crudest_of_correct_kernels_is_not_accused(tmp_path: Path, dtype: An
     assert (found.right, found.wrong) == (True, False)
 
 
+GRADIENTS: dict[str, Callable[[Any, Any], Any]] = {  # of y and dy, as TensorFlow's kernels write them
+    "SqrtGrad": lambda y, dy: y.dtype.type(0.5) * dy / y,
+    "RsqrtGrad": lambda y, dy: y.dtype.type(-0.5) * (dy * y) * (y * y),
+    "ReciprocalGrad": lambda y, dy: -(y * y) * dy,
+    "TanhGrad": lambda y, dy: dy * (y.dtype.type(1) - y * y),
+    "SigmoidGrad": lambda y, dy: dy * (y.dtype.type(1) - y) * y,
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16, np.float16])
+@pytest.mark.parametrize("op", GRADIENTS)
+def test_gradients_that_round_every_intermediate_result_are_right(
+    tmp_path: Path, op: str, dtype: Any
+) -> None:
+    """GIVEN y up to 1 - 1e-6, where 1 - y² is made of few digits, and dy of both signs."""
+    y = np.concatenate([np.linspace(0.05, 0.99, 60), 1 - np.logspace(-6, -2, 4)]).astype(dtype)
+    dy = RNG.normal(size=64).astype(dtype)
+    output = GRADIENTS[op](y, dy)
+    found = again(tmp_path / "right", op, [y, dy], output)
+    assert found is not None
+    assert (found.right, found.wrong) == (True, False)
+    spoilt = output.copy()
+    spoilt[np.abs(output).argmax()] *= dtype(1.3)
+    found = again(tmp_path / "wrong", op, [y, dy], spoilt)
+    assert found is not None
+    assert (found.right, found.wrong) == (False, True)
+
+
 def test_correctly_rounded_subnormal_numbers_are_right(tmp_path: Path) -> None:
     x = np.float16([-12.5, -13, -11.3, -14])
     found = again(tmp_path, "Exp", [x], np.exp(x.astype(np.float64)).astype(np.float16))
