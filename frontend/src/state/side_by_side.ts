@@ -13,6 +13,9 @@ import { panelMaximised } from './ui';
 /** Whether the enlarged panel shows the pinned tensors and the selected one in columns. */
 export const sideBySide = computed(() => pins.value.length > 0 && panelMaximised.value && panelTab.value === 'overview');
 
+/** The statistic whose course over the steps each column shows. */
+export const TREND = 'mean';
+
 /** One tensor at the step on show; nulls where it was not captured. */
 export interface PinnedColumn {
   readonly snapshot: Snapshot | null;
@@ -39,7 +42,7 @@ async function load({ run, graph, worker, at, tensors }: ColumnsRequest, abort: 
     });
   const column = async (tensor: string): Promise<[string, PinnedColumn]> => {
     const [page, histogram] = await Promise.all([
-      orNull(api().snapshots(run, { graph, worker, tensor, step: at, limit: 1000, samples: true }, abort)),
+      orNull(api().snapshots(run, { graph, worker, tensor, step: at, limit: 1000, samples: true, trend: TREND }, abort)),
       orNull(api().histograms(run, tensor, { graph, worker, scale: 'symlog', merge: 'visits', steps: at }, abort)),
     ]);
     return [tensor, { snapshot: snapshotAt(page?.rows ?? [], null), histogram }];

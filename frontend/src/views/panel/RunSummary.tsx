@@ -11,6 +11,12 @@ import { ProblemsBody } from '../shell/Problems';
 import { PinnedBar } from './PinnedBar';
 import { StepSection } from './StepSection';
 
+/** `8 (0 … 14)`: how many, the first and the last. */
+function stepsText(steps: readonly number[]): string | null {
+  if (steps.length === 0) return null;
+  return `${formatCount(steps.length)} (${steps.length === 1 ? steps[0] : `${steps[0]} … ${steps[steps.length - 1]}`})`;
+}
+
 /** The run as a whole, while no node is selected. */
 export function RunSummary() {
   const entry = runEntry.value;
@@ -21,7 +27,7 @@ export function RunSummary() {
   const facts: [string, string][] = [
     ['started', new Date(entry.created * 1000).toLocaleString()],
     ['last snapshot', entry.last_time === null ? none : formatAgo(entry.last_time, Date.now() / 1000)],
-    ['steps', steps.length === 0 ? none : `${formatCount(steps.length)} (${steps[0]} … ${steps[steps.length - 1]})`],
+    ['steps', stepsText(steps) ?? none],
     ['snapshots', formatCount(entry.snapshots)],
     ['snapshots with NaN or Inf', formatCount(entry.nonfinite)],
     ...Object.entries(detail.info).flatMap(([name, value]): [string, string][] => {

@@ -1,8 +1,13 @@
+import { formatNumber } from '../../lib/format';
+import type { Trend } from '../../model/answers';
+import type { PanelTab } from '../../model/deep_link';
 import { shortNames } from '../../model/history_compare';
+import { sparkline } from '../../model/sparkline';
+import { LABELS } from '../../model/statistics';
 import { chosenTensor, panelTab, pins } from '../../state/choices';
 import { comparedTensors, togglePin } from '../../state/pins';
 import { selectTensor } from '../../state/selection';
-import { type PinnedColumn, pinnedColumns } from '../../state/side_by_side';
+import { type PinnedColumn, pinnedColumns, TREND } from '../../state/side_by_side';
 import { step } from '../../state/steps';
 import { IconButton } from '../kit/Button';
 import { SummaryCard } from './SummarySection';
@@ -40,7 +45,17 @@ function Column({ tensor, name, found }: ColumnProps) {
         {pins.value.includes(tensor) && <IconButton small icon="close" label={`Unpin ${tensor}`} onClick={() => togglePin(tensor)} />}
       </header>
       {row ? (
-        <SummaryCard row={row} histogram={found.histogram} onHistogram={() => showHistograms(tensor)} />
+        <>
+          <SummaryCard row={row} histogram={found.histogram} onHistogram={() => show(tensor, 'histogram')} />
+          {row.trend && <Course trend={row.trend} />}
+          <footer class="row side-tabs">
+            {MORE.map(({ tab, label }) => (
+              <button key={tab} type="button" class="button" aria-label={`${label} of ${tensor}`} onClick={() => show(tensor, tab)}>
+                {label}
+              </button>
+            ))}
+          </footer>
+        </>
       ) : (
         <div class="summary-card loading faint">{found && `Not captured at step ${step.value}.`}</div>
       )}
@@ -48,7 +63,42 @@ function Column({ tensor, name, found }: ColumnProps) {
   );
 }
 
-function showHistograms(tensor: string): void {
+/** The other tabs of one of them. */
+const MORE: readonly { tab: PanelTab; label: string }[] = [
+  { tab: 'history', label: 'History' },
+  { tab: 'histogram', label: 'Histograms' },
+  { tab: 'value', label: 'Value' },
+];
+
+function show(tensor: string, tab: PanelTab): void {
   selectTensor(tensor);
-  panelTab.value = 'histogram';
+  panelTab.value = tab;
+}
+
+const COURSE = { width: 300, height: 44 };
+
+/** A statistic over all steps, with its extremes. */
+function Course({ trend }: { trend: Trend }) {
+  const { path, dots, bad, low, high } = sparkline(trend, COURSE.width, COURSE.height);
+  const last = trend.step[trend.step.length - 1];
+  const span = Number.isNaN(low) ? 'nothing finite' : `${formatNumber(low)} … ${formatNumber(high)}`;
+  return (
+    <figure class="side-course">
+      <figcaption class="row">
+        <span class="grow">
+          {LABELS[TREND]}, steps {trend.step[0]}–{last}
+        </span>
+        <span class="num faint">{span}</span>
+      </figcaption>
+      <svg class="sparkline" viewBox={`0 0 ${COURSE.width} ${COURSE.height}`} preserveAspectRatio="none" aria-hidden="true">
+        <path d={path} vector-effect="non-scaling-stroke" />
+        {dots.map(([x, y]) => (
+          <circle key={x} cx={x} cy={y} r="2" />
+        ))}
+        {bad.map((x) => (
+          <rect key={x} class="bad" x={x - 1.5} y={COURSE.height - 4} width="3" height="4" />
+        ))}
+      </svg>
+    </figure>
+  );
 }

@@ -40,8 +40,8 @@ export function Centre() {
   return (
     <div class="centre">
       <div class="pane-head">
-        {!problemsShown.value && view.value !== 'problems' && (
-          <IconButton small icon="sidebar" label="Show the problems (n)" onClick={toggleProblems} />
+        {(!problemsShown.value || view.value === 'problems') && (
+          <IconButton small icon="sidebar" label="Show the problems (n)" onClick={toggleProblems} disabled={view.value === 'problems'} />
         )}
         <Segmented
           label="View"

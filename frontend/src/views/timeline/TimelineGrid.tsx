@@ -2,6 +2,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 import { formatCount, formatNumber } from '../../lib/format';
 import { virtualWindow } from '../../lib/virtual';
 import { visible } from '../../lib/visible';
+import { splitScope } from '../../model/tensor_name';
 import {
   cellOf,
   columnOfStep,
@@ -121,7 +122,7 @@ function RowName({ row, timeline, index, hovered }: RowNameProps) {
   const worst = worstOfRow(timeline, index);
   const word = worst.health === NAN_CELL ? 'NaN' : 'Inf';
   const health = worst.step === null ? '' : `, ${word} from step ${worst.step}`;
-  const name = visible(rowLabel(row.path, timeline.scope));
+  const { scope, label } = splitScope(rowLabel(row.path, timeline.scope));
   return (
     <button
       type="button"
@@ -134,7 +135,10 @@ function RowName({ row, timeline, index, hovered }: RowNameProps) {
       data-testid="timeline-row"
       data-path={row.path}
     >
-      <span class="truncate">{name}</span>
+      <span class="timeline-label">
+        <span>{scope}</span>
+        <span>{label}</span>
+      </span>
       {row.node === '' && (
         <span class="faint num">
           {formatCount(row.nodes)}
