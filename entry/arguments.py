@@ -65,6 +65,27 @@ def size(text: str) -> int:
     return int(float(match[1]) * _UNITS[match[2].upper()])
 
 
+def condition(text: str) -> str:
+    """A condition on snapshots, as in "nan > 0"."""
+    from tensortap.dump import SelectionError
+    from tensortap.index import parse_predicate
+
+    try:
+        parse_predicate(text)
+    except SelectionError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
+
+
+def column(text: str) -> str:
+    """A column that snapshots are sorted by."""
+    from tensortap.index import SORT_COLUMNS
+
+    if text not in SORT_COLUMNS:
+        raise argparse.ArgumentTypeError(f"{text[:80]!r} is no column; use one of {', '.join(SORT_COLUMNS)}")
+    return text
+
+
 def natural(text: str) -> int:
     """A number from 0 on, of at most 18 digits."""
     if not (text.isascii() and text.isdigit() and len(text) <= 18):

@@ -7,7 +7,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from typing import NoReturn, Protocol
+from typing import Any, NoReturn, Protocol
 
 from tensortap.dump import escaped
 
@@ -73,6 +73,21 @@ class _Version(argparse.Action):
         parser.exit()
 
 
+class _CommandParser(argparse.ArgumentParser):
+    """Finds what is not an option wherever it stands: `show RUN --json TENSOR`."""
+
+    _is_apart = False  # options are being read apart from the others
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # of any Namespace
+        if self._is_apart or "--" in args:  # behind which all are no options: the order counts
+            return super().parse_known_args(args, namespace)
+        self._is_apart = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._is_apart = False
+
+
 def build_parser() -> argparse.ArgumentParser:
     """The parser with all commands."""
     parser = argparse.ArgumentParser(
@@ -81,7 +96,9 @@ def build_parser() -> argparse.ArgumentParser:
         epilog="Begin with: tensortap demo",
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
-    commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True)
+    commands = parser.add_subparsers(
+        metavar="COMMAND", dest="command", required=True, parser_class=_CommandParser
+    )
     for name, command in COMMANDS.items():
         added = commands.add_parser(
             name,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from .arguments import positive
+from .arguments import column, condition, positive
+from .step_choice import chosen_steps
 from .tensor_view import shape_text, statistic_text
 from .terminal import cell, console, counted, print_json, print_what_fits
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _NUMBERS = ("step", "visit", "nan", "inf", "zero", "min", "mean", "max", "std")
 _COLUMNS = ("tensor", "dtype", "shape", *_NUMBERS)
 _LEAST_FIRST = ("zero", "visit", "std", "dtype", "inf", "mean", "shape")
+_LIMIT = 50
 _UNKNOWN = "unknown"  # what a foreign format does not tell
 _SAME_NAMES = ("worker", "graph", "layer", "dtype", "nonfinite", "kept", "where")
 _FILTERS = ("where", "op", "layer", "dtype", "nonfinite", "kept", "sort", "reverse", "step")
@@ -26,17 +28,22 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     """The options that choose snapshots; each means a list of snapshots instead of tensors."""
     group = parser.add_argument_group("list snapshots instead of tensors")
     group.add_argument(
-        "--where", metavar="CONDITION", help='as in "nan > 0 and op == \'MatMul\'" or "zero / size > 0.9"'
+        "--where",
+        type=condition,
+        metavar="CONDITION",
+        help='as in "nan > 0 and op == \'MatMul\'" or "zero / size > 0.9"',
     )
     group.add_argument("--op", metavar="TYPE", help="only of nodes of this op type")
     group.add_argument("--layer", metavar="PATH", help="only of this Keras layer, and layers in it")
     group.add_argument("--dtype", help="only of this dtype")
     group.add_argument("--nonfinite", action="store_true", help="only with a NaN or infinity")
     group.add_argument("--kept", action="store_true", help="only those whose value was kept")
-    group.add_argument("--sort", metavar="COLUMN", help="a statistic, or step, tensor, dtype, time …")
+    group.add_argument(
+        "--sort", type=column, metavar="COLUMN", help="a statistic, or step, tensor, dtype, time …"
+    )
     group.add_argument("--reverse", action="store_true", help="largest first")
     group.add_argument(
-        "--limit", type=positive, default=50, metavar="N", help="at most so many (default: 50)"
+        "--limit", type=positive, metavar="N", help="at most so many, also of tensors (default: 50 snapshots)"
     )
 
 
@@ -50,13 +57,13 @@ def list_snapshots(run: RunIndex, arguments: argparse.Namespace) -> None:
     """Prints the snapshots that fit; says how many more there are.
 
     Raises:
-        SelectionError: a condition, pattern or column cannot be parsed.
+        SelectionError: a condition, pattern or column cannot be parsed. NotFoundError: there is no such step.
     """
     from tensortap.index import as_fields, snapshots, undecided
 
     sort = ("-" if arguments.reverse else "") + (arguments.sort or "step")
-    filters = _filters(arguments)
-    page = snapshots(run, sort=sort, limit=arguments.limit, **filters)
+    filters = _filters(run, arguments)
+    page = snapshots(run, sort=sort, limit=arguments.limit or _LIMIT, **filters)
     unknown = undecided(run, **filters)
     if unknown:
         what = f"{counted(unknown, 'snapshot')} left out: it is unknown whether the condition holds"
@@ -73,10 +80,10 @@ def list_snapshots(run: RunIndex, arguments: argparse.Namespace) -> None:
         console(stderr=True).print(f"{more}; see them with --limit {page.total}", style="dim")
 
 
-def _filters(arguments: argparse.Namespace) -> dict[str, Any]:
+def _filters(run: RunIndex, arguments: argparse.Namespace) -> dict[str, Any]:
     return {
         "match": arguments.match.pattern if arguments.match else None,
-        "steps": arguments.step,
+        "steps": chosen_steps(run, arguments.step),
         "op_type": arguments.op,
         **{name: getattr(arguments, name) for name in _SAME_NAMES},
     }

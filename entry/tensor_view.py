@@ -20,8 +20,9 @@ from tensortap.dump import (
     loadable,
 )
 
+from .step_choice import only_step
 from .terminal import cell, counted, number_text
-from .value_text import Highlight, highlighted_count, value_lines
+from .value_text import Highlight, can_highlight, highlighted_count, value_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -56,13 +57,14 @@ class TensorView:
         run: RunIndex,
         tensor: str,
         *,
-        step: int | None,
+        step: int | str | None,
         visit: int,
         worker: str | None,
         graph: str | None,
         selection: str | None,
     ) -> TensorView:
-        """Raises NotFoundError without such a snapshot, ValueNotKeptError for a selection of no value."""
+        """Raises NotFoundError without such a snapshot, ValueNotKeptError for a selection of no value,
+        SelectionError for a range of steps."""
         from tensortap.index import (
             histograms,
             history,
@@ -79,7 +81,7 @@ class TensorView:
                 f"There is no snapshot of {tensor!r}.", "'tensortap show RUN' lists the tensors."
             )
         snapshot = locate(
-            run, tensor, step=steps[-1] if step is None else step, visit=visit, worker=worker, graph=graph
+            run, tensor, step=only_step(tensor, steps, step), visit=visit, worker=worker, graph=graph
         )
         series = histograms(
             run,
@@ -145,7 +147,7 @@ class TensorView:
         out.print()
         unknown = not_counted(snapshot)
         size = 0 if "size" in snapshot.unknown else snapshot.size
-        for name in COUNTS:
+        for name in COUNTS if snapshot.dtype != "string" else ():
             count = getattr(snapshot, name)
             is_bad = name in ("nan", "pos_inf", "neg_inf")
             if not count and name in snapshot.unknown:
@@ -253,6 +255,8 @@ def _count_text(count: float) -> str:
 
 
 def _highlighted(values: Array, highlights: Sequence[Highlight]) -> str:
+    if not can_highlight(values):
+        return "nothing highlighted: text and complex numbers lie in no range"
     return f"{highlighted_count(values, highlights):,} of {counted(values.size, 'element')} highlighted"
 
 

@@ -16,6 +16,7 @@ from .history import History, history, row_columns
 from .last_snapshots import LastSnapshot, last_snapshots
 from .log import Changes, LogIndex
 from .node_detail import CallDetail, FrameDetail, InputDetail, NodeDetail, OutputDetail, node_detail
+from .predicate import parse_predicate
 from .run import RunIndex, RunOverview, RunReplacedError, open_run
 from .saved import cache_folder
 from .selection import Selection, parse_selection, resolve_selection
@@ -108,6 +109,7 @@ __all__ = [
     "not_counted",
     "open_logdir",
     "open_run",
+    "parse_predicate",
     "parse_selection",
     "parse_steps",
     "read_slice",

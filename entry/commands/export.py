@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from ..arguments import target
+from ..arguments import condition, target
 from ..progress import part_progress
 from ..put import to_be_written
 from ..runs import add_path, only_run
+from ..step_choice import chosen_steps, steps
 from ..terminal import bytes_text, cell, console, counted, print_json
 
 if TYPE_CHECKING:
@@ -46,9 +47,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--nodes", metavar="REGEX", help="only tensors whose name contains a match (RE2 syntax)"
     )
     parser.add_argument(
-        "--step", metavar="STEPS", help="only these steps: 7, 3:10, 3:, or -1 for the last one"
+        "--step", type=steps, metavar="STEPS", help="only these steps: 7, 3:10, 3:, or -1 for the last one"
     )
-    parser.add_argument("--where", metavar="CONDITION", help="only snapshots that fit, as in 'nan > 0'")
+    parser.add_argument(
+        "--where", type=condition, metavar="CONDITION", help="only snapshots that fit, as in 'nan > 0'"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -86,20 +89,7 @@ def _rows(found: RunIndex, arguments: argparse.Namespace) -> np.ndarray[Any, np.
     """The chosen rows of the catalog; None for all of them."""
     from tensortap.index import Filters, find_rows
 
-    step = arguments.step
-    if arguments.nodes is None and step is None and arguments.where is None:
+    if arguments.nodes is None and arguments.step is None and arguments.where is None:
         return None
-    if step is not None and step.startswith("-") and step[1:].isdigit():
-        step = _from_last(found, int(step))
-    return find_rows(found, Filters(match=arguments.nodes, steps=step, where=arguments.where))
-
-
-def _from_last(found: RunIndex, step: int) -> int:
-    from tensortap.dump import NotFoundError
-
-    steps = found.steps.step
-    if not 0 < -step <= len(steps):
-        raise NotFoundError(
-            f"The run has no step {step} from the end.", f"It has {counted(len(steps), 'step')}."
-        )
-    return int(steps[step])
+    chosen = chosen_steps(found, arguments.step)
+    return find_rows(found, Filters(match=arguments.nodes, steps=chosen, where=arguments.where))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..arguments import local, natural
 from ..runs import add_path, only_run
 from ..snapshot_list import add_filters, is_asked_for, list_snapshots
+from ..step_choice import steps
 from ..tensor_view import TensorView
 from ..terminal import cell, console, counted, print_json, print_table
 from ..value_text import parse_highlight
@@ -33,7 +34,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--match", type=_pattern, metavar="REGEX", help="list only tensors whose name matches"
     )
     parser.add_argument(
-        "--step", type=natural, help="of one tensor, by default the last one; without TENSOR, all snapshots"
+        "--step",
+        type=steps,
+        metavar="STEPS",
+        help="of one tensor, by default the last one; without TENSOR, all snapshots of 7, 3:10, 3:, or -1 "
+        "for the last step",
     )
     parser.add_argument(
         "--visit", type=natural, default=0, help="which run of the node within the step (default: 0)"
@@ -69,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
         if is_asked_for(arguments):
             list_snapshots(found, arguments)
         else:
-            _list(found, arguments.match, arguments.json)
+            _list(found, arguments.match, arguments.limit, arguments.json)
         return 0
     view = TensorView.of(
         found,
@@ -89,10 +94,11 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _list(found: RunIndex, pattern: re.Pattern[str] | None, as_json: bool) -> None:
+def _list(found: RunIndex, pattern: re.Pattern[str] | None, limit: int | None, as_json: bool) -> None:
     from tensortap.index import last_snapshots
 
-    seen = [each for each in last_snapshots(found) if pattern is None or pattern.search(each.last.tensor)]
+    fitting = [each for each in last_snapshots(found) if pattern is None or pattern.search(each.last.tensor)]
+    seen = fitting[:limit]
     if as_json:
         print_json([_data(each) for each in seen])
         return
@@ -101,6 +107,9 @@ def _list(found: RunIndex, pattern: re.Pattern[str] | None, as_json: bool) -> No
         return
     columns = ("tensor", "dtype", "shape", "snapshots", "last step")
     print_table(console(), columns, [_cells(each) for each in seen], numeric=columns[3:])
+    if len(fitting) > len(seen):
+        more = counted(len(fitting) - len(seen), "more tensor")
+        console(stderr=True).print(f"{more}; see them with --limit {len(fitting)}", style="dim")
 
 
 def _nothing(found: RunIndex, pattern: re.Pattern[str] | None) -> str:

@@ -50,7 +50,11 @@ def test_the_version(run: Run) -> None:
         ["ls"],
         ["ls", "a", "b"],
         ["show", "x", "--match", "("],
-        ["show", "x", "t", "--step", "-1"],
+        ["show", "x", "t", "--step", "first"],
+        ["show", "x", "--where", "__import__('os')"],
+        ["show", "x", "--sort", "nothing"],
+        ["show", "x", "--nothing", "t"],
+        ["export", "x", "--out", "y.csv", "--step", "1:2:3"],
         ["serve", "x", "--port", "70000"],
         ["demo", "--steps", "0"],
     ],
@@ -286,10 +290,43 @@ def test_show_lists_the_snapshots_that_fit(
     assert all(name in run("show", logdir / "exp" / "first", *arguments)[1] for name in names)
 
 
-def test_show_refuses_a_condition_it_cannot_read(run: Run, logdir: Path) -> None:
-    status, _, err = run("show", logdir / "exp" / "first", "--where", "__import__('os')")
-    assert status == 1
-    assert "statistic" in err
+def test_show_refuses_what_it_cannot_read(run: Run, logdir: Path) -> None:
+    first = logdir / "exp" / "first"
+    assert "statistic" in run("show", first, "--where", "__import__('os')")[2]
+    assert "abs_max" in run("show", first, "--sort", "nothing")[2]
+    status, _, err = run("show", first, "dense/MatMul:0", "--step", "0:2")
+    assert (status, "one step" in err) == (1, True)
+    status, _, err = run("show", first, "--step", "-9")
+    assert (status, "It has 3 steps" in err) == (1, True)
+
+
+@pytest.mark.parametrize(("steps", "found"), [("1:3", [1, 2]), ("1:", [1, 2]), (":1", [0]), ("-1", [2])])
+def test_show_takes_ranges_of_steps_and_steps_from_the_end(
+    run: Run, logdir: Path, steps: str, found: list[int]
+) -> None:
+    arguments = ["--match", "^dense/Relu", "--step", steps, "--json"]
+    _, out, _ = run("show", logdir / "exp" / "first", *arguments)
+    assert [row["step"] for row in json.loads(out)] == found
+
+
+def test_arguments_stand_in_any_order(run: Run, logdir: Path) -> None:
+    first, tensor = logdir / "exp" / "first", "dense/MatMul:0"
+    expected = run("show", first, tensor, "--step", "-3", "--json")
+    assert json.loads(expected[1])["step"] == 0
+    for asked in (
+        [first, "--json", tensor, "--step", "0"],
+        [first, "--json", "--step", "0", tensor],
+        ["--step", "0", first, tensor, "--json"],
+        ["--json", "--step", "0", "--", first, tensor],
+    ):
+        assert run("show", *asked) == expected
+
+
+def test_a_list_of_tensors_has_a_limit(run: Run, logdir: Path) -> None:
+    _, out, err = run("show", logdir / "exp" / "first", "--match", "^dense", "--limit", "1")
+    assert "1 more tensor; see them with --limit 2" in err
+    assert ("dense/MatMul:0" in out, "dense/Relu:0" in out) == (True, False)
+    assert len(json.loads(run("show", logdir / "exp" / "first", "--limit", "1", "--json")[1])) == 1
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "x"])
