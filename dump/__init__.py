@@ -17,6 +17,7 @@ from .addresses import (
 from .attribute_texts import attribute_texts
 from .bundle import read_bundle, read_bundle_graph, write_bundle
 from .calls import CALLS, Callee, Role, argument_inputs, callees
+from .completeness import Completeness
 from .dtypes import dtype_name, itemsize, numpy_dtype
 from .entries import Entry
 from .errors import (
@@ -92,6 +93,7 @@ __all__ = [
     "Argument",
     "Callee",
     "Commit",
+    "Completeness",
     "DamagedError",
     "DumpClosedError",
     "DumpWriter",

@@ -149,6 +149,8 @@ def read_json(path: Path, limit: int = MAX_JSON) -> dict[str, Any]:
     with Input(path) as file:
         if file.size > limit:
             raise DamagedError(f"{path.name} has {file.size} bytes, more than the {limit} that are read.")
+        if file.size == 0:
+            raise DamagedError(f"{path.name} is empty.")
         data = file.read(0, file.size)
     try:
         found = json.loads(data)

@@ -5,23 +5,25 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
 
 from .blobs import LARGE, SMALL
+from .closing import CLOSED_FILE, Closing, write_closing
+from .completeness import next_statistics
 from .errors import DamagedError, InvalidNameError, InvalidValueError, TensortapError, ValueNotKeptError
 from .escaping import counted
 from .events import EventsTail, EventsWriter
-from .files import Input, create, write_all
+from .files import Input, create, publish_json, read_json, write_all
 from .folders import exists, scan
 from .frames import EOS, encode
 from .recordings import FOLDER, MANIFEST, find_recordings, large_names, read_recording
-from .runs import RUN_FILE, RunReader
+from .runs import RUN_FILE, WORKER_FILE, RunReader, WorkerInfo
 from .schema import SCHEMA, SCHEMA_MESSAGE
 from .stats_writer import ROTATE, stats_path
-from .tail import Commit
+from .tail import Commit, StatsTail, TailPosition
 from .values_reader import read_value, value_ref
 from .whole_graph_def import check_graph_def
 
@@ -67,7 +69,7 @@ def repair_run(run_dir: Path, out: Path, advance: Callable[[str], object] = lamb
         _copy(run_dir / RUN_FILE, out / RUN_FILE)
         _copy_graphs(reader, out, done)
         for worker in reader.workers():
-            _Worker(reader, worker.worker, done).copy(advance)
+            _Worker(reader, worker, done).copy(advance)
         for place in find_recordings(run_dir):
             advance(f"recording of step {place.step}")
             _copy_recording(place.path, out / FOLDER, done)
@@ -123,36 +125,59 @@ def _copy_recording(source: Path, target: Path, done: Repaired) -> None:
 class _Worker:
     """One worker's folder, on its way into the copy."""
 
-    def __init__(self, reader: RunReader, name: str, done: Repaired) -> None:
-        self._reader, self._name, self._done = reader, name, done
+    def __init__(self, reader: RunReader, info: WorkerInfo, done: Repaired) -> None:
+        name = info.worker
+        self._reader, self._info, self._name, self._done = reader, info, name, done
         self._source, self._target = reader.path / name, done.path / name
         self._target.mkdir()
-        self._number, self._fd, self._size = -1, -1, ROTATE
+        self._number, self._fd, self._size = -1, -1, 0
 
     def copy(self, advance: Callable[[str], object]) -> None:
-        """Copies what is neither statistics nor events as it is, and rewrites those."""
+        """Copies what is neither statistics nor events nor a description as it is, and rewrites those."""
         for entry in scan(self._source):
             rewritten = entry.name.startswith(("stats-", "events-")) or entry.name.endswith(".tmp")
-            if entry.is_file and not rewritten:
+            if entry.is_file and not rewritten and entry.name not in (WORKER_FILE, CLOSED_FILE):
                 self._copy_file(entry.name)
+        self._copy_worker_file()
         self._copy_events()
+        first = self._done.snapshots
         tail = self._reader.tail(self._name)
-        known = 0
         try:
-            while True:
-                commits = tail.poll(max_bytes=_POLL)
-                for commit in commits:
-                    self._write(encode(self._sound(commit), SCHEMA_MESSAGE, commit.status, "zstd"))
-                    self._done.snapshots += commit.batch.num_rows
-                advance(counted(self._done.snapshots, "snapshot"))
-                if not commits and len(tail.damage) == known:
-                    break
-                known = len(tail.damage)
+            self._next_file()
+            self._copy_statistics(tail, advance)
+            while (number := next_statistics(self._source, tail.position.file)) is not None:
+                missing = f"{stats_path(self._source, tail.position.file + 1).name} is missing."
+                tail.resume(TailPosition(number, 0, None, tail.dropped, (*tail.damage, missing)))
+                self._copy_statistics(tail, advance)
         finally:
             self._close()
         self._done.left_out += [f"{self._name}: {sentence}" for sentence in tail.damage]
         if tail.pending is not None:
             self._done.left_out.append(f"{self._name}: {tail.pending}")
+        write_closing(self._target, Closing(self._done.snapshots - first, tail.dropped))
+
+    def _copy_statistics(self, tail: StatsTail, advance: Callable[[str], object]) -> None:
+        """Copies what `tail` reads until it comes to an end."""
+        known = -1
+        while True:
+            commits = tail.poll(max_bytes=_POLL)
+            for commit in commits:
+                self._write(encode(self._sound(commit), SCHEMA_MESSAGE, commit.status, "zstd"))
+                self._done.snapshots += commit.batch.num_rows
+            advance(counted(self._done.snapshots, "snapshot"))
+            if not commits and len(tail.damage) == known:
+                return
+            known = len(tail.damage)
+
+    def _copy_worker_file(self) -> None:
+        """Copies `worker.json`, or writes what the folder's name says."""
+        try:
+            read_json(self._source / WORKER_FILE)
+            _copy(self._source / WORKER_FILE, self._target / WORKER_FILE)
+        except (DamagedError, FileNotFoundError) as error:
+            self._done.left_out.append(f"{self._name}/{WORKER_FILE}: {error}")
+            record = asdict(self._info) | {"started": self._info.started.isoformat()}
+            publish_json(self._target / WORKER_FILE, record)
 
     def _copy_file(self, name: str) -> None:
         try:
@@ -205,13 +230,16 @@ class _Worker:
 
     def _write(self, frame: bytes) -> None:
         if self._size >= ROTATE:
-            self._close()
-            self._number += 1
-            self._fd = create(stats_path(self._target, self._number))
-            write_all(self._fd, SCHEMA_MESSAGE, 0)
-            self._size = len(SCHEMA_MESSAGE)
+            self._next_file()
         write_all(self._fd, frame, self._size)
         self._size += len(frame)
+
+    def _next_file(self) -> None:
+        self._close()
+        self._number += 1
+        self._fd = create(stats_path(self._target, self._number))
+        write_all(self._fd, SCHEMA_MESSAGE, 0)
+        self._size = len(SCHEMA_MESSAGE)
 
     def _close(self) -> None:
         if self._fd >= 0:

@@ -32,6 +32,7 @@ class StatsWriter:
 
     def __init__(self, worker_dir: Path, compression: str | None, fsync: bool) -> None:
         self.dropped = 0
+        self.committed = 0  # rows
         self._dir = worker_dir
         self._compression = compression
         self._fsync = fsync
@@ -76,6 +77,7 @@ class StatsWriter:
             if self._batches:
                 self._batches.popleft()
                 self._pending -= batch.num_rows
+                self.committed += batch.num_rows
             self._committed_drops = dropped
             if self._size >= ROTATE:
                 self._rotate_file()

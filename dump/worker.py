@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import socket
@@ -12,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from .closing import Closing, write_closing
 from .encoding import EncodedValue
 from .events import EventsWriter
 from .files import publish_json, sync_folder
@@ -77,7 +79,7 @@ class Worker:
         self.name = new_worker_name()
         self.visits = VisitCounter()
         self.seq = 0
-        folder = run_dir / self.name
+        folder = self._dir = run_dir / self.name
         folder.mkdir()
         host, pid = socket.gethostname(), os.getpid()
         record = {
@@ -162,6 +164,8 @@ class Worker:
             self._values.abandon()
             self._events.abandon()
             self._stats.close()
+        with contextlib.suppress(OSError):  # nothing is lost: then nobody can tell what was
+            write_closing(self._dir, Closing(self._stats.committed, self._stats.dropped))
 
     def abandon(self) -> None:
         """Closes the files as they are: in a forked child they are the parent's."""

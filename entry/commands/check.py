@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from tensortap.dump import (
+    Completeness,
     DamagedError,
     EventsTail,
     FormatVersionError,
     NotARunError,
     RunReader,
     TensortapError,
-    ValuePrunedError,
     check_graph_def,
     escaped,
     find_recordings,
@@ -24,16 +24,15 @@ from tensortap.dump import (
     is_folder,
     is_remote,
     read_recording,
-    read_value,
     repair_run,
     shown_path,
-    value_ref,
 )
 
 from ..progress import progress
 from ..runs import add_path
 from ..sources import check_reachable
 from ..terminal import bytes_text, cell, console, counted, print_json
+from ..value_check import ValueCheck
 
 HELP = "verify every checksum of a dump; changes nothing"
 EXAMPLE = "tensortap check logs --repair"
@@ -41,7 +40,8 @@ EXAMPLE = "tensortap check logs --repair"
 
 @dataclass
 class Report:
-    """What was found in one run. `pending` is no damage: a worker writes, or was stopped while it wrote."""
+    """What was found in one run. `pending` is no damage: a worker writes, or was stopped while it wrote.
+    `unnamed_bytes`: bytes of values that no snapshot names."""
 
     run: str
     workers: int = 0
@@ -52,6 +52,7 @@ class Report:
     values: int = 0
     value_bytes: int = 0
     pruned: int = 0
+    unnamed_bytes: int = 0
     pending: list[str] = field(default_factory=list)
     damage: list[str] = field(default_factory=list)
     repaired: str | None = None
@@ -146,38 +147,37 @@ def _check_events(path: Path, worker: str, report: Report) -> None:
 
 
 def _check_worker(path: Path, reader: RunReader, worker: str, report: Report) -> Iterator[str]:
+    files = Completeness(path, worker)
+    values = ValueCheck(path, worker)
     tail = reader.tail(worker)
     while commits := tail.poll():
         for commit in commits:
             for row in range(commit.batch.num_rows):
-                _check_value(path, worker, commit.batch, row, report)
+                values.check(commit.batch, row)
+            files.note(commit.batch)
             report.snapshots += commit.batch.num_rows
-            yield f"{counted(report.snapshots, 'snapshot')}, {bytes_text(report.value_bytes)} of values"
-    report.damage += [f"{worker}: {sentence}" for sentence in tail.damage]
-    if tail.pending:
-        report.pending.append(f"{worker}: {tail.pending}")
+            size = bytes_text(report.value_bytes + values.value_bytes)
+            yield f"{counted(report.snapshots, 'snapshot')}, {size} of values"
+    files.finish(tail)
+    report.values += values.values
+    report.value_bytes += values.value_bytes
+    report.pruned += values.pruned
+    report.unnamed_bytes += files.unnamed_bytes
+    report.damage += [f"{worker}: {text}" for text in (*files.damage, *tail.damage, *values.damage())]
+    report.pending += [f"{worker}: {text}" for text in files.pending]
 
 
-def _check_value(path: Path, worker: str, batch: Any, row: int, report: Report) -> None:
-    try:
-        ref = value_ref(path, worker, batch, row)
-        if ref is None:
-            return
-        read_value(ref)
-    except ValuePrunedError:
-        report.pruned += 1
-        return
-    except (DamagedError, OSError) as error:
-        report.damage.append(f"{worker}: {error}")
-        return
-    report.values += 1
-    report.value_bytes += ref.length
+def _state(report: Report) -> tuple[str, str]:
+    """In a word, and its style."""
+    if report.damage:
+        return "damaged", "bold red"
+    return ("not complete", "yellow") if report.pending else ("ok", "green")
 
 
 def _print(reports: list[Report]) -> None:
     out = console()
     for report in reports:
-        state = cell("damaged", "bold red") if report.damage else cell("ok", "green")
+        state = cell(*_state(report))
         out.print(cell(report.run, "bold"), state)
         out.print(
             f"  {counted(report.workers, 'worker')}, {counted(report.graphs, 'graph')}, "
@@ -188,6 +188,8 @@ def _print(reports: list[Report]) -> None:
             out.print(f"  {counted(report.events, 'event')}, {counted(report.recordings, 'recording')}")
         if report.pruned:
             out.print(f"  {counted(report.pruned, 'value')} pruned")
+        if report.unnamed_bytes:
+            out.print(f"  {bytes_text(report.unnamed_bytes)} of values that no snapshot names")
         if report.repaired is not None:
             out.print(cell(f"  repaired copy: {report.repaired}", "green"))
         for sentence in report.pending:

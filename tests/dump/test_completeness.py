@@ -1,0 +1,136 @@
+"""What is gone without a trace in the files that are left: `check` misses it."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import numpy as np
+import pytest
+from dump_tools import stats_files, values_files
+
+from tensortap.__main__ import main
+from tensortap.dump import DumpWriter, RunReader, repair_run
+
+
+def write(logdir, steps=30, **options):
+    with DumpWriter(logdir, "r", compression=None, **options) as writer:
+        for step in range(steps):
+            writer.log("a", np.arange(500.0) + step, step=step)
+            writer.flush()
+
+
+def check(logdir, capsys):
+    """The exit status of `check`, and its report on the only run."""
+    status = main(["check", str(logdir), "--json"])
+    (report,) = json.loads(capsys.readouterr().out)["runs"]
+    return status, report
+
+
+def commits(logdir):
+    (worker,) = RunReader(logdir / "r").workers()
+    return RunReader(logdir / "r").tail(worker.worker).poll()
+
+
+def cut_between_commits(logdir):
+    found = commits(logdir)
+    os.truncate(stats_files(logdir)[0], found[9].offset + found[9].length)
+
+
+def cut_within_a_commit(logdir):
+    os.truncate(stats_files(logdir)[0], commits(logdir)[10].offset + 40)
+
+
+@pytest.mark.parametrize(
+    ("damage", "there"),
+    [
+        (cut_between_commits, 10),
+        (cut_within_a_commit, 10),
+        (lambda logdir: stats_files(logdir)[0].unlink(), 0),
+        (lambda logdir: os.truncate(stats_files(logdir)[0], 0), 0),
+    ],
+)
+def test_statistics_that_are_gone_are_missed(tmp_path, capsys, damage, there):
+    write(tmp_path)
+    assert check(tmp_path, capsys)[0] == 0
+    damage(tmp_path)
+    status, report = check(tmp_path, capsys)
+    assert (status, report["snapshots"], report["unnamed_bytes"]) == (1, there, (30 - there) * 4000)
+    said = " ".join(report["damage"])
+    assert f"{there} snapshots can be read of 30" in said
+    assert f"{30 - there} are gone, and no row names {(30 - there) * 4000:,} bytes of values" in said
+    repair_run(tmp_path / "r", tmp_path / "copy" / "r")
+    status, report = check(tmp_path / "copy", capsys)
+    assert (status, report["snapshots"], report["damage"], report["pending"]) == (0, there, [], [])
+
+
+def test_a_run_without_end_says_what_no_row_names(tmp_path, capsys):
+    write(tmp_path)
+    (closed,) = tmp_path.rglob("closed.json")
+    closed.unlink()  # as of a process that was killed
+    cut_between_commits(tmp_path)
+    assert main(["check", str(tmp_path)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "r not complete" in out
+    assert "No row names 80,000 bytes of values from values-000000.safetensors on" in out
+    stats_files(tmp_path)[0].unlink()
+    status, report = check(tmp_path, capsys)
+    assert status == 1
+    assert "stats-000000.arrows is missing" in report["damage"][0]
+
+
+@pytest.mark.parametrize("damage", [lambda path: os.truncate(path, 0), lambda path: path.unlink()])
+@pytest.mark.parametrize("name", ["worker.json", "closed.json"])
+def test_descriptions_that_are_gone_are_missed(tmp_path, capsys, name, damage):
+    write(tmp_path, 2)
+    (path,) = tmp_path.rglob(name)
+    damage(path)
+    status, report = check(tmp_path, capsys)
+    may_be_missing = name == "closed.json" and not path.exists()  # then nobody can tell
+    assert (status == 0) == may_be_missing
+    assert may_be_missing or name in report["damage"][0]
+    repair_run(tmp_path / "r", tmp_path / "copy" / "r")
+    assert check(tmp_path / "copy", capsys)[0] == 0
+
+
+def test_a_statistics_file_that_is_missing_between_others(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("tensortap.dump.stats_writer.ROTATE", 20_000)
+    write(tmp_path)
+    files = stats_files(tmp_path)
+    assert len(files) > 3
+    before = len(commits(tmp_path))
+    files[1].unlink()
+    files[2].unlink()
+    status, report = check(tmp_path, capsys)
+    assert status == 1
+    assert "stats-000001.arrows is missing; stats-000003.arrows and what follows" in report["damage"][0]
+    repaired = repair_run(tmp_path / "r", tmp_path / "copy" / "r")
+    assert report["snapshots"] < repaired.snapshots < before
+    assert check(tmp_path / "copy", capsys)[0] == 0
+
+
+def test_lost_values_are_told_in_a_line(tmp_path, capsys):
+    write(tmp_path)
+    (path,) = values_files(tmp_path)
+    data = bytearray(path.read_bytes())
+    data[262_144 + 4000 * 4 + 10] ^= 1
+    path.write_bytes(data)
+    (damage,) = check(tmp_path, capsys)[1]["damage"]
+    assert "the value of a:0 at step 4 (values-000000.safetensors, byte 278,144) is lost" in damage
+    path.write_bytes(data[: 262_144 + 4000 * 3])
+    told = check(tmp_path, capsys)[1]["damage"]
+    assert len(told) == 6
+    assert "… and 22 values more in values-000000.safetensors" in told[-1]
+    path.unlink()
+    (damage,) = check(tmp_path, capsys)[1]["damage"]
+    assert "30 values lost. values-000000.safetensors is missing" in damage
+
+
+def test_a_run_that_is_written_is_whole(tmp_path, capsys):
+    with DumpWriter(tmp_path, "r") as writer:
+        assert check(tmp_path, capsys)[1]["damage"] == []
+        writer.log("a", np.arange(500.0), step=0)
+        writer.flush()
+        assert check(tmp_path, capsys)[1]["pending"] == []
+        writer.log("a", np.arange(500.0), step=1)
+        assert "are not committed yet" in check(tmp_path, capsys)[1]["pending"][0]
