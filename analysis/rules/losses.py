@@ -13,6 +13,7 @@ from ..tensor_role import TensorRole
 from ..view import RunView
 from .finding import Evidence, Hit, Severity
 from .gradients import MOSTLY
+from .learning_rates import learning_rates
 from .rule import Limits, hits_grown, rule
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -83,17 +84,19 @@ def loss_not_decreasing(view: RunView, limits: Limits) -> Iterable[Hit]:
         pieces = (span * 2 / 3) / limits["steps"]
         wanted = min(1 - max(1 - limits["percent"] / 100, 0.0) ** pieces, limits["most_percent"] / 100)
         fallen = (begin - end) / abs(begin) if begin else 0.0
-        if fallen >= wanted:
+        scatter = 2 * _error(loss[:third], loss[-third:])
+        clearly = begin - end > scatter or fallen >= limits["most_percent"] / 100
+        if fallen >= wanted and clearly:
             continue
         # One that explodes scatters more than it grows, by orders of magnitude.
-        grew = end - begin > min(2 * _error(loss[:third], loss[-third:]), abs(begin))
+        grew = end - begin > min(scatter, abs(begin))
         how = "grew" if grew else "stayed"
         text = (
             f"The loss {how}: its median was {begin:.4g} over the first third "
             f"of the steps and is {end:.4g} over the last."
         )
         severity: Severity | None = None if grew or loss[-third:].min() > 0.5 * loss.max() else "low"
-        if not grew and len(steps) < _FEW:
+        if not grew and (len(steps) < _FEW or fallen >= wanted):
             severity = severity or "medium"
         if _has_rivals(view, tensor):
             severity = "low"
@@ -164,9 +167,7 @@ def overfit(view: RunView, limits: Limits) -> Iterable[Hit]:
     next_look="The loss over steps.",
 )
 def learning_rate(view: RunView, limits: Limits) -> Iterable[Hit]:
-    rates: dict[tuple[str, str], TensorRole] = {}
-    for tensor in view.where(lambda t: t.variable.endswith("learning_rate") and t.slot == 0):
-        rates.setdefault((tensor.graph, tensor.variable), tensor)  # read once for each weight
+    rates = learning_rates(view)
     largest, smallest = limits["largest"], limits["smallest"]
 
     def above(rows: Rows) -> tuple[Array, Array]:
@@ -179,11 +180,12 @@ def learning_rate(view: RunView, limits: Limits) -> Iterable[Hit]:
         yield from hits_grown(
             view,
             ("LearningRate", limit, low),
-            rates.values(),
+            rates,
             measure,
             "learning rate",
             limit,
             low=low,
+            share=MOSTLY / 5,  # a schedule that ends in 0 is below every limit at last
             text=lambda t, value: f"The learning rate is {value:.3g}.",
         )
 

@@ -1,0 +1,77 @@
+"""Learning rates that a schedule computes, and losses that fall by less than they scatter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made_runs import GRADIENT, TRAINING, Fed, found_by, made_run, node
+
+from tensortap.dump import Node
+
+
+def scalar(name: str, op_type: str, *inputs: str, dtype: str = "float32", of: str = "") -> Node:
+    return replace(node(name, op_type, *inputs, dtype=dtype, of=of), output_shapes=[[]])
+
+
+# The rate is 0.001 * base ** count; Adam corrects it by beta ** (count + 1).
+SCHEDULE = (
+    scalar("adam/count", "ReadVariableOp", dtype="int64", of="adam/iteration"),
+    scalar("adam/count_float", "Cast", "adam/count"),
+    scalar("adam/base", "Const"),
+    scalar("adam/pow", "Pow", "adam/base", "adam/count_float"),
+    scalar("adam/one_int", "Const", dtype="int64"),
+    scalar("adam/next", "AddV2", "adam/count", "adam/one_int", dtype="int64"),
+    scalar("adam/next_float", "Cast", "adam/next"),
+    scalar("adam/beta_pow", "Pow", "adam/base", "adam/next_float"),
+    scalar("adam/alpha", "Mul", "adam/pow", "adam/beta_pow"),
+    node("adam/step", "Mul", GRADIENT.name, "adam/alpha"),
+)
+
+
+def scheduled(folder: Path, rate: Callable[[int], float], *more: Node) -> list[tuple[str, str, int]]:
+    fed: list[Fed] = [("adam/pow", np.float32(rate(step)), step) for step in range(40)]
+    fed += [("adam/beta_pow", np.float32(0.9), step) for step in range(40)]
+    run = made_run(folder, (*TRAINING, *SCHEDULE, *more), fed)
+    return [(found.tensor, found.severity, found.steps) for found in found_by("LearningRate", run)]
+
+
+@pytest.mark.parametrize(
+    ("rate", "found"),
+    [
+        (lambda step: 1e-3 * 1.2**step, [("adam/pow:0", "medium", 27)]),
+        (lambda step: 1e-3 * 0.5**step, [("adam/pow:0", "medium", 26)]),
+        (lambda step: 1e-3, []),
+        (lambda step: 1e-3 * (1 - step / 39.0001), []),  # a decay that ends in (nearly) 0
+    ],
+)
+def test_a_rate_that_a_schedule_computes(
+    tmp_path: Path, rate: Callable[[int], float], found: list[tuple[str, str, int]]
+) -> None:
+    assert scheduled(tmp_path, rate) == found
+
+
+def test_a_weight_of_the_loss_is_no_learning_rate(tmp_path: Path) -> None:
+    taker = node("gradient_tape/scaled", "Mul", GRADIENT.name, "adam/pow")
+    assert scheduled(tmp_path, lambda step: 0.5, taker) == []
+
+
+def test_of_several_schedules_of_one_optimizer_nobody_knows(tmp_path: Path) -> None:
+    momentum = (
+        scalar("adam/momentum", "Exp", "adam/count_float"),
+        node("adam/m", "Mul", "x", "adam/momentum"),
+    )
+    assert scheduled(tmp_path, lambda step: 0.5, *momentum) == []
+
+
+def test_a_fall_within_the_scatter_is_none(tmp_path: Path) -> None:
+    scatter = np.random.default_rng(4).normal(size=60) * 0.03
+    for name, slope, severities in (("stays", 0.0003, ["medium"]), ("falls", 0.003, [])):
+        fed: list[Fed] = [("loss", np.float32(2.3 - slope * n + scatter[n]), n) for n in range(60)]
+        fed += [(GRADIENT.name, np.ones(4, np.float32), n) for n in range(60)]
+        found = found_by("LossNotDecreasing", made_run(tmp_path / name, TRAINING, fed))
+        assert [finding.severity for finding in found] == severities
+        assert all("The loss stayed" in finding.text for finding in found)
