@@ -58,10 +58,30 @@ def parse_highlight(text: str) -> Highlight:
 def value_lines(values: Array, width: int, highlights: Sequence[Highlight] = ()) -> Iterator[Text]:
     """The lines of an array as NumPy prints it; arrays above 2,000 elements are cut, and not highlighted."""
     with np.printoptions(threshold=_MAX_PRINTED, linewidth=min(width, 200), precision=5):
-        text = str(values)
+        text = str(_printable(values))
     marks = _marks(values, highlights) if values.size <= _MAX_PRINTED else iter(())
     for line in text.splitlines():
         yield _marked(line, marks)
+
+
+def _printable(values: Array) -> Any:
+    """Text as text where it is UTF-8; numbers of which NumPy does not know how wide they are as float32."""
+    if values.dtype == object:
+        texts = np.array([_text(value) for value in values.ravel().tolist()], object)
+        return texts.reshape(values.shape) if values.ndim else repr(texts[0])
+    return values.astype(np.float32) if values.dtype.kind == "V" else values
+
+
+def _text(value: Any) -> Any:
+    try:
+        return value.decode() if isinstance(value, bytes) else value
+    except UnicodeDecodeError:
+        return value
+
+
+def can_highlight(values: Array) -> bool:
+    """Whether the elements can lie in a range: neither text nor complex numbers can."""
+    return values.dtype.kind in "biufV" and not values.dtype.hasobject
 
 
 def highlighted_count(values: Array, highlights: Sequence[Highlight]) -> int:
@@ -71,7 +91,7 @@ def highlighted_count(values: Array, highlights: Sequence[Highlight]) -> int:
 
 def _marks(values: Array, highlights: Sequence[Highlight]) -> Iterator[bool]:
     """For each element, in the order in which they are printed, whether it is highlighted."""
-    if not highlights or values.dtype.kind not in "biufV" or values.dtype.hasobject:
+    if not highlights or not can_highlight(values):
         return iter(())
     numbers = values.astype(np.float64)
     found: Array = np.logical_or.reduce([highlight.mask(numbers) for highlight in highlights])
