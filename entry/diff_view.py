@@ -53,22 +53,13 @@ def _side(side: SideInfo, other: SideInfo) -> str:
 
 
 def _print_headline(compared: Comparison, out: Console) -> None:
+    from tensortap.analysis import headline
+
     names = f"A = {_side(compared.a, compared.b)}; B = {_side(compared.b, compared.a)}"
     out.print(cell(names, "bold"))
-    counts = compared.counts
-    total = sum(counts.values())
-    beyond = counts["diverges"] + counts["amplified"] + counts["inherited"]
-    equal = f"{counts['same']:,} equal, {counts['noise']:,} apart by rounding"
-    if compared.differ:
-        before = f" The {counted(compared.steps - 1, 'step')} before agree." if compared.steps > 1 else ""
-        out.print(
-            cell(f"They differ: {beyond:,} of {counted(total, 'tensor')} ({equal}).{before}", "bold red")
-        )
-    elif not total:
-        out.print(cell("Nothing could be compared.", "bold yellow"))
-    else:
-        steps = f" at all {compared.steps} steps" if compared.steps > 1 else ""
-        out.print(cell(f"They agree{steps}: {equal}, of {counted(total, 'tensor')}.", "bold green"))
+    some = sum(compared.counts.values()) > 0
+    style = "bold red" if compared.differ else "bold green" if some else "bold yellow"
+    out.print(cell(headline(compared), style))
 
 
 def _print_first(first: FirstDivergence, out: Console) -> None:

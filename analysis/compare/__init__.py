@@ -2,6 +2,7 @@
 
 from .compare import check_pairs, compare
 from .flow import VERDICTS
+from .headline import headline
 from .html import comparison_html
 from .likest import likest_run
 from .matches_file import read_matches, write_matches
@@ -33,6 +34,7 @@ __all__ = [
     "compare",
     "comparison_csv",
     "comparison_html",
+    "headline",
     "likest_run",
     "listed_tensors",
     "read_both",

@@ -6,36 +6,31 @@ import math
 from collections.abc import Iterable
 from html import escape
 
-from tensortap.dump import escaped
+from tensortap.dump import counted, escaped
 from tensortap.index import FrameDetail
 
+from .headline import headline
+from .html_style import STYLE
 from .metrics import METRICS
 from .records import Comparison, FirstDivergence, SideInfo, TensorDifference, Unmatched
 from .sorting import sorted_tensors
 
 MAX_ROWS = 5000  # a browser lays out a table of more rows slowly
+# Columns of numbers: first what the verdict is made of, then the other metrics.
+_FOREMOST = ("relative", "rounding", "max_abs", "scale", "cosine", "max_ulp")
+_OTHERS = tuple(name for name in METRICS if name not in _FOREMOST)
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-_STYLE = """
-body { font: 14px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 110rem; padding: 0 1rem; }
-h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
-.differ { color: #b3261e; } .agree { color: #1b6e3c; } .note { color: #7a5b00; }
-.scroll { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .2rem .6rem; text-align: right; white-space: nowrap; border-bottom: 1px solid #e3e7ec; }
-th { position: sticky; top: 0; background: #f4f6f8; } th.text, td.text { text-align: left; }
-tr.diverges td { background: #fde3e1; } tr.amplified td { background: #feeedd; }
-tr.inherited td { background: #fff7dc; } tr.same td { color: #7b8694; }
-tr.first td { font-weight: 600; } code { font-size: .95em; }
-"""
 
 
 def comparison_html(compared: Comparison) -> str:
-    """The report. Sentences, the first divergence, all tensors that are not equal with every metric, and the
-    nodes without a partner."""
+    """The report. Sentences, the first divergence, the tensors that differ beyond rounding with every metric,
+    folded those that rounding explains, and the nodes without a partner."""
     title = f"{compared.a.run} and {compared.b.run}"
     parts = [
         "<!doctype html><html lang=en><head><meta charset=utf-8>",
+        '<meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">',
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-        f"<title>{_text(title)} - tensortap</title><style>{_STYLE}</style></head><body>",
+        f"<title>{_text(title)} - tensortap</title><style>{STYLE}</style></head><body>",
         f"<h1>{_side('A', compared.a)}<br>{_side('B', compared.b)}</h1>",
         _headline(compared),
         *(f"<p class=note>{_text(note)}</p>" for note in compared.notes),
@@ -59,10 +54,8 @@ def _side(name: str, side: SideInfo) -> str:
 
 
 def _headline(compared: Comparison) -> str:
-    counts = ", ".join(f"{count:,} {_text(verdict)}" for verdict, count in compared.counts.items() if count)
-    word = "They differ" if compared.differ else "They agree up to rounding"
-    style = "differ" if compared.differ else "agree"
-    return f"<p class={style}><b>{word}</b>: {counts or 'nothing could be compared'}.</p>"
+    style = "differ" if compared.differ else "agree" if compared.tensors else "note"
+    return f"<p class={style}><b>{_text(headline(compared))}</b></p>"
 
 
 def _first(first: FirstDivergence | None) -> str:
@@ -85,16 +78,31 @@ def _source(side: str, frame: FrameDetail | None) -> str:
 
 
 def _tensors(compared: Comparison) -> str:
-    shown = [entry for entry in compared.tensors if entry.verdict != "same"]
-    rows = shown if len(shown) <= MAX_ROWS else sorted_tensors(shown, "verdict")[:MAX_ROWS]
-    said = "in data flow order" if len(rows) == len(shown) else f"the worst {MAX_ROWS:,} of {len(shown):,}"
-    return f"<h2>Tensors that are not equal, {said}</h2>{_table(rows, compared.first)}"
+    beyond = [entry for entry in compared.tensors if entry.verdict not in ("same", "noise")]
+    noise = [entry for entry in compared.tensors if entry.verdict == "noise"]
+    parts = list[str]()
+    if beyond:
+        rows, said = _most(beyond, "verdict")
+        parts.append(f"<h2>Beyond rounding: {said}</h2>{_table(rows, compared.first)}")
+    if noise:
+        rows, said = _most(noise, "relative")
+        table = _table(rows, compared.first)
+        parts.append(f"<details><summary>Apart by rounding: {said}</summary>{table}</details>")
+    return "".join(parts)
+
+
+def _most(entries: list[TensorDifference], by: str) -> tuple[list[TensorDifference], str]:
+    """As many as a browser lays out, the worst if there are more, and how many they are in words."""
+    rows = entries if len(entries) <= MAX_ROWS else sorted_tensors(entries, by)[:MAX_ROWS]
+    if len(rows) == len(entries):
+        return rows, f"{counted(len(rows), 'tensor')} in data flow order"
+    return rows, f"the worst {MAX_ROWS:,} of {counted(len(entries), 'tensor')}"
 
 
 def _table(rows: Iterable[TensorDifference], first: FirstDivergence | None) -> str:
-    texts = ("tensor in A", "in B", "op", "layer", "matched", "dtypes", "from", "verdict")
-    head = "".join(f"<th class=text>{name}</th>" for name in texts)
-    head += "".join(f"<th>{name}</th>" for name in ("visit", "rounding", *METRICS))
+    head = '<th class="text verdict">verdict</th><th class=text>tensor in A</th><th class=text>op</th>'
+    head += "".join(f"<th>{name}</th>" for name in (*_FOREMOST, *_OTHERS, "visit"))
+    head += "".join(f"<th class=text>{name}</th>" for name in ("dtypes", "in B", "layer", "matched", "from"))
     body = "\n".join(_row(entry, first is not None and entry is first.difference) for entry in rows)
     return f"<div class=scroll><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
 
@@ -102,19 +110,15 @@ def _table(rows: Iterable[TensorDifference], first: FirstDivergence | None) -> s
 def _row(entry: TensorDifference, is_first: bool) -> str:
     dtypes = entry.dtype_a if entry.dtype_a == entry.dtype_b else f"{entry.dtype_a}, {entry.dtype_b}"
     other = "" if entry.other == entry.tensor else entry.other
-    texts = (
-        entry.tensor,
-        other,
-        entry.op_type,
-        entry.layer,
-        entry.matched,
-        dtypes,
-        entry.basis,
-        entry.verdict,
-    )
-    cells = "".join(f"<td class=text>{_text(text)}</td>" for text in texts)
-    numbers = (entry.visit, entry.limit, *(getattr(entry.metrics, name) for name in METRICS))
+    name = _text(entry.tensor).replace("/", "/<wbr>")
+    verdict = f"{entry.verdict}, first" if is_first else entry.verdict
+    cells = f'<td class="text verdict">{_text(verdict)}</td><td class="text name">{name}</td>'
+    cells += f"<td class=text>{_text(entry.op_type)}</td>"
+    metrics = {name: getattr(entry.metrics, name) for name in METRICS} | {"rounding": entry.limit}
+    numbers = (*(metrics[name] for name in (*_FOREMOST, *_OTHERS)), entry.visit)
     cells += "".join(f"<td>{_number(number)}</td>" for number in numbers)
+    texts = (dtypes, other, entry.layer, entry.matched, entry.basis)
+    cells += "".join(f"<td class=text>{_text(text)}</td>" for text in texts)
     return f'<tr class="{_text(entry.verdict)}{" first" if is_first else ""}">{cells}</tr>'
 
 
