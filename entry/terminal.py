@@ -156,4 +156,6 @@ def _plain(data: Any) -> Any:
         return [_plain(item) for item in data]
     if isinstance(data, bytes):
         return data.decode("utf-8", "backslashreplace")
+    if isinstance(data, complex):  # as in the HTTP API
+        return [_plain(data.real), _plain(data.imag)]
     return data

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -56,3 +58,17 @@ def test_a_list_of_nothing_says_why(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_an_empty_path_is_no_log_directory() -> None:
     with pytest.raises(NotARunError, match="empty path"):
         tensortap.open("")
+
+
+def test_odd_values_are_printed_as_what_they_are(run, tmp_path):
+    """Text is text, complex numbers are pairs in JSON, columns of small floats are aligned."""
+    with DumpWriter(tmp_path, "r") as writer:
+        writer.log("text", np.array(["h\u00e9llo", "\x1b[31m"], object), step=0)
+        writer.log("complex", np.array([1 + 2j, complex("nan")], np.complex64), step=0)
+        writer.log("small", np.array([[-1.5, 2], [10, -0.25]]).astype(ml_dtypes.bfloat16), step=0)
+    out = run("show", tmp_path, "text", "--highlight", "1:")[1]
+    assert "['h\u00e9llo' '\\x1b[31m']" in out and "  nan " not in out
+    assert "text and complex numbers lie in no range" in out
+    data = json.loads(run("show", tmp_path, "complex", "--json")[1])["values"]["data"]
+    assert data == [[1.0, 2.0], ["NaN", 0.0]]
+    assert "[[-1.5   2.  ]\n [10.   -0.25]]" in run("show", tmp_path, "small")[1]
