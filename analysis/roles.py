@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -18,6 +17,7 @@ _BACKWARD = re.compile(r"(^|/)gradient(s|_tape)(_\d+)?/")
 _LOSS = re.compile(r"loss", re.IGNORECASE)
 _FLOATS = ("float", "bfloat", "complex")
 _MARK = "tensortap."
+_GRAPHS = 32  # that are remembered; with weak keys none would be forgotten, as what is known of one holds it
 
 
 class Roles:
@@ -158,12 +158,7 @@ def _parsed(text: str | None) -> dict[str, str]:
     return {key: str(value) for key, value in found.items()} if isinstance(found, dict) else {}
 
 
-_KNOWN: WeakKeyDictionary[GraphIndex, Roles] = WeakKeyDictionary()
-
-
+@lru_cache(maxsize=_GRAPHS)
 def roles_of(graph: GraphIndex) -> Roles:
     """The roles of a graph's nodes."""
-    roles = _KNOWN.get(graph)
-    if roles is None:
-        roles = _KNOWN[graph] = Roles(graph)
-    return roles
+    return Roles(graph)
