@@ -13,7 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tensortap.analysis import Side, compare, comparison_csv, comparison_html, subtracted, ulp_distance
+from tensortap.analysis import (
+    Comparison,
+    Side,
+    compare,
+    comparison_csv,
+    comparison_html,
+    headline,
+    subtracted,
+    ulp_distance,
+)
 from tensortap.analysis.compare.metrics import of_values
 from tensortap.analysis.compare.noise import accepted
 from tensortap.analysis.compare.signature import Neighbourhood
@@ -177,12 +186,27 @@ def test_twins_are_told_apart_by_what_they_feed(tmp_path: Path) -> None:
 def test_verdicts_follow_the_data_flow(tmp_path: Path) -> None:
     a = write(tmp_path, "a", *chain("old"))
     b = write(tmp_path, "b", *chain("new", Exp=1 + 1e-6, Tanh=1.5, Neg=1.6))
-    verdicts = {e.op_type: e.verdict for e in compare(Side(a), Side(b)).tensors}
+    found = compare(Side(a), Side(b))
+    assert_report(found)
+    verdicts = {e.op_type: e.verdict for e in found.tensors}
     assert verdicts == {"Placeholder": "same", "Exp": "noise", "Tanh": "diverges", "Neg": "inherited"}
     fed = write(tmp_path, "fed", *chain("old", Placeholder=2.0, Exp=2.0))
     first = compare(Side(a), Side(fed)).first
     assert first is not None
     assert (first.difference.tensor, first.text[:27]) == ("x:0", "The step was fed other data")
+
+
+def assert_report(found: Comparison) -> None:
+    """The report says what the command says: first what goes beyond rounding, folded what does not."""
+    page = comparison_html(found)
+    assert f"<b>{headline(found)}</b>" in page
+    before, folded = page.split("<details><summary>Apart by rounding: ")
+    beyond = [entry for entry in found.tensors if entry.verdict not in ("same", "noise")]
+    assert f"<h2>Beyond rounding: {len(beyond)} tensors in data flow order</h2>" in before
+    assert folded.startswith(f"{found.counts['noise']} tensor")
+    assert folded.count('<tr class="noise') == found.counts["noise"]
+    assert "prefers-color-scheme: dark" in page
+    assert before.index(">verdict</th>") < before.index(">tensor in A</th>")
 
 
 def test_names_are_harmless_in_reports(tmp_path: Path) -> None:
