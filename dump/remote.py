@@ -41,7 +41,12 @@ _FILES = (
     ".index",
     ".tapbundle",
 )
+_NO_RANGES = "the web server sends whole files where a range is asked for; copy it to a disk, or use nginx"
 _T = TypeVar("_T")
+
+
+class _NoRangesError(Exception):
+    """A web server sent a whole file instead of a range."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +138,10 @@ class RemoteFolder:
         # fsspec's file refuses a server that sends the whole file instead of a range; cat_file takes it all.
         with self._fs.open(place, size=size, cache_type="none") as file:
             file.seek(offset)
-            read: bytes = file.read(length)
+            try:
+                read: bytes = file.read(length)
+            except ValueError:  # fsspec's for an answer with more than the range
+                raise _NoRangesError from None
             return read
 
     def _check_not_in_archive(self, folders: list[str] | None, name: str) -> None:
@@ -225,6 +233,8 @@ class RemoteFolder:
             raise FileNotFoundError(errno.ENOENT, "not there", shown) from None
         except NotADirectoryError:
             raise NotADirectoryError(errno.ENOTDIR, "no folder", shown) from None
+        except _NoRangesError:
+            raise OSError(errno.EIO, _NO_RANGES, shown) from None
         except Exception as error:  # of any library; its text may hold keys and signatures
             raise OSError(errno.EIO, f"cannot be {done} ({_kind(error)})", shown) from None
 

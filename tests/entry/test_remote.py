@@ -150,11 +150,16 @@ def test_an_archive_on_a_web_server_is_read_in_place(logs: Path, tmp_path: Path,
     assert "big" in tensortap.open(f"zip://::{tmp_path / 'copy.tap.zip'}").runs
 
 
-def test_a_server_without_ranges_is_refused(web: Server) -> None:
+def test_a_server_without_ranges_is_refused_with_a_way_out(web: Server, run) -> None:
     log = tensortap.open(f"{web.address}/exp/big")
     web.ranges, web.sent = False, 0
-    with pytest.raises((TensortapError, OSError), match="big"):
+    with pytest.raises(
+        OSError, match="sends whole files where a range is asked for; copy it to a disk"
+    ) as why:
         np.asarray(log.runs["big"].tensor("big", step=1))
+    assert "exp/big" in str(why.value.filename)
+    status, _, err = run("show", f"{web.address}/exp/big", "big", "--step", "1")
+    assert (status, "copy it to a disk" in err) == (1, True)
 
 
 @pytest.mark.parametrize(
