@@ -104,7 +104,7 @@ def _is_file(path: Path) -> bool:
 def check_reachable(path: Path) -> None:
     """Says why an address cannot be read, before it looks like a folder without runs. Raises RemoteError."""
     try:
-        if is_remote(path) and look(path).is_folder:
+        if is_remote(path) and (look(path).is_folder or path.suffix == ".zip"):
             scan(path)
     except OSError as error:
         if isinstance(error, FileNotFoundError) and _is_prefix_elsewhere(path):

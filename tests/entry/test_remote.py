@@ -162,6 +162,16 @@ def test_a_server_without_ranges_is_refused_with_a_way_out(web: Server, run) -> 
     assert (status, "copy it to a disk" in err) == (1, True)
 
 
+def test_an_archive_on_a_server_without_ranges_is_refused_with_a_way_out(
+    logs: Path, tmp_path: Path, run
+) -> None:
+    assert run("export", logs / "exp" / "big", "--out", tmp_path / "big.tap.zip")[0] == 0
+    with serving(tmp_path) as server:
+        server.ranges = False
+        status, _, err = run("ls", f"{server.address}/big.tap.zip")
+    assert (status, "copy it to a disk" in err) == (1, True)
+
+
 @pytest.mark.parametrize(
     "address",
     [
