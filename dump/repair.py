@@ -66,7 +66,7 @@ def repair_run(run_dir: Path, out: Path, advance: Callable[[str], object] = lamb
     done = Repaired(out)
     out.mkdir(parents=True)
     try:
-        _copy(run_dir / RUN_FILE, out / RUN_FILE)
+        _copy_run_file(reader, out, done)
         _copy_graphs(reader, out, done)
         for worker in reader.workers():
             _Worker(reader, worker, done).copy(advance)
@@ -87,6 +87,23 @@ def _copy(source: Path, target: Path) -> None:
                 write_all(fd, file.read(at, _PIECE), at)
         finally:
             os.close(fd)
+
+
+def _copy_run_file(reader: RunReader, out: Path, done: Repaired) -> None:
+    """Copies `run.json`, or writes it anew, from what the workers say."""
+    info = reader.info()
+    if not info.damage:
+        _copy(reader.path / RUN_FILE, out / RUN_FILE)
+        return
+    done.left_out.append(info.damage)
+    record = {
+        "format": "tensortap",
+        "version": info.version,
+        "run": info.run,
+        "created": info.created.isoformat(),
+        "info": {"run.json": "It was lost, and written anew by a repair."} | info.info,
+    }
+    publish_json(out / RUN_FILE, record)
 
 
 def _copy_graphs(reader: RunReader, out: Path, done: Repaired) -> None:

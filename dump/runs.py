@@ -18,6 +18,7 @@ from .graphs import count_nodes, is_graph_id, read_graph, read_graph_table
 from .names import GRAPHS, MAX_RUN_DEPTH, is_inside_run, is_worker_name
 from .records import Graph
 from .schema import VERSION
+from .stats_writer import stats_path
 from .tail import StatsTail
 
 RUN_FILE = "run.json"
@@ -27,12 +28,17 @@ _UNKNOWN = datetime.fromtimestamp(0, UTC)
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """What `run.json` says. `created` is 1970-01-01 if it is unreadable."""
+    """What `run.json` says. `created` is 1970-01-01 if it is unreadable.
+
+    Attributes:
+        damage: what is wrong with `run.json`, a sentence; then the rest is what the workers say.
+    """
 
     run: str
     created: datetime
     info: dict[str, Any]
     version: int
+    damage: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,7 @@ class WorkerInfo:
 def find_runs(logdir: str | Path) -> list[tuple[str, Path]]:
     """(run name, directory) of all runs at most four folders below `logdir`, by name; links are not followed.
 
+    A directory without `run.json` is one, too, if a worker wrote into it.
     If `logdir` is a run itself, it is the only one, under its folder's name.
     """
     root = Path(logdir)
@@ -60,9 +67,28 @@ def find_runs(logdir: str | Path) -> list[tuple[str, Path]]:
 
 def _is_run(path: Path) -> bool:
     try:
-        return look(path / RUN_FILE).is_file
-    except (OSError, DamagedError):  # there is none, or the folder is somebody else's
+        if look(path / RUN_FILE).is_file:
+            return True
+    except FileNotFoundError:
+        pass
+    except (OSError, DamagedError):  # the folder is somebody else's
         return False
+    return has_workers(path)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return look(path).is_file
+    except (OSError, DamagedError):
+        return False
+
+
+def has_workers(path: Path) -> bool:
+    """Whether a folder holds one that a worker wrote: then it is a run, without a `run.json` too."""
+    names = (folder.name for folder in _folders(path) if is_worker_name(folder.name))
+    return any(
+        _is_file(file) for name in names for file in (path / name / WORKER_FILE, stats_path(path / name, 0))
+    )
 
 
 def _search(folder: Path, depth: int) -> Iterator[Path]:
@@ -94,7 +120,7 @@ def read_run_info(path: Path) -> RunInfo:
     try:
         record = read_json(path / RUN_FILE)
     except (OSError, DamagedError) as error:
-        why = error if isinstance(error, DamagedError) else "it holds no run.json"
+        why = error if isinstance(error, DamagedError) else "it holds no run.json."
         raise NotARunError(
             f"{shown_path(path)} is not a run: {why}",
             "Name a directory that a tensortap writer made, or one above it.",
@@ -129,8 +155,17 @@ def _info(record: dict[str, Any]) -> dict[str, Any]:
     return info if isinstance(info, dict) else {}
 
 
+def _damage_of_run_file(error: NotARunError) -> str:
+    cause = error.__cause__
+    if cause is None:
+        return f"{RUN_FILE} does not describe a tensortap run."
+    return cause.message if isinstance(cause, DamagedError) else f"{RUN_FILE} is missing."
+
+
 class RunReader:
     """Reads one run. Nothing is kept open; every call looks at the files anew.
+
+    Where `run.json` is damaged or missing, `info` says so and what the workers tell.
 
     Raises:
         NotARunError, FormatVersionError: from the constructor, as `read_run_info`.
@@ -138,7 +173,23 @@ class RunReader:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self._info = read_run_info(self.path)
+        try:
+            self._info = read_run_info(self.path)
+        except NotARunError as error:
+            if not has_workers(self.path):
+                raise
+            self._info = self._told_by_workers(error)
+
+    def _told_by_workers(self, error: NotARunError) -> RunInfo:
+        workers = self.workers()
+        known = [worker.started for worker in workers if worker.started > _UNKNOWN]
+        return RunInfo(
+            self.path.resolve().name,
+            min(known, default=_UNKNOWN),
+            workers[0].info if workers else {},
+            VERSION,
+            _damage_of_run_file(error),
+        )
 
     def info(self) -> RunInfo:
         """What the run is."""

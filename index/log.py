@@ -155,8 +155,11 @@ class LogIndex:
             identity = _identity(path)
             if entry is None or (identity is not None and entry.identity not in (None, identity)):
                 self._add(run_id, name, path)
-            elif entry.identity is None:
-                entry.identity = identity
+            elif entry.identity is None and identity is not None:
+                if entry.run.described:
+                    entry.identity = identity
+                else:  # its run.json came after the rest, as in a copy
+                    self._add(run_id, name, path)
 
     def _add(self, run_id: str, name: str, path: Path) -> None:
         self._generation += 1

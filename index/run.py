@@ -94,6 +94,8 @@ class RunIndex:
         self.error: str | None = None
         self.created = 0.0
         self.info: dict[str, Any] = {}
+        self.described = True  # by a run.json that could be read
+        self._info_damage: list[str] = []
         self._saved = None if shared.cache is None else SavedRun(shared.cache, path)
         self.catalog = Catalog(path, histograms=self._saved is not None)
         self.events = RunEvents(path)
@@ -177,7 +179,8 @@ class RunIndex:
     def _open(self) -> None:
         reader = RunReader(self.path)
         info = reader.info()
-        self.created, self.info = info.created.timestamp(), info.info
+        self.created, self.info, self.described = info.created.timestamp(), info.info, not info.damage
+        self._info_damage = [info.damage.replace(str(self.path), self.name)] if info.damage else []
         self._load()
         self.catalog.not_told = not_told(self.info)
         self._shelf = GraphShelf(reader, self.catalog, self._shared.graph_nodes)
@@ -295,9 +298,8 @@ class RunIndex:
     def damage(self) -> list[str]:
         """Sentences about what could not be read."""
         graphs = [] if self._shelf is None else list(self._shelf.damage.values())
-        return (
-            [sentence for worker in self.workers for sentence in worker.damage] + graphs + self.events.damage
-        )
+        workers = [sentence for worker in self.workers for sentence in worker.damage]
+        return self._info_damage + workers + graphs + self.events.damage
 
     @property
     def live(self) -> bool:

@@ -108,11 +108,13 @@ def check_run(name: str, path: Path, advance: Any = lambda _: None) -> Report:
     report = Report(name)
     try:
         reader = RunReader(path)
-        reader.info()
+        damage = reader.info().damage
         workers = reader.workers()
     except (TensortapError, OSError) as error:
         report.damage.append(f"run.json: {error}")
         return report
+    if damage:
+        report.damage.append(f"{damage} 'check --repair' writes it anew, from what the workers say.")
     _check_graphs(reader, report)
     for worker in workers:
         report.workers += 1

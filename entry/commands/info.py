@@ -76,9 +76,9 @@ def _print_workers(out: Console, found: RunIndex) -> None:
         table.add_row(cell(worker.id), rank, f"{worker.snapshots:,}", f"{worker.dropped:,}", state)
     out.print()
     out.print(table)
-    for worker in found.workers:
-        for sentence in (*worker.damage, *([worker.pending] if worker.pending else [])):
-            out.print(cell(f"{worker.id}: {sentence}", "red"))
+    pending = [f"{worker.id}: {worker.pending}" for worker in found.workers if worker.pending]
+    for sentence in (*found.damage, *pending):
+        out.print(cell(sentence, "red"))
 
 
 def _print_graphs(out: Console, found: RunIndex) -> None:

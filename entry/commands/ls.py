@@ -45,8 +45,14 @@ def _cells(row: dict[str, Any]) -> list[Text]:
         cell(f"{row['snapshots']:,}"),
         cell(bytes_text(row["bytes"])),
         cell(_nonfinite(row), "red" if row["nonfinite"] else ""),
-        cell(row["error"] or ("live" if row["live"] else ""), "red" if row["error"] else "green"),
+        _state(row),
     ]
+
+
+def _state(row: dict[str, Any]) -> Text:
+    if row["error"] or row["damaged"]:
+        return cell(row["error"] or "damaged", "red")
+    return cell("live" if row["live"] else "", "green")
 
 
 def _row(found: RunIndex) -> dict[str, Any]:
@@ -64,6 +70,7 @@ def _row(found: RunIndex) -> dict[str, Any]:
         "snapshots_not_counted": snapshots_not_counted(found),
         "live": overview.live,
         "error": overview.error,
+        "damaged": bool(found.damage),
     }
 
 

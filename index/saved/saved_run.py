@@ -143,7 +143,10 @@ class SavedRun:
         return Segment(first, arrays)
 
     def _run_checksum(self) -> int:
-        found = look(self._run_dir / RUN_FILE)
+        try:
+            found = look(self._run_dir / RUN_FILE)
+        except FileNotFoundError:  # the run is read all the same
+            return 0
         return crc32c_of_file(self._run_dir / RUN_FILE, found.size)
 
     def _remove_others(self, replaced: list[str]) -> None:

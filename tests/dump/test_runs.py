@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from datetime import UTC, datetime
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from tensortap.__main__ import main
 from tensortap.dump import (
     DumpWriter,
     FormatVersionError,
@@ -18,6 +21,7 @@ from tensortap.dump import (
     find_runs,
     new_worker_name,
 )
+from tensortap.index import LogIndex
 
 
 def make(logdir: Path, *names: str) -> None:
@@ -167,3 +171,69 @@ def test_a_run_that_would_not_be_found_is_not_begun(tmp_path: Path, name: str) -
     with pytest.raises(InvalidNameError):
         DumpWriter(tmp_path, name)
     assert list(tmp_path.iterdir()) == []
+
+
+def written(logdir: Path) -> Path:
+    """A run with two snapshots; returns its run.json."""
+    with DumpWriter(logdir, "r", info={"note": "kept"}) as writer:
+        for step in range(2):
+            writer.log("a", np.arange(500.0) + step, step=step)
+    return logdir / "r" / "run.json"
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (lambda path: path.write_bytes(b""), "run.json is empty"),
+        (lambda path: path.write_bytes(b"\x00" * 200), "run.json is not JSON"),
+        (lambda path: path.write_bytes(path.read_bytes().replace(b"tensortap", b"tensorta?", 1)), "describe"),
+        (lambda path: path.unlink(), "run.json is missing"),
+    ],
+)
+def test_a_run_whose_description_is_lost_is_read_flagged_and_rebuilt(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: Callable[[Path], object], told: str
+) -> None:
+    run_file = written(tmp_path)
+    created = RunReader(tmp_path / "r").info().created
+    damage(run_file)
+    assert find_runs(tmp_path) == [("r", tmp_path / "r")]
+    assert find_runs(tmp_path / "r") == [("r", tmp_path / "r")]
+    info = RunReader(tmp_path / "r").info()
+    assert told in info.damage
+    assert abs(info.created - created) < timedelta(seconds=5)
+    assert info.info["note"] == "kept"
+    log = LogIndex(tmp_path, use_cache=False)
+    log.refresh()
+    assert (log.runs[0].catalog.rows, log.runs[0].error) == (2, None)
+    assert told in log.runs[0].damage[0]
+    assert main(["ls", str(tmp_path)]) == 0
+    assert "damaged" in capsys.readouterr().out
+    assert main(["info", str(tmp_path / "r")]) == 0
+    assert told in capsys.readouterr().out
+    assert main(["check", str(tmp_path), "--repair"]) == 1
+    out = " ".join(capsys.readouterr().out.split())
+    assert told in out
+    assert "2 snapshots" in out
+    rebuilt = tmp_path / "r.repaired"
+    assert RunReader(rebuilt).info().damage == ""
+    assert RunReader(rebuilt).info().created == info.created
+    assert main(["check", str(rebuilt)]) == 0
+
+
+def test_a_run_file_that_comes_later_is_read(tmp_path: Path) -> None:
+    run_file = written(tmp_path)
+    data = run_file.read_bytes()
+    run_file.unlink()
+    log = LogIndex(tmp_path, use_cache=False)
+    log.refresh()
+    assert log.runs[0].damage
+    run_file.write_bytes(data)
+    log.refresh()
+    assert not log.runs[0].damage
+    assert log.runs[0].catalog.rows == 2
+
+
+def test_nobody_writes_into_a_run_whose_description_is_damaged(tmp_path: Path) -> None:
+    written(tmp_path).write_bytes(b"")
+    with pytest.raises(NotARunError, match="is empty"):
+        DumpWriter(tmp_path, "r")

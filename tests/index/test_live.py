@@ -164,10 +164,10 @@ def test_a_bad_run_that_heals_is_read(tmp_path, log):
     text = (tmp_path / "r" / "run.json").read_text()
     (tmp_path / "r" / "run.json").write_text(text[:10])
     log.refresh()
-    assert log.runs[0].error
+    assert "run.json is not JSON" in log.runs[0].damage[0]
     (tmp_path / "r" / "run.json").write_text(text)
     log.refresh()
-    assert log.runs[0].error is None
+    assert not log.runs[0].damage
     assert log.runs[0].catalog.rows == 1
 
 
