@@ -191,7 +191,8 @@ def _print_others(births: list[Birth], out: Console) -> None:
     if not births:
         return
     out.print()
-    out.print(cell(f"{_count(births, 'more birth')} at this step", "bold"))
+    all_born = all(birth.verdict in ("born", "turned", "constant") for birth in births)
+    out.print(cell(f"{_count(births, 'more birth' if all_born else 'more place')} at this step", "bold"))
     for birth in births[:_OTHERS]:
         said = birth.explanation.text if birth.explanation else _WORDS[birth.verdict]
         visit = f", visit {birth.visit}" if birth.visit else ""

@@ -103,7 +103,10 @@ export interface ElementStep {
   tensor: string;
   index: number[];
   value: Measured;
+  /** In words; empty for a scalar. */
   place: string;
+  /** What makes the difference 0 of which this is an operand. */
+  equal?: { tensor: string; index: number[] } | null;
 }
 
 export interface Birth {
@@ -120,6 +123,8 @@ export interface Birth {
   explanation: { pattern: string; text: string; help: string; certain: boolean } | null;
   /** Why it is harmless, or empty. */
   demoted: string;
+  /** How an infinity becomes finite again before it reaches anything that matters, or empty. */
+  aftermath: string;
   missing: string[];
   frame: StackFrame | null;
   /** Of a node of the backward pass: the op whose gradient it is, and the select behind that. */

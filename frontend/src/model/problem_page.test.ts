@@ -1,7 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import type { NonfiniteProblem } from './answers';
 import type { Birth, Finding, NanReport } from './findings';
-import { birthReason, birthTitle, groupBirths, groupFindings, isIntended, moreBirths, mutes, withoutBirths } from './problem_page';
+import {
+  birthReason,
+  birthTitle,
+  chainGoal,
+  groupBirths,
+  groupFindings,
+  isIntended,
+  moreBirths,
+  mutes,
+  pageHead,
+  withoutBirths,
+} from './problem_page';
 
 const finding = (rule: string, severity: Finding['severity'], first_step: number, tensor = 'a:0') =>
   ({ rule, severity, first_step, tensor, muted: false }) as Finding;
@@ -112,4 +123,34 @@ describe('what is intended', () => {
 it('births after the first are called so only where all of them are', () => {
   const [born, carried] = [birth({ verdict: 'born' }), birth({ verdict: 'carried' })];
   expect([[born], [born, born], [born, carried]].map(moreBirths)).toEqual(['1 more birth', '2 more births', '2 more places']);
+});
+
+describe('what the page says of births', () => {
+  const told = (births: Birth[], chain: string[] = []) =>
+    ({ previous: null, births, chain: chain.map((tensor) => ({ tensor })), loss: 'loss:0' }) as unknown as NanReport;
+
+  it('is that a run is spoilt only by what does not heal again', () => {
+    const heals = birth({ aftermath: 'It becomes finite again.' });
+    expect([pageHead([birth({})], 0), pageHead([heals, birth({})], 1)]).toEqual(Array(2).fill('NaN or Inf spoilt this run'));
+    expect([pageHead([heals], 1), pageHead([heals], 0), pageHead([], 0)]).toEqual([
+      'Something is wrong',
+      'Infinities arise, and heal again',
+      'Worth a look',
+    ]);
+  });
+
+  it('leads to the loss only where it reaches it', () => {
+    expect([chainGoal(told([], ['log:0', 'loss:0'])), chainGoal(told([], ['log:0', 'add:0']))]).toEqual(['the loss', 'add:0']);
+  });
+
+  it('names the op whose gradient it is, and what turned as the command line does', () => {
+    const forward = { tensor: 'Log:0', node: 'Log', op_type: 'Log', chosen: '' };
+    expect(birthTitle(birth({ node: 'g', step: 1, verdict: 'turned', forward }), told([]))).toContain(
+      'is born at step 1 in g, the gradient of Log (Log)',
+    );
+  });
+
+  it('does not count constants as births', () => {
+    expect(moreBirths([birth({ verdict: 'born' }), birth({ verdict: 'constant' })])).toBe('1 more birth and 1 constant');
+  });
 });

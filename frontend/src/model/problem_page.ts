@@ -52,6 +52,7 @@ export const bad = (birth: Birth): 'NaN' | 'Infinity' => (birth.output.nan > 0 ?
 /** What happened, in one line. */
 export function birthTitle(birth: Birth, report: NanReport): string {
   const [what, node] = [bad(birth), visible(birth.node)];
+  const of = birth.forward ? `, the gradient of ${visible(birth.forward.node)} (${birth.forward.op_type})` : '';
   const between = report.previous === null ? 'before it' : `after step ${report.previous}`;
   switch (birth.verdict) {
     case 'carried':
@@ -61,11 +62,9 @@ export function birthTitle(birth: Birth, report: NanReport): string {
     case 'constant':
       return `${what} is a constant of the program`;
     case 'suspected':
-      return `${what} appears first at step ${birth.step} in ${node}; not all of its inputs were captured`;
-    case 'turned':
-      return `Infinity turned into NaN at step ${birth.step} in ${node}`;
+      return `${what} appears first at step ${birth.step} in ${node}${of}; not all of its inputs were captured`;
     default:
-      return `${what} is born at step ${birth.step} in ${node}`;
+      return `${what} is born at step ${birth.step} in ${node}${of}`;
   }
 }
 
@@ -80,10 +79,31 @@ export function birthReason(birth: Birth): string {
   return `${birth.op_type} made it of finite inputs; no known pattern fits.`;
 }
 
-/** How many more there are: births only if all of them are, else places that were handed it, read it, or are suspected. */
+/** What the page says above all else: births that do not heal again spoil a run, then come findings of the worst kind. */
+export function pageHead(births: readonly Birth[], high: number): string {
+  if (births.some((birth) => !birth.aftermath)) return 'NaN or Inf spoilt this run';
+  if (high > 0) return 'Something is wrong';
+  return births.length > 0 ? 'Infinities arise, and heal again' : 'Worth a look';
+}
+
+/** What the chain of a report leads to. */
+export function chainGoal(report: NanReport): string {
+  const last = report.chain.at(-1)?.tensor ?? '';
+  return last === report.loss ? 'the loss' : visible(last);
+}
+
+/** How many more there are: births only if all of them are, else places that were handed it, read it, or are suspected; constants of the program apart. */
 export function moreBirths(births: readonly Birth[]): string {
-  const allBorn = births.every((birth) => birth.verdict === 'born');
-  return counted(births.length, allBorn ? 'more birth' : 'more place');
+  const others = births.filter((birth) => birth.verdict !== 'constant');
+  const allBorn = others.every((birth) => birth.verdict === 'born' || birth.verdict === 'turned');
+  const told = [
+    { count: others.length, noun: allBorn ? 'more birth' : 'more place' },
+    { count: births.length - others.length, noun: 'constant' },
+  ];
+  return told
+    .filter(({ count }) => count > 0)
+    .map(({ count, noun }) => counted(count, noun))
+    .join(' and ');
 }
 
 /** Births after the first, the same verdict and op told as one line. */

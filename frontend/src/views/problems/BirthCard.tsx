@@ -1,7 +1,7 @@
-import { formatCount } from '../../lib/format';
+import { counted, formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible';
 import type { Birth, NanReport } from '../../model/findings';
-import { bad, birthReason, birthTitle, groupBirths, moreBirths } from '../../model/problem_page';
+import { bad, birthReason, birthTitle, chainGoal, groupBirths, moreBirths } from '../../model/problem_page';
 import { showChain } from '../../state/chain';
 import { Chain } from './Chain';
 import { Elements } from './Elements';
@@ -13,9 +13,16 @@ export function BirthCard({ report }: { report: NanReport }) {
   const [birth, ...others] = report.births;
   if (!birth) return null;
   return (
-    <article class="problem-card" data-severity="high" data-testid="birth-card" data-node={birth.node} data-verdict={birth.verdict}>
+    <article
+      class="problem-card"
+      data-severity={birth.aftermath ? 'medium' : 'high'}
+      data-testid="birth-card"
+      data-node={birth.node}
+      data-verdict={birth.verdict}
+    >
       <h3>{birthTitle(birth, report)}</h3>
       <p class="problem-reason">{birthReason(birth)}</p>
+      {birth.aftermath && <p>{birth.aftermath}</p>}
       {birth.explanation?.help && (
         <p>
           <b>What usually helps:</b> {birth.explanation.help}
@@ -27,7 +34,7 @@ export function BirthCard({ report }: { report: NanReport }) {
       {report.chain.length > 1 && (
         <>
           <h4>
-            Its way to the loss
+            From there to <span class="mono">{chainGoal(report)}</span>
             <button type="button" class="button small" onClick={showChain} data-testid="show-chain">
               Show on the graph
             </button>
@@ -44,11 +51,11 @@ export function BirthCard({ report }: { report: NanReport }) {
 
 function Spread({ report }: { report: NanReport }) {
   if (report.nonfinite < 2) return null;
-  const healed = report.healed > 0 ? `, ${formatCount(report.healed)} were handed it and stayed finite` : '';
+  const healed = report.healed > 0 ? `, ${counted(report.healed, 'tensor')} made of them ${report.healed === 1 ? 'is' : 'are'} finite` : '';
   return (
     <p class="faint">
-      At step {report.step}, {formatCount(report.nonfinite)} captured tensors are not finite: {formatCount(report.passed)} of them only pass
-      it on
+      At step {report.step}, {formatCount(report.nonfinite)} captured tensors are not finite: {formatCount(report.passed)} of them{' '}
+      {report.passed === 1 ? 'only passes' : 'only pass'} it on
       {healed}.
     </p>
   );

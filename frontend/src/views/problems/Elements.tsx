@@ -19,14 +19,26 @@ export function Elements({ birth }: { birth: Birth }) {
         {first.trail.map((element, i) => (
           <li key={`${i} ${element.tensor}`}>
             <button type="button" class="link" title="Show this element" onClick={() => showElement(birth, element)}>
-              {element.place || `[${element.index.join(', ')}]`} of <span class="mono">{visible(element.tensor)}</span>
+              {placeOf(element)}
+              <span class="mono">{visible(element.tensor)}</span>
             </button>{' '}
             = <b class="num">{measured(element.value)}</b>
+            {element.equal && (
+              <>
+                , as is <span class="mono">{visible(element.equal.tensor)}</span> there: the difference is 0
+              </>
+            )}
           </li>
         ))}
       </ol>
     </>
   );
+}
+
+/** `row 17 of `; empty for a scalar, which has one element. */
+function placeOf({ place, index }: ElementStep): string {
+  const words = place || (index.length > 0 ? `[${index.join(', ')}]` : '');
+  return words && `${words} of `;
 }
 
 /** The value viewer at an element; it scrolls there once the value is on show. */

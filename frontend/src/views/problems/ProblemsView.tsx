@@ -1,7 +1,7 @@
 import { useEffect } from 'preact/hooks';
 import { counted, formatCount } from '../../lib/format';
 import type { Findings } from '../../model/findings';
-import { bad, type FindingGroup as Group } from '../../model/problem_page';
+import { bad, type FindingGroup as Group, pageHead } from '../../model/problem_page';
 import { births, birthsProgress, findings, mutedGroups, readRulesAgain, report, rulesProgress, shownGroups } from '../../state/findings';
 import { notices } from '../../state/problems';
 import { nothingCaptured, run, runPhase } from '../../state/runs';
@@ -48,10 +48,10 @@ function Headline() {
   if (!first && total === 0) return <Healthy found={found} />;
   return (
     <header class="problems-head">
-      <h2>{first ? 'NaN or Inf spoilt this run' : counts[0]?.count ? 'Something is wrong' : 'Worth a look'}</h2>
+      <h2>{pageHead(report.value?.births ?? [], counts[0]?.count ?? 0)}</h2>
       <span class="row">
         {first && (
-          <span class="severity" data-severity="high">
+          <span class="severity" data-severity={first.aftermath ? 'medium' : 'high'}>
             {bad(first)}
           </span>
         )}
@@ -121,7 +121,9 @@ function Limits() {
     ([rule, count]) => `${rule}: ${counted(count, 'more finding')}, less bad or older, left out.`,
   );
   const failed = Object.entries(findings.data.value?.failed ?? {}).map(([rule, why]) => `The rule ${rule} failed: ${why}`);
-  const sentences = [...rules, ...(report.value?.notes ?? []), ...leftOut, ...failed, ...notices.value];
+  // The card of the first birth says what becomes of it.
+  const notes = (report.value?.notes ?? []).filter((note) => note !== report.value?.births[0]?.aftermath);
+  const sentences = [...rules, ...notes, ...leftOut, ...failed, ...notices.value];
   if (sentences.length === 0) return null;
   return (
     <ul class="problems-notes">
