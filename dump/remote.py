@@ -71,7 +71,8 @@ class RemoteFolder:
         self._shown = shown if shown.endswith("://") else shown.rstrip("/")
         self._folders: dict[str, _Seen] = {}
         self._files: dict[str, tuple[float, Entry]] = {}
-        self._sizes: dict[str, tuple[int, int]] = {}  # of files without time: size, and since when (wall, ns)
+        # Of files without time: size, since when (wall, ns), and whether it was seen to change then.
+        self._sizes: dict[str, tuple[int, int, bool]] = {}
 
     def shown_name(self, name: str) -> str:
         """The address of what is in it, for people."""
@@ -200,13 +201,13 @@ class RemoteFolder:
         """Where nothing tells whether a file changes, it is as old as its size is known."""
         if not entry.is_file or entry.mtime_ns or entry.inode:
             return entry
-        size, since = self._sizes.get(name, (-1, 0))
+        size, since, changed = self._sizes.get(name, (-1, 0, False))
         if not since or size != entry.size >= 0:
             if len(self._sizes) >= MAX_ENTRIES:
                 self._sizes.clear()
-            since = time.time_ns()
-            self._sizes[name] = entry.size, since
-        return replace(entry, mtime_ns=since)
+            since, changed = time.time_ns(), size >= 0
+            self._sizes[name] = entry.size, since, changed
+        return replace(entry, mtime_ns=since, is_dated=changed)
 
     def _list(self, place: str) -> list[dict[str, Any]]:
         self._fs.invalidate_cache(place)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tensortap.dump import DamagedError, Entry, RunReader, TailPosition, WorkerInfo, pruned_files, scan
+from tensortap.dump import DamagedError, Entry, RunReader, TailPosition, WorkerInfo, look, pruned_files, scan
 
 from .alive import is_gone
 from .catalog import Catalog
@@ -78,8 +79,18 @@ class WorkerFollower:
         self._live = False
         if not self._tail.closed:
             patience = UNSEEN_SECONDS if is_gone(self.info) else LIVE_SECONDS
-            last_write = max((entry.mtime_ns for entry in entries), default=0) / 1e9
+            last_write = self._last_write(entries) / 1e9
             self._live = time.time() - last_write < patience
+
+    def _last_write(self, entries: list[Entry]) -> int:
+        """Nanoseconds since 1970; 0 if nothing tells. Lists of web servers do not: the newest file does."""
+        dated = [entry.mtime_ns for entry in entries if entry.is_dated]
+        undated = [entry.name for entry in entries if not entry.is_dated and entry.name.startswith("stats-")]
+        if undated:
+            with suppress(OSError, DamagedError):  # it is just being removed
+                newest = look(self._folder / max(undated))
+                dated += [newest.mtime_ns] if newest.is_dated else []
+        return max(dated, default=0)
 
     def status(self) -> WorkerStatus:
         """What is known now."""

@@ -38,12 +38,14 @@ def test_a_file_stays_the_same_while_its_size_does(web: bool, monkeypatch: pytes
     folder = RemoteFolder(store, "root", "silent://root", web)
     seen = folder.look("run.json")
     assert seen.mtime_ns > 0
+    assert not seen.is_dated  # nobody knows when it was written
     assert folder.look("run.json") == seen
     folder.scan("")
     assert folder.look("run.json") == seen
     store.size = 6
     grown = folder.look("run.json")
     assert grown.mtime_ns > seen.mtime_ns
+    assert grown.is_dated
     assert folder.look("run.json") == grown
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import sys
 import traceback
 import uuid
@@ -121,6 +122,23 @@ def test_a_saved_index_is_used_again(tmp_path: Path) -> None:
         again.refresh()
         assert [found.runs[0].catalog.rows for found in (first, again)] == [4200, 4200]
         assert server.sent < read / 10
+
+
+def test_a_list_without_times_makes_no_old_run_live(tmp_path: Path) -> None:
+    with DumpWriter(tmp_path / "written", "r") as writer:
+        writer.log("x", 1.0, step=0)
+        writer.flush()
+        for name in ("old", "fresh"):
+            shutil.copytree(tmp_path / "written", tmp_path / name)  # as if it was killed
+    for path in (tmp_path / "old").rglob("*"):
+        os.utime(path, (1e9, 1e9))
+    with serving(tmp_path) as server:
+        live = {}
+        for name in ("old", "fresh"):
+            log = LogIndex(path_of(f"{server.address}/{name}"), use_cache=False)
+            log.refresh()
+            live[name] = log.runs[0].live
+    assert live == {"old": False, "fresh": True}
 
 
 def test_only_the_ranges_that_are_needed_are_read(web: Server) -> None:
