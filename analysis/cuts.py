@@ -47,7 +47,7 @@ def cut_of(run: RunIndex, roles: Roles, variable: str) -> Cut | None:
         return None
     row = min(leading, key=lambda row: int(order[row]))
     node = roles.graph.names[row]
-    return Cut(node, roles.graph.op_type[row], _source(run, roles.graph.id, node))
+    return Cut(node, roles.graph.op_type[row], source_of(run, roles.graph.id, node))
 
 
 def _cuts(roles: Roles, row: int) -> bool:
@@ -84,7 +84,8 @@ def _behind(roles: Roles, row: int) -> set[int]:
     return found
 
 
-def _source(run: RunIndex, graph: str, node: str) -> str:
+def source_of(run: RunIndex, graph: str, node: str) -> str:
+    """The line of the program that made a node, `file:line`; empty if the dump does not tell."""
     try:
         stack = node_detail(run, node, graph=graph).stack
     except TensortapError:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .rows import Rows
+from .rows import Rows, distinct
 from .tensor_role import TensorRole
 from .view import RunView
 
@@ -122,12 +122,38 @@ class Counted:
 @dataclass(frozen=True, slots=True)
 class ZerosOf:
     """A gradient's exact zeros: at how many steps all of it was, the first and last of these; their share of
-    all elements."""
+    all elements; where all of it is 0 at its last step, since which one without a break and over how many."""
 
     steps: int
     first: int
     last: int
     share: float
+    since: int | None
+    lasting: int
+
+
+@dataclass(slots=True)
+class _Tail:
+    """The steps behind the last one (`broken`) with a visit that is not all zeros: the first and last of
+    them, how many."""
+
+    broken: int | None = None
+    first: int | None = None
+    last: int | None = None
+    steps: int = 0
+
+    def go_on(self, step: Array, whole: Array) -> None:
+        """Adds snapshots by their steps, and whether all of each is 0."""
+        others = np.flatnonzero(~whole)
+        if len(others):
+            self.broken, self.first, self.last, self.steps = int(step[others[-1]]), None, None, 0
+            step = step[others[-1] + 1 :]
+        more = distinct(step if self.broken is None else step[step != self.broken])
+        if self.last is not None:
+            more = more[more != self.last]
+        if len(more):
+            self.first = int(more[0]) if self.first is None else self.first
+            self.last, self.steps = int(more[-1]), self.steps + len(more)
 
 
 class Zeros:
@@ -135,6 +161,7 @@ class Zeros:
 
     def __init__(self) -> None:
         self._all = Fired()
+        self._tails: dict[int, _Tail] = {}
         self._elements: dict[int, tuple[float, float]] = {}  # zeros, all: whole numbers, so added exactly
 
     def of(self, code: int) -> ZerosOf:
@@ -142,17 +169,22 @@ class Zeros:
         zero, size = self._elements.get(code, (0.0, 0.0))
         whole = self._all.by_tensor.get(code)
         at = (0, 0, 0) if whole is None else (whole.steps, whole.first, whole.last)
-        return ZerosOf(*at, share=zero / size if size else 0.0)
+        tail = self._tails.get(code, _Tail())
+        return ZerosOf(*at, zero / size if size else 0.0, tail.first, tail.steps)
 
     def forget(self, code: int) -> None:
         """Nothing was seen of a tensor."""
         self._all.forget(code)
+        self._tails.pop(code, None)
         self._elements.pop(code, None)
 
     def add(self, rows: Rows) -> None:
         """Adds snapshots, of each tensor behind those that were added before."""
         zero, size, starts = rows["zero"], rows["size"], rows.starts
-        self._all.add(rows, (zero == size) & (size > 0), zero)
+        whole = (zero == size) & (size > 0)
+        self._all.add(rows, whole, zero)
+        for code, part in rows.groups():
+            self._tails.setdefault(code, _Tail()).go_on(rows.step[part], whole[part])
         sums = [np.add.reduceat(np.nan_to_num(column), starts).tolist() for column in (zero, size)]
         for code, *more in zip(rows.tensor[starts].tolist(), *sums, strict=True):
             known = self._elements.get(code, (0.0, 0.0))

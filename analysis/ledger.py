@@ -3,8 +3,7 @@ and which updates vanish in the rounding of the weights."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,42 +15,16 @@ from .cuts import cut_of
 from .fired import Zeros, ZerosOf, counted_of
 from .growing import remembered
 from .kept_values import kept_values
-from .ops import ops
-from .roles import Roles
 from .rows import Rows
 from .tensor_role import TensorRole
+from .trained_gradients import trained_gradients
 from .view import RunView
+from .zeros_begin import Begin, zeros_begin
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _PAIRS = 4  # pairs of neighbouring steps whose values are compared, a variable
-_MAX_WALK = 400  # nodes that are walked back from one gradient
-_HANDING_ON = ("_Arg", "Identity", "IdentityN", "Reshape")
 _COMPUTED = ("moving_mean", "moving_variance")  # batch normalization sets them, no gradient does
-_FLOATS = ("float", "bfloat", "complex")
 Advance = Callable[[int, int, str], None]
-
-_WHY = (
-    (
-        ops("ReluGrad Relu6Grad LeakyReluGrad EluGrad SeluGrad"),
-        "dead activation",
-        "the ReLU passes nothing on",
-    ),
-    (ops("TanhGrad SigmoidGrad SoftplusGrad"), "saturated activation", "the activation is stuck at an end"),
-    (ops("Cast"), "cast", "the numbers are too small for the dtype they are cast to"),
-    (
-        ops("Select SelectV2 Mul MulNoNan ZerosLike Pad PadV2"),
-        "mask",
-        "a mask or a factor of 0 takes them out",
-    ),
-    (
-        ops(
-            "MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3 Einsum Conv2DBackpropFilter Conv2DBackpropInput "
-            "Conv3DBackpropFilterV2 DepthwiseConv2dNativeBackpropFilter"
-        ),
-        "dead input",
-        "the other factor (what the layer was given) is zero",
-    ),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +35,12 @@ class LedgerEntry:
         variable, tensor, node, graph, layer: the gradient; the weight itself where there is no gradient.
         steps, zero_steps: steps with the gradient, and those where all of it was exactly 0; first_zero_step.
         zero_share: share of exact zeros among all elements, of all steps together.
+        dead_since, dead_steps: where all of it is 0 at the last captured step, since which one without a
+            break, and over how many; else None and 0.
         reason: `dead activation`, `saturated activation`, `cast`, `mask`, `dead input`, `zero weights`,
-            `disconnected`, or empty, `unknown` where no reason can be told; why: a sentence; begins: the
-            tensor at which the zeros begin, as far as they could be followed.
+            `cancelled`, `disconnected`, or empty, `unknown` where too little was captured to tell,
+            `not explained` where it was but no reason is known; why: a sentence; begins: the tensor at which
+            the zeros begin, as far as they could be followed.
         cut_by: type of the op that lets no gradient through to a disconnected variable, or empty.
         absorbed: share of the elements with a gradient that did not change although they were updated
             (w + update == w in the dtype of w), None where it cannot be told; absorbed_steps: over how many
@@ -86,6 +62,8 @@ class LedgerEntry:
     absorbed: float | None
     absorbed_steps: int
     cut_by: str = ""
+    dead_since: int | None = None
+    dead_steps: int = 0
 
 
 def dead_layer_ledger(
@@ -100,7 +78,7 @@ def dead_layer_ledger(
     if view is None:
         with remembered(run) as memory:
             return dead_layer_ledger(run, RunView(run, memory), advance)
-    gradients = view.of_kind("gradient")
+    gradients = trained_gradients(view)
     weights = {(weight.graph, weight.variable): weight for weight in reversed(view.of_kind("weight"))}
     entries = []
     zeros = view.growing("zeros", Zeros, gradients, Zeros.add)
@@ -134,9 +112,7 @@ def _disconnected(view: RunView, weight: TensorRole) -> LedgerEntry:
 
 
 def _entry(view: RunView, tensor: TensorRole, zeros: ZerosOf, weight: TensorRole | None) -> LedgerEntry:
-    reason = why = begins = ""
-    if zeros.steps:
-        reason, why, begins = _reason(view, tensor, zeros.last)
+    begin = zeros_begin(view, tensor, zeros.last) if zeros.steps else Begin("", "", "")
     absorbed, pairs = _absorbed(view, tensor, weight)
     return LedgerEntry(
         variable=tensor.variable,
@@ -148,82 +124,14 @@ def _entry(view: RunView, tensor: TensorRole, zeros: ZerosOf, weight: TensorRole
         zero_steps=zeros.steps,
         first_zero_step=zeros.first if zeros.steps else None,
         zero_share=zeros.share,
-        reason=reason,
-        why=why,
-        begins=begins,
+        reason=begin.reason,
+        why=begin.why,
+        begins=begin.begins,
         absorbed=absorbed,
         absorbed_steps=pairs,
+        dead_since=zeros.since,
+        dead_steps=zeros.lasting,
     )
-
-
-def _reason(view: RunView, tensor: TensorRole, step: int) -> tuple[str, str, str]:
-    """(reason, sentence, tensor) of where the zeros of a gradient begin at a step: the first node, backwards,
-    whose output is all zeros while what it takes from the backward pass is not; `unknown` where that, or a
-    factor, was not captured."""
-    roles = view.roles(tensor.graph)
-    zeros = _zeros_at(view, tensor.graph, step)
-    row, seen = tensor.row, set[int]()
-    while row not in seen and len(seen) < _MAX_WALK:
-        seen.add(row)
-        backward = [s for s in _float_inputs(roles, row, zeros) if zeros.get(s) and roles.is_backward(s)]
-        if not backward:
-            break
-        row = backward[0]
-    name, op_type = roles.graph.names[row], roles.graph.op_type[row]
-    reason, why = next(((reason, why) for kinds, reason, why in _WHY if op_type in kinds), ("unknown", ""))
-    inputs = _float_inputs(roles, row, zeros)
-    told = [zeros.get(source) for source in inputs]
-    if reason == "dead input" and not any(told):
-        reason, why = "mask", "its factors are zero in turn"
-        sure = None not in told
-    else:
-        unseen = [source for source in inputs if zeros.get(source) is None]
-        sure = reason == "dead input" or not any(map(roles.is_backward, unseen))
-    zero = [source for source in inputs if zeros.get(source)]
-    if reason == "dead input" and zero and all(roles.kind.get(source) == "weight" for source in zero):
-        reason, why = (
-            "zero weights",
-            f"its other factor, {roles.variable.get(zero[0], 'the weights')}, is zero",
-        )
-    if not sure:
-        why = f"it is zero already at {name} ({op_type}), and what that takes was not captured"
-        return "unknown", why, f"{name}:0"
-    return reason, f"the zeros begin in {name} ({op_type})" + (f": {why}" if why else ""), f"{name}:0"
-
-
-def _float_inputs(roles: Roles, row: int, captured: Container[int]) -> list[int]:
-    """Rows of the nodes whose numbers a node takes, through what only hands them on and was not captured;
-    shapes, axes and handles are no such numbers."""
-    found, waiting = dict[int, None](), deque((source, slot) for source, slot, _ in roles.inputs(row))
-    while waiting and len(found) < _MAX_WALK:
-        source, slot = waiting.popleft()
-        texts = roles.graph.slot_texts(source)
-        dtype = texts[slot][0] if slot < len(texts) else ""
-        if source in found or (dtype and not dtype.startswith(_FLOATS)):
-            continue
-        hands_on = source not in captured and roles.graph.op_type[source] in _HANDING_ON
-        further = roles.inputs(source) if hands_on else []
-        if further:
-            waiting += [(behind, behind_slot) for behind, behind_slot, _ in further]
-        else:
-            found[source] = None
-    return list(found)
-
-
-def _zeros_at(view: RunView, graph: str, step: int) -> dict[int, bool]:
-    """Row of each captured node of a graph -> whether all its first output was 0 at a step."""
-
-    def find() -> dict[int, bool]:
-        rows = view.rows_at(step)
-        zero = (rows["zero"] == rows["size"]) & (rows["size"] > 0)
-        found: dict[int, bool] = {}
-        for code, flag in zip(rows.tensor.tolist(), zero.tolist(), strict=True):
-            tensor = view.tensors[code]
-            if tensor.graph == graph and tensor.slot == 0 and tensor.row >= 0:
-                found[tensor.row] = found.get(tensor.row, True) and flag
-        return found
-
-    return view.once(f"zeros of {graph} at {step}", find)
 
 
 def _absorbed(view: RunView, tensor: TensorRole, weight: TensorRole | None) -> tuple[float | None, int]:

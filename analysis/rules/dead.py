@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+import numpy as np
+
 from ..cuts import STOPS
 from ..fired import counted_of
 from ..ledger import LedgerEntry, dead_layer_ledger
@@ -14,11 +16,13 @@ from .finding import Evidence, Hit, Severity
 from .gradients import MOSTLY
 from .rule import Limits, rule
 
+_LASTING = 0.1  # share of the captured steps from which a gradient that has been 0 ever since is dead
+
 
 @rule(
     "DeadGradient",
     "gradients that are exactly zero, and where the zeros begin",
-    thresholds={"steps_share": MOSTLY},
+    thresholds={"steps_share": MOSTLY, "last_steps": 5},
     severity="high",
     source="tensortap: exact zeros, followed back through the graph",
     help="A dead or saturated activation, a mask, or a dtype too narrow: look where the zeros begin.",
@@ -26,15 +30,27 @@ from .rule import Limits, rule
 )
 def dead_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
     for entry, tensor in _entries(view):
-        if not entry.zero_steps or entry.zero_steps < limits["steps_share"] * entry.steps:
+        often = entry.zero_steps >= limits["steps_share"] * entry.steps
+        died = entry.dead_steps >= max(limits["last_steps"], entry.steps * _LASTING)
+        if not entry.zero_steps or not (often or died):
             continue
-        text = f"The gradient of {entry.variable} is exactly 0: {entry.why}."
-        first = entry.first_zero_step or 0
+        first, steps, since = entry.first_zero_step or 0, entry.zero_steps, ""
+        if not often and entry.dead_since is not None:
+            first, steps, since = entry.dead_since, entry.dead_steps, f" since step {entry.dead_since}"
+        text = f"The gradient of {entry.variable} is exactly 0{since}: {entry.why}."
         evidence = [Evidence(first, "share of exact zeros", 1.0, 1.0)]
         last = counted_of(view).last(tensor.code)
-        severity: Severity | None = None if tensor.is_kernel else "low"
-        yield Hit(tensor.code, text, evidence, first, last, entry.zero_steps, entry.steps, severity)
+        learnt = not tensor.is_kernel or _is_fitted(view, tensor.graph, first)
+        yield Hit(tensor.code, text, evidence, first, last, steps, entry.steps, "low" if learnt else None)
     yield from _cut_off(view)
+
+
+def _is_fitted(view: RunView, graph: str, step: int) -> bool:
+    """Whether the loss is exactly 0 from a step on (a hinge loss): then there is nothing left to learn."""
+    losses = [tensor for tensor in view.of_kind("loss") if tensor.graph == graph]
+    rows = view.rows(losses)
+    rows = rows.part(rows.step >= step)
+    return len(rows) > 0 and bool(np.all(rows["zero"] == rows["size"]))
 
 
 _OTHER_OP = (

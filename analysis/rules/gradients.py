@@ -9,6 +9,7 @@ import numpy as np
 
 from ..rows import Rows
 from ..tensor_role import TensorRole
+from ..trained_gradients import trained_gradients
 from ..view import RunView
 from .finding import Evidence, Hit, Severity
 from .rule import Limits, hits_grown, rule
@@ -42,7 +43,7 @@ def vanishing_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
     yield from hits_grown(
         view,
         ("VanishingGradient", limits["mean_abs"]),
-        view.of_kind("gradient"),
+        trained_gradients(view),
         measure,
         "mean of absolute values, at most",
         limits["mean_abs"],
@@ -94,13 +95,18 @@ def _ends(view: RunView) -> Iterator[tuple[TensorRole, TensorRole, Array, Array,
 
 
 def _in_forward_order(view: RunView, graph: str) -> list[TensorRole]:
+    """Gradients of kernels; all as the backward pass computes them or all changed since, so that their sizes
+    can be compared."""
     roles = view.roles(graph)
     read: dict[str, int] = {}
     for row in roles.of_kind("weight"):
         path = roles.variable.get(row, "")
         read[path] = min(read.get(path, 2**31), int(roles.graph.order[_used(view, graph, row)]))
-    kernels = [t for t in view.of_kind("gradient") if t.graph == graph and t.is_kernel and t.variable in read]
-    return sorted(kernels, key=lambda tensor: read[tensor.variable])
+    kernels = [t for t in trained_gradients(view) if t.graph == graph and t.is_kernel and t.variable in read]
+    computed = [tensor for tensor in kernels if tensor.backward]
+    changed = [tensor for tensor in kernels if not tensor.backward]  # clipped, or without the loss scale
+    most = max(changed, computed, key=len)
+    return sorted(most, key=lambda tensor: read[tensor.variable])
 
 
 def _used(view: RunView, graph: str, row: int) -> int:

@@ -17,6 +17,10 @@ from .rule import Limits, hits_grown, rule
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _MOST_BIRTHS = 5
+_SCALES = ("dynamic_scale", "loss_scale", "current_loss_scale")
+# A dynamic loss scale looks for the largest that fits: a step whose scaled gradients overflow is skipped, and
+# the scale halved. A search from too high a scale is over after some steps.
+_SKIPPED: dict[str, Any] = {"share": MOSTLY, "least": 20}
 # What is said of those that no pattern explains.
 _OTHERWISE = {
     "carried": ": a variable held it when the step began.",
@@ -96,14 +100,25 @@ def float16_overflow(view: RunView, limits: Limits) -> Iterable[Hit]:
         infinite = half & ((rows["pos_inf"] + rows["neg_inf"]) > 0)
         return ((reach > ends) & ~mask) | infinite, np.where(infinite, np.inf, reach)
 
-    yield from hits_grown(
-        view,
-        ("Float16Overflow", limits["headroom"], limits["float16"]),
-        view.where(lambda t: t.op_type not in ("Const", "Fill", "BroadcastTo")),
-        measure,
-        "abs max",
-        text=lambda t, value: f"{t.name} reaches {value:.5g}, close to or beyond what its dtype holds.",
-    )
+    tensors = view.where(lambda t: t.op_type not in ("Const", "Fill", "BroadcastTo"))
+    scaled = {tensor.code for tensor in tensors if tensor.backward and _scales_loss(view, tensor.graph)}
+    for name, some, options in (
+        ("scaled", [tensor for tensor in tensors if tensor.code in scaled], _SKIPPED),
+        ("", [tensor for tensor in tensors if tensor.code not in scaled], {}),
+    ):
+        yield from hits_grown(
+            view,
+            ("Float16Overflow", limits["headroom"], limits["float16"], name),
+            some,
+            measure,
+            "abs max",
+            text=lambda t, value: f"{t.name} reaches {value:.5g}, close to or beyond what its dtype holds.",
+            **options,
+        )
+
+
+def _scales_loss(view: RunView, graph: str) -> bool:
+    return any(path.endswith(_SCALES) for path in view.roles(graph).variable.values())
 
 
 def _end(dtype: str, limits: Limits) -> float:

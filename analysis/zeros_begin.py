@@ -1,0 +1,190 @@
+"""Where along the backward pass, and behind it, the zeros of a gradient begin."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Container
+from typing import NamedTuple
+
+from tensortap.dump import counted
+
+from .cuts import source_of
+from .ops import ops
+from .roles import Roles
+from .tensor_role import TensorRole
+from .view import RunView
+
+_MAX_WALK = 400  # nodes that are walked back from one gradient
+_HANDING_ON = ("_Arg", "Identity", "IdentityN", "Reshape")
+_FLOATS = ("float", "bfloat", "complex")
+_CHOOSING = ops("Select SelectV2")
+_FILLING = ops("Const Fill ZerosLike")  # what a choice puts in the place of a gradient
+_SUMS = ops("Add AddV2 AddN Sub Sum Mean BiasAddGrad")
+
+_WHY = (
+    (
+        ops("ReluGrad Relu6Grad LeakyReluGrad EluGrad SeluGrad"),
+        "dead activation",
+        "the ReLU passes nothing on",
+    ),
+    (ops("TanhGrad SigmoidGrad SoftplusGrad"), "saturated activation", "the activation is stuck at an end"),
+    (ops("Cast"), "cast", "the numbers are too small for the dtype they are cast to"),
+    (
+        ops("Select SelectV2 Mul MulNoNan ZerosLike Pad PadV2"),
+        "mask",
+        "a mask or a factor of 0 takes them out",
+    ),
+    (
+        ops(
+            "MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3 Einsum Conv2DBackpropFilter Conv2DBackpropInput "
+            "Conv3DBackpropFilterV2 DepthwiseConv2dNativeBackpropFilter"
+        ),
+        "dead input",
+        "the other factor (what the layer was given) is zero",
+    ),
+)
+_OTHER = "not explained", ""
+
+
+class Begin(NamedTuple):
+    """Reason, sentence and tensor, as in `LedgerEntry`."""
+
+    reason: str
+    why: str
+    begins: str
+
+
+class _Seen(NamedTuple):
+    """What a captured node gave at a step: nothing but zeros; how much of it is NaN or infinite."""
+
+    zero: bool
+    bad: int
+
+
+class _Flow(NamedTuple):
+    """A graph, what its captured nodes gave at a step by row, and the nodes that belong to the backward pass
+    or take something of it."""
+
+    roles: Roles
+    seen: dict[int, _Seen]
+    backward: set[int]
+
+    def gradients(self, inputs: list[int]) -> list[int]:
+        """Those of a node's inputs that are gradients or made of some, what a program fills in last."""
+        op_type = self.roles.graph.op_type
+        own = [row for row in inputs if row in self.backward]
+        return sorted(own, key=lambda row: op_type[row] in _FILLING)
+
+    def zeros(self, rows: list[int]) -> list[int]:
+        """Those that gave nothing but zeros."""
+        return [row for row in rows if row in self.seen and self.seen[row].zero]
+
+
+def zeros_begin(view: RunView, tensor: TensorRole, step: int) -> Begin:
+    """Where the zeros of a gradient begin at a step: the first node, backwards, whose output is all zeros
+    while what it takes from the backward pass is not; `unknown` where that, or a factor, was not captured."""
+    roles = view.roles(tensor.graph)
+    backward = view.once(f"backward flow of {tensor.graph}", lambda: _backward_flow(roles))
+    flow = _Flow(roles, _seen_at(view, tensor.graph, step), backward)
+    row = _walk(flow, tensor.row)
+    name, op_type = roles.graph.names[row], roles.graph.op_type[row]
+    reason, why, sure = _reason(flow, row)
+    if not sure:
+        why = f"it is zero already at {name} ({op_type}), and what that takes was not captured"
+        return Begin("unknown", why, f"{name}:0")
+    # What the backward pass is made of has the line that asked for it, which says nothing.
+    line = "" if roles.is_backward(row) else source_of(view.run, tensor.graph, name)
+    where = f"the zeros begin in {name} ({op_type}{line and ', ' + line})"
+    return Begin(reason, where + (f": {why}" if why else ""), f"{name}:0")
+
+
+def _backward_flow(roles: Roles) -> set[int]:
+    found, waiting = set[int](), [row for row in range(len(roles.graph)) if roles.is_backward(row)]
+    while waiting:
+        row = waiting.pop()
+        if row not in found:
+            found.add(row)
+            waiting += roles.consumers(row)
+    return found
+
+
+def _walk(flow: _Flow, row: int) -> int:
+    """The node at which zeros begin that a node gives."""
+    walked = set[int]()
+    while row not in walked and len(walked) < _MAX_WALK:
+        walked.add(row)
+        inputs = flow.gradients(_float_inputs(flow.roles, row, flow.seen))
+        zero = flow.zeros(inputs)
+        if not zero or (flow.roles.graph.op_type[row] in _CHOOSING and _left_out(flow, inputs)):
+            break
+        row = zero[0]
+    return row
+
+
+def _left_out(flow: _Flow, inputs: list[int]) -> list[int]:
+    """The gradients that are not zero, of those that a node chooses from."""
+    return [row for row in inputs if row in flow.seen and not flow.seen[row].zero]
+
+
+def _reason(flow: _Flow, row: int) -> tuple[str, str, bool]:
+    """(reason, why, whether what was captured proves it) of zeros that begin in a node."""
+    op_type = flow.roles.graph.op_type[row]
+    reason, why = next(((reason, why) for kinds, reason, why in _WHY if op_type in kinds), _OTHER)
+    inputs = _float_inputs(flow.roles, row, flow.seen)
+    zero, unseen = flow.zeros(inputs), [source for source in inputs if source not in flow.seen]
+    if reason == "dead input":
+        return _dead_factor(flow, zero, why) if zero else ("mask", "its factors are zero in turn", not unseen)
+    sure = not flow.gradients(unseen)
+    if op_type in _CHOOSING:
+        spoilt = [source for source in _left_out(flow, flow.gradients(inputs)) if flow.seen[source].bad]
+        if spoilt:
+            name, count = flow.roles.graph.names[spoilt[0]], flow.seen[spoilt[0]].bad
+            what = counted(count, "NaN or infinite element")
+            return reason, f"{name}:0 holds {what}, in place of which it puts 0", sure
+    if op_type in _SUMS and inputs and not zero:
+        return "cancelled", "what it adds is not zero, but the sum is", sure and not unseen
+    return reason, why, sure
+
+
+def _dead_factor(flow: _Flow, zero: list[int], why: str) -> tuple[str, str, bool]:
+    if all(flow.roles.kind.get(source) == "weight" for source in zero):
+        variable = flow.roles.variable.get(zero[0], "the weights")
+        return "zero weights", f"its other factor, {variable}, is zero", True
+    return "dead input", why, True
+
+
+def _float_inputs(roles: Roles, row: int, captured: Container[int]) -> list[int]:
+    """Rows of the nodes whose numbers a node takes, through what only hands them on and was not captured;
+    shapes, axes and handles are no such numbers."""
+    found, waiting = dict[int, None](), deque((source, slot) for source, slot, _ in roles.inputs(row))
+    while waiting and len(found) < _MAX_WALK:
+        source, slot = waiting.popleft()
+        texts = roles.graph.slot_texts(source)
+        dtype = texts[slot][0] if slot < len(texts) else ""
+        if source in found or (dtype and not dtype.startswith(_FLOATS)):
+            continue
+        hands_on = source not in captured and roles.graph.op_type[source] in _HANDING_ON
+        further = roles.inputs(source) if hands_on else []
+        if further:
+            waiting += [(behind, behind_slot) for behind, behind_slot, _ in further]
+        else:
+            found[source] = None
+    return list(found)
+
+
+def _seen_at(view: RunView, graph: str, step: int) -> dict[int, _Seen]:
+    """Row of each captured node of a graph -> what its first output was at a step."""
+
+    def find() -> dict[int, _Seen]:
+        rows = view.rows_at(step)
+        zero = (rows["zero"] == rows["size"]) & (rows["size"] > 0)
+        bad = rows["nan"] + rows["pos_inf"] + rows["neg_inf"]
+        found: dict[int, _Seen] = {}
+        for code, flag, count in zip(rows.tensor.tolist(), zero.tolist(), bad.tolist(), strict=True):
+            tensor = view.tensors[code]
+            if tensor.graph == graph and tensor.slot == 0 and tensor.row >= 0:
+                known = found.get(tensor.row, _Seen(True, 0))
+                found[tensor.row] = _Seen(known.zero and flag, max(known.bad, int(count)))
+        return found
+
+    return view.once(f"zeros of {graph} at {step}", find)
