@@ -18,6 +18,7 @@ from .settings import Settings
 from .table import all_rules
 
 _LOG = logging.getLogger(__name__)
+_CAUSES = ("ExplodingTensor",)
 _SOURCES = 40  # findings whose source line is looked up
 MOST = 50  # findings of one rule; more say nothing new
 
@@ -29,8 +30,9 @@ class Findings:
     """What rules found.
 
     Attributes:
-        findings: those that are not muted first; of these the worst, of equals the newest, then in data flow
-            order. What several rules or graphs would say of one tensor or variable is there once.
+        findings: those that are not muted first; of these the worst, of equals NaN that is born, then the
+            newest, then in data flow order. What several rules or graphs would say of one tensor or variable
+            is there once.
         failed: rules that raised, with the reason. rules: how many were applied.
         rows: snapshots that were looked at.
         left_out: rule -> findings beyond its first `MOST`, in the same order.
@@ -104,12 +106,14 @@ def _teller(progress: Progress | None, done: int, total: int, name: str) -> Prog
 
 
 def _order_in(view: RunView) -> Callable[[Finding], tuple[object, ...]]:
-    """What sorts findings: the worst first, of these the newest, of these in data flow order."""
+    """What sorts findings: the worst first, of these NaN that is born (it spoils what comes behind it), then
+    the newest, of these in data flow order."""
     places = {(tensor.graph, tensor.name): (tensor.graph, tensor.order) for tensor in view.tensors}
 
     def order(finding: Finding) -> tuple[object, ...]:
         place = places[finding.graph, finding.tensor]
-        return finding.muted, SEVERITIES.index(finding.severity), -finding.first_step, place
+        severity = SEVERITIES.index(finding.severity)
+        return finding.muted, severity, finding.rule not in _CAUSES, -finding.first_step, place
 
     return order
 

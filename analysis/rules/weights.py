@@ -10,6 +10,7 @@ import numpy as np
 from ..kept_values import kept_values
 from ..rows import Rows
 from ..tensor_role import TensorRole
+from ..trained_gradients import trained_gradients
 from ..view import RunView
 from .activations import share_beyond
 from .finding import Evidence, Hit, Severity
@@ -88,7 +89,7 @@ def _spread(view: RunView, rows: Rows, step: int) -> tuple[TensorRole, TensorRol
 def _narrow_gradients(view: RunView, limits: Limits) -> Iterator[TensorRole]:
     """Gradients of kernels of which 90 % lie within a range, at the first steps."""
     half = limits["gradient_range"] / 2
-    kernels = [tensor for tensor in view.of_kind("gradient") if tensor.is_kernel]
+    kernels = [tensor for tensor in trained_gradients(view) if tensor.is_kernel]
     known = _first_steps(view, ("gradients", half), kernels, limits)
     for tensor in kernels:
         first = known.of(tensor.code)
@@ -151,7 +152,7 @@ def weight_update_ratio(view: RunView, limits: Limits) -> Iterable[Hit]:
     next_look="The gradient that belongs to it, in the ledger of dead layers.",
 )
 def unchanged_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
-    trained = {(t.graph, t.variable) for t in view.of_kind("gradient")}
+    trained = {(t.graph, t.variable): t for t in trained_gradients(view)}
     graphs = {graph for graph, _ in trained}
     least, rtol, atol = max(int(limits["steps"]), 2), limits["rtol"], limits["atol"]
     stretches = view.growing(
@@ -162,25 +163,35 @@ def unchanged_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
     )
     for tensor in layer_weights(view):
         same, steps = stretches.of(tensor.code)
-        if same is None or tensor.graph not in graphs:
-            continue
+        if same is None or tensor.graph not in graphs or np.isnan(same.l2):
+            continue  # weights that turned NaN do not rest
         ends = _kept_ends(view, same)
         if ends and not np.allclose(ends[0], ends[1], rtol, atol, equal_nan=True):
             continue  # few elements move: the ledger tells of updates that are lost
-        has_gradient = (tensor.graph, tensor.variable) in trained
-        severity: Severity = "high" if has_gradient and tensor.is_kernel else "medium"
+        gradient = trained.get((tensor.graph, tensor.variable))
+        severity: Severity = "high" if gradient and tensor.is_kernel else "medium"
+        why = "although it has a gradient" if gradient else "and the step computes no gradient for it"
+        if gradient and _is_zero(view, gradient, same):
+            severity, why = "low", "as its gradient is exactly 0"
         if same.steps < MOSTLY * steps:
             severity = "low"  # a schedule that begins at 0, or gradients that are accumulated, do that
-        text = _unchanged(tensor, same, steps, bool(ends), has_gradient)
+        text = _unchanged(tensor, same, steps, bool(ends), why)
         evidence = [Evidence(same.last, "l2", same.l2)]
         yield Hit(tensor.code, text, evidence, same.first, same.last, same.steps, steps, severity)
 
 
-def _unchanged(tensor: TensorRole, same: Stretch, steps: int, by_values: bool, has_gradient: bool) -> str:
+def _is_zero(view: RunView, gradient: TensorRole, same: Stretch) -> bool:
+    """Whether a gradient is all zeros as long as the weights stay: what was seen of it at their last step
+    changes them later."""
+    rows = view.rows([gradient])
+    rows = rows.part((rows.step >= same.first) & (rows.step < same.last))
+    return len(rows) > 0 and bool(np.all(rows["zero"] == rows["size"]))
+
+
+def _unchanged(tensor: TensorRole, same: Stretch, steps: int, by_values: bool, why: str) -> str:
     whole = same.steps == steps
     where = f"all {steps}" if whole else f"{same.steps} of {steps}"
     span = "" if whole else f" ({same.first} to {same.last})"
-    why = "although it has a gradient" if has_gradient else "and the step computes no gradient for it"
     what = "is the same" if by_values else "has the same statistics"
     return f"{tensor.variable or tensor.name} {what} at {where} captured steps{span}, {why}."
 
@@ -206,7 +217,7 @@ def all_zero(view: RunView, limits: Limits) -> Iterable[Hit]:
     yield from hits_grown(
         view,
         ("AllZero", limits["zeros"]),
-        view.of_kind("output", "gradient", "weight"),
+        [*view.of_kind("output", "weight"), *trained_gradients(view)],
         lambda rows: (rows.share("zero") >= limits["zeros"], rows.share("zero")),
         "share of zeros",
         limits["zeros"],

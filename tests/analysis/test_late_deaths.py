@@ -1,0 +1,71 @@
+"""What dies in the course of a run, and what follows from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made_runs import GRADIENT, TRAINING, Fed, found_by, made_run
+
+from tensortap.analysis import check_rules
+from tensortap.analysis.fired import Zeros
+from tensortap.analysis.view import RunView
+
+ONES, ZERO = np.ones(4, np.float32), np.zeros(4, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("dead", "found"),
+    [
+        (range(25, 40), [("high", 25, 15)]),  # below half of the steps, but for good
+        (range(36, 40), []),  # too short to tell
+        (range(20, 30), []),  # it came back
+        (range(0, 30), [("high", 0, 30)]),
+    ],
+)
+def test_a_gradient_that_stays_zero_is_dead(
+    tmp_path: Path, dead: range, found: list[tuple[str, int, int]]
+) -> None:
+    fed: list[Fed] = [(GRADIENT.name, ZERO if step in dead else ONES, step) for step in range(40)]
+    hits = found_by("DeadGradient", made_run(tmp_path, TRAINING, fed))
+    assert [(hit.severity, hit.first_step, hit.steps) for hit in hits] == found
+    assert all(("since step 25" in hit.text) == (dead.start == 25) for hit in hits)
+
+
+def test_with_no_loss_left_there_is_nothing_to_learn(tmp_path: Path) -> None:
+    fed: list[Fed] = [(GRADIENT.name, ONES if step < 20 else ZERO, step) for step in range(40)]
+    fed += [("loss", np.float32(max(20 - step, 0)), step) for step in range(40)]
+    assert [f.severity for f in found_by("DeadGradient", made_run(tmp_path, TRAINING, fed))] == ["low"]
+
+
+def test_the_last_steps_are_counted_the_same_however_the_run_grew(tmp_path: Path) -> None:
+    """GIVEN a step with two visits, of which one is not zero, at which the run is looked at in between."""
+    values = [ONES, ZERO, ZERO, ZERO, ONES, ZERO, ZERO, ZERO]
+    steps = [0, 1, 2, 3, 3, 3, 4, 5]
+    fed = [(GRADIENT.name, value, step) for value, step in zip(values, steps, strict=True)]
+    view = RunView(made_run(tmp_path, TRAINING, fed))
+    (tensor,) = view.of_kind("gradient")
+    rows = view.rows([tensor])
+    for cut in range(1, len(rows)):
+        zeros = Zeros()
+        zeros.add(rows.part(slice(0, cut)))
+        zeros.add(rows.part(slice(cut, None)))
+        assert (zeros.of(tensor.code).since, zeros.of(tensor.code).lasting) == (4, 2)
+
+
+def test_weights_that_turned_nan_do_not_rest_and_their_cause_comes_first(tmp_path: Path) -> None:
+    nan = np.full(4, np.nan, np.float32)
+    fed: list[Fed] = [("w", ONES, 0), ("product", nan, 0), ("loss", np.float32(np.nan), 0), ("x", ONES, 0)]
+    for step in range(1, 8):
+        fed += [("w", nan, step), (GRADIENT.name, ZERO, step)]
+    found = check_rules(made_run(tmp_path, TRAINING, fed, keep="value")).findings
+    assert [f.rule for f in found if f.severity == "high"] == ["ExplodingTensor", "DeadGradient"]
+    assert "UnchangedTensor" not in {f.rule for f in found}
+
+
+def test_weights_rest_whose_gradient_is_zero(tmp_path: Path) -> None:
+    fed: list[Fed] = [("w", ONES, step) for step in range(8)]
+    fed += [(GRADIENT.name, ZERO, step) for step in range(8)]
+    (found,) = found_by("UnchangedTensor", made_run(tmp_path, TRAINING, fed))
+    assert (found.severity, found.text.endswith("as its gradient is exactly 0.")) == ("low", True)
