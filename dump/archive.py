@@ -121,7 +121,7 @@ def _check_directory(file: BinaryIO, size: int) -> None:
     tail = file.read(_END)
     at = tail.rfind(b"PK\x05\x06")
     if at < 0:
-        raise ValueError("it has no list of members")
+        raise ValueError("it has no list of members at its end; if it was cut short, copy it again")
     count, length = struct.unpack_from("<HI", tail, at + 10)
     wide = tail.rfind(b"PK\x06\x06", 0, at)
     if wide >= 0:

@@ -95,21 +95,27 @@ class WorkerRetention:
         self._dir, self._retention = worker_dir, retention
         self._steps: dict[int, set[int]] = {}  # by shard number
         self._recent: dict[int, None] = {}  # steps in the order in which they came last
-        self._done = -1
+        self._newest = self._done = -1  # shards: the last one, and the one with which `apply` last succeeded
 
-    def note(self, number: int, entry: str) -> None:
-        """A value was stored in a shard; the entry's name ends in `@<step>#<seq>`."""
+    def note(self, number: int, entry: str) -> bool:
+        """A value was stored in a shard; the entry's name ends in `@<step>#<seq>`. Returns whether the shard
+        is a new one, so that the one before is complete."""
         step = int(entry.rpartition("@")[2].partition("#")[0])
+        is_new, self._newest = number > self._newest, max(number, self._newest)
         self._steps.setdefault(number, set()).add(step)
         self._recent.pop(step, None)  # a step that comes again is a late one
         self._recent[step] = None
         if len(self._recent) > (self._retention.keep_last or 1):
             del self._recent[next(iter(self._recent))]
+        return is_new
 
-    def apply(self) -> None:
-        """Removes what is too old or too much, once a shard was completed; a failure is tried again later."""
-        newest = max(self._steps, default=-1)
-        if self._retention.everything or newest <= self._done:
+    def apply(self, *, closing: bool = False) -> None:
+        """Removes what is too old or too much, once a shard was completed, and when the last one is.
+
+        The newest shard stays. A failure is tried again later.
+        """
+        newest = self._newest
+        if self._retention.everything or newest < 0 or (newest <= self._done and not closing):
             return
         with contextlib.suppress(OSError):
             shards = _shards(self._dir.parent)

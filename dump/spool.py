@@ -91,6 +91,7 @@ class Spool:
     def clear(self) -> None:
         """Removes the folder."""
         shutil.rmtree(self.base, ignore_errors=True)
+        self._bytes = self._since = 0
 
 
 def _files(folder: Path) -> Iterator[tuple[Path, int]]:

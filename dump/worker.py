@@ -112,7 +112,8 @@ class Worker:
         if self._spool is not None:
             self._spool.take(length)
         file, offset = self._values.append(entry, value.data, value.entry_dtype, value.shape, value.align)
-        self._retention.note(file, entry)
+        if self._retention.note(file, entry):
+            self._retention.apply()
         return Stored(None, file, offset, length, value.crc32c, value.codec)
 
     def add(self, row: Row) -> None:
@@ -166,6 +167,7 @@ class Worker:
             self._stats.close()
         with contextlib.suppress(OSError):  # nothing is lost: then nobody can tell what was
             write_closing(self._dir, Closing(self._stats.committed, self._stats.dropped))
+        self._retention.apply(closing=True)
 
     def abandon(self) -> None:
         """Closes the files as they are: in a forked child they are the parent's."""

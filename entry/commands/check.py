@@ -75,10 +75,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise NotARunError(
             f"There is no run in {shown_path(arguments.path)!r}.", "Name a log directory, or a run in it."
         )
-    if arguments.repair and (is_remote(arguments.path) or not arguments.path.is_dir()):
-        raise NotARunError(
-            f"{shown_path(arguments.path)} is not repaired where it is.", "Copy it to a folder here first."
-        )
+    if arguments.repair:
+        _check_repairable(arguments.path)
     reports = []
     with progress("checking", quiet=arguments.json) as advance:
         for name, path in runs:
@@ -91,6 +89,17 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _print(reports)
     return 1 if damaged else 0
+
+
+def _check_repairable(path: Path) -> None:
+    """Raises NotARunError where no copy can be written beside a run."""
+    where = shown_path(path)
+    if is_remote(path):
+        raise NotARunError(f"{where} is not repaired where it is.", "Copy it to a folder here first.")
+    if not path.is_dir():
+        raise NotARunError(
+            f"{where} is not repaired in its archive.", "Unpack it to a folder (unzip), and repair that."
+        )
 
 
 def _repair(path: Path, advance: Any) -> str | None:

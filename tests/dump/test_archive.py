@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tensortap.__main__ import main
 from tensortap.dump import (
     DamagedError,
     DumpWriter,
@@ -184,3 +185,12 @@ def test_damage_is_found_or_harmless(logs, tmp_path_factory, data):
                         assert (read_value(ref) == np.arange(1000) + step).all()
         except (TensortapError, FileNotFoundError):
             continue
+
+
+def test_check_says_what_to_do_with_an_archive(archive, tmp_path, capsys):
+    assert main(["check", str(archive), "--repair"]) == 1
+    assert "Unpack it to a folder (unzip), and repair that." in capsys.readouterr().err
+    cut = tmp_path / "cut.tap.zip"
+    cut.write_bytes(archive.read_bytes()[:-200])
+    assert main(["check", str(cut)]) == 1
+    assert "if it was cut short, copy it again" in capsys.readouterr().err

@@ -14,6 +14,7 @@ from tensortap.dump import (
     DumpWriter,
     InvalidValueError,
     Retention,
+    RunReader,
     ValueNotKeptError,
     ValuePrunedError,
     prune_run,
@@ -70,6 +71,39 @@ def test_the_bytes_of_a_run_stay_below_the_limit(tmp_path):
     assert kept == list(range(kept[0], 40))
     assert kept[0] > 24
     assert sum(path.stat().st_size for path in values_files(tmp_path)) <= limit + 4_000_000
+
+
+@pytest.mark.parametrize("limits", [{"keep_last": 5}, {"max_bytes": 3 << 20}])
+def test_limits_hold_without_a_commit_between_and_when_a_writer_is_closed(tmp_path, limits, monkeypatch):
+    monkeypatch.setattr("tensortap.dump.writer.COMMIT_SECONDS", 1e9)
+    monkeypatch.setattr("tensortap.dump.writer.COMMIT_ROWS", 10**9)
+    most = 0
+    with DumpWriter(tmp_path, "r", compression=None, **limits) as writer:
+        for step in range(60):
+            for node in "abc":
+                writer.log(node, np.full(50_000, step + 1.0, np.float32), step=step)
+            most = max(most, sum(path.stat().st_size for path in values_files(tmp_path)))
+    size = sum(path.stat().st_size for path in values_files(tmp_path))
+    kept = len(steps_in_files(tmp_path))
+    if "keep_last" in limits:
+        assert 5 <= kept <= 5 + 7  # a shard of 4 MiB holds seven of these steps
+        assert most < 3 * 5 << 20
+    else:
+        assert size <= 3 << 20
+        assert kept >= 3
+        assert most <= (3 << 20) + (1 << 20) + 500_000  # the shard that is being written
+
+
+def steps_in_files(logdir):
+    """The steps with a value in a values file that is there."""
+    found = set()
+    for info in RunReader(logdir / "r").workers():
+        there = {path.stem for path in (logdir / "r" / info.worker).glob("values-*.safetensors")}
+        for commit in RunReader(logdir / "r").tail(info.worker).poll():
+            columns = (commit.batch.column(name).to_pylist() for name in ("step", "value_file"))
+            rows = zip(*columns, strict=True)
+            found |= {step for step, file in rows if f"values-{file:06d}" in there}
+    return found
 
 
 def test_pruning_a_finished_run(tmp_path, monkeypatch, capsys):

@@ -108,7 +108,7 @@ def test_an_address_that_refuses_for_a_while(logs: str, monkeypatch: pytest.Monk
         assert writer.uploads.failures > 0
         assert writer.uploads.waiting_bytes > 400_000
         address.refuses = False
-    assert writer.uploads.error == ""
+    assert (writer.uploads.error, writer.uploads.waiting_bytes) == ("", 0)
     assert read_all(path_of(logs)) == 2
 
 
