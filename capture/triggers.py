@@ -16,10 +16,12 @@ import numpy as np
 from .candidates import Candidate
 from .errors import WatchError
 from .examined import Examined, GraphLookup, StepSummaries
+from .loss_scale import without_overflow
 from .steps import every
 from .watch import DEFAULT_STEPS, Watch, Watches
 
 FLOATS = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+_OVERFLOWS = 20  # in a row; Keras begins at a scale of 2**15, which is then 2**-5
 _LEAST_LOSSES = 5  # before there are as many, nothing is called a spike
 
 
@@ -57,6 +59,9 @@ class Trigger(ABC):
 class NonFinite(Trigger):
     """Fires when a NaN or infinity appears; names the tensor that it comes from.
 
+    Gradients that overflow because the loss is scaled dynamically (`mixed_float16`) do not count: such a step
+    is skipped, and the scale halved. Twenty such steps in a row do: no scale would help.
+
     Args:
         watch: which tensors to look at; all floating point ones by default. Without `steps=`, at every step.
         inf: whether infinities count, or only NaN.
@@ -68,12 +73,18 @@ class NonFinite(Trigger):
         self.watches = every_step(Watch(dtypes=FLOATS) if watch is None else watch)
         self._graphs = GraphLookup()
         self._selects = Selector(self.watches)
+        self._overflows = 0
 
     def check(self, step: StepSummaries) -> Finding | None:
         bad = [tensor for tensor in step.tensors if self._selects(tensor.candidate) and self._is_bad(tensor)]
         if not bad:
+            self._overflows = 0
             return None
-        tensor = self._origin(bad)
+        unscaled = without_overflow(bad, self._graphs)
+        self._overflows = 0 if unscaled else self._overflows + 1
+        if not unscaled and self._overflows < _OVERFLOWS:
+            return None
+        tensor = self._origin(unscaled or bad)
         nan, inf = tensor.nonfinite
         counts = [f"{count:,} {what}" for count, what in ((nan, "NaN"), (inf, "infinite")) if count]
         return Finding(f"{tensor.name} has {' and '.join(counts)} of {tensor.array.size:,} elements", tensor)

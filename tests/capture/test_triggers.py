@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -23,6 +24,7 @@ from tensortap.capture import (
     Watch,
     WatchError,
     every,
+    triggers,
 )
 from tensortap.dump import EventsTail, RunReader
 
@@ -268,3 +270,30 @@ def test_mistakes_of_triggers_are_named() -> None:
             make()
     assert repr(NonFinite(inf=False) | len) == "NonFinite(inf=False) | len"
     assert Finding("why").tensor is None
+
+
+def scaled_training(folder: Path, x: np.ndarray[Any, Any], steps: int, scale: float) -> Tap:
+    """Trains a model whose loss is scaled dynamically, from a given scale on, one step an epoch."""
+    optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(), initial_scale=scale)
+    model = mlp()
+    model.compile(optimizer, "mse")
+    tap = Tap(folder, on=NonFinite(), stop="return")
+    y = np.ones((len(x), *model.output_shape[1:]), np.float32)
+    model.fit(x, y, batch_size=len(x), epochs=steps, verbose=0, callbacks=[tap.callback()])
+    tap.close()
+    return tap
+
+
+def test_a_scale_that_overflows_is_not_what_one_looks_for(tmp_path: Path) -> None:
+    x = data()[0][:BATCH]
+    assert scaled_training(tmp_path / "few", x, 6, 2.0**127).fired == ()
+    x[0, 0] = np.nan
+    (firing,) = scaled_training(tmp_path / "nan", x, 6, 2.0**127).fired
+    assert firing.step == 0
+    assert "gradient" not in firing.reason
+
+
+def test_an_overflow_that_no_scale_mends_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(triggers, "_OVERFLOWS", 3)
+    (firing,) = scaled_training(tmp_path / "r", 1e6 * data()[0][:BATCH], 6, 2.0**127).fired
+    assert firing.step == 2
