@@ -15,7 +15,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # what spreadsheets evaluate 
 
 
 def export(run: RunIndex, rows: Array | None, out: Path, advance: Advance) -> Exported:
-    """A line a snapshot, below a line with the columns' names; shapes as `3×4`, times in UTC."""
+    """A line a snapshot, below a line with the columns' names; shapes as `3x4`, times in UTC."""
     rows, done = all_rows(run, rows), 0
     with new_file(out) as temporary, temporary.open("x", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
@@ -32,7 +32,7 @@ def export(run: RunIndex, rows: Array | None, out: Path, advance: Advance) -> Ex
 def _cell(value: Any) -> Any:
     """Text that begins like a formula gets an apostrophe in front; a lone `-` (no graph) is none."""
     if isinstance(value, list):
-        return "×".join(map(str, value)) or "scalar"
+        return "x".join(map(str, value)) or "scalar"
     if isinstance(value, str):
         return f"'{value}" if value.startswith(_FORMULA) and value != "-" else value
     return value.isoformat() if hasattr(value, "isoformat") else value

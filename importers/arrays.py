@@ -20,6 +20,8 @@ STEP_WORDS = "step|epoch|ep|iter|iteration|ckpt|checkpoint"
 _STEP = re.compile(rf"(?:^|[-_@ ]|(?<!\d)\.|step|epoch|(?<![A-Za-z])(?:{STEP_WORDS}))(\d{{1,18}})\Z")
 # What Keras' ModelCheckpoint writes behind the epoch if it is told to: `weights.03-0.98`, `-val_loss=0.98`.
 _MEASURE = re.compile(r"[-_ ](?:[A-Za-z][A-Za-z_]*[=-]?)?-?\d+\.\d+\Z")
+# How tensortap names what it exports: `dense/MatMul:0@12`, `…#1` of another visit, `…#1 w-7` of a worker.
+_EXPORTED = re.compile(r"(.+:\d{1,9})@(\d{1,18})(?:#\d{1,18}(?: .+)?)?", re.DOTALL)
 _INDEX = re.compile(r"\.index\.json\Z")
 _SUFFIXES = re.compile(r"(\.weights)?\.[A-Za-z0-9]+\Z")
 _SHARD = re.compile(r"-\d+-of-\d+\Z")
@@ -34,10 +36,15 @@ class StoredArray:
 
 
 def write_arrays(out: RunWriter, arrays: Iterable[StoredArray], step: int) -> None:
-    """Dumps the arrays as the values of one step; one that is refused is left out, with a note."""
+    """Dumps the arrays as the values of one step, or of the one in the name that an export gave them.
+
+    One that is refused is left out, with a note. Several visits are numbered anew.
+    """
     for array in arrays:
+        exported = _EXPORTED.fullmatch(array.name)
+        name, at = (exported[1], int(exported[2])) if exported else (array.name, step)
         try:
-            out.log(array.name, array.load(), step=step)
+            out.log(name, array.load(), step=at)
         except RefusedError as error:
             out.note(f"Left out: {array.name[:200]}: {error}", "tensors left out")
 

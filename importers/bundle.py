@@ -23,13 +23,12 @@ from .varint import read_varint
 MAX_INDEX = 512 << 20  # bytes
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 _OBJECTS = "_CHECKPOINTABLE_OBJECT_GRAPH"
-_DATA = re.compile(r"\.data-\d{5}-of-\d{5}\Z")
+_OF_A_CHECKPOINT = re.compile(r"\.(data-\d{5}-of-\d{5}|index|meta)\Z")
 
 
 def prefix_of(path: Path) -> Path:
     """The prefix that a checkpoint's files share, from it or from any of them."""
-    name = path.name.removesuffix(".index") if path.name.endswith(".index") else _DATA.sub("", path.name)
-    return path.with_name(name)
+    return path.with_name(_OF_A_CHECKPOINT.sub("", path.name))
 
 
 def index_path(prefix: Path) -> Path:

@@ -118,7 +118,7 @@ def histograms_figure(series: HistogramSeries, kind: Kind) -> Any:
     if len(series.edges) < 2:
         raise NotFoundError(
             f"{series.tensor!r} has no histogram to draw.",
-            "It is text, or empty, or none of its values is finite.",
+            "It is text, or empty, or none of its values is finite, or an import's source tells none.",
         )
     counts = np.asarray(series.counts, np.float64)
     share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)

@@ -164,7 +164,7 @@ class Run:
             step: a step or a range of steps, as in `history`; a negative one counts from the run's last.
             where: `"nan > 0"`, `"abs_max >= 1e4 and step < 100"`.
             filters: others of `tensortap.index.Filters`: graph, worker, op_type, layer, dtype, nonfinite,
-                kept.
+                kept. False and None do not restrict: `kept=False` finds those that were kept, too.
 
         Raises:
             SelectionError: the pattern, condition or range cannot be parsed, or there is no such filter.

@@ -309,6 +309,15 @@ def test_show_takes_ranges_of_steps_and_steps_from_the_end(
     assert [row["step"] for row in json.loads(out)] == found
 
 
+def test_a_file_that_is_there_is_not_written_over(run: Run, logdir: Path, tmp_path: Path) -> None:
+    (tmp_path / "w.npy").write_bytes(b"mine")
+    status, _, err = run(
+        "show", logdir / "exp" / "first", "dense/MatMul:0", "--step", "0", "--out", tmp_path / "w.npy"
+    )
+    assert (status, "w.npy already" in err, "Name another one" in err) == (1, True, True)
+    assert (tmp_path / "w.npy").read_bytes() == b"mine"
+
+
 def test_arguments_stand_in_any_order(run: Run, logdir: Path) -> None:
     first, tensor = logdir / "exp" / "first", "dense/MatMul:0"
     expected = run("show", first, tensor, "--step", "-3", "--json")

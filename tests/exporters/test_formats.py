@@ -13,6 +13,7 @@ from safetensors.numpy import load_file
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 
+import tensortap
 from tensortap.__main__ import main
 from tensortap.dump import (
     DumpWriter,
@@ -25,6 +26,7 @@ from tensortap.dump import (
     find_recordings,
 )
 from tensortap.exporters import EXPORTERS, exporter_for
+from tensortap.importers import import_source
 from tensortap.index import (
     Filters,
     LogIndex,
@@ -97,7 +99,7 @@ def test_csv_guards_formulas(run, tmp_path):
     assert {row["step"] for row in rows} == {"2", "3"}
     kernel = next(row for row in rows if row["tensor"] == "dense/kernel:0")
     assert float(kernel["mean"]) == locate(run, "dense/kernel", step=2).mean
-    assert kernel["shape"] == "40×30"
+    assert kernel["shape"] == "40x30"
     assert kernel["time"] == "1970-01-01T00:16:42+00:00"
 
 
@@ -111,6 +113,31 @@ def test_npz_holds_the_values(run, tmp_path):
         assert found["half:0@2"].tolist() == [0, 1, 2, 3]
         assert found["text:0@1"].tolist() == [b"a", b"bcd"]
     assert not exported.left_out
+
+
+@pytest.mark.parametrize("name", ["a.npz", "a.safetensors"])
+def test_values_come_back_at_their_steps(run, tmp_path, name):
+    export(run, tmp_path / name, match="kernel|relu")
+    import_source(tmp_path / name, tmp_path / "logs", "back")
+    back = tensortap.open(tmp_path / "logs").runs["back"]
+    assert set(back.tensors) == {"dense/kernel:0", "relu:0"}
+    assert back.steps.tolist() == [*range(STEPS)]
+    for step in (1, 5):
+        for tensor in ("dense/kernel:0", "relu:0"):
+            value = read_slice(run, locate(run, tensor, step=step))
+            np.testing.assert_array_equal(back.tensor(tensor, step=step)[:], value)
+
+
+def test_visits_come_back_in_their_order(tmp_path):
+    with DumpWriter(tmp_path / "logs", "r") as writer:
+        for visit in range(3):
+            writer.log("loop", np.full(2, visit), step=7)
+    log = LogIndex(tmp_path / "logs", use_cache=False)
+    log.refresh()
+    export(log.runs[0], tmp_path / "a.npz")
+    import_source(tmp_path / "a.npz", tmp_path / "back", "back")
+    back = tensortap.open(tmp_path / "back").runs["back"]
+    assert [back.tensor("loop:0", step=7, visit=visit)[0] for visit in range(3)] == [0, 1, 2]
 
 
 def test_safetensors_holds_the_values(run, tmp_path):

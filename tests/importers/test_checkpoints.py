@@ -36,6 +36,10 @@ def test_any_file_of_a_checkpoint_stands_for_it(importing: Any, suffix: str) -> 
     assert len(importing(f"checkpoints/tf2/ckpt-10{suffix}").tensors) == 4
 
 
+def test_the_graph_of_a_tf1_checkpoint_stands_for_it(importing: Any) -> None:
+    assert importing("checkpoints/tf1/model.ckpt-100.meta").steps.tolist() == [100]
+
+
 def test_tf1_checkpoints_and_their_partitioned_variables(importing: Any, expected: Any) -> None:
     run = importing("checkpoints/tf1")
 
