@@ -123,7 +123,8 @@ def dispatch(arguments: Sequence[str]) -> int:
     except TensortapError as error:
         return _failed(error.message, error.hint)
     except FileExistsError as error:
-        return _failed(f"There is {error.filename or 'such a file'} already.", "Name another one, or remove it.")
+        found = error.filename or "such a file"
+        return _failed(f"There is {found} already.", "Name another one, or remove it.")
     except OSError as error:
         return _failed(f"{error.strerror or error}: {error.filename or 'the system said no'}.", "")
     except KeyboardInterrupt:

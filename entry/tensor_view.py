@@ -50,6 +50,7 @@ class TensorView:
     values: Array | None
     sampled: int = 0  # how many elements were kept, if not all
     pruned: bool = False  # the value was kept, and removed by retention
+    imported: bool = False  # from a foreign format
 
     @classmethod
     def of(
@@ -106,7 +107,8 @@ class TensorView:
         counts = series.counts[-1]
         if values is not None and not chosen and not sampled:
             counts = _counts(values, series.edges)
-        return cls(snapshot, steps, series.edges, counts, chosen, values, sampled, pruned)
+        imported = "imported from" in run.info
+        return cls(snapshot, steps, series.edges, counts, chosen, values, sampled, pruned, imported)
 
     def save(self, path: Path) -> None:
         """Writes the selected values as a .npy file.
@@ -119,7 +121,9 @@ class TensorView:
         if self.values is None:
             raise ValueNotKeptError(
                 f"The value of {self.snapshot.tensor!r} at step {self.snapshot.step} was not kept.",
-                'Capture it with Watch(keep="value").',
+                "The source of the import has none."
+                if self.imported
+                else 'Capture it with Watch(keep="value").',
             )
         values = loadable(self.values)
         with path.open("xb") as file:
@@ -186,7 +190,8 @@ class TensorView:
         if self.pruned:
             return "values: pruned (removed to save space; statistics and histogram stay)"
         if self.values is None:
-            return 'values: not kept (capture with keep="value")'
+            hint = "the source of the import has none" if self.imported else 'capture with keep="value"'
+            return f"values: not kept ({hint})"
         if self.sampled:
             return (
                 f"values of a sample: {self.sampled:,} of {self.snapshot.size:,} elements, [{self.selection}]"

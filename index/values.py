@@ -66,6 +66,15 @@ def find_histograms(run: RunIndex, snapshots: Sequence[Snapshot]) -> list[Histog
     return [Histogram(ids, counts.astype(np.int64)) for ids, counts in found]
 
 
+def how_to_keep(run: RunIndex) -> str:
+    """What to do about a value that was not kept: of an import, nothing would help."""
+    if "imported from" in run.info:
+        return (
+            f"What it was imported from ({str(run.info.get('format', 'a file'))[:80]}) holds no value of it."
+        )
+    return 'Capture it again with keep="value".'
+
+
 def find_value(run: RunIndex, snapshot: Snapshot) -> ValueRef:
     """Where the value of a snapshot is.
 
@@ -81,7 +90,7 @@ def find_value(run: RunIndex, snapshot: Snapshot) -> ValueRef:
     if ref is None:
         raise ValueNotKeptError(
             f"Of {snapshot.tensor!r} at step {snapshot.step} only the summary was kept.",
-            'Capture it again with keep="value".',
+            how_to_keep(run),
         )
     return ref
 

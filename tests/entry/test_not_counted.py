@@ -46,6 +46,13 @@ def test_nan_cannot_tell(run: Run, shapes_only: Path) -> None:
     assert json.loads(run("nan", shapes_only, "--json")[1])["snapshots_not_counted"] == 1
 
 
+def test_values_that_an_import_lacks_cannot_be_captured_again(run: Run, tmp_path: Path) -> None:
+    imported = write(tmp_path, {"imported from": "events", "format": "tfdbg2"})
+    assert "values: not kept (the source of the import has none)" in run("show", imported, "shape:0")[1]
+    status, _, err = run("show", imported, "shape:0", "--selection", "0")
+    assert (status, "(tfdbg2) holds no value of it" in err, "keep=" in err) == (1, True, False)
+
+
 def test_lists_and_summaries_say_unknown(run: Run, shapes_only: Path) -> None:
     assert "unknown" in run("ls", shapes_only)[1]
     assert json.loads(run("ls", shapes_only, "--json")[1])[0]["snapshots_not_counted"] == 1
