@@ -27,6 +27,7 @@ from .compare import (
     sorted_tensors,
     subtracted,
     ulp_distance,
+    worst_element,
     write_matches,
 )
 from .ledger import LedgerEntry, dead_layer_ledger
@@ -123,5 +124,6 @@ __all__ = [
     "ulp_distance",
     "unmute",
     "with_mutes",
+    "worst_element",
     "write_matches",
 ]

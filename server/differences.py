@@ -18,6 +18,7 @@ from tensortap.analysis import (
     sorted_tensors,
     subtracted,
     ulp_distance,
+    worst_element,
 )
 from tensortap.dump import NotFoundError, SelectionError, ValueNotKeptError
 from tensortap.index import Selection, Snapshot, kept_shape, locate, resolve_selection
@@ -113,15 +114,32 @@ def _told(result: Comparison) -> dict[str, Any]:
 def difference_value() -> Response:
     """GET api/diff/value"""
     parameters = Parameters()
+    what = parameters.choice("what", _WHAT, "difference") or "difference"
+    selection = parameters.text("selection") or ""
+    name = parameters.choice("format", tuple(FORMATS), "npy") or "npy"
+    scale = Scale(**ordered_range(parameters.number("low"), parameters.number("high")))
+    both, snapshots, resolved = _both(parameters, selection)
+    return _reply(what, both, snapshots, resolved, FORMATS[name], scale)
+
+
+@blueprint.get("/api/diff/worst")
+def worst_difference() -> Response:
+    """GET api/diff/worst"""
+    (a, b), _, _ = _both(Parameters(), "")
+    if a.dtype == object or b.dtype == object:
+        raise SelectionError("Text cannot be subtracted.", "Ask for what=a and what=b.")
+    return json_reply({"index": worst_element(a, b)})
+
+
+def _both(
+    parameters: Parameters, selection: str
+) -> tuple[tuple[Any, Any], tuple[Snapshot, Snapshot], Selection]:
+    """A part of one tensor of both sides, the snapshots, and what was selected of them."""
     a, b = _sides(parameters)
     tensor = parameters.required("tensor", "dense/Relu:0")
     other = parameters.text("other") or tensor
     graph, graph_b = parameters.text("graph"), parameters.text("graph_b")
     visit = parameters.count("visit", 0, high=2**31)
-    what = parameters.choice("what", _WHAT, "difference") or "difference"
-    selection = parameters.text("selection") or ""
-    name = parameters.choice("format", tuple(FORMATS), "npy") or "npy"
-    scale = Scale(**ordered_range(parameters.number("low"), parameters.number("high")))
     parameters.done()
     step_a, step_b = _chosen_step(a), _chosen_step(b)
     left = locate(a.run, tensor, step=step_a, visit=visit, worker=a.worker, graph=graph)
@@ -134,7 +152,7 @@ def difference_value() -> Response:
             f"{tensor!r} and {other!r} cannot be subtracted.",
             "Both need the same shape, whole values (or the same sample), and at most 16 MiB: select a part.",
         )
-    return _reply(what, both, (left, right), resolved, FORMATS[name], scale)
+    return both, (left, right), resolved
 
 
 def _chosen_step(side: Side) -> int:

@@ -12,7 +12,7 @@ from .records import Comparison, FirstDivergence, GraphPair, SideInfo, TensorDif
 from .side import Side
 from .sorting import SORTS as DIFFERENCE_SORTS
 from .sorting import listed_tensors, sorted_tensors
-from .subtract import subtracted
+from .subtract import subtracted, worst_element
 from .tables import comparison_csv
 from .ulp import common_dtype, ulp_distance
 
@@ -42,5 +42,6 @@ __all__ = [
     "sorted_tensors",
     "subtracted",
     "ulp_distance",
+    "worst_element",
     "write_matches",
 ]

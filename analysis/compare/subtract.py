@@ -28,3 +28,16 @@ def equal_elements(a: Array, b: Array) -> Array:
         return np.asarray(a == b)
     wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
     return np.asarray((wide_a == wide_b) | (np.isnan(wide_a) & np.isnan(wide_b)))
+
+
+def worst_element(a: Array, b: Array) -> tuple[int, ...]:
+    """Where two arrays of equal shape are farthest apart: first where only one of them is not finite, then
+    by |a - b|; the first element where all are equal, empty of a scalar and of an empty array."""
+    if not a.size:
+        return ()
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(subtracted(a, b))
+    apart = np.where(np.isnan(apart), np.inf, apart)
+    if "c" not in (a.dtype.kind, b.dtype.kind):
+        apart = np.where(equal_elements(a, b), 0.0, apart)
+    return tuple(int(at) for at in np.unravel_index(int(np.argmax(apart)), a.shape))

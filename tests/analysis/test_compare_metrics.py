@@ -22,6 +22,7 @@ from tensortap.analysis import (
     headline,
     subtracted,
     ulp_distance,
+    worst_element,
 )
 from tensortap.analysis.compare.metrics import of_values
 from tensortap.analysis.compare.noise import accepted
@@ -300,3 +301,14 @@ def test_a_long_renamed_chain_is_matched_in_few_sweeps(
         str(number): str(number) for number in range(1500)
     }
     assert len(swept) <= 2 * (64 + 2)
+
+
+def test_the_worst_element_is_where_only_one_side_is_finite_or_they_are_farthest_apart() -> None:
+    a = np.float32([[1, 2, np.nan], [4, np.inf, 6]])
+    b = np.float32([[1, 9, np.nan], [4, np.inf, 5]])
+    assert worst_element(a, b) == (0, 1)
+    b[1, 0] = np.inf
+    assert worst_element(a, b) == (1, 0)
+    assert worst_element(a, a) == (0, 0)
+    assert worst_element(np.uint64(2**63), np.uint64(3)) == ()
+    assert worst_element(np.zeros((2, 0)), np.zeros((2, 0))) == ()

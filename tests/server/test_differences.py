@@ -79,6 +79,13 @@ def test_values_side_by_side(api: Api, pair: str) -> None:
     assert np.allclose(one_octave, 2**23), "twice as large is as many float32 numbers away as an octave has"
 
 
+def test_where_two_values_are_farthest_apart(api: Api, pair: str) -> None:
+    """GIVEN B twice A, and NaN in one place of B."""
+    assert api.json(f"/api/diff/worst?{pair}&tensor=dense/MatMul:0") == {"index": [0, 1]}
+    unkept = api.json(f"/api/diff/worst?{pair}&tensor=dense/Relu:0", 404)
+    assert "only the summary was kept" in unkept["error"]
+
+
 def test_what_cannot_be_compared(api: Api, pair: str, first: str) -> None:
     run, other = first.rpartition("/")[2], api.run_id("numpy")
     assert "'b' is missing" in api.json(f"/api/diff?a={run}", 400)["error"]

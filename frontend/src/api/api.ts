@@ -176,6 +176,11 @@ export class Api {
     return this.provider.href('diff', query);
   }
 
+  /** Where two values of a tensor are farthest apart. */
+  worstDifference(query: Query, signal?: AbortSignal): Promise<{ index: number[] }> {
+    return this.json('diff/worst', query, signal);
+  }
+
   /** Where an image shows one side of a compared tensor, or their difference. */
   differenceHref(query: Query): string {
     return this.provider.href('diff/value', query);

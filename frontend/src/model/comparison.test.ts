@@ -60,3 +60,7 @@ test.each([
 ])('of the shape %j the picture shows %s', (shape, expected) => {
   expect(pictureSelection(shape)).toBe(expected);
 });
+
+test('the picture opens where the worst element lies', () => {
+  expect(pictureSelection([4, 2, 5], [3, 0, 0])).toBe('3,:,:');
+});

@@ -168,7 +168,7 @@ export function verdictsByRow(graph: GraphData, rows: readonly TensorDifference[
   return found;
 }
 
-/** The selection that leaves at most two dimensions: the first of all others. */
-export function pictureSelection(shape: readonly number[]): string {
-  return shape.map((_, axis) => (axis < shape.length - 2 ? '0' : ':')).join(',');
+/** The selection that leaves at most two dimensions: of the others where an element lies, or the first. */
+export function pictureSelection(shape: readonly number[], at: readonly number[] = []): string {
+  return shape.map((_, axis) => (axis < shape.length - 2 ? String(at[axis] ?? 0) : ':')).join(',');
 }

@@ -81,8 +81,7 @@ const DIFFERENCE_LABELS: Record<(typeof VERDICTS)[number], string> = {
 /** A scope takes the worst verdict of what it holds. */
 function byDifference({ tree, theme, colour }: ColouringInput): Colours {
   const verdicts = colour.verdicts ?? new Uint8Array();
-  const amplified = scaleStyle(scaleColours(theme, true)[SCALE_STEPS - 1]!, theme);
-  const styles = [theme.node, theme.hollow, theme.nan, amplified, theme.inf, theme.small, theme.fine];
+  const styles = differenceStyles(theme);
   const index = new Uint8Array(tree.nodeCount + tree.scopeCount).fill(1);
   const counts = new Array<number>(VERDICTS.length + 1).fill(0);
   for (let row = 0; row < tree.nodeCount; row++) {
@@ -93,13 +92,24 @@ function byDifference({ tree, theme, colour }: ColouringInput): Colours {
   forEachUpwards(tree, (child, scope) => {
     if (index[child]! > 1 && (index[scope] === 1 || index[child]! < index[scope]!)) index[scope] = index[child]!;
   });
+  return { index, styles, legend: { kind: 'items', title: 'Difference to run B', items: differenceItems(theme, counts) } };
+}
+
+/** Of a node, of one that was not compared, and of each verdict. What rounding explains looks neither equal nor left out. */
+function differenceStyles(theme: Theme): BoxStyle[] {
+  const amplified = scaleStyle(scaleColours(theme, true)[SCALE_STEPS - 1]!, theme);
+  return [theme.node, theme.hollow, theme.nan, amplified, theme.inf, theme.closed, theme.fine];
+}
+
+/** What the colours of a comparison mean; `counts`: of what was not compared, and of each verdict. */
+export function differenceItems(theme: Theme, counts: readonly number[]): LegendItem[] {
+  const styles = differenceStyles(theme);
   const items: LegendItem[] = VERDICTS.map((verdict, i) => ({
     label: DIFFERENCE_LABELS[verdict],
     style: styles[2 + i]!,
-    count: counts[1 + i]!,
+    count: counts[1 + i] ?? 0,
   }));
-  items.push({ label: 'not compared', style: theme.hollow, count: counts[0]! });
-  return { index, styles, legend: { kind: 'items', title: 'Difference to run B', items } };
+  return [...items, { label: 'not compared', style: theme.hollow, count: counts[0] ?? 0 }];
 }
 
 /** What a what-if changed (see `changesByRow`); a scope is as its most changed part. */

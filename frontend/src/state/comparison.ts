@@ -141,6 +141,18 @@ export function partner(node: string): string | null {
   return partnerOf(node, handPairs.value, found, (name) => rowOf(b, name) >= 0);
 }
 
+/** Where the selected tensor is farthest apart, if it has more dimensions than a picture. */
+export const worstElement = resource(
+  computed(() => {
+    const row = selectedDifference.value;
+    if (!shown.value || row === null || row.basis !== 'values' || row.shape_a.length < 3 || row.shape_a.includes(0)) return null;
+    const asked = differenceQuery(row);
+    const key = JSON.stringify(asked);
+    return { key, subject: key, query: asked };
+  }),
+  (wanted, abort) => api().worstDifference(wanted.query, abort),
+);
+
 /** The parameters that name a compared tensor's values. */
 export function differenceQuery(row: TensorDifference): Query {
   const told = comparison.data.value?.comparison;

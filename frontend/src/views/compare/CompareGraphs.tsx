@@ -1,15 +1,21 @@
 import { useEffect, useState } from 'preact/hooks';
+import { formatCount } from '../../lib/format';
+import { VERDICTS } from '../../model/comparison';
 import type { ColourBy, GraphData } from '../../model/graph';
 import type { Trace } from '../../model/trace';
-import { otherGraph, partner, sideColours } from '../../state/comparison';
+import { differenceItems } from '../../render/colouring';
+import { themeOf } from '../../render/theme';
+import { comparison, otherGraph, partner, selectedDifference, sideColours } from '../../state/comparison';
 import { graph } from '../../state/graph';
 import { otherRunId } from '../../state/hand_matches';
 import { theme } from '../../state/preferences';
 import { runEntry, runs } from '../../state/runs';
 import { selectedNode, selectNode } from '../../state/selection';
 import { GraphPane } from '../graph/GraphPane';
+import { Swatch } from '../graph/LegendBox';
 import { Failure } from '../kit/Message';
 import { Pairing } from './Pairing';
+import { showDifference } from './show';
 
 /** The graph of A, coloured by the difference; beside it that of B, where the partner of what is selected is shown. */
 export function CompareGraphs({ both }: { both: boolean }) {
@@ -18,9 +24,11 @@ export function CompareGraphs({ both }: { both: boolean }) {
   const node = selectedNode.value;
   const across = node === null ? null : partner(node);
   useEffect(() => setInB(across), [node, across]);
+  useEffect(showFirst, []);
   return (
     <>
       {both && <Pairing inB={inB} choose={setInB} />}
+      <Legend />
       <div class="compare-graphs" data-both={both} data-testid="compare-graphs">
         <Side name={`A: ${runEntry.value?.name ?? ''}`} graph={a} colour={sideColours.value.a} selected={node} onSelect={selectNode} />
         {both && otherGraph.error.value !== null && <Failure error={otherGraph.error.value} retry={otherGraph.reload} />}
@@ -35,6 +43,28 @@ export function CompareGraphs({ both }: { both: boolean }) {
         )}
       </div>
     </>
+  );
+}
+
+/** The graphs open where the difference begins, unless a compared tensor is selected already. */
+function showFirst(): void {
+  const first = comparison.data.value?.comparison?.first;
+  if (first && selectedDifference.value === null) showDifference(first.difference);
+}
+
+/** What the colours mean, above both graphs, where it hides nothing of them. */
+function Legend() {
+  const counts = Array<number>(VERDICTS.length + 1).fill(0);
+  for (const verdict of sideColours.value.a.verdicts) counts[verdict] = (counts[verdict] ?? 0) + 1;
+  return (
+    <ul class="compare-legend" aria-label="Legend, with nodes of A" data-testid="compare-legend">
+      {differenceItems(themeOf(theme.value), counts).map((item) => (
+        <li key={item.label}>
+          <Swatch style={item.style} />
+          {item.label} <span class="faint num">{formatCount(item.count)}</span>
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -1,6 +1,7 @@
+import { useState } from 'preact/hooks';
 import { type Query, queryText } from '../../api/provider';
 import { metricOf, pictureSelection, type TensorDifference } from '../../model/comparison';
-import { differenceQuery, selectedDifference } from '../../state/comparison';
+import { differenceQuery, selectedDifference, worstElement } from '../../state/comparison';
 import { api } from '../../state/provider';
 import { numberText } from './numbers';
 
@@ -21,7 +22,7 @@ export function DifferenceValues() {
       ) : row.shape_a.length < 2 || row.shape_a.includes(0) ? (
         <p class="faint num">{vectorText(row)}</p>
       ) : (
-        <Pictures row={row} />
+        <Pictures row={row} key={`${row.graph} ${row.tensor} ${row.visit}`} />
       )}
     </section>
   );
@@ -32,7 +33,10 @@ function vectorText(row: TensorDifference): string {
 }
 
 function Pictures({ row }: { row: TensorDifference }) {
-  const selection = pictureSelection(row.shape_a);
+  const worst = worstElement.data.value?.index ?? null;
+  const [chosen, setChosen] = useState<readonly number[] | null>(null);
+  const selection = pictureSelection(row.shape_a, chosen ?? worst ?? []);
+  if (worstElement.loading.value && worst === null) return null;
   const [scale, most, ulp] = [metricOf(row, 'scale'), metricOf(row, 'max_abs'), metricOf(row, 'max_ulp')];
   const sides: [string, string, string, number, number][] = [
     ['a', 'A', `${row.dtype_a}, black ${numberText(-scale)}, white ${numberText(scale)}`, -scale, scale],
@@ -50,8 +54,60 @@ function Pictures({ row }: { row: TensorDifference }) {
           query={{ ...differenceQuery(row), what, selection, format: 'png', ...range(low, high) }}
         />
       ))}
-      {selection.includes('0') && <p class="faint">selection {selection}</p>}
+      <div class="compare-slice">
+        {row.shape_a.slice(0, -2).map((extent, axis) => (
+          <Slice
+            key={`axis ${axis}`}
+            axis={axis}
+            extent={extent}
+            value={(chosen ?? worst)?.[axis] ?? 0}
+            choose={(at) => setChosen(replaced(chosen ?? worst ?? row.shape_a.map(() => 0), axis, at))}
+          />
+        ))}
+        {worst && (
+          <p class="faint num">
+            farthest apart at [{worst.join(', ')}]
+            {chosen && (
+              <button type="button" class="button small" onClick={() => setChosen(null)}>
+                Show
+              </button>
+            )}
+          </p>
+        )}
+      </div>
     </>
+  );
+}
+
+const replaced = (index: readonly number[], axis: number, at: number): number[] => index.map((each, i) => (i === axis ? at : each));
+
+interface SliceProps {
+  axis: number;
+  extent: number;
+  value: number;
+  choose: (at: number) => void;
+}
+
+/** Which slice of a dimension that the pictures do not show. */
+function Slice({ axis, extent, value, choose }: SliceProps) {
+  return (
+    <label class="labelled">
+      <span>
+        dimension {axis}, of {extent}
+      </span>
+      <input
+        class="field small"
+        type="number"
+        min="0"
+        max={extent - 1}
+        value={value}
+        onChange={(event) => {
+          const at = Number(event.currentTarget.value);
+          if (Number.isInteger(at) && at >= 0 && at < extent) choose(at);
+        }}
+        data-testid={`compare-slice-${axis}`}
+      />
+    </label>
   );
 }
 

@@ -31,7 +31,8 @@ function Items({ items }: { items: readonly LegendItem[] }) {
   );
 }
 
-function Swatch({ style, marker }: { style: BoxStyle; marker?: 'nan' | 'inf' | undefined }) {
+/** A box in a colour of the graph. */
+export function Swatch({ style, marker }: { style: BoxStyle; marker?: 'nan' | 'inf' | undefined }) {
   return (
     <svg class="graph-swatch" viewBox="0 0 18 12" aria-hidden="true">
       <rect x="0.75" y="1.75" width="14" height="9.5" rx="2.5" fill={style.fill} stroke={style.border} />
