@@ -10,12 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-import tensorflow as tf
-
 from tensortap.dump import Way
 
 from .background import Background, Sink
 from .errors import WatchError
+from .failed_step import has_failed
 from .firing import Firing, TrainingStoppedError
 from .flight_recorder import FlightRecorder, as_recorder
 from .plan import Plan
@@ -29,9 +28,6 @@ from .trouble import Trouble, first_line
 from .watch import Watch
 
 Stop = bool | Literal["return"]
-
-# They end a step in an orderly way.
-_ENDS = (StopIteration, tf.errors.OutOfRangeError, TrainingStoppedError)
 
 
 class Guard:
@@ -132,8 +128,9 @@ class Guard:
         """
         if self._trigger is None:
             return
-        failed = isinstance(error, Exception) and not isinstance(error, _ENDS)
-        text = f"{type(error).__name__}: {first_line(error)}" if failed and error is not None else ""
+        text = ""
+        if error is not None and has_failed(error):
+            text = f"{type(error).__name__}: {first_line(error)}"
         examined = threading.Event()
         end = StepEnd(text, examined)
         if not background.put(Batch(step, time.time(), GraphHandle(None), deque(), 0, end=end, entry=entry)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from .failed_step import failure_facts, has_failed
 from .guard import Guard
 from .samples import Samples
 from .snapshots import Entry
@@ -79,6 +80,8 @@ class StepControl:
         """
         for step, facts in self.samples.take(steps.start, len(steps), source):
             self._outlet.put_event(step, "batch", facts)
+        if error is not None and has_failed(error):
+            self._outlet.put_event(steps.start, "raised", failure_facts(error))
         if capture is not None:
             self._guard.end_step(self._outlet.background, steps.start, error, capture.entry)
 

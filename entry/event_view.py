@@ -21,7 +21,9 @@ def print_events(out: Console, found: RunIndex) -> None:
     fired = [event for event in events if event.kind == "trigger"]
     changed = [event for event in events if event.kind == "watch" and event.facts.get("source") != "program"]
     unseen = [event for event in events if event.kind == "unseen"]
-    for title, some in (("triggers", fired), ("watch.json", changed), ("not captured", unseen)):
+    raised = [event for event in events if event.kind == "raised"]
+    titled = (("triggers", fired), ("watch.json", changed), ("not captured", unseen), ("raised", raised))
+    for title, some in titled:
         if some:
             out.print()
             out.print(cell(title, "bold"))
@@ -35,6 +37,8 @@ def _sentence(event: RunEvent) -> str:
     facts = event.facts
     if event.kind in ("watch", "unseen"):
         return str(facts.get("error") or facts.get("text", ""))
+    if event.kind == "raised":
+        return f"{facts.get('error', '')}" + (f" (in {facts['node']})" if facts.get("node") else "")
     parts = [f"{facts.get('trigger')}: {facts.get('reason')}."]
     source = facts.get("source")
     if isinstance(source, list) and len(source) == 3:

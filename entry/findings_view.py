@@ -26,12 +26,15 @@ def print_findings(run: str, found: Findings, out: Console, *, muted: bool) -> N
     hidden = len(found.findings) - len(shown)
     levels = [(level, sum(f.severity == level for f in shown)) for level in _COLOURS]
     counts = ", ".join(f"{count} {level}" for level, count in levels if count)
-    colour = "bold red" if any(f.severity == "high" for f in shown) else "bold green"
+    bad = found.raised or any(f.severity == "high" for f in shown)
+    colour = "bold red" if bad else "bold green"
     if shown:
         out.print(cell(f"{run}: {counted(len(shown), 'finding')} ({counts})", colour))
     else:
         what = f"{counted(found.rules, 'rule')} in {counted(found.rows, 'snapshot')}"
         out.print(cell(f"{run}: nothing found by {what}", colour))
+    for sentence in found.raised:
+        out.print(cell(sentence, "bold red"))
     for group in _groups(shown):
         _print_finding(group[0], len(group), out)
         _print_others(group[1:], out)

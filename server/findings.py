@@ -70,6 +70,7 @@ def list_findings(run: str) -> Response:
             "failed": {} if result is None else result.failed,
             "rules": 0 if result is None else result.rules,
             "left_out": {} if result is None else result.left_out,
+            "raised": [] if result is None else result.raised,
             "snapshots": 0 if result is None else result.rows,
             "rules_file": rules.told,
         }

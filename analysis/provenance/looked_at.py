@@ -5,12 +5,19 @@ from __future__ import annotations
 from tensortap.dump import find_recordings
 from tensortap.index import RunIndex
 
+from ..raised_steps import raised_steps
+
 _NAMED = 4  # recorded steps that are named
 _TOLD = 5  # sentences about what was not captured
 
 
 def looked_at(run: RunIndex) -> str:
-    """Which steps were captured, that others were not looked at, and which of them were recorded."""
+    """Which steps were captured, that others were not looked at, which of them were recorded, and which
+    raised."""
+    return " ".join([*raised_steps(run), _looked_at(run)])
+
+
+def _looked_at(run: RunIndex) -> str:
     steps = run.steps.step.tolist()
     if not steps:
         why = next(iter(unseen(run)), "")

@@ -10,6 +10,7 @@ from tensortap.dump import TensortapError
 from tensortap.index import FrameDetail, RunIndex, node_detail
 
 from ..growing import remembered
+from ..raised_steps import raised_steps
 from ..view import RunView
 from .finding import SEVERITIES, Finding, Hit
 from .once import Once
@@ -35,6 +36,7 @@ class Findings:
             is there once.
         failed: rules that raised, with the reason. rules: how many were applied.
         rows: snapshots that were looked at.
+        raised: steps that ended by an error of the program, a sentence each.
         left_out: rule -> findings beyond its first `MOST`, in the same order.
     """
 
@@ -43,6 +45,7 @@ class Findings:
     rules: int
     rows: int
     left_out: dict[str, int] = field(default_factory=dict)
+    raised: list[str] = field(default_factory=list)
 
 
 def check_rules(
@@ -92,7 +95,7 @@ def _checked(
             _LOG.warning("the rule %s failed", rule.name, exc_info=error)
             failed[rule.name] = f"{type(error).__name__}: {error}"
     found = [_with_source(view.run, f, n) for n, f in enumerate(sorted(found, key=order))]
-    return Findings(found, failed, len(applied), view.rows_seen, left_out)
+    return Findings(found, failed, len(applied), view.rows_seen, left_out, raised_steps(view.run))
 
 
 def _teller(progress: Progress | None, done: int, total: int, name: str) -> Progress:

@@ -82,6 +82,7 @@ def _once(found: RunIndex, settings: Settings, arguments: argparse.Namespace) ->
 def _print(found: RunIndex, findings: Findings, arguments: argparse.Namespace) -> None:
     if arguments.json:
         told = {"findings": findings.findings, "failed": findings.failed, "left_out": findings.left_out}
+        told["raised"] = findings.raised
         print_json({"run": found.name, **told})
     else:
         print_findings(found.name, findings, console(), muted=arguments.muted)

@@ -248,6 +248,10 @@ def test_errors_of_the_function_itself_are_the_users(tmp_path: Path) -> None:
     # What was computed before the failure is in the dump, under the step that failed.
     steps = [(row.step, float(row.value)) for row in Dumped(tmp_path / "r").at("doubled:0")]
     assert [step for step in steps if step[0] != 1] == [(0, 2.0), (2, 4.0)]
+    (raised,) = Dumped(tmp_path / "r").events("raised")
+    assert raised["step"] == 1
+    assert raised["error"].startswith("InvalidArgumentError: assertion failed: [too large]")
+    assert "assert_less" in raised["node"]
 
 
 def test_choices_that_raise(tmp_path: Path) -> None:

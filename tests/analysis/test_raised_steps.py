@@ -1,0 +1,36 @@
+"""A step that raised is told wherever somebody asks what is wrong."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+from made_runs import TRAINING
+from rich.console import Console
+
+from tensortap.analysis import check_rules, nan_report
+from tensortap.dump import DumpWriter, Graph
+from tensortap.event_view import print_events
+from tensortap.findings_view import print_findings
+from tensortap.index import LogIndex
+
+ERROR = "InvalidArgumentError: Received a label value of 10 which is outside the valid range of [0, 10)."
+
+
+def test_a_step_that_raised_is_told_by_rules_nan_and_info(tmp_path: Path) -> None:
+    with DumpWriter(tmp_path, run="made") as writer:
+        graph = writer.graph(Graph("step", list(TRAINING)))
+        writer.log("w", np.ones(4, np.float32), step=6, graph=graph)
+        writer.event("raised", step=7, error=ERROR, node="loss")
+    log = LogIndex(tmp_path)
+    log.refresh()
+    sentence = f"Step 7 raised in loss: {ERROR}"
+    found = check_rules(log.runs[0])
+    assert found.raised == [sentence]
+    assert nan_report(log.runs[0]).notes[0].startswith(sentence)
+    out = io.StringIO()
+    print_findings("made", found, Console(file=out, width=200), muted=False)
+    print_events(Console(file=out, width=200), log.runs[0])
+    assert sentence in out.getvalue()
+    assert f"step 7: {ERROR} (in loss)" in out.getvalue()
