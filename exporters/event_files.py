@@ -19,6 +19,8 @@ from tensortap.index import RunIndex, Snapshot, find_histogram, take
 from .exported import Advance, Array, Exported, all_rows, new_file
 
 SCALARS = ("mean", "std", "min", "max", "l2", "abs_max")
+BAD = ("nan", "pos_inf", "neg_inf")
+WRITER = "tensortap"  # in `source_metadata`: an import makes snapshots of the events again
 _AT_ONCE = 1000  # snapshots
 _VARINT, _DOUBLE, _BYTES, _FLOAT = 0, 1, 2, 5  # wire types
 _MASK = 0xA282EAD8
@@ -35,7 +37,9 @@ def export(run: RunIndex, rows: Array | None, out: Path, advance: Advance) -> Ex
     out.mkdir(parents=True, exist_ok=True)
     path = out / f"events.out.tfevents.{int(run.created)}.tensortap"
     with new_file(path) as temporary, temporary.open("xb") as file:
-        _write_record(file, _double(1, run.created) + _text(3, "brain.Event:2"))
+        _write_record(
+            file, _double(1, run.created) + _text(3, "brain.Event:2") + _message(10, _text(1, WRITER))
+        )
         for start in range(0, len(rows), _AT_ONCE):
             for snapshot in take(run.catalog, rows[start : start + _AT_ONCE]):
                 _write_record(file, _event(run, snapshot))
@@ -55,7 +59,10 @@ def _values(run: RunIndex, snapshot: Snapshot) -> Iterator[bytes]:
         yield _text(1, snapshot.tensor) + _message(5, _histogram(run, snapshot, finite))
         for name in SCALARS:
             yield _scalar(f"{snapshot.tensor}/{name}", getattr(snapshot, name))
-    yield _scalar(f"{snapshot.tensor}/nonfinite", snapshot.nan + snapshot.pos_inf + snapshot.neg_inf)
+    bad = {name: getattr(snapshot, name) for name in BAD}
+    for name in BAD if any(bad.values()) else ():
+        yield _scalar(f"{snapshot.tensor}/{name}", bad[name])
+    yield _scalar(f"{snapshot.tensor}/nonfinite", sum(bad.values()))
 
 
 def _scalar(name: str, value: float) -> bytes:

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from tensortap.dump import TensortapError, tensor_array
+from tensortap.dump import Summary, TensortapError, tensor_array
 
 from .approximate import Floats, histogram_summary
 from .graphdef import graphs_of
 from .messages import Message, parse
+from .own_events import histogram_of, is_own, summary_of, tensor_of
 from .refused import RefusedError
 from .source_files import any_below, files_below
 from .target import RunWriter, Target
@@ -57,6 +58,7 @@ class _Reader:
         self._out = out
         self._plugins: dict[str, str] = {}
         self._has_graph = False
+        self._is_own = False  # the file was written by an export
 
     def event(self, data: bytes, what: str) -> None:
         try:
@@ -67,11 +69,25 @@ class _Reader:
             elif which == "meta_graph_def" and not self._has_graph:  # TF1 writes both of one graph
                 meta = parse("MetaGraphDef", event.meta_graph_def, "A meta graph")
                 self._graph(meta.graph_def.SerializeToString())
+            elif which == "file_version":
+                self._is_own = is_own(event)
+            elif which == "summary" and self._is_own:
+                self._exported(event)
             elif which == "summary":
                 for value in event.summary.value:
                     self._value_or_note(event, value)
         except TensortapError as error:
             self._out.note(f"Left out: {error}", "events left out")
+
+    def _exported(self, event: Message) -> None:
+        tensor, histogram = tensor_of(event), histogram_of(event)
+        try:
+            buckets = None if histogram is None else _old_buckets(histogram)
+            if buckets is not None:
+                _check_buckets(*buckets[:3])
+            self._log_summary(event, tensor, summary_of(event, tensor, buckets))
+        except TensortapError as error:
+            self._out.note(f"Left out: {tensor[:200]}: {error}", "values left out")
 
     def _value_or_note(self, event: Message, value: Message) -> None:
         """One value; a bad one takes no other of its event along."""
@@ -126,9 +142,11 @@ class _Reader:
         self, event: Message, tag: str, left: Floats, right: Floats, counts: Floats, exact: dict[str, float]
     ) -> None:
         _check_buckets(left, right, counts)
+        self._log_summary(event, tag, histogram_summary(left, right, counts, **exact))
+
+    def _log_summary(self, event: Message, tag: str, summary: Summary) -> None:
         self._out.note(_NOTE)
         self._out.not_counted("subnormal")
-        summary = histogram_summary(left, right, counts, **exact)
         self._out.log_summary(tag, summary, step=event.step, time=_time(event))
 
 

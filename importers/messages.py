@@ -37,7 +37,8 @@ double_val=6:double* int_val=7:int32* string_val=8:bytes* scomplex_val=9:float* 
 bool_val=11:bool* dcomplex_val=12:double* half_val=13:int32* uint32_val=16:uint32* uint64_val=17:uint64* \
 float8_val=18:bytes
 Event wall_time=1:double step=2:int64 file_version=3:string| graph_def=4:bytes| summary=5:Summary| \
-log_message=6:LogMessage| meta_graph_def=9:bytes|
+log_message=6:LogMessage| meta_graph_def=9:bytes| source_metadata=10:SourceMetadata
+SourceMetadata writer=1:string
 LogMessage message=2:string
 Summary value=1:Value*
 Value tag=1:string simple_value=2:float| image=4:Skipped| histo=5:HistogramProto| audio=6:Skipped| \

@@ -128,6 +128,21 @@ def test_values_come_back_at_their_steps(run, tmp_path, name):
             np.testing.assert_array_equal(back.tensor(tensor, step=step)[:], value)
 
 
+def test_event_files_come_back_as_snapshots(run, tmp_path):
+    export(run, tmp_path / "events", "tensorboard")
+    imported = import_source(tmp_path / "events", tmp_path / "logs", "back")
+    back = tensortap.open(tmp_path / "logs").runs["back"]
+    assert imported.snapshots == 6 * STEPS
+    assert set(back.tensors) == {"dense/kernel:0", "relu:0", "half:0", "=1+1:0", "nothing:0"}
+    assert any("text:0" in note for note in imported.notes)
+    for tensor in ("dense/kernel", "relu", "half", "nothing"):
+        ours, theirs = history(run, tensor).columns, back.history(tensor)
+        for name in ("step", "visit", "size", "nan", "pos_inf", "zero", "negative", "positive", "min", "max"):
+            np.testing.assert_array_equal(theirs[name], ours[name], err_msg=f"{tensor} {name}")
+        for name in ("mean", "std", "l2"):
+            np.testing.assert_allclose(theirs[name], ours[name], rtol=1e-6)
+
+
 def test_visits_come_back_in_their_order(tmp_path):
     with DumpWriter(tmp_path / "logs", "r") as writer:
         for visit in range(3):
