@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from tensortap.index import FrameDetail, GraphIndex
 
@@ -14,6 +18,9 @@ from .numbering import numbering
 
 Frames = Callable[[str, str], FrameDetail | None]  # (side, node) -> the line that made it
 _IGNORED = ("T", "dtype", "Tin", "Tout", "DstT", "SrcT", "container", "shared_name")  # a dtype is told apart
+_NARROW: dict[str, Callable[[str], np.floating[Any]]] = {"float32": np.float32, "float16": np.float16}
+_FLOAT = re.compile(r"(?<![\w.])-?\d+\.\d+(?:e[+-]?\d+)?(?![\w.])")
+_LONGEST_READ = 10_000  # characters in which numbers are looked for
 _LONGEST = 60  # characters of a value that is quoted
 _MAX_WAY = 10_000  # nodes that only one side has, followed up from one place
 
@@ -39,14 +46,15 @@ def _constants(matching: Matching, row: int) -> list[str]:
         left = constant_text(roles_of(a).attributes(source))
         right = constant_text(roles_of(b).attributes(partner))
         if left is not None and right is not None and left != right:
-            found.append(f"The constant {a.names[source]} is {_short(left)} in A, {_short(right)} in B.")
+            in_a, in_b = _as_written(left, a.dtype[source]), _as_written(right, b.dtype[partner])
+            found.append(f"The constant {a.names[source]} is {in_a} in A, {in_b} in B.")
     return found
 
 
 def _attributes(matching: Matching, row: int, partner: int) -> list[str]:
     left, right = roles_of(matching.a).attributes(row), roles_of(matching.b).attributes(partner)
     return [
-        f"Its attribute {name} is {_short(left[name])} in A, {_short(right[name])} in B."
+        f"Its attribute {name} is {_as_written(left[name])} in A, {_as_written(right[name])} in B."
         for name in sorted(left.keys() & right.keys())
         if left[name] != right[name] and not name.startswith(("_", "tensortap.")) and name not in _IGNORED
     ]
@@ -91,7 +99,7 @@ def _taken(matching: Matching, row: int, frame: Frames) -> list[str]:
         told += f"which {'A' if has == 'B' else 'B'} lacks"
     begins = only.beginning(new)
     if begins != new:
-        told += f"; that begins at {_node(only.graph, begins)}"
+        told += f"; that begins at {_variable(only.graph, begins) or _node(only.graph, begins)}"
     line = frame(has, only.graph.names[begins])
     return [told + ("." if line is None else f": {line.file.rpartition('/')[2]}:{line.line}.")]
 
@@ -132,6 +140,24 @@ def _lacking(graph: GraphIndex, row: int, known: Collection[int]) -> list[int]:
 
 def _node(graph: GraphIndex, row: int) -> str:
     return f"{graph.names[row]} ({graph.op_type[row]})"
+
+
+def _variable(graph: GraphIndex, row: int) -> str:
+    """The variable that a node is, or whose handle it is: `the variable dense/bias`; empty for others."""
+    paths = roles_of(graph).variable
+    handle = graph.op_type[row] in ("_Arg", "VarHandleOp", "Placeholder")
+    readers = roles_of(graph).consumers(row) if handle else []
+    path = next((paths[each] for each in (row, *readers) if each in paths), "")
+    return f"the variable {path}" if path else ""
+
+
+def _as_written(text: str, dtype: str = "float32") -> str:
+    """Numbers in as few digits as tell them apart in their dtype (attributes are float32), as a program has
+    them: `9.999999747378752e-06` is 1e-05. Cut where it is long."""
+    narrow = _NARROW.get(dtype)
+    if narrow is not None and len(text) <= _LONGEST_READ:
+        text = _FLOAT.sub(lambda found: str(narrow(found.group())), text)
+    return _short(text)
 
 
 def _short(text: str) -> str:

@@ -153,3 +153,39 @@ def test_a_gradient_at_the_kink_of_a_relu_is_ill_conditioned(tmp_path: Path) -> 
     assert found.first is not None
     assert found.first.difference.node == "ReluGrad"
     assert found.first.text.startswith("Ill-conditioned here, but not wrong")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "a", "b", "told"),
+    [
+        ("float32", "9.999999747378752e-06", "0.0010000000474974513", "is 1e-05 in A, 0.001 in B"),
+        ("float16", "0.0999755859375", "-0.0999755859375", "is 0.1 in A, -0.1 in B"),
+        ("float64", "0.1000000001", "0.1", "is 0.1000000001 in A, 0.1 in B"),
+        ("float32", "0.10000000149011612", "0.10000000894069672", "is 0.1 in A, 0.10000001 in B"),
+    ],
+)
+def test_constants_are_told_as_a_program_writes_them(
+    tmp_path: Path, dtype: str, a: str, b: str, told: str
+) -> None:
+    def of(text: str, off: float) -> tuple[list[Node], dict[str, object]]:
+        epsilon = node("y", "Const", dtype=dtype, shape=[], attributes={"value": f"{dtype}() {text}"})
+        total = node("add", "AddV2", "x", "y", shape=[2, 4])
+        return [X, epsilon, total], {"x": DATA, "add": DATA + off}
+
+    found = compared(tmp_path, of(a, 0), of(b, 1))
+    assert found.first is not None
+    assert f"The constant y {told}." in found.first.text
+
+
+def test_a_bias_that_one_side_lacks_is_named_by_its_variable(tmp_path: Path) -> None:
+    marks = {"tensortap.kind": "weight", "tensortap.variable": "net/bias"}
+    bias = [
+        node("net_biasadd_resource", "_Arg", dtype="resource", shape=[]),
+        node("read", "ReadVariableOp", "net_biasadd_resource", shape=[4], attributes=marks),
+        node("biased", "BiasAdd", "x", "read", shape=[2, 4]),
+    ]
+    a = [X, *bias, node("relu", "Relu", "biased", shape=[2, 4])]
+    b = [X, node("relu", "Relu", "x", shape=[2, 4])]
+    found = compared(tmp_path, (a, {"x": DATA, "relu": DATA + 1}), (b, {"x": DATA, "relu": DATA}))
+    assert found.first is not None
+    assert "which B lacks; that begins at the variable net/bias" in found.first.text
