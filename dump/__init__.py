@@ -61,13 +61,14 @@ from .names import (
     tensor_name,
 )
 from .places import Snapshot
+from .pruning import Pruned, prune_run
 from .ragged import component_arrays
 from .recorded_command import recorded_command
 from .recording import Argument, Part, Recording, array_hash
 from .recordings import RecordingPlace, find_recordings, read_recording, remove_unused_blobs, write_recording
 from .records import COUNTS, STATISTICS, Frame, Function, Graph, Keep, Node, Summary, Way
 from .repair import Repaired, repair_run
-from .retention import Pruned, Retention, prune_run, pruned_files
+from .retention import Retention, pruned_files
 from .runs import RUN_FILE, RunInfo, RunReader, WorkerInfo, find_runs
 from .sample import Sample, split_sample
 from .statistics import summarize, warm_up

@@ -9,7 +9,7 @@ import contextlib
 import os
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from .entries import Entry
@@ -18,7 +18,6 @@ from .files import create
 from .folders import exists, scan
 from .held import is_held
 from .names import is_worker_name
-from .runs import RunReader
 from .values_writer import MAX_SHARD, values_path
 
 _SMALL_SHARD = 4 << 20  # bytes of a shard where steps are counted: few steps share one
@@ -67,27 +66,6 @@ class Retention:
         return min(sizes)
 
 
-@dataclass(slots=True)
-class Pruned:
-    """What was removed, or would be: values files, their bytes, and snapshots that lose their value.
-
-    Attributes:
-        newest: the last step is among those that lose one.
-        left_files, left_bytes: values files that stay. writing: those of them that a process is writing.
-        left_steps: steps with a value in them.
-    """
-
-    files: int = 0
-    bytes: int = 0
-    values: int = 0
-    newest: bool = False
-    left_files: int = 0
-    left_bytes: int = 0
-    left_steps: int = 0
-    writing: int = 0
-    removed: list[str] = field(default_factory=list)
-
-
 class WorkerRetention:
     """Retention of one writing process: it looks after its own steps, and the bytes of the whole run."""
 
@@ -118,10 +96,10 @@ class WorkerRetention:
         if self._retention.everything or newest < 0 or (newest <= self._done and not closing):
             return
         with contextlib.suppress(OSError):
-            shards = _shards(self._dir.parent)
+            shards = shards_of(self._dir.parent)
             mine = self._dir.name
             steps = {(mine, number): steps for number, steps in self._steps.items()}
-            spared = _open_shards(self._dir.parent, shards) | {(mine, newest)}
+            spared = open_shards(self._dir.parent, shards) | {(mine, newest)}
             for shard in choose(self._retention, shards, steps, list(self._recent), spared):
                 discard(self._dir.parent, shard)
                 if shard[0] == mine:
@@ -161,46 +139,6 @@ def choose(
     return chosen
 
 
-def prune_run(run_dir: Path, retention: Retention, *, dry_run: bool = False) -> Pruned:
-    """Removes values of a run; statistics, histograms and values of at most 1 KiB, which lie in rows, stay.
-
-    Shards that a process is writing stay, too.
-
-    Raises:
-        NotARunError, FormatVersionError: see `RunReader`. OSError: a file cannot be removed.
-    """
-    reader = RunReader(run_dir)
-    steps: dict[Shard, set[int]] = {}
-    counts: dict[Shard, int] = {}
-    for info in reader.workers():
-        tail = reader.tail(info.worker)
-        while commits := tail.poll(("step", "value_file"), 8 << 20):
-            for commit in commits:
-                files, values = (commit.batch.column(name).to_pylist() for name in ("value_file", "step"))
-                for file, step in zip(files, values, strict=True):
-                    if file >= 0:
-                        steps.setdefault((info.worker, file), set()).add(step)
-                        counts[info.worker, file] = counts.get((info.worker, file), 0) + 1
-    shards = _shards(run_dir)
-    recent = sorted(set().union(*steps.values()))
-    spared = _open_shards(run_dir, shards)
-    pruned = Pruned()
-    chosen = choose(retention, shards, steps, recent, spared, by_step=True)
-    for shard in chosen:
-        if not dry_run:
-            discard(run_dir, shard)
-        pruned.files += 1
-        pruned.bytes += shards[shard].size
-        pruned.values += counts.get(shard, 0)
-        pruned.newest |= bool(recent) and recent[-1] in steps.get(shard, ())
-        pruned.removed.append(f"{shard[0]}/{values_path(run_dir, shard[1]).name}")
-    left = shards.keys() - chosen
-    pruned.left_files, pruned.writing = len(left), len(spared)
-    pruned.left_bytes = sum(shards[shard].size for shard in left)
-    pruned.left_steps = len(set().union(*(steps.get(shard, ()) for shard in left)))
-    return pruned
-
-
 def discard(run_dir: Path, shard: Shard) -> None:
     """Removes a values file; its mark is there first. Raises OSError."""
     path = values_path(run_dir / shard[0], shard[1])
@@ -230,7 +168,8 @@ def pruned_files(names: Iterable[str]) -> frozenset[int]:
     return frozenset(int(digits) for digits in found if f"values-{digits}.safetensors" not in there)
 
 
-def _shards(run_dir: Path) -> dict[Shard, Entry]:
+def shards_of(run_dir: Path) -> dict[Shard, Entry]:
+    """The values files of a run."""
     found = {}
     for folder in scan(run_dir):
         if folder.is_folder and is_worker_name(folder.name):
@@ -241,7 +180,8 @@ def _shards(run_dir: Path) -> dict[Shard, Entry]:
     return found
 
 
-def _open_shards(run_dir: Path, shards: Mapping[Shard, Entry]) -> set[Shard]:
+def open_shards(run_dir: Path, shards: Mapping[Shard, Entry]) -> set[Shard]:
+    """Those that a process is writing."""
     return {shard for shard, entry in shards.items() if _is_open(run_dir, shard, entry)}
 
 

@@ -33,13 +33,16 @@ class ValuesWriter:
     """Appends values to numbered shards. Not thread safe: the caller holds a lock.
 
     A failed append leaves no trace: the next one writes at the same place.
+
+    Attributes:
+        number: of the newest shard; one less than `first` where there is none yet.
     """
 
-    def __init__(self, worker_dir: Path, fsync: bool, max_shard: int | None = None) -> None:
+    def __init__(self, worker_dir: Path, fsync: bool, max_shard: int | None = None, first: int = 0) -> None:
         self._dir = worker_dir
         self._fsync = fsync
         self._max_shard = max_shard
-        self._number = -1
+        self.number = first - 1
         self._fd: int | None = None
         self._size = 0  # bytes behind the header
         self._entries: list[str] = []  # members of the header's JSON object
@@ -61,7 +64,7 @@ class ValuesWriter:
             OSError: the disk refused; nothing was stored.
         """
         where = self._append(name, data, dtype, shape, align)
-        if not values_path(self._dir, self._number).exists():  # taken for abandoned, by another machine
+        if not values_path(self._dir, self.number).exists():  # taken for abandoned, by another machine
             self.abandon()
             where = self._append(name, data, dtype, shape, align)
         return where
@@ -86,7 +89,7 @@ class ValuesWriter:
         self._entries += entries
         self._header_size += _cost(entries)
         self._size = start + len(data)
-        return self._number, HEADER + start
+        return self.number, HEADER + start
 
     def _place(
         self, name: str, length: int, dtype: str | None, shape: tuple[int, ...], align: int
@@ -123,7 +126,7 @@ class ValuesWriter:
     @property
     def path(self) -> Path | None:
         """The shard that is being written, if there is one."""
-        return None if self._fd is None else values_path(self._dir, self._number)
+        return None if self._fd is None else values_path(self._dir, self.number)
 
     def abandon(self) -> None:
         """Closes the shard as it is: after a failure, or in a forked child, where it is the parent's."""
@@ -142,8 +145,8 @@ class ValuesWriter:
         return too_long or self._size >= (self._max_shard or MAX_SHARD) or len(self._entries) >= MAX_TENSORS
 
     def _open(self) -> None:
-        fd = create(values_path(self._dir, self._number + 1))
-        self._number += 1
+        fd = create(values_path(self._dir, self.number + 1))
+        self.number += 1
         self._fd = fd
         hold(fd)
         with contextlib.suppress(OSError):  # sparse; a reader that looks early finds zeros

@@ -50,17 +50,24 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _sentences(name: str, pruned: Pruned, retention: Retention, dry_run: bool) -> list[str]:
-    """What a run lost, and why it keeps more than was asked for: values go by whole files."""
+    """What a run lost, and why it keeps more than was asked for."""
     verb = "would lose" if dry_run else "lost"
     values, files = counted(pruned.values, "value"), counted(pruned.files, "file")
     told = f"{verb} {values} in {files}, {bytes_text(pruned.bytes)}" if pruned.files else "keeps all values"
     lines = [f"{name} {told}"]
+    if pruned.moved:
+        moving = "would move" if dry_run else "moved"
+        lines.append(
+            f"  {counted(pruned.moved, 'value')} that lay with them {moving} to a new file, and stay"
+        )
     if pruned.newest:
-        lines.append("  also of the last step: its values lie in one file with older ones")
+        lines.append(
+            "  also of the last step: what it has is more than was to stay, or lies in one file with it"
+        )
     limit, steps = retention.max_bytes, retention.keep_last
     if (limit and pruned.left_bytes > limit) or (steps and pruned.left_steps > steps):
         left = f"{bytes_text(pruned.left_bytes)} in {counted(pruned.left_files, 'file')}"
-        why = "values go by whole files of up to 64 MB (smaller ones where the job itself has a limit)"
+        why = "values of processes that were not closed, or whose files are damaged, go by whole files"
         if pruned.writing:
             why = f"{counted(pruned.writing, 'file')} may still be written to; " + why
         lines.append(f"  {left} of {counted(pruned.left_steps, 'step')} stay: {why}")

@@ -7,7 +7,8 @@ import os
 
 import numpy as np
 import pytest
-from dump_tools import values_files
+from dump_tools import stats_files, values_files
+from safetensors.numpy import load_file
 
 from tensortap.__main__ import main
 from tensortap.dump import (
@@ -215,12 +216,61 @@ def test_a_step_that_comes_again_is_a_late_one(tmp_path, monkeypatch):
     assert kept == ["000000", "000002", "000003"]  # 8 went: 7 came after it
 
 
+@pytest.mark.parametrize("limits", [("--keep-last", "2"), ("--max-bytes", "3800K")])
+def test_what_is_to_stay_of_a_file_moves(tmp_path, capsys, limits):
+    write(tmp_path, range(6))
+    (before,) = values_files(tmp_path)
+    live = LogIndex(tmp_path, use_cache=False)
+    live.refresh()
+    assert main(["prune", str(tmp_path), *limits, "--dry-run"]) == 0
+    assert "would lose 4 values" in capsys.readouterr().out
+    assert values_files(tmp_path) == [before]
+    assert main(["prune", str(tmp_path), *limits]) == 0
+    out = capsys.readouterr().out
+    assert "r lost 4 values in 1 file, 6.4 MB" in out
+    assert "2 values that lay with them moved to a new file" in out
+    assert kept_steps(tmp_path) == (list(range(6)), [4, 5])
+    (after,) = values_files(tmp_path)
+    assert after.name == "values-000001.safetensors"
+    assert list(load_file(after)) == ["a:0@4#8", "a:0@5#10"]
+    live.refresh()
+    assert not live.runs[0].damage
+    assert read_slice(live.runs[0], locate(live.runs[0], "a", step=5))[7] == 12
+    with pytest.raises(ValuePrunedError):
+        read_slice(live.runs[0], locate(live.runs[0], "a", step=3))
+    assert main(["check", str(tmp_path)]) == 0
+    assert main(["prune", str(tmp_path), *limits]) == 0
+    assert "keeps all values" in capsys.readouterr().out
+
+
+def test_what_cannot_be_moved_stays(tmp_path, monkeypatch):
+    write(tmp_path, range(6))
+    files = {path: path.read_bytes() for path in (tmp_path / "r").rglob("*-0*")}
+    monkeypatch.setattr("tensortap.dump.moving.encode", refuse)
+    with pytest.raises(OSError, match="full"):
+        prune_run(tmp_path / "r", Retention(keep_last=2))
+    assert {path: path.read_bytes() for path in (tmp_path / "r").rglob("*-0*")} == files
+    monkeypatch.undo()
+    (stats,) = stats_files(tmp_path)
+    os.truncate(stats, stats.stat().st_size - 100)
+    assert prune_run(tmp_path / "r", Retention(max_bytes=4_000_000)).files == 0
+    assert list((tmp_path / "r").rglob("*.tmp")) == []
+    next(tmp_path.rglob("closed.json")).unlink()
+    assert prune_run(tmp_path / "r", Retention(max_bytes=4_000_000)).files == 0
+    assert kept_steps(tmp_path)[1] == list(range(len(kept_steps(tmp_path)[0])))
+
+
+def refuse(*_):
+    raise OSError(28, "The disk is full")
+
+
 def test_pruning_says_why_more_stays_than_was_asked_for(tmp_path, capsys):
     write(tmp_path, range(3))
+    next(tmp_path.rglob("closed.json")).unlink()  # as of a process that was killed
     assert main(["prune", str(tmp_path), "--keep-last", "1"]) == 0
     out = capsys.readouterr().out
     assert "r keeps all values" in out
-    assert "5.1 MB in 1 file of 3 steps stay: values go by whole files" in out
+    assert "5.1 MB in 1 file of 3 steps stay: values of processes that were not closed" in out
     assert main(["prune", str(tmp_path), "--max-bytes", "1M"]) == 0
     assert "also of the last step" in capsys.readouterr().out
     assert main(["show", str(tmp_path / "r"), "a", "--step", "0"]) == 0
