@@ -28,7 +28,9 @@ def print_ledger(run: str, entries: Sequence[LedgerEntry], out: Console, *, ever
         return
     dead = [entry for entry in entries if entry.reason or entry.absorbed]
     colour = "bold green" if not dead else "bold"
-    names = f"{counted(len(entries), 'variable')}, {len(dead):,} with zeros or lost updates"
+    apart = sum(entry.reason == "disconnected" for entry in dead)
+    names = f"{counted(len(entries), 'variable')}, {len(dead) - apart:,} with zeros or lost updates"
+    names += f", {apart:,} without a gradient" if apart else ""
     out.print(cell(f"{run}: {names}", colour))
     shown = entries if every else dead[:_MOST]
     if shown:

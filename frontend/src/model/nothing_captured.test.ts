@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { RunDetail } from './answers';
 import type { WatchChange } from './events';
-import { nextRunName, unseenOf, watchedBy } from './nothing_captured';
+import { nextRunName, raisedOf, unseenOf, watchedBy } from './nothing_captured';
 
 const run = (info: Record<string, unknown>) => ({ info }) as RunDetail;
 const change = (text: string, error: string | null = null): WatchChange => ({ step: 1, time: 0, text, error, fromProgram: false });
@@ -29,4 +29,10 @@ test('what was not captured is told once, as the program was warned', () => {
     event('watch', { text: 'Watch()' }),
   ];
   expect(unseenOf(events)).toEqual(['No tap.']);
+});
+
+test('steps that raised are told with the node, where it is known', () => {
+  const event = (step: number, facts: Record<string, unknown>) => ({ kind: 'raised', step, time: 0, worker: 'w', facts });
+  const events = [event(3, { error: 'ValueError: no' }), event(4, { error: 'OpError: no', node: 'loss' }), event(5, {})];
+  expect(raisedOf(events)).toEqual(['Step 3 raised: ValueError: no', 'Step 4 raised in loss: OpError: no']);
 });

@@ -18,6 +18,15 @@ export function unseenOf(events: readonly RunEvent[]): string[] {
   return [...new Set(texts)].filter((text) => text !== '');
 }
 
+/** The last steps that ended by an error of the program, a sentence each. */
+export function raisedOf(events: readonly RunEvent[]): string[] {
+  const found = events.flatMap(({ kind, step, facts }) => {
+    if (kind !== 'raised' || typeof facts.error !== 'string') return [];
+    return [`Step ${step ?? '?'} raised${typeof facts.node === 'string' ? ` in ${facts.node}` : ''}: ${facts.error}`];
+  });
+  return found.slice(-5);
+}
+
 /** `run` -> `run-2` -> `run-3`: the first of these that no run is called. */
 export function nextRunName(name: string, taken: readonly string[]): string {
   const stem = name.replace(/-\d+$/, '');

@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals';
 import { triggersOf, watchesOf } from '../model/events';
-import { unseenOf } from '../model/nothing_captured';
+import { raisedOf, unseenOf } from '../model/nothing_captured';
 import { sampleKind, sampleSearch, view } from './choices';
 import { api } from './provider';
 import { resource } from './resource';
@@ -13,6 +13,7 @@ export const triggers = computed(() => triggersOf(runDetail.value?.events ?? [])
 export const watchChanges = computed(() => watchesOf(runDetail.value?.events ?? []));
 
 export const unseen = computed(() => unseenOf(runDetail.value?.events ?? []));
+export const raised = computed(() => raisedOf(runDetail.value?.events ?? []));
 
 /** Those that fired at the step on show. */
 export const triggersHere = computed(() => triggers.value.filter((trigger) => trigger.step === step.value));

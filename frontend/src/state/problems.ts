@@ -1,7 +1,7 @@
 import { computed } from '@preact/signals';
 import type { NonfiniteProblem } from '../model/answers';
 import { isIntended } from '../model/problem_page';
-import { unseen } from './events';
+import { raised, unseen } from './events';
 import { births, report } from './findings';
 import { api } from './provider';
 import { resource } from './resource';
@@ -39,5 +39,5 @@ export const notices = computed<string[]>(() => {
   const pending = workers.flatMap((worker) => (worker.pending ? [`${worker.id}: ${worker.pending}`] : []));
   const dropped = problems.data.value?.dropped ?? 0;
   const lost = dropped > 0 ? [`${dropped} snapshots were dropped because the writer could not keep up; watch less, or less often.`] : [];
-  return [...lost, ...(problems.data.value?.damage ?? []), ...pending, ...unseen.value];
+  return [...raised.value, ...lost, ...(problems.data.value?.damage ?? []), ...pending, ...unseen.value];
 });
