@@ -1,5 +1,6 @@
 /** What a run without snapshots can still tell about itself. */
 
+import { visible } from '../lib/visible';
 import type { RunDetail, RunEvent } from './answers';
 import type { WatchChange } from './events';
 
@@ -22,7 +23,7 @@ export function unseenOf(events: readonly RunEvent[]): string[] {
 export function raisedOf(events: readonly RunEvent[]): string[] {
   const found = events.flatMap(({ kind, step, facts }) => {
     if (kind !== 'raised' || typeof facts.error !== 'string') return [];
-    return [`Step ${step ?? '?'} raised${typeof facts.node === 'string' ? ` in ${facts.node}` : ''}: ${facts.error}`];
+    return [visible(`Step ${step ?? '?'} raised${typeof facts.node === 'string' ? ` in ${facts.node}` : ''}: ${facts.error}`)];
   });
   return found.slice(-5);
 }
