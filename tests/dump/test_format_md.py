@@ -179,6 +179,9 @@ def test_descriptions(logged: tuple[Path, list[Array]]) -> None:
     assert set(json.loads((worker / "worker.json").read_bytes())) == {
         *("worker", "host", "pid", "rank", "started", "info")
     }
+    closed = json.loads((worker / "closed.json").read_bytes())
+    assert set(closed) == {"closed", "snapshots", "dropped"}
+    assert closed["snapshots"] == len(read_stats(worker / "stats-000000.arrows"))
 
 
 def test_statistics_and_values(logged: tuple[Path, list[Array]]) -> None:
