@@ -92,6 +92,7 @@ function Side({ name, graph, colour, selected, onSelect }: SideProps) {
           colour={colour}
           theme={theme.value}
           chain={NOTHING}
+          legendElsewhere
           unstacked={unstacked}
           trace={trace}
           pathStart={pathStart}

@@ -41,6 +41,8 @@ export interface GraphPaneProps {
   readonly onUnstack: (paths: readonly string[]) => void;
   /** A trace is started at a node or scope; null clears it. */
   readonly onTrace: (kind: TraceKind | null, name: string) => void;
+  /** The page shows what the colours mean, where it hides nothing. */
+  readonly legendElsewhere?: boolean;
   /** Scope paths to open when a graph is first shown (`*`: all); without it the pane opens what is informative. */
   readonly expandedScopes?: readonly string[];
   /** The opened scopes that have no opened scope in them (their ancestors are implied), or `['*']`; at most 200. */
@@ -87,7 +89,7 @@ export function GraphPane(props: GraphPaneProps) {
         <canvas ref={canvases.highlights} class="graph-canvas" aria-hidden="true" />
       </div>
       <TraceCard model={model} />
-      {legend && <LegendBox legend={legend} />}
+      {legend && !props.legendElsewhere && <LegendBox legend={legend} />}
       <Minimap model={model} canvas={canvases.minimap} />
       {hover && !model.menu.value && <Tooltip model={model} hover={hover} />}
       <GraphMenu model={model} onDone={focusGraph} />

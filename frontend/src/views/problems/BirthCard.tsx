@@ -28,7 +28,7 @@ export function BirthCard({ report }: { report: NanReport }) {
           <b>What usually helps:</b> {birth.explanation.help}
         </p>
       )}
-      <SourceLink frame={birth.frame} place={birth} />
+      <SourceLink frame={birth.frame} place={birth.forward ? { ...placeOf(birth), tensor: birth.forward.tensor } : birth} />
       <Operands birth={birth} />
       <Elements birth={birth} />
       {report.chain.length > 1 && (
@@ -48,6 +48,8 @@ export function BirthCard({ report }: { report: NanReport }) {
     </article>
   );
 }
+
+const placeOf = ({ graph, step }: Birth) => ({ graph, step });
 
 function Spread({ report }: { report: NanReport }) {
   if (report.nonfinite < 2) return null;
