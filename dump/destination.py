@@ -80,7 +80,7 @@ class Destination:
             cut: commits, and says what there is to upload.
 
         Raises:
-            OSError: the address refuses or does not answer; nothing stays behind.
+            OSError: the address refuses or does not answer; nothing stays behind here.
         """
         if self._spool is None:
             return
@@ -88,10 +88,11 @@ class Destination:
         try:
             parts = cut()  # here: a writer that opens after a fork holds its lock
             answered(lambda: uploader.send_first(parts), self._logdir / self._run)
-        except OSError:
+            uploader.start()
+        except BaseException:
+            uploader.give_up()
             self._spool.clear()
             raise
-        uploader.start()
         self._uploader = uploader
 
     def parts(self, open_files: Collection[Path | None]) -> list[Part]:

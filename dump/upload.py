@@ -72,6 +72,10 @@ class Uploader:
         """Uploads these. Raises OSError if the address refuses."""
         self._send_all(lambda: parts)
 
+    def give_up(self) -> None:
+        """Sends nothing that is not under way."""
+        self._given_up = True
+
     def start(self) -> None:
         """Uploads in a thread from now on."""
         self._thread = threading.Thread(target=self._run, name="tensortap-upload", daemon=True)
@@ -152,6 +156,8 @@ class Uploader:
         """One round. Raises OSError; what was not sent is tried again in the next."""
         try:
             for part in cut():
+                if self._given_up:
+                    return
                 if self._sent.get(part.name) != _state(part) and part.name not in self._was_there:
                     self._send(part)
                 if part.final and part.path.suffix in _BULKY:

@@ -343,7 +343,7 @@ class DumpWriter:
             self._worker = self._destination.open(self._info, self._rank, self._compression, self._fsync)
             try:
                 self._destination.start(self._cut)
-            except OSError:
+            except BaseException:  # Ctrl-C, too: a worker without uploads would keep all to itself
                 self._worker.abandon()
                 self._worker = None
                 raise

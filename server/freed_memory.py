@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-_INTERVAL = 5.0  # s; it takes some milliseconds
+_INTERVAL = 5.0  # s; it takes some milliseconds, of a server's few hundred megabytes
 
 
 def share_one_allocator() -> None:
@@ -18,7 +18,7 @@ def share_one_allocator() -> None:
 
 
 class FreedMemory:
-    """Gives memory back from time to time.
+    """Gives memory back from time to time, in a process of our own: malloc of others waits meanwhile.
 
     Sixteen threads make answers of a megabyte now and then. glibc keeps for each of them what its busiest
     moment needed: 450 MiB after half a minute at a run of 600,000 snapshots, of which 50 were in use.

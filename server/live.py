@@ -11,8 +11,6 @@ from flask import Flask, current_app
 
 from tensortap.index import LogIndex, RunIndex
 
-from .freed_memory import FreedMemory
-
 REFRESH_INTERVAL = 0.5  # s; a committed snapshot must be visible within 1.5 s, and the page asks every second
 AHEAD = 0.1  # s before that: who asks now starts reading, and does not wait; so where many ask, nobody waits
 PATIENCE = 1.0  # s that a request waits for news; a large dump is read on meanwhile, and appears bit by bit
@@ -36,7 +34,7 @@ class LiveLog:
 
     def __init__(self, log: LogIndex) -> None:
         self.log = log
-        self._freed = FreedMemory()
+        self.after_reading: Callable[[], object] = lambda: None  # called by the thread
         self._changed = threading.Condition()  # guards all that follows
         self._reader: threading.Thread | None = None
         self._reading = False
@@ -58,11 +56,15 @@ class LiveLog:
             rested = time.monotonic() - self._begun
             if self._reading or self._closed or rested < REFRESH_INTERVAL - AHEAD:
                 return False
+            if self._reader is None:
+                reader = threading.Thread(target=self._read_when_asked, name=_THREAD, daemon=True)
+                try:
+                    reader.start()
+                except RuntimeError:  # no thread is to be had just now: the next request tries again
+                    return False
+                self._reader = reader
             self._begun = time.monotonic()
             self._reading = True
-            if self._reader is None:
-                self._reader = threading.Thread(target=self._read_when_asked, name=_THREAD, daemon=True)
-                self._reader.start()
             self._changed.notify_all()
             return True
 
@@ -84,7 +86,7 @@ class LiveLog:
             with self._changed:
                 self._reading = False
                 self._changed.notify_all()
-            self._freed.give_back()
+            self.after_reading()
 
     def _is_asked(self) -> bool:
         """Waits until there is something to do; nothing where nobody looks any more."""
@@ -110,6 +112,12 @@ class LiveLog:
 def install(app: Flask, log: LogIndex) -> None:
     """Makes `log` what the routes of `app` answer from."""
     app.extensions[_KEY] = LiveLog(log)
+
+
+def after_reading(app: Flask, work: Callable[[], object]) -> None:
+    """Has the thread that reads the log of `app` do something whenever it has read."""
+    live: LiveLog = app.extensions[_KEY]
+    live.after_reading = work
 
 
 def close_log(app: Flask) -> None:

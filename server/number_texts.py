@@ -68,6 +68,8 @@ def _texts(numbers: np.ndarray[Any, Any], shortest: bool) -> pa.Array:
     if numbers.dtype.kind == "f" and not (shortest and numbers.dtype == np.float32):
         numbers = numbers.astype(np.float64)
     texts = pc.cast(pa.array(numbers), pa.string())
+    if numbers.dtype.kind == "f" and (minus := (numbers == 0) & np.signbit(numbers)).any():
+        texts = pc.if_else(pa.array(minus), "-0.0", texts)  # for Python -0 is an integer, without a sign
     if numbers.dtype.kind == "f" and not (finite := np.isfinite(numbers)).all():
         words = pa.array(_words(numbers[~finite]), pa.string())
         texts = pc.replace_with_mask(texts, pa.array(~finite), words)

@@ -18,9 +18,9 @@ from tensortap.dump import TensortapError
 from .app import create_app
 from .computing import Computer
 from .framing import Framing
-from .freed_memory import share_one_allocator
+from .freed_memory import FreedMemory, share_one_allocator
 from .hosts import bracketed, is_address, is_loopback
-from .live import close_log
+from .live import after_reading, close_log
 from .login import new_token
 from .prepared import prepare
 from .replays import close as close_replays
@@ -57,6 +57,7 @@ class Server:
     `computer`: what replays recorded steps, where the page may ask for that.
     `framing`: who may embed the page, at `frame_url`.
     `rules`: a file of rule settings, read again whenever it changes.
+    `own_process`: whether this process does nothing else, so that it may keep its memory small.
     `trusted_proxy`: the IP address of a proxy whose `X-Forwarded-Host` and `X-Forwarded-Proto` are believed.
     Whoever can send requests from that address chooses what the Host check sees. Others' are thrown away.
 
@@ -78,6 +79,7 @@ class Server:
         computer: Computer | None = None,
         framing: Framing | None = None,
         rules: Path | None = None,
+        own_process: bool = False,
     ) -> None:
         local = is_loopback(host)
         if computer is not None and not use_token:
@@ -116,7 +118,9 @@ class Server:
         except ValueError as error:
             self._socket.close()
             raise ServingError(str(error), "Use --allow-host NAME or --allow-host NAME:PORT.") from error
-        share_one_allocator()
+        if own_process:
+            share_one_allocator()
+            after_reading(self.app, FreedMemory().give_back)
         self._running = False
         self._channels: dict[int, object] = {}
         self._waitress = self._listener(trusted_proxy)

@@ -108,6 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
         trusted_proxy=arguments.trusted_proxy,
         computer=_computer(arguments),
         rules=_checked(arguments.rules),
+        own_process=True,
     )
     for logdir in logdirs:
         if not is_folder(logdir):

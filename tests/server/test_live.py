@@ -179,3 +179,33 @@ def test_a_reader_that_nobody_needs_ends_and_comes_back(
         reading.read_on()
         assert log.reads == reads
         until(lambda: reading._reader is None, "the end of the reader")
+
+
+def test_where_no_thread_is_to_be_had_the_next_request_tries_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading_of: Reading
+) -> None:
+    log = SlowLog(tmp_path)
+    log.may_end.set()
+    log._found.set()
+    reading = reading_of(log)
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        reading.read_on()
+    assert log.reads == 0
+    reading.read_on()
+    assert log.reads == 1
+    reading.close()
+
+
+def test_something_is_done_after_each_reading(tmp_path: Path, reading_of: Reading) -> None:
+    log = SlowLog(tmp_path)
+    log.may_end.set()
+    done = threading.Event()
+    reading = reading_of(log)
+    reading.after_reading = done.set
+    reading.read_on()
+    assert done.wait(30)

@@ -152,6 +152,13 @@ def test_long_arrays_of_other_layouts(dtype: str) -> None:
     assert json.loads(to_json(array)) == array.tolist()
 
 
+def test_the_sign_of_zero_stays() -> None:
+    array = np.zeros(300, np.float32)
+    array[::2] *= -1
+    for text in (to_json(array), encoded(array, shortest=True).text):
+        assert np.signbit(json.loads(text)).tolist() == np.signbit(array).tolist()
+
+
 def test_a_long_array_beside_a_number_that_is_not_finite() -> None:
     data = [math.nan, np.arange(300), encoded_rows(np.eye(2))]
     assert json.loads(to_json(data)) == ["NaN", list(range(300)), [[1, 0], [0, 1]]]
