@@ -11,11 +11,14 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from .closing import CLOSED_FILE
+
 SEGMENT = 1 << 20  # bytes from which a file is ended when it is uploaded; a smaller one is uploaded again
 MAX_SHARD = 8 << 20  # bytes of values of one file: it is uploaded as a whole
 LEAST = 1_000_000  # bytes of a spool: in less, files that are still written leave no room for values
 _SHARES = 8  # three files are written at a time, and the one of values has a header of 256 KiB
 _ORDER = ("run.json", "worker.json", ".pb", ".arrows", ".safetensors")
+_LAST = 2 * len(_ORDER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +105,9 @@ def _files(folder: Path) -> Iterator[tuple[Path, int]]:
 
 
 def _place(part: Part) -> tuple[int, str]:
-    """The run, then graphs, then values, then the statistics that name them, then events."""
+    """The run, then graphs, then values, then the statistics that name them, events; last what counts all."""
     name = part.path.name
+    if name == CLOSED_FILE:
+        return _LAST, part.name
     rank = next((at for at, end in enumerate(_ORDER) if name.endswith(end)), len(_ORDER))
     return rank + 2 * name.startswith("stats-"), part.name

@@ -20,7 +20,17 @@ from s3_server import s3_server
 
 import tensortap
 from tensortap.capture import Tap, Watch, every
-from tensortap.dump import DumpWriter, RunReader, find_runs, path_of, patience, read_value, value_ref
+from tensortap.commands.check import check_run
+from tensortap.dump import (
+    DumpWriter,
+    RunReader,
+    Snapshot,
+    find_runs,
+    path_of,
+    patience,
+    read_value,
+    value_ref,
+)
 from tensortap.dump.remote import RemoteFolder
 
 BIG = np.arange(50_000, dtype=np.float32)  # 200 kB
@@ -95,6 +105,25 @@ def test_whoever_reads_sees_a_whole_run_at_every_moment(
     assert all(worker.closed for worker in run.workers)
     files = fsspec.filesystem("memory").find(logs.removeprefix("memory:/"))
     assert sum(file.endswith(".safetensors") for file in files) == 6
+
+
+def test_a_run_that_is_being_closed_lacks_nothing(logs: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`closed.json` counts what is there already: a last upload that breaks off is no damage."""
+    names: list[str] = []
+    write = RemoteFolder.write
+
+    def write_and_check(folder: RemoteFolder, name: str, data: bytes) -> None:
+        write(folder, name, data)
+        names.append(Path(name).name)
+        monkeypatch.setattr("tensortap.dump.remote.BELIEVED", -1.0)
+        assert check_run("r", path_of(f"{logs}/r")).damage == []
+
+    with DumpWriter(logs, "r", upload_seconds=10) as writer:
+        monkeypatch.setattr(RemoteFolder, "write", write_and_check)
+        writer.log_many([Snapshot(f"n{at}", np.arange(4.0)) for at in range(3)], step=0)
+        writer.event("batch", step=0, ids=["1"], files=None, count=1)
+    assert (names.count("closed.json"), names[-1]) == (1, "closed.json")
+    assert {"stats-000000.arrows", "events-000000.jsonl"} < set(names)
 
 
 def test_an_address_that_refuses_for_a_while(logs: str, monkeypatch: pytest.MonkeyPatch) -> None:
