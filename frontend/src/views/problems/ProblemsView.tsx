@@ -2,6 +2,7 @@ import { useEffect } from 'preact/hooks';
 import { counted, formatCount } from '../../lib/format';
 import type { Findings } from '../../model/findings';
 import { bad, type FindingGroup as Group, pageHead } from '../../model/problem_page';
+import { raised } from '../../state/events';
 import { births, birthsProgress, findings, mutedGroups, readRulesAgain, report, rulesProgress, shownGroups } from '../../state/findings';
 import { notices } from '../../state/problems';
 import { nothingCaptured, run, runPhase } from '../../state/runs';
@@ -89,7 +90,7 @@ function Healthy({ found }: { found: Findings }) {
   const live = run.data.value?.workers.some((worker) => !worker.closed);
   return (
     <header class="problems-head" data-testid="healthy">
-      <h2>Healthy: nothing found</h2>
+      <h2>{raised.value.length > 0 ? 'Nothing found, but a step raised' : 'Healthy: nothing found'}</h2>
       <p>
         {formatCount(found.rules)} rules passed on {formatCount(found.snapshots)} snapshots
         {setBy(found)}
@@ -123,7 +124,8 @@ function Limits() {
   const failed = Object.entries(findings.data.value?.failed ?? {}).map(([rule, why]) => `The rule ${rule} failed: ${why}`);
   // The card of the first birth says what becomes of it.
   const notes = (report.value?.notes ?? []).filter((note) => note !== report.value?.births[0]?.aftermath);
-  const sentences = [...rules, ...notes, ...leftOut, ...failed, ...notices.value];
+  const untold = notices.value.filter((notice) => !notes.some((note) => note.includes(notice)));
+  const sentences = [...rules, ...notes, ...leftOut, ...failed, ...untold];
   if (sentences.length === 0) return null;
   return (
     <ul class="problems-notes">
