@@ -67,8 +67,15 @@ def check_there(fd: int, path: Path) -> None:
 
     The number of its links tells at the price of a call; systems that count none are asked for the name.
     """
-    if os.fstat(fd).st_nlink == 0 and not path.exists():
+    if os.fstat(fd).st_nlink == 0 and not is_at(fd, path):
         raise FileNotFoundError(errno.ENOENT, "It was removed while it was being written", str(path))
+
+
+def is_at(fd: int, path: Path) -> bool:
+    """Whether an open file is the one of that name: not removed, nor a copy put in its place."""
+    with contextlib.suppress(OSError):  # the name is gone, or (NFS) the file
+        return os.path.samestat(os.fstat(fd), path.stat())
+    return False
 
 
 def cut(fd: int, size: int) -> None:

@@ -8,7 +8,7 @@ import os
 import struct
 from pathlib import Path
 
-from .files import create, cut, sync_folder, write_all
+from .files import create, cut, is_at, sync_folder, write_all
 from .held import hold
 
 HEADER = 256 << 10  # bytes reserved at the start of a shard; the length word says HEADER - 8
@@ -64,7 +64,8 @@ class ValuesWriter:
             OSError: the disk refused; nothing was stored.
         """
         where = self._append(name, data, dtype, shape, align)
-        if not values_path(self._dir, self.number).exists():  # taken for abandoned, by another machine
+        assert self._fd is not None
+        if not is_at(self._fd, values_path(self._dir, self.number)):  # removed, or taken for abandoned
             self.abandon()
             where = self._append(name, data, dtype, shape, align)
         return where

@@ -242,6 +242,31 @@ def test_a_removed_run_is_noticed_with_small_rows_only(
     assert "stats-000000.arrows" in missing
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there no open file can be removed")
+def test_a_copy_in_the_place_of_a_run_is_written_on(tmp_path: Path) -> None:
+    """GIVEN a run whose directory is replaced by a copy, as a restored backup does WHEN it is written on
+    THEN nothing goes to the files that are gone: the values and, after one failed commit, the rows and the
+    events follow in new files."""
+    root, copy, value = tmp_path / "logs", tmp_path / "copy", np.arange(5000.0)
+    with DumpWriter(root) as w:
+        w.log("x", value, step=0)
+        w.event("note", text="before")
+        w.flush()
+        shutil.copytree(root, copy)
+        shutil.rmtree(root)
+        copy.rename(root)
+        w.log("x", value + 1, step=1)
+        w.event("note", text="after")
+        with pytest.raises(FileNotFoundError, match="removed while it was being written"):
+            w.flush()
+        w.log("x", value + 2, step=2)
+    found = read_all(root)
+    assert [row["step"] for row in found.rows] == [0, 1, 2]
+    assert [found.values["x", 0, step][0] for step in range(3)] == [0, 1, 2]
+    assert sum(path.read_bytes().count(b"note") for path in root.rglob("events-*")) == 2
+    assert sorted(path.name for path in root.rglob("values-*"))[1:] == ["values-000001.safetensors"]
+
+
 def test_a_run_that_is_moved_is_written_on(tmp_path: Path) -> None:
     with DumpWriter(tmp_path / "a") as w:
         w.log("x", 1.0, step=0)
