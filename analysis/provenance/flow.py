@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,6 +21,16 @@ _READS = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableV2", 
 _ENTRIES = ("IteratorGetNext", "_Arg", "Placeholder", "PlaceholderWithDefault", "OptionalGetValue")
 # They choose other numbers where some are not finite.
 _REPLACING = ops("Select SelectV2 MulNoNan")
+_UPDATES = (
+    "Assign",
+    "ResourceApply",
+    "ResourceSparseApply",
+    "ResourceScatter",
+    "Apply",
+    "SparseApply",
+    "Scatter",
+)
+_MOST = 20_000  # nodes that are looked at behind one tensor
 # One operand, elementwise: more non-finite elements behind than before mean that some were born here.
 _UNARY = ops("Log Log1p Exp Expm1 Sqrt Rsqrt Reciprocal Inv Square Cast Relu Neg Abs")
 
@@ -132,14 +142,57 @@ class BadFlow:
     @cached_property
     def replaced(self) -> dict[Slot, int]:
         """Gradients that are not finite and of which the program puts other numbers in place of NaN and
-        infinities, behind the backward pass (`tf.where(is_finite(g), g, 0)`): slot -> row of that node."""
+        infinities, behind the backward pass (`tf.where(is_finite(g), g, 0)`): slot -> row of that node.
+
+        Only where that node's output was captured finite and no way round it may lead to a variable:
+        `tf.clip_by_norm` has a select, too, and hands NaN on beside it.
+        """
         graph, roles = self.tensors.graph, self.tensors.roles
         found = dict[Slot, int]()
-        for slot in self.descendants(slot for slot in self.bad if roles.is_backward(slot[0])):
+        for slot in self.behind_gradients(self.bad):
             for row in roles.consumers(*slot):
-                if graph.op_type[row] in _REPLACING and not roles.is_backward(row):
+                if graph.op_type[row] not in _REPLACING or roles.is_backward(row) or not self.is_finite(row):
+                    continue
+                if not self.may_update(slot):
                     found.setdefault(slot, row)
         return found
+
+    def behind_gradients(self, slots: Iterable[Slot]) -> dict[Slot, Slot | None]:
+        """Those of some non-finite tensors that the backward pass made, and all that they were handed to."""
+        return self.descendants(slot for slot in slots if self.tensors.roles.is_backward(slot[0]))
+
+    def is_finite(self, row: int) -> bool:
+        """Whether a node's first output was captured, and finite."""
+        return (row, 0) in self.tensors.captured and (row, 0) not in self.bad
+
+    def updates(self, slot: Slot) -> bool:
+        """Whether a tensor is put into a variable, as it is."""
+        op_type = self.tensors.graph.op_type
+        return any(op_type[row].startswith(_UPDATES) for row in self.tensors.roles.consumers(*slot))
+
+    def may_update(self, slot: Slot) -> bool:
+        """Whether what is not finite in a tensor may get into a variable, or into a gradient made of it:
+        through tensors that are not finite, and through those that were not captured."""
+        roles, waiting = self.tensors.roles, [slot]
+        seen = set(waiting)
+        while waiting:
+            slot = waiting.pop()
+            if self.updates(slot) or len(seen) > _MOST:
+                return True
+            for row in roles.consumers(*slot):
+                further = [each for each in self._maybe_bad(row) if each not in seen]
+                if further and roles.kind.get(row) in ("gradient", "weight"):
+                    return True
+                seen.update(further)
+                waiting += further
+        return False
+
+    def _maybe_bad(self, row: int) -> Iterator[Slot]:
+        """The outputs of a node that are not finite, or of which nobody knows."""
+        for at in range(len(self.tensors.graph.slot_texts(row))):
+            slot = row, at
+            if slot in self.bad or (slot not in self.tensors.captured and self.upstream.may_be_bad(row, at)):
+                yield slot
 
     def descendants(self, slots: Iterable[Slot]) -> dict[Slot, Slot | None]:
         """All non-finite tensors that some were handed to, each with the one it got it from: the first on the

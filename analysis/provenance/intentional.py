@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tensortap.dump import counted
+
 from ..ops import ops
 from .ends import Healer
 from .flow import BadFlow, BadTensor
@@ -30,6 +32,8 @@ def reason(flow: BadFlow, birth: BadTensor, reached: Reached) -> str:
         return "The loss is scaled dynamically: a step whose scaled gradients overflow is skipped."
     if ends.matter or not ends.healers or reached.open or _vanishes(flow, reached.slots):
         return ""
+    if flow.behind_gradients(reached.slots) and flow.may_update(birth.slot):
+        return ""
     if heals(flow, birth, reached):
         return ""
     nan = _any_nan(flow, reached.slots)
@@ -51,6 +55,16 @@ def heals(flow: BadFlow, birth: BadTensor, reached: Reached) -> str:
     else:
         what = f"it becomes finite again in {healer.node} ({healer.op_type})"
     return f"Loss, gradients and weights stay finite, but nobody meant this infinity: {what}."
+
+
+def puts_others(flow: BadFlow, replaced: list[Slot]) -> str:
+    """What the program does with gradients (some of `flow.replaced`), without a full stop."""
+    graph, row = flow.tensors.graph, flow.replaced[replaced[0]]
+    more = f" (and so for {counted(len(replaced) - 1, 'more gradient')})" if len(replaced) > 1 else ""
+    return (
+        f"{graph.names[row]} ({graph.op_type[row]}) puts other numbers in place of what is not finite in the "
+        f"gradient {flow.tensors.name(replaced[0])}{more}"
+    )
 
 
 def _any_nan(flow: BadFlow, reached: list[Slot]) -> bool:

@@ -9,13 +9,13 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from tensortap.dump import NotFoundError, counted
+from tensortap.dump import NotFoundError
 from tensortap.index import Filters, RunIndex, find_rows
 
 from .birth import Birth, describe_birth, with_details
 from .chain import Link, chain
 from .flow import BadFlow, BadTensor
-from .intentional import but_not_its_gradient
+from .intentional import but_not_its_gradient, puts_others
 from .looked_at import looked_at, out_of_sight
 from .ranking import ranked
 from .reach import Reach
@@ -231,10 +231,10 @@ def _notes(flow: BadFlow, births: list[Birth], step: int, previous: int | None) 
             f"{births[0].tensor} was non-finite already when step {step} began: it happened {before}. "
             "Capture every step there (Watch(steps=every(1))) to see where."
         )
-    if births and flow.replaced:
-        notes.append(_replaced(flow))
     if births and births[0].aftermath:
         notes.append(births[0].aftermath)
+    elif births and flow.replaced:
+        notes.append(f"{puts_others(flow, list(flow.replaced))}.")
     if births and births[0].verdict == "suspected":
         notes.append(_how_to_see(flow, births[0].missing))
     if births and not any(birth.elements for birth in births):
@@ -242,17 +242,6 @@ def _notes(flow: BadFlow, births: list[Birth], step: int, previous: int | None) 
             'Only summaries were kept: with Watch(keep="value") the offending elements are shown too.'
         )
     return notes
-
-
-def _replaced(flow: BadFlow) -> str:
-    """What becomes of gradients whose NaN and infinities the program replaces."""
-    (slot, row), *others = flow.replaced.items()
-    graph = flow.tensors.graph
-    more = f" (and so for {counted(len(others), 'more gradient')})" if others else ""
-    return (
-        f"{graph.names[row]} ({graph.op_type[row]}) puts other numbers in place of what is not finite in the "
-        f"gradient {flow.tensors.name(slot)}{more}: the weights stay finite, but learn nothing from there."
-    )
 
 
 def _how_to_see(flow: BadFlow, missing: list[str]) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from made_runs import X, made_run, node
 
 from tensortap.analysis import nan_report
+from tensortap.dump import Node
 
 CLIPPED = (  # sqrt at 0, and a select that throws the gradient away before it is applied
     X,
@@ -38,6 +40,40 @@ def test_a_gradient_of_nan_that_the_program_replaces_is_not_harmless(tmp_path: P
         note.startswith("kept (SelectV2) puts other numbers in place of what is not finite in the gradient")
         for note in report.notes
     )
+
+
+def select(name: str, *inputs: str) -> Node:
+    return node(name, "SelectV2", "positive", *inputs)
+
+
+CLIP_BY_NORM = (  # as tf.clip_by_norm and `clipnorm` do: both selects see NaN, the first alone stays finite
+    X,
+    node("gradient_tape/g", "SqrtGrad", "x", "ones"),
+    node("ones", "Const"),
+    node("square", "Mul", "gradient_tape/g", "gradient_tape/g"),
+    node("sum", "Sum", "square"),
+    node("positive", "Greater", "sum", "zeros", dtype="bool"),
+    node("zeros", "Const"),
+    select("safe", "sum", "ones"),
+    node("root", "Sqrt", "safe"),
+    select("norm", "root", "sum"),
+    node("clipped", "RealDiv", "gradient_tape/g", "norm"),
+    node("handle", "VarHandleOp", dtype="resource"),
+    node("update", "AssignSubVariableOp", "handle", "clipped"),
+)
+
+
+@pytest.mark.parametrize("captured", [True, False])
+def test_a_select_that_nan_goes_round_keeps_it_from_no_weight(tmp_path: Path, captured: bool) -> None:
+    """GIVEN a gradient of NaN clipped by its norm; WHERE `clipped` is not captured nobody knows."""
+    nan = np.nan
+    held = {"x": [0], "gradient_tape/g": [nan], "square": [nan], "sum": [nan], "safe": [1], "root": [1]}
+    held |= {"norm": [nan]} | ({"clipped": [nan]} if captured else {})
+    fed = [(name, np.array(value, np.float32), 0) for name, value in held.items()]
+    report = nan_report(made_run(tmp_path, CLIP_BY_NORM, fed))
+    assert [birth.tensor for birth in report.births] == ["gradient_tape/g:0"]
+    assert report.births[0].aftermath == ""
+    assert not any("puts other numbers" in note for note in report.notes)
 
 
 TRAP = (  # tf.where(x > 0, tf.math.log(x), 0): the loss stays finite, the gradient of the logarithm does not
