@@ -2,7 +2,8 @@
 
 Rows of a catalog never move and are never removed. So whatever can be told of a tensor's first rows and of
 those behind them separately, and put together exactly, is held from one look to the next; a tensor that got
-rows of a step that lies before its latest (another worker's, mostly) is looked at from its first row again.
+rows of a step that lies before its latest (another worker's, mostly) is looked at from its first row again,
+and so are all where it matters which values are kept and some were pruned.
 """
 
 from __future__ import annotations
@@ -33,6 +34,10 @@ class ByTensor(Protocol):
         """Nothing was seen of a tensor."""
 
 
+class OfKept:
+    """Something that is held and depends on which values are kept: pruning ends it."""
+
+
 S = TypeVar("S", bound=ByTensor)
 Add = Callable[[S, Rows], None]
 
@@ -52,13 +57,14 @@ class Memory:
 
     Attributes:
         rows: of the catalog, at the last look. late_at: by tensor, the rows of the look that saw it get rows
-            of an earlier step than its latest, 0 if none did.
+            of an earlier step than its latest, 0 if none did. prunings: of the catalog, at the last look.
         tensors: roles by code. graphs: the graphs they were told from, by id.
     """
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     rows: int = 0
     late_at: Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    prunings: int = 0
     tensors: list[TensorRole] = field(default_factory=list)
     graphs: dict[str, ReferenceType[GraphIndex]] = field(default_factory=dict)
     _held: OrderedDict[Hashable, Held[Any]] = field(default_factory=OrderedDict)
@@ -66,6 +72,10 @@ class Memory:
 
     def note(self, run: RunIndex, added: Rows, rows: int, count: int) -> None:
         """Notes the snapshots behind the last look's, ordered; `count`: of tensors there are now."""
+        if self.prunings != run.catalog.prunings:  # before anything reads what is kept
+            self.prunings = run.catalog.prunings
+            for key in [key for key, held in self._held.items() if isinstance(held.state, OfKept)]:
+                del self._held[key]
         more = count - len(self.late_at)
         late_at = np.append(self.late_at, np.zeros(more, np.int64))
         latest = np.concatenate((self._latest, np.full((2, more), np.iinfo(np.int64).min)), axis=1)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..growing import OfKept
 from ..rows import Rows
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -60,7 +61,7 @@ class _Scan:
         return self.current
 
 
-class Stretches:
+class Stretches(OfKept):
     """The longest stretch of at least `least` captured steps of each tensor that are close to its own first
     one. Stretches are told apart from the left: each begins where the one before ended; of a step the first
     visit counts. Close is as in `numpy.isclose`, in all of `STATISTICS`, NaN being equal."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from tensortap.index import RunIndex
 
+from ..growing import OfKept
 from ..kept_values import kept_values
 from ..rows import Rows
 
@@ -43,7 +44,7 @@ class _Weights:
     exact: dict[tuple[int, int], float] = field(default_factory=dict)
 
 
-class Updates:
+class Updates(OfKept):
     """norm(update)/norm(weight) a step of each tensor, between neighbouring captured steps at their first
     visits: from kept values, else the difference of the norms, which is a lower bound and so proves nothing
     but updates above `largest`."""
@@ -94,8 +95,8 @@ class Updates:
 
 
 def _exact(run: RunIndex, weights: _Weights) -> Iterator[tuple[int, tuple[int, float]]]:
-    """(place, (step, ratio)) of some pairs from the values themselves, evenly chosen; NaN where those cannot
-    be read."""
+    """(place, (step, ratio)) of some pairs from the values themselves, evenly chosen; those that cannot be
+    read are left out: what their norms prove stays."""
     count = len(weights.kept)
     chosen = np.unique(np.linspace(0, count - 1, min(_PAIRS, count)).astype(int)).tolist()
     known, weights.exact = weights.exact, {}
@@ -104,7 +105,7 @@ def _exact(run: RunIndex, weights: _Weights) -> Iterator[tuple[int, tuple[int, f
         ratio = known[pair] if pair in known else _ratio(run, before, after) / between
         if not np.isnan(ratio):
             weights.exact[pair] = ratio
-        yield place, (step, ratio)
+            yield place, (step, ratio)
 
 
 def _ratio(run: RunIndex, before: int, after: int) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from made_runs import GRADIENT, TRAINING, node
+from made_runs import GRADIENT, TRAINING, Fed, found_by, made_run, node
 
 from tensortap.analysis import Settings, check_rules, dead_layer_ledger
 from tensortap.analysis.growing import Memory, remembered
@@ -17,7 +17,7 @@ from tensortap.analysis.rows import Rows
 from tensortap.analysis.rules.settings import parse_settings
 from tensortap.analysis.rules.stretches import STATISTICS, Stretches
 from tensortap.analysis.view import RunView
-from tensortap.dump import DumpWriter, Function, Graph
+from tensortap.dump import DumpWriter, Function, Graph, Retention, prune_run
 from tensortap.index import LogIndex, RunIndex
 
 NODES = (
@@ -114,6 +114,40 @@ def test_only_what_was_added_is_measured(tmp_path: Path, monkeypatch: pytest.Mon
             check_rules(log.runs[0])
             read_at.append(max(read, default=0))
     assert read_at == [300, 3, 0]
+
+
+def swapped_rows(folder: Path, steps: range) -> None:
+    """A weight of which two rows change places at each step, so that its statistics stay."""
+    value = np.random.default_rng(0).normal(size=(40, 16)).astype(np.float32)
+    with DumpWriter(folder, run="made") as writer:
+        graph = writer.graph(Graph("step", list(TRAINING)))
+        for step in steps:
+            writer.log("w", np.roll(value, step, 0), step=step, graph=graph, keep="value")
+            writer.log(GRADIENT.name, value + step, step=step, graph=graph)
+
+
+def test_what_was_pruned_is_not_taken_for_a_value(tmp_path: Path) -> None:
+    log = LogIndex(tmp_path)
+    swapped_rows(tmp_path, range(10))
+    for steps in (range(10, 20), range(20, 30)):
+        swapped_rows(tmp_path, steps)
+        log.refresh()
+        assert [f for f in check_rules(log.runs[0]).findings if f.rule == "UnchangedTensor"] == []
+        prune_run(log.runs[0].path, Retention(keep_last=10))
+        log.refresh()
+        assert check_rules(log.runs[0]) == cold(log.runs[0])[0]
+        assert [f for f in check_rules(log.runs[0]).findings if f.rule == "UnchangedTensor"] == []
+
+
+def test_norms_prove_a_large_update_of_values_that_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fed: list[Fed] = [("w", np.full(4, 100.0**step, np.float32), step) for step in range(3)]
+    run = made_run(tmp_path, TRAINING, fed, keep="value")
+    (found,) = found_by("WeightUpdateRatio", run)
+    monkeypatch.setattr("tensortap.analysis.rules.updates.kept_values", lambda run, rows: iter(()))
+    with remembered(run):
+        assert found_by("WeightUpdateRatio", run) == [found]
 
 
 def test_a_look_that_was_ended_leaves_nothing_half_added(tmp_path: Path) -> None:
