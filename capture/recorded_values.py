@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tensortap.dump import Recording, array_hash
+from tensortap.dump import Recording
 
 from . import tf_private
 from .rerun import variables_of
@@ -33,16 +33,15 @@ def unlike_recorded(
         inputs: what it was called with, variables among them.
     """
     plain = [tensor for tensor in outputs if tensor.dtype not in (tf.resource, tf.variant)]
-    hashes = [array_hash(tf_private.as_array(tensor)) for tensor in plain]
     unlike = [
         f"output {number}"
-        for number, (here, there) in enumerate(zip(hashes, recording.output_hashes, strict=False))
-        if here != there
+        for number, (here, there) in enumerate(zip(plain, recording.output_hashes, strict=False))
+        if not recording.has_hash(tf_private.as_array(here), there)
     ]
-    left = {number: array_hash(value) for number, value in variables_of(recording.arguments, inputs).items()}
+    left = variables_of(recording.arguments, inputs)
     unlike += [
         recording.arguments[number].name
         for number, there in recording.variable_hashes.items()
-        if left.get(number) != there
+        if number not in left or not recording.has_hash(left[number], there)
     ]
     return unlike, len(recording.output_hashes) + len(recording.variable_hashes)

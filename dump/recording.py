@@ -61,6 +61,7 @@ class Recording:
         output_hashes: `array_hash` of each tensor that the call returned.
         variable_hashes: number of an argument -> `array_hash` of the variable after the call.
         tensor_hashes: `node:slot` -> `array_hash` of each of its visits.
+        nan_as_one: all hashes take every NaN for one; else (older recordings) some may be of the bytes.
         versions: of tensorflow, keras, numpy, python, …
         failed: what the call raised, or empty.
     """
@@ -79,6 +80,11 @@ class Recording:
     tensor_hashes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     failed: str = ""
+    nan_as_one: bool = True
+
+    def has_hash(self, value: Array, recorded: str) -> bool:
+        """Whether a value has a hash of this recording."""
+        return array_hash(value) == recorded or (not self.nan_as_one and _bytes_hash(value) == recorded)
 
 
 def array_bytes(value: Array) -> tuple[bytes | memoryview, str]:
@@ -102,14 +108,25 @@ def array_hash(value: Array) -> str:
     now those for the same inputs.
     """
     data, name = array_bytes(value)
-    digest = hashlib.sha256(f"{name}{list(value.shape)}".encode())
     if not data or name == STRING:
-        digest.update(data)
-        return digest.hexdigest()
+        return _bytes_hash(value)
+    digest = _hash_of_type(value, name)
     numbers = np.frombuffer(data, numpy_dtype(_PARTS.get(name, name)))
     for start in range(0, numbers.size, _HASHED_AT_ONCE):
         digest.update(_with_one_nan(numbers[start : start + _HASHED_AT_ONCE]).view(np.uint8).data)
     return digest.hexdigest()
+
+
+def _bytes_hash(value: Array) -> str:
+    """The same over the bytes as they are."""
+    data, name = array_bytes(value)
+    digest = _hash_of_type(value, name)
+    digest.update(data)
+    return digest.hexdigest()
+
+
+def _hash_of_type(value: Array, name: str) -> hashlib._Hash:
+    return hashlib.sha256(f"{name}{list(value.shape)}".encode())
 
 
 def _with_one_nan(numbers: Array) -> Array:

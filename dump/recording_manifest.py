@@ -26,6 +26,7 @@ def to_manifest(recording: Recording, blobs: Blobs) -> dict[str, Any]:
         "output_hashes": list(recording.output_hashes),
         "variable_hashes": {str(number): digest for number, digest in recording.variable_hashes.items()},
         "tensor_hashes": {name: list(hashes) for name, hashes in recording.tensor_hashes.items()},
+        "nan_as_one": recording.nan_as_one,
     }
 
 
@@ -74,6 +75,7 @@ def from_manifest(manifest: object, fetch: Callable[[object], bytes]) -> Recordi
                 str(key): tuple(map(str, values)) for key, values in manifest["tensor_hashes"].items()
             },
             versions={str(key): str(value) for key, value in manifest["versions"].items()},
+            nan_as_one=manifest.get("nan_as_one") is True,
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DamagedError(f"The manifest of a recording makes no sense: {error!r}.") from error

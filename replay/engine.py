@@ -20,7 +20,6 @@ from tensortap.dump import (
     NotFoundError,
     Recording,
     RunReader,
-    array_hash,
     read_bundle_graph,
 )
 
@@ -113,19 +112,18 @@ def recorded_graph(source: Path, recording: Recording) -> Graph | None:
 def compared(recording: Recording, again: Rerun, changed: bool) -> Answer:
     """What came out, beside what was recorded. `changed`: tensors were, so that nothing can be proven."""
     names = [argument.name for argument in recording.arguments]
-    outputs = tuple(map(array_hash, again.outputs))
-    variables = {number: array_hash(value) for number, value in again.variables.items()}
     differing = [
         f"output {number}"
-        for number, (here, there) in enumerate(zip(outputs, recording.output_hashes, strict=False))
-        if here != there
+        for number, (here, there) in enumerate(zip(again.outputs, recording.output_hashes, strict=False))
+        if not recording.has_hash(here, there)
     ]
+    left = again.variables
     differing += [
         names[number]
         for number, there in recording.variable_hashes.items()
-        if number < len(names) and variables.get(number) != there
+        if number < len(names) and not (number in left and recording.has_hash(left[number], there))
     ]
-    if len(outputs) != len(recording.output_hashes):
+    if len(again.outputs) != len(recording.output_hashes):
         differing.append("number of outputs")
     failed = (
         "" if again.failure is None else f"{type(again.failure).__name__}: {again.failure}".splitlines()[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import zipfile
 from pathlib import Path
@@ -142,6 +143,22 @@ def test_signs_and_payloads_of_nan_are_not_told_apart(dtype: type, bits: list[in
     plain, negative, other = (np.array([each, 0], unsigned).view(dtype) for each in bits)
     assert array_hash(plain) == array_hash(negative)
     assert (array_hash(plain) == array_hash(other)) is (dtype is not np.complex64)  # another imaginary part
+
+
+def test_recordings_whose_hashes_are_of_the_bytes(tmp_path: Path) -> None:
+    """Older ones do not say that all NaN count as one, and theirs are what x86 makes of inf - inf."""
+    made = np.array([0xFFC00000], np.uint32).view(np.float32)
+    old = hashlib.sha256(b"float32[1]" + made.tobytes()).hexdigest()
+    assert old != array_hash(made)
+    folder = write_recording(tmp_path, recording(output_hashes=(old,)))
+    manifest = json.loads((folder / "recording.json").read_text())
+    assert manifest.pop("nan_as_one") is True
+    assert not read_recording(folder).has_hash(made, old)
+    (folder / "recording.json").write_text(json.dumps(manifest))
+    found = read_recording(folder)
+    assert not found.nan_as_one
+    assert found.has_hash(made, old) and found.has_hash(-made, array_hash(made))
+    assert not found.has_hash(-made, old) and not found.has_hash(np.ones(1, np.float32), old)
 
 
 def test_there_is_none(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Callable
@@ -30,7 +31,7 @@ from tensortap.dump import (
 from tensortap.index import open_logdir
 from tensortap.replay import Request, locate
 from tensortap.replay.certificate import certify
-from tensortap.replay.engine import replay
+from tensortap.replay.engine import compared, replay
 from tensortap.replay.expression import parse_change
 
 Run = Callable[..., tuple[int, str, str]]
@@ -124,6 +125,17 @@ def test_what_capturing_changes_is_found() -> None:
     found = certify(recording, Call(), candidates)
     assert (found.changed, found.first) == (["w"], "n13:0")
     assert certify(recording, Call(), candidates[:13]).changed == ()
+
+
+def test_an_older_recording_of_nan_is_proven_by_its_bytes() -> None:
+    made = np.array([0xFFC00000], np.uint32).view(np.float32)  # what x86 makes of inf - inf
+    told = hashlib.sha256(b"float32[1]" + made.tobytes()).hexdigest()
+    given = Argument("variable", "v", (np.zeros(1, np.float32),))
+    old = Recording("f", b"", (given,), 0, output_hashes=(told,), variable_hashes={0: told}, nan_as_one=False)
+    again = Rerun((made,), {0: made}, [])
+    assert compared(old, again, changed=False).identical
+    assert compared(replace(old, nan_as_one=True), again, changed=False).differing == ["output 0", "v"]
+    assert compared(old, Rerun((made,), {}, []), changed=False).differing == ["v"]
 
 
 def test_recordings_are_listed(run: Run, logdir: Path) -> None:
