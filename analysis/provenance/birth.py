@@ -11,7 +11,7 @@ from .ends import Ends
 from .explanation import Explanation
 from .flow import BadFlow, BadTensor
 from .forward import Forward, forward_of, of_gradient
-from .intentional import heals, reason
+from .intentional import heals, reason, thrown_away
 from .operand import Operand, of_snapshot, unknown
 from .patterns import explain
 from .proof import proven
@@ -29,7 +29,7 @@ class Birth:
             `known` is False where it was not captured).
         explanation: the known pattern, or None. demoted: why it is harmless, a sentence, or empty.
         aftermath: how an infinity that nobody meant becomes finite again before it reaches anything that
-            matters, a sentence, or empty.
+            matters, or how the program keeps it out of the weights, a sentence, or empty.
         missing: what would have to be captured to be sure: tensor and node names.
         ends: what its descendants reach; reached: how many non-finite tensors they are.
         frame: the innermost line of user code that made the node, or, of a node of the backward pass, that
@@ -85,7 +85,7 @@ def describe_birth(flow: BadFlow, bad: BadTensor, reached: Reached) -> Birth:
         inputs=inputs,
         explanation=explanation,
         demoted=reason(flow, bad, reached),
-        aftermath=heals(flow, bad, reached),
+        aftermath=heals(flow, bad, reached) or thrown_away(flow, bad, reached),
         missing=_missing(flow, bad),
         ends=reached.ends,
         reached=len(reached.slots) - 1,

@@ -57,6 +57,21 @@ def heals(flow: BadFlow, birth: BadTensor, reached: Reached) -> str:
     return f"Loss, gradients and weights stay finite, but nobody meant this infinity: {what}."
 
 
+def thrown_away(flow: BadFlow, birth: BadTensor, reached: Reached) -> str:
+    """How the program itself keeps NaN and infinities of the backward pass out of the weights, a sentence;
+    empty if it does not, or if nobody knows: all gradients that `birth` reaches are replaced before they are
+    applied, and neither loss, weights nor what the function returns see them."""
+    ends, roles = reached.ends, flow.tensors.roles
+    replaced = [slot for slot in reached.slots if slot in flow.replaced]
+    if not replaced or ends.loss or ends.weights or ends.returned or reached.open:
+        return ""
+    if any(roles.kind.get(s[0]) == "gradient" and s not in flow.replaced for s in reached.slots):
+        return ""
+    if birth.verdict not in ("born", "turned", "suspected") or flow.may_update(birth.slot):
+        return ""
+    return f"{puts_others(flow, replaced)}: it does not reach the weights, which learn nothing from there."
+
+
 def puts_others(flow: BadFlow, replaced: list[Slot]) -> str:
     """What the program does with gradients (some of `flow.replaced`), without a full stop."""
     graph, row = flow.tensors.graph, flow.replaced[replaced[0]]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_runs import X, made_run, node
+from made_runs import X, found_by, made_run, node
 
 from tensortap.analysis import nan_report
 from tensortap.dump import Node
@@ -32,7 +32,8 @@ def test_a_gradient_of_nan_that_the_program_replaces_is_not_harmless(tmp_path: P
     fed = [
         (name, np.array(value, bool if name == "finite" else np.float32), 0) for name, value in held.items()
     ]
-    report = nan_report(made_run(tmp_path, CLIPPED, fed))
+    run = made_run(tmp_path, CLIPPED, fed)
+    report = nan_report(run)
     assert [birth.tensor for birth in report.births] == ["gradient_tape/SqrtGrad:0", "gradient_tape/sum:0"]
     assert report.births[0].ends.gradients == ["gradient_tape/sum:0"]
     assert [link.tensor for link in report.chain] == ["gradient_tape/SqrtGrad:0", "gradient_tape/sum:0"]
@@ -40,6 +41,8 @@ def test_a_gradient_of_nan_that_the_program_replaces_is_not_harmless(tmp_path: P
         note.startswith("kept (SelectV2) puts other numbers in place of what is not finite in the gradient")
         for note in report.notes
     )
+    assert all(birth.aftermath.endswith("which learn nothing from there.") for birth in report.births)
+    assert [finding.severity for finding in found_by("ExplodingTensor", run)] == ["medium"] * 2
 
 
 def select(name: str, *inputs: str) -> Node:

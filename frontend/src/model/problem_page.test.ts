@@ -134,7 +134,7 @@ describe('what the page says of births', () => {
     expect([pageHead([birth({})], 0), pageHead([heals, birth({})], 1)]).toEqual(Array(2).fill('NaN or Inf spoilt this run'));
     expect([pageHead([heals], 1), pageHead([heals], 0), pageHead([], 0)]).toEqual([
       'Something is wrong',
-      'Infinities arise, and heal again',
+      'NaN or Inf arise, but reach nothing that matters',
       'Worth a look',
     ]);
   });

@@ -83,7 +83,7 @@ export function birthReason(birth: Birth): string {
 export function pageHead(births: readonly Birth[], high: number): string {
   if (births.some((birth) => !birth.aftermath)) return 'NaN or Inf spoilt this run';
   if (high > 0) return 'Something is wrong';
-  return births.length > 0 ? 'Infinities arise, and heal again' : 'Worth a look';
+  return births.length > 0 ? 'NaN or Inf arise, but reach nothing that matters' : 'Worth a look';
 }
 
 /** What the chain of a report leads to. */
