@@ -51,8 +51,8 @@ class Catalog:
 
     Attributes:
         parts: where the rows are. partial: how many rows have counts that do not add up to their size.
-        prunings: how often values turned out to be
-        removed. not_told: the counts that the source of the run does not tell, see `unknown_counts`.
+        pruned: values files that were removed on purpose, by code of their worker. prunings: how often that
+        changed. not_told: the counts that the source of the run does not tell, see `unknown_counts`.
         places: int64 columns that say where each commit is, see `CommitPlace`.
 
     Args:
@@ -71,7 +71,7 @@ class Catalog:
         self.nonfinite = 0
         self.partial = 0
         self.prunings = 0
-        self._pruned: dict[int, frozenset[int]] = {}  # by worker
+        self.pruned: dict[int, frozenset[int]] = {}
         self.not_told: frozenset[str] = frozenset()
         self.last_time: float | None = None
         self.parts = Rows(histograms)
@@ -107,9 +107,9 @@ class Catalog:
         """A worker's values files that were removed on purpose: their values are kept no longer."""
         with self.lock:
             code = self.workers.code(worker)
-            if code is None or self._pruned.get(code, frozenset()) == files:
+            if code is None or self.pruned.get(code, frozenset()) == files:
                 return
-            self._pruned = self._pruned | {code: files}
+            self.pruned = self.pruned | {code: files}
             tensor = self.column("tensor", slice(0, self.rows))[self.column("kept", slice(0, self.rows))]
             self.tensors.kept.restore(np.bincount(tensor))
             self.prunings += 1
@@ -151,7 +151,7 @@ class Catalog:
         shard = self.column("shard", rows)
         stored: Array = shard > NOT_KEPT
         gone = np.zeros(len(shard), np.bool_)
-        pruned = {worker: files for worker, files in self._pruned.items() if files}
+        pruned = {worker: files for worker, files in self.pruned.items() if files}
         workers = self._workers(rows) if pruned else None
         for worker, files in pruned.items():
             gone |= (workers == worker) & np.isin(shard, list(files))
@@ -191,7 +191,7 @@ class Catalog:
         bad, tensor = nan | inf, columns["tensor"]
         self.tensors.note_rows(tensor, self.rows)
         self.tensors.snapshots.count(tensor)
-        there = ~np.isin(columns["shard"], (NOT_KEPT, *self._pruned.get(worker, ())))
+        there = ~np.isin(columns["shard"], (NOT_KEPT, *self.pruned.get(worker, ())))
         self.tensors.kept.count(tensor[there])
         self.tensors.nonfinite.count(tensor[bad])
         self.steps.count(columns["step"], nan, inf, columns["time"])

@@ -20,6 +20,7 @@ def catalog_state(catalog: Catalog) -> tuple[dict[str, Any], dict[str, Array]]:
         "rows": catalog.rows,
         "nonfinite": catalog.nonfinite,
         "partial": catalog.partial,
+        "pruned": [[code, sorted(files)] for code, files in catalog.pruned.items()],
         "last_time": catalog.last_time,
         "strings": {name: table.values for name, table in _strings(catalog).items()},
         "shapes": catalog.shapes.values,
@@ -56,6 +57,7 @@ def restore_catalog(catalog: Catalog, about: Mapping[str, Any], arrays: Mapping[
     catalog.worker_rows.restore(arrays["worker_rows"])
     catalog.nonfinite, catalog.last_time = about["nonfinite"], about["last_time"]
     catalog.partial = about["partial"]
+    catalog.pruned = {int(code): frozenset(map(int, files)) for code, files in about["pruned"]}
     catalog.rows = about["rows"]
 
 

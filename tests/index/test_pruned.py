@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -94,3 +96,23 @@ def test_a_saved_index_knows_what_was_pruned_since(tmp_path, monkeypatch):
         log = LogIndex(tmp_path / "logs")
         log.refresh()
         assert kept_steps(log.runs[0]) == list(range(6 - keep, 6))
+
+
+def test_values_that_come_back_are_kept_for_a_saved_index_too(tmp_path, monkeypatch):
+    """The saved index was made while they were gone; they were put back while nobody had it open."""
+    monkeypatch.setenv("TENSORTAP_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(saved_run, "FEWEST", 1)
+    with DumpWriter(tmp_path / "logs", "r") as writer:
+        log_steps(writer, range(6))
+        folder = writer.run_dir / writer.worker
+    shutil.copytree(folder, tmp_path / "copy")
+    prune_run(tmp_path / "logs/r", Retention(keep_last=2))
+    for back, kept in ((False, [4, 5]), (False, [4, 5]), (True, list(range(6)))):
+        if back:
+            shutil.copytree(tmp_path / "copy", folder, dirs_exist_ok=True)
+            for mark in folder.glob("*.pruned"):
+                mark.unlink()
+        log = LogIndex(tmp_path / "logs")
+        log.refresh()
+        assert kept_steps(log.runs[0]) == kept
+    assert list((tmp_path / "cache").rglob("state.index"))
