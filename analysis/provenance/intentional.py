@@ -110,10 +110,18 @@ def _sentence(healers: list[Healer], *, nan: bool, meant: bool) -> str:
     return f"{text[0].upper()}{text[1:]} {_UNTOUCHED}"
 
 
-def but_not_its_gradient(demoted: str, gradient: str) -> str:
-    """Why infinities are harmless, of an op whose gradient (a tensor name) is not."""
+def but_not_its_gradient(demoted: str, gradient: str, *, loss_finite: bool) -> str:
+    """Why infinities do not reach the loss, of an op whose gradient (a tensor name) is not finite.
+
+    Args:
+        loss_finite: the loss was seen to be finite; otherwise it may be NaN through something else.
+    """
     first = demoted.removesuffix(_UNTOUCHED).rstrip()
-    return f"{first} The loss stays finite, but the gradient at the same place does not: {gradient}."
+    if loss_finite:
+        return f"{first} The loss stays finite, but the gradient at the same place does not: {gradient}."
+    return (
+        f"{first} It does not reach the loss, but the gradient at the same place is not finite: {gradient}."
+    )
 
 
 def _vanishes(flow: BadFlow, reached: list[Slot]) -> bool:

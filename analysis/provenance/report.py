@@ -174,7 +174,7 @@ def step_report(
         worker=flow.tensors.worker,
         loss=None if loss is None else f"{graph.names[loss]}:0",
         births=detailed,
-        demoted=[_linked(birth, births) for birth in described if birth.demoted],
+        demoted=[_linked(flow, birth, births) for birth in described if birth.demoted],
         chain=chain(flow, next(bad.slot for bad in found if flow.tensors.name(bad.slot) == births[0].tensor))
         if births
         else [],
@@ -194,11 +194,14 @@ def _described(flow: BadFlow, births: list[BadTensor], advance: Advance) -> list
     return found
 
 
-def _linked(harmless: Birth, births: list[Birth]) -> Birth:
+def _linked(flow: BadFlow, harmless: Birth, births: list[Birth]) -> Birth:
     """A harmless birth, which says so if the gradient of its op is one that matters."""
+    loss = flow.tensors.roles.loss
     for birth in births:
         if birth.forward is not None and birth.forward.node == harmless.node:
-            return replace(harmless, demoted=but_not_its_gradient(harmless.demoted, birth.tensor))
+            finite = loss is not None and flow.is_finite(loss)
+            told = but_not_its_gradient(harmless.demoted, birth.tensor, loss_finite=finite)
+            return replace(harmless, demoted=told)
     return harmless
 
 

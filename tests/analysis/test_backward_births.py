@@ -85,7 +85,9 @@ TRAP = (  # tf.where(x > 0, tf.math.log(x), 0): the loss stays finite, the gradi
     node("large", "Greater", "x", "zeros", dtype="bool"),
     node("zeros", "Const"),
     node("chosen", "SelectV2", "large", "log", "zeros"),
-    node("loss", "Sum", "chosen"),
+    node("w", "ReadVariableOp", kind="weight", of="dense/kernel"),
+    node("scaled", "Mul", "chosen", "w"),
+    node("loss", "Sum", "scaled"),
     node("gradient_tape/SelectV2", "SelectV2", "large", "zeros", "zeros"),
     node("gradient_tape/Reciprocal", "Reciprocal", "x"),
     node("gradient_tape/mul", "Mul", "gradient_tape/SelectV2", "gradient_tape/Reciprocal", kind="gradient"),
@@ -94,7 +96,7 @@ TRAP = (  # tf.where(x > 0, tf.math.log(x), 0): the loss stays finite, the gradi
 
 def test_a_birth_in_the_backward_pass_names_the_forward_op(tmp_path: Path) -> None:
     nan, inf = np.nan, np.inf
-    held = {"x": [0, 4], "log": [-inf, 1.4], "chosen": [0, 1.4], "loss": 1.4}
+    held = {"x": [0, 4], "log": [-inf, 1.4], "chosen": [0, 1.4], "w": 1, "scaled": [0, 1.4], "loss": 1.4}
     held |= {"gradient_tape/SelectV2": [0, 1], "gradient_tape/Reciprocal": [inf, 0.25]}
     held |= {"gradient_tape/mul": [nan, 0.25]}
     fed = [(name, np.array(value, np.float32), 0) for name, value in held.items()]
@@ -111,6 +113,22 @@ def test_a_birth_in_the_backward_pass_names_the_forward_op(tmp_path: Path) -> No
     assert harmless.tensor == "log:0"
     assert harmless.demoted.endswith("the gradient at the same place does not: gradient_tape/Reciprocal:0.")
     assert "neither loss nor gradients" not in harmless.demoted
+
+
+def test_a_loss_that_something_else_spoils_is_not_called_finite(tmp_path: Path) -> None:
+    """GIVEN the same logarithm, and beside it the square root of a negative that the loss holds."""
+    nan, inf = np.nan, np.inf
+    more = (node("y", "Mul", "w", "w"), node("root", "Sqrt", "y"), node("both", "AddV2", "scaled", "root"))
+    nodes = (*(each for each in TRAP if each.name != "loss"), *more, node("loss", "Sum", "both"))
+    held = {"x": [0, 4], "log": [-inf, 1.4], "chosen": [0, 1.4], "scaled": [0, 1.4], "w": 1, "y": [-1, 4]}
+    held |= {"root": [nan, 2], "both": [nan, 3.4], "loss": nan, "gradient_tape/SelectV2": [0, 1]}
+    held |= {"gradient_tape/Reciprocal": [inf, 0.25], "gradient_tape/mul": [nan, 0.25]}
+    fed = [(name, np.array(value, np.float32), 0) for name, value in held.items()]
+    report = nan_report(made_run(tmp_path, nodes, fed))
+    assert report.births[0].tensor == "root:0"
+    (harmless,) = report.demoted
+    assert "It does not reach the loss, but the gradient at the same place" in harmless.demoted
+    assert "stays finite" not in harmless.demoted
 
 
 def test_the_gradient_of_a_root_names_the_root(tmp_path: Path) -> None:
