@@ -85,7 +85,7 @@ def _checked(
         view.advance = told
         told(0, 1, "")
         try:
-            hits = once.of(view, rule.name, rule.check(view, rule.thresholds))
+            hits = once.of(view, rule.name, rule.check(view, rule.thresholds), rule.severity)
             mine = sorted((_finding(view, rule, hit, settings) for hit in hits), key=order)
             found += mine[:MOST]
             if len(mine) > MOST:

@@ -277,3 +277,20 @@ def test_units_that_were_looked_at_in_kept_values_say_so(tmp_path: Path) -> None
     out = io.StringIO()
     print_findings("made", check_rules(run), Console(file=out, width=200), muted=False)
     assert "(8 of 8 kept values, the last of 20)" in out.getvalue()
+
+
+def test_of_two_graphs_of_a_variable_the_worse_story_is_told(tmp_path: Path) -> None:
+    """One graph trains the weights, another one only reads them, and oftener."""
+    rng, still = np.random.default_rng(0), np.ones((4, 4), np.float32)
+    reading = (WEIGHT, replace(GRADIENT, attributes={**GRADIENT.attributes, "tensortap.variable": "other"}))
+    with DumpWriter(tmp_path, run="made") as writer:
+        for nodes, steps in ((TRAINING, range(0, 20, 2)), (reading, range(20))):
+            graph = writer.graph(Graph("step", list(nodes)))
+            for step in steps:
+                writer.log("w", still, step=step, graph=graph)
+                writer.log(GRADIENT.name, rng.normal(size=(4, 4)), step=step, graph=graph)
+    log = LogIndex(tmp_path)
+    log.refresh()
+    (found,) = found_by("UnchangedTensor", log.runs[0])
+    assert (found.severity, found.of) == ("high", 10)
+    assert "although it has a gradient" in found.text
