@@ -68,7 +68,7 @@ def describe_birth(flow: BadFlow, bad: BadTensor, reached: Reached) -> Birth:
     inputs = operands(flow, bad)
     explained = bad.verdict in ("born", "suspected", "turned")
     explanation = explain(graph.op_type[row], inputs, output) if explained else None
-    forward = forward_of(tensors.roles, row) if explained else None
+    forward = forward_of(flow, row) if explained else None
     if forward is not None:
         explanation = of_gradient(explanation, forward, inputs)
     return Birth(

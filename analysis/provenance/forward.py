@@ -10,6 +10,7 @@ from tensortap.index import FrameDetail
 from ..ops import ops
 from ..roles import Roles
 from .explanation import Explanation, are, elements
+from .flow import BadFlow
 from .operand import Operand
 from .step import Slot
 
@@ -40,7 +41,7 @@ _WRITTEN = {"Log": "tf.math.log", "Sqrt": "tf.sqrt", "Rsqrt": "tf.math.rsqrt"}
 @dataclass(frozen=True, slots=True)
 class Forward:
     """An op of the forward pass. `frame`: the innermost line of user code that made it, or None; `chosen`:
-    the select behind it, which leaves some of its output out, or empty."""
+    the select behind it that was seen to leave out what is not finite in its output, or empty."""
 
     tensor: str
     node: str
@@ -50,15 +51,16 @@ class Forward:
     frame: FrameDetail | None = None
 
 
-def forward_of(roles: Roles, row: int) -> Forward | None:
+def forward_of(flow: BadFlow, row: int) -> Forward | None:
     """The op whose gradient a node computes; None for nodes of the forward pass, and where none fits."""
+    roles = flow.tensors.roles
     if not roles.is_backward(row):
         return None
     graph = roles.graph
     found = next(_candidates(roles, row), None)
     if found is None:
         return None
-    chosen = _chooser(roles, found)
+    chosen = _chooser(flow, found)
     return Forward(
         tensor=f"{graph.names[found]}:0",
         node=graph.names[found],
@@ -132,15 +134,18 @@ def _forward_inputs(roles: Roles, row: int) -> Iterator[Slot]:
             waiting += [(before, at) for before, at, _ in roles.inputs(source)]
 
 
-def _chooser(roles: Roles, row: int) -> int | None:
-    """The select of the forward pass that takes what a node gives."""
-    waiting = [row]
+def _chooser(flow: BadFlow, row: int) -> int | None:
+    """The select of the forward pass that takes what a node gives and leaves out what is not finite in it;
+    None where the node's output is finite, and where the select's was not captured finite."""
+    roles, waiting = flow.tensors.roles, [row]
+    if (row, 0) not in flow.bad:
+        return None
     for _ in range(_NEAR):
         if not waiting:
             break
         for taker in roles.consumers(waiting.pop(0)):
             op_type = "" if roles.is_backward(taker) else roles.graph.op_type[taker]
             if op_type in _CHOOSING:
-                return taker
+                return taker if flow.is_finite(taker) else None
             waiting += [taker] if op_type in _HANDS_ON else []
     return None

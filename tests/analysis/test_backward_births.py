@@ -115,6 +115,21 @@ def test_a_birth_in_the_backward_pass_names_the_forward_op(tmp_path: Path) -> No
     assert "neither loss nor gradients" not in harmless.demoted
 
 
+def test_a_select_that_takes_the_infinity_leaves_nothing_out(tmp_path: Path) -> None:
+    """GIVEN the same program, where the select takes the logarithm of 0."""
+    inf = np.inf
+    held = {"x": [0, 4], "log": [-inf, 1.4], "chosen": [-inf, 1.4], "w": 1, "scaled": [-inf, 1.4]}
+    held |= {"loss": -inf, "gradient_tape/SelectV2": [1, 1], "gradient_tape/Reciprocal": [inf, 0.25]}
+    held |= {"gradient_tape/mul": [inf, 0.25]}
+    fed = [(name, np.array(value, np.float32), 0) for name, value in held.items()]
+    births = nan_report(made_run(tmp_path, TRAP, fed)).births
+    (birth,) = [birth for birth in births if birth.tensor == "gradient_tape/Reciprocal:0"]
+    assert birth.forward is not None and birth.explanation is not None
+    assert (birth.forward.node, birth.forward.chosen) == ("log", "")
+    assert "leaves out" not in birth.explanation.help
+    assert "two tf.where" in birth.explanation.help
+
+
 def test_a_loss_that_something_else_spoils_is_not_called_finite(tmp_path: Path) -> None:
     """GIVEN the same logarithm, and beside it the square root of a negative that the loss holds."""
     nan, inf = np.nan, np.inf
