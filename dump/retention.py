@@ -164,8 +164,12 @@ def pruned_files(names: Iterable[str]) -> frozenset[int]:
     marks = (
         name.removeprefix("values-").removesuffix(".pruned") for name in there if name.endswith(".pruned")
     )
-    found = (digits for digits in marks if len(digits) == 6 and digits.isdigit())
+    found = (digits for digits in marks if _is_number(digits))
     return frozenset(int(digits) for digits in found if f"values-{digits}.safetensors" not in there)
+
+
+def _is_number(digits: str) -> bool:
+    return len(digits) == 6 and digits.isascii() and digits.isdigit()
 
 
 def shards_of(run_dir: Path) -> dict[Shard, Entry]:
@@ -175,7 +179,7 @@ def shards_of(run_dir: Path) -> dict[Shard, Entry]:
         if folder.is_folder and is_worker_name(folder.name):
             for entry in scan(run_dir / folder.name):
                 digits = entry.name.removeprefix("values-").removesuffix(".safetensors")
-                if entry.is_file and len(digits) == 6 and digits.isdigit():
+                if entry.is_file and _is_number(digits):
                     found[folder.name, int(digits)] = entry
     return found
 

@@ -19,6 +19,7 @@ from tensortap.dump import (
     ValueNotKeptError,
     ValuePrunedError,
     prune_run,
+    pruned_files,
 )
 from tensortap.index import LogIndex, history, locate, read_slice
 
@@ -275,3 +276,15 @@ def test_pruning_says_why_more_stays_than_was_asked_for(tmp_path, capsys):
     assert "also of the last step" in capsys.readouterr().out
     assert main(["show", str(tmp_path / "r"), "a", "--step", "0"]) == 0
     assert "values: pruned" in capsys.readouterr().out
+
+
+def test_names_with_other_digits_are_no_marks(tmp_path):
+    """A reader ignores files whose names it does not know: these digits are none to `int`."""
+    with DumpWriter(tmp_path, "r") as writer:
+        writer.log("x", np.arange(5000.0), step=0)
+        folder = writer.run_dir / writer.worker
+    for name in ("values-²²²²²².pruned", "values-²²²²²².safetensors"):
+        (folder / name).write_bytes(b"")
+    assert pruned_files(path.name for path in folder.iterdir()) == frozenset()
+    assert prune_run(tmp_path / "r", Retention(keep_last=1)).files == 0
+    assert main(["check", str(tmp_path)]) == 0
