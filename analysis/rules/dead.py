@@ -12,7 +12,7 @@ from ..fired import counted_of
 from ..ledger import LedgerEntry, dead_layer_ledger
 from ..tensor_role import TensorRole
 from ..view import RunView
-from .finding import Evidence, Hit, Severity
+from .finding import Evidence, Hit
 from .gradients import MOSTLY
 from .rule import Limits, rule
 
@@ -60,7 +60,8 @@ _OTHER_OP = (
 
 
 def _cut_off(view: RunView) -> Iterator[Hit]:
-    """Variables of layers whose gradient an op takes that has none; who writes `stop_gradient` means it."""
+    """Variables of layers whose gradient an op takes that has none; who writes `stop_gradient` means it. Of
+    low severity: a dump does not tell whether anybody wants to train them (the labels of a frozen teacher)."""
     weights = {(tensor.graph, tensor.name): tensor for tensor in view.of_kind("weight")}
     for entry in _ledger(view):
         tensor = weights.get((entry.graph, entry.tensor))
@@ -68,10 +69,9 @@ def _cut_off(view: RunView) -> Iterator[Hit]:
             continue
         steps = view.rows([tensor]).steps
         if len(steps):
-            text = f"{entry.variable} gets no gradient: {entry.why}."
+            text = f"{entry.variable} gets no gradient: {entry.why}. Fine if it is frozen."
             evidence = Evidence(int(steps[0]), "steps with a gradient", 0.0)
-            severity: Severity | None = None if tensor.is_kernel else "low"
-            hit = Hit.at(steps, len(steps), tensor, text, evidence, severity=severity)
+            hit = Hit.at(steps, len(steps), tensor, text, evidence, severity="low")
             yield replace(hit, help=_OTHER_OP)
 
 
