@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from .blobs import LARGE, SMALL
-from .closing import CLOSED_FILE, Closing, write_closing
+from .closing import CLOSED_FILE, Closing, read_closing, write_closing
 from .completeness import next_statistics
 from .errors import DamagedError, InvalidNameError, InvalidValueError, TensortapError, ValueNotKeptError
 from .escaping import counted
@@ -53,6 +53,7 @@ def repair_run(run_dir: Path, out: Path, advance: Callable[[str], object] = lamb
     """Copies a run to `out`; `advance` is told now and then how far it is.
 
     Commits that cannot be read are left out; a snapshot whose value is missing or damaged keeps its summary.
+    Snapshots that a worker had committed when it was closed, and that are gone, count as lost (`dropped`).
     Workers, steps, visits and times stay as they are; recordings are copied where they are whole. What
     somebody asked of the run (`watch.json`, `what-ifs.json`) is no part of it.
 
@@ -166,12 +167,31 @@ class _Worker:
                 missing = f"{stats_path(self._source, tail.position.file + 1).name} is missing."
                 tail.resume(TailPosition(number, 0, None, tail.dropped, (*tail.damage, missing)))
                 self._copy_statistics(tail, advance)
+            lost = tail.dropped + self._missing(self._done.snapshots - first)
+            if lost > tail.dropped:
+                nothing = pa.RecordBatch.from_pylist([], SCHEMA)
+                self._write(encode(nothing, SCHEMA_MESSAGE, {"dropped": lost}, "zstd"))
         finally:
             self._close()
         self._done.left_out += [f"{self._name}: {sentence}" for sentence in tail.damage]
         if tail.pending is not None:
             self._done.left_out.append(f"{self._name}: {tail.pending}")
-        write_closing(self._target, Closing(self._done.snapshots - first, tail.dropped))
+        write_closing(self._target, Closing(self._done.snapshots - first, lost))
+
+    def _missing(self, copied: int) -> int:
+        """How many snapshots are gone of those that the worker said it had committed when it was closed."""
+        try:
+            closing = read_closing(self._source)
+        except DamagedError as error:
+            self._done.left_out.append(f"{self._name}: {error}")
+            return 0
+        missing = max(0, closing.snapshots - copied) if closing is not None else 0
+        if missing and closing is not None:
+            said = counted(closing.snapshots, "snapshot")
+            self._done.left_out.append(
+                f"{self._name}: {missing:,} of {said} are gone that it had committed when closed ({CLOSED_FILE})."
+            )
+        return missing
 
     def _copy_statistics(self, tail: StatsTail, advance: Callable[[str], object]) -> None:
         """Copies what `tail` reads until it comes to an end."""

@@ -23,6 +23,7 @@ from tensortap.dump import (
     repair_run,
     write_recording,
 )
+from tensortap.index import open_logdir
 
 
 def write(logdir):
@@ -82,6 +83,27 @@ def test_a_damaged_run_is_repaired_beside(tmp_path, capsys):
     assert repaired["a", 5]["value_codec"] == "raw"
     assert main(["check", str(run), "--repair"]) == 1  # never over what is there
     assert "exists" in capsys.readouterr().err
+
+
+def test_snapshots_that_are_gone_stay_told(tmp_path):
+    """A repaired copy is sound, but says how many of the closed worker's snapshots it lacks."""
+    logdir, copy = tmp_path / "logs", tmp_path / "copy"
+    write(logdir)
+    (stats,) = stats_files(logdir)
+    stats.write_bytes(stats.read_bytes()[: stats.stat().st_size * 6 // 10])
+    done = repair_run(logdir / "r", copy / "r")
+    gone = 12 - done.snapshots
+    assert 0 < gone < 12
+    assert [text for text in done.left_out if f"{gone} of 12 snapshots" in text and "closed.json" in text]
+    (run,) = open_logdir(copy).runs.values()
+    (worker,) = run.workers
+    assert (worker.snapshots, worker.dropped) == (12 - gone, gone)
+    assert main(["check", str(copy)]) == 0
+    assert not repair_run(copy / "r", tmp_path / "again").left_out
+    for folder in (copy, tmp_path / "again"):  # nor is it counted twice
+        (closed,) = folder.rglob("closed.json")
+        said = json.loads(closed.read_text())
+        assert (said["snapshots"], said["dropped"]) == (12 - gone, gone)
 
 
 def test_a_sound_run_is_not_copied(tmp_path, capsys):
