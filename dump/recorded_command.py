@@ -6,56 +6,69 @@ import re
 import sys
 from collections.abc import Sequence
 
-from .addresses import without_secrets
-
 HIDDEN = "…"
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_GIVEN = re.compile(r"(-*[\w.-]+)=(.*)", re.DOTALL)  # `--token=…`, and `wandb.api_key=…` as Hydra has it
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")  # also of `apiKey`
-_TOLD_ANYWHERE = {
-    "password",
-    "passwd",
-    "passphrase",
-    "secret",
-    "secrets",
-    "credentials",
-    "signature",
-    "apikey",
-}
-# The last word of an option's name only: `--pad-token-id` and `--key-dim` are no secrets.
-_TOLD_AT_THE_END = {"token", "tok", "toke", "key", "pwd", "pass", "auth", "authorization", "sig", "sas"}
+# In any place of a name, so that `dbpassword`, `tokens` and `--toke` are found; a tokenizer is none.
+_WORD = re.compile(
+    "api|auth|bearer|cookie|cred|dsn|jwt|key|pass|pw|secr|sess(ion)?[-_.]?id|signature|tok(?!eni[sz])|webhook"
+    "|(otp|pat|pin|sas|sig)s?(?![a-z])",
+    re.IGNORECASE,
+)
+_ENDS_A_NAME = re.compile(r"[=:,\s]")
+_QUERY = re.compile("[?#]")
+# Stricter than options are, for `--Xy7` may well be a password.
+_OPTION = re.compile(r"-[A-Za-z]|--[a-z][a-z0-9_.-]*(=.*)?", re.DOTALL)
 
 
 def recorded_command(arguments: Sequence[str] | None = None) -> list[str]:
-    """The command line (`sys.argv` if none is given) without what is secret in it.
+    """The command line (`sys.argv` if none is given) with `…` for what is secret in it.
 
-    Addresses lose user, password and query; what belongs to an option whose name says so (`--token`,
-    `--db-password`, `api_key=…`) is shown as `…`. An option is rather hidden than told.
+    Hidden is what stands behind a name with one of the words above, in its argument or in those that follow
+    up to the next option, and in addresses the user, the password and the query. That is rather too much
+    (`--max-tokens …`) than too little; a secret that nothing announces cannot be known for one.
     """
     found: list[str] = []
-    is_secret = False
+    follows = False
     for argument in sys.argv if arguments is None else arguments:
-        if is_secret and not argument.startswith("--"):
+        if follows and _OPTION.fullmatch(argument) is None:
             found.append(HIDDEN)
-            is_secret = False
-            continue
-        given = _GIVEN.fullmatch(argument)
-        if given is not None and _names_a_secret(given[1]):
-            found.append(f"{given[1]}={HIDDEN}")
         else:
-            found.append(_without_addresses_secrets(argument))
-        is_secret = given is None and argument.startswith("-") and _names_a_secret(argument)
+            found.append(_told(argument))
+            follows = _is_secret_what_follows(argument)
     return found
 
 
-def _names_a_secret(option: str) -> bool:
-    words = [word.lower() for word in _WORDS.findall(option)]
-    return bool(words) and (words[-1] in _TOLD_AT_THE_END or not _TOLD_ANYWHERE.isdisjoint(words))
+def _is_secret_what_follows(argument: str) -> bool:
+    word = _WORD.search(argument)
+    if word is None:
+        return False
+    if _ENDS_A_NAME.search(argument, word.end()):
+        return argument.endswith(("=", ":", ","))
+    return argument.startswith("-") or argument.lstrip("+~/").replace("-", "_").isidentifier()
 
 
-def _without_addresses_secrets(argument: str) -> str:
-    """Of what holds an address (`--data=s3://…`), too; all behind its `?` may belong to it."""
-    begun = _ADDRESS.search(argument)
-    if begun is None:
-        return argument
-    return argument[: begun.start()] + without_secrets(argument[begun.start() :])
+def _told(argument: str) -> str:
+    """An argument without what is secret in it. Its parts may be ambiguous: then all behind is hidden."""
+    end = min(_begin_of_value(argument), _begin_of_query(argument))
+    at = argument.rfind("@")
+    user = argument.find(":")  # of `user:password@host`, with or without a scheme
+    rest = HIDDEN if end < len(argument) else ""
+    if not 0 <= user < at:
+        return argument[:end] + rest
+    user += 3 if argument.startswith("://", user) else 1
+    if at > end:
+        return argument[: min(user, end)] + HIDDEN
+    return argument[:user] + HIDDEN + argument[at:end] + rest
+
+
+def _begin_of_value(argument: str) -> int:
+    """Where that begins which belongs to the first secret name, or the end."""
+    word = _WORD.search(argument)
+    sign = _ENDS_A_NAME.search(argument, word.end()) if word else None
+    return sign.end() if sign else len(argument)
+
+
+def _begin_of_query(argument: str) -> int:
+    """Where that begins which stands behind the path of the first address, or the end."""
+    scheme = argument.find("://")
+    sign = _QUERY.search(argument, scheme) if scheme >= 0 else None
+    return sign.end() if sign else len(argument)
