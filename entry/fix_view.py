@@ -52,9 +52,9 @@ def _print_given(found: Mapping[str, Any], out: Console) -> None:
         out.print("The step's data are not finite, its variables are: repair what makes the batch.")
     elif earlier:
         which = f"--step {earlier['step']} --call {earlier['call']} --fix"
-        out.print(cell(f"The last recording before it that was given finite numbers: {which}", "bold"))
+        out.print(cell(f"An earlier recording that was given finite numbers: {which}", "bold"))
     else:
-        out.print("No recording before it was given finite numbers.")
+        out.print("No earlier recording that was given finite numbers was found.")
 
 
 def _print_repair(repair: Mapping[str, Any], out: Console) -> None:

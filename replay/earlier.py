@@ -1,4 +1,4 @@
-"""The recording to look at when a step was given NaN: the last one before it that was not."""
+"""The recording to look at when a step was given NaN: one before it that was not."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 from tensortap.dump import find_recordings
 
-from .births import given_non_finite
+from .births import non_finite
 from .source import is_bundle, open_recording
+
+_MOST = 50  # recordings of data that are not finite, one after another
 
 
 class Earlier(NamedTuple):
@@ -18,11 +20,13 @@ class Earlier(NamedTuple):
     call: int
 
 
-def last_finite_before(source: Path) -> Earlier | None:
-    """The last recording of the same run before `source` that was given finite numbers.
+def finite_before(source: Path) -> Earlier | None:
+    """A late recording of the same run before `source` that was given finite numbers.
 
-    Variables that are NaN stay so: it is looked for by halving, and of a thousand recordings ten are read.
-    None if there is none, or `source` is a bundle.
+    Variables that are NaN mostly stay so: the last recording of finite ones is looked for by halving, and of
+    a thousand recordings ten are read. Data come and go, so from there on the nearest one before whose data
+    are finite, too, of at most 50. Where variables became finite again (restored, assigned) a later one may
+    be missed. None if none is found, or `source` is a bundle.
     """
     if is_bundle(source):
         return None
@@ -33,8 +37,15 @@ def last_finite_before(source: Path) -> Earlier | None:
     while bad - finite > 1:
         # The one just before it first: a trigger recorded the step at which NaN appeared.
         middle = bad - 1 if bad == len(before) else (finite + bad) // 2
-        if given_non_finite(open_recording(before[middle].path)):
+        if "variable" in _given(before[middle].path):
             bad = middle
         else:
             finite = middle
-    return Earlier(before[finite].step, before[finite].call) if finite >= 0 else None
+    nearest = reversed(before[max(finite + 1 - _MOST, 0) : finite + 1])
+    return next((Earlier(place.step, place.call) for place in nearest if not _given(place.path)), None)
+
+
+def _given(path: Path) -> set[str]:
+    """The kinds of what a recording was given that was not finite."""
+    arguments = open_recording(path).arguments
+    return {argument.kind for argument in arguments if any(map(non_finite, argument.arrays))}

@@ -11,7 +11,7 @@ from tensortap.dump import Graph, Recording
 from .against import against
 from .chosen_nodes import pattern_of
 from .drift import drift
-from .earlier import last_finite_before
+from .earlier import finite_before
 from .fix import fix
 from .logic_tests import logic_test
 from .request import Request
@@ -35,7 +35,7 @@ def _drift(recording: Recording, request: Request, _: GraphOf, told: Told) -> di
 
 def _fix(recording: Recording, request: Request, graph: GraphOf, told: Told) -> dict[str, Any]:
     found = fix(recording, graph(), told)
-    earlier = last_finite_before(Path(request.source)) if found["given"] else None
+    earlier = finite_before(Path(request.source)) if found["given"] else None
     return found | {"earlier": earlier and earlier._asdict()}
 
 

@@ -1,0 +1,40 @@
+"""Which earlier recording is named where a step was given NaN."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tensortap.dump import Argument, Recording, RecordingPlace
+from tensortap.replay import earlier
+
+
+@pytest.mark.parametrize(
+    ("before", "found"),
+    [
+        ("FFDFD", 3),  # data of NaN that come and go
+        ("DFDFVV", 3),
+        ("FFFVVV", 2),
+        ("FDFDDD", 2),
+        ("DDVV", None),
+        ("VVV", None),
+        ("", None),
+    ],
+)
+def test_the_nearest_of_finite_variables_and_data_is_found(
+    before: str, found: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """GIVEN recordings of finite numbers (F), of data (D) or of variables (V) that are NaN."""
+    folder = Path("run") / "recordings"
+    places = [RecordingPlace(step, 0, folder / str(step)) for step in range(len(before) + 1)]
+    monkeypatch.setattr(earlier, "find_recordings", lambda run: places)
+    monkeypatch.setattr(earlier, "open_recording", lambda path: recording(before[int(path.name)]))
+    assert earlier.finite_before(places[-1].path) == (None if found is None else (found, 0))
+
+
+def recording(given: str) -> Recording:
+    arrays = {name: np.float32([np.nan if name == given else 1]) for name in "DV"}
+    data = Argument("tensor", "x", (arrays["D"],))
+    return Recording("f", b"", (data, Argument("variable", "w", (arrays["V"],))), step=0)
