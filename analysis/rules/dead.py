@@ -61,7 +61,7 @@ _OTHER_OP = (
 
 def _cut_off(view: RunView) -> Iterator[Hit]:
     """Variables of layers whose gradient an op takes that has none; who writes `stop_gradient` means it. Of
-    low severity: a dump does not tell whether anybody wants to train them (the labels of a frozen teacher)."""
+    low severity: a dump does not tell whether they are to be trained (a teacher that makes labels is not)."""
     weights = {(tensor.graph, tensor.name): tensor for tensor in view.of_kind("weight")}
     for entry in _ledger(view):
         tensor = weights.get((entry.graph, entry.tensor))

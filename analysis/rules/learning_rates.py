@@ -13,6 +13,7 @@ _COUNTERS = ("iteration", "iterations", "global_step")
 _FLOATS = ("float", "bfloat")
 _WHOLE = ("int", "uint")
 _NUMBER = re.compile(r"_\d+(?=/|$)")
+_UPDATE = re.compile(r"Assign|(Resource)?(Sparse)?Apply")  # ops that change a variable, their first input
 _MOST = 200  # nodes that a schedule may have
 _DEEP = 4  # nodes between a constant and where it is used
 
@@ -83,7 +84,27 @@ def _is_constant(roles: Roles, row: int, depth: int = _DEEP) -> bool:
 
 
 def _is_taken(roles: Roles, row: int, clock: set[int]) -> bool:
-    """Whether something else than the schedule takes a scalar, and the backward pass does not: that would be
-    a weight of the loss."""
+    """Whether something else than the schedule takes a scalar and changes trained weights by it, and the
+    backward pass does not: that would be a weight of the loss."""
     takers = [user for user in roles.consumers(row) if user not in clock]
-    return bool(takers) and not any(map(roles.is_backward, takers))
+    return not any(map(roles.is_backward, takers)) and _trains(roles, takers)
+
+
+def _trains(roles: Roles, takers: list[int]) -> bool:
+    """Whether some nodes lead to an update of a variable that gets a gradient, also through other variables
+    (momentum), but not through the loss, the backward pass or a comparison (an exploration rate)."""
+    seen, waiting = set(takers), list(takers)
+    while waiting:
+        row = waiting.pop()
+        if row == roles.loss or roles.is_backward(row) or roles.graph.dtype[row] == "bool":
+            continue
+        users = roles.consumers(row)
+        if _UPDATE.match(roles.graph.op_type[row]):
+            handle = next((source for source, _, position in roles.inputs(row) if position == 0), row)
+            of_handle = roles.consumers(handle)
+            if any(roles.variable.get(each) in roles.trained for each in (handle, *of_handle)):
+                return True
+            users += [user for user in of_handle if roles.graph.op_type[user] == "ReadVariableOp"]
+        waiting += [user for user in users if user not in seen]
+        seen.update(users)
+    return False

@@ -29,6 +29,8 @@ SCHEDULE = (
     scalar("adam/beta_pow", "Pow", "adam/base", "adam/next_float"),
     scalar("adam/alpha", "Mul", "adam/pow", "adam/beta_pow"),
     node("adam/step", "Mul", GRADIENT.name, "adam/alpha"),
+    node("handle", "_Arg", dtype="resource", of="dense/kernel"),
+    node("adam/update", "AssignSubVariableOp", "handle", "adam/step"),
 )
 
 
@@ -59,10 +61,51 @@ def test_a_weight_of_the_loss_is_no_learning_rate(tmp_path: Path) -> None:
     assert scheduled(tmp_path, lambda step: 0.5, taker) == []
 
 
+@pytest.mark.parametrize(
+    ("taker", "update"),
+    [
+        (("Less", "bool"), "average"),  # an exploration rate
+        (("Mul", "float32"), "average"),  # of weights that are averaged
+        (("Mul", "float32"), "product"),  # of something else, which the loss takes
+    ],
+)
+def test_what_changes_no_trained_weight_is_no_learning_rate(
+    tmp_path: Path, taker: tuple[str, str], update: str
+) -> None:
+    nodes = (
+        scalar("other/share", "Exp", "adam/count_float"),
+        node("other/taken", taker[0], "x", "other/share", dtype=taker[1]),
+        node("shadow", "_Arg", dtype="resource"),
+        node("other/average", "AssignSubVariableOp", "shadow", "other/taken"),
+        node("other/product", "Mul", "x", "other/taken"),
+        node("other/loss", "Sum", "other/product"),
+    )
+    ends = {"average": ("other/product", "other/loss"), "product": ("other/average",)}[update]
+    left = tuple(each for each in nodes if each.name not in ends)
+    fed: list[Fed] = [("other/share", np.float32(0.5 * 2.0**step), step) for step in range(40)]
+    run = made_run(tmp_path, (*TRAINING, *SCHEDULE, *left), fed)
+    assert found_by("LearningRate", run) == []
+
+
+def test_a_rate_that_momentum_takes_is_one(tmp_path: Path) -> None:
+    nodes = (
+        node("momentum", "_Arg", dtype="resource", of="sgd/momentum"),
+        node("sgd/sum", "Mul", GRADIENT.name, "adam/pow"),
+        node("sgd/AssignVariableOp", "AssignVariableOp", "momentum", "sgd/sum"),
+        node("sgd/read", "ReadVariableOp", "momentum", of="sgd/momentum"),
+        node("sgd/AssignSub", "AssignSubVariableOp", "handle", "sgd/read"),
+    )
+    kept = tuple(each for each in SCHEDULE if each.name not in ("adam/step", "adam/update", "adam/alpha"))
+    fed: list[Fed] = [("adam/pow", np.float32(1e-3 * 1.2**step), step) for step in range(40)]
+    found = found_by("LearningRate", made_run(tmp_path, (*TRAINING, *kept, *nodes), fed))
+    assert [(each.tensor, each.steps) for each in found] == [("adam/pow:0", 27)]
+
+
 def test_of_several_schedules_of_one_optimizer_nobody_knows(tmp_path: Path) -> None:
     momentum = (
         scalar("adam/momentum", "Exp", "adam/count_float"),
         node("adam/m", "Mul", "x", "adam/momentum"),
+        node("adam/m_update", "AssignSubVariableOp", "handle", "adam/m"),
     )
     assert scheduled(tmp_path, lambda step: 0.5, *momentum) == []
 
