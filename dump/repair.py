@@ -187,9 +187,9 @@ class _Worker:
             return 0
         missing = max(0, closing.snapshots - copied) if closing is not None else 0
         if missing and closing is not None:
-            said = counted(closing.snapshots, "snapshot")
+            gone = f"{missing:,} of {counted(closing.snapshots, 'snapshot')} are gone"
             self._done.left_out.append(
-                f"{self._name}: {missing:,} of {said} are gone that it had committed when closed ({CLOSED_FILE})."
+                f"{self._name}: {gone} that it had committed when closed ({CLOSED_FILE})."
             )
         return missing
 
