@@ -149,7 +149,7 @@ def test_what_cannot_be_run_twice_is_named(tmp_path: Path, step: Callable[[Any],
         with pytest.warns(TapWarning, match=why) as told:
             function(tf.constant(1.0))
             function(tf.constant(1.0))
-    assert len(told) == 1
+    assert [each.category for each in told].count(TapWarning) == 1
     assert not (tmp_path / "r").exists() or not Dumped(tmp_path / "r").rows
 
 

@@ -56,7 +56,7 @@ def test_a_disk_that_refuses_everything(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.warns(TapWarning, match="No space left") as told:
         weights = fit_tapped(Tap(tmp_path / "r", ALL))
 
-    assert len(told) == 1
+    assert [each.category for each in told].count(TapWarning) == 1
     assert "Free space" in str(told[0].message)
     assert same(weights, fit_plain())
 

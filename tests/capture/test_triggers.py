@@ -239,7 +239,7 @@ def test_a_trigger_that_fails_is_told_once_and_training_goes_on(tmp_path: Path) 
         for x in batches(3, bad=1.0):
             step(x)
         tap.close()
-    assert len(told) == 1
+    assert [each.category for each in told].count(TapWarning) == 1
     assert Dumped(tmp_path / "r").steps == [0, 1, 2]
 
 

@@ -78,7 +78,7 @@ def test_loops_inside_a_compiled_function_are_told_once(tmp_path: Path) -> None:
         compiled(tf.constant(2.0))
     tap.close()
 
-    assert len(told) == 1
+    assert [each.category for each in told].count(TapWarning) == 1
     dumped = Dumped(tmp_path / "r")
     assert [float(row.value) for row in dumped.at("end:0")] == [-8.0, -16.0]
     assert not any("doubled" in name for name in dumped.names)
