@@ -72,15 +72,13 @@ def cached_copy(
         key: what the source is known by. state: another text when it has changed. name: its name.
         source: gives the copy, which may be gone afterwards.
 
-    Raises as `import_source` and `source` do.
+    Raises CacheRefusesError, before the source is asked for; and as `import_source` and `source` do.
     """
     folder = cache / "imports" / _digest(key) / _digest(f"{VERSION}\n{state}")
     run = run_name_of(name)
     found = _found(folder, run)
     if found is None:
-        with source() as copy:
-            made = _made(copy, folder, run, progress)
-        found = _published(made, folder, run)
+        found = _published(_made(source, folder, run, progress), folder, run)
         _tidy(cache, folder)
     return found
 
@@ -103,8 +101,13 @@ def _found(folder: Path, run: str) -> CachedImport | None:
     return CachedImport(folder / run, imported, fresh=False)
 
 
-def _made(source: Path, folder: Path, run: str, progress: Progress) -> Path:
-    """The import in a folder of its own. Raises CacheRefusesError, and as `import_source` does."""
+def _made(
+    source: Callable[[], AbstractContextManager[Path]], folder: Path, run: str, progress: Progress
+) -> Path:
+    """The import in a folder of its own, which is made first: nothing is copied that cannot be kept.
+
+    Raises CacheRefusesError, and as `import_source` and `source` do.
+    """
     made = folder.with_name(f".making-{uuid.uuid4().hex[:12]}")
     try:
         (made / run).mkdir(parents=True, mode=0o700)
@@ -118,7 +121,8 @@ def _made(source: Path, folder: Path, run: str, progress: Progress) -> Path:
     use = Use(made)
     try:
         # The command is that of whoever looked first, at other sources too, maybe with a token.
-        imported = import_source(source, made / run, progress=progress, tell_command=False)
+        with source() as copy:
+            imported = import_source(copy, made / run, progress=progress, tell_command=False)
         (made / run / _DONE).write_text(json.dumps(asdict(imported)))
     except BaseException:
         use.end()

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -21,6 +21,7 @@ from tensortap import sources
 from tensortap.importers import (
     CachedImport,
     CacheRefusesError,
+    cached_copy,
     cached_import,
     import_cache,
     import_source,
@@ -255,6 +256,27 @@ def test_a_cache_that_cannot_be_written_to_is_read(
     np.save(source / "a.npy", np.ones(4))
     with pytest.raises(CacheRefusesError, match="Imports cannot be written to"):
         cached_import(source, tmp_path / "cache")
+
+
+def test_a_cache_that_cannot_be_written_to_has_nothing_copied(
+    tmp_path: Path, read_only: Callable[[int], None]
+) -> None:
+    def source() -> NoReturn:
+        raise AssertionError("the source is copied")
+
+    read_only(errno.EROFS)
+    with pytest.raises(CacheRefusesError, match="Imports cannot be written to"):
+        cached_copy("s3://b/a.npy", "state", "a.npy", tmp_path / "cache", source)
+
+
+def test_a_copy_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
+    def source() -> NoReturn:
+        raise ConnectionResetError("gone")
+
+    with pytest.raises(ConnectionResetError):
+        cached_copy("s3://b/a.npy", "state", "a.npy", tmp_path / "cache", source)
+    assert [path for path in (tmp_path / "cache").rglob("*") if not path.is_dir()] == []
+    assert not list((tmp_path / "cache").rglob(".making-*"))
 
 
 def test_what_a_read_only_cache_lacks_is_imported_for_this_time(
