@@ -262,7 +262,7 @@ class StepperShell(cmd.Cmd):
         at = stepper.at
         node, slot = stepper.to(name), name.rpartition(":")[2]
         stepper.at = at
-        return tensor_name(node.name, int(slot) if slot.isdigit() else 0)
+        return tensor_name(node.name, int(slot) if slot.isdecimal() else 0)
 
     def _change(self, tensor: str, expression: str) -> None:
         with progress("computing what follows"):
