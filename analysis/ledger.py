@@ -14,6 +14,7 @@ from tensortap.index import RunIndex
 from .cuts import cut_of
 from .fired import Zeros, ZerosOf, counted_of
 from .growing import remembered
+from .handles import is_unsure
 from .kept_values import kept_values
 from .rows import Rows
 from .tensor_role import TensorRole
@@ -79,7 +80,8 @@ def dead_layer_ledger(
         with remembered(run) as memory:
             return dead_layer_ledger(run, RunView(run, memory), advance)
     gradients = trained_gradients(view)
-    weights = {(weight.graph, weight.variable): weight for weight in reversed(view.of_kind("weight"))}
+    sure = [weight for weight in view.of_kind("weight") if not is_unsure(view, weight)]
+    weights = {(weight.graph, weight.variable): weight for weight in reversed(sure)}
     entries = []
     zeros = view.growing("zeros", Zeros, gradients, Zeros.add)
     for number, tensor in enumerate(gradients):

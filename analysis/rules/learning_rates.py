@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import deque
 
+from ..handles import first_input, is_update
 from ..roles import Roles
 from ..tensor_role import TensorRole
 from ..view import RunView
@@ -13,7 +14,6 @@ _COUNTERS = ("iteration", "iterations", "global_step")
 _FLOATS = ("float", "bfloat")
 _WHOLE = ("int", "uint")
 _NUMBER = re.compile(r"_\d+(?=/|$)")
-_UPDATE = re.compile(r"Assign|(Resource)?(Sparse)?Apply")  # ops that change a variable, their first input
 _MOST = 200  # nodes that a schedule may have
 _DEEP = 4  # nodes between a constant and where it is used
 
@@ -99,8 +99,8 @@ def _trains(roles: Roles, takers: list[int]) -> bool:
         if row == roles.loss or roles.is_backward(row) or roles.graph.dtype[row] == "bool":
             continue
         users = roles.consumers(row)
-        if _UPDATE.match(roles.graph.op_type[row]):
-            handle = next((source for source, _, position in roles.inputs(row) if position == 0), row)
+        if is_update(roles, row):
+            handle = first_input(roles, row)
             of_handle = roles.consumers(handle)
             if any(roles.variable.get(each) in roles.trained for each in (handle, *of_handle)):
                 return True

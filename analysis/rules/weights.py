@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..handles import is_unsure
 from ..kept_values import kept_values
 from ..rows import Rows
 from ..tensor_role import TensorRole
@@ -24,11 +25,12 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def layer_weights(view: RunView) -> list[TensorRole]:
-    """Weights of layers, each variable once a graph (where it is read several times, as it was first)."""
+    """Weights of layers, each variable once a graph (where it is read several times, as it was first; of
+    several variables of one path the one that is trained, where that can be told)."""
 
     def find() -> list[TensorRole]:
         found: dict[tuple[str, str], TensorRole] = {}
-        for tensor in sorted(view.of_kind("weight"), key=lambda tensor: tensor.order):
+        for tensor in sorted(view.of_kind("weight"), key=lambda t: (is_unsure(view, t), t.order)):
             found.setdefault((tensor.graph, tensor.variable or tensor.name), tensor)
         return list(found.values())
 
@@ -163,8 +165,8 @@ def unchanged_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
     )
     for tensor in layer_weights(view):
         same, steps = stretches.of(tensor.code)
-        if same is None or tensor.graph not in graphs or np.isnan(same.l2):
-            continue  # weights that turned NaN do not rest
+        if same is None or tensor.graph not in graphs or np.isnan(same.l2) or is_unsure(view, tensor):
+            continue  # weights that turned NaN do not rest; those of a target network may
         ends = _kept_ends(view, same)
         if ends and not np.allclose(ends[0], ends[1], rtol, atol, equal_nan=True):
             continue  # few elements move: the ledger tells of updates that are lost
@@ -217,7 +219,7 @@ def all_zero(view: RunView, limits: Limits) -> Iterable[Hit]:
     yield from hits_grown(
         view,
         ("AllZero", limits["zeros"]),
-        [*view.of_kind("output", "weight"), *trained_gradients(view)],
+        [*(t for t in view.of_kind("output", "weight") if not is_unsure(view, t)), *trained_gradients(view)],
         lambda rows: (rows.share("zero") >= limits["zeros"], rows.share("zero")),
         "share of zeros",
         limits["zeros"],

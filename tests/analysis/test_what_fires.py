@@ -294,3 +294,27 @@ def test_of_two_graphs_of_a_variable_the_worse_story_is_told(tmp_path: Path) -> 
     (found,) = found_by("UnchangedTensor", log.runs[0])
     assert (found.severity, found.of) == ("high", 10)
     assert "although it has a gradient" in found.text
+
+
+@pytest.mark.parametrize(
+    ("target", "online", "updated", "found"),
+    [
+        ("rests", "moves", ("online",), []),
+        ("rests", "rests", ("online",), ["online/w:0"]),
+        ("rests", "rests", ("online", "target"), []),  # nobody knows whose gradient it is
+    ],
+)
+def test_of_two_networks_of_one_path_the_trained_one_is_looked_at(
+    tmp_path: Path, target: str, online: str, updated: tuple[str, ...], found: list[str]
+) -> None:
+    """As those of a DQN that one function makes: Keras gives the variables of both the same path."""
+    names = {"target": target, "online": online}
+    nodes = [X, GRADIENT, node("q", "MatMul", "x", "online/w"), node("loss", "Sum", "q")]
+    for name in names:
+        nodes += [node(f"{name}/handle", "_Arg", dtype="resource", of="dense/kernel")]
+        nodes += [node(f"{name}/w", "ReadVariableOp", f"{name}/handle", kind="weight", of="dense/kernel")]
+    nodes += [node(f"{name}/a", "AssignSubVariableOp", f"{name}/handle", GRADIENT.name) for name in updated]
+    fed: list[Fed] = [(GRADIENT.name, PUSH, step) for step in range(12)]
+    for name, what in names.items():
+        fed += [(f"{name}/w", PUSH * (step if what == "moves" else 1), step) for step in range(12)]
+    assert [f.tensor for f in found_by("UnchangedTensor", made_run(tmp_path, nodes, fed))] == found
