@@ -42,7 +42,7 @@ def _is_secret_what_follows(argument: str) -> bool:
     if word is None:
         return False
     if _ENDS_A_NAME.search(argument, word.end()):
-        return argument.endswith(("=", ":", ","))
+        return argument.rstrip(" \t\r\n'\"([{").endswith(("=", ":", ","))
     return argument.startswith("-") or argument.lstrip("+~/").replace("-", "_").isidentifier()
 
 
