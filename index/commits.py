@@ -56,6 +56,12 @@ class CommitCache:
                 self._bytes -= dropped.nbytes
         return batch
 
+    def forget(self, run_dir: Path) -> None:
+        """Forgets the commits of a run: others may lie where they were."""
+        with self._lock:
+            for key in [key for key in self._batches if key[0] == run_dir]:
+                self._bytes -= self._batches.pop(key).nbytes
+
 
 def read_histograms(catalog: Catalog, cache: CommitCache, rows: Array) -> list[tuple[Array, Array]]:
     """(bucket ids, counts) of each row: as they are held, or else from its commit, each commit once.

@@ -163,6 +163,7 @@ class LogIndex:
 
     def _add(self, run_id: str, name: str, path: Path) -> None:
         self._generation += 1
+        self._shared.commits.forget(path)  # a run that was replaced, or whose files were pruned, has others
         run = RunIndex(run_id, name, path, self._shared, self._generation)
         self._entries[run_id] = _Entry(run, _identity(path), self._version + 1)
         self._gone.pop(run_id, None)

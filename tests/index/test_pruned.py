@@ -116,3 +116,18 @@ def test_values_that_come_back_are_kept_for_a_saved_index_too(tmp_path, monkeypa
         log.refresh()
         assert kept_steps(log.runs[0]) == kept
     assert list((tmp_path / "cache").rglob("state.index"))
+
+
+def test_a_value_that_moved_is_read_where_it_is_now(tmp_path, monkeypatch):
+    """By a reader that has read it where it was."""
+    monkeypatch.setattr("tensortap.dump.values_writer.MAX_SHARD", 100_000_000)
+    with DumpWriter(tmp_path, "r") as writer:
+        log_steps(writer, range(4))
+    log = LogIndex(tmp_path, use_cache=False)
+    for keep in (4, 2):
+        prune_run(tmp_path / "r", Retention(keep_last=keep))
+        log.refresh()
+        run = log.runs[0]
+        assert kept_steps(run) == list(range(4 - keep, 4))
+        (snapshot,) = snapshots(run, tensor="a:0", kept=True, limit=1000).rows[-1:]
+        assert np.array_equal(read_slice(run, snapshot), VALUE)
