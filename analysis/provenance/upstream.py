@@ -203,7 +203,8 @@ class Upstream:
         for name, about in self.graph.about.get("functions", {}).items():
             parts = (str(output).rpartition(":") for output in about["outputs"])
             found[name] = [
-                (self.graph.rows.get(node, -1), int(slot) if slot.isdecimal() else 0) for node, _, slot in parts
+                (self.graph.rows.get(node, -1), int(slot) if slot.isdecimal() else 0)
+                for node, _, slot in parts
             ]
         return found
 
