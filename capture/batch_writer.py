@@ -94,7 +94,8 @@ class BatchWriter:
         return 0
 
     def _tell_disk(self, error: Exception) -> None:
-        self._trouble.tell("disk", "the dump cannot be written", _way_out(error), error)
+        if self._writer is None or self._is_there(self._writer):  # else that is what is told
+            self._trouble.tell("disk", "the dump cannot be written", _way_out(error), error)
 
     def flush(self, dropped: int) -> int:
         """Commits what was written; `dropped` goes into the dump's count. Returns 0: rows stay queued."""
@@ -119,9 +120,10 @@ class BatchWriter:
             try:
                 writer.close()
             except Exception as error:
-                self._trouble.tell(
-                    "close", "the dump could not be closed in order", "What was committed is safe.", error
-                )
+                if self._is_there(writer):
+                    self._trouble.tell(
+                        "close", "the dump could not be closed in order", "What was committed is safe.", error
+                    )
         return 0
 
     def _ready(self) -> DumpWriter | None:

@@ -43,6 +43,7 @@ EXAMPLES = {
     "api/runs/<run>/recordings": "{first}/recordings",
     "api/diff": "/api/diff?a={run}&b={run}&step=0&step_b=1",
     "api/diff/value": "/api/diff/value?a={run}&b={run}&format=json&step=0&step_b=1&" + TENSOR,
+    "api/diff/worst": "/api/diff/worst?a={run}&b={run}&step=0&step_b=1&" + TENSOR,
 }
 
 
