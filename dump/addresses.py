@@ -20,6 +20,10 @@ from .remote import RemoteFolder
 ROOT = Path(Path.cwd().anchor, "tensortap-address")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(::|://)")
 _READ_ONLY = {"http", "https", "zip", "tar", "github", "gist", "git", "data", "reference"}
+# In front of the last `@`: what is surely a user and a password, and what may as well be host and port.
+_USER = re.compile(r"://(?!\[)[^/?#:@]*:(?!:|\d*(?:[/?#]|::))")
+_PORT = re.compile(r"://(?!\[|localhost:|[\d.]+:)[^/?#:@]*:\d*(?:[/?#]|::)")
+_QUERY = re.compile("[?#]")
 _INSTALL = 'Install it with: pip install "tensortap[remote]"'
 
 
@@ -155,10 +159,17 @@ def without_secrets(address: str) -> str:
     """An address without user, password and query, which may hold keys and signatures.
 
     A password may hold `@`, and one that is not written as addresses ask for even `/`, `?` or `#`: then what
-    looks like a port is no number, and all is hidden to the last `@`.
+    looks like a port is no number, and all is hidden to the last `@`. Where it is a number, either may be
+    meant (`u:12/34@h`): then `…` stands for all that may be secret. Takes time in proportion to the length.
     """
     address = re.sub(r"(://)[^/]*@", r"\1", address)
-    address = re.sub(r"(://)[^/?#:@\[]*:(?!:|\d*(?:[/?#]|::|\Z)).*@", r"\1", address, flags=re.DOTALL)
+    last = address.rfind("@")
+    user = _USER.search(address, 0, max(last, 0))
+    if user is not None:
+        address = address[: user.start() + 3] + address[last + 1 :]
+    elif (port := _PORT.search(address, 0, max(last, 0))) is not None:
+        ambiguous = _QUERY.search(address, port.start(), last)
+        address = address[: port.start() + 3] + "…" + ("" if ambiguous else address[last:])
     return re.sub(r"[?#].*?(?=::|\Z)", "", address, flags=re.DOTALL)
 
 

@@ -43,11 +43,23 @@ def test_what_is_not_seen_is_written_out(text: str, shown: str) -> None:
         ("zip://run::https://me:p/a@@s@host/x?y=1", "zip://run::https://host/x"),
         ("zip://run::https://me@host/x.zip?y=1::more", "zip://run::https://host/x.zip::more"),
         # `@` and `:` elsewhere are no password.
-        ("https://host:80/a@b", "https://host:80/a@b"),
+        ("https://localhost:80/a@b", "https://localhost:80/a@b"),
+        ("https://10.0.0.1:80/a@b", "https://10.0.0.1:80/a@b"),
         ("https://[::1]:80/a@b", "https://[::1]:80/a@b"),
         ("s3://bucket/a@b/c:d", "s3://bucket/a@b/c:d"),
         ("zip://a::s3://b/c@d", "zip://a::s3://b/c@d"),
+        ("zip://run::https://host:80/x.zip", "zip://run::https://host:80/x.zip"),
+        # A password or a port: then rather too much is hidden.
+        ("http://u:12/34@h", "http://…@h"),
+        ("http://u:/34@h/x?y=1", "http://…@h/x"),
+        ("s3://key:1/c+d/e@bucket/logs", "s3://…@bucket/logs"),
+        ("https://host:80/x?sig=a@b", "https://…"),
+        ("http://a[b:p/w@h", "http://h"),
+        # Long ones take no longer than their length asks for (minutes, where each `://` looks at all behind).
+        ("://a:b" * 150_000, "://a:b" * 150_000),
+        ("://a:1/" * 150_000, "://a:1/" * 150_000),
     ],
+    ids=lambda text: ascii(text[:40]),
 )
 def test_addresses_are_shown_without_secrets(address: str, shown: str) -> None:
     assert without_secrets(address) == shown
