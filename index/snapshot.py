@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -60,6 +60,9 @@ class Snapshot:
     unknown: frozenset[str] = frozenset()
 
 
+_TOLD = [field.name for field in fields(Snapshot) if field.name not in ("row", "unknown")]
+
+
 def take(catalog: Catalog, rows: Array) -> list[Snapshot]:
     """The snapshots at some rows of a catalog, in that order."""
     tensors = catalog.tensors
@@ -93,10 +96,7 @@ def take(catalog: Catalog, rows: Array) -> list[Snapshot]:
 
 def as_fields(snapshot: Snapshot) -> dict[str, Any]:
     """What others are told of a snapshot, by name: counts that are not known are None."""
-    fields = asdict(snapshot)
-    for name in ("row", "unknown"):  # a row is a number inside the index
-        del fields[name]
-    return fields | dict.fromkeys(snapshot.unknown)
+    return {name: getattr(snapshot, name) for name in _TOLD} | dict.fromkeys(snapshot.unknown)
 
 
 def locate(
