@@ -1,12 +1,14 @@
 """Viewers at a live run: latencies and memory of the server while others hold it up; TensorBoard's beside it.
 
-    python benchmarks/load.py [--seconds 600] [--viewers 50] [--half-open 300] [--peers]
+    python benchmarks/load.py [--seconds 600] [--viewers 50] [--half-open 300] [--grown 0] [--peers]
 
 A process writes a run, 20 steps a second, `tensortap serve` serves it. Each viewer does what the page does:
 asks for changes, the run, its problems and a history, once a second. Meanwhile there are half-open
 connections, clients that ask for a slice and never read it, and clients that vanish each second while they
-are answered. Printed: p50 and p99 of the viewers' requests, statuses, resident memory at the beginning and
-end, and how long Ctrl-C takes. `--peers` asks TensorBoard's own server for scalars in the same way.
+are answered. Printed: p50 and p99 of the viewers' requests, p99 in each tenth of the time, statuses, resident
+memory at the beginning and end, and how long Ctrl-C takes. `--grown 10000` writes so many steps before the
+viewers come: what a run costs that has been written for long. `--peers` asks TensorBoard's own server for
+scalars in the same way.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ with DumpWriter(sys.argv[1], "live") as writer:
     for step in range(1, 1_000_000):
         for i in range(50):
             writer.log(f"layer_{i}/Relu:0", big[i], step=step, graph=graph, keep="summary")
-        time.sleep(0.05)
+        if step > int(sys.argv[2]):
+            time.sleep(0.05)
 """
 SCALARS = """
 import sys, time
@@ -58,8 +61,9 @@ NEVER_READ, VANISHING = 20, 10
 
 @dataclass
 class Seen:
-    """What the viewers met."""
+    """What the viewers met: when they asked, how long each answer took, and what came."""
 
+    asked: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     statuses: dict[int, int] = field(default_factory=dict)
 
@@ -105,6 +109,7 @@ async def view(peer: Peer, seen: Seen, until: float, delay: float) -> None:
         for path in peer.polls:
             asked = time.monotonic()
             status, _ = await ask(peer, path)
+            seen.asked.append(asked)
             seen.seconds.append(time.monotonic() - asked)
             seen.statuses[status] = seen.statuses.get(status, 0) + 1
         await asyncio.sleep(max(0.0, 1 - (time.monotonic() - begun)))
@@ -152,10 +157,14 @@ async def measure(name: str, peer: Peer, arguments: argparse.Namespace) -> None:
             await asyncio.sleep(min(5.0, arguments.seconds / 4))
             memory.append(resident(peer.pid))
         await asyncio.gather(*viewers)
-    p50, p99 = np.quantile(seen.seconds, [0.5, 0.99]) * 1000
+    milliseconds, begun = np.array(seen.seconds) * 1000, np.array(seen.asked) - until + arguments.seconds
+    p50, p99 = np.quantile(milliseconds, [0.5, 0.99])
+    tenth = np.clip(begun * 10 / arguments.seconds, 0, 9).astype(int)
+    tenths = [f"{np.quantile(milliseconds[tenth == each], 0.99):.0f}" for each in np.unique(tenth)]
     print(
         f"{name}: {len(seen.seconds):,} requests ({len(seen.seconds) / arguments.seconds:.0f}/s), "
-        f"p50 {p50:.1f} ms, p99 {p99:.1f} ms, slowest {max(seen.seconds) * 1000:.0f} ms; "
+        f"p50 {p50:.1f} ms, p99 {p99:.1f} ms (in each tenth {' '.join(tenths)}), "
+        f"slowest {milliseconds.max():.0f} ms; "
         f"statuses {seen.statuses}; memory {memory[0]:.0f} -> {memory[-1]:.0f} MiB (most {max(memory):.0f})"
     )
 
@@ -181,14 +190,22 @@ def port_of(process: subprocess.Popen[str]) -> int:
     )
 
 
+def grown_run(peer: Peer, snapshots: int) -> str:
+    """The written run's id, as soon as it holds more than so many snapshots."""
+    while True:
+        _, body = asyncio.run(ask(peer, "/api/runs"))
+        for run in json.loads(body)["runs"]:
+            if run["snapshots"] > snapshots:
+                return str(run["id"])
+        time.sleep(0.2)
+
+
 def tensortap(folder: Path, arguments: argparse.Namespace) -> None:
     serve = ("-m", "tensortap", "serve", str(folder), "--port", "0")
-    with running("-c", WRITER, str(folder)), running(*serve, TENSORTAP_TOKEN=TOKEN) as server:
+    writer = running("-c", WRITER, str(folder), str(arguments.grown))
+    with writer, running(*serve, TENSORTAP_TOKEN=TOKEN) as server:
         peer = Peer(port_of(server), server.pid, ("/api/runs",), "")
-        run = ""
-        while not run:
-            _, body = asyncio.run(ask(peer, "/api/runs"))
-            run = next((each["id"] for each in json.loads(body)["runs"] if each["snapshots"] > 1), "")
+        run = grown_run(peer, 1 + 50 * arguments.grown)
         polls = ["/api/changes", f"/api/runs/{run}", f"/api/runs/{run}/problems"]
         polls += [f"/api/runs/{run}/history?tensor=layer_1/Relu:0"]
         large = f"/api/runs/{run}/value?tensor=layer_0/Relu:0&step=0&selection=0:64"
@@ -219,6 +236,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--viewers", type=int, default=50)
     parser.add_argument("--half-open", type=int, default=300)
+    parser.add_argument("--grown", type=int, default=0, help="steps written before the viewers come")
     parser.add_argument("--peers", action="store_true", help="TensorBoard's own server, too")
     arguments = parser.parse_args()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's '&' has ignored
