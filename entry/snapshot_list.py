@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from .arguments import column, condition, positive
+from .same_names import same_names, tell_same_names
 from .step_choice import chosen_steps
 from .tensor_view import shape_text, statistic_text
 from .terminal import cell, console, counted, print_json, print_what_fits
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from tensortap.index import RunIndex, Snapshot
 
 _NUMBERS = ("step", "visit", "nan", "inf", "zero", "min", "mean", "max", "std")
-_COLUMNS = ("tensor", "dtype", "shape", *_NUMBERS)
+_COLUMNS = ("tensor", "graph", "dtype", "shape", *_NUMBERS)
 _LEAST_FIRST = ("zero", "visit", "std", "dtype", "inf", "mean", "shape")
 _LIMIT = 50
 _UNKNOWN = "unknown"  # what a foreign format does not tell
@@ -74,7 +75,10 @@ def list_snapshots(run: RunIndex, arguments: argparse.Namespace) -> None:
     if not page.total:
         console().print("No snapshot fits.")
         return
-    _print(page.rows, sorted_by=(arguments.sort or "").lstrip("-"))
+    several = same_names(run, {row.tensor for row in page.rows})
+    _print(page.rows, (arguments.sort or "").lstrip("-"), bool(several))
+    if several:
+        tell_same_names(several)
     if page.total > len(page.rows):
         more = counted(page.total - len(page.rows), "more snapshot")
         console(stderr=True).print(f"{more}; see them with --limit {page.total}", style="dim")
@@ -89,24 +93,25 @@ def _filters(run: RunIndex, arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _print(rows: list[Snapshot], sorted_by: str) -> None:
+def _print(rows: list[Snapshot], sorted_by: str, with_graph: bool) -> None:
     least_first = [name for name in _LEAST_FIRST if name != sorted_by]
-    print_what_fits(_COLUMNS, [_cells(row) for row in rows], least_first, numeric=_NUMBERS)
+    columns = [name for name in _COLUMNS if name != "graph" or with_graph]
+    cells = [_cells(row) for row in rows]
+    print_what_fits(
+        columns, [[row[name] for name in columns] for row in cells], least_first, numeric=_NUMBERS
+    )
 
 
-def _cells(row: Snapshot) -> list[Text]:
+def _cells(row: Snapshot) -> dict[str, Text]:
     infinite = row.pos_inf + row.neg_inf
-    return [
-        cell(row.tensor),
-        cell(row.dtype),
-        cell(shape_text(row)),
-        cell(row.step),
-        cell(row.visit),
-        cell(_count(row, row.nan, "nan"), "red" if row.nan else ""),
-        cell(_count(row, infinite, "pos_inf", "neg_inf"), "red" if infinite else ""),
-        cell(_count(row, row.zero, "zero")),
-        *(cell(statistic_text(row, name)) for name in ("min", "mean", "max", "std")),
-    ]
+    told = {name: getattr(row, name) for name in ("tensor", "graph", "dtype", "step", "visit")}
+    told |= {name: statistic_text(row, name) for name in ("min", "mean", "max", "std")}
+    return {name: cell(text) for name, text in told.items()} | {
+        "shape": cell(shape_text(row)),
+        "nan": cell(_count(row, row.nan, "nan"), "red" if row.nan else ""),
+        "inf": cell(_count(row, infinite, "pos_inf", "neg_inf"), "red" if infinite else ""),
+        "zero": cell(_count(row, row.zero, "zero")),
+    }
 
 
 def _count(row: Snapshot, count: int, *names: str) -> str:

@@ -20,6 +20,7 @@ from tensortap.dump import (
     loadable,
 )
 
+from .same_names import other_graphs
 from .step_choice import only_step
 from .terminal import cell, counted, number_text
 from .value_text import Highlight, can_highlight, highlighted_count, value_lines
@@ -51,6 +52,7 @@ class TensorView:
     sampled: int = 0  # how many elements were kept, if not all
     pruned: bool = False  # the value was kept, and removed by retention
     imported: bool = False  # from a foreign format
+    others: tuple[str, ...] = ()  # graphs that have another tensor of that name; `-`: none
 
     @classmethod
     def of(
@@ -108,7 +110,11 @@ class TensorView:
         if values is not None and not chosen and not sampled:
             counts = _counts(values, series.edges)
         imported = "imported from" in run.info
-        return cls(snapshot, steps, series.edges, counts, chosen, values, sampled, pruned, imported)
+        others = tuple(other_graphs(run, snapshot.tensor, snapshot.graph))
+        if others:
+            seen = history(run, tensor, graph=snapshot.graph, worker=worker).columns
+            steps = tuple(sorted({int(one) for one in seen["step"]}))
+        return cls(snapshot, steps, series.edges, counts, chosen, values, sampled, pruned, imported, others)
 
     def save(self, path: Path) -> None:
         """Writes the selected values as a .npy file.
@@ -148,6 +154,10 @@ class TensorView:
         visit = f", visit {snapshot.visit}" if snapshot.visit else ""
         step = f"step {snapshot.step}{visit} ({_steps(self.steps)})"
         out.print(cell(f"{snapshot.dtype} {shape_text(snapshot)}, {step}, worker {snapshot.worker}"))
+        if self.others:
+            others = ", ".join(f"{graph} (no graph)" if graph == "-" else graph for graph in self.others)
+            here = "no graph" if snapshot.graph == "-" else f"graph {snapshot.graph}"
+            out.print(cell(f"of {here}; --graph shows that of {others}", "yellow"))
         out.print()
         unknown = not_counted(snapshot)
         size = 0 if "size" in snapshot.unknown else snapshot.size

@@ -4,6 +4,7 @@
 """
 
 from .alive import is_gone
+from .choose import graphs_of_name
 from .columns import Coded, Texts
 from .decode import STATISTICS_COLUMNS
 from .edges import RETURNED, Edges
@@ -97,6 +98,7 @@ __all__ = [
     "find_histogram",
     "find_histograms",
     "find_rows",
+    "graphs_of_name",
     "histograms",
     "history",
     "is_gone",

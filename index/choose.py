@@ -36,6 +36,11 @@ def tensor_codes(catalog: Catalog, tensor: str, graph: str | None = None) -> lis
     return inside
 
 
+def graphs_of_name(catalog: Catalog, tensor: str) -> list[str]:
+    """The graphs (`-`: none) in which tensors of a name were captured; empty if there is none."""
+    return sorted(map(catalog.tensors.graph_of, catalog.tensors.named(tensor)))
+
+
 def tensor_rows(
     catalog: Catalog, tensor: str, graph: str | None, steps: StepRange, worker: str | None
 ) -> tuple[int, Array]:

@@ -11,24 +11,26 @@ from .snapshot import Snapshot, take
 
 
 class LastSnapshot(NamedTuple):
-    """How many snapshots of a tensor name were captured, in all graphs, and the first of its last step."""
+    """How many snapshots of a tensor were captured, and the first of its last step."""
 
     last: Snapshot
     snapshots: int
 
 
 def last_snapshots(run: RunIndex) -> list[LastSnapshot]:
-    """Of all captured tensors, by name."""
+    """Of all captured tensors, by name and graph: tensors of one name in several graphs are several."""
     catalog = run.catalog
     count = catalog.rows
     codes, steps = catalog.column("tensor", slice(0, count)), catalog.column("step", slice(0, count))
     names = catalog.tensors.names[: int(codes.max(initial=-1)) + 1]
-    places = {name: place for place, name in enumerate(sorted(set(names)))}
-    of_code = np.array([places[name] for name in names], np.int64)
-    of_row = of_code[codes]
-    last = np.full(len(places), -1, np.int64)
-    np.maximum.at(last, of_row, steps)
-    rows = np.flatnonzero(steps == last[of_row])
-    _, first = np.unique(of_row[rows], return_index=True)
-    counts = np.bincount(of_row, minlength=len(places)).tolist()
-    return list(map(LastSnapshot, take(catalog, rows[first]), counts))
+    graphs = catalog.tensors.graphs_of(np.arange(len(names), dtype=np.int32))
+    order = sorted(range(len(names)), key=lambda code: (names[code], graphs[code]))
+    last = np.full(len(names), -1, np.int64)
+    np.maximum.at(last, codes, steps)
+    rows = np.flatnonzero(steps == last[codes])
+    found, first = np.unique(codes[rows], return_index=True)
+    row_of = dict(zip(found.tolist(), rows[first].tolist(), strict=True))
+    counts = np.bincount(codes, minlength=len(names)).tolist()
+    captured = [code for code in order if code in row_of]
+    taken = take(catalog, np.array([row_of[code] for code in captured], np.int64))
+    return [LastSnapshot(snapshot, counts[code]) for snapshot, code in zip(taken, captured, strict=True)]

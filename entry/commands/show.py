@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..arguments import local, natural
 from ..runs import add_path, only_run
+from ..same_names import same_names, tell_same_names
 from ..snapshot_list import add_filters, is_asked_for, list_snapshots
 from ..step_choice import steps
-from ..tensor_view import TensorView
+from ..tensor_view import TensorView, shape_text
 from ..terminal import cell, console, counted, print_json, print_table
 from ..value_text import parse_highlight
 
@@ -105,8 +106,12 @@ def _list(found: RunIndex, pattern: re.Pattern[str] | None, limit: int | None, a
     if not seen:
         print(_nothing(found, pattern), file=sys.stderr)
         return
-    columns = ("tensor", "dtype", "shape", "snapshots", "last step")
-    print_table(console(), columns, [_cells(each) for each in seen], numeric=columns[3:])
+    several = same_names(found, {each.last.tensor for each in seen})
+    columns = ("tensor", *(("graph",) if several else ()), "dtype", "shape", "snapshots", "last step")
+    rows = [_cells(each, bool(several)) for each in seen]
+    print_table(console(), columns, rows, numeric=("snapshots", "last step"))
+    if several:
+        tell_same_names(several)
     if len(fitting) > len(seen):
         more = counted(len(fitting) - len(seen), "more tensor")
         console(stderr=True).print(f"{more}; see them with --limit {len(fitting)}", style="dim")
@@ -124,6 +129,7 @@ def _nothing(found: RunIndex, pattern: re.Pattern[str] | None) -> str:
 def _data(seen: LastSnapshot) -> dict[str, Any]:
     return {
         "tensor": seen.last.tensor,
+        "graph": seen.last.graph,
         "dtype": seen.last.dtype,
         "shape": seen.last.shape,
         "snapshots": seen.snapshots,
@@ -131,7 +137,10 @@ def _data(seen: LastSnapshot) -> dict[str, Any]:
     }
 
 
-def _cells(seen: LastSnapshot) -> list[Text]:
+def _cells(seen: LastSnapshot, with_graph: bool) -> list[Text]:
     last = seen.last
-    shape = "×".join(map(str, last.shape)) or "scalar"
-    return [cell(text) for text in (last.tensor, last.dtype, shape, f"{seen.snapshots:,}", last.step)]
+    graph = (last.graph,) if with_graph else ()
+    return [
+        cell(text)
+        for text in (last.tensor, *graph, last.dtype, shape_text(last), f"{seen.snapshots:,}", last.step)
+    ]

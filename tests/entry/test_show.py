@@ -72,3 +72,26 @@ def test_odd_values_are_printed_as_what_they_are(run, tmp_path):
     data = json.loads(run("show", tmp_path, "complex", "--json")[1])["values"]["data"]
     assert data == [[1.0, 2.0], ["NaN", 0.0]]
     assert "[[-1.5   2.  ]\n [10.   -0.25]]" in run("show", tmp_path, "small")[1]
+
+
+def test_tensors_of_one_name_are_told_apart(run, tmp_path):
+    """An eager op and a node of a graph may have one name (`Cast`), as in what tfdbg2 wrote."""
+    with DumpWriter(tmp_path, "r") as writer:
+        writer.log("Cast", np.ones(2, np.int32), step=0)
+        writer.log("Cast", np.ones((3, 3), np.float32), step=0, graph="run-1")
+        writer.log("alone", np.ones(1), step=0)
+    _, out, err = run("show", tmp_path)
+    rows = [line.split() for line in out.splitlines()]
+    assert rows[0][:2] == ["tensor", "graph"]
+    assert rows[1:3] == [
+        ["Cast:0", "-", "int32", "2", "1", "0"],
+        ["Cast:0", "run-1", "float32", "3×3", "1", "0"],
+    ]
+    assert "'Cast:0' stands for tensors of several graphs: --graph GRAPH chooses" in err
+    assert [row["graph"] for row in json.loads(run("show", tmp_path, "--json")[1])] == ["-", "run-1", "-"]
+    _, out, err = run("show", tmp_path, "--step", "0", "--match", "Cast")
+    assert [line.split()[1] for line in out.splitlines()] == ["graph", "-", "run-1"] and "--graph" in err
+    eager = run("show", tmp_path, "Cast", "--graph", "-")[1]
+    assert "int32 2, step 0" in eager and "of no graph; --graph shows that of run-1" in eager
+    assert "graph" not in run("show", tmp_path, "--match", "alone")[1]
+    assert "--graph" not in run("show", tmp_path, "alone")[1]

@@ -180,7 +180,7 @@ def test_the_latest_worker_wins(tmp_path):
         assert locate(run, "a", step=0, worker=worker.id).worker == worker.id
 
 
-def test_the_latest_snapshot_of_every_tensor_name(tmp_path):
+def test_the_latest_snapshot_of_every_tensor_of_every_graph(tmp_path):
     with DumpWriter(tmp_path, "r") as writer:
         for step, size in ((7, 2), (3, 3), (7, 4)):
             writer.log("b", np.ones(size), step=step)
@@ -189,5 +189,7 @@ def test_the_latest_snapshot_of_every_tensor_name(tmp_path):
     log = LogIndex(tmp_path, use_cache=False)
     log.refresh()
     seen = last_snapshots(log.runs[0])
-    told = [(each.last.tensor, each.last.step, each.last.shape, each.snapshots) for each in seen]
-    assert told == [("a:0", 0, (5,), 1), ("b:0", 7, (2,), 4)]
+    told = [
+        (each.last.tensor, each.last.step, each.last.shape, each.last.graph, each.snapshots) for each in seen
+    ]
+    assert told == [("a:0", 0, (5,), "-", 1), ("b:0", 7, (2,), "-", 3), ("b:0", 1, (6,), "other", 1)]
