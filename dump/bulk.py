@@ -10,7 +10,7 @@ from .encoding import encode_value
 from .measuring import Measuring
 from .names import tensor_name
 from .places import Snapshot, check_keep, check_text, check_visit, split_name
-from .schema import NOT_KEPT, Columns, Stored, build_batch
+from .schema import NOT_KEPT, REFUSED, Columns, Stored, build_batch
 from .summary_table import SummaryTable
 from .worker import INLINE, Worker
 
@@ -100,7 +100,7 @@ class Bulk:
         if key in self._kept:
             return self._kept[key]
         if self.error is not None:
-            return NOT_KEPT
+            return REFUSED
         zeros = (self._zeros[first] or 0) if self._compress else 0
         value = encode_value(values, dtype, zeros, snapshot.sample)
         node, slot = split_name(snapshot.name)
@@ -108,7 +108,7 @@ class Bulk:
             place = worker.store(value, f"{tensor_name(node, slot)}@{self._step}#{worker.seq + row}")
         except OSError as error:
             self.error = error
-            return NOT_KEPT
+            return REFUSED
         self._kept[key] = place
         return place
 

@@ -21,7 +21,7 @@ from .folders import exists, scan
 from .frames import EOS, encode
 from .recordings import FOLDER, MANIFEST, find_recordings, large_names, read_recording
 from .runs import RUN_FILE, WORKER_FILE, RunReader, WorkerInfo
-from .schema import SCHEMA, SCHEMA_MESSAGE
+from .schema import LOST, SCHEMA, SCHEMA_MESSAGE
 from .stats_writer import ROTATE, stats_path
 from .tail import Commit, StatsTail, TailPosition
 from .values_reader import read_value, value_ref
@@ -29,14 +29,7 @@ from .whole_graph_def import check_graph_def
 
 _PIECE = 4 << 20  # bytes copied at a time
 _POLL = 8 << 20  # decoded bytes held at a time
-_NO_VALUE = {
-    "value": None,
-    "value_file": -1,
-    "value_offset": 0,
-    "value_length": 0,
-    "value_crc32c": 0,
-    "value_codec": "",
-}
+_NO_VALUE = {f"value_{name}".removesuffix("_inline"): cell for name, cell in LOST._asdict().items()}
 
 
 @dataclass(slots=True)

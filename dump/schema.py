@@ -49,6 +49,8 @@ class Stored(NamedTuple):
 
 
 NOT_KEPT = Stored()
+REFUSED = Stored(file=-2)  # it was to be kept, and the disk refused it
+LOST = Stored(file=-3)  # it was kept, and a repair found it missing or damaged
 
 
 @dataclass(slots=True)

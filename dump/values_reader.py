@@ -150,8 +150,9 @@ def _stored(ref: ValueRef, start: int, length: int) -> bytes:
     except FileNotFoundError as error:
         if is_pruned(path):
             raise ValuePrunedError(
-                "The value was pruned: the run keeps only the latest values.",
-                "Its statistics and histogram are still there; keep_last and max_bytes say how much is kept.",
+                "The value was pruned: it was removed to save space.",
+                "Its statistics and histogram stay; keep_last, max_bytes and tensortap prune say how much is"
+                " kept.",
             ) from error
         raise DamagedError(f"{path.name} is missing.", "Copy the run again, with all its files.") from error
 

@@ -34,7 +34,7 @@ from .ragged import component_arrays
 from .records import Graph, Keep, Summary
 from .retention import Retention
 from .sample import Sample
-from .schema import NOT_KEPT, Stored
+from .schema import NOT_KEPT, REFUSED, Stored
 from .spool import Part
 from .statistics import summarize_normal
 from .summary_check import check_summary
@@ -312,7 +312,7 @@ class DumpWriter:
 
     def _add(self, worker: Worker, place: Place, summary: Summary, value: EncodedValue | None) -> None:
         """Stores the value, if there is one, queues the row, and commits if it is time to."""
-        stored: Stored = NOT_KEPT
+        stored: Stored = NOT_KEPT if value is None else REFUSED
         tensor = tensor_name(place.node, place.slot)
         try:
             if value is not None:

@@ -13,9 +13,9 @@ import numpy as np
 from tensortap.dump import (
     COUNTS,
     STATISTICS,
+    DamagedError,
     NotFoundError,
     ValueNotKeptError,
-    ValuePrunedError,
     escaped,
     loadable,
 )
@@ -50,8 +50,8 @@ class TensorView:
     selection: str
     values: Array | None
     sampled: int = 0  # how many elements were kept, if not all
-    pruned: bool = False  # the value was kept, and removed by retention
-    imported: bool = False  # from a foreign format
+    missing: ValueNotKeptError | DamagedError | None = None  # why there are no values
+    why_missing: str = ""  # the same in sentences, without the tensor's name
     others: tuple[str, ...] = ()  # graphs that have another tensor of that name; `-`: none
 
     @classmethod
@@ -96,41 +96,43 @@ class TensorView:
             scale="linear",
             bins=_BINS,
         )
-        chosen, sampled, pruned = selection or "", 0, False
+        chosen, sampled = selection or "", 0
+        missing: ValueNotKeptError | DamagedError | None = None
         try:
             sample = kept_sample(run, snapshot)
             sampled = sample.kept(snapshot.size) if sample is not None else 0
             chosen = excerpt(kept_shape(run, snapshot)) if selection is None else selection
             values = read_slice(run, snapshot, chosen, limit=_MAX_BYTES)
-        except ValueNotKeptError as error:
+        except (ValueNotKeptError, DamagedError) as error:
             if selection is not None:
                 raise
-            values, pruned = None, isinstance(error, ValuePrunedError)
+            values, missing = None, error
         counts = series.counts[-1]
         if values is not None and not chosen and not sampled:
             counts = _counts(values, series.edges)
-        imported = "imported from" in run.info
         others = tuple(other_graphs(run, snapshot.tensor, snapshot.graph))
         if others:
             seen = history(run, tensor, graph=snapshot.graph, worker=worker).columns
             steps = tuple(sorted({int(one) for one in seen["step"]}))
-        return cls(snapshot, steps, series.edges, counts, chosen, values, sampled, pruned, imported, others)
+        why = "" if missing is None else _why(run, snapshot, missing)
+        return cls(snapshot, steps, series.edges, counts, chosen, values, sampled, missing, why, others)
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether there is a value, but the dump is damaged there."""
+        return isinstance(self.missing, DamagedError)
 
     def save(self, path: Path) -> None:
         """Writes the selected values as a .npy file.
 
         Raises:
-            ValueNotKeptError: only the summary was kept.
+            ValueNotKeptError, DamagedError: there are none.
             InvalidValueError: a string cannot be kept in such a file.
             FileExistsError: there is such a file already.
         """
         if self.values is None:
-            raise ValueNotKeptError(
-                f"The value of {self.snapshot.tensor!r} at step {self.snapshot.step} was not kept.",
-                "The source of the import has none."
-                if self.imported
-                else 'Capture it with Watch(keep="value").',
-            )
+            assert self.missing is not None
+            raise self.missing
         values = loadable(self.values)
         with path.open("xb") as file:
             np.save(file, values, allow_pickle=False)
@@ -173,7 +175,7 @@ class TensorView:
             out.print(cell(f"  not counted{unknown:>13,}{_share(unknown, snapshot.size)}"))
         self._print_distribution(out)
         out.print()
-        out.print(cell(self._values_heading()))
+        out.print(cell(self._values_heading(), "red" if self.is_damaged else ""))
         if self.values is not None:
             for row in value_lines(self.values, out.width, highlights):
                 out.print(row)
@@ -197,11 +199,8 @@ class TensorView:
             out.print(line)
 
     def _values_heading(self) -> str:
-        if self.pruned:
-            return "values: pruned (removed to save space; statistics and histogram stay)"
-        if self.values is None:
-            hint = "the source of the import has none" if self.imported else 'capture with keep="value"'
-            return f"values: not kept ({hint})"
+        if self.missing is not None:
+            return f"values: {self.why_missing}"
         if self.sampled:
             return (
                 f"values of a sample: {self.sampled:,} of {self.snapshot.size:,} elements, [{self.selection}]"
@@ -232,6 +231,17 @@ def statistic_text(snapshot: Snapshot, name: str) -> str:
     finite = snapshot.zero + snapshot.negative + snapshot.positive
     untold = finite or not_counted(snapshot) or "size" in snapshot.unknown
     return "unknown" if math.isnan(value) and untold else number_text(value)
+
+
+def _why(run: RunIndex, snapshot: Snapshot, error: ValueNotKeptError | DamagedError) -> str:
+    from tensortap.index import no_value
+
+    if isinstance(error, DamagedError):
+        return f"cannot be read: {error}"
+    if not snapshot.no_value:  # it was pruned just now
+        return str(error)
+    words = no_value(snapshot.no_value, run.catalog.source)
+    return f"{words.happened}: {words.why}. {words.way_out}".rstrip()
 
 
 def _no_numbers(snapshot: Snapshot) -> str:

@@ -110,5 +110,5 @@ def _at_least_one(count: int) -> None:
     if not count:
         raise NotFoundError(
             "None of these snapshots has a value that can be exported.",
-            'Values are kept with keep="value"; the statistics can be exported as parquet or csv.',
+            "'tensortap show RUN TENSOR' says why; the statistics can be exported as parquet or csv.",
         )

@@ -16,6 +16,7 @@ from .histograms import MAX_BINS, HistogramSeries, histograms
 from .history import History, history, row_columns
 from .last_snapshots import LastSnapshot, last_snapshots
 from .log import Changes, LogIndex
+from .no_value import NoValue, no_value
 from .node_detail import CallDetail, FrameDetail, InputDetail, NodeDetail, OutputDetail, node_detail
 from .predicate import parse_predicate
 from .run import RunIndex, RunOverview, RunReplacedError, open_run
@@ -68,6 +69,7 @@ __all__ = [
     "LastSnapshot",
     "Log",
     "LogIndex",
+    "NoValue",
     "NodeDetail",
     "NonfiniteElements",
     "OutputDetail",
@@ -106,6 +108,7 @@ __all__ = [
     "kept_shape",
     "last_snapshots",
     "locate",
+    "no_value",
     "node_detail",
     "nonfinite_elements",
     "not_counted",

@@ -53,6 +53,7 @@ class Catalog:
         parts: where the rows are. partial: how many rows have counts that do not add up to their size.
         pruned: values files that were removed on purpose, by code of their worker. prunings: how often that
         changed. not_told: the counts that the source of the run does not tell, see `unknown_counts`.
+        source: the format that the run was imported from, or empty.
         places: int64 columns that say where each commit is, see `CommitPlace`.
 
     Args:
@@ -73,6 +74,7 @@ class Catalog:
         self.prunings = 0
         self.pruned: dict[int, frozenset[int]] = {}
         self.not_told: frozenset[str] = frozenset()
+        self.source = ""
         self.last_time: float | None = None
         self.parts = Rows(histograms)
         self.places = {name: GrowingColumn(np.int64) for name in ("row", "worker", *CommitPlace._fields[1:])}
@@ -124,8 +126,8 @@ class Catalog:
 
     def column(self, name: str, rows: Array | slice) -> Array:
         """A column of codes, integers or float64, at some rows. `step` holds steps, `time` microseconds,
-        `shard` the number of the values file (-1: in the row, `NOT_KEPT`: nowhere); `kept` and `pruned` are
-        bool: whether the value is there, or was removed to save space."""
+        `shard` the number of the values file (-1: in the row, `NOT_KEPT` and below: nowhere); `kept`
+        and `pruned` are bool: whether the value is there, or was removed to save space."""
         if name == "worker":
             return self._workers(rows)
         if name in ("kept", "pruned"):
@@ -191,7 +193,8 @@ class Catalog:
         bad, tensor = nan | inf, columns["tensor"]
         self.tensors.note_rows(tensor, self.rows)
         self.tensors.snapshots.count(tensor)
-        there = ~np.isin(columns["shard"], (NOT_KEPT, *self.pruned.get(worker, ())))
+        shard = columns["shard"]
+        there = (shard > NOT_KEPT) & ~np.isin(shard, list(self.pruned.get(worker, ())))
         self.tensors.kept.count(tensor[there])
         self.tensors.nonfinite.count(tensor[bad])
         self.steps.count(columns["step"], nan, inf, columns["time"])

@@ -19,7 +19,8 @@ INDEXED_COLUMNS = (
     *("graph", "node", "slot", "step", "visit", "time", "device", "dtype", "shape"),
     *(*STATISTICS_COLUMNS, "value_codec", "value_file"),
 )
-NOT_KEPT = -2  # as the number of a values file
+NOT_KEPT = -2  # as the number of a values file; below it, what was to be kept, and is lost
+REFUSED, LOST = NOT_KEPT - 1, NOT_KEPT - 2  # by a full disk; found by a repair (FORMAT.md, `value_file`)
 HISTOGRAM_COLUMNS = ("bucket_id", "bucket_count")
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -84,8 +85,8 @@ def filled(table: pa.Table, name: str) -> Array:
 
 
 def shards(kept: Array, file: Array) -> Array:
-    """The numbers of the values files: -1 for values in rows, `NOT_KEPT` where there is none."""
-    numbers: Array = np.where(kept, np.maximum(file, -1), NOT_KEPT)
+    """The numbers of the values files: -1 for values in rows, `NOT_KEPT` and below where there is none."""
+    numbers: Array = np.where(kept, np.maximum(file, -1), NOT_KEPT + 1 + np.clip(file, -3, -1))
     return numbers
 
 

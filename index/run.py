@@ -25,6 +25,7 @@ from .commits import CommitCache
 from .events import RunEvents
 from .graph import GraphIndex
 from .graphs import GraphOverview, GraphShelf
+from .no_value import source_format
 from .saved import ContainerError, SavedRun, cache_folder
 from .step_tally import StepTable
 from .unknown import not_told
@@ -182,7 +183,7 @@ class RunIndex:
         self.created, self.info, self.described = info.created.timestamp(), info.info, not info.damage
         self._info_damage = [info.damage.replace(str(self.path), self.name)] if info.damage else []
         self._load()
-        self.catalog.not_told = not_told(self.info)
+        self.catalog.not_told, self.catalog.source = not_told(self.info), source_format(self.info)
         self._shelf = GraphShelf(reader, self.catalog, self._shared.graph_nodes)
         self._reader = reader
 

@@ -12,6 +12,7 @@ from tensortap.dump import NotFoundError
 from .catalog import Catalog
 from .choose import select_rows, tensor_codes
 from .decode import STATISTICS_COLUMNS
+from .no_value import no_value_codes
 from .run import RunIndex
 from .steps import StepRange
 from .unknown import unknown_counts
@@ -26,8 +27,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class Snapshot:
     """One tensor captured at one (step, visit). `row` is its row in the catalog of its run, `time` seconds
     since 1970, `graph` is `-` for none; counts and statistics as in `tensortap.dump.Summary`. `pruned`: its
-    value was kept, and removed to save space. `unknown`: the
-    counts (and `size`) that the source of an import did not tell: they are lower bounds at most."""
+    value was kept, and removed to save space. `no_value`: why the value is not there (`summary`, `source`,
+    `pruned`, `refused`, `damaged`; see `no_value`), or empty. `unknown`: the counts (and `size`) that the
+    source of an import did not tell: they are lower bounds at most."""
 
     row: int
     tensor: str
@@ -57,6 +59,7 @@ class Snapshot:
     abs_max: float
     kept: bool
     pruned: bool = False
+    no_value: str = ""
     unknown: frozenset[str] = frozenset()
 
 
@@ -70,6 +73,7 @@ def take(catalog: Catalog, rows: Array) -> list[Snapshot]:
     names = ("tensor", "worker", "time", "device", "dtype", "shape")
     coded = zip(*(catalog.column(name, rows).tolist() for name in names), strict=True)
     unknown = unknown_counts(catalog, rows)
+    no_values = no_value_codes(catalog, rows)
     taken = []
     for place, (row, values, (tensor, worker, time, device, dtype, shape)) in enumerate(
         zip(rows.tolist(), plain, coded, strict=True)
@@ -88,6 +92,7 @@ def take(catalog: Catalog, rows: Array) -> list[Snapshot]:
                 dtype=catalog.dtypes[dtype],
                 shape=catalog.shapes.values[shape],
                 **dict(zip(_TAKEN, values, strict=True)),
+                no_value=no_values[place],
                 unknown=frozenset(name for name, mask in unknown.items() if mask[place]),
             )
         )

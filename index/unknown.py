@@ -45,7 +45,7 @@ def unknown_counts(catalog: Catalog, rows: Array | slice) -> dict[str, Mask]:
     for name in {*_FINITE, "subnormal"} | (catalog.not_told & {*_NOT_FINITE}):
         unknown[name] = unknown.get(name, False) | (partial & (columns[name] == 0))
     if "subnormal" in catalog.not_told:
-        stored = catalog.column("shard", rows) != NOT_KEPT
+        stored = catalog.column("shard", rows) > NOT_KEPT
         numbers = (columns["negative"] + columns["positive"] > 0) & (columns["subnormal"] == 0)
         unknown["subnormal"] |= numbers & ~stored  # what has a value was measured here
     return {name: mask for name, mask in unknown.items() if mask.any()}
@@ -56,7 +56,7 @@ def _of_sizes(
 ) -> dict[str, Mask]:
     """Unknown counts of tensors whose size is not told, which is that of their NaN and infinities then."""
     bad: Array = np.sum([columns[name] for name in _NOT_FINITE], axis=0)
-    nothing = np.isnan(catalog.column("abs_max", rows)) & (catalog.column("shard", rows) == NOT_KEPT)
+    nothing = np.isnan(catalog.column("abs_max", rows)) & (catalog.column("shard", rows) <= NOT_KEPT)
     unsized = nothing & (left == 0) & (columns["size"] == bad)
     unknown = dict.fromkeys(("size", *_FINITE, "subnormal"), unsized)
     unknown |= {name: unsized & (columns[name] == 0) for name in catalog.not_told & {*_NOT_FINITE}}

@@ -23,6 +23,7 @@ from tensortap.dump import (
 )
 
 from .commits import read_histograms
+from .no_value import no_value
 from .run import RunIndex
 from .selection import resolve_selection
 from .slices import BLOCK, GAP, check_limit, read_selected
@@ -66,13 +67,11 @@ def find_histograms(run: RunIndex, snapshots: Sequence[Snapshot]) -> list[Histog
     return [Histogram(ids, counts.astype(np.int64)) for ids, counts in found]
 
 
-def how_to_keep(run: RunIndex) -> str:
-    """What to do about a value that was not kept: of an import, nothing would help."""
-    if "imported from" in run.info:
-        return (
-            f"What it was imported from ({str(run.info.get('format', 'a file'))[:80]}) holds no value of it."
-        )
-    return 'Capture it again with keep="value".'
+def why_no_value(run: RunIndex, snapshot: Snapshot) -> ValueNotKeptError:
+    """What to tell who asks for a value that is not there."""
+    words = no_value(snapshot.no_value or "summary", run.catalog.source)
+    of = f"The value of {snapshot.tensor!r} at step {snapshot.step}"
+    return ValueNotKeptError(f"{of} was {words.happened}: {words.why}.", words.way_out)
 
 
 def find_value(run: RunIndex, snapshot: Snapshot) -> ValueRef:
@@ -88,10 +87,7 @@ def find_value(run: RunIndex, snapshot: Snapshot) -> ValueRef:
         batch = run.commits.get(run.catalog.run_dir, place)
         ref = value_ref(run.catalog.run_dir, place.worker, batch, int(within[0]))
     if ref is None:
-        raise ValueNotKeptError(
-            f"Of {snapshot.tensor!r} at step {snapshot.step} only the summary was kept.",
-            how_to_keep(run),
-        )
+        raise why_no_value(run, snapshot)
     return ref
 
 

@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
         print_json(view.as_data())
     else:
         view.print(console(), arguments.highlight)
-    return 0
+    return int(view.is_damaged)
 
 
 def _list(found: RunIndex, pattern: re.Pattern[str] | None, limit: int | None, as_json: bool) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from tensortap.dump import COUNTS, STATISTICS, Histogram, Sample, Summary, numpy_dtype
 
+from ..no_value import no_value
 from ..node_detail import node_detail
 from ..run import RunIndex
 from ..snapshot import Snapshot
@@ -143,7 +144,7 @@ class Tensor:
         visit = f" visit {snapshot.visit}" if snapshot.visit else ""
         bad = [f"{getattr(snapshot, name):,} {name}" for name in COUNTS[:3] if getattr(snapshot, name)]
         statistics = [f"{name} {getattr(snapshot, name):.4g}" for name in ("min", "max", "mean")]
-        kept = [] if self.kept else ["value pruned" if snapshot.pruned else "summary only"]
+        kept = [] if self.kept else [_no_value(snapshot.no_value)]
         about = ", ".join([f"{snapshot.dtype} {snapshot.shape}", *bad, *statistics, *kept])
         return f"<tensor {self.name!r} step {snapshot.step}{visit}: {about}>"
 
@@ -153,6 +154,11 @@ class Tensor:
         rows = [(name, show(getattr(snapshot, name))) for name in names]
         drawn = html.histogram(self.histogram, snapshot.zero)
         return f"<div>{html.table(('', self.name), rows)}{drawn}</div>"
+
+
+def _no_value(code: str) -> str:
+    """`value lost` and the like; what was never asked for is no loss."""
+    return "summary only" if code in ("summary", "source") else f"value {no_value(code, '').happened}"
 
 
 def selection_text(selection: object) -> str:

@@ -77,8 +77,8 @@ export class Api {
   }
 
   async snapshots(run: string, query: Query, signal?: AbortSignal): Promise<SnapshotPage> {
-    const page = await this.json<{ total: number; rows: WireSnapshot[] }>(`runs/${pathOf(run)}/snapshots`, query, signal);
-    return { total: page.total, rows: page.rows.map(readSnapshot) };
+    const page = await this.json<Omit<SnapshotPage, 'rows'> & { rows: WireSnapshot[] }>(`runs/${pathOf(run)}/snapshots`, query, signal);
+    return { ...page, rows: page.rows.map(readSnapshot) };
   }
 
   /** Where that list holds a tensor at a step, counted from 0; null where it does not. */

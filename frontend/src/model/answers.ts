@@ -163,6 +163,9 @@ export interface NodeDetail {
   forward: string | null;
 }
 
+/** Why a value is not there: see server/http_api.md. */
+export type NoValueReason = 'summary' | 'source' | 'pruned' | 'refused' | 'damaged';
+
 export interface Snapshot extends Measures {
   tensor: string;
   node: string;
@@ -178,6 +181,8 @@ export interface Snapshot extends Measures {
   kept: boolean;
   /** The value was kept, and removed to save space. */
   pruned?: boolean;
+  /** Why the value is not there; empty where it is. */
+  no_value?: NoValueReason | '';
   /** Which part of the value was kept; null for all of it. Asked for where values are shown. */
   sample?: Sample | null;
   /** In lists: see `Trend`. */
@@ -217,6 +222,8 @@ export interface SamplePage {
 
 export interface SnapshotPage {
   total: number;
+  /** Snapshots of which it is unknown whether the condition holds: they are left out. */
+  undecided?: number;
   rows: Snapshot[];
 }
 

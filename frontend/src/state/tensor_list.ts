@@ -41,7 +41,7 @@ let shown: { list: string; pages: SnapshotPages } | null = null;
 export const tensorList = resource(request, async ({ run, query, list }, abort) => {
   const first = await api().snapshots(run, { ...query, limit: PAGE, offset: 0 }, abort);
   const before = shown?.list === list ? shown.pages : null;
-  return { list, pages: new SnapshotPages(api(), run, query, first.total, first.rows, before) };
+  return { list, undecided: first.undecided ?? 0, pages: new SnapshotPages(api(), run, query, first.total, first.rows, before) };
 });
 
 effect(() => {

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { csvText } from '../../lib/csv';
 import { downloadText, fileName } from '../../lib/download';
-import { formatCount } from '../../lib/format';
+import { formatCount, counted as formatCounted } from '../../lib/format';
 import type { Snapshot } from '../../model/answers';
 import { FIELDS, TEXT_FIELDS } from '../../model/condition';
 import { cellNumber, cellText, parsePattern, TABLE_COLUMNS, type TableFilter } from '../../model/tensor_table';
@@ -23,11 +23,13 @@ const CONDITION_HELP = `Such as: nan > 0, or zero / size > 0.9 and op == 'Relu'.
 
 interface ToolbarProps {
   list: SnapshotPages | null;
+  /** How many snapshots are left out because it is unknown whether the condition holds. */
+  undecided: number;
   /** Why the server refused the filter. */
   refused: string | null;
 }
 
-export function TableToolbar({ list, refused }: ToolbarProps) {
+export function TableToolbar({ list, undecided, refused }: ToolbarProps) {
   const wrong = whereError.value ?? refused;
   return (
     <div class="table-toolbar">
@@ -52,6 +54,12 @@ export function TableToolbar({ list, refused }: ToolbarProps) {
       {wrong !== null && (
         <span class="table-error" role="status">
           {wrong}
+        </span>
+      )}
+      {wrong === null && undecided > 0 && (
+        <span class="table-note faint" role="status" data-testid="table-undecided">
+          {formatCounted(undecided, 'snapshot')} left out: whether the condition holds is unknown, as the source of the import does not tell
+          the count
         </span>
       )}
     </div>

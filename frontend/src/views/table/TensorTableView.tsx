@@ -17,7 +17,7 @@ export function TensorTableView() {
   if (list === null) return error ? <Refused error={error} /> : <div class="pane-body" />;
   return (
     <div class="pane-body table-view">
-      <TableToolbar list={list} refused={error?.message ?? null} />
+      <TableToolbar list={list} undecided={tensorList.data.value?.undecided ?? 0} refused={error?.message ?? null} />
       {list.total === 0 ? <Nothing /> : <TensorGrid list={list} />}
     </div>
   );
@@ -27,7 +27,7 @@ export function TensorTableView() {
 function Refused({ error }: { error: Error }) {
   return (
     <div class="pane-body table-view">
-      <TableToolbar list={null} refused={error.message} />
+      <TableToolbar list={null} undecided={0} refused={error.message} />
       <Failure error={error} retry={tensorList.reload} />
     </div>
   );

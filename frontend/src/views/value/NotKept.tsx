@@ -1,4 +1,5 @@
 import type { Snapshot } from '../../model/answers';
+import { noValueWords } from '../../model/no_value';
 import { nearestStep } from '../../model/step_list';
 import { goToStep } from '../../state/steps';
 import { CodeBlock } from '../kit/CopyButton';
@@ -6,16 +7,16 @@ import { Message } from '../kit/Message';
 import { escapeRegex } from '../panel/NotCaptured';
 import { ComputeOffer } from './ComputeOffer';
 
-/** Only a summary is there: says which line keeps values, or that the value was removed, and where there is one. */
+/** Only a summary is there: says which line keeps values where that helps, else what became of it, and where there is one. */
 export function NotKept({ row, kept }: { row: Snapshot; kept: number[] }) {
+  const words = noValueWords(row);
   const nearest = nearestStep(kept, row.step);
   const code = `tensortap.Watch(nodes=${JSON.stringify(escapeRegex(row.node))}, keep="value")`;
   return (
-    <Message title={row.pruned ? 'The value was pruned' : 'Only the summary was kept'} testid="not-kept">
-      {row.pruned ? (
+    <Message title={words?.title ?? 'Only the summary was kept'} testid="not-kept">
+      {words ? (
         <p>
-          It was removed to save space (tensortap prune, or a limit that the program set). Counts, statistics and histogram of step{' '}
-          {row.step} stay.
+          {words.text} Counts, statistics and histogram of step {row.step} are here.
         </p>
       ) : (
         <>

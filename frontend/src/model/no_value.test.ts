@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest';
+import type { Snapshot } from './answers';
+import { noValueWords } from './no_value';
+
+const row = (facts: Partial<Snapshot>): Snapshot => ({ kept: false, ...facts }) as Snapshot;
+
+test('a watch is offered only where it would have helped', () => {
+  expect(noValueWords(row({ no_value: 'summary' }))).toBeNull();
+  expect(noValueWords(row({}))).toBeNull();
+  expect(noValueWords(row({ no_value: 'source' }))?.text).toContain('import');
+});
+
+test('what was lost is not called not kept', () => {
+  expect(noValueWords(row({ no_value: 'refused' }))).toMatchObject({ title: 'The value was lost' });
+  expect(noValueWords(row({ no_value: 'damaged' }))?.text).toContain('repaired');
+  expect(noValueWords(row({ pruned: true }))?.title).toBe('The value was pruned');
+});
