@@ -16,7 +16,7 @@ _FLOATS = ("float", "bfloat", "complex")
 _CUTTING = ops(
     "StopGradient ArgMax ArgMin Round Rint Floor Ceil Sign FloorDiv OneHot Bucketize Equal NotEqual Greater "
     "GreaterEqual Less LessEqual ApproximateEqual IsNan IsInf IsFinite LogicalNot LogicalAnd LogicalOr Where "
-    "Multinomial"
+    "Multinomial PyFunc PyFuncStateless Bincount DenseBincount HistogramFixedWidth LookupTableFindV2"
 )
 _SHAPES = ops("Shape ShapeN Size Rank ZerosLike OnesLike")  # of the numbers nothing goes on
 
@@ -30,24 +30,46 @@ class Cut:
     op_type: str
     source: str
 
+    @property
+    def why(self) -> str:
+        """Why a variable gets no gradient, without a full stop."""
+        line = f", {self.source}" if self.source else ""
+        return f"{self.node} ({self.op_type}{line}) lets no gradient of the loss through"
+
 
 def cut_of(run: RunIndex, roles: Roles, variable: str) -> Cut | None:
     """What cuts a variable off from the loss; None if nothing does, nobody knows the loss, or it does not
     depend on the variable at all."""
-    if roles.loss is None:
-        return None
-    reads = [row for row in roles.of_kind("weight") if roles.variable.get(row) == variable]
-    reached, ends = _forward(roles, reads)
-    if roles.loss in reached:
+    losses = _losses(roles, variable)
+    reached, ends = _forward(roles, _reads(roles, variable))
+    losses -= reached
+    if not losses:
         return None
     order = roles.graph.order
     told = [row for row in ends if roles.graph.op_type[row] not in _SHAPES]
-    leading = [row for row in told if roles.loss in _behind(roles, row)]
+    leading = [row for row in told if not losses.isdisjoint(_behind(roles, row))]
     if not leading:
         return None
     row = min(leading, key=lambda row: int(order[row]))
     node = roles.graph.names[row]
     return Cut(node, roles.graph.op_type[row], source_of(run, roles.graph.id, node))
+
+
+def is_unused(roles: Roles, variable: str) -> bool:
+    """Whether nothing that a loss is made of depends on a variable."""
+    losses = _losses(roles, variable)
+    return bool(losses) and all(losses.isdisjoint(_behind(roles, row)) for row in _reads(roles, variable))
+
+
+def _reads(roles: Roles, variable: str) -> list[int]:
+    return [row for row in roles.of_kind("weight") if roles.variable.get(row) == variable]
+
+
+def _losses(roles: Roles, variable: str) -> set[int]:
+    """What a variable may be trained by: of one whose gradient is asked for, all that a tape derives from
+    (there is no gradient from any of them); else the loss of the step."""
+    marked = roles.of_kind("loss") if roles.trainable.get(variable) else []
+    return set(marked) or ({roles.loss} if roles.loss is not None else set())
 
 
 def _cuts(roles: Roles, row: int) -> bool:

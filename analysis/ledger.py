@@ -11,7 +11,7 @@ import numpy as np
 
 from tensortap.index import RunIndex
 
-from .cuts import cut_of
+from .cuts import cut_of, is_unused
 from .fired import Zeros, ZerosOf, counted_of
 from .growing import remembered
 from .handles import is_unsure
@@ -26,6 +26,13 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _PAIRS = 4  # pairs of neighbouring steps whose values are compared, a variable
 _COMPUTED = ("moving_mean", "moving_variance")  # batch normalization sets them, no gradient does
 Advance = Callable[[int, int, str], None]
+UNUSED = "nothing that the loss is made of depends on it"
+# Why there is no gradient where no op cuts it off, by whether the step asks for one.
+_WHY_NONE = {
+    None: "the step computes no gradient for it: not trainable, or nothing that the loss needs depends on it",
+    False: "the step asks for no gradient of it: it is frozen, or trained elsewhere",
+    True: "the step asks for its gradient, and there is none",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +49,8 @@ class LedgerEntry:
             `cancelled`, `disconnected`, or empty, `unknown` where too little was captured to tell,
             `not explained` where it was but no reason is known; why: a sentence; begins: the tensor at which
             the zeros begin, as far as they could be followed.
-        cut_by: type of the op that lets no gradient through to a disconnected variable, or empty.
+        cut_by: type of the op that lets no gradient, or only zeros, through to a disconnected variable, or
+            empty.
         absorbed: share of the elements with a gradient that did not change although they were updated
             (w + update == w in the dtype of w), None where it cannot be told; absorbed_steps: over how many
             pairs of neighbouring steps.
@@ -93,7 +101,10 @@ def dead_layer_ledger(
     told: set[tuple[str, str]] = set()
     for weight in sorted(view.of_kind("weight"), key=lambda weight: weight.order):  # as it is read first
         key = (weight.graph, weight.variable)
-        wanted = weight.layer and weight.variable.rpartition("/")[2] and weight.graph in graphs
+        roles = view.roles(weight.graph)
+        known_to_be = weight.layer or roles.trainable.get(weight.variable)  # trained, or meant to be
+        wanted = known_to_be and weight.variable.rpartition("/")[2] and weight.graph in graphs
+        wanted = wanted and weight.variable not in roles.trained  # by a gradient that was not captured
         if wanted and key not in known | told and not weight.variable.endswith(_COMPUTED):
             told.add(key)
             entries.append(_disconnected(view, weight))
@@ -102,19 +113,24 @@ def dead_layer_ledger(
 
 def _disconnected(view: RunView, weight: TensorRole) -> LedgerEntry:
     steps = counted_of(view).steps(weight.code)
-    cut, begins = cut_of(view.run, view.roles(weight.graph), weight.variable), weight.name
-    why = "the step computes no gradient for it: not trainable, or nothing that the loss needs depends on it"
+    roles, begins = view.roles(weight.graph), weight.name
+    asked = roles.trainable.get(weight.variable)
+    cut = None if asked is False else cut_of(view.run, roles, weight.variable)
+    why = UNUSED if asked and is_unused(roles, weight.variable) else _WHY_NONE[asked]
     if cut is not None:
-        line = f", {cut.source}" if cut.source else ""
-        why = f"{cut.node} ({cut.op_type}{line}) lets no gradient of the loss through"
-        begins = f"{cut.node}:0"
+        why, begins = cut.why, f"{cut.node}:0"
     op_type = "" if cut is None else cut.op_type
     place = (weight.variable, weight.name, weight.node, weight.graph, weight.layer)
     return LedgerEntry(*place, steps, 0, None, 0.0, "disconnected", why, begins, None, 0, op_type)
 
 
 def _entry(view: RunView, tensor: TensorRole, zeros: ZerosOf, weight: TensorRole | None) -> LedgerEntry:
-    begin = zeros_begin(view, tensor, zeros.last) if zeros.steps else Begin("", "", "")
+    begin, cut = zeros_begin(view, tensor, zeros.last) if zeros.steps else Begin("", "", ""), None
+    steps = counted_of(view).steps(tensor.code)
+    if begin.reason in ("unknown", "not explained") and zeros.steps == steps:  # as that of Sign always is
+        cut = cut_of(view.run, view.roles(tensor.graph), tensor.variable)
+    if cut is not None:
+        begin = Begin("disconnected", cut.why, f"{cut.node}:0")
     absorbed, pairs = _absorbed(view, tensor, weight)
     return LedgerEntry(
         variable=tensor.variable,
@@ -122,7 +138,7 @@ def _entry(view: RunView, tensor: TensorRole, zeros: ZerosOf, weight: TensorRole
         node=tensor.node,
         graph=tensor.graph,
         layer=tensor.layer,
-        steps=counted_of(view).steps(tensor.code),
+        steps=steps,
         zero_steps=zeros.steps,
         first_zero_step=zeros.first if zeros.steps else None,
         zero_share=zeros.share,
@@ -131,6 +147,7 @@ def _entry(view: RunView, tensor: TensorRole, zeros: ZerosOf, weight: TensorRole
         begins=begin.begins,
         absorbed=absorbed,
         absorbed_steps=pairs,
+        cut_by="" if cut is None else cut.op_type,
         dead_since=zeros.since,
         dead_steps=zeros.lasting,
     )

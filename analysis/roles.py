@@ -26,17 +26,21 @@ class Roles:
     Attributes:
         graph: the graph.
         kind, variable: row -> `input`, `output`, `weight`, `gradient`; path of the variable (where told).
+        trainable: path of a variable -> whether the step asks for its gradient (where told).
     """
 
     def __init__(self, graph: GraphIndex) -> None:
         self.graph = graph
         self.kind: dict[int, str] = {}
         self.variable: dict[int, str] = {}
+        self.trainable: dict[str, bool] = {}
         for row, attributes in _marked(graph):
             if attributes.get("tensortap.kind"):
                 self.kind[row] = attributes["tensortap.kind"]
             if attributes.get("tensortap.variable"):
                 self.variable[row] = attributes["tensortap.variable"]
+                if attributes.get("tensortap.trainable"):
+                    self.trainable[self.variable[row]] = attributes["tensortap.trainable"] == "true"
 
     def of_kind(self, kind: str) -> list[int]:
         """Rows of the nodes of a kind, ascending."""

@@ -68,4 +68,5 @@ class Kinds:
         """A layer reads it, or it belongs to no layer and is trained; not where a gradient needs it again."""
         if forward_name(operation.name):
             return False
-        return bool(layer) or (variable in self._tracker.trained and not self._tracker.owner_of(variable))
+        trained = variable in self._tracker.trained or variable in self._layers.asked
+        return bool(layer) or (trained and not self._tracker.owner_of(variable))

@@ -15,7 +15,7 @@ _NUMBER = re.compile(r"_\d+\Z")
 
 
 class LayerMap:
-    """Answers which layer a node belongs to.
+    """Answers which layer a node belongs to. `asked`: paths of the variables whose gradients are asked for.
 
     Args:
         functions: the closure, breadth first.
@@ -39,6 +39,8 @@ class LayerMap:
                 for scope in _prefixes(node):
                     self._scopes.setdefault(scope, layer)
                     break
+        traces = self.traces.values()
+        self.asked: set[str] = set().union(*(trace.asked for trace in traces))
         for function in functions.values():
             self._map_function(function, self.traces[function.name])
 

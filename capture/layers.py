@@ -30,6 +30,7 @@ class Trace:
     gradients: dict[str, str] = field(default_factory=dict)  # given to an optimizer -> path of the variable
     derived: dict[str, str] = field(default_factory=dict)  # computed by a tape -> path of the variable
     losses: set[str] = field(default_factory=set)  # what a tape derives from
+    asked: set[str] = field(default_factory=set)  # paths of variables whose gradients are asked for
 
     @property
     def nodes(self) -> set[str]:
@@ -191,6 +192,7 @@ class LayerTracker:
             variables = getattr(optimizer, "_trainable_variables", [])
         for gradient, variable in zip(grads, variables, strict=False):
             path = str(getattr(variable, "path", None) or variable.name)
+            self._note_asked(variable, path)
             self._note_gradient("gradients", gradient, path)
 
     def _note_gradient(self, notes: Literal["gradients", "derived"], gradient: Any, path: str) -> None:
@@ -214,7 +216,16 @@ class LayerTracker:
             handle = getattr(variable, "handle", None)
             if handle is not None and hasattr(handle, "_id"):
                 path = self._variables.setdefault(tf_private.tensor_id(handle), _path_of(variable))
+                self._note_asked(variable, path)
                 self._note_gradient("derived", gradient, path)
+
+    def _note_asked(self, variable: Any, path: str) -> None:
+        """A variable that is to be trained, whether or not there is a gradient."""
+        graph = _traced_graph()
+        if graph is not None:
+            handle = getattr(variable, "handle", None)
+            known = self.variable_of(handle) if handle is not None and hasattr(handle, "_id") else ""
+            self._trace(graph).asked.add(known or path)
 
     def _trace(self, graph: Any) -> Trace:
         noted, trace = self._traces.get(id(graph), (None, None))

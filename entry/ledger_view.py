@@ -28,7 +28,7 @@ def print_ledger(run: str, entries: Sequence[LedgerEntry], out: Console, *, ever
         return
     dead = [entry for entry in entries if entry.reason or entry.absorbed]
     colour = "bold green" if not dead else "bold"
-    apart = sum(entry.reason == "disconnected" for entry in dead)
+    apart = sum(_has_none(entry) for entry in dead)
     names = f"{counted(len(entries), 'variable')}, {len(dead) - apart:,} with zeros or lost updates"
     names += f", {apart:,} without a gradient" if apart else ""
     out.print(cell(f"{run}: {names}", colour))
@@ -40,6 +40,11 @@ def print_ledger(run: str, entries: Sequence[LedgerEntry], out: Console, *, ever
             out.print(cell(f"{entry.variable}: {entry.why}."))
     if not every and len(dead) > len(shown):
         out.print(f"… {len(dead) - len(shown):,} more (--all has them)")
+
+
+def _has_none(entry: LedgerEntry) -> bool:
+    """Whether there is no gradient at all, not even of zeros."""
+    return entry.reason == "disconnected" and not entry.zero_steps
 
 
 def _table(entries: Sequence[LedgerEntry]) -> object:
@@ -54,7 +59,7 @@ def _table(entries: Sequence[LedgerEntry]) -> object:
             f"{entry.zero_steps:,}",
             f"{entry.steps:,}",
             "" if entry.first_zero_step is None else str(entry.first_zero_step),
-            "" if entry.reason == "disconnected" else f"{entry.zero_share:.0%}",
+            "" if _has_none(entry) else f"{entry.zero_share:.0%}",
             "not known" if entry.absorbed is None else f"{entry.absorbed:.0%}",
         )
     return table

@@ -154,6 +154,15 @@ def frozen(logdir: Path, run: str) -> None:
     fit(logdir, run, [hidden, dense(3, name="logits")], rows())
 
 
+def cut_off(logdir: Path, run: str) -> None:
+    """What a layer learns from is rounded; so is what a frozen one gives, and nobody minds."""
+    frozen_layer = dense(8, trainable=False, name="frozen")
+    rounded = keras.layers.Lambda(lambda x: tf.round(x), output_shape=(8,), name="rounded")
+    watch = [Watch(steps=every(2), kinds=("weight", "gradient", "loss"))]
+    layers = [frozen_layer, dense(8, name="low"), rounded, dense(3, name="logits")]
+    fit(logdir, run, layers, rows(), watch=watch)
+
+
 def high_rate(logdir: Path, run: str) -> None:
     layers = [dense(16, activation="relu", name="hidden"), dense(3, name="logits")]
     fit(logdir, run, layers, rows(), optimizer=keras.optimizers.SGD(20.0))
@@ -239,7 +248,7 @@ MODELS: dict[str, Callable[[Path, str], None]] = {
     for made in (
         *(healthy_cnn, healthy_transformer, healthy_lstm, healthy_autoencoder),
         *(dead_relu, vanishing, exploding_rnn, unnormalised, frozen, high_rate, float16_overflow),
-        *(log_of_zero, overfit, imbalanced, subnormal, absorbed, low_rate),
+        *(log_of_zero, overfit, imbalanced, subnormal, absorbed, low_rate, cut_off),
     )
 }
 

@@ -34,7 +34,7 @@ def reason(flow: BadFlow, birth: BadTensor, reached: Reached) -> str:
         return ""
     if flow.behind_gradients(reached.slots) and flow.may_update(birth.slot):
         return ""
-    if heals(flow, birth, reached):
+    if heals(flow, birth, reached) or _is_stored(flow, reached):
         return ""
     nan = _any_nan(flow, reached.slots)
     return _sentence(ends.healers, nan=nan, meant=_meant(birth))
@@ -45,7 +45,7 @@ def heals(flow: BadFlow, birth: BadTensor, reached: Reached) -> str:
     and a division or another op that neither masks nor compares hides it. Empty if it is not so."""
     if reached.ends.matter or reached.open or _meant(birth) or birth.verdict not in ("born", "suspected"):
         return ""
-    if _any_nan(flow, reached.slots):
+    if _any_nan(flow, reached.slots) or _is_stored(flow, reached):
         return ""
     healer = next((healer for healer in reached.ends.healers if healer.how == "healed"), None)
     if healer is None:
@@ -54,7 +54,7 @@ def heals(flow: BadFlow, birth: BadTensor, reached: Reached) -> str:
         what = f"what is divided by it becomes 0 in {healer.node} ({healer.op_type})"
     else:
         what = f"it becomes finite again in {healer.node} ({healer.op_type})"
-    return f"Loss, gradients and weights stay finite, but nobody meant this infinity: {what}."
+    return f"{_UNTOUCHED.removesuffix('.')}, but nobody meant this infinity: {what}."
 
 
 def thrown_away(flow: BadFlow, birth: BadTensor, reached: Reached) -> str:
@@ -80,6 +80,11 @@ def puts_others(flow: BadFlow, replaced: list[Slot]) -> str:
         f"{graph.names[row]} ({graph.op_type[row]}) puts other numbers in place of what is not finite in the "
         f"gradient {flow.tensors.name(replaced[0])}{more}"
     )
+
+
+def _is_stored(flow: BadFlow, reached: Reached) -> bool:
+    """Whether the step puts it into a variable, which nobody looks at again before the next one."""
+    return any(map(flow.updates, reached.slots))
 
 
 def _any_nan(flow: BadFlow, reached: list[Slot]) -> bool:

@@ -141,7 +141,7 @@ def _finding(view: RunView, rule: Rule, hit: Hit, settings: Settings) -> Finding
         help=hit.help or rule.help,
         source=rule.source,
         thresholds=dict(rule.thresholds),
-        next_look=rule.next_look,
+        next_look=hit.next_look or rule.next_look,
         muted=settings.mutes(rule.name, tensor.name, hit.text),
     )
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from ..cuts import STOPS
 from ..fired import counted_of
-from ..ledger import LedgerEntry, dead_layer_ledger
+from ..handles import is_unsure
+from ..ledger import UNUSED, LedgerEntry, dead_layer_ledger
 from ..tensor_role import TensorRole
 from ..view import RunView
-from .finding import Evidence, Hit
+from .finding import Evidence, Hit, Severity
 from .gradients import MOSTLY
 from .rule import Limits, rule
 
@@ -41,7 +42,9 @@ def dead_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
         evidence = [Evidence(first, "share of exact zeros", 1.0, 1.0)]
         last = counted_of(view).last(tensor.code)
         learnt = not tensor.is_kernel or _is_fitted(view, tensor.graph, first)
-        yield Hit(tensor.code, text, evidence, first, last, steps, entry.steps, "low" if learnt else None)
+        severity: Severity | None = "low" if learnt else None
+        hit = Hit(tensor.code, text, evidence, first, last, steps, entry.steps, severity)
+        yield _advised(hit, entry) if entry.cut_by else hit
     yield from _cut_off(view)
 
 
@@ -54,25 +57,41 @@ def _is_fitted(view: RunView, graph: str, step: int) -> bool:
 
 
 _OTHER_OP = (
-    "An op with a gradient there (softmax instead of argmax, a straight-through estimator); tf.stop_gradient "
-    "if it is meant."
+    "An op with a gradient there (softmax instead of argmax, a straight-through estimator). If it is meant, "
+    "leave the variable out of what is trained (trainable=False)."
 )
+_NO_STOP = "Let the gradient through, or leave the variable out of what is trained (trainable=False)."
+_UNUSED_HELP = "Let the loss use the layer, or leave it out of what is trained (trainable=False)."
 
 
 def _cut_off(view: RunView) -> Iterator[Hit]:
-    """Variables of layers whose gradient an op takes that has none; who writes `stop_gradient` means it. Of
-    low severity: a dump does not tell whether they are to be trained (a teacher that makes labels is not)."""
+    """Variables whose gradient an op takes that has none, and those that the loss does not depend on though
+    their gradient is asked for. Of low severity where a dump does not tell what is to be trained (a teacher
+    that makes labels is not); who writes `stop_gradient` and asks for no gradient means it."""
     weights = {(tensor.graph, tensor.name): tensor for tensor in view.of_kind("weight")}
     for entry in _ledger(view):
         tensor = weights.get((entry.graph, entry.tensor))
-        if tensor is None or not entry.cut_by or entry.cut_by == STOPS:
+        if tensor is None or not (entry.cut_by or entry.why == UNUSED):
+            continue
+        asked = view.roles(entry.graph).trainable.get(entry.variable) and not is_unsure(view, tensor)
+        if entry.cut_by == STOPS and not asked:
             continue
         steps = view.rows([tensor]).steps
         if len(steps):
-            text = f"{entry.variable} gets no gradient: {entry.why}. Fine if it is frozen."
+            told = "The step asks for its gradient." if asked else "Fine if it is frozen."
+            text = f"{entry.variable} gets no gradient: {entry.why}. {told}"
             evidence = Evidence(int(steps[0]), "steps with a gradient", 0.0)
-            hit = Hit.at(steps, len(steps), tensor, text, evidence, severity="low")
-            yield replace(hit, help=_OTHER_OP)
+            meant = entry.cut_by in ("", STOPS)  # perhaps: a head that is not used yet, a target network
+            severity: Severity = ("medium" if meant else "high") if asked and tensor.is_kernel else "low"
+            hit = Hit.at(steps, len(steps), tensor, text, evidence, severity=severity)
+            yield _advised(hit, entry)
+
+
+def _advised(hit: Hit, entry: LedgerEntry) -> Hit:
+    """With what to do about a variable that the loss gives no gradient, and where to look."""
+    advice = {"": _UNUSED_HELP, STOPS: _NO_STOP}.get(entry.cut_by, _OTHER_OP)
+    look = "The node that lets no gradient through." if entry.cut_by else "What the layer's output is for."
+    return replace(hit, help=advice, next_look=look)
 
 
 def _ledger(view: RunView) -> list[LedgerEntry]:

@@ -36,7 +36,7 @@ class Hit:
         tensor: code of the tensor in the run's catalog.
         text: what was found, a sentence. evidence: the worst first.
         first_step, last_step: where it was so. steps: at how many steps, `of` how many that were looked at.
-        severity: another one than the rule's. help: another advice than the rule's.
+        severity: another one than the rule's. help, next_look: another advice than the rule's.
         looked_at: what `of` counts where it is not all captured steps ("kept values, the last of 120").
     """
 
@@ -50,6 +50,7 @@ class Hit:
     severity: Severity | None = None
     help: str = ""
     looked_at: str = ""
+    next_look: str = ""
 
     @classmethod
     def at(

@@ -4,9 +4,14 @@ that does not."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import product
 
+from ..tensor_role import TensorRole
 from ..view import RunView
 from .finding import SEVERITIES, Hit, Severity
+
+_Key = tuple[str, str, int]  # kind, path, number of the variable among those of the path
+_Read = tuple[str, str]  # layer, shape
 
 # Rule -> those that say the same of a tensor, and why.
 _SAY_MORE = {"AllZero": ("DeadGradient", "DeadRelu"), "UnchangedTensor": ("DeadGradient",)}
@@ -21,32 +26,61 @@ class Once:
     def of(self, view: RunView, rule: str, hits: Iterable[Hit], severity: Severity) -> list[Hit]:
         """The hits of a rule (of a severity, where they do not say another) without those that an earlier
         rule explains better, and those on a variable's tensors in further graphs (a GAN reads the critic's
-        weights in both its steps): of these the graph with the worst story counts, of equals the longest."""
+        weights in both its steps): of these the graph with the worst story counts, of equals the longest.
+        Variables of one path in layers of different models are different ones."""
         said = set[int]().union(*(self._tensors.get(other, ()) for other in _SAY_MORE.get(rule, ())))
         found = [hit for hit in hits if hit.tensor not in said]
         self._tensors[rule] = {hit.tensor for hit in found}
-        graph_of = _graphs(view, found, severity)
-        return [hit for hit in found if graph_of.get(_variable(view, hit), "") in ("", _graph(view, hit))]
+        keys = _variables(view, found)
+        graph_of = _graphs(view, keys, found, severity)
+        return [
+            hit
+            for hit, key in zip(found, keys, strict=True)
+            if graph_of.get(key, "") in ("", view.tensors[hit.tensor].graph)
+        ]
 
 
-def _graphs(view: RunView, found: Sequence[Hit], severity: Severity) -> dict[tuple[str, str], str]:
-    """(kind, variable) -> the graph that tells it."""
+def _graphs(view: RunView, keys: Sequence[_Key], found: Sequence[Hit], severity: Severity) -> dict[_Key, str]:
+    """Variable -> the graph that tells it."""
 
     def badness(hit: Hit) -> tuple[int, int]:
         return -SEVERITIES.index(hit.severity or severity), hit.steps
 
-    best: dict[tuple[str, str], Hit] = {}
-    for hit in found:
-        key = _variable(view, hit)
+    best: dict[_Key, Hit] = {}
+    for hit, key in zip(found, keys, strict=True):
         if key[1] and (key not in best or badness(hit) > badness(best[key])):
             best[key] = hit
-    return {key: _graph(view, hit) for key, hit in best.items()}
+    return {key: view.tensors[hit.tensor].graph for key, hit in best.items()}
 
 
-def _variable(view: RunView, hit: Hit) -> tuple[str, str]:
-    tensor = view.tensors[hit.tensor]
-    return tensor.kind, tensor.variable
+def _variables(view: RunView, found: Iterable[Hit]) -> list[_Key]:
+    """Which variable each hit is about."""
+    known: dict[tuple[str, str], list[set[_Read]]] = {}
+    keys = []
+    for hit in found:
+        tensor = view.tensors[hit.tensor]
+        reads = _reads(view, tensor)
+        several = known.setdefault((tensor.kind, tensor.variable), [])
+        fits = (at for at, others in enumerate(several) if any(map(_is_one, product(reads, others))))
+        number = next(fits, len(several))
+        if number == len(several):
+            several.append(set())
+        several[number] |= reads
+        keys.append((tensor.kind, tensor.variable, number))
+    return keys
 
 
-def _graph(view: RunView, hit: Hit) -> str:
-    return view.tensors[hit.tensor].graph
+def _reads(view: RunView, tensor: TensorRole) -> set[_Read]:
+    """Layer and shape of the reads of a tensor's variable in its graph; those of the tensor without any."""
+    roles = view.roles(tensor.graph)
+    rows = [row for row in roles.of_kind("weight") if roles.variable.get(row) == tensor.variable]
+    rows = rows or ([tensor.row] if tensor.row >= 0 else [])
+    return {(roles.graph.layer[row], roles.graph.shape[row]) for row in rows} or {(tensor.layer, "")}
+
+
+def _is_one(pair: tuple[_Read, _Read]) -> bool:
+    """Whether two reads of one path may be of one variable: of one shape, in a layer that one graph calls by
+    itself and another inside of a model (`critic/dense`, `gan/critic/dense`)."""
+    (one, shape), (other, other_shape) = pair
+    ends = f"/{one}".endswith(f"/{other}") or f"/{other}".endswith(f"/{one}")
+    return shape == other_shape and (ends or not one or not other)

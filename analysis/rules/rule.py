@@ -26,7 +26,7 @@ class Rule:
     Attributes:
         name: as it is known. about: what it notices, a short sentence.
         check: yields hits. thresholds: names and defaults of its limits.
-        severity, source, help, next_look: as in `Finding`; a hit may say otherwise of severity and help.
+        severity, source, help, next_look: as in `Finding`; a hit may say otherwise of all but source.
         severity_set: the user chose the severity, whatever a hit says.
     """
 

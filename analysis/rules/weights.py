@@ -140,6 +140,8 @@ def weight_update_ratio(view: RunView, limits: Limits) -> Iterable[Hit]:
             worst = int(np.argmax(np.where(fired, np.abs(np.log(np.maximum(ratio, 1e-300))), -1)))
             name = tensor.variable or tensor.name
             text = f"An update of {name} is {ratio[worst]:.3g} times the weights' norm."
+            if not np.isfinite(ratio[worst]):
+                text = f"An update makes elements of {name} infinite, that were finite before."
             name = "norm(update)/norm(weight)"
             evidence = Evidence(int(steps[worst]), name, float(ratio[worst]), limits[limit])
             yield Hit.at(steps[fired], of, tensor, text, evidence)
@@ -177,6 +179,11 @@ def unchanged_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
             severity, why = "low", "as its gradient is exactly 0"
         if same.steps < MOSTLY * steps:
             severity = "low"  # a schedule that begins at 0, or gradients that are accumulated, do that
+        if not gradient and view.roles(tensor.graph).trainable.get(tensor.variable) is False:
+            severity, why = (
+                "low",
+                "and the step asks for no gradient of it: it is frozen, or trained elsewhere",
+            )
         text = _unchanged(tensor, same, steps, bool(ends), why)
         evidence = [Evidence(same.last, "l2", same.l2)]
         yield Hit(tensor.code, text, evidence, same.first, same.last, same.steps, steps, severity)
@@ -216,6 +223,10 @@ def _kept_ends(view: RunView, same: Stretch) -> list[Array]:
     next_look="The ledger of dead layers says why a gradient is zero.",
 )
 def all_zero(view: RunView, limits: Limits) -> Iterable[Hit]:
+    def frozen(tensor: TensorRole) -> bool:  # the bias of a layer that is not trained stays as it began
+        roles = view.roles(tensor.graph)
+        return tensor.kind == "weight" and roles.trainable.get(tensor.variable) is False
+
     yield from hits_grown(
         view,
         ("AllZero", limits["zeros"]),
@@ -226,7 +237,7 @@ def all_zero(view: RunView, limits: Limits) -> Iterable[Hit]:
         share=0.9,
         least=int(limits["steps"]),
         text=lambda t, _: f"{_what(t)} is all zeros.",
-        severity=lambda t: "high" if t.kind == "gradient" and t.is_kernel else None,
+        severity=lambda t: "high" if t.kind == "gradient" and t.is_kernel else "low" if frozen(t) else None,
     )
 
 

@@ -51,7 +51,15 @@ def test_where_nothing_matters_the_first_that_heals_is_told(tmp_path: Path) -> N
     fed = [each for step in (0, 10) for each in healing_step(step, 2.0)]
     report = nan_report(made_run(tmp_path, HEALING, fed))
     assert report.step == 0
-    assert report.births[0].aftermath
+    assert report.births[0].aftermath.startswith(
+        "It reaches neither loss nor gradients nor weights, but nobody"
+    )
+
+
+def test_an_infinity_that_the_step_stores_is_not_said_to_heal(tmp_path: Path) -> None:
+    stored = node("store", "AssignVariableOp", "x", "turned")
+    report = nan_report(made_run(tmp_path, (*HEALING, stored), healing_step(0, 2.0)))
+    assert (report.births[0].tensor, report.births[0].aftermath) == ("turned:0", "")
 
 
 LOGS = (

@@ -115,3 +115,52 @@ def test_what_cuts_a_variable_off_is_named(
     assert [(f.severity, f.text) for f in told] == [
         (severity, f"head/kernel gets no gradient: {text}. Fine if it is frozen.") for severity, text in found
     ]
+
+
+@pytest.mark.parametrize(
+    ("op_type", "of", "asked", "found"),
+    [
+        ("Round", "head/kernel", "true", [("high", "an op with a gradient there")]),
+        ("Round", "head/bias", "true", [("low", "an op with a gradient there")]),
+        ("StopGradient", "head/kernel", "true", [("medium", "let the gradient through")]),
+        ("Unused", "head/kernel", "true", [("medium", "let the loss use the layer")]),
+        ("Round", "head/kernel", "false", []),
+        ("Unused", "head/kernel", "false", []),
+        ("Unused", "head/kernel", "", []),
+    ],
+)
+def test_a_variable_without_the_gradient_that_is_asked_for_is_worse_than_a_frozen_one(
+    tmp_path: Path, op_type: str, of: str, asked: str, found: list[tuple[str, str]]
+) -> None:
+    head = replace(node("v", "ReadVariableOp", kind="weight", of=of), layer="head")
+    head.attributes["tensortap.trainable"] = asked
+    nodes = (
+        *(X, head, node("tail/cut", op_type, "v")),
+        node("w", "ReadVariableOp", kind="weight", of="dense/kernel"),
+        node("product", "Mul", "w", "x" if op_type == "Unused" else "tail/cut"),
+        node("loss", "Sum", "product"),
+        node("gradient_tape/g", "Mul", "x", kind="gradient", of="dense/kernel"),
+    )
+    fed = [(name, SOME * (step + 1), step) for step in range(3) for name in ("v", "w", "gradient_tape/g")]
+    told = found_by("DeadGradient", made_run(tmp_path, nodes, fed))
+    begins = [(f.severity, f.help[: len(text)].lower()) for f, (_, text) in zip(told, found, strict=True)]
+    assert begins == found
+
+
+def test_of_an_op_whose_gradient_is_always_0_the_forward_pass_tells(tmp_path: Path) -> None:
+    nodes = (
+        *(X, node("w", "ReadVariableOp", kind="weight", of="dense/kernel")),
+        *(node("sign", "Sign", "w"), node("loss", "Sum", "sign")),
+        node("gradient_tape/above", "ZerosLike", "sign"),
+        node("gradient_tape/g", "Mul", "gradient_tape/above", kind="gradient", of="dense/kernel"),
+    )
+    run = made_run(tmp_path, nodes, [("gradient_tape/g", ZERO, step) for step in range(3)])
+    (entry,) = dead_layer_ledger(run)
+    assert (entry.reason, entry.cut_by, entry.begins) == ("disconnected", "Sign", "sign:0")
+    (finding,) = found_by("DeadGradient", run)
+    assert finding.text.endswith("sign (Sign) lets no gradient of the loss through.")
+    assert finding.next_look == "The node that lets no gradient through."
+    sometimes = made_run(
+        tmp_path, nodes, [("gradient_tape/g", value, n) for n, value in enumerate((ZERO, SOME))], name="some"
+    )
+    assert dead_layer_ledger(sometimes)[0].cut_by == ""

@@ -32,7 +32,8 @@ BROKEN = {  # run -> findings that must be there: (rule, severity, part of the t
     "vanishing": [("VanishingGradient", "high", "deep0"), ("PoorWeightInit", "medium", "variance")],
     "exploding_rnn": [("ExplodingGradient", "high", "recurrent_kernel")],
     "unnormalised": [("InputNotNormalised", "high", "mean"), ("SaturatedActivation", "high", "Tanh")],
-    "frozen": [("UnchangedTensor", "medium", "no gradient")],
+    "frozen": [("UnchangedTensor", "low", "asks for no gradient of it: it is frozen")],
+    "cut_off": [("DeadGradient", "high", "low/kernel gets no gradient: model_1/rounded_1/Round (Round, ")],
     "high_rate": [
         ("LossNotDecreasing", "high", "grew"),
         ("LearningRate", "medium", "20"),
@@ -173,6 +174,9 @@ def test_the_ledger_says_why_a_gradient_is_zero(run_named: Get) -> None:
     assert dead["model/logits/kernel"].reason == "dead input"
     assert dead["model/hidden/kernel"].zero_steps == dead["model/hidden/kernel"].steps == 12
     assert dead["model/logits/bias"].reason == ""
+    findings = check_rules(run_named("cut_off")).findings
+    assert {finding.severity for finding in findings if finding.layer == "model/frozen"} <= {"low"}
+    assert not [f for f in findings if f.layer == "model/frozen" and f.rule == "DeadGradient"]
     frozen = {entry.variable: entry for entry in dead_layer_ledger(run_named("frozen"))}
     assert frozen["model/frozen/kernel"].reason == "disconnected"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -257,6 +258,40 @@ def test_a_variable_of_several_graphs_is_told_once(tmp_path: Path) -> None:
     ]
     without = check_rules(log.runs[0], parse_settings({"DeadGradient": {"enabled": False}})).findings
     assert ("AllZero", "high", 6) in [(f.rule, f.severity, f.steps) for f in without]
+
+
+@pytest.mark.parametrize(
+    ("layers", "shape", "times"),
+    [
+        (("critic/dense", "gan/critic/dense"), "[4]", 1),
+        (("teacher/dense", "student/dense"), "[4]", 2),
+        (("model/dense", "model/dense"), "[8]", 2),
+    ],
+)
+def test_variables_of_one_path_in_different_models_are_told_apart(
+    tmp_path: Path, layers: tuple[str, str], shape: str, times: int
+) -> None:
+    with DumpWriter(tmp_path, run="made") as writer:
+        for name, layer, extent in zip("ab", layers, ("[4]", shape), strict=True):
+            weight = replace(WEIGHT, layer=layer, output_shapes=[json.loads(extent)])
+            graph = writer.graph(Graph(name, [TRAINING[0], weight, *TRAINING[2:]]))
+            for step in range(6):
+                for each, value in (("w", PUSH * 100), (GRADIENT.name, PUSH * 0)):
+                    writer.log(each, value, step=step, graph=graph)
+    log = LogIndex(tmp_path)
+    log.refresh()
+    found = check_rules(log.runs[0]).findings
+    assert sorted(f.rule for f in found) == sorted(
+        ["DeadGradient", "LargeWeights", "UnchangedTensor"] * times
+    )
+
+
+def test_an_update_that_is_infinite_is_called_so(tmp_path: Path) -> None:
+    fed = [("w", np.float32([1, 2, value]), step) for step, value in enumerate((1, 2, np.inf))]
+    found = found_by("WeightUpdateRatio", made_run(tmp_path, TRAINING, fed, keep="value"))
+    assert [f.text for f in found] == [
+        "An update makes elements of dense/kernel infinite, that were finite before."
+    ]
 
 
 def test_findings_come_the_worst_first_then_the_newest_then_in_data_flow_order(tmp_path: Path) -> None:

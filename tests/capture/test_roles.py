@@ -112,6 +112,35 @@ def test_roles_in_a_loop_without_keras(tmp_path: Path) -> None:
     np.testing.assert_allclose(by_kind["update"], [0.2, 3.6], rtol=1e-6)
 
 
+def test_a_dump_tells_of_which_weights_gradients_are_asked_for(tmp_path: Path) -> None:
+    teacher, student = (keras.layers.Dense(2, name=name) for name in ("teacher", "student"))
+    scale, rounded = tf.Variable(1.0, name="scale"), tf.Variable([1.5, 2.5], name="rounded")
+    for layer in (teacher, student):
+        layer.build((1, 2))
+    trained = [*student.trainable_variables, scale, rounded]
+    tap = Tap(tmp_path / "r", Watch(kinds=["weight"], steps=1))
+
+    @tap.function
+    def train(x: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            error = teacher(x) - student(x) * scale + tf.round(rounded)
+            loss = tf.reduce_sum(error**2)
+        gradients = tape.gradient(loss, trained)
+        assert gradients[-1] is None
+        return loss + sum(map(tf.reduce_sum, gradients[:-1]))
+
+    train(tf.constant([[1.0, 3.0]]))
+    tap.close()
+
+    graph = Dumped(tmp_path / "r").graph()
+    marks = ("tensortap.variable", "tensortap.trainable")
+    told = [tuple(node.attributes.get(mark) for mark in marks) for node in graph.nodes]
+    assert {pair for pair in told if pair[1]} == {
+        *(("teacher/kernel", "false"), ("teacher/bias", "false"), ("student/kernel", "true")),
+        *(("student/bias", "true"), ("scale", "true"), ("rounded", "true")),
+    }
+
+
 def test_sizes_and_samples_of_running_tensors(tmp_path: Path) -> None:
     """The rows of a batch are known only when it comes, so whether it is large is, too."""
     large = Watch("^(x|double)$", min_size=100, keep="value", sample=Sample(10), steps=1)
