@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from .terminal import cell, counted, plain_table
+from .terminal import cell, counted, print_what_fits
 
 if TYPE_CHECKING:
     from tensortap.analysis import Comparison, FirstDivergence, SideInfo, TensorDifference, Unmatched
@@ -21,6 +21,8 @@ _RENAMES = 8
 _GUESSED = dict.fromkeys(
     ("structure", "scope"), "  (by its neighbours, not by its name: --match, if it is another)"
 )
+_NUMBERS = ("max abs", "scale", "relative", "rounding", "cosine", "max ULP")
+_LEAST_FIRST = ("cosine", "rounding", "scale", "op", "max ULP", "dtypes", "relative")
 
 
 def print_comparison(
@@ -106,26 +108,31 @@ def _print_tensors(tensors: list[TensorDifference], compared: Comparison, out: C
     if not tensors:
         return
     out.print()
-    numbers = ("max abs", "scale", "relative", "rounding", "cosine", "max ULP")
     casts = any(entry.dtype_a != entry.dtype_b for entry in tensors)
-    table = plain_table("tensor", "op", *(["dtypes"] if casts else []), *numbers, "", numeric=numbers)
+    columns = ("tensor", "op", *(["dtypes"] if casts else []), *_NUMBERS, "")
+    rows = []
     for entry in tensors:
         metrics, bound = entry.metrics, "≥" if entry.basis in _BOUNDED else ""
         first = compared.first is not None and entry is compared.first.difference
         dtypes = [entry.dtype_a if entry.dtype_a == entry.dtype_b else f"{entry.dtype_a}, {entry.dtype_b}"]
-        table.add_row(
-            cell(entry.tensor, "bold" if first else ""),
-            cell(entry.op_type),
-            *([cell(dtypes[0])] if casts else []),
+        numbers = (
             _number(metrics.max_abs, bound),
             _number(metrics.scale),
             _number(metrics.relative, bound),
             _number(entry.limit),
             "" if math.isnan(metrics.cosine) else f"{metrics.cosine:.6f}",
             "" if math.isnan(metrics.max_ulp) else f"{metrics.max_ulp:,.0f}",
-            cell(_word(entry) + (" <- first" if first else ""), _STYLES[entry.verdict]),
         )
-    out.print(table)
+        rows.append(
+            [
+                cell(entry.tensor, "bold" if first else ""),
+                cell(entry.op_type),
+                *([cell(dtypes[0])] if casts else []),
+                *map(cell, numbers),
+                cell(_word(entry) + (" <- first" if first else ""), _STYLES[entry.verdict]),
+            ]
+        )
+    print_what_fits(columns, rows, [name for name in _LEAST_FIRST if name in columns], _NUMBERS, out)
 
 
 def _word(entry: TensorDifference) -> str:

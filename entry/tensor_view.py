@@ -195,7 +195,8 @@ class TensorView:
         out.print()
         untold = self.snapshot.unknown or not_counted(self.snapshot)
         nothing = "no histogram is known" if untold else "no finite values"
-        for line in bars(self.edges, self.counts) if np.any(self.counts) else [f"  {nothing}"]:
+        room = max(min(_BAR, out.width - 40), 8)
+        for line in bars(self.edges, self.counts, room) if np.any(self.counts) else [f"  {nothing}"]:
             out.print(line)
 
     def _values_heading(self) -> str:
@@ -259,17 +260,17 @@ def _counts(values: Array, edges: Array) -> Array:
     return counts
 
 
-def bars(edges: Array, counts: Array) -> list[str]:
-    """A histogram as lines, one a bin, with bars of eighths of a character."""
+def bars(edges: Array, counts: Array, room: int = _BAR) -> list[str]:
+    """A histogram as lines, one a bin, with bars of up to `room` characters, in eighths of one."""
     top = max(float(np.max(counts, initial=0)), 1.0)
     lines = []
     for left, right, count in zip(edges[:-1], edges[1:], counts, strict=True):
-        eighths = round(float(count) / top * _BAR * 8)
+        eighths = round(float(count) / top * room * 8)
         if count > 0:
             eighths = max(eighths, 1)
         bar = "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
         lines.append(
-            f"  {number_text(left):>12} … {number_text(right):<12} {bar:<{_BAR}} {_count_text(float(count))}"
+            f"  {number_text(left):>12} … {number_text(right):<12} {bar:<{room}} {_count_text(float(count))}"
         )
     return lines
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
@@ -19,6 +20,8 @@ from tensortap.dump import counted as counted
 from tensortap.dump import escaped
 
 _PIPED_WIDTH = 10_000  # names are never cut where a program reads them
+_NARROW = 20  # characters that a name has at least, however narrow the terminal is
+_LABEL = re.compile(r" *(?:\S+ {2,})?")
 _UNITS = ("B", "KB", "MB", "GB", "TB")
 
 
@@ -26,6 +29,41 @@ class _Console(Console):
     def on_broken_pipe(self) -> None:
         """`tensortap ls | head` is no failure: the command line ends quietly (rich would say status 1)."""
         raise BrokenPipeError
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """On a terminal long lines are wrapped between words; a longer name stays whole, to be copied."""
+        if self.is_terminal and len(objects) == 1 and isinstance(objects[0], str | Text):
+            for line in _wrapped(Text(objects[0]) if isinstance(objects[0], str) else objects[0], self):
+                super().print(line, **options)
+        else:
+            super().print(*objects, **options)
+
+
+def _wrapped(text: Text, out: Console) -> list[Text]:
+    """The lines of a text, those that are too long in several: below what follows a leading word, if any."""
+    lines = []
+    for line in text.split("\n", allow_blank=True):
+        if cell_len(line.plain) <= out.width:
+            lines.append(line)
+            continue
+        found = _LABEL.match(line.plain)
+        indent = found.end() if found is not None and found.end() <= out.width // 2 else 0
+        first, *rest = line.divide(_breaks(line.plain, indent, out.width))
+        for part in (first, *(Text.assemble(" " * indent, part) for part in rest)):
+            part.rstrip()  # a blank behind the last column would become a line
+            lines.append(part)
+    return lines
+
+
+def _breaks(text: str, indent: int, width: int) -> list[int]:
+    """Where the lines after the first begin, if words that do not fit go to a line of their own."""
+    found, column = [], indent
+    for word in re.finditer(r"\S+\s*", text[indent:]):
+        if column > indent and column + cell_len(word.group().rstrip()) > width:
+            found.append(indent + word.start())
+            column = indent
+        column += cell_len(word.group())
+    return found
 
 
 def console(stderr: bool = False) -> Console:
@@ -78,13 +116,14 @@ def print_what_fits(
     rows: Sequence[Sequence[Text]],
     least_first: Sequence[str],
     numeric: tuple[str, ...] = (),
+    out: Console | None = None,
 ) -> None:
     """Prints a table without the columns for which the terminal has no room, and says which those are.
 
     Args:
         least_first: columns that may go, the least telling ones first.
     """
-    out = console()
+    out = out or console()
     cells = [dict(zip(columns, row, strict=True)) for row in rows]
     shown = that_fit(columns, cells, out.width, least_first)
     table = plain_table(*shown, numeric=numeric)
@@ -102,8 +141,9 @@ def print_what_fits(
 def that_fit(
     columns: Sequence[str], cells: Sequence[Mapping[str, Text]], width: int, least_first: Sequence[str]
 ) -> list[str]:
-    """The columns for a terminal of `width` characters."""
+    """The columns for a terminal of `width` characters, of which a long name in the first gets half."""
     needed = {name: max([len(name), *(cell_len(row[name].plain) for row in cells)]) + 2 for name in columns}
+    needed[columns[0]] = min(needed[columns[0]], max(width // 2, _NARROW))
     shown = list(columns)
     for name in least_first:
         if sum(needed[each] for each in shown) <= width:

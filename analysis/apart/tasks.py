@@ -15,7 +15,6 @@ from ..provenance import nan_report
 from ..rules import check_rules, parse_settings
 
 Advance = Callable[[int, int, str], None]
-_RUN_FILE = "run.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +41,11 @@ class Task:
 
 
 def place_of(run: RunIndex) -> Place | None:
-    """Where another process finds a run; None where only this one can read it (archives, other machines)."""
+    """Where another process finds a run; None where only this one can read it (archives, other machines).
+
+    A run whose `run.json` is lost is a folder as well, and found by what its workers say."""
     folder = Path(run.path).absolute()
-    if type(folder) is not type(Path()) or not (folder / _RUN_FILE).is_file():
+    if type(folder) is not type(Path()) or not folder.is_dir():
         return None
     return Place(str(folder), run.name, run.id, run.generation)
 

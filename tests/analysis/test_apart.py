@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import shutil
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -52,6 +53,19 @@ def test_the_result_is_that_of_this_process_and_grows_with_the_run(
         after = ask(analysts, run, told)
     assert after == check_rules(log_of(tmp_path))
     assert after != before
+
+
+def test_a_run_without_its_run_json_is_found_by_the_process(analysts: Analysts, tmp_path: Path) -> None:
+    """Else its analyses would slow the server that asks for them."""
+    with DumpWriter(tmp_path / "run") as writer:
+        writer.log("a", np.array([np.nan, 1], np.float32), step=0)
+    run_dir = next(tmp_path.rglob("run.json")).parent
+    (run_dir / "run.json").unlink()
+    run = log_of(tmp_path)
+    assert not run.described
+    assert ask(analysts, run, []) == check_rules(run)
+    shutil.rmtree(run_dir)
+    assert place_of(run) is None
 
 
 def test_a_task_that_raises_leaves_the_process_for_the_next(analysts: Analysts, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from small_dump import ODD_NODES, WEIGHTS
 from tensortap.command_line import COMMANDS
 from tensortap.dump import DumpWriter
 from tensortap.snapshot_list import _COLUMNS, _LEAST_FIRST
-from tensortap.terminal import that_fit
+from tensortap.terminal import console, that_fit
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -373,6 +373,29 @@ def test_a_list_of_snapshots_fits_the_terminal(width: int) -> None:
     assert {"tensor", "step", "nan", "zero", "min", "max"} <= set(shown)
     assert (len(shown) == len(_COLUMNS)) == (width >= 9 * len(_COLUMNS))
     assert width < 80 or sum(len(name if len(name) > 7 else "1234567") + 2 for name in shown) <= width
+
+
+def test_long_names_leave_room_for_numbers() -> None:
+    cells = [{"run": Text("r" * 300), "steps": Text("0…2 (3)"), "non-finite": Text("1")}]
+    assert that_fit(list(cells[0]), cells, 60, ["steps"]) == ["run", "steps", "non-finite"]
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_lines_on_a_terminal_are_wrapped_between_words(monkeypatch: Any, is_terminal: bool) -> None:
+    """Below what follows a label; names stay whole, so that they can be copied; nothing is cut."""
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("FORCE_COLOR", "1") if is_terminal else monkeypatch.delenv("FORCE_COLOR", False)
+    out = console()
+    out.file, out.width = io.StringIO(), 40
+    name = "scope/" * 10
+    out.print(Text(f"  helps   keep the operand off zero, such as in {name} and here", "red"))
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", out.file.getvalue()).splitlines()  # type: ignore[attr-defined]
+    assert " ".join(" ".join(lines).split()) == f"helps keep the operand off zero, such as in {name} and here"
+    if not is_terminal:
+        assert len(lines) == 1
+        return
+    assert len(lines) == 4 and all(line.startswith(" " * 10) for line in lines[1:])
+    assert lines[2].strip() == name and all(len(line) <= 40 for line in lines if name not in line)
 
 
 @pytest.mark.parametrize("width", [30, 40, 60, 80])
