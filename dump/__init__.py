@@ -65,7 +65,14 @@ from .pruning import Pruned, prune_run
 from .ragged import component_arrays
 from .recorded_command import recorded_command
 from .recording import Argument, Part, Recording, array_hash
-from .recordings import RecordingPlace, find_recordings, read_recording, remove_unused_blobs, write_recording
+from .recordings import (
+    RecordingPlace,
+    find_recordings,
+    read_recording,
+    recorded_function,
+    remove_unused_blobs,
+    write_recording,
+)
 from .records import COUNTS, STATISTICS, Frame, Function, Graph, Keep, Node, Summary, Way
 from .repair import Repaired, repair_run
 from .retention import Retention, pruned_files
@@ -183,6 +190,7 @@ __all__ = [
     "read_value",
     "read_varint",
     "recorded_command",
+    "recorded_function",
     "remove_unused_blobs",
     "repair_run",
     "scan",

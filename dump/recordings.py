@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .blobs import LARGE, SMALL, BlobReader, Blobs, FolderBlobs, get, large_name, store
-from .errors import NotFoundError
+from .errors import NotFoundError, TensortapError
 from .files import Input, read_json
 from .folders import exists, look, scan
+from .function_names import short_function_name
 from .recording import Recording
 from .recording_manifest import from_manifest, to_manifest
 
@@ -86,6 +87,17 @@ def read_recording(folder: Path) -> Recording:
     reader = FolderBlobs(folder)
     shared = FolderBlobs(folder.parent)
     return from_manifest(manifest, lambda reference: _get(reader, shared, reference))
+
+
+def recorded_function(folder: Path) -> tuple[str, str]:
+    """Of the recording in a folder: name of its function, and id of that one's graph in the run; empty where
+    they cannot be read."""
+    try:
+        manifest = read_json(folder / MANIFEST, MAX_MANIFEST)
+    except (OSError, TensortapError):
+        return "", ""
+    name, graph = (str(manifest.get(key) or "") for key in ("function", "graph"))
+    return short_function_name(name), graph
 
 
 def remove_unused_blobs(run_dir: Path) -> None:

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from flask import Blueprint, Flask, Response, current_app, request
 
-from tensortap.dump import NotFoundError, RecordingPlace, TensortapError, find_recordings
+from tensortap.dump import (
+    NotFoundError,
+    RecordingPlace,
+    TensortapError,
+    find_recordings,
+    recorded_function,
+)
 from tensortap.index import RunIndex
 
 from .computations import Computations, Job
@@ -57,11 +64,21 @@ def list_recordings(run: str) -> Response:
         {
             "allowed": computations is not None,
             "hint": "" if computations is not None else NO_REPLAY[1],
-            "recordings": [
-                {"id": place.path.name, "step": place.step, "call": place.call} for place in found
-            ],
+            "recordings": [_listed(place) for place in found],
         }
     )
+
+
+@lru_cache(maxsize=8192)  # a recording does not change any more
+def _listed(place: RecordingPlace) -> dict[str, Any]:
+    function, graph = recorded_function(place.path)
+    return {
+        "id": place.path.name,
+        "step": place.step,
+        "call": place.call,
+        "function": function,
+        "graph": graph,
+    }
 
 
 @blueprint.post("/api/replay/<run>/compute")

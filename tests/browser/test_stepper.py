@@ -89,6 +89,13 @@ def test_a_nan_is_stepped_to_and_repaired(tap: TapPage, replaying: Site, recorde
     expect(what_if.locator("td").first).to_have_text("0")
     expect(page.get_by_test_id("next-bad")).to_be_enabled()
 
+    page.get_by_test_id("override").fill("x * 1.2345e-33")  # numbers as wide as they get
+    page.get_by_test_id("apply").click()
+    expect(what_if.locator("td").last).to_have_text("9e-34")
+    assert page.locator(".what-if-scroll").evaluate_all(
+        "all => all.every(e => e.scrollWidth <= e.clientWidth)"
+    )
+
 
 def test_the_logic_of_a_step_is_tested_by_buttons(tap: TapPage, replaying: Site) -> None:
     page = tap.page

@@ -75,7 +75,7 @@ class FakeComputer:
 def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("a-secret-place")
     write_dump(path)
-    write_recording(path / "exp" / "first", Recording("f", b"", (), 5))
+    write_recording(path / "exp" / "first", Recording("__inference_f_12", b"", (), 5, graph="f-1"))
     return path
 
 
@@ -112,6 +112,7 @@ def asked(logdir: Path) -> Iterator[Asked]:
     listed = client.get(f"/api/runs/{run}/recordings", headers=OWN).get_json()
     assert listed["allowed"] is True
     (recording,) = listed["recordings"]
+    assert recording == {"id": recording["id"], "step": 5, "call": 0, "function": "f", "graph": "f-1"}
     yield Asked(client, computer, run, recording["id"])
     app.extensions["tensortap-computations"].close()
     assert computer.rested

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatAgo, formatBytes, formatCount, formatNumber, formatShare } from './format';
+import { formatAgo, formatBytes, formatCount, formatNumber, formatShare, formatShort } from './format';
 
 test.each([
   [0, '0'],
@@ -52,4 +52,15 @@ test.each([
   [200_000, '2001-09-06'],
 ])('%d s ago reads %s', (age, text) => {
   expect(formatAgo(1_000_000_000 - age, 1_000_000_000)).toBe(text);
+});
+
+test('a short number keeps what seven characters hold', () => {
+  expect([0.69318, 12333, -0.1111111, 2.0554e-33, -2.0554e-133, Number.NaN].map(formatShort)).toEqual([
+    '0.6932',
+    '12,333',
+    '-0.1111',
+    '2.1e-33',
+    '-2.1e-133',
+    'NaN',
+  ]);
 });

@@ -29,6 +29,12 @@ export function formatNumber(value: number, digits = 4): string {
   return size >= 1000 ? GROUPS.format(rounded) : String(rounded);
 }
 
+/** A number in at most seven characters, where two significant digits can be written so. */
+export function formatShort(value: number): string {
+  const texts = [4, 3, 2].map((digits) => formatNumber(value, digits));
+  return texts.find((text) => text.length <= 7) ?? texts[2] ?? '';
+}
+
 function tidyExponent(text: string): string {
   return text.replace(/\.?0+e/, 'e').replace('e+', 'e');
 }

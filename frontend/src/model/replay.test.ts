@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Computed, ComputedStep, proofText, recordingAt } from './replay';
+import { type Computed, ComputedStep, proofText, recordingAt, recordingLabel, recordingOf } from './replay';
 
 const COMPUTED: Computed = {
   run: 'computed-1',
@@ -28,13 +28,24 @@ const COMPUTED: Computed = {
   },
 };
 
-test('a recording is that of the step, its last call, else the last', () => {
+const recorded = (id: string, step: number, call: number, name: string) => ({ id, step, call, function: name, graph: `${name}-1` });
+
+test('a recording is that of the step, its last call of the graph on show, its last call, else the last', () => {
+  const all = [recorded('a', 1, 0, 'disc'), recorded('b', 1, 1, 'gen'), recorded('c', 5, 0, 'disc')];
+  expect([recordingAt(all, 1, null)?.id, recordingAt(all, 2, 'gen-1')?.id, recordingAt([], 1, null)]).toEqual(['b', 'c', null]);
+  expect([recordingAt(all, 1, 'disc-1')?.id, recordingAt(all, 1, 'other')?.id]).toEqual(['a', 'b']);
+  expect([recordingOf(all, 2, 'gen-1'), recordingOf(all, 1, 'disc-1')?.id]).toEqual([null, 'a']);
+});
+
+test('a recording is told by its step, its function, and its call where that says more', () => {
   const all = [
-    { id: 'a', step: 1, call: 0 },
-    { id: 'b', step: 1, call: 1 },
-    { id: 'c', step: 5, call: 0 },
+    recorded('a', 1, 0, 'disc'),
+    recorded('b', 1, 1, 'gen'),
+    recorded('c', 1, 2, 'gen'),
+    recorded('d', 5, 0, 'disc'),
+    recorded('e', 6, 3, ''),
   ];
-  expect([recordingAt(all, 1)?.id, recordingAt(all, 2)?.id, recordingAt([], 1)]).toEqual(['b', 'c', null]);
+  expect(all.map((each) => recordingLabel(each, all))).toEqual(['1, disc', '1, gen, call 1', '1, gen, call 2', '5', '6, call 3']);
 });
 
 test('a computed step is asked by tensor and walked by node', () => {

@@ -7,7 +7,11 @@ import { parseTensorName } from './tensor_name';
 export interface RecordingEntry {
   id: string;
   step: number;
+  /** Which call of the step. */
   call: number;
+  /** Name of what was called, and the id of its graph; empty where the recording does not say. */
+  function: string;
+  graph: string;
 }
 
 export interface Recordings {
@@ -58,9 +62,24 @@ export interface ReplayAnswer<T> {
   result: T | null;
 }
 
-/** The recording of a step: its last call; else the last one there is. */
-export function recordingAt(recordings: readonly RecordingEntry[], step: number | null): RecordingEntry | null {
-  return recordings.findLast((each) => each.step === step) ?? recordings.at(-1) ?? null;
+/** The recording of a step: the last call of the graph on show, else its last call; null: the step was not recorded. */
+export function recordingOf(recordings: readonly RecordingEntry[], step: number | null, graph: string | null): RecordingEntry | null {
+  const calls = recordings.filter((each) => each.step === step);
+  return calls.findLast((each) => each.graph === graph) ?? calls.at(-1) ?? null;
+}
+
+/** The recording of a step as `recordingOf` has it; else the last one there is. */
+export function recordingAt(recordings: readonly RecordingEntry[], step: number | null, graph: string | null): RecordingEntry | null {
+  return recordingOf(recordings, step, graph) ?? recordings.at(-1) ?? null;
+}
+
+/** The step; and where several of its calls were recorded, of which function, and its number where they share that, too. */
+export function recordingLabel(recording: RecordingEntry, recordings: readonly RecordingEntry[]): string {
+  const beside = recordings.filter((each) => each.step === recording.step && each.id !== recording.id);
+  if (beside.length === 0 && recording.call === 0) return String(recording.step);
+  const named = recording.function !== '' && beside.every((each) => each.function !== recording.function);
+  const parts = [String(recording.step), recording.function, named ? '' : `call ${recording.call}`];
+  return parts.filter((part) => part !== '').join(', ');
 }
 
 export interface TensorFacts {

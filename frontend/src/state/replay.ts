@@ -1,12 +1,12 @@
 import { batch, computed, effect, signal } from '@preact/signals';
 import { ApiError } from '../api/provider';
 import { Lru } from '../lib/lru';
-import { type Computed, ComputedStep, type RecordingEntry, type ReplayAnswer, recordingAt } from '../model/replay';
+import { type Computed, ComputedStep, type RecordingEntry, type ReplayAnswer, recordingAt, recordingOf } from '../model/replay';
 import { type Change, changesOf } from '../model/what_ifs';
 import { chosenTensor, view } from './choices';
 import { api } from './provider';
 import { resource } from './resource';
-import { runEntry, runId, runRevision } from './runs';
+import { graphId, runEntry, runId, runRevision } from './runs';
 import { step } from './steps';
 import { shownWhatIfs } from './what_ifs';
 
@@ -29,12 +29,12 @@ export const chosenRecording = signal<string | null>(null);
 
 export const recording = computed<RecordingEntry | null>(() => {
   const all = recordings.data.value?.recordings ?? [];
-  return all.find((each) => each.id === chosenRecording.value) ?? recordingAt(all, step.value);
+  return all.find((each) => each.id === chosenRecording.value) ?? recordingAt(all, step.value, graphId.value);
 });
 
-/** The recording of exactly the step on show. */
-export const recordingOfStep = computed<RecordingEntry | null>(
-  () => recordings.data.value?.recordings.findLast((each) => each.step === step.value) ?? null,
+/** The recording of exactly the step on show, and of the graph on show if that was recorded. */
+export const recordingOfStep = computed<RecordingEntry | null>(() =>
+  recordingOf(recordings.data.value?.recordings ?? [], step.value, graphId.value),
 );
 
 effect(() => {

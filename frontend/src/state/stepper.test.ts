@@ -55,7 +55,11 @@ const gone = new Set<string>();
 const server: Provider = {
   json: async (path) => {
     if (path.endsWith('/recordings'))
-      return { allowed: true, hint: '', recordings: steps.map((step) => ({ id: `step-${step}-0`, step, call: 0 })) };
+      return {
+        allowed: true,
+        hint: '',
+        recordings: steps.map((step) => ({ id: `step-${step}-0`, step, call: 0, function: 'f', graph: '' })),
+      };
     if (path.endsWith('/snapshots')) {
       if (gone.has(path.split('/')[1] ?? '')) throw new ApiError(404, 'There is no such run.', '');
       return { total: 1, rows: [{ step: 1, shape: [1], min: 0, mean: 0, max: 0 }] };

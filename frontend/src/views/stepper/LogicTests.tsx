@@ -9,6 +9,8 @@ import { selectTensor } from '../../state/selection';
 
 /** More are seldom read. */
 const MOST_ROWS = 50;
+/** Columns that stand beside each other; of more, the first is a line of its own. */
+const MOST_BESIDE = 3;
 
 /** Tests of the recorded step's logic, a button each, and what the last one found. */
 export function LogicTests() {
@@ -62,30 +64,38 @@ export function LogicTests() {
 
 function Rows({ result }: { result: LogicResult }) {
   if (result.rows.length === 0) return null;
+  const count = result.columns.length;
+  const stacked = count > MOST_BESIDE;
+  const lines = stacked ? [[0, 1] as const, [1, count] as const] : [[0, count] as const];
+  const width = Math.max(1, count - 1);
   const more = result.rows_total - Math.min(result.rows.length, MOST_ROWS);
   return (
     <>
       <div class="what-if-scroll">
-        <table class="logic-table num">
+        <table class="logic-table num" data-stacked={stacked || undefined}>
           <thead>
-            <tr>
-              {result.columns.map((column) => (
-                <th key={column} scope="col">
-                  {columnTitle(column)}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {result.rows.slice(0, MOST_ROWS).map((row, place) => (
-              // A test may name a tensor twice.
-              <tr key={place}>
-                {row.map((cell, at) => (
-                  <Cell key={result.columns[at]} column={result.columns[at] ?? ''} cell={cell} />
+            {lines.map(([from, to]) => (
+              <tr key={from}>
+                {result.columns.slice(from, to).map((column) => (
+                  <th key={column} scope="col" colSpan={to === 1 ? width : 1} data-column={column}>
+                    {columnTitle(column)}
+                  </th>
                 ))}
               </tr>
             ))}
-          </tbody>
+          </thead>
+          {result.rows.slice(0, MOST_ROWS).map((row, place) => (
+            // A test may name a tensor twice.
+            <tbody key={place}>
+              {lines.map(([from, to]) => (
+                <tr key={from}>
+                  {row.slice(from, to).map((cell, at) => (
+                    <Cell key={at} column={result.columns[from + at] ?? ''} cell={cell} span={to === 1 ? width : 1} />
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          ))}
         </table>
       </div>
       {more > 0 && <p class="faint">{counted(more, 'more row')}; `tensortap replay RUN --test` lists all.</p>}
@@ -93,18 +103,18 @@ function Rows({ result }: { result: LogicResult }) {
   );
 }
 
-function Cell({ column, cell }: { column: string; cell: string | number | null }) {
-  if (typeof cell === 'number') return <td>{Number.isInteger(cell) ? formatCount(cell) : formatNumber(cell)}</td>;
+function Cell({ column, cell, span }: { column: string; cell: string | number | null; span: number }) {
+  if (typeof cell === 'number') return <td colSpan={span}>{Number.isInteger(cell) ? formatCount(cell) : formatNumber(cell)}</td>;
   const text = cell === null ? '' : visible(String(cell));
   if (column !== 'tensor' || cell === null)
     return (
-      <td data-column={column} title={text}>
+      <td data-column={column} title={text} colSpan={span}>
         {text}
       </td>
     );
   const { scope, label } = splitScope(text);
   return (
-    <td data-column={column}>
+    <td data-column={column} colSpan={span}>
       <button type="button" class="link-name stepper-label" onClick={() => selectTensor(String(cell))} title={text}>
         <span class="faint truncate">{scope}</span>
         <span class="truncate">{label}</span>

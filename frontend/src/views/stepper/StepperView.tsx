@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { counted } from '../../lib/format.ts';
-import { proofText } from '../../model/replay';
+import { visible } from '../../lib/visible';
+import { proofText, recordingLabel } from '../../model/replay';
 import { cancelComputing, chosenRecording, computing, recordedStep, recording, recordings, replayAllowed } from '../../state/replay';
 import { recompute, stepTrouble } from '../../state/stepper';
 import { Select } from '../kit/Button';
@@ -55,6 +56,7 @@ export function StepperView({ children }: { children: ComponentChildren }) {
 function Head() {
   const shown = recordedStep.value;
   const proof = shown && proofText(shown.data);
+  const all = recordings.data.value?.recordings ?? [];
   return (
     <div class="stepper-head">
       <Select
@@ -65,10 +67,9 @@ function Head() {
         }}
         testid="recording"
       >
-        {(recordings.data.value?.recordings ?? []).map((each) => (
+        {all.map((each) => (
           <option key={each.id} value={each.id}>
-            {each.step}
-            {each.call > 0 ? `, call ${each.call}` : ''}
+            {visible(recordingLabel(each, all))}
           </option>
         ))}
       </Select>

@@ -1,4 +1,4 @@
-import { formatCount, formatNumber } from '../../lib/format';
+import { formatCount, formatNumber, formatShort } from '../../lib/format';
 import { visible } from '../../lib/visible';
 import { changesOf } from '../../model/what_ifs';
 import { computing, recordedStep } from '../../state/replay';
@@ -68,21 +68,24 @@ export function WhatIfTable() {
 function Row({ name, current, busy }: { name: string | null; current: boolean; busy: boolean }) {
   const found = sideBySide.data.value?.find((each) => each.name === name);
   const shown = found?.shown ?? (name === null ? recordedStep.value : null);
-  const number = (value: number | undefined) => (value === undefined ? '' : formatNumber(value));
   return (
     <tr data-current={current} data-testid="what-if" data-name={name ?? ''}>
       <th scope="row">
         <button type="button" class="link-name truncate" aria-pressed={current} disabled={busy} onClick={() => void chooseWhatIf(name)}>
-          {name === null ? 'as recorded' : visible(name)}
+          {name === null ? 'recorded' : visible(name)}
         </button>
       </th>
       <td>{shown && name !== null ? formatCount(shown.data.changed.length) : name !== null && <span class="faint">not yet</span>}</td>
       <td>{shown ? formatCount(shown.badCount) : ''}</td>
-      <td>{number(found?.row?.min)}</td>
-      <td>{number(found?.row?.mean)}</td>
-      <td>{number(found?.row?.max)}</td>
+      <Numeric value={found?.row?.min} />
+      <Numeric value={found?.row?.mean} />
+      <Numeric value={found?.row?.max} />
     </tr>
   );
+}
+
+function Numeric({ value }: { value: number | undefined }) {
+  return <td title={value === undefined ? undefined : formatNumber(value, 9)}>{value === undefined ? '' : formatShort(value)}</td>;
 }
 
 /** What the current one is made of. */
