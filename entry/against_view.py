@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +12,13 @@ from .terminal import cell, counted, number_text, plain_table
 if TYPE_CHECKING:
     from rich.console import Console
 
+MOST_NAMED = 5
+
 
 def print_differences(found: Mapping[str, Any], out: Console) -> None:
-    """Nodes that make something else of the same inputs first, then what differs from outside."""
+    """What only one side has; nodes that make something else of the same inputs; what was given."""
+    if any(found["unpaired"]):
+        out.print(cell(unlike_structure(found["unpaired"]), "yellow"))
     numeric = ("introduced", "received", "difference")
     table = plain_table("tensor", "op type", "dtype", *numeric, "", "line", numeric=numeric)
     for row in found["differences"][:MOST_ROWS]:
@@ -35,17 +39,26 @@ def print_differences(found: Mapping[str, Any], out: Console) -> None:
         f"{counted(introduced, 'tensor')} where a difference is introduced,"
         f" {len(rows) - introduced:,} that only pass one on or were given it, {found['same']:,} without any"
     )
-    for number, nodes in enumerate(found["unpaired"]):
-        if nodes:
-            where = "this recording" if number == 0 else "the other one"
-            out.print(
-                cell(f"only in {where}: {counted(len(nodes), 'node')}, {', '.join(nodes[:5])}", "yellow")
-            )
     if found["unlike"]:
         names = ", ".join(found["unlike"][:5])
         out.print(cell(f"not compared, of other shapes or inputs: {len(found['unlike'])}, {names}", "yellow"))
     for why, count in sorted(found["skipped"].items(), key=lambda each: -each[1]):
         out.print(cell(f"not compared: {counted(count, 'node')}, each {why}", "dim"))
+
+
+def unlike_structure(unpaired: Sequence[Sequence[str]]) -> str:
+    """One sentence on the nodes that this recording, or the other one, has alone."""
+    sides = [
+        f"{counted(len(nodes), 'node')} only in {where} ({_named(nodes)})"
+        for nodes, where in zip(unpaired, ("this recording", "the other one"), strict=True)
+        if nodes
+    ]
+    return f"The graphs differ: {' and '.join(sides)}; those are not ranked."
+
+
+def _named(nodes: Sequence[str]) -> str:
+    rest = [f"{len(nodes) - MOST_NAMED:,} more"] if len(nodes) > MOST_NAMED else []
+    return ", ".join([*nodes[:MOST_NAMED], *rest])
 
 
 def _line(row: Mapping[str, Any]) -> str:

@@ -168,6 +168,7 @@ def _verdict(answer: Any) -> Any:
 
 
 def _print_recordings(found: list[Any], as_json: bool) -> None:
+    from tensortap.dump import short_function_name
     from tensortap.replay import open_recording
 
     rows = []
@@ -191,7 +192,7 @@ def _print_recordings(found: list[Any], as_json: bool) -> None:
         table.add_row(
             str(row["step"]),
             str(row["call"]),
-            cell(row["function"]),
+            cell(short_function_name(row["function"])),
             f"{row['bytes'] / 1e6:.2f}",
             cell(row["failed"], "red"),
         )
