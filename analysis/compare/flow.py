@@ -102,7 +102,13 @@ class DifferenceFlow:
             self._state[row, -1] = before  # of slots that were not captured
             for slot, found in self._by_node.get(row, ()):
                 if visit in found:
-                    self._judge(row, slot, found[visit], before)
+                    handed = before if row not in self._flow.side_by_side else self._of_slot(row, slot)
+                    self._judge(row, slot, found[visit], handed)
+
+    def _of_slot(self, row: int, slot: int) -> State:
+        """What a node that hands each input on by itself takes for one of its outputs."""
+        source = self._flow.inputs[row][slot]
+        return self._state.get(source) or self._state.get((source[0], -1)) or _NOTHING
 
     def _before(self, row: int, again: bool) -> State:
         taken, state = self._flow.inputs[row], self._state
@@ -137,7 +143,7 @@ class DifferenceFlow:
     def _judge(self, row: int, slot: int, measure: Measured, before: State) -> None:
         rtol = max(measure.rtol, before.rtol if measure.rtol else 0.0)
         limit = noise_limit(rtol, before.depth)
-        magnitude, factor = self._magnitude(row, measure, limit)
+        magnitude, factor = self._magnitude(row, slot, measure, limit)
         limit *= factor
         verdict = _verdict(measure, limit, noise_ceiling(rtol), before)
         self._judged[(row, slot), measure.visit] = Judged(
@@ -157,17 +163,18 @@ class DifferenceFlow:
             magnitude,
         )
 
-    def _magnitude(self, row: int, measure: Measured, limit: float) -> tuple[Magnitude, float]:
+    def _magnitude(self, row: int, slot: int, measure: Measured, limit: float) -> tuple[Magnitude, float]:
         """How large a tensor is, and how many times larger its terms are, where that matters."""
         relative = measure.relative
         scale = measure.absolute / relative if 0 < relative < math.inf else 0.0
         if not limit < relative < math.inf:
             return Magnitude(scale, scale), 1.0
-        states = (
-            self._state.get(s) or self._state.get((s[0], -1)) or _NOTHING for s in self._flow.inputs[row]
-        )
-        taken = [state.magnitude for state in states]
-        factor = condition(self._flow.graph.op_type[row], taken, scale)
+        taken = self._flow.inputs[row]
+        taken = taken[slot : slot + 1] if row in self._flow.side_by_side else taken
+        taken = [*taken, *((writer, -1) for writer in self._flow.variables.get(row, ()))]
+        states = (self._state.get(s) or self._state.get((s[0], -1)) or _NOTHING for s in taken)
+        magnitudes = [state.magnitude for state in states]
+        factor = condition(self._flow.graph.op_type[row], magnitudes, scale)
         return Magnitude(scale, scale * factor), factor
 
 

@@ -26,6 +26,7 @@ class FlowGraph:
         returned: row of a node that calls functions -> what these return.
         callers: function that a loop calls -> row of the loop.
         variables: row of each node that reads one -> rows of those that write one before it.
+        side_by_side: rows of nodes that hand each input on by itself, as the output of its number.
         rounding: row -> `NO_ROUNDING`, `ONE_ROUNDING`, those of a `SUM` or a `PRODUCT`.
     """
 
@@ -42,6 +43,11 @@ class FlowGraph:
             if returned:
                 self.returned[row] = returned
         self.callers = self._loop_callers()
+        self.side_by_side = {
+            row
+            for row in range(len(graph))
+            if graph.op_type[row] == "IdentityN" and len(self.inputs[row]) == len(graph.slot_texts(row))
+        }
         op_types, dtypes = graph.op_type.to_list(), graph.dtype.to_list()
         self.rounding = [_rounding(op, dtype) for op, dtype in zip(op_types, dtypes, strict=True)]
         reads = [row for row, op_type in enumerate(op_types) if op_type in VARIABLES]

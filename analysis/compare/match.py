@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -76,6 +76,7 @@ def match_nodes(a: GraphIndex, b: GraphIndex, by_hand: Mapping[str, str] | None 
         if left in a.rows and right in b.rows and b.rows[right] not in found.taken:
             found.add(a.rows[left], b.rows[right], "hand")
     _by_name(found)
+    _by_variable(found)
     _by_name_and_inputs(found)
     if found.left_a() and found.left_b():
         _by_structure(found)
@@ -95,27 +96,64 @@ def check_matches(by_hand: Mapping[str, str], a: list[GraphIndex], b: list[Graph
 
 
 def _by_name(found: Matching) -> None:
-    a, b = found.a, found.b
+    a, b, apart = found.a, found.b, _other_variables(found)
     for name, row in a.rows.items():
         partner = b.rows.get(name)
         if partner is None or row in found.partner or partner in found.taken:
             continue
-        alike = a.op_type[row] == b.op_type[partner] and _is_float(a.dtype[row]) == _is_float(
-            b.dtype[partner]
-        )
-        if alike and _fits(a.shape[row], b.shape[partner]):
+        if _alike(found, row, partner) and not apart(row, partner):
             found.add(row, partner, "name")
+
+
+def _alike(found: Matching, row: int, partner: int) -> bool:
+    a, b = found.a, found.b
+    alike = a.op_type[row] == b.op_type[partner] and _is_float(a.dtype[row]) == _is_float(b.dtype[partner])
+    return alike and _fits(a.shape[row], b.shape[partner])
+
+
+def _other_variables(found: Matching) -> Callable[[int, int], bool]:
+    """Whether two nodes of one name read variables that both graphs have, each another: with a cast more,
+    what a normalization reads is numbered otherwise (`Cast_1/ReadVariableOp`)."""
+    of_a, of_b = roles_of(found.a).variable, roles_of(found.b).variable
+    paths_a, paths_b = set(of_a.values()), set(of_b.values())
+
+    def apart(row: int, partner: int) -> bool:
+        left, right = of_a.get(row), of_b.get(partner)
+        return bool(left and right) and left != right and (left in paths_b or right in paths_a)
+
+    return apart
+
+
+def _by_variable(found: Matching) -> None:
+    """Reads of a variable that both graphs read as often, in data flow order."""
+    reads: tuple[dict[str, list[int]], dict[str, list[int]]] = ({}, {})
+    for side, graph, paired in zip(reads, (found.a, found.b), (found.partner, found.taken), strict=True):
+        roles = roles_of(graph)
+        for row in sorted(roles.of_kind("weight"), key=lambda row: int(graph.order[row])):
+            if row in roles.variable and row not in paired:
+                side.setdefault(roles.variable[row], []).append(row)
+    for path, rows in reads[0].items():
+        others = reads[1].get(path, [])
+        if len(rows) == len(others):
+            for row, partner in zip(rows, others, strict=True):
+                if _alike(found, row, partner):
+                    found.add(row, partner, "name")
 
 
 def _by_name_and_inputs(found: Matching) -> None:
     """Nodes of one name and op whose shapes do not fit, though what they take are pairs, too: another batch,
     another width."""
-    a, b = found.a, found.b
+    a, b, apart = found.a, found.b, _other_variables(found)
     left = [row for row in found.left_a() if b.rows.get(a.names[row], -1) >= 0]
     for row in sorted(left, key=lambda row: int(a.order[row])):
         other = b.rows[a.names[row]]
         alike = a.op_type[row] == b.op_type[other] and _is_float(a.dtype[row]) == _is_float(b.dtype[other])
-        if alike and other not in found.taken and _takes_the_same(found, row, other):
+        if (
+            alike
+            and other not in found.taken
+            and not apart(row, other)
+            and _takes_the_same(found, row, other)
+        ):
             found.add(row, other, "name")
 
 

@@ -135,6 +135,56 @@ def test_a_sum_that_cancels_is_rounding_up_to_its_terms(
     assert found["flat"] == ("noise" if verdict == "noise" else "inherited")
 
 
+@pytest.mark.parametrize("bug", [0.0, 0.01])
+def test_what_an_optimizer_makes_of_a_sum_that_cancels_is_rounding(tmp_path: Path, bug: float) -> None:
+    """A bias' gradient that is 0 by mathematics, beside one that is not: each stays its own."""
+    several = Node(
+        "both", "IdentityN", ["sum:0", "wide:0"], output_dtypes=["float32"] * 2, output_shapes=[[1], [4]]
+    )
+    nodes = [
+        *(X, node("wide", "MatMul", "x", "x", shape=[4]), node("sum", "Sum", "wide")),
+        *(several, node("moment", "Placeholder", attributes={"tensortap.kind": "input"})),
+        *(node("change", "Sub", "both", "moment"), node("square", "Square", "change")),
+        node("root", "Sqrt", "square"),
+    ]
+    wide = np.array([1, -1, 2, -2], np.float32)
+
+    def of(side: int) -> tuple[list[Node], dict[str, object]]:
+        total, other = np.float32([2e-8 - side * 3e-8]), wide + np.float32(side * 2e-7)
+        change = total + np.float32(side * bug)
+        values = {"x": DATA, "wide": other, "sum": total, "both": total, "both:1": other}
+        return nodes, values | {
+            "moment": total * 0,
+            "change": change,
+            "square": change**2,
+            "root": abs(change),
+        }
+
+    found = verdicts(compared(tmp_path, of(0), of(1)))
+    assert [found[name] for name in ("both", "both:1", "sum")] == ["noise"] * 3
+    behind = [found[name] for name in ("change", "square", "root")]
+    assert behind == (["diverges", "inherited", "inherited"] if bug else ["noise"] * 3)
+
+
+def test_variables_that_both_have_are_not_paired_with_one_another_by_a_nodes_name(tmp_path: Path) -> None:
+    """A cast more, and what a normalization reads is numbered otherwise."""
+
+    def of(*paths: str) -> tuple[list[Node], dict[str, object]]:
+        marks = [{"tensortap.kind": "weight", "tensortap.variable": path} for path in paths]
+        nodes = [node(f"Cast_{at}/Read", "ReadVariableOp", attributes=mark) for at, mark in enumerate(marks)]
+        return nodes, {each.name: np.float32([len(path)]) for each, path in zip(nodes, paths, strict=True)}
+
+    found = compared(
+        tmp_path, of("bn/gamma", "bn/moving_mean", "old"), of("bn/moving_mean", "bn/gamma", "new_one")
+    )
+    pairs = {entry.tensor: (entry.other, entry.verdict) for entry in found.tensors}
+    assert pairs == {
+        "Cast_0/Read:0": ("Cast_1/Read:0", "same"),
+        "Cast_1/Read:0": ("Cast_0/Read:0", "same"),
+        "Cast_2/Read:0": ("Cast_2/Read:0", "diverges"),  # renamed
+    }
+
+
 def test_a_gradient_at_the_kink_of_a_relu_is_ill_conditioned(tmp_path: Path) -> None:
     nodes = [
         X,
