@@ -52,11 +52,10 @@ export const detailOutdated = computed(() => {
 });
 
 /** Whether the source of an imported run does not tell NaN (FORMAT.md, "Counts that are not known"). */
-export const nanUncounted = computed(() =>
-  String(runDetail.value?.info['not counted'] ?? '')
-    .split(', ')
-    .includes('nan'),
-);
+export const nanUncounted = computed(() => {
+  const text = String(runDetail.value?.info['not counted'] ?? '');
+  return text === 'NaN and infinities' || text.split(', ').includes('nan'); // the former in older imports
+});
 
 /** Whether the server only knows that there is such a run: it has read nothing of it yet, and nothing can be said of it. */
 export const unopened = computed(() => {

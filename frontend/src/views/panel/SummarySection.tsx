@@ -1,6 +1,7 @@
 import { counted, formatBytes, formatCount } from '../../lib/format';
 import type { Histograms, Snapshot } from '../../model/answers';
 import { itemsize } from '../../model/dtypes';
+import { isUntold } from '../../model/no_numbers';
 import { sampleText } from '../../model/sample';
 import { isUnknown, shapeText } from '../../model/statistics';
 import { neighbourSteps } from '../../model/step_list';
@@ -60,7 +61,11 @@ export function SummaryCard({ row, histogram, onHistogram }: SummaryCardProps) {
       {row.dtype !== 'string' && (
         <>
           <CountsBar row={row} />
-          {hasFinite(row) ? (
+          {isUntold(row) ? (
+            <p class="faint" data-testid="untold">
+              The source of the import tells neither statistics nor a histogram of it.
+            </p>
+          ) : hasFinite(row) ? (
             <>
               <MiniHistogram data={histogram} onClick={onHistogram} />
               <StatisticsGrid row={row} />

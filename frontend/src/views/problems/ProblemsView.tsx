@@ -5,7 +5,7 @@ import { bad, type FindingGroup as Group, pageHead } from '../../model/problem_p
 import { raised } from '../../state/events';
 import { births, birthsProgress, findings, mutedGroups, readRulesAgain, report, rulesProgress, shownGroups } from '../../state/findings';
 import { notices } from '../../state/problems';
-import { nothingCaptured, run, runPhase } from '../../state/runs';
+import { nanUncounted, nothingCaptured, run, runPhase } from '../../state/runs';
 import { Failure } from '../kit/Message';
 import { BirthCard } from './BirthCard';
 import { FindingGroup } from './FindingGroup';
@@ -90,15 +90,23 @@ function Healthy({ found }: { found: Findings }) {
   const live = run.data.value?.workers.some((worker) => !worker.closed);
   return (
     <header class="problems-head" data-testid="healthy">
-      <h2>{raised.value.length > 0 ? 'Nothing found, but a step raised' : 'Healthy: nothing found'}</h2>
+      <h2>{healthyHead()}</h2>
       <p>
         {formatCount(found.rules)} rules passed on {formatCount(found.snapshots)} snapshots
         {setBy(found)}
-        {live ? ' so far' : ''}, all of which are finite where it matters. What was not captured was not looked at: watch more tensors or
-        more steps if training went wrong all the same.
+        {live ? ' so far' : ''}
+        {nanUncounted.value
+          ? '. The source of the import does not tell NaN and Inf of all of them: whether they are finite is unknown. '
+          : ', all of which are finite where it matters. '}
+        What was not captured was not looked at: watch more tensors or more steps if training went wrong all the same.
       </p>
     </header>
   );
+}
+
+function healthyHead(): string {
+  if (raised.value.length > 0) return 'Nothing found, but a step raised';
+  return nanUncounted.value ? 'Nothing found, but NaN and Inf were not counted' : 'Healthy: nothing found';
 }
 
 function Muted({ groups }: { groups: readonly Group[] }) {

@@ -16,7 +16,8 @@ export function NotKept({ row, kept }: { row: Snapshot; kept: number[] }) {
     <Message title={words?.title ?? 'Only the summary was kept'} testid="not-kept">
       {words ? (
         <p>
-          {words.text} Counts, statistics and histogram of step {row.step} are here.
+          {words.text}
+          {row.no_value === 'source' ? '' : ` Counts, statistics and histogram of step ${row.step} are here.`}
         </p>
       ) : (
         <>
