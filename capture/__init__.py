@@ -15,7 +15,7 @@ from .override import Change, Reading, changed_names, override
 from .random_ops import draws
 from .recast import CAST_MARK, recast, with_island
 from .record import Record
-from .recorded_values import recorded_constants, unlike_recorded
+from .recorded_values import recorded_constants, told_unlike, unlike_recorded
 from .rerun import LoadedCall, RecordedInputs, Rerun
 from .steps import every, log_spaced
 from .tap import Tap
@@ -58,6 +58,7 @@ __all__ = [
     "override",
     "recast",
     "recorded_constants",
+    "told_unlike",
     "unlike_recorded",
     "with_island",
 ]

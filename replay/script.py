@@ -8,6 +8,7 @@ from typing import Any
 from tensortap.capture import LoadedCall
 from tensortap.dump import Graph, Recording, short_function_names, unique_node_names
 
+from .script_arguments import variable_names
 from .script_nodes import node_lines, output_text
 from .script_values import Identifiers, comment
 from .source_lines import SourceLines
@@ -25,7 +26,7 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from tensortap.capture import RecordedInputs, recorded_constants, unlike_recorded
+from tensortap.capture import RecordedInputs, recorded_constants, told_unlike
 from tensortap.dump import read_bundle
 
 recording = read_bundle(Path(sys.argv[1] if len(sys.argv) > 1 else {bundle!r}))
@@ -36,10 +37,8 @@ _TAIL = """
 def main():
     with RecordedInputs(recording.arguments) as inputs:
         outputs = {root}(*inputs)
-        unlike, count = unlike_recorded(recording, outputs, inputs)
-    print(f"{{count - len(unlike)}} of {{count}} outputs and variables are bit-identical to the recording")
-    for name in unlike:
-        print(" ", name)
+        for line in told_unlike(recording, outputs, inputs):
+            print(line)
 
 
 if __name__ == "__main__":
@@ -54,7 +53,7 @@ def script(recording: Recording, graph: Graph | None, options: Mapping[str, Any]
         InvalidValueError: it holds an op that is not run again, or that Python cannot call.
     """
     with LoadedCall(recording) as call:
-        writer = _Writer(call, graph)
+        writer = _Writer(call, recording, graph)
         parts = [_HEAD.format(step=recording.step, bundle=str(options["bundle"]), script=_plain(options))]
         for name in reversed(list(call.recorded.functions)):  # what is called comes before its callers
             parts.append("\n\n" + "\n".join(writer.function(name)) + "\n")
@@ -63,11 +62,12 @@ def script(recording: Recording, graph: Graph | None, options: Mapping[str, Any]
 
 
 class _Writer:
-    def __init__(self, call: LoadedCall, graph: Graph | None) -> None:
+    def __init__(self, call: LoadedCall, recording: Recording, graph: Graph | None) -> None:
         self._call = call
         self._lines = SourceLines(graph)
         self._layers = {node.name: node.layer for node in graph.nodes} if graph is not None else {}
         self._names = unique_node_names(call.recorded.functions)
+        self._variables = variable_names(call, recording)
         names = Identifiers()
         short = short_function_names(map(call.original, call.recorded.functions))
         self.functions = {name: names.take(short[call.original(name)]) for name in call.recorded.functions}
@@ -78,7 +78,10 @@ class _Writer:
         names = Identifiers()
         for known in self.functions.values():
             names.take(known)
-        own = {operation: names.take(operation) for operation in traced.operations}
+        variables = {argument: self._variables.get((name, argument)) for argument in traced.arguments}
+        own = {
+            operation: names.take(variables.get(operation) or operation) for operation in traced.operations
+        }
         yield f"def {self.functions[name]}({', '.join(own[argument] for argument in traced.arguments)}):"
         told = ("", "")
         for operation in traced.operations.values():

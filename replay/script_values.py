@@ -11,8 +11,8 @@ import numpy as np
 import tensorflow as tf
 
 _MOST_NUMBERS = 16  # of a constant that stands in the script itself
-_OF_SCRIPT = """sys Path tf RecordedInputs recorded_constants unlike_recorded read_bundle recording K main
-branch inputs outputs unlike count name"""
+_OF_SCRIPT = """sys Path tf RecordedInputs recorded_constants told_unlike read_bundle recording K main
+branch inputs outputs line"""
 _RESERVED = frozenset({*_OF_SCRIPT.split(), *dir(builtins)})
 """What a script's own lines mean by these names must not change."""
 

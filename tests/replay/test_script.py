@@ -14,7 +14,7 @@ import pytest
 import tensorflow as tf
 
 from tensortap.__main__ import main
-from tensortap.capture import LoadedCall, RecordedInputs
+from tensortap.capture import LoadedCall, RecordedInputs, told_unlike
 from tensortap.capture.rerun import variables_of
 from tensortap.dump import NotFoundError, write_bundle
 from tensortap.replay import locate, open_recording
@@ -45,6 +45,15 @@ def test_a_script_runs_the_step_eagerly(
         np.testing.assert_allclose(left[number], value, rtol=2e-4, atol=1e-6)
     assert len(outputs) >= len(again.outputs)
     assert "# ---- layer" in text or name == "loop"
+    arguments = re.split(r"[(), :]+", text[text.index(f"def {root}(") :].splitlines()[0])
+    variables = [argument.name for argument in recording.arguments if argument.kind == "variable"]
+    assert {path.replace("/", "_") for path in variables if len(path) < 60} <= set(arguments)
+    if name == "transformer":
+        told = told_unlike(recording, outputs, inputs)
+        assert any(
+            "bias_velocity: by up to" in line and "ULP of its largest number" in line for line in told
+        ), told
+        assert "bit-identical" in told[0] and "merges and reorders nodes" in told[-1]
     assert "recorded_programs.py:" in text
 
 
