@@ -70,15 +70,13 @@ class TensorView:
         SelectionError for a range of steps."""
         from tensortap.index import (
             histograms,
-            history,
             kept_sample,
             kept_shape,
             locate,
             read_slice,
         )
 
-        seen = history(run, tensor, graph=graph, worker=worker).columns
-        steps = tuple(sorted({int(one) for one in seen["step"]}))
+        steps = _captured_at(run, tensor, graph, worker)
         if not steps:
             raise NotFoundError(
                 f"There is no snapshot of {tensor!r}.", "'tensortap show RUN' lists the tensors."
@@ -112,8 +110,7 @@ class TensorView:
             counts = _counts(values, series.edges)
         others = tuple(other_graphs(run, snapshot.tensor, snapshot.graph))
         if others:
-            seen = history(run, tensor, graph=snapshot.graph, worker=worker).columns
-            steps = tuple(sorted({int(one) for one in seen["step"]}))
+            steps = _captured_at(run, tensor, snapshot.graph, worker)
         why = "" if missing is None else _why(run, snapshot, missing)
         return cls(snapshot, steps, series.edges, counts, chosen, values, sampled, missing, why, others)
 
@@ -232,6 +229,14 @@ def statistic_text(snapshot: Snapshot, name: str) -> str:
     finite = snapshot.zero + snapshot.negative + snapshot.positive
     untold = finite or not_counted(snapshot) or "size" in snapshot.unknown
     return "unknown" if math.isnan(value) and untold else number_text(value)
+
+
+def _captured_at(run: RunIndex, tensor: str, graph: str | None, worker: str | None) -> tuple[int, ...]:
+    """The steps of a tensor's snapshots, ascending."""
+    from tensortap.index import history
+
+    seen = history(run, tensor, graph=graph, worker=worker).columns
+    return tuple(sorted({int(one) for one in seen["step"]}))
 
 
 def _why(run: RunIndex, snapshot: Snapshot, error: ValueNotKeptError | DamagedError) -> str:
