@@ -58,7 +58,7 @@ def unlike_recorded(
 
 
 def told_unlike(recording: Recording, outputs: Sequence[Any], inputs: Sequence[Any]) -> list[str]:
-    """What came out in other bits than recorded, and by how much, in sentences; takes what `unlike_recorded` does.
+    """What came out in other bits than recorded, and by how much; arguments of `unlike_recorded`.
 
     A recording holds hashes of results: the distance is that from the whole step, run again as a graph.
     """
