@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,9 @@ from .positions import cut, unpadded
 from .source_lines import SourceLines
 
 Array = np.ndarray[Any, Any]
+_MOMENTS = re.compile(r"/(moments|batchnorm)/")
+"""Scopes of `tf.nn.moments` and `tf.nn.batch_normalization`, as Keras' layer calls them. They leak only if
+their moments are over the batch: those of a layer normalization are a sample's own."""
 
 
 def batch_test(recording: Recording, lines: SourceLines, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -28,7 +32,26 @@ def batch_test(recording: Recording, lines: SourceLines, options: Mapping[str, A
         fits = array.ndim > 0 and array.shape[0] == inputs.batch
         return cut(array, inputs.batch, slice(1, None)) if fits else None
 
-    return _compared(recording, lines, inputs.changed(inputs.other_sample), others, "another sample")
+    told = _compared(recording, lines, inputs.changed(inputs.other_sample), others, "another sample")
+    told["summary"] += batch_norm_note(told["rows"])
+    return told
+
+
+def batch_norm_note(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Says of rows of the batch test whether they are batch normalization: its moments are the batch's."""
+    own = [
+        row
+        for row in rows
+        if row["op_type"].startswith("FusedBatchNorm") or _MOMENTS.search(row["tensor"]) is not None
+    ]
+    if not own:
+        return ""
+    where = (
+        "all of it begins"
+        if len(own) == len(rows)
+        else f"of {len(rows)} places where it begins {len(own)} are"
+    )
+    return f"; {where} in batch normalization, which in training takes the moments of the batch: expected"
 
 
 def causal_test(recording: Recording, lines: SourceLines, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import pytest
 
 from tensortap.dump import Argument, NotFoundError, Recording
 from tensortap.replay.batch_inputs import BatchInputs
+from tensortap.replay.leak_tests import batch_norm_note
 from tensortap.replay.leaks import distance
 from tensortap.replay.positions import cut, unpadded
 
@@ -88,3 +89,12 @@ def test_where_nothing_can_be_exchanged_nothing_passes() -> None:
     inputs = of(tokens=np.ones((2, 4), int))
     with pytest.raises(NotFoundError, match="the same"):
         inputs.changed(inputs.other_sample)
+
+
+def test_batch_normalization_is_told_apart_from_other_leaks() -> None:
+    norm = {"tensor": "net/batch_normalization_1/moments/SquaredDifference:0", "op_type": "SquaredDifference"}
+    fused = {"tensor": "net/bn/FusedBatchNormV3:0", "op_type": "FusedBatchNormV3"}
+    other = {"tensor": "net/sub:0", "op_type": "Sub"}
+    assert batch_norm_note([]) == batch_norm_note([other]) == ""
+    assert "; all of it begins in batch normalization" in batch_norm_note([norm, fused])
+    assert "of 3 places where it begins 2 are in batch" in batch_norm_note([norm, other, fused])
