@@ -15,13 +15,14 @@ _AHEAD = 1  # steps that may wait to be looked at while the next one runs
 
 
 class Item(NamedTuple):
-    """A recorded call on its way to the disk."""
+    """A recorded call on its way to the disk; `written`: it is there, and only the reason is another one."""
 
     call: RecordedCall
     graph: Graph
     step: int
     number: int
     reason: str
+    written: bool = False
 
 
 @dataclass
@@ -62,13 +63,12 @@ class HeldRecordings:
         waiting = self._steps[self._looked_at :]
         return len(waiting) <= _AHEAD or waiting[-1].entry is entry
 
-    def hold(self, entry: Entry, item: Item | None) -> None:
-        """Keeps a call of the step that runs; None: it is written already."""
+    def hold(self, entry: Entry, item: Item) -> None:
+        """Keeps a call of the step that runs."""
         with self._changed:
             if len(self._steps) == self._looked_at or self._steps[-1].entry is not entry:
                 self._steps.append(_HeldStep(entry))
-            if item is not None:
-                self._steps[-1].items.append(item)
+            self._steps[-1].items.append(item)
 
     def settle(self, entry: Entry, reason: str) -> list[Item]:
         """A step was looked at; lets go of what no later step can want.

@@ -21,7 +21,8 @@ class Record:
 
     Args:
         steps: as in `Watch`: `every(100)`, a range, step numbers, or a callable; None: those of `on_trigger`.
-        keep_last: so many recordings stay in the run, older ones are removed; None: all.
+        keep_last: so many recordings that `steps` asked for stay in the run, and as many that a trigger
+            chose; those made before them are removed, with the bytes that only they held. None: all.
         on_trigger: also the step at which a trigger of the tap (`on=`) fires, or which fails, and the steps
             before it. To that end each step is recorded into memory. The calls of `before` + 2 steps are
             held at most (two were not looked at yet), each with all variables before and after it, inputs,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -11,17 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tensortap.dump import (
-    Way,
-    ensure_run,
-    find_recordings,
-    remove_unused_blobs,
-    write_graph,
-    write_recording,
-)
+from tensortap.dump import Way, ensure_run, write_graph
 
 from .held_recordings import HeldRecordings, Item
 from .instrument import Caught
+from .kept_recordings import ASKED_FOR, KeptRecordings
 from .naming import short_function_name
 from .record import Record
 from .recorded import RecordedFunction
@@ -31,6 +24,7 @@ from .snapshots import Entry
 from .trouble import Trouble
 
 _MOST_WAITING = 2  # recordings; each holds a copy of the variables
+_MOST_STEPS = 10_000  # whose calls are counted
 
 
 class Pending:
@@ -80,7 +74,8 @@ class Recordings:
         # What a trigger had written was in memory before.
         self._most_waiting = _MOST_WAITING + (record.before + 1 if record.on_trigger else 0)
         self._recorders: dict[str, CallRecorder | None] = {}
-        self._calls: dict[int, int] = {}  # step -> calls recorded so far
+        self._kept = KeptRecordings(run_dir, record.keep_last)
+        self._calls: dict[int, int] = {}  # step -> calls recorded so far, of the latest steps
         self._waiting: deque[Item] = deque()
         self._changed = threading.Condition()
         self._busy = False
@@ -144,18 +139,26 @@ class Recordings:
             call, step = pending.end(outputs, failure), entry.steps.start
             if call is None:
                 return
-            number = self._calls.get(step, 0)
-            self._calls = {step: number + 1}
-            item = Item(call, recorded.graph, step, number, f"steps={self._record.steps!r}")
+            reason = f"{ASKED_FOR}{self._record.steps!r}"
+            item = Item(call, recorded.graph, step, self._number(step), reason)
             at_once = self._asked_for(entry.steps)
             if at_once:
                 self._put([item])
             if self._held is not None:
-                self._held.hold(entry, None if at_once else item)
+                self._held.hold(entry, item._replace(written=at_once))
         except UnrecordableError as error:
             self._tell(f"record {recorded.root}", f"cannot be recorded: {error}", recorded)
         except Exception as error:
             self._tell(f"record {recorded.root}", "could not be recorded", recorded, error)
+
+    def _number(self, step: int) -> int:
+        """Of the next call of a step. One that is entered again, or was recorded by an earlier process, goes
+        on counting."""
+        number = self._calls.pop(step, self._kept.calls_before(step))
+        self._calls[step] = number + 1
+        if len(self._calls) > _MOST_STEPS:
+            del self._calls[next(iter(self._calls))]
+        return number
 
     def settle(self, entry: Entry, reason: str) -> None:
         """A trigger has looked at a step.
@@ -205,6 +208,8 @@ class Recordings:
                 self._changed.notify_all()
 
     def _write(self, item: Item) -> None:
+        if item.written and self._kept.holds(item.step, item.number, item.reason):
+            return
         graph = item.graph
         ensure_run(self._run_dir, self._run_dir.name, self._info)
         graph_id = self._graphs.get(id(graph))
@@ -215,14 +220,7 @@ class Recordings:
         recording = replace(
             item.call.finished(), step=item.step, call=item.number, graph=graph_id, reason=item.reason
         )
-        write_recording(self._run_dir, recording)
-        self._forget_old()
-
-    def _forget_old(self) -> None:
-        if self._record.keep_last is not None:
-            for place in find_recordings(self._run_dir)[: -self._record.keep_last]:
-                shutil.rmtree(place.path, ignore_errors=True)
-            remove_unused_blobs(self._run_dir)
+        self._kept.add(recording)
 
     def _tell(
         self, kind: str, what: str, recorded: RecordedFunction, error: BaseException | None = None

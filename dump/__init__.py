@@ -65,12 +65,13 @@ from .pruning import Pruned, prune_run
 from .ragged import component_arrays
 from .recorded_command import recorded_command
 from .recording import Argument, Part, Recording, array_hash
+from .recording_store import RecordingStore
 from .recordings import (
+    RecordingNote,
     RecordingPlace,
     find_recordings,
     read_recording,
-    recorded_function,
-    remove_unused_blobs,
+    recording_note,
     write_recording,
 )
 from .records import COUNTS, STATISTICS, Frame, Function, Graph, Keep, Node, Summary, Way
@@ -124,7 +125,9 @@ __all__ = [
     "Part",
     "Pruned",
     "Recording",
+    "RecordingNote",
     "RecordingPlace",
+    "RecordingStore",
     "RemoteError",
     "Repaired",
     "Retention",
@@ -190,8 +193,7 @@ __all__ = [
     "read_value",
     "read_varint",
     "recorded_command",
-    "recorded_function",
-    "remove_unused_blobs",
+    "recording_note",
     "repair_run",
     "scan",
     "short_function_name",

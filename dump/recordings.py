@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
-import time
 import uuid
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from .recording_manifest import from_manifest, to_manifest
 FOLDER = "recordings"
 MANIFEST = "recording.json"
 MAX_MANIFEST = 64 << 20
-_BEING_WRITTEN = 600.0  # s, in which the recording that refers to a new blob is published
+_LATEST = 1e12  # seconds since 1970
 _NAME = re.compile(r"(\d{1,19})-(\d{1,9})-[0-9a-f]{8}\Z")
 
 
@@ -40,20 +39,25 @@ def write_recording(run_dir: Path, recording: Recording) -> Path:
     Raises:
         OSError: the disk refused; what was begun is ignored by readers.
     """
+    return add_recording(run_dir, recording)[0]
+
+
+def add_recording(run_dir: Path, recording: Recording) -> tuple[Path, dict[str, int]]:
+    """`write_recording`, and what `blobs.store` says of the blobs."""
     blobs = Blobs()
     manifest = to_manifest(recording, blobs)
     base = run_dir / FOLDER
-    store(base / LARGE, blobs)
+    stored = store(base / LARGE, blobs)
     name = f"{recording.step}-{recording.call}-{uuid.uuid4().hex[:8]}"
     folder = base / f".{name}.tmp"
     folder.mkdir(parents=True)
     (folder / SMALL).write_bytes(blobs.small)
     (folder / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
-    return folder.rename(base / name)
+    return folder.rename(base / name), stored
 
 
 def find_recordings(run_dir: Path) -> list[RecordingPlace]:
-    """The recordings of a run, by step and call. Links are not followed."""
+    """The recordings of a run, by step, call and time. Links are not followed."""
     base = run_dir / FOLDER
     try:
         if not look(base).is_folder:
@@ -67,7 +71,19 @@ def find_recordings(run_dir: Path) -> list[RecordingPlace]:
         path = base / entry.name
         if name and entry.is_folder and exists(path / MANIFEST):
             found.append(RecordingPlace(int(name[1]), int(name[2]), path))
-    return sorted(found, key=lambda place: (place.step, place.call, place.path.name))
+    return _in_order(found)
+
+
+def _in_order(found: list[RecordingPlace]) -> list[RecordingPlace]:
+    """Only of those that have one number, as several workers' do, the time needs to be looked at."""
+    many = Counter((place.step, place.call) for place in found)
+
+    def key(place: RecordingPlace) -> tuple[int, int, float, str]:
+        alike = many[place.step, place.call] > 1
+        time = recording_note(place.path).time if alike else 0.0
+        return place.step, place.call, time, place.path.name
+
+    return sorted(found, key=key)
 
 
 def read_recording(folder: Path) -> Recording:
@@ -89,36 +105,36 @@ def read_recording(folder: Path) -> Recording:
     return from_manifest(manifest, lambda reference: _get(reader, shared, reference))
 
 
-def recorded_function(folder: Path) -> tuple[str, str]:
-    """Of the recording in a folder: name of its function, and id of that one's graph in the run; empty where
-    they cannot be read."""
+@dataclass(frozen=True, slots=True)
+class RecordingNote:
+    """What is quickly known of a recording: its function's name, the id of that one's graph in the run, why
+    it was recorded (empty where that cannot be read), and when, in seconds since 1970 (0)."""
+
+    function: str = ""
+    graph: str = ""
+    reason: str = ""
+    time: float = 0.0
+
+
+def recording_note(folder: Path) -> RecordingNote:
+    """Of the recording in a folder, without its values."""
     try:
         manifest = read_json(folder / MANIFEST, MAX_MANIFEST)
     except (OSError, TensortapError):
-        return "", ""
-    name, graph = (str(manifest.get(key) or "") for key in ("function", "graph"))
-    return short_function_name(name), graph
-
-
-def remove_unused_blobs(run_dir: Path) -> None:
-    """Removes the blobs that no recording refers to, and that were not written in the last minutes."""
-    used: set[str] = set()
-    for place in find_recordings(run_dir):
-        used.update(_hashes(place.path))
-    latest = time.time() - _BEING_WRITTEN
-    for path in (run_dir / FOLDER / LARGE).glob("*.blob"):
-        with contextlib.suppress(OSError):  # somebody else did it
-            if path.stem not in used and path.stat().st_mtime < latest:
-                path.unlink()
+        return RecordingNote()
+    name, graph, reason = (str(manifest.get(key) or "") for key in ("function", "graph", "reason"))
+    time = manifest.get("time")
+    known = float(time) if isinstance(time, (int, float)) and abs(time) < _LATEST else 0.0
+    return RecordingNote(short_function_name(name), graph, reason, known)
 
 
 def large_names(folder: Path) -> list[str]:
     """The files in `blobs/`, beside the folder of a recording, that it refers to."""
-    names = sorted(map(large_name, _hashes(folder)))
+    names = sorted(map(large_name, blob_hashes(folder)))
     return [name for name in names if exists(folder.parent / LARGE / name)]
 
 
-def _hashes(folder: Path) -> set[str]:
+def blob_hashes(folder: Path) -> set[str]:
     """Everything in a recording's manifest that looks like the hash of a blob."""
     with Input(folder / MANIFEST) as file:
         data = file.read(0, file.size)

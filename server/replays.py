@@ -13,7 +13,7 @@ from tensortap.dump import (
     RecordingPlace,
     TensortapError,
     find_recordings,
-    recorded_function,
+    recording_note,
 )
 from tensortap.index import RunIndex
 
@@ -71,13 +71,13 @@ def list_recordings(run: str) -> Response:
 
 @lru_cache(maxsize=8192)  # a recording does not change any more
 def _listed(place: RecordingPlace) -> dict[str, Any]:
-    function, graph = recorded_function(place.path)
+    note = recording_note(place.path)
     return {
         "id": place.path.name,
         "step": place.step,
         "call": place.call,
-        "function": function,
-        "graph": graph,
+        "function": note.function,
+        "graph": note.graph,
     }
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import time
 import zipfile
 from pathlib import Path
 
@@ -22,12 +24,14 @@ from tensortap.dump import (
     NotFoundError,
     Part,
     Recording,
+    RecordingStore,
     TensortapError,
     array_hash,
     find_recordings,
     read_bundle,
     read_bundle_graph,
     read_recording,
+    recording_note,
     write_bundle,
     write_recording,
 )
@@ -117,6 +121,32 @@ def test_what_did_not_change_is_kept_once(tmp_path: Path) -> None:
         write_recording(tmp_path, recording(step))
     assert [place.step for place in find_recordings(tmp_path)] == [1, 2, 3]
     assert len(list((tmp_path / "recordings" / "blobs").iterdir())) == 1
+
+
+def test_what_others_refer_to_is_not_removed(tmp_path: Path) -> None:
+    """Recordings of two processes that share a value, and one that another process is about to publish."""
+    ours, blobs = RecordingStore(tmp_path), tmp_path / "recordings" / "blobs"
+    first = ours.add(recording(1))
+    write_recording(tmp_path, recording(2))
+    ours.remove([first])
+    assert [place.step for place in find_recordings(tmp_path)] == [2]
+    assert len(list(blobs.iterdir())) == 1
+    third = ours.add(recording(3, library=b"x" * 100_000))
+    (library,) = (path for path in blobs.iterdir() if path.stat().st_size == 100_000)
+    os.utime(library, ns=(0, time.time_ns() + 10**9))  # as the other process does when it finds it there
+    ours.remove([third])
+    assert library.exists()
+    os.utime(library, (0, time.time() - 3600))
+    ours.remove([])
+    assert not library.exists()
+    assert read_recording(find_recordings(tmp_path)[0].path).step == 2
+
+
+def test_recordings_of_one_number_are_in_order_of_time(tmp_path: Path) -> None:
+    for number in (3, 1, 2, 0):
+        write_recording(tmp_path, recording(7, time=float(number)))
+    places = find_recordings(tmp_path)
+    assert [recording_note(place.path).time for place in places] == [0.0, 1.0, 2.0, 3.0]
 
 
 def test_hashes_tell_every_bit_apart() -> None:
