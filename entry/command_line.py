@@ -64,6 +64,8 @@ COMMANDS: dict[str, Command] = {
     "prune": prune,
 }
 
+_WRONG_USAGE = 2  # argparse's
+
 
 class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
@@ -120,6 +122,9 @@ def dispatch(arguments: Sequence[str]) -> int:
     try:
         with _quiet_pipe():
             return int(parsed.run(parsed))
+    except argparse.ArgumentError as error:  # options that do not go together
+        _failed(str(error), f"'tensortap {parsed.command} --help' tells all options.")
+        return _WRONG_USAGE
     except TensortapError as error:
         return _failed(error.message, error.hint)
     except FileExistsError as error:

@@ -21,7 +21,7 @@ _COLUMNS = ("tensor", "graph", "dtype", "shape", *_NUMBERS)
 _LEAST_FIRST = ("zero", "visit", "std", "dtype", "inf", "mean", "shape")
 _LIMIT = 50
 _UNKNOWN = "unknown"  # what a foreign format does not tell
-_SAME_NAMES = ("worker", "graph", "layer", "dtype", "nonfinite", "kept", "where")
+_SAME_NAMES = ("worker", "graph", "visit", "layer", "dtype", "where")
 _FILTERS = ("where", "op", "layer", "dtype", "nonfinite", "kept", "sort", "reverse", "step")
 
 
@@ -89,6 +89,8 @@ def _filters(run: RunIndex, arguments: argparse.Namespace) -> dict[str, Any]:
         "match": arguments.match.pattern if arguments.match else None,
         "steps": chosen_steps(run, arguments.step),
         "op_type": arguments.op,
+        "nonfinite": arguments.nonfinite or None,
+        "kept": arguments.kept or None,
         **{name: getattr(arguments, name) for name in _SAME_NAMES},
     }
 

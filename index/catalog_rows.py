@@ -11,6 +11,7 @@ from .columns import Coded
 from .conditions import FitsTexts
 from .graph import GraphIndex
 from .run import RunIndex
+from .tensors import NO_GRAPH
 from .unknown import unknown_counts
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -55,7 +56,8 @@ class CatalogRows:
                 self._run, count, lambda graph: _fitting(column(graph), fits), otherwise=bool(fits([""])[0])
             )
         graph, node, _ = tensors.columns(count)
-        codes, values = (graph, tensors.graphs.values) if field == "graph" else (node, tensors.nodes.values)
+        graphs = [graph_id or NO_GRAPH for graph_id in tensors.graphs.values]
+        codes, values = (graph, graphs) if field == "graph" else (node, tensors.nodes.values)
         found: Mask = fits(values[: int(codes.max(initial=-1)) + 1])[codes]
         return found
 

@@ -11,12 +11,15 @@ from tensortap.dump import NotFoundError, split_tensor_name, tensor_name
 from .catalog import Catalog
 from .steps import StepRange
 from .suggest import did_you_mean
+from .tensors import NO_GRAPH
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def tensor_codes(catalog: Catalog, tensor: str, graph: str | None = None) -> list[int]:
     """The codes of a tensor name (`node` means `node:0`), one for each graph it was captured in.
+
+    `graph`: only of that one; `-` or empty: of none.
 
     Raises:
         NotFoundError: it was not captured, or not in that graph.
@@ -29,7 +32,7 @@ def tensor_codes(catalog: Catalog, tensor: str, graph: str | None = None) -> lis
         raise NotFoundError(f"No tensor {tensor[:200]!r} was captured.", hint)
     if graph is None:
         return codes
-    inside = [code for code in codes if tensors.graph_of(code) == graph]
+    inside = [code for code in codes if tensors.graph_of(code) == (graph or NO_GRAPH)]
     if not inside:
         graphs = ", ".join(repr(tensors.graph_of(code)) for code in codes)
         raise NotFoundError(f"{tensor!r} was not captured in graph {graph[:200]!r}.", f"It was in {graphs}.")

@@ -29,9 +29,9 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which snapshots; None and False do not restrict. `match` is searched in tensor names, `layer` is a
-    prefix, `where` a condition on the statistics (see `parse_predicate`), `nonfinite` means with a NaN or
-    infinity."""
+    """Which snapshots; None does not restrict. `match` is searched in tensor names, `layer` is a prefix,
+    `where` a condition on the statistics (see `parse_predicate`). `nonfinite`: with a NaN or infinity, or
+    (False) known to hold none. `kept`: whether the value is there."""
 
     graph: str | None = None
     worker: str | None = None
@@ -41,9 +41,10 @@ class Filters:
     op_type: str | None = None
     layer: str | None = None
     steps: object = None
+    visit: int | None = None
     dtype: str | None = None
-    nonfinite: bool = False
-    kept: bool = False
+    nonfinite: bool | None = None
+    kept: bool | None = None
     where: str | None = None
 
 
@@ -114,11 +115,12 @@ def find_rows(run: RunIndex, filters: Filters) -> Array:
     if filters.dtype is not None:
         code = catalog.dtypes.code(filters.dtype)
         rows = rows[catalog.column("dtype", rows) == (-1 if code is None else code)]
-    if filters.kept:
-        rows = rows[catalog.column("kept", rows)]
-    if filters.nonfinite:
-        bad = [catalog.column(name, rows) > 0 for name in ("nan", "pos_inf", "neg_inf")]
-        rows = rows[np.logical_or.reduce(bad)]
+    if filters.visit is not None:
+        rows = rows[catalog.column("visit", rows) == filters.visit]
+    if filters.kept is not None:
+        rows = rows[catalog.column("kept", rows) == filters.kept]
+    if filters.nonfinite is not None:
+        rows = rows[_nonfinite(run, rows, filters.nonfinite)]
     if filters.where is not None:
         rows = rows[parse_predicate(filters.where).mask(CatalogRows(run, rows))]
     return rows
@@ -133,6 +135,13 @@ def undecided(run: RunIndex, **filters: Any) -> int:
     condition, rows = parse_predicate(asked.where), find_rows(run, replace(asked, where=None))
     seen = CatalogRows(run, rows)
     return int(np.count_nonzero(~condition.mask(seen) & ~condition.mask(seen, False)))
+
+
+def _nonfinite(run: RunIndex, rows: Array, bad: bool) -> Mask:
+    """Which rows hold a NaN or infinity, or are known to hold none."""
+    counts = [run.catalog.column(name, rows) > 0 for name in ("nan", "pos_inf", "neg_inf")]
+    found: Mask = np.logical_or.reduce(counts)
+    return found if bad else parse_predicate("nonfinite == 0").mask(CatalogRows(run, rows))
 
 
 def check_filters(filters: Filters) -> None:

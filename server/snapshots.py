@@ -38,8 +38,8 @@ def list_snapshots(run: str) -> Response:
     filters: dict[str, Any] = {name: parameters.text(name) for name in _FILTERS}
     filters |= {
         "steps": parameters.text("step"),
-        "nonfinite": parameters.flag("nonfinite"),
-        "kept": parameters.flag("kept"),
+        "nonfinite": parameters.flag("nonfinite") or None,
+        "kept": parameters.flag("kept") or None,
         "sort": parameters.text("sort") or "step",
     }
     limit = parameters.count("limit", PAGE, high=MAX_PAGE)

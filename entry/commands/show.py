@@ -25,6 +25,10 @@ HELP = "list the tensors of a run, or show one: summary, histogram, values"
 EXAMPLE = """tensortap show logs/digits dense/Relu:0 --step 30 --selection 0,:10 --highlight 1:
          tensortap show logs/digits --where "nan > 0 and op == 'MatMul'" --sort max --reverse"""
 
+_OF_ONE = ("selection", "highlight", "out")  # options that mean something of one tensor only
+_OF_LISTS = ("match", "where", "op", "layer", "dtype", "nonfinite", "kept", "sort", "reverse", "limit")
+_OF_BOTH = ("worker", "graph", "visit")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_path(parser)
@@ -42,21 +46,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "for the last step",
     )
     parser.add_argument(
-        "--visit", type=natural, default=0, help="which run of the node within the step (default: 0)"
+        "--visit",
+        type=natural,
+        help="which run of the node within the step (default: 0); without TENSOR: only of that one",
     )
-    parser.add_argument("--worker", help="which worker's; default: the latest")
-    parser.add_argument("--graph", help="which graph's, where several have the tensor")
-    parser.add_argument("--selection", help="values to print, as in 0,:,10:20")
+    parser.add_argument("--worker", help="which worker's; default: the latest, or without TENSOR all")
+    parser.add_argument("--graph", help="which graph's, where several have the tensor; -: of none")
+    parser.add_argument("--selection", help="values of TENSOR to print, as in 0,:,10:20")
     parser.add_argument(
         "--highlight",
         type=parse_highlight,
         action="append",
         default=[],
         metavar="RANGE",
-        help="mark values: 'nan', '1:', ':-1', '-1:1' or a number; may be repeated",
+        help="mark values of TENSOR: 'nan', '1:', ':-1', '-1:1' or a number; may be repeated",
     )
     parser.add_argument(
-        "--out", type=local, metavar="FILE.npy", help="also write the value, or its selection, there"
+        "--out",
+        type=local,
+        metavar="FILE.npy",
+        help="also write the value of TENSOR, or its selection, there",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_filters(parser)
@@ -70,18 +79,19 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    _check_options(arguments)
     found = only_run(arguments.path)
     if arguments.tensor is None:
         if is_asked_for(arguments):
             list_snapshots(found, arguments)
         else:
-            _list(found, arguments.match, arguments.limit, arguments.json)
+            _list(found, arguments)
         return 0
     view = TensorView.of(
         found,
         arguments.tensor,
         step=arguments.step,
-        visit=arguments.visit,
+        visit=arguments.visit or 0,
         worker=arguments.worker,
         graph=arguments.graph,
         selection="" if arguments.out and arguments.selection is None else arguments.selection,
@@ -95,16 +105,31 @@ def run(arguments: argparse.Namespace) -> int:
     return int(view.is_damaged)
 
 
-def _list(found: RunIndex, pattern: re.Pattern[str] | None, limit: int | None, as_json: bool) -> None:
-    from tensortap.index import last_snapshots
+def _check_options(arguments: argparse.Namespace) -> None:
+    """Raises argparse.ArgumentError: an option of one tensor stands without it, or one of lists with it."""
+    unfit = _OF_ONE if arguments.tensor is None else _OF_LISTS
+    given = [name for name in unfit if getattr(arguments, name) not in (None, False, [])]
+    if not given:
+        return
+    if arguments.tensor is None:
+        raise argparse.ArgumentError(None, f"--{given[0]} needs TENSOR; without it, tensors are listed.")
+    raise argparse.ArgumentError(None, f"--{given[0]} is for lists, and goes without TENSOR.")
 
-    fitting = [each for each in last_snapshots(found) if pattern is None or pattern.search(each.last.tensor)]
-    seen = fitting[:limit]
-    if as_json:
+
+def _list(found: RunIndex, arguments: argparse.Namespace) -> None:
+    from tensortap.index import Filters, find_rows, last_snapshots
+
+    asked = {name: getattr(arguments, name) for name in _OF_BOTH}
+    among = find_rows(found, Filters(**asked)) if any(each is not None for each in asked.values()) else None
+    pattern: re.Pattern[str] | None = arguments.match
+    listed = last_snapshots(found, among)
+    fitting = [each for each in listed if pattern is None or pattern.search(each.last.tensor)]
+    seen = fitting[: arguments.limit]
+    if arguments.json:
         print_json([_data(each) for each in seen])
         return
     if not seen:
-        print(_nothing(found, pattern), file=sys.stderr)
+        print(_nothing(len(listed), pattern, among is not None), file=sys.stderr)
         return
     several = same_names(found, {each.last.tensor for each in seen})
     columns = ("tensor", *(("graph",) if several else ()), "dtype", "shape", "snapshots", "last step")
@@ -117,9 +142,11 @@ def _list(found: RunIndex, pattern: re.Pattern[str] | None, limit: int | None, a
         console(stderr=True).print(f"{more}; see them with --limit {len(fitting)}", style="dim")
 
 
-def _nothing(found: RunIndex, pattern: re.Pattern[str] | None) -> str:
-    if found.tensors and pattern is not None:
-        return f"None of {counted(len(found.tensors), 'tensor')} has a name in which that pattern is found."
+def _nothing(listed: int, pattern: re.Pattern[str] | None, is_part: bool) -> str:
+    if listed and pattern is not None:
+        return f"None of {counted(listed, 'tensor')} has a name in which that pattern is found."
+    if is_part:
+        return "No tensor was captured there."
     return (
         "Nothing was captured: no watched tensor was computed at a watched step "
         "('tensortap info RUN' shows the watches)."

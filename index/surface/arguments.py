@@ -12,7 +12,8 @@ from tensortap.dump import SelectionError
 from ..find import Filters
 from ..suggest import did_you_mean
 
-_NOT_TEXT = ("nonfinite", "kept", "steps")
+_NO_TEXT = ("nonfinite", "kept", "visit")
+_CALLED = {"match": "nodes", "steps": "step"}  # names of `Filters` that are others in `Run.find`
 
 
 def check_texts(**values: object) -> None:
@@ -41,11 +42,13 @@ def whole(name: str, value: Any) -> int | None:
 
 def check_filters_of(filters: Mapping[str, object]) -> None:
     """Raises SelectionError: there is no such filter, or it is given something else than it takes."""
-    known = [field.name for field in fields(Filters)]
+    known = sorted(_CALLED.get(field.name, field.name) for field in fields(Filters))
     for name, value in filters.items():
         if name not in known:
             hint = did_you_mean(name, known, f"There are: {', '.join(known)}.")
+            hint = f"Write {_CALLED[name]}=…, as in find('relu', step='3:10')." if name in _CALLED else hint
             raise SelectionError(f"There is no filter {name!r:.80}.", hint)
         if name in ("nonfinite", "kept") and not isinstance(value, bool):
-            raise SelectionError(f"{name}={value!r:.80} is no yes or no.", f"Use {name}=True.")
-    check_texts(**{name: value for name, value in filters.items() if name not in _NOT_TEXT})
+            raise SelectionError(f"{name}={value!r:.80} is no yes or no.", f"Use {name}=True or False.")
+    whole("visit", filters.get("visit"))
+    check_texts(**{name: value for name, value in filters.items() if name not in _NO_TEXT})

@@ -163,8 +163,9 @@ class Run:
             nodes: regular expression (RE2) searched in the tensor names.
             step: a step or a range of steps, as in `history`; a negative one counts from the run's last.
             where: `"nan > 0"`, `"abs_max >= 1e4 and step < 100"`.
-            filters: others of `tensortap.index.Filters`: graph, worker, op_type, layer, dtype, nonfinite,
-                kept. False and None do not restrict: `kept=False` finds those that were kept, too.
+            filters: others of `tensortap.index.Filters`: graph (`-`: of none), worker, node, tensor, op_type,
+                layer, dtype, visit, and yes or no: nonfinite (holds a NaN or infinity; `False`: known to hold
+                none), kept (its value is there).
 
         Raises:
             SelectionError: the pattern, condition or range cannot be parsed, or there is no such filter.

@@ -95,3 +95,32 @@ def test_tensors_of_one_name_are_told_apart(run, tmp_path):
     assert "int32 2, step 0" in eager and "of no graph; --graph shows that of run-1" in eager
     assert "graph" not in run("show", tmp_path, "--match", "alone")[1]
     assert "--graph" not in run("show", tmp_path, "alone")[1]
+
+
+def test_options_choose_what_is_listed_or_are_refused(run, tmp_path):
+    """Nothing that was asked for is passed over in silence."""
+    with DumpWriter(tmp_path, "r") as writer:
+        for visit in (0, 1):
+            writer.log("nan", np.ones(2), step=visit, visit=visit)
+        writer.log("nan", np.ones(2), step=0, graph="run-1")
+    for option, value in (("--out", tmp_path / "x.npy"), ("--selection", "0"), ("--highlight", "nan")):
+        status, out, err = run("show", tmp_path, "--match", "nan", option, value)
+        assert (status, out) == (2, "") and f"{option} needs TENSOR" in err
+    status, _, err = run("show", tmp_path, "nan", "--where", "nan > 0")
+    assert status == 2 and "--where is for lists, and goes without TENSOR" in err
+    for options in (("--worker", "zz"), ("--graph", "zz")):
+        assert "zz" in run("show", tmp_path, *options)[2]
+
+    def listed(*options):
+        return [
+            (row["graph"], row["snapshots"], row["last_step"])
+            for row in json.loads(run("show", tmp_path, "--json", *options)[1])
+        ]
+
+    assert listed() == [("-", 2, 1), ("run-1", 1, 0)]
+    assert listed("--graph", "-") == [("-", 2, 1)] and listed("--graph", "run-1") == [("run-1", 1, 0)]
+    assert listed("--visit", "1") == [("-", 1, 1)] and listed("--visit", "5") == []
+    assert "No tensor was captured there." in run("show", tmp_path, "--visit", "5")[2]
+    assert len(json.loads(run("show", tmp_path, "--json", "--visit", "0", "--sort", "step")[1])) == 2
+    found = json.loads(run("show", tmp_path, "--json", "--where", "graph == '-'")[1])
+    assert [row["graph"] for row in found] == ["-", "-"]

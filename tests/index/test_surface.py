@@ -156,6 +156,18 @@ def test_snapshots_are_found(run):
     assert {tensor.step for tensor in run.find(step=-1)} == {50}
     assert {tensor.step for tensor in run.find(step="10:30")} == {10, 20}
     assert len(run.find(op_type="MatMul", kept=True)) == 12
+    assert len(run.find(kept=True)) + len(run.find(kept=False)) == len(run.find())
+    assert not any(tensor.kept for tensor in run.find(kept=False))
+    sides = run.find(nonfinite=True), run.find(nonfinite=False)
+    assert [set(side.table()["nan"] > 0) for side in sides] == [{True}, {False}]
+    assert {tensor.visit for tensor in run.find(visit=1)} == {1}
+    for name in ("steps", "match"):
+        with pytest.raises(SelectionError) as refused:
+            run.find(**{name: "3:10"})
+        assert "Write step=…" in refused.value.hint or "Write nodes=…" in refused.value.hint
+    with pytest.raises(SelectionError) as refused:
+        run.find(bogus=1)
+    assert " step," in refused.value.hint and "steps" not in refused.value.hint
     assert len(run.find("nothing like this")) == 0
     assert repr(run.find("nothing like this")).startswith("snapshots: 0 rows")
     with pytest.raises(NotFoundError):
