@@ -16,8 +16,11 @@ def hold(fd: int) -> None:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def is_held(file: IO[bytes]) -> bool:
-    """Whether a process holds the file; False where nobody can tell, as between some machines."""
+def is_held(file: IO[bytes]) -> bool | None:
+    """Whether a process holds the file; None where the system or its disk has no locks.
+
+    Between some machines, locks of the others are not seen.
+    """
     if sys.platform != "win32":
         import fcntl
 
@@ -26,5 +29,6 @@ def is_held(file: IO[bytes]) -> bool:
         except BlockingIOError:
             return True
         except OSError:
-            return False
-    return False
+            return None
+        return False
+    return None

@@ -12,18 +12,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from .closing import CLOSED_FILE
 from .entries import Entry
 from .errors import InvalidValueError
 from .files import create
 from .folders import exists, scan
 from .held import is_held
 from .names import is_worker_name
+from .runs import read_worker
 from .values_writer import MAX_SHARD, values_path
 
 _SMALL_SHARD = 4 << 20  # bytes of a shard where steps are counted: few steps share one
 _LEAST_SHARD = 1 << 20  # bytes; less would be mostly the header that each shard reserves
 _SHARES = 8  # shards that `max_bytes` is divided into
-_IDLE = 600.0  # s after which a shard that was never sealed, and that nobody holds, counts as abandoned
+_IDLE = 600.0  # s after which a shard that nobody sealed, and nobody is known to hold, counts as abandoned
 
 Shard = tuple[str, int]  # worker, number
 
@@ -190,14 +192,20 @@ def open_shards(run_dir: Path, shards: Mapping[Shard, Entry]) -> set[Shard]:
 
 
 def _is_open(run_dir: Path, shard: Shard, entry: Entry) -> bool:
-    """Whether a shard is not sealed (its first 8 bytes are zero), and its process is there.
+    """Whether a shard is not sealed (its first 8 bytes are zero), and its worker not closed, but there.
 
     Of a process on another machine that cannot be told; it is, if it wrote a short while ago.
     """
+    worker_dir = run_dir / shard[0]
     try:
-        with values_path(run_dir / shard[0], shard[1]).open("rb") as file:
-            if file.read(8) != bytes(8):
+        with values_path(worker_dir, shard[1]).open("rb") as file:
+            if file.read(8) != bytes(8) or exists(worker_dir / CLOSED_FILE):
                 return False
-            return time.time() - entry.mtime_ns / 1e9 < _IDLE or is_held(file)
+            held = is_held(file)
     except FileNotFoundError:
         return False
+    if held:
+        return True
+    if held is False and read_worker(run_dir, shard[0]).is_gone:
+        return False
+    return time.time() - entry.mtime_ns / 1e9 < _IDLE

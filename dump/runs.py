@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from .addresses import shown_path
+from .alive import is_gone
 from .errors import DamagedError, FormatVersionError, NotARunError
 from .files import read_json
 from .folders import look, scan
@@ -51,6 +52,11 @@ class WorkerInfo:
     rank: int | None
     started: datetime
     info: dict[str, Any]
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether its process was on this host, and is no more. Where nobody can tell: False."""
+        return is_gone(self.host, self.pid)
 
 
 def find_runs(logdir: str | Path) -> list[tuple[str, Path]]:
@@ -162,6 +168,24 @@ def _damage_of_run_file(error: NotARunError) -> str:
     return cause.message if isinstance(cause, DamagedError) else f"{RUN_FILE} is missing."
 
 
+def read_worker(run_dir: Path, name: str) -> WorkerInfo:
+    """What a worker of a run says that it is; where it does not, what its name says."""
+    try:
+        record = read_json(run_dir / name / WORKER_FILE)
+    except (OSError, DamagedError):
+        record = {}
+    host, pid, _ = name.rsplit("-", 2)
+    rank = record.get("rank")
+    return WorkerInfo(
+        worker=name,
+        host=str(record.get("host", host)),
+        pid=int(pid),
+        rank=rank if isinstance(rank, int) else None,
+        started=_time(record.get("started")),
+        info=_info(record),
+    )
+
+
 class RunReader:
     """Reads one run. Nothing is kept open; every call looks at the files anew.
 
@@ -199,23 +223,8 @@ class RunReader:
         """Its workers, in the order they started."""
         names = [folder.name for folder in _folders(self.path) if is_worker_name(folder.name)]
         return sorted(
-            (self._worker(name) for name in names), key=lambda worker: (worker.started, worker.worker)
-        )
-
-    def _worker(self, name: str) -> WorkerInfo:
-        try:
-            record = read_json(self.path / name / WORKER_FILE)
-        except (OSError, DamagedError):
-            record = {}
-        host, pid, _ = name.rsplit("-", 2)
-        rank = record.get("rank")
-        return WorkerInfo(
-            worker=name,
-            host=str(record.get("host", host)),
-            pid=int(pid),
-            rank=rank if isinstance(rank, int) else None,
-            started=_time(record.get("started")),
-            info=_info(record),
+            (read_worker(self.path, name) for name in names),
+            key=lambda worker: (worker.started, worker.worker),
         )
 
     def graph_ids(self) -> list[str]:

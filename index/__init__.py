@@ -3,7 +3,6 @@
 `LogIndex` and the query functions serve other rooms; `open_logdir` (as `tensortap.open`) serves people.
 """
 
-from .alive import is_gone
 from .choose import graphs_of_name
 from .columns import Coded, Texts
 from .decode import STATISTICS_COLUMNS
@@ -103,7 +102,6 @@ __all__ = [
     "graphs_of_name",
     "histograms",
     "history",
-    "is_gone",
     "kept_sample",
     "kept_shape",
     "last_snapshots",

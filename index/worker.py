@@ -9,7 +9,6 @@ from pathlib import Path
 
 from tensortap.dump import DamagedError, Entry, RunReader, TailPosition, WorkerInfo, look, pruned_files, scan
 
-from .alive import is_gone
 from .catalog import Catalog
 
 LIVE_SECONDS = 60.0  # a worker that has not closed and wrote so recently counts as live
@@ -78,7 +77,7 @@ class WorkerFollower:
         self._catalog.prune(self.info.worker, pruned_files(entry.name for entry in entries))
         self._live = False
         if not self._tail.closed:
-            patience = UNSEEN_SECONDS if is_gone(self.info) else LIVE_SECONDS
+            patience = UNSEEN_SECONDS if self.info.is_gone else LIVE_SECONDS
             last_write = self._last_write(entries) / 1e9
             self._live = time.time() - last_write < patience
 

@@ -67,8 +67,12 @@ def _sentences(name: str, pruned: Pruned, retention: Retention, dry_run: bool) -
     limit, steps = retention.max_bytes, retention.keep_last
     if (limit and pruned.left_bytes > limit) or (steps and pruned.left_steps > steps):
         left = f"{bytes_text(pruned.left_bytes)} in {counted(pruned.left_files, 'file')}"
-        why = "values of processes that were not closed, or whose files are damaged, go by whole files"
+        reasons = []
         if pruned.writing:
-            why = f"{counted(pruned.writing, 'file')} may still be written to; " + why
-        lines.append(f"  {left} of {counted(pruned.left_steps, 'step')} stay: {why}")
+            reasons.append(f"{counted(pruned.writing, 'file')} may still be written to")
+        if pruned.left_files > pruned.writing:
+            reasons.append(
+                "values of processes that were not closed, or whose files are damaged, go by whole files"
+            )
+        lines.append(f"  {left} of {counted(pruned.left_steps, 'step')} stay: {'; '.join(reasons)}")
     return lines

@@ -96,10 +96,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check_running(reader: RunReader) -> None:
     """Refuses a run that nobody writes any more."""
-    from tensortap.index import is_gone
-
     workers = reader.workers()
-    if workers and all(_has_ended(reader, worker) or is_gone(worker) for worker in workers):
+    if workers and all(_has_ended(reader, worker) or worker.is_gone for worker in workers):
         raise NotFoundError(
             f"The run {reader.path.name!r} is finished: no job would read the watch.",
             "Give the next job its watch: Tap(…, watch=Watch(…)).",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -20,6 +22,7 @@ from tensortap.dump import (
     ValuePrunedError,
     prune_run,
     pruned_files,
+    repair_run,
 )
 from tensortap.index import LogIndex, history, locate, read_slice
 
@@ -288,3 +291,31 @@ def test_names_with_other_digits_are_no_marks(tmp_path):
     assert pruned_files(path.name for path in folder.iterdir()) == frozenset()
     assert prune_run(tmp_path / "r", Retention(keep_last=1)).files == 0
     assert main(["check", str(tmp_path)]) == 0
+
+
+KILLED = """
+import os, signal, sys
+import numpy as np
+from tensortap.dump import DumpWriter
+writer = DumpWriter(sys.argv[1], "r", compression=None)
+for step in range(6):
+    writer.log("a", np.arange(200_000, dtype=np.float64) + step, step=step)
+    writer.log("small", np.arange(3), step=step)
+writer.flush()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_process_wrote_is_pruned_at_once(tmp_path, capsys):
+    """Its lock went with it, and a repaired copy is nobody's: neither waits for ten minutes to pass."""
+    process = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False)
+    assert process.returncode == -9
+    copy = tmp_path / "repaired"
+    repair_run(tmp_path / "r", copy / "r")
+    assert main(["prune", str(copy), "--keep-last", "2"]) == 0
+    assert "r lost 4 values in 1 file" in capsys.readouterr().out
+    assert kept_steps(copy) == (list(range(6)), [4, 5])
+    assert main(["prune", str(tmp_path / "r"), "--keep-last", "2"]) == 0
+    out = capsys.readouterr().out
+    assert "stay: values of processes that were not closed" in out and "may still be written" not in out
+    assert prune_run(tmp_path / "r", Retention(max_bytes=1)).values == 6
