@@ -17,16 +17,19 @@ from .catalog import Catalog
 from .graph import GraphIndex
 from .suggest import did_you_mean
 from .tensors import NO_GRAPH
+from .unknown import at_least, not_counted_by_tensor
 
 _KEPT = 8  # graphs of a run held in memory; one of 200,000 nodes takes some 150 MB
 
 
+Int64s = np.ndarray[Any, np.dtype[np.int64]]
 _Size = tuple[str, str, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class GraphOverview:
-    """A graph in numbers; `nonfinite`: snapshots with a NaN or infinity. Steps: those with its snapshots.
+    """A graph in numbers; `nonfinite`: snapshots with a NaN or infinity, None where none is known to hold
+    one, and the source of an import does not tell of all. Steps: those with its snapshots.
 
     `way`: how its tensors were captured (`in-place`, `shadow`, or empty if that is unknown).
     """
@@ -38,7 +41,7 @@ class GraphOverview:
     edges: int
     functions: int
     snapshots: int
-    nonfinite: int
+    nonfinite: int | None
     first_step: int | None
     last_step: int | None
     step_count: int
@@ -60,6 +63,7 @@ class GraphShelf:
         self._held: OrderedDict[str, _Held] = OrderedDict()
         self._sizes: dict[str, tuple[tuple[int, bool], _Size]] = {}
         self._node_counts = node_counts  # of recorded graphs, whose ids are hashes: shared by all runs
+        self._untold: tuple[int, Int64s] = (-1, np.zeros(0, np.int64))  # of how many rows
         self._lock = threading.RLock()
 
     def poll(self) -> None:
@@ -102,17 +106,28 @@ class GraphShelf:
         tensors = self._catalog.tensors
         count = len(tensors)
         graph_of = tensors.columns(count)[0]
-        totals = [
-            np.bincount(graph_of, tally.totals(count), len(tensors.graphs)).astype(np.int64)
-            for tally in (tensors.snapshots, tensors.nonfinite)
-        ]
+        of_tensors = (
+            tensors.snapshots.totals(count),
+            tensors.nonfinite.totals(count),
+            self._uncounted(count),
+        )
+        totals = [np.bincount(graph_of, each, len(tensors.graphs)).astype(np.int64) for each in of_tensors]
         found = []
         for graph_id in self.ids():
             code = tensors.graph_code(graph_id)
-            snapshots, nonfinite = (0, 0) if code is None else (int(total[code]) for total in totals)
+            numbers = (0, 0, 0) if code is None else (int(total[code]) for total in totals)
+            snapshots, nonfinite, untold = numbers
             steps = self._catalog.graph_steps.of(code).span()
-            found.append(GraphOverview(graph_id, *self._size(graph_id), snapshots, nonfinite, *steps))
+            counts = snapshots, at_least(nonfinite, untold)
+            found.append(GraphOverview(graph_id, *self._size(graph_id), *counts, *steps))
         return sorted(found, key=lambda graph: -graph.snapshots)
+
+    def _uncounted(self, count: int) -> Int64s:
+        """`not_counted_by_tensor` of the first tensors; counted anew where there are more snapshots."""
+        rows, known = self._untold
+        if rows != self._catalog.rows or len(known) < count:
+            self._untold = self._catalog.rows, not_counted_by_tensor(self._catalog)
+        return self._untold[1][:count]
 
     def nodes(self) -> int:
         """Nodes of all graphs together: recorded ones, and captured ones of unrecorded graphs."""

@@ -28,7 +28,7 @@ from .graphs import GraphOverview, GraphShelf
 from .no_value import source_format
 from .saved import ContainerError, SavedRun, cache_folder
 from .step_tally import StepTable
-from .unknown import not_told
+from .unknown import at_least, not_counted_by_tensor, not_told
 from .worker import WorkerFollower, WorkerStatus
 
 _LOG = logging.getLogger(__name__)
@@ -38,7 +38,8 @@ SETTLE_SECONDS = 2.0  # the coarsest time stamps of common file systems (FAT)
 
 @dataclass(frozen=True, slots=True)
 class RunOverview:
-    """A run in numbers. Times are seconds since 1970; `nonfinite`: snapshots with a NaN or infinity."""
+    """A run in numbers. Times are seconds since 1970; `nonfinite`: snapshots with a NaN or infinity, None
+    where none is known to hold one, and the source of an import does not tell of all."""
 
     id: str
     name: str
@@ -51,7 +52,7 @@ class RunOverview:
     step_count: int
     graphs: int
     workers: int
-    nonfinite: int
+    nonfinite: int | None
     live: bool
     closed: bool
     error: str | None
@@ -336,7 +337,7 @@ class RunIndex:
             step_count=len(steps),
             graphs=0 if self._shelf is None else len(self._shelf.ids()),
             workers=len(self._followers),
-            nonfinite=self.catalog.nonfinite,
+            nonfinite=at_least(self.catalog.nonfinite, int(not_counted_by_tensor(self.catalog).sum())),
             live=self.live,
             closed=all(worker.closed for worker in self.workers),
             error=self.error,

@@ -13,6 +13,7 @@ from .decode import NOT_KEPT
 
 ONE_COUNT = "nonfinite"  # NaN and infinities were counted as one, which stands as `nan`
 _NAMES = ("size", *COUNTS)
+_AT_ONCE = 1 << 20  # rows
 _NOT_FINITE, _FINITE = KINDS[:3], KINDS[3:]
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -49,6 +50,26 @@ def unknown_counts(catalog: Catalog, rows: Array | slice) -> dict[str, Mask]:
         numbers = (columns["negative"] + columns["positive"] > 0) & (columns["subnormal"] == 0)
         unknown["subnormal"] |= numbers & ~stored  # what has a value was measured here
     return {name: mask for name, mask in unknown.items() if mask.any()}
+
+
+def not_counted_by_tensor(catalog: Catalog) -> Array:
+    """How many snapshots of each tensor may hold a NaN or infinity that nobody counted, int64 [tensors]."""
+    count = catalog.rows  # before the tensors: as many as these rows name are there
+    total = np.zeros(len(catalog.tensors), np.int64)
+    if "nan" not in catalog.not_told:
+        return total
+    for first in range(0, count, _AT_ONCE):
+        rows = slice(first, min(first + _AT_ONCE, count))
+        unknown = unknown_counts(catalog, rows).get("nan")
+        if unknown is not None:
+            bad = np.logical_or.reduce([catalog.column(kind, rows) > 0 for kind in _NOT_FINITE])
+            total += np.bincount(catalog.column("tensor", rows)[unknown & ~bad], minlength=len(total))
+    return total
+
+
+def at_least(count: int, not_counted: int) -> int | None:
+    """A number of snapshots with a NaN or infinity; None where it is 0 and some may hold one."""
+    return None if not_counted and not count else count
 
 
 def _of_sizes(

@@ -86,6 +86,7 @@ def _print_graphs(out: Console, found: RunIndex) -> None:
     table = plain_table("graph", *columns, numeric=columns)
     for graph in found.graphs:
         counts = (graph.nodes, graph.edges, graph.functions, graph.snapshots, graph.nonfinite)
-        table.add_row(cell(graph.name or graph.id), *(f"{count:,}" for count in counts))
+        texts = ("unknown" if count is None else f"{count:,}" for count in counts)
+        table.add_row(cell(graph.name or graph.id), *texts)
     out.print()
     out.print(table)

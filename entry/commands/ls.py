@@ -81,6 +81,6 @@ def _steps(row: dict[str, Any]) -> str:
 
 def _nonfinite(row: dict[str, Any]) -> str:
     """How many tensors hold a NaN or infinity; what was imported may not tell of all."""
-    if not row["snapshots_not_counted"]:
-        return f"{row['nonfinite']:,}"
-    return f"{row['nonfinite']:,} or more" if row["nonfinite"] else "unknown"
+    if row["nonfinite"] is None:
+        return "unknown"
+    return f"{row['nonfinite']:,}" + (" or more" if row["snapshots_not_counted"] else "")

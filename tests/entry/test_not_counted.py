@@ -58,7 +58,12 @@ def test_values_that_an_import_lacks_cannot_be_captured_again(run: Run, tmp_path
 
 def test_lists_and_summaries_say_unknown(run: Run, shapes_only: Path) -> None:
     assert "unknown" in run("ls", shapes_only)[1]
-    assert json.loads(run("ls", shapes_only, "--json")[1])[0]["snapshots_not_counted"] == 1
+    listed = json.loads(run("ls", shapes_only, "--json")[1])[0]
+    assert (listed["snapshots_not_counted"], listed["nonfinite"]) == (1, None)
+    assert [graph["nonfinite"] for graph in json.loads(run("info", shapes_only, "--json")[1])["graphs"]] == [
+        None
+    ]
+    assert run("info", shapes_only)[1].splitlines()[-1].split()[-1] == "unknown"
     shape, whole = sorted(run("show", shapes_only, "--sort", "tensor")[1].splitlines()[1:])
     assert shape.split()[5:] == ["unknown"] * 7
     assert "unknown" not in whole
@@ -71,6 +76,7 @@ def test_lists_and_summaries_say_unknown(run: Run, shapes_only: Path) -> None:
 def test_what_was_counted_is_said(run: Run, tmp_path: Path) -> None:
     """Modes that count NaN and infinities and nothing else."""
     path = write(tmp_path, {})
+    assert [graph["nonfinite"] for graph in json.loads(run("info", path, "--json")[1])["graphs"]] == [0]
     lines = run("show", path, "shape:0")[1].splitlines()
     assert [line.split() for line in lines if line.startswith("  nan")] == [["nan", "0"]]
     assert [line.split() for line in lines if line.startswith("  zero")] == [["zero", "unknown"]]

@@ -11,7 +11,8 @@ export interface RunEntry {
   steps: StepSpan;
   graphs: number;
   workers: number;
-  nonfinite: number;
+  /** Snapshots with a NaN or infinity; null where none is known, but the source of an import does not tell of all. */
+  nonfinite: number | null;
   live: boolean;
   /** Whether all workers closed the run; else it is being written, or ended without being closed. */
   closed: boolean;
@@ -67,7 +68,8 @@ export interface GraphEntry {
   edges: number;
   functions: number;
   snapshots: number;
-  nonfinite: number;
+  /** Snapshots with a NaN or infinity; null where none is known, but the source of an import does not tell of all. */
+  nonfinite: number | null;
   /** Those at which the graph was captured. */
   steps: StepSpan;
 }

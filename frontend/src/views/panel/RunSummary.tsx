@@ -29,7 +29,7 @@ export function RunSummary() {
     ['last snapshot', entry.last_time === null ? none : formatAgo(entry.last_time, Date.now() / 1000)],
     ['steps', stepsText(steps) ?? none],
     ['snapshots', formatCount(entry.snapshots)],
-    ['snapshots with NaN or Inf', formatCount(entry.nonfinite)],
+    ['snapshots with NaN or Inf', entry.nonfinite === null ? 'unknown' : formatCount(entry.nonfinite)],
     ...Object.entries(detail.info).flatMap(([name, value]): [string, string][] => {
       const text = textOf(value);
       return text === null ? [] : [[name, text]];

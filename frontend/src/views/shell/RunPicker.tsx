@@ -102,7 +102,7 @@ function RunRow({ run, onClick }: { run: RunEntry; onClick: () => void }) {
       <span class="live-dot" data-live={run.live} title={STATES[state]} />
       <span class="truncate">{run.name}</span>
       <span class="row">
-        {run.nonfinite > 0 && <span class="chip nan">NaN/Inf</span>}
+        {(run.nonfinite ?? 0) > 0 && <span class="chip nan">NaN/Inf</span>}
         <span class="faint num">{formatAgo(when, Date.now() / 1000)}</span>
       </span>
       <span class="detail truncate num">{detail}</span>
