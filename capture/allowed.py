@@ -1,64 +1,73 @@
-"""Which ops a recorded call may hold: it came from a file, and running it must not reach anything else."""
+"""What a recorded call may hold: it came from a file, and running it must not reach anything else."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from tensortap.dump import InvalidValueError
+import tensorflow as tf
+
+from tensortap.dump import InvalidValueError, callees
 
 from . import tf_private
-from .obstacles import NEXT_OPS, acts_on_variables
+from .allowed_ops import ALLOWED_OPS
 
-_CALLS = frozenset(
-    {"StatefulPartitionedCall", "While", "If", "Case", "Assert", "CheckNumerics", "CheckNumericsV2"}
-)
-# Not stateful in TensorFlow's eyes, but they read files, run code, or reach other machines.
-_OUTWARD = frozenset(
-    {
-        "DebugIdentity",
-        "DebugIdentityV2",
-        "DebugIdentityV3",
-        "DebugNanCount",
-        "DebugNumericSummary",
-        "DebugNumericSummaryV2",
-        "DecodeProtoV2",
-        "EncodeProto",
-        "MatchingFiles",
-        "PyFuncStateless",
-        "ReadFile",
-        "RemoteCall",
-        "Restore",
-        "RestoreSlice",
-        "RestoreV2",
-        "SaveV2",
-        "WriteFile",
-    }
-)
-_WITHIN_THE_CALL = ("TensorArray", "Stack", "TensorList")
+_ALLOWED = frozenset(" ".join(ALLOWED_OPS.values()).split())
+# Ops that make tensors of bytes that the recording holds, with the attribute that is the tensor's dtype. A
+# handle made so could name what the call was not given; a variant is an object of any kind.
+_FROM_BYTES = {
+    "Const": "dtype",
+    "DeserializeManySparse": "dtype",
+    "DeserializeSparse": "dtype",
+    "ParseTensor": "out_type",
+}
+_HANDLES = (tf.resource.as_datatype_enum, tf.variant.as_datatype_enum)
+_HINT = "Only ops that compute, and variables of the recording, are run again."
 
 
-def check_allowed(definitions: Iterable[Any]) -> None:
+def check_allowed(definitions: Sequence[Any]) -> None:
     """Refuses functions with ops that reach files, the network, Python, or state outside of the call.
 
+    Args:
+        definitions: the FunctionDefs of all that is called.
+
     Raises:
-        InvalidValueError: names the first such op.
+        InvalidValueError: names the first node that is refused.
     """
+    why = refused(definitions)
+    if why:
+        raise InvalidValueError(f"The recording holds {why}, which is not run.", _HINT)
+
+
+def refused(definitions: Sequence[Any]) -> str:
+    """The first node that is not run again: `the op PyFunc (node 'call')`; empty if all are."""
+    known = {str(definition.signature.name) for definition in definitions}
     for definition in definitions:
         for node in definition.node_def:
-            if not is_allowed(node.op):
-                raise InvalidValueError(
-                    f"The recording holds the op {node.op} (node {node.name[:120]!r}), which is not run.",
-                    "Only ops that compute, and variables of the recording, are run again.",
-                )
+            what = _refused(node, known)
+            if what:
+                return f"{what} (node {node.name[:120]!r})"
+    return ""
 
 
 def is_allowed(op_type: str) -> bool:
     """Whether an op only computes, or acts on the variables and iterators that it is given."""
-    if op_type in _OUTWARD or not tf_private.is_known(op_type):
-        return False
-    if not tf_private.is_stateful(op_type):
-        return True
-    if op_type in _CALLS or op_type in NEXT_OPS:
-        return True
-    return op_type.startswith(_WITHIN_THE_CALL) or acts_on_variables(op_type)
+    return op_type in _ALLOWED and tf_private.is_known(op_type)
+
+
+def _refused(node: Any, known: set[str]) -> str:
+    if not is_allowed(node.op):
+        return f"the op {node.op[:120]}"
+    if node.op in _FROM_BYTES and node.attr[_FROM_BYTES[node.op]].type in _HANDLES:
+        return f"a handle made by the op {node.op}"
+    called = {callee.function for callee in callees(node)}
+    if not known.issuperset(called) or not called.issuperset(_functions(node.attr.values())):
+        return f"a call of a function that it lacks by the op {node.op}"
+    return ""
+
+
+def _functions(attributes: Iterable[Any]) -> Iterator[str]:
+    for value in attributes:
+        if value.HasField("func"):
+            yield value.func.name
+        yield from (function.name for function in value.list.func)

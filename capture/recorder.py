@@ -13,10 +13,11 @@ import tensorflow as tf
 from tensortap.dump import Argument, Part, Recording, Way, array_hash
 
 from . import tf_private
+from .allowed import refused
 from .environment import environment
 from .instrument import Caught
 from .iterator_copy import Elements, SharedIterator, UncopiedIteratorError, drawn_elements
-from .obstacles import obstacle
+from .obstacles import MUTED, obstacle
 from .random_ops import RANDOM_OPS
 from .recorded import Place, RecordedFunction
 from .recorded_drawn import DrawnValues
@@ -73,7 +74,11 @@ class CallRecorder:
             ) from error
         self._recorded = recorded
         given = GivenDraws(recorded.root, recorded.functions)
-        self._library = tf_private.library(given.definitions)
+        definitions = [_muted(definition) for definition in given.definitions]
+        why = refused(definitions)
+        if why:
+            raise UnrecordableError(f"it holds {why}, which is not run again from a file")
+        self._library = tf_private.library(definitions)
         self._given = given
 
     def begin(self, inputs: Sequence[Any]) -> PendingCall:
@@ -183,6 +188,21 @@ class PendingCall:
             for number, (argument, handle) in enumerate(zip(self._arguments, self._given, strict=True))
             if argument.kind == "variable" and _is_set(handle)
         }
+
+
+def _muted(definition: tf_private.FunctionDef) -> tf_private.FunctionDef:
+    """The definition, in which what only prints or writes does nothing; what waits for it waits as before."""
+    for node in definition.node_def:
+        if node.op in MUTED:
+            waits_for = {
+                each.lstrip("^").partition(":")[0]: None
+                for each in node.input
+                if each[0] == "^" or ":" in each
+            }
+            node.op = "NoOp"
+            node.input[:] = [f"^{name}" for name in waits_for]
+            node.attr.clear()
+    return definition
 
 
 def _is_unset(argument: Argument) -> bool:
