@@ -68,6 +68,29 @@ def loop(logdir: Path, run: str, wrong_at: int) -> None:
             function(tf.linspace(-1.0, 1.0, 6))
 
 
+def recurrent(logdir: Path, run: str, scale: float = 1.0, wrong_at: int = -1) -> None:
+    """A recurrent cell and its gradient: what it is given is scaled, or its state halved in one iteration."""
+    weight = tf.Variable(tf.reshape(tf.linspace(-1.0, 1.0, 9), (3, 3)), name="weight")
+
+    def program(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            given = tf.multiply(x, scale, name="given")
+
+            def body(i: Any, state: Any) -> Any:
+                kept = tf.multiply(state, tf.where(tf.equal(i, wrong_at), 0.5, 1.0), name="kept")
+                mixed = tf.matmul(kept, weight, name="mixed")
+                return i + 1, tf.tanh(mixed + given[i], name="state")
+
+            start = tf.constant(0), tf.zeros((1, 3))
+            loss = tf.reduce_sum(tf.while_loop(lambda i, state: i < 4, body, start)[1], name="loss")
+        return tape.gradient(loss, weight)
+
+    with Tap(logdir / run, watch=Watch(steps=every(1), keep="value")) as tap:
+        function = tap.function(program)
+        with tap.step(0):
+            function(tf.reshape(tf.linspace(-1.0, 3.0, 12) ** 2, (4, 3)))
+
+
 def main(logdir: Path) -> None:
     """Writes all runs."""
     train(logdir, "first")
@@ -80,6 +103,9 @@ def main(logdir: Path) -> None:
     train(logdir, "xla", jit=True)
     loop(logdir, "loop", -1)
     loop(logdir, "loop-wrong", 2)
+    recurrent(logdir, "recurrent")
+    recurrent(logdir, "recurrent-scaled", scale=1.5)
+    recurrent(logdir, "recurrent-wrong", wrong_at=2)
 
 
 if __name__ == "__main__":

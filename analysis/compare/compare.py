@@ -128,6 +128,7 @@ class _AtStep:
         self.flows: list[Flow] = []
         self.carried = State()
         self._judged: list[tuple[Matching, StepPairs, list[Judged]]] = []
+        self._places: dict[tuple[str, Slot], tuple[int, list[Judged], TensorDifference]] = {}
 
     def look(self, matcher: Matcher, carried: State, progress: Advance) -> None:
         """Measures and judges every pair of tensors."""
@@ -152,7 +153,7 @@ class _AtStep:
 
     def tell(self) -> None:
         """Fills `tensors`, in data flow order, and `flows`."""
-        for matching, pairs, judged in self._judged:
+        for number, (matching, pairs, judged) in enumerate(self._judged):
             left, right = self.a.tensors(matching.a, self.steps[0]), self.b.tensors(matching.b, self.steps[1])
             self.flows.append((matching, left, right))
             by_slot: dict[Slot, list[Judged]] = {}
@@ -165,6 +166,22 @@ class _AtStep:
             for entry, known in zip(worst, told, strict=True):
                 found = _difference(matching, entry, known, len(by_slot[entry.slot]))
                 self.tensors.append(judged_again(self.flows[-1], found))
+                place = matching.a.id, entry.slot
+                self._places[place] = number, by_slot[entry.slot], self.tensors[-1]
+
+    def captured(self, graph: str, slot: Slot) -> bool:
+        """Whether both sides captured a tensor of a graph of A."""
+        return (graph, slot) in self._places
+
+    def at(self, graph: str, slot: Slot, visit: int | None) -> TensorDifference:
+        """A captured tensor at a visit; without one, or if it was not captured then, at its worst."""
+        number, visits, worst = self._places[graph, slot]
+        matching, pairs, _ = self._judged[number]
+        entry = next((each for each in visits if each.measured.visit == visit), None)
+        if entry is None or visit == worst.visit:
+            return worst
+        (told,) = pairs.told([entry.measured.number])
+        return _difference(matching, entry, told, len(visits))
 
     def result(self, number: int, total: int, wanted: set[tuple[str, str, int]] | None) -> Comparison:
         """The records."""
@@ -181,7 +198,7 @@ class _AtStep:
             graphs=[graph_pair(matching) for matching, _, _ in self.flows],
             tensors=shown,
             counts={v: sum(entry.verdict == v for entry in shown) for v in VERDICTS},
-            first=first_divergence((self.a.run, self.b.run), self.flows, self.tensors, number),
+            first=first_divergence((self.a.run, self.b.run), self.flows, self.tensors, self, number),
             only_a=left,
             only_b=right,
             differ=any(entry.verdict in _DIFFER for entry in shown),

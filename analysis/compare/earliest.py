@@ -5,28 +5,46 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ..ops import ops
+from ..passing import passing_of
 from ..roles import roles_of
 from .flow_graph import VARIABLES
 from .match import Matching
 from .records import TensorDifference
+from .taken import Known, taken
 
 ENTRIES = ops("_Arg Placeholder PlaceholderWithDefault IteratorGetNext OptionalGetValue")
 _FLOATS = ("float", "bfloat", "complex")
 
 
-def earliest(found: Iterable[TensorDifference], matchings: Mapping[str, Matching]) -> TensorDifference:
+def earliest(
+    found: Iterable[TensorDifference],
+    matchings: Mapping[str, Matching],
+    known: Known,
+) -> TensorDifference:
     """The tensor where the difference begins: none of them is made of another one, so that data flow order
     alone would tell the one whose node happens to be listed first.
 
     What enters the step (data, weights) comes first, then the forward pass before the backward one, and in
-    both numbers that are computed with before the whole numbers that shapes are worked out with. Of a loop's
-    nodes an earlier visit comes first.
+    both numbers that are computed with before the whole numbers that shapes are worked out with. What is
+    known to be made of equal things comes before what takes something that was not captured. A loop is placed
+    where its caller is, and of its nodes an earlier visit comes first.
 
     Args:
-        found: in data flow order, at least one. matchings: by the id of A's graph.
+        found: in data flow order, at least one. matchings: by the id of A's graph. known: what was compared.
     """
     found = list(found)
-    first = min(found, key=lambda entry: rank(entry, matchings[entry.graph]))
+    graphs = list(matchings)
+
+    def unsure(entry: TensorDifference) -> bool:
+        return bool(taken(matchings[entry.graph], entry, known)[1])
+
+    def key(entry: TensorDifference) -> tuple[int, bool, int, int]:
+        matching = matchings[entry.graph]
+        outer = passing_of(matching.a).outermost(matching.a.rows[entry.node])
+        place = int(matching.a.order[outer])
+        return rank(entry, matching), unsure(entry), graphs.index(entry.graph), place
+
+    first = min(found, key=key)
     if first.visits < 2:
         return first
     function = _function(matchings[first.graph], first)
@@ -37,7 +55,7 @@ def earliest(found: Iterable[TensorDifference], matchings: Mapping[str, Matching
         and entry.visits > 1
         and _function(matchings[first.graph], entry) == function
     ]
-    return min(loop, key=lambda entry: (entry.visit, entry.order))
+    return min(loop, key=lambda entry: (entry.visit, unsure(entry), entry.order))
 
 
 def rank(entry: TensorDifference, matching: Matching) -> int:

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 from tensortap.index import FrameDetail, RunIndex, node_detail
 
-from ..provenance.operand import constant_text
 from ..roles import roles_of
 from .conditioning import Flow, beginning, both, condition_text
 from .earliest import ENTRIES, earliest, rank
 from .flow_graph import VARIABLES
-from .match import Matching
 from .program import extra_layer, program_differences
 from .records import FirstDivergence, TensorDifference
+from .taken import Known, taken
 
 _RANDOM = ("Random", "StatelessRandom", "StatelessTruncated", "Multinomial", "ParameterizedTruncated")
 _MAX_INPUTS = 8
 
 
 def first_divergence(
-    runs: tuple[RunIndex, RunIndex], flows: list[Flow], tensors: list[TensorDifference], steps: int
+    runs: tuple[RunIndex, RunIndex],
+    flows: list[Flow],
+    tensors: list[TensorDifference],
+    known: Known,
+    steps: int,
 ) -> FirstDivergence | None:
     """Where the difference begins; None if nothing diverges.
 
-    Of several tensors that diverge, see `earliest`.
+    Of several tensors that diverge, see `earliest`. `known`: what was compared, visit by visit.
     """
     found = [entry for entry in tensors if entry.verdict == "diverges"]
     later = [entry for entry in tensors if entry.verdict in ("amplified", "inherited")]
@@ -37,15 +39,12 @@ def first_divergence(
     found = found or later
     if conditioned is not None and told:
         found = [conditioned]
-    first = earliest(found, {graph: flow[0] for graph, flow in matching.items()})
+    first = earliest(found, {graph: flow[0] for graph, flow in matching.items()}, known)
     graph = matching[first.graph][0].a
     other = first.other.rpartition(":")[0]
     frames = _frame(runs[0], first.node, first.graph), _frame(runs[1], other, first.other_graph)
-    taken = [f"{graph.names[row]}:{slot}" for row, slot, _ in roles_of(graph).inputs(graph.rows[first.node])]
-    named = {entry.tensor: entry for entry in tensors if entry.graph == first.graph}
-    inputs = [named[name] for name in dict.fromkeys(taken) if name in named][:_MAX_INPUTS]
-    same = set(_same_constants(matching[first.graph][0], graph.rows[first.node]))
-    missing = [name for name in dict.fromkeys(taken) if name not in named and name not in same]
+    made, missing = taken(matching[first.graph][0], first, known)
+    inputs = [known.at(first.graph, slot, visit) for slot, visit in made[:_MAX_INPUTS]]
     kind = roles_of(graph).kind.get(graph.rows[first.node], "")
     text = _text(first, kind, inputs, missing, steps)
     if told:
@@ -70,18 +69,6 @@ def first_divergence(
         extra = "" if entry else extra_layer(matching[first.graph][0], graph.rows[first.node])
         return FirstDivergence(first, text, inputs, *frames, extra)
     return FirstDivergence(first, text, inputs, *frames)
-
-
-def _same_constants(matching: Matching, row: int) -> Iterator[str]:
-    """The constants that a node takes whose elements both graphs write out alike: they need no capture."""
-    a, b = roles_of(matching.a), roles_of(matching.b)
-    for source, slot, _ in a.inputs(row):
-        partner = matching.partner.get(source)
-        if partner is None or matching.a.op_type[source] != "Const":
-            continue
-        text = constant_text(a.attributes(source))
-        if text is not None and text == constant_text(b.attributes(partner)):
-            yield f"{matching.a.names[source]}:{slot}"
 
 
 def _frame(run: RunIndex, node: str, graph: str) -> FrameDetail | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..provenance.step import Slot
@@ -59,7 +60,8 @@ class Judged(NamedTuple):
 class DifferenceFlow:
     """The verdicts on one graph's tensors at a step, in data flow order, visit after visit.
 
-    Loops: what flows out of a loop's body at one visit flows into it at the next.
+    Loops: what flows out of a loop's body at one visit flows into it at the next, and what flows out of the
+    last to what is behind the loop.
 
     Args:
         carried: what the steps before hand to variables: `depth` and `rtol`.
@@ -75,26 +77,40 @@ class DifferenceFlow:
         self._state: dict[Slot, State] = {}
         self._carried = carried or _NOTHING
         self._judged: dict[tuple[Slot, int], Judged] = {}
-        visits = sorted({m.visit for measures in found.values() for m in measures})
-        self._walk(graph.rows, visits[0] if visits else 0)
-        if not visits[1:]:
-            return
-        function, repeated = graph.graph.function, self._repeated()
-        inside = [row for row in graph.rows if function[row] in repeated]
+        in_loops = {row for rows in graph.loops.values() for row in rows}
+        outside = [row for row in graph.rows if row not in in_loops]
+        self._follow(outside)
+        function, repeated = graph.graph.function, self._repeated(outside)
+        inside = [row for row in outside if function[row] in repeated]
+        visits = self._visits(inside)
         for visit in visits[1:]:
             self._walk(inside, visit, again=True)
-        # What lies behind a loop takes what its last visit left.
-        self._walk([row for row in graph.rows if function[row] not in repeated], visits[0])
+        if visits[1:]:  # what lies behind takes what the last visit left
+            self._walk([row for row in outside if function[row] not in repeated], visits[0])
+
+    def _follow(self, rows: list[int]) -> None:
+        """All at their first visit; a loop, all its visits, where its caller is, which takes what the last
+        has left."""
+        first = next(iter(self._visits(rows)), 0)
+        for row in rows:
+            inside = self._flow.loops.get(row, [])
+            for visit in self._visits(inside) or [first] if inside else ():
+                self._walk(inside, visit, again=visit > first)
+            self._walk([row], first)
+
+    def _visits(self, rows: Iterable[int]) -> list[int]:
+        found = (m for row in rows for _, measures in self._by_node.get(row, ()) for m in measures)
+        return sorted(set(found))
 
     @property
     def judged(self) -> list[Judged]:
         """The verdicts."""
         return list(self._judged.values())
 
-    def _repeated(self) -> set[str]:
+    def _repeated(self, rows: Iterable[int]) -> set[str]:
         """Functions with tensors of several visits."""
-        several = (row for row, slots in self._by_node.items() if any(len(m) > 1 for _, m in slots))
-        return {self._flow.graph.function[row] for row in several} | self._flow.callers.keys()
+        function = self._flow.graph.function
+        return {function[row] for row in rows if any(len(m) > 1 for _, m in self._by_node.get(row, ()))}
 
     def _walk(self, rows: list[int], visit: int, *, again: bool = False) -> None:
         for row in rows:
@@ -112,7 +128,9 @@ class DifferenceFlow:
 
     def _before(self, row: int, again: bool) -> State:
         taken, state = self._flow.inputs[row], self._state
-        if not taken and again:  # an argument of a loop's body
+        if again:
+            taken = self._flow.handed_on.get(row, taken)
+        if not taken and again:  # an argument of a loop's body, of which the graph does not tell more
             caller = self._flow.callers.get(self._flow.graph.function[row], row)
             taken = self._flow.returned.get(caller, [])
         states = [state.get(source) or state.get((source[0], -1)) or _NOTHING for source in taken]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tensortap.index import RETURNED, GraphIndex
 
 from ..ops import ops
+from ..passing import passing_of
 from ..roles import roles_of
 from .noise import RTOL
 
@@ -13,7 +14,8 @@ _PRODUCTS = ops("MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3 Einsum")
 _SUMS = ops("Sum Mean Prod BiasAddGrad Softmax LogSoftmax AddN SegmentSum UnsortedSegmentSum")
 _LOOPS = ops("While StatelessWhile")
 _WRITERS = ("Assign", "ResourceApply", "ResourceScatter")
-_EXACT = ops("Reshape Transpose Identity Squeeze ExpandDims StopGradient Shape")  # no rounding of their own
+# No rounding of their own.
+_EXACT = ops("_Arg Reshape Transpose Identity Squeeze ExpandDims StopGradient Shape")
 NO_ROUNDING, ONE_ROUNDING, SUM, PRODUCT = range(4)
 Source = tuple[int, int]  # (row of a node, output slot)
 
@@ -25,6 +27,8 @@ class FlowGraph:
         graph: the graph. rows: in data flow order. inputs: row -> what it takes, data only.
         returned: row of a node that calls functions -> what these return.
         callers: function that a loop calls -> row of the loop.
+        loops: row of each loop that is in no other -> rows of what it runs, in data flow order.
+        handed_on: argument of a loop's function -> what it takes from the second visit on.
         variables: row of each node that reads one -> rows of those that write one before it.
         side_by_side: rows of nodes that hand each input on by itself, as the output of its number.
         rounding: row -> `NO_ROUNDING`, `ONE_ROUNDING`, those of a `SUM` or a `PRODUCT`.
@@ -43,6 +47,9 @@ class FlowGraph:
             if returned:
                 self.returned[row] = returned
         self.callers = self._loop_callers()
+        self.loops = self._loops()
+        arguments = (row for row in range(len(graph)) if graph.op_type[row] == "_Arg")
+        self.handed_on = {row: handed for row in arguments if (handed := self._handed_on(row))}
         self.side_by_side = {
             row
             for row in range(len(graph))
@@ -52,6 +59,25 @@ class FlowGraph:
         self.rounding = [_rounding(op, dtype) for op, dtype in zip(op_types, dtypes, strict=True)]
         reads = [row for row, op_type in enumerate(op_types) if op_type in VARIABLES]
         self.variables = {row: writers(graph, row) for row in reads}
+
+    def _loops(self) -> dict[int, list[int]]:
+        passing, function = passing_of(self.graph), self.graph.function
+        outermost: dict[str, int] = {}  # function -> the loop that runs it, -1 without one
+        found: dict[int, list[int]] = {}
+        for row in self.rows:
+            name = function[row]
+            if name not in outermost:
+                loop = passing.outermost(row)
+                outermost[name] = -1 if loop == row else loop
+            if outermost[name] >= 0:
+                found.setdefault(outermost[name], []).append(row)
+        return found
+
+    def _handed_on(self, row: int) -> list[Source]:
+        """What the body returned the time before; what the loop began with, too, if it is entered anew."""
+        passing = passing_of(self.graph)
+        handed = [source for source in passing.handed_on(row) if source[0] != row]
+        return handed if passing.replaced(row) else self.inputs[row] + handed if handed else []
 
     def _loop_callers(self) -> dict[str, int]:
         graph = self.graph

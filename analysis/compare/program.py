@@ -67,7 +67,7 @@ def extra_layer(matching: Matching, row: int) -> str:
     if bool(in_a) == bool(in_b):
         return ""
     has, only, new, other = ("B", only_b, in_b, matching.a) if in_b else ("A", only_a, in_a, matching.b)
-    layer = only.graph.layer[only.beginning(new[0])]
+    layer = only.layer(new[0])
     return f"the layer {layer}, which only {has} has" if layer and layer not in other.layer.values else ""
 
 
@@ -124,12 +124,20 @@ class _Only:
 
     def beginning(self, row: int) -> int:
         """The earliest node of that kind that a node is made of, without a break."""
+        return self._made_of(row)[0]
+
+    def layer(self, row: int) -> str:
+        """The layer that it begins in; handles of variables are in none."""
+        return next((layer for each in self._made_of(row) if (layer := self.graph.layer[each])), "")
+
+    def _made_of(self, row: int) -> list[int]:
+        """The nodes of that kind that a node is made of, without a break, in data flow order."""
         seen, waiting = {row}, [row]
         while waiting and len(seen) < _MAX_WAY:
             more = [source for source in self.taken(waiting.pop()) if source not in seen]
             seen.update(more)
             waiting += more
-        return min(seen, key=lambda row: int(self.graph.order[row]))
+        return sorted(seen, key=lambda row: int(self.graph.order[row]))
 
 
 def _lacking(graph: GraphIndex, row: int, known: Collection[int]) -> list[int]:

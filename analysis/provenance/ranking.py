@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..passing import passing_of
 from .birth import Birth
 from .flow import BadFlow
 from .step import Slot
 
-_LOOPS = ("body", "cond")
 _Place = tuple[bool, int, int, int]
 
 
@@ -37,15 +37,4 @@ def _slot(flow: BadFlow, birth: Birth) -> Slot:
 
 def _outer(flow: BadFlow, row: int) -> int:
     """The place in the data flow of the outermost loop that a node is in; its own without one."""
-    graph = flow.tensors.graph
-    place, seen = int(graph.order[row]), set[int]()
-    while row not in seen:
-        seen.add(row)
-        info = graph.functions.get(graph.function[row])
-        caller = None if info is None else graph.rows.get(info.caller or "")
-        if info is None or caller is None:
-            break
-        row = caller
-        if info.role in _LOOPS:
-            place = int(graph.order[row])
-    return place
+    return int(flow.tensors.graph.order[passing_of(flow.tensors.graph).outermost(row)])

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 from tensortap.index import RETURNED
 
 from ..ops import ops
+from ..passing import passing_of
 from .operand import Operand, of_constant, of_snapshot, unknown
 from .step import Slot, StepTensors
 
 MAX_SEEN = 4000  # nodes looked at behind one node: where little was captured, the way back is long
 _FLOATING = ("float", "bfloat", "complex")
 _OPAQUE = ("", "variant")  # may carry floats: a TensorList, or a node that only snapshots name
-_LOOPS = ("body", "cond")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +53,7 @@ class Upstream:
     def __init__(self, tensors: StepTensors) -> None:
         self.tensors = tensors
         self.graph, self.roles = tensors.graph, tensors.roles
+        self.passing = passing_of(tensors.graph)
 
     def sources(self, row: int, visit: int | None = None) -> list[Source]:
         """The nearest captured tensors (and uncaptured ends) behind each input of a node, at a visit."""
@@ -99,12 +99,12 @@ class Upstream:
         """What an uncaptured tensor is made of."""
         row, slot = way.slot
         op_type = self.graph.op_type[row]
-        called = self._called.get(row)
+        called = self.passing.called.get(row)
         if op_type == "_Arg":
             yield from self._passed(way)
         elif called:
             for function in called:
-                outputs = self._outputs[function]
+                outputs = self.passing.outputs[function]
                 if slot < len(outputs) and outputs[slot][0] >= 0:
                     yield _Way(outputs[slot], way.position, None, way.behind)
         else:
@@ -116,44 +116,13 @@ class Upstream:
     def _passed(self, way: _Way) -> Iterator[_Way]:
         """What the caller passes as an argument; in a loop also what the body returned the time before."""
         row, _ = way.slot
-        name = self.graph.function[row]
-        function = self.graph.functions.get(name)
-        if not (way.visit and self._replaced(row)):
+        if not (way.visit and self.passing.replaced(row)):
             for source, slot, _ in self.roles.inputs(row):
                 yield _Way((source, slot), way.position, None, way.behind)
-        if function is None or function.role not in _LOOPS or way.visit == 0:
-            return
-        for body, info in self.graph.functions.items():
-            if info.role == "body" and info.caller == function.caller:
-                outputs, place = self._outputs[body], self._arguments[name].index(row)
-                before = None if way.visit is None else way.visit - 1
-                if place < len(outputs) and outputs[place][0] >= 0:
-                    yield _Way(outputs[place], way.position, before, way.behind)
-
-    def _replaced(self, row: int) -> bool:
-        """Whether an argument of a loop that is entered once a step holds what the loop began with at its
-        first visit only."""
-        graph, name = self.graph, self.graph.function[row]
-        loop = graph.functions.get(name)
-        if loop is None or loop.role not in _LOOPS or self._in_loop(loop.caller):
-            return False
-        place = self._arguments[name].index(row)
-        bodies = [
-            n for n, info in graph.functions.items() if info.role == "body" and info.caller == loop.caller
-        ]
-        returned = [self._outputs[body][place] for body in bodies if place < len(self._outputs.get(body, ()))]
-        return bool(returned) and all(row >= 0 and graph.op_type[row] != "_Arg" for row, _ in returned)
-
-    def _in_loop(self, node: str | None) -> bool:
-        """Whether a node runs several times a step, as far as the graph tells."""
-        seen = set[str]()
-        while node is not None and node in self.graph.rows and node not in seen:
-            seen.add(node)
-            info = self.graph.functions.get(self.graph.function[self.graph.rows[node]])
-            if info is not None and info.role in _LOOPS:
-                return True
-            node = None if info is None else info.caller
-        return False
+        if way.visit != 0:
+            before = None if way.visit is None else way.visit - 1
+            for returned in self.passing.handed_on(row):
+                yield _Way(returned, way.position, before, way.behind)
 
     def visit_of(self, source: int, row: int, visit: int | None) -> int | None:
         """The visit at which `source` made what `row` took at a visit: the one before, where a loop handed it
@@ -185,37 +154,6 @@ class Upstream:
         if source.why == "constant":
             return self.constant(source.slot[0])
         return unknown(self.tensors.name(source.slot))
-
-    @cached_property
-    def _called(self) -> dict[int, list[str]]:
-        """Row of each calling node -> the functions it calls that return what it returns."""
-        called: dict[int, list[str]] = {}
-        for name, info in self.graph.functions.items():
-            row = None if info.caller is None else self.graph.rows.get(info.caller)
-            if row is not None and info.role != "cond":
-                called.setdefault(row, []).append(name)
-        return called
-
-    @cached_property
-    def _outputs(self) -> dict[str, list[Slot]]:
-        """What each function returns, in order; (-1, 0) for what is not in the graph."""
-        found: dict[str, list[Slot]] = {}
-        for name, about in self.graph.about.get("functions", {}).items():
-            parts = (str(output).rpartition(":") for output in about["outputs"])
-            found[name] = [
-                (self.graph.rows.get(node, -1), int(slot) if slot.isdecimal() else 0)
-                for node, _, slot in parts
-            ]
-        return found
-
-    @cached_property
-    def _arguments(self) -> dict[str, list[int]]:
-        """The argument nodes of each function, in order."""
-        found: dict[str, list[int]] = {}
-        for row in range(len(self.graph)):
-            if self.graph.op_type[row] == "_Arg":
-                found.setdefault(self.graph.function[row], []).append(row)
-        return found
 
 
 # They hand on what they are given: not having captured them hides nothing.

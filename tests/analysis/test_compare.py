@@ -110,6 +110,29 @@ def test_a_wrong_op_is_the_first_divergence(compared: Compare) -> None:
     assert "tf.nn.relu(x + 0.05)" in (found.first.frame_b.text or "")
 
 
+def test_what_a_loop_is_given_and_hands_on_is_followed(compared: Compare) -> None:
+    found = compared("recurrent", "recurrent-scaled")
+    assert found.first is not None
+    assert found.first.difference.tensor == "given:0", "not the cell that takes it"
+    assert "The constant given/y is 1.0 in A, 1.5 in B." in found.first.text
+    verdicts = {entry.tensor: entry.verdict for entry in found.tensors}
+    assert [tensor for tensor, verdict in verdicts.items() if verdict == "diverges"] == ["given:0"]
+    assert verdicts["while/mixed:0"] == "inherited", "from the visit before"
+    assert any("TensorListPopBack" in tensor and v == "inherited" for tensor, v in verdicts.items())
+
+
+def test_the_inputs_of_a_wrong_op_in_a_loop_are_those_of_its_visit(compared: Compare) -> None:
+    found = compared("recurrent", "recurrent-wrong")
+    assert found.first is not None
+    first = found.first.difference
+    assert (first.tensor, first.visit) == ("while/Equal:0", 2)
+    assert "The constant while/Equal/y is -1 in A, 2 in B." in found.first.text
+    assert [(entry.tensor, entry.visit, entry.verdict) for entry in found.first.inputs] == [
+        ("while/Identity_2:0", 1, "same")
+    ]
+    assert [entry.tensor for entry in found.tensors if entry.verdict == "diverges"] == ["while/Equal:0"]
+
+
 @pytest.mark.parametrize("run", ["first", "bfloat16", "xla", "loop"])
 def test_no_kernel_of_tensorflow_is_accused(runs: dict[str, RunIndex], run: str) -> None:
     """Every op of a real run, computed again from its inputs."""

@@ -1,0 +1,108 @@
+"""What functions are given and return, and what a loop hands from one visit of its body to the next."""
+
+from __future__ import annotations
+
+from functools import cached_property, lru_cache
+
+from tensortap.index import GraphIndex
+
+Slot = tuple[int, int]  # (row of a node, output slot)
+LOOPS = ("body", "cond")
+_GRAPHS = 32  # that are remembered
+
+
+class Passing:
+    """What the functions of a graph pass to each other; computed once a graph."""
+
+    def __init__(self, graph: GraphIndex) -> None:
+        self.graph = graph
+
+    @cached_property
+    def called(self) -> dict[int, list[str]]:
+        """Row of each calling node -> the functions it calls that return what it returns."""
+        called: dict[int, list[str]] = {}
+        for name, info in self.graph.functions.items():
+            row = None if info.caller is None else self.graph.rows.get(info.caller)
+            if row is not None and info.role != "cond":
+                called.setdefault(row, []).append(name)
+        return called
+
+    @cached_property
+    def outputs(self) -> dict[str, list[Slot]]:
+        """What each function returns, in order; (-1, 0) for what is not in the graph."""
+        found: dict[str, list[Slot]] = {}
+        for name, about in self.graph.about.get("functions", {}).items():
+            parts = (str(output).rpartition(":") for output in about["outputs"])
+            found[name] = [
+                (self.graph.rows.get(node, -1), int(slot) if slot.isdecimal() else 0)
+                for node, _, slot in parts
+            ]
+        return found
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        """Row of each argument of a function -> which one it is."""
+        found: dict[int, int] = {}
+        count: dict[str, int] = {}
+        for row in range(len(self.graph)):
+            if self.graph.op_type[row] == "_Arg":
+                function = self.graph.function[row]
+                found[row] = count.get(function, 0)
+                count[function] = found[row] + 1
+        return found
+
+    def in_a_loop(self, function: str) -> bool:
+        """Whether a function is the body or the condition of a loop."""
+        info = self.graph.functions.get(function)
+        return info is not None and info.role in LOOPS
+
+    def handed_on(self, row: int) -> list[Slot]:
+        """What a loop's body returned the time before for an argument of its body or condition; nothing for
+        arguments of other functions."""
+        graph, place = self.graph, self._places.get(row)
+        function = graph.functions.get(graph.function[row])
+        if place is None or function is None or function.role not in LOOPS:
+            return []
+        bodies = (n for n, i in graph.functions.items() if i.role == "body" and i.caller == function.caller)
+        returned = (self.outputs.get(body, []) for body in bodies)
+        return [outputs[place] for outputs in returned if place < len(outputs) and outputs[place][0] >= 0]
+
+    def replaced(self, row: int) -> bool:
+        """Whether an argument of a loop that is entered once a step holds what the loop began with at its
+        first visit only."""
+        graph = self.graph
+        loop = graph.functions.get(graph.function[row])
+        if loop is None or loop.role not in LOOPS or self._repeats(loop.caller):
+            return False
+        returned = self.handed_on(row)
+        return bool(returned) and all(graph.op_type[source] != "_Arg" for source, _ in returned)
+
+    def _repeats(self, node: str | None) -> bool:
+        """Whether a node runs several times a step, as far as the graph tells."""
+        seen = set[str]()
+        while node is not None and node in self.graph.rows and node not in seen:
+            seen.add(node)
+            info = self.graph.functions.get(self.graph.function[self.graph.rows[node]])
+            if info is not None and info.role in LOOPS:
+                return True
+            node = None if info is None else info.caller
+        return False
+
+    def outermost(self, row: int) -> int:
+        """Row of the outermost loop that a node is in; the node itself without one."""
+        graph, found, seen = self.graph, row, set[int]()
+        while row not in seen:
+            seen.add(row)
+            info = graph.functions.get(graph.function[row])
+            caller = None if info is None else graph.rows.get(info.caller or "")
+            if info is None or caller is None:
+                break
+            row = caller
+            found = row if info.role in LOOPS else found
+        return found
+
+
+@lru_cache(maxsize=_GRAPHS)
+def passing_of(graph: GraphIndex) -> Passing:
+    """What the functions of a graph pass to each other."""
+    return Passing(graph)
