@@ -60,6 +60,7 @@ from .names import (
     split_tensor_name,
     tensor_name,
 )
+from .own_folder import own_folder, remove_left
 from .places import Snapshot
 from .pruning import Pruned, prune_run
 from .ragged import component_arrays
@@ -179,6 +180,7 @@ __all__ = [
     "look",
     "new_worker_name",
     "numpy_dtype",
+    "own_folder",
     "parse_tensor_name",
     "path_of",
     "proto_shape",
@@ -194,6 +196,7 @@ __all__ = [
     "read_varint",
     "recorded_command",
     "recording_note",
+    "remove_left",
     "repair_run",
     "scan",
     "short_function_name",

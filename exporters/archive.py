@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,9 +23,10 @@ def export(run: RunIndex, rows: Array | None, out: Path, advance: Advance) -> Ex
         with new_file(out) as temporary:
             left_out = _write(temporary, run.path, run.path.name, advance)
         return Exported(out, run.catalog.rows, out.stat().st_size, left_out)
-    with new_file(out) as temporary, tempfile.TemporaryDirectory(dir=out.parent) as folder:
-        left_out = copy_part(run, all_rows(run, rows), Path(folder), run.path.name, advance)
-        left_out += _write(temporary, Path(folder, run.path.name), run.path.name, lambda done, total: None)
+    with new_file(out) as temporary:
+        folder = temporary.with_name(f"{out.name}.part")
+        left_out = copy_part(run, all_rows(run, rows), folder, run.path.name, advance)
+        left_out += _write(temporary, folder / run.path.name, run.path.name, lambda done, total: None)
     return Exported(out, len(rows), out.stat().st_size, left_out)
 
 
@@ -61,14 +61,19 @@ def _member(name: str) -> zipfile.ZipInfo:
 
 
 def _members(run_dir: Path, below: str = "") -> Iterator[tuple[str, int]]:
-    """(name in the run, size) of its regular files; links are left out, and so are runs below it."""
+    """(name in the run, size) of its regular files; links are left out, and so are hidden folders (such as
+    the one in which the archive is made) and runs below it."""
     if below.count("/") > _MAX_DEPTH:
         return
     for entry in scan(run_dir / below):
         if entry.is_file and not entry.name.endswith(".tmp"):
             yield below + entry.name, entry.size if entry.size >= 0 else _size(run_dir / below / entry.name)
-        elif entry.is_folder and not exists(run_dir / below / entry.name / RUN_FILE):
+        elif entry.is_folder and not entry.name.startswith(".") and not _is_run(run_dir / below / entry.name):
             yield from _members(run_dir, f"{below}{entry.name}/")
+
+
+def _is_run(folder: Path) -> bool:
+    return exists(folder / RUN_FILE)
 
 
 def _size(path: Path) -> int:

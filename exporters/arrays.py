@@ -30,6 +30,7 @@ from tensortap.index import RunIndex, Snapshot, read_slice, take
 from .exported import Advance, Array, Exported, all_rows, new_file
 
 _AT_ONCE = 1000  # snapshots
+_SAFETENSORS = SAFETENSORS | {"complex64": "C64"}  # a dump's own files are read by old releases, too
 
 
 def export_npz(run: RunIndex, rows: Array | None, out: Path, advance: Advance) -> Exported:
@@ -53,12 +54,15 @@ def export_npz(run: RunIndex, rows: Array | None, out: Path, advance: Advance) -
 
 
 def export_safetensors(run: RunIndex, rows: Array | None, out: Path, advance: Advance) -> Exported:
-    """Text and complex numbers, for which safetensors has no dtype, are left out and said so."""
+    """Text and what safetensors has no dtype for (complex128) are left out and said so.
+
+    Of complex64, releases of safetensors before 0.7 refuse the whole file.
+    """
     header: dict[str, Any] = {"__metadata__": {"run": run.name, "written_by": "tensortap"}}
     left_out, at = list[str](), 0
     with new_file(out) as temporary, tempfile.TemporaryFile(dir=out.parent) as data:
         for name, snapshot, value in _values(run, all_rows(run, rows), left_out, advance):
-            dtype = SAFETENSORS.get(snapshot.dtype)
+            dtype = _SAFETENSORS.get(snapshot.dtype)
             if dtype is None:
                 left_out.append(f"{name}: safetensors has no dtype for {snapshot.dtype}.")
                 continue

@@ -16,7 +16,7 @@ import numpy as np
 from tensortap.dump import InvalidNameError, crc32c
 from tensortap.index import RunIndex, Snapshot, find_histogram, take
 
-from .exported import Advance, Array, Exported, all_rows, new_file
+from .exported import Advance, Array, Exported, all_rows, is_free, new_file
 
 SCALARS = ("mean", "std", "min", "max", "l2", "abs_max")
 BAD = ("nan", "pos_inf", "neg_inf")
@@ -32,7 +32,7 @@ def export(run: RunIndex, rows: Array | None, out: Path, advance: Advance) -> Ex
     """Makes the folder `out` with one event file, in the order of steps. Graphs and values are left out."""
     rows = all_rows(run, rows)
     rows = rows[np.argsort(run.catalog.column("step", rows), kind="stable")]
-    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
+    if not is_free(out):
         raise InvalidNameError(f"{str(out)!r} exists.", "Name a new folder.")
     out.mkdir(parents=True, exist_ok=True)
     path = out / f"events.out.tfevents.{int(run.created)}.tensortap"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.dump import InvalidNameError, NotFoundError
+from tensortap.dump import InvalidNameError, NotFoundError, own_folder, remove_left
 from tensortap.index import RunIndex
+
+_PURPOSE = "exporting"
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Advance = Callable[[int, int], object]  # (done, in all), of whatever is counted
@@ -37,7 +38,9 @@ class Exported:
 
 @contextlib.contextmanager
 def new_file(path: Path) -> Iterator[Path]:
-    """A temporary path beside `path`, which gets that name if all went well.
+    """A path in a folder of its own beside `path`, which gets that name if all went well.
+
+    Whatever else is put into that folder is removed. What exports that were killed left there is, too.
 
     Raises:
         InvalidNameError: there is something of that name, or no folder for it.
@@ -46,13 +49,17 @@ def new_file(path: Path) -> Iterator[Path]:
         raise InvalidNameError(f"There is no folder {str(path.parent)!r}.", "Make it, or name another place.")
     if path.exists() or path.is_symlink():
         raise InvalidNameError(f"{str(path)!r} exists.", "Remove it, or choose another name.")
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
-    try:
-        yield temporary
-        os.replace(temporary, path)  # noqa: PTH105 (a name that was taken meanwhile is replaced on every system)
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
+    with own_folder(path.parent, _PURPOSE) as folder:
+        yield folder / path.name
+        os.replace(folder / path.name, path)  # noqa: PTH105 (a name that was taken meanwhile is replaced on every system)
+
+
+def is_free(folder: Path) -> bool:
+    """Whether there is no such folder, or nothing in it but what an export that was killed left there."""
+    if folder.is_dir():
+        remove_left(folder, _PURPOSE)
+        return not any(folder.iterdir())
+    return not folder.exists()
 
 
 def all_rows(run: RunIndex, rows: Array | None) -> Array:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
 
 import ml_dtypes
 import numpy as np
@@ -74,7 +76,7 @@ def export(run, out, name=None, **filters):
     shown = []
     exported = exporter_for(out, name).export(run, rows, out, lambda done, total: shown.append((done, total)))
     assert not shown or shown[-1][0] == shown[-1][1]
-    assert not list(out.parent.glob("*.tmp")), "a temporary file was left"
+    assert not list(out.parent.glob(".*")), "a temporary file was left"
     return exported
 
 
@@ -330,3 +332,41 @@ def test_recordings_are_exported_and_found(tmp_path):
     export(log.runs[0], tmp_path / "r.tap.zip")
     (place,) = find_recordings(tmp_path / "r.tap.zip" / "r")
     assert (place.step, place.call) == (4, 0)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from tensortap.exporters import exporter_for
+from tensortap.index import LogIndex
+log = LogIndex(sys.argv[1])
+log.refresh()
+kill = lambda done, total: os.kill(os.getpid(), signal.SIGKILL)
+exporter_for(Path(sys.argv[2]), sys.argv[3]).export(log.runs[0], None, Path(sys.argv[2]), kill)
+"""
+
+
+@pytest.mark.parametrize("exporter", ["npz", "tensorboard"])
+def test_what_a_killed_export_left_goes_with_the_next(run, logdir, tmp_path, exporter):
+    out = tmp_path / "out"
+    process = subprocess.run([sys.executable, "-c", KILLED, str(logdir), str(out), exporter], check=False)
+    assert process.returncode == -9
+    (left,) = tmp_path.rglob(".exporting-*")
+    strange = left.with_name(f".exporting-elsewhere-{left.name.split('-', 2)[2]}")
+    if exporter == "npz":
+        strange.mkdir()
+    exporter_for(out, exporter).export(run, None, out, lambda done, total: None)
+    assert not left.exists() and strange.exists() == (exporter == "npz")
+
+
+def test_complex_numbers_are_written_where_safetensors_has_a_dtype(tmp_path):
+    values = np.array([1 + 2j, complex("nan")], np.complex64)
+    with DumpWriter(tmp_path, "r") as writer:
+        writer.log("narrow", values, step=0)
+        writer.log("wide", values.astype(np.complex128), step=0)
+    log = LogIndex(tmp_path)
+    log.refresh()
+    exported = export(log.runs[0], tmp_path / "c.safetensors")
+    (found,) = load_file(tmp_path / "c.safetensors").values()
+    assert found.dtype == np.complex64 and found.tobytes() == values.tobytes()
+    assert exported.left_out == ["wide:0@0: safetensors has no dtype for complex128."]

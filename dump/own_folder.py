@@ -1,0 +1,38 @@
+"""Hidden folders in which a process makes what others see when it is complete."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+from .alive import is_gone
+from .names import is_worker_name, new_worker_name
+
+
+@contextlib.contextmanager
+def own_folder(parent: Path, purpose: str) -> Iterator[Path]:
+    """A folder `.<purpose>-<host>-<pid>-<8 hex digits>`, removed in the end, with what is left in it.
+
+    Those that processes of this host left when they were killed are removed, too. Raises OSError.
+    """
+    remove_left(parent, purpose)
+    folder = parent / f".{purpose}-{new_worker_name()}"
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_left(parent: Path, purpose: str) -> None:
+    """Removes what `own_folder` made there for processes of this host that are gone."""
+    here = new_worker_name().rsplit("-", 2)[0]
+    for folder in parent.glob(f".{purpose}-*"):
+        name = folder.name.removeprefix(f".{purpose}-")
+        if is_worker_name(name) and not folder.is_symlink():
+            host, pid, _ = name.rsplit("-", 2)
+            if host == here and is_gone(socket.gethostname(), int(pid)):
+                shutil.rmtree(folder, ignore_errors=True)
