@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Callable
 from functools import cache
@@ -92,6 +93,10 @@ def _compile_now(name: str, result: str, arguments: tuple[str, ...]) -> Kernel:
     signature = getattr(numba.types, result)(*map(numba_type, arguments))
     modules = (kernels, kernels_codes, kernels_small, kernels_nonzero)
     function: Kernel = next(getattr(module, name) for module in modules if hasattr(module, name))
+    # numba obeys such a file in the folder that it runs in, and unpickles from the cache that it names:
+    # somebody else's log directory may hold both.
+    if os.path.lexists(".numba_config.yaml"):
+        return jit.kernel(signature, function, keep=False)
     try:
         return jit.kernel(signature, function, keep=True)
     except Exception:  # nowhere to keep compiled code (a read-only home), or what is kept there is damaged

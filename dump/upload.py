@@ -124,7 +124,8 @@ class Uploader:
             "there": list(self._was_there),
             "seconds": seconds,
         }
-        command = [sys.executable, "-m", f"{__package__}.upload_apart"]
+        # -P: what lies in the folder that it is started in is no module of its
+        command = [sys.executable, "-P", "-m", f"{__package__}.upload_apart"]
         try:
             done = subprocess.run(command, input=json.dumps(job).encode(), timeout=max(seconds, 0.0))
         except (OSError, subprocess.SubprocessError):

@@ -18,13 +18,23 @@ from .request import Answer, Request
 from .told import Told, silent
 
 
+def replaying_command() -> list[str]:
+    """Starts the process that replays. `-P`: the folder that it is started in, somebody's bundles, holds no
+    modules of its."""
+    return [sys.executable, "-P", "-m", "tensortap.replay"]
+
+
 class ReplayError(TensortapError):
     """The replay did not end in an answer. The message says what happened."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a replay may take: seconds of time, and bytes of memory beyond TensorFlow's own."""
+    """What a replay may take: seconds of time, and bytes of memory.
+
+    The bytes are those that the process may allocate (RLIMIT_DATA), TensorFlow itself included, which takes
+    some hundred MiB before the step begins.
+    """
 
     seconds: float = 600.0
     memory_bytes: int = 16 << 30
@@ -36,7 +46,7 @@ def run_apart(request: Request, limits: Limits = Limits(), told: Told = silent) 
     Raises:
         ReplayError: it took too long or too much memory, or the recording cannot be replayed.
     """
-    command = [sys.executable, "-m", "tensortap.replay"]
+    command = replaying_command()
     message = json.dumps({"request": asdict(request), "memory_bytes": limits.memory_bytes})
     told("TensorFlow is starting")
     with (

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from .apart import Limits, ReplayError, record_of
+from .apart import Limits, ReplayError, record_of, replaying_command
 from .request import Answer, Request
 from .stepper_request import StepperAnswer, StepperRequest
 
@@ -49,6 +48,9 @@ class StepperProcess:
         watchdog.start()
         try:
             line = _exchange(process, {**request, "memory_bytes": self._limits.memory_bytes})
+        except BaseException:  # an interrupt: what it answers later must not answer the next request
+            self.close()
+            raise
         finally:
             watchdog.cancel()
         if not line:
@@ -89,7 +91,7 @@ class StepperProcess:
                 self._process = None
             if self._process is None:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-m", "tensortap.replay"],
+                    replaying_command(),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL,

@@ -49,6 +49,16 @@ def test_damaged_kept_code_is_compiled_again(tmp_path: Path) -> None:
     assert measure("", tmp_path).stdout == EXPECTED
 
 
+def test_no_compiled_code_is_read_that_the_folder_brings(tmp_path: Path) -> None:
+    """numba unpickles what it kept, and a file in the folder that it runs in says where that is."""
+    (tmp_path / ".numba_config.yaml").write_text("cache_dir: ./planted")
+    variables = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    command = [sys.executable, "-c", MEASURE]
+    done = subprocess.run(command, env=variables, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == EXPECTED
+    assert not (tmp_path / "planted").exists()
+
+
 def test_importing_compiles_and_imports_nothing_heavy(tmp_path: Path) -> None:
     code = "import sys, tensortap.dump; print({'numba', 'tensorflow', 'pandas'} & {*sys.modules})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -1,0 +1,56 @@
+"""The processes that replay: what they import, and whose question they answer."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tensortap.replay import StepperProcess, stepper_process
+from tensortap.replay.apart import replaying_command
+
+ECHOING = """
+import json, sys
+for line in sys.stdin:
+    print(json.dumps({"answer": json.loads(line)["number"]}), flush=True)
+"""
+
+
+def test_nothing_is_imported_from_the_folder_that_a_replay_is_started_in(tmp_path: Path) -> None:
+    (tmp_path / "ml_dtypes.py").write_text("open('planted', 'w').close()")
+    (tmp_path / "json.py").write_text("open('planted', 'w').close()")
+    request = {"request": {"source": "nothing.tapbundle"}, "memory_bytes": 8 << 30}
+    done = subprocess.run(
+        replaying_command(),
+        input=json.dumps(request),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert "error" in json.loads(done.stdout.splitlines()[-1]), done.stderr
+    assert not (tmp_path / "planted").exists()
+
+
+def test_an_interrupted_question_is_not_answered_to_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    exchange = stepper_process._exchange
+
+    def interrupted(process: Any, request: dict[str, object]) -> str:
+        process.stdin.write(json.dumps(request) + "\n")
+        process.stdin.flush()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(stepper_process, "replaying_command", lambda: [sys.executable, "-c", ECHOING])
+    with StepperProcess() as asked:
+        assert asked._answer({"number": 1}) == 1
+        first = asked._process
+        monkeypatch.setattr(stepper_process, "_exchange", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            asked._answer({"number": 2})
+        monkeypatch.setattr(stepper_process, "_exchange", exchange)
+        assert asked._answer({"number": 3}) == 3
+        assert first is not None and first.returncode is not None
