@@ -191,7 +191,7 @@ class LayerTracker:
         if variables is None:
             variables = getattr(optimizer, "_trainable_variables", [])
         for gradient, variable in zip(grads, variables, strict=False):
-            path = str(getattr(variable, "path", None) or variable.name)
+            path = _path_of(variable)
             self._note_asked(variable, path)
             self._note_gradient("gradients", gradient, path)
 
@@ -252,8 +252,9 @@ def _flat(structure: Any) -> list[Any]:
 
 
 def _path_of(variable: Any) -> str:
-    """Of a tf.Variable outside of Keras: its name without the output slot."""
-    return str(variable.name).rpartition(":")[0] or str(variable.name)
+    """Of a tf.Variable outside of Keras, which an optimizer of Keras may train: its name without the slot."""
+    path = str(getattr(variable, "path", None) or "")
+    return path or str(variable.name).rpartition(":")[0] or str(variable.name)
 
 
 def layer_paths(model: Any) -> list[str]:

@@ -112,6 +112,31 @@ def test_roles_in_a_loop_without_keras(tmp_path: Path) -> None:
     np.testing.assert_allclose(by_kind["update"], [0.2, 3.6], rtol=1e-6)
 
 
+def test_a_variable_outside_of_keras_that_its_optimizer_trains_is_one(tmp_path: Path) -> None:
+    weight = tf.Variable([1.0, 2.0], name="w")
+    optimizer = keras.optimizers.SGD(0.1)
+    optimizer.build([weight])
+    with Tap(tmp_path / "r", Watch(kinds=["gradient", "update", "weight"], steps=1)) as tap:
+
+        @tap.function
+        def train(x: tf.Tensor) -> None:
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum((weight * x) ** 2)
+            optimizer.apply(tape.gradient(loss, [weight]), [weight])
+
+        train(tf.constant([1.0, 3.0]))
+
+    nodes = [node.attributes for node in Dumped(tmp_path / "r").graph().nodes]
+    roles = {(each.get("tensortap.kind"), each.get("tensortap.variable")) for each in nodes}
+    assert {role for role in roles if role[0] in ("gradient", "update", "weight")} == {
+        ("gradient", "w"),
+        ("update", "w"),
+        ("weight", "w"),
+    }
+    asked = {each["tensortap.trainable"] for each in nodes if "tensortap.trainable" in each}
+    assert asked == {"true"}
+
+
 def test_a_dump_tells_of_which_weights_gradients_are_asked_for(tmp_path: Path) -> None:
     teacher, student = (keras.layers.Dense(2, name=name) for name in ("teacher", "student"))
     scale, rounded = tf.Variable(1.0, name="scale"), tf.Variable([1.5, 2.5], name="rounded")
