@@ -40,8 +40,11 @@ def _is_array_file(path: Path) -> bool:
 
 
 def read(path: Path, target: Target) -> None:
-    """The `.npy` files are one run; so are other files whose names differ in the step only."""
-    series: dict[str, list[Path]] = defaultdict(list)
+    """The `.npy` files are one run; so are other files whose names differ in the step only.
+
+    Where one step is there in several formats (`net-3.keras`, `net-3.weights.h5`), each format is a run.
+    """
+    others: dict[str, list[Path]] = defaultdict(list)
     arrays = []
     files = [found for found in files_below(path) if _is_array_file(found)]
     shards = _shards(files)
@@ -49,7 +52,8 @@ def read(path: Path, target: Target) -> None:
         if found.suffix == ".npy":
             arrays.append(found)
         elif found not in shards:
-            series[_series(found.relative_to(path))].append(found)
+            others[_series(found.relative_to(path))].append(found)
+    series = _by_kind(others)
     if arrays:
         with target.writer() as out:
             for file in arrays:
@@ -93,6 +97,22 @@ def _series(below: Path) -> str:
     name = without_step(stem_of(below.name)) or "steps"
     folders = [part for part in below.parts[:-1] if not _STEP_FOLDER.fullmatch(part)]
     return "/".join([*folders, name])
+
+
+def _by_kind(series: dict[str, list[Path]]) -> dict[str, list[Path]]:
+    """The series, those with files that differ in the format only divided by it."""
+    divided: dict[str, list[Path]] = defaultdict(list)
+    for name, files in series.items():
+        stems = {(file.parent, stem_of(file.name), _kind(file)) for file in files}
+        alike = len({stem[:2] for stem in stems}) < len(stems)
+        for file in files:
+            divided[f"{name}{_kind(file)}" if alike else name].append(file)
+    return divided
+
+
+def _kind(file: Path) -> str:
+    """`.keras`, `.weights.h5`: how the names of files of a format end."""
+    return "".join(suffix for suffix in file.suffixes[-2:] if suffix in (".weights", file.suffix))
 
 
 def _read_steps(files: list[Path], out: RunWriter) -> None:

@@ -122,6 +122,9 @@ class _Reader:
         self._note_mode(mode)
         if mode == NO_TENSOR:
             return
+        if not proto.dtype:  # of text, and of handles, most modes write an empty message
+            self._out.note(f"Left out: {name[:200]}: tfdbg recorded nothing of it.", "tensors left out")
+            return
         try:
             array = tensor_array(proto)
             if mode == FULL_TENSOR:

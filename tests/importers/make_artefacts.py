@@ -52,6 +52,7 @@ def tfdbg2(folder: Path) -> None:
         toy.run(tf.constant(X))
         toy.run(tf.constant(X[:1]))
         tf.abs(tf.constant(X))
+        tf.strings.join(["a", "b"])
         writer.FlushNonExecutionFiles()
         writer.FlushExecutionFiles()
         tf.debugging.experimental.disable_dump_debug_info()

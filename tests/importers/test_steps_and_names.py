@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 from tf_messages import scalar, write_events
 
 from tensortap.importers import import_source
@@ -55,6 +56,23 @@ def test_checkpoints_of_a_folder_are_the_steps_of_one_run(tmp_path: Path, names:
 
     assert found.runs == ["run"]
     assert list(open_logdir(tmp_path / "logs").runs["run"].steps) == [1, 2, 3]
+
+
+def test_formats_of_one_step_are_runs_of_their_own(tmp_path: Path) -> None:
+    """Or a tensor would have two visits of the step, and nothing would tell which is of which file."""
+    source = tmp_path / "c"
+    source.mkdir()
+    for step in (1, 2):
+        np.savez(source / f"net-{step}.npz", w=np.full(2, step))
+        save_file({"w": np.full(2, -step)}, source / f"net-{step}.safetensors")
+
+    found = import_source(source, tmp_path / "logs", "run")
+
+    runs = open_logdir(tmp_path / "logs").runs
+    assert sorted(found.runs) == ["run/net.npz", "run/net.safetensors"]
+    for run, sign in (("run/net.npz", 1), ("run/net.safetensors", -1)):
+        tensors = runs[run].find()
+        assert [(t.step, t.visit, int(np.asarray(t)[0])) for t in tensors] == [(1, 0, sign), (2, 0, 2 * sign)]
 
 
 def test_layers_of_models_in_models_have_their_own_names(tmp_path: Path) -> None:
