@@ -16,6 +16,7 @@ from tensortap.dump import Argument, DamagedError, InvalidValueError, Recording,
 from . import tf_private
 from .allowed import check_allowed
 from .candidates import Candidate
+from .devices import device_here
 from .instrument import Caught, InstrumentedFunction, TapFailedError
 from .layers import LayerTracker
 from .queues import HOST
@@ -78,6 +79,7 @@ class LoadedCall:
         original = definition.signature.name
         definition.signature.name = self._renamed(original)
         for node in definition.node_def:
+            node.device = device_here(node.device)
             for callee in callees(node):
                 if callee.reference.name in known:
                     callee.reference.name = self._renamed(callee.reference.name)
@@ -206,12 +208,12 @@ class RecordedInputs:
 
     def _tensor(self, argument: Argument) -> Any:
         (array,) = argument.arrays
-        with tf.device(argument.device or None):
+        with tf.device(device_here(argument.device) or None):
             return tf.constant(array)
 
     def _variable(self, argument: Argument) -> Any:
         dtype, shape = _dtype(argument.dtype), tf.TensorShape(argument.shape)
-        with tf.device(argument.device or None):
+        with tf.device(device_here(argument.device) or None):
             handle = tf.raw_ops.VarHandleOp(dtype=dtype, shape=shape, shared_name=tf_private.anonymous_name())
             tf_private.set_handle_data(handle, dtype, shape)
             for array in argument.arrays:
@@ -247,6 +249,6 @@ def variables_of(arguments: Sequence[Argument], inputs: Sequence[Any]) -> dict[i
 def _values(arguments: Sequence[Argument], inputs: Sequence[Any]) -> Iterator[tuple[int, Array]]:
     for number, (argument, handle) in enumerate(zip(arguments, inputs, strict=True)):
         if argument.kind == "variable" and tf.raw_ops.VarIsInitializedOp(resource=handle):
-            with tf.device(argument.device or None):
+            with tf.device(device_here(argument.device) or None):
                 value = tf.raw_ops.ReadVariableOp(resource=handle, dtype=_dtype(argument.dtype))
             yield number, tf_private.as_array(value)
