@@ -15,7 +15,13 @@ from .addresses import (
     target_run,
 )
 from .attribute_texts import attribute_texts
-from .bundle import read_bundle, read_bundle_graph, write_bundle
+from .bundle import (
+    read_bundle,
+    read_bundle_blob,
+    read_bundle_graph,
+    read_bundle_manifest,
+    write_bundle,
+)
 from .calls import CALLS, Callee, Role, argument_inputs, callees
 from .completeness import Completeness
 from .dtypes import dtype_name, itemsize, numpy_dtype
@@ -85,6 +91,7 @@ from .stats_writer import stats_path
 from .tail import Commit, StatsTail, TailPosition, read_commit
 from .tensor_proto import data_type_name, proto_shape, tensor_array
 from .time_limit import at_most, check_time
+from .unpacked_bundle import unpack_bundle
 from .values_reader import ValueRef, read_bytes, read_value, value_ref
 from .values_writer import SAFETENSORS
 from .varint import read_varint
@@ -188,7 +195,9 @@ __all__ = [
     "pruned_files",
     "put_file",
     "read_bundle",
+    "read_bundle_blob",
     "read_bundle_graph",
+    "read_bundle_manifest",
     "read_bytes",
     "read_commit",
     "read_recording",
@@ -212,6 +221,7 @@ __all__ = [
     "tensor_name",
     "text_width",
     "unique_node_names",
+    "unpack_bundle",
     "value_order",
     "value_ref",
     "warm_up",

@@ -8,16 +8,20 @@ import zipfile
 import zlib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from .blobs import LARGE, SMALL, Blobs, get, large_name
 from .errors import DamagedError
 from .graphs import is_graph_id, read_graph, table_path, write_graph
 from .recording import Recording
-from .recording_manifest import from_manifest, to_manifest
+from .recording_manifest import checked_manifest, from_manifest, to_manifest
 from .recordings import MANIFEST, MAX_MANIFEST
 from .records import Graph
 
 _MAX_RATIO = 1100  # deflate ends at 1,032
+ZIP_ERRORS = (
+    KeyError, zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError, NotImplementedError
+)  # fmt: skip
 MAX_GRAPH = 512 << 20  # bytes of the graph's table, which is packed
 
 
@@ -101,16 +105,7 @@ class _ZipBlobs:
             with self._archive.open(known) as member:
                 member.seek(offset)
                 data = member.read(length)
-        except (
-            KeyError,
-            zipfile.BadZipFile,
-            zlib.error,
-            OSError,
-            EOFError,
-            ValueError,
-            RuntimeError,
-            NotImplementedError,
-        ) as error:
+        except (*ZIP_ERRORS, OSError) as error:
             raise DamagedError(f"{name} cannot be read: {error}.") from error
         if len(data) != length:
             raise DamagedError(f"{name} is shorter than {offset + length} bytes.")
@@ -126,16 +121,33 @@ def read_bundle(path: Path) -> Recording:
     try:
         with zipfile.ZipFile(path) as archive:
             reader = _ZipBlobs(archive)
-            try:
-                size = archive.getinfo(MANIFEST).file_size
-            except KeyError as error:
-                raise DamagedError(f"{path.name} holds no {MANIFEST}.", "It is not a bundle.") from error
-            if size > MAX_MANIFEST:
-                raise DamagedError(f"The manifest of {path.name} has {size} bytes, more than {MAX_MANIFEST}.")
-            try:
-                manifest = json.loads(reader.read(MANIFEST, 0, size))
-            except (ValueError, RecursionError) as error:
-                raise DamagedError(f"The manifest of {path.name} is not JSON: {error}.") from error
-            return from_manifest(manifest, lambda reference: get(reader, reference))
+            return from_manifest(_manifest(archive, path.name), lambda reference: get(reader, reference))
     except zipfile.BadZipFile as error:
         raise DamagedError(f"{path.name} is not a bundle: {error}.") from error
+
+
+def read_bundle_manifest(archive: zipfile.ZipFile, name: str) -> dict[str, Any]:
+    """The manifest of an open bundle; `name` is what errors call it.
+
+    Raises:
+        DamagedError: there is none, or it is none. FormatVersionError: a newer tensortap wrote it.
+    """
+    return checked_manifest(_manifest(archive, name))
+
+
+def _manifest(archive: zipfile.ZipFile, name: str) -> object:
+    try:
+        size = archive.getinfo(MANIFEST).file_size
+    except KeyError as error:
+        raise DamagedError(f"{name} holds no {MANIFEST}.", "It is not a bundle.") from error
+    if size > MAX_MANIFEST:
+        raise DamagedError(f"The manifest of {name} has {size} bytes, more than {MAX_MANIFEST}.")
+    try:
+        return json.loads(_ZipBlobs(archive).read(MANIFEST, 0, size))
+    except (ValueError, RecursionError) as error:
+        raise DamagedError(f"The manifest of {name} is not JSON: {error}.") from error
+
+
+def read_bundle_blob(archive: zipfile.ZipFile, reference: object) -> bytes:
+    """The bytes that a manifest of an open bundle refers to. Raises DamagedError as `blobs.get` does."""
+    return get(_ZipBlobs(archive), reference)

@@ -48,6 +48,22 @@ def _array_record(array: Array, blobs: Blobs) -> dict[str, Any]:
     return {"dtype": dtype, "shape": list(array.shape), "data": blobs.put(data)}
 
 
+def checked_manifest(manifest: object) -> dict[str, Any]:
+    """A manifest that this tensortap reads.
+
+    Raises:
+        DamagedError: it is none. FormatVersionError: a newer tensortap wrote it.
+    """
+    if not isinstance(manifest, dict) or manifest.get("format") != "tensortap recording":
+        raise DamagedError("It is not a recording.")
+    version = manifest.get("version")
+    if isinstance(version, int) and version > VERSION:
+        raise FormatVersionError(
+            f"The recording has version {version}, this tensortap reads {VERSION}.", "Upgrade."
+        )
+    return manifest
+
+
 def from_manifest(manifest: object, fetch: Callable[[object], bytes]) -> Recording:
     """The inverse of `to_manifest`.
 
@@ -57,13 +73,7 @@ def from_manifest(manifest: object, fetch: Callable[[object], bytes]) -> Recordi
     Raises:
         DamagedError: it makes no sense. FormatVersionError: a newer tensortap wrote it.
     """
-    if not isinstance(manifest, dict) or manifest.get("format") != "tensortap recording":
-        raise DamagedError("It is not a recording.")
-    version = manifest.get("version")
-    if isinstance(version, int) and version > VERSION:
-        raise FormatVersionError(
-            f"The recording has version {version}, this tensortap reads {VERSION}.", "Upgrade."
-        )
+    manifest = checked_manifest(manifest)
     try:
         return Recording(
             **{name: _typed(manifest[name], Recording.__annotations__[name]) for name in _PLAIN},

@@ -188,7 +188,11 @@ def _tell(path: Path, cached: CachedImport) -> None:
     found = cached.imported
     what = ", ".join(
         counted(count, noun)
-        for count, noun in ((found.snapshots, "snapshot"), (found.graphs, "graph"))
+        for count, noun in (
+            (found.snapshots, "snapshot"),
+            (found.graphs, "graph"),
+            (found.recordings, "recording"),
+        )
         if count
     )
     how = "imported into the cache" if cached.fresh else "not changed since it was imported into the cache"

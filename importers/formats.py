@@ -6,7 +6,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from . import checkpoints, event_files, folders, hdf5, npy, npz, safetensors, saved_graphs, tfdbg1, tfdbg2
+from . import (
+    checkpoints,
+    event_files,
+    folders,
+    hdf5,
+    npy,
+    npz,
+    recorded_steps,
+    safetensors,
+    saved_graphs,
+    tfdbg1,
+    tfdbg2,
+)
 from .arrays import StoredArray, stem_of, step_in, write_arrays
 from .refused import RefusedError
 from .source_files import open_file
@@ -88,6 +100,7 @@ FORMATS = (
         lambda path: path.suffix == ".npz" and _begins(path, _ZIP),
         _arrays_of(npz.stored_arrays),
     ),
+    Format("bundle", "a recorded step (.tapbundle)", recorded_steps.is_bundle, recorded_steps.read),
     Format("graph_def", "a frozen GraphDef", saved_graphs.is_graph_def, saved_graphs.read_graph_def),
     Format("folder", "a folder of arrays", folders.matches, folders.read),
 )

@@ -8,8 +8,9 @@ import math
 import re
 import shutil
 import uuid
+import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from tensortap.dump import (
     check_run_name,
     counted,
     is_inside_run,
+    unpack_bundle,
 )
 
 from .in_use import Use, remove_unused
@@ -50,6 +52,7 @@ class Imported:
     runs: list[str] = field(default_factory=list)
     snapshots: int = 0
     graphs: int = 0
+    recordings: int = 0
     notes: list[str] = field(default_factory=list)
 
 
@@ -148,7 +151,8 @@ class Target:
         Raises:
             RefusedError: nothing was found in the source.
         """
-        if not self.imported.snapshots and not self.imported.graphs:
+        found = self.imported
+        if not (found.snapshots or found.graphs or found.recordings):
             because = " ".join(self.imported.notes)
             raise RefusedError("The source holds no tensor and no graph that can be shown.", because)
         for kind, count in self._more_notes.items():
@@ -216,6 +220,11 @@ class RunWriter:
         self._target.graph_ids.add((self._below, graph_id))
         self._target.imported.graphs = len(self._target.graph_ids)
         return graph_id
+
+    def recording(self, bundle: zipfile.ZipFile, manifest: Mapping[str, Any]) -> None:
+        """Adds the recording in an open bundle. Raises DamagedError, OSError: see `unpack_bundle`."""
+        unpack_bundle(bundle, manifest, self._writer.run_dir)
+        self._target.imported.recordings += 1
 
     def log(self, name: str, array: Any, *, step: int, **where: Any) -> bool:
         """Dumps one snapshot with its value. An array that cannot be dumped is left out, with a note."""

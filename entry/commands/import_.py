@@ -90,6 +90,8 @@ def run(arguments: argparse.Namespace) -> int:
         print_json(asdict(found))
         return 0
     what = f"{counted(found.snapshots, 'snapshot')}, {counted(found.graphs, 'graph')}"
+    if found.recordings:
+        what += f", {counted(found.recordings, 'recording')}"
     console().print(cell(f"{what} in {', '.join(str(arguments.logdir / name) for name in found.runs)}"))
     print_notes(found.notes)
     return 0

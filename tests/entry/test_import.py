@@ -80,7 +80,7 @@ def test_the_formats_are_listed_and_documented(run: Run) -> None:
     assert status == 0
     guide = (Path(__file__).parents[2] / "docs" / "import.md").read_text()
     names = {line.split()[0] for line in out.splitlines()}
-    assert len(names) == 13
+    assert len(names) == 14
     assert {name for name in names if f"`{name}`" not in guide} == {"safetensors_shards"}
 
 
