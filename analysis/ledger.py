@@ -16,6 +16,7 @@ from .fired import Zeros, ZerosOf, counted_of
 from .growing import remembered
 from .handles import is_unsure
 from .kept_values import kept_values
+from .left_out import WHY_LEFT_OUT, is_left_out
 from .rows import Rows
 from .tensor_role import TensorRole
 from .trained_gradients import trained_gradients
@@ -117,6 +118,7 @@ def _disconnected(view: RunView, weight: TensorRole) -> LedgerEntry:
     asked = roles.trainable.get(weight.variable)
     cut = None if asked is False else cut_of(view.run, roles, weight.variable)
     why = UNUSED if asked and is_unused(roles, weight.variable) else _WHY_NONE[asked]
+    why = WHY_LEFT_OUT if is_left_out(view, weight) else why
     if cut is not None:
         why, begins = cut.why, f"{cut.node}:0"
     op_type = "" if cut is None else cut.op_type

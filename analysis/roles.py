@@ -27,6 +27,7 @@ class Roles:
         graph: the graph.
         kind, variable: row -> `input`, `output`, `weight`, `gradient`; path of the variable (where told).
         trainable: path of a variable -> whether the step asks for its gradient (where told).
+        left_out: paths of trainable variables that a tape records, without being asked for their gradients.
     """
 
     def __init__(self, graph: GraphIndex) -> None:
@@ -34,6 +35,7 @@ class Roles:
         self.kind: dict[int, str] = {}
         self.variable: dict[int, str] = {}
         self.trainable: dict[str, bool] = {}
+        self.left_out: set[str] = set()
         for row, attributes in _marked(graph):
             if attributes.get("tensortap.kind"):
                 self.kind[row] = attributes["tensortap.kind"]
@@ -41,6 +43,8 @@ class Roles:
                 self.variable[row] = attributes["tensortap.variable"]
                 if attributes.get("tensortap.trainable"):
                     self.trainable[self.variable[row]] = attributes["tensortap.trainable"] == "true"
+                if attributes.get("tensortap.left_out") == "true":
+                    self.left_out.add(self.variable[row])
 
     def of_kind(self, kind: str) -> list[int]:
         """Rows of the nodes of a kind, ascending."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from tensortap.dump import Frame, Function, Graph, Node, attribute_texts
@@ -55,7 +55,7 @@ def graph_of(
                     inputs=passed.get(unique, ()) if is_argument else _inputs(function, operation, names),
                     function=short[function.name],
                     device=operation.device,
-                    attributes=_attributes(function, operation, candidates, layers.asked)
+                    attributes=_attributes(function, operation, candidates, layers)
                     | _meaning(functions, function, operation, layer)
                     | ({"tensortap.replica": str(replicas[unique])} if unique in replicas else {}),
                     layer=layer,
@@ -121,10 +121,10 @@ def _passed_arguments(functions: Mapping[str, TracedFunction], names: Names) -> 
 
 
 def _attributes(
-    function: TracedFunction, operation: Any, candidates: Candidates, asked: Collection[str]
+    function: TracedFunction, operation: Any, candidates: Candidates, layers: LayerMap
 ) -> dict[str, str]:
     """TensorFlow's attributes, and what the tensor is to the model (`tensortap.kind`, `…variable`, and where
-    gradients are asked for `…trainable`)."""
+    gradients are asked for `…trainable` and `…left_out`)."""
     texts = {} if operation.name in function.arguments else attribute_texts(operation.node_def.attr)
     candidate = candidates.get((function.name, operation.name, 0))
     if candidate is not None and candidate.kind:
@@ -132,8 +132,10 @@ def _attributes(
     variable = function.variable_of(operation) if candidate is None else candidate.variable
     if variable:
         texts["tensortap.variable"] = variable
-        if asked and texts.get("tensortap.kind") == "weight":
-            texts["tensortap.trainable"] = "true" if variable in asked else "false"
+        if layers.asked and texts.get("tensortap.kind") == "weight":
+            texts["tensortap.trainable"] = "true" if variable in layers.asked else "false"
+            if variable in layers.watched - layers.asked:
+                texts["tensortap.left_out"] = "true"
     return texts
 
 

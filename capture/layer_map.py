@@ -15,7 +15,8 @@ _NUMBER = re.compile(r"_\d+\Z")
 
 
 class LayerMap:
-    """Answers which layer a node belongs to. `asked`: paths of the variables whose gradients are asked for.
+    """Answers which layer a node belongs to. `asked`: paths of the variables whose gradients are asked for;
+    `watched`: of the trainable ones that tapes record that are asked for gradients.
 
     Args:
         functions: the closure, breadth first.
@@ -41,6 +42,7 @@ class LayerMap:
                     break
         traces = self.traces.values()
         self.asked: set[str] = set().union(*(trace.asked for trace in traces))
+        self.watched: set[str] = set().union(*(trace.watched for trace in traces))
         for function in functions.values():
             self._map_function(function, self.traces[function.name])
 

@@ -31,6 +31,7 @@ class Trace:
     derived: dict[str, str] = field(default_factory=dict)  # computed by a tape -> path of the variable
     losses: set[str] = field(default_factory=set)  # what a tape derives from
     asked: set[str] = field(default_factory=set)  # paths of variables whose gradients are asked for
+    watched: set[str] = field(default_factory=set)  # … of trainable variables that such a tape records
 
     @property
     def nodes(self) -> set[str]:
@@ -49,6 +50,7 @@ class LayerTracker:
     def __init__(self) -> None:
         self._traces: dict[int, tuple[weakref.ref[Any], Trace]] = {}  # by id of the graph
         self._variables: dict[int, str] = {}  # id of the handle -> path
+        self._frozen: set[int] = set()  # ids of the handles of variables that Keras does not train
         self._owners: dict[str, str] = {}  # path of a variable -> path of the innermost layer that has it
         self.trained: set[str] = set()  # paths of variables that have gradients
         self._local = threading.local()
@@ -82,6 +84,7 @@ class LayerTracker:
         def noted_derive(tape: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
             gradients = derive(tape, target, sources, *args, **kwargs)
             self._note_derived(target, sources, gradients)
+            self._note_watched(tape, sources)
             return gradients
 
         @functools.wraps(assign)
@@ -183,7 +186,9 @@ class LayerTracker:
         for variable in variables:
             handle = getattr(getattr(variable, "value", None), "handle", None)
             if handle is not None and hasattr(handle, "_id"):
-                self._variables[tf_private.tensor_id(handle)] = str(variable.path)
+                number = tf_private.tensor_id(handle)
+                self._variables[number] = str(variable.path)
+                (self._frozen.discard if variable.trainable else self._frozen.add)(number)
 
     def _note_gradients(self, optimizer: Any, grads: list[Any], variables: list[Any] | None) -> None:
         if _traced_graph() is None:
@@ -204,20 +209,30 @@ class LayerTracker:
             self.trained.add(path)
 
     def _note_derived(self, target: Any, sources: Any, gradients: Any) -> None:
-        """What a tape derives from, and its gradients of variables."""
+        """What a tape derives from, and its gradients of variables; what it derives for other tensors alone
+        (a gradient penalty's) is no loss."""
         if _traced_graph() is None:
             return
-        for loss in tf.nest.flatten(target):
+        for loss in tf.nest.flatten(target) if any(map(_is_variable, _flat(sources))) else ():
             graph = getattr(loss, "graph", None)
             if tf.is_tensor(loss) and graph is not None and tf_private.is_function_graph(graph):
                 self._trace(graph).losses.add(loss.name)
         pairs = zip(_flat(sources), _flat(gradients), strict=False)
         for variable, gradient in pairs:
-            handle = getattr(variable, "handle", None)
-            if handle is not None and hasattr(handle, "_id"):
-                path = self._variables.setdefault(tf_private.tensor_id(handle), _path_of(variable))
+            if _is_variable(variable):
+                path = self._variables.setdefault(tf_private.tensor_id(variable.handle), _path_of(variable))
                 self._note_asked(variable, path)
                 self._note_gradient("derived", gradient, path)
+
+    def _note_watched(self, tape: Any, sources: Any) -> None:
+        """Of a tape that trains some variables, all trainable ones that it records."""
+        graph = _traced_graph()
+        if graph is None or not any(map(_is_variable, _flat(sources))):
+            return
+        for variable in filter(_is_variable, tape.watched_variables()):
+            if tf_private.tensor_id(variable.handle) not in self._frozen:
+                path = self.variable_of(variable.handle) or _path_of(variable)
+                self._trace(graph).watched.add(path)
 
     def _note_asked(self, variable: Any, path: str) -> None:
         """A variable that is to be trained, whether or not there is a gradient."""
@@ -249,6 +264,11 @@ def _traced_graph() -> Any:
 def _flat(structure: Any) -> list[Any]:
     """Its leaves; sparse gradients are leaves."""
     return list(tf.nest.flatten(structure, expand_composites=False))
+
+
+def _is_variable(source: Any) -> bool:
+    """Whether it is a variable outside of the function that is traced."""
+    return hasattr(getattr(source, "handle", None), "_id")
 
 
 def _path_of(variable: Any) -> str:

@@ -12,14 +12,14 @@ from tensortap.index import FrameDetail, RunIndex, node_detail
 from ..growing import remembered
 from ..raised_steps import raised_steps
 from ..view import RunView
-from .finding import SEVERITIES, Finding, Hit
+from .causes import as_bad_as_what_they_explain, order_in
+from .finding import Finding, Hit
 from .once import Once
 from .rule import Rule
 from .settings import Settings
 from .table import all_rules
 
 _LOG = logging.getLogger(__name__)
-_CAUSES = ("ExplodingTensor",)
 _SOURCES = 40  # findings whose source line is looked up
 MOST = 50  # findings of one rule; more say nothing new
 
@@ -32,8 +32,8 @@ class Findings:
 
     Attributes:
         findings: those that are not muted first; of these the worst, of equals NaN that is born, then the
-            newest, then in data flow order. What several rules or graphs would say of one tensor or variable
-            is there once.
+            newest, then in data flow order; what leads to others comes before them (`causes`). What several
+            rules or graphs would say of one tensor or variable is there once.
         failed: rules that raised, with the reason. rules: how many were applied.
         rows: snapshots that were looked at.
         raised: steps that ended by an error of the program, a sentence each.
@@ -76,8 +76,8 @@ def check_rules(
 def _checked(
     view: RunView, applied: Sequence[Rule], settings: Settings, progress: Progress | None
 ) -> Findings:
-    order, once = _order_in(view), Once()
-    found: list[Finding] = []
+    once = Once()
+    found: list[tuple[Finding, Hit]] = []
     failed: dict[str, str] = {}
     left_out: dict[str, int] = {}
     for number, rule in enumerate(applied):
@@ -86,16 +86,19 @@ def _checked(
         told(0, 1, "")
         try:
             hits = once.of(view, rule.name, rule.check(view, rule.thresholds), rule.severity)
-            mine = sorted((_finding(view, rule, hit, settings) for hit in hits), key=order)
-            found += mine[:MOST]
+            order = order_in(view, ())
+            mine = [(_finding(view, rule, hit, settings), hit) for hit in hits]
+            found += sorted(mine, key=lambda pair: order(pair[0]))[:MOST]
             if len(mine) > MOST:
                 left_out[rule.name] = len(mine) - MOST
         except Exception as error:  # one rule, maybe a user's, must not hide what the others found
             told(0, 1, "")  # raises once more where it was this that ended the rule
             _LOG.warning("the rule %s failed", rule.name, exc_info=error)
             failed[rule.name] = f"{type(error).__name__}: {error}"
-    found = [_with_source(view.run, f, n) for n, f in enumerate(sorted(found, key=order))]
-    return Findings(found, failed, len(applied), view.rows_seen, left_out, raised_steps(view.run))
+    findings = as_bad_as_what_they_explain(found, {rule.name for rule in applied if rule.severity_set})
+    findings.sort(key=order_in(view, findings))
+    findings = [_with_source(view.run, finding, number) for number, finding in enumerate(findings)]
+    return Findings(findings, failed, len(applied), view.rows_seen, left_out, raised_steps(view.run))
 
 
 def _teller(progress: Progress | None, done: int, total: int, name: str) -> Progress:
@@ -106,19 +109,6 @@ def _teller(progress: Progress | None, done: int, total: int, name: str) -> Prog
             progress(done, total, name)
 
     return tell
-
-
-def _order_in(view: RunView) -> Callable[[Finding], tuple[object, ...]]:
-    """What sorts findings: the worst first, of these NaN that is born (it spoils what comes behind it), then
-    the newest, of these in data flow order."""
-    places = {(tensor.graph, tensor.name): (tensor.graph, tensor.order) for tensor in view.tensors}
-
-    def order(finding: Finding) -> tuple[object, ...]:
-        place = places[finding.graph, finding.tensor]
-        severity = SEVERITIES.index(finding.severity)
-        return finding.muted, severity, finding.rule not in _CAUSES, -finding.first_step, place
-
-    return order
 
 
 def _finding(view: RunView, rule: Rule, hit: Hit, settings: Settings) -> Finding:

@@ -17,6 +17,7 @@ from .finding import Evidence, Hit, Severity
 from .gradients import MOSTLY
 from .rule import Limits, rule
 
+_WHOLLY = 0.99  # of the updates: then the layer does not learn
 _LASTING = 0.1  # share of the captured steps from which a gradient that has been 0 ever since is dead
 
 
@@ -107,14 +108,26 @@ def _ledger(view: RunView) -> list[LedgerEntry]:
     next_look="The weights' dtype, and the size of the update beside theirs.",
 )
 def absorbed_update(view: RunView, limits: Limits) -> Iterable[Hit]:
+    weights = {(tensor.graph, tensor.variable): tensor for tensor in view.of_kind("weight")}
     for entry, tensor in _entries(view):
         if entry.absorbed is not None and entry.absorbed > limits["share"]:
             step = view.rows([tensor]).step
-            text = f"{entry.absorbed:.0%} of the updates of {entry.variable} change nothing."
+            weight = weights.get((entry.graph, entry.variable))
+            dtype = f" in {_dtype(view, weight)}" if weight else ""
+            text = f"{entry.absorbed:.0%} of the updates of {entry.variable} change nothing"
+            text += f": w + update == w{dtype}."
             evidence = [Evidence(int(step[-1]), "share of absorbed updates", entry.absorbed, limits["share"])]
             pairs = entry.absorbed_steps
             at = (int(step[0]), int(step[-1]), pairs, pairs)
-            yield Hit(tensor.code, text, evidence, *at, looked_at="pairs of steps with kept values")
+            whole = entry.absorbed >= _WHOLLY and tensor.is_kernel
+            severity: Severity | None = "high" if whole else None
+            kept = "pairs of steps with kept values"
+            yield Hit(tensor.code, text, evidence, *at, severity=severity, looked_at=kept)
+
+
+def _dtype(view: RunView, tensor: TensorRole) -> str:
+    codes, names = view.dtypes(view.rows([tensor]))
+    return names[int(codes[-1])]
 
 
 def _entries(view: RunView) -> Iterator[tuple[LedgerEntry, TensorRole]]:

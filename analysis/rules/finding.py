@@ -38,6 +38,8 @@ class Hit:
         first_step, last_step: where it was so. steps: at how many steps, `of` how many that were looked at.
         severity: another one than the rule's. help, next_look: another advice than the rule's.
         looked_at: what `of` counts where it is not all captured steps ("kept values, the last of 120").
+        unless: rules that give the reason for it, where they tell of the same variable: then it is left out.
+        explains: rules whose findings on its graph it is a reason for: it is as bad as one of high severity.
     """
 
     tensor: int
@@ -51,6 +53,8 @@ class Hit:
     help: str = ""
     looked_at: str = ""
     next_look: str = ""
+    unless: tuple[str, ...] = ()
+    explains: tuple[str, ...] = ()
 
     @classmethod
     def at(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from ..handles import first_input
+from ..roles import Roles
 from ..rows import Rows
 from ..tensor_role import TensorRole
 from ..view import RunView
@@ -18,20 +21,32 @@ from .rule import Limits, hits_grown, rule
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _REPLICA = re.compile(r"(^|(?<=/))replica_\d+/")
+_FAR = 100.0  # times the largest usual learning rate: no optimizer's default (Adadelta's is 1.0) is beyond
+# What weights do that steps of it take, and those that hardly move.
+_BY_STEPS = ("DeadRelu", "SaturatedActivation", "DeadGradient", "ExplodingTensor", "LossNotDecreasing")
+_BY_REST = ("UnchangedTensor", "AbsorbedUpdate", "LossNotDecreasing")
 _FEW = 20  # losses, of which one does not know yet whether they will fall
 
 
 def _losses(view: RunView) -> list[TensorRole]:
-    """The losses. A gradient tape is given a loss that a loss scale has multiplied (mixed_float16): that is
-    none, if the one before was captured."""
+    """The losses. A gradient tape is given a loss that a loss scale has multiplied (mixed_float16), and a
+    step returns one that it is given: these are none, if the one before was captured."""
     found = view.of_kind("loss")
     places = {(tensor.graph, tensor.row) for tensor in found}
     return [
-        tensor
-        for tensor in found
-        if tensor.op_type != "Mul"
-        or not any((tensor.graph, row) in places for row, _, _ in view.roles(tensor.graph).inputs(tensor.row))
+        tensor for tensor in found if not any((tensor.graph, row) in places for row in _before(view, tensor))
     ]
+
+
+def _before(view: RunView, loss: TensorRole) -> list[int]:
+    """The nodes whose number a loss is, or a multiple of."""
+    roles, row, found = view.roles(loss.graph), loss.row, list[int]()
+    if loss.op_type == "Mul":
+        return [source for source, _, _ in roles.inputs(row)]
+    while row >= 0 and roles.graph.op_type[row] == "Identity" and len(found) < _FEW:
+        row = first_input(roles, row)
+        found.append(row)
+    return found
 
 
 def _training_losses(view: RunView) -> list[TensorRole]:
@@ -41,10 +56,18 @@ def _training_losses(view: RunView) -> list[TensorRole]:
 
 
 def _has_rivals(view: RunView, loss: TensorRole) -> bool:
-    """Whether the step derives from several losses, of which one may grow while another falls (a GAN)."""
+    """Whether there are several losses, of which one may grow while another falls (a GAN): in the step, or
+    that of a step that trains other variables, where each reads those that the other one trains."""
     roles = view.roles(loss.graph)
     names = {_REPLICA.sub("", roles.graph.names[row]) for row in roles.of_kind("loss")}
-    return len(names) > 1
+    others = [view.roles(tensor.graph) for tensor in _training_losses(view) if tensor.graph != loss.graph]
+    return len(names) > 1 or any(_compete(roles, other) for other in others)
+
+
+def _compete(one: Roles, other: Roles) -> bool:
+    read = [{each.variable.get(row) for row in each.of_kind("weight")} for each in (one, other)]
+    trained = [set(each.trained) for each in (one, other)]
+    return trained[0].isdisjoint(trained[1]) and bool(read[0] & trained[1] and read[1] & trained[0])
 
 
 def _error(*parts: Array) -> float:
@@ -177,7 +200,7 @@ def learning_rate(view: RunView, limits: Limits) -> Iterable[Hit]:
         return (rows["max"] < smallest) & (rows["max"] > 0), rows["max"]
 
     for measure, limit, low in ((above, largest, False), (below, smallest, True)):
-        yield from hits_grown(
+        found = hits_grown(
             view,
             ("LearningRate", limit, low),
             rates,
@@ -188,6 +211,9 @@ def learning_rate(view: RunView, limits: Limits) -> Iterable[Hit]:
             share=MOSTLY / 5,  # a schedule that ends in 0 is below every limit at last
             text=lambda t, value: f"The learning rate is {value:.3g}.",
         )
+        for hit in found:
+            far = low or hit.evidence[0].value > _FAR * limit
+            yield replace(hit, explains=(_BY_REST if low else _BY_STEPS) if far else ())
 
 
 LOSS_RULES = (loss_not_decreasing, large_loss, overfit, learning_rate)

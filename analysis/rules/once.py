@@ -22,26 +22,35 @@ class Once:
 
     def __init__(self) -> None:
         self._tensors: dict[str, set[int]] = {}
+        self._variables: dict[str, dict[str, set[str]]] = {}  # rule -> variable -> layers
 
     def of(self, view: RunView, rule: str, hits: Iterable[Hit], severity: Severity) -> list[Hit]:
         """The hits of a rule (of a severity, where they do not say another) without those that an earlier
-        rule explains better, and those on a variable's tensors in further graphs (a GAN reads the critic's
-        weights in both its steps): of these the graph with the worst story counts, of equals the longest.
+        rule explains better, and those on further tensors of a variable (a GAN reads the critic's weights in
+        both its steps, and several times in one): of these the worst story counts, of equals the longest.
         Variables of one path in layers of different models are different ones."""
         said = set[int]().union(*(self._tensors.get(other, ()) for other in _SAY_MORE.get(rule, ())))
-        found = [hit for hit in hits if hit.tensor not in said]
+        found = [hit for hit in hits if hit.tensor not in said and not self._explained(view, hit)]
         self._tensors[rule] = {hit.tensor for hit in found}
+        tensors = [view.tensors[hit.tensor] for hit in found]
+        told = self._variables[rule] = {}
+        for tensor in tensors:
+            told.setdefault(tensor.variable, set()).add(tensor.layer)
         keys = _variables(view, found)
-        graph_of = _graphs(view, keys, found, severity)
+        teller = _tellers(keys, found, severity)
         return [
-            hit
-            for hit, key in zip(found, keys, strict=True)
-            if graph_of.get(key, "") in ("", view.tensors[hit.tensor].graph)
+            hit for hit, key in zip(found, keys, strict=True) if teller.get(key, hit.tensor) == hit.tensor
         ]
 
+    def _explained(self, view: RunView, hit: Hit) -> bool:
+        """Whether a rule told of the same variable, of this graph or another, that is the reason for this."""
+        tensor = view.tensors[hit.tensor]
+        told = (self._variables.get(rule, {}).get(tensor.variable, set()) for rule in hit.unless)
+        return any(_ends_alike(tensor.layer, layer) for layer in set[str]().union(*told))
 
-def _graphs(view: RunView, keys: Sequence[_Key], found: Sequence[Hit], severity: Severity) -> dict[_Key, str]:
-    """Variable -> the graph that tells it."""
+
+def _tellers(keys: Sequence[_Key], found: Sequence[Hit], severity: Severity) -> dict[_Key, int]:
+    """Variable -> the tensor that tells it."""
 
     def badness(hit: Hit) -> tuple[int, int]:
         return -SEVERITIES.index(hit.severity or severity), hit.steps
@@ -50,7 +59,7 @@ def _graphs(view: RunView, keys: Sequence[_Key], found: Sequence[Hit], severity:
     for hit, key in zip(found, keys, strict=True):
         if key[1] and (key not in best or badness(hit) > badness(best[key])):
             best[key] = hit
-    return {key: view.tensors[hit.tensor].graph for key, hit in best.items()}
+    return {key: hit.tensor for key, hit in best.items()}
 
 
 def _variables(view: RunView, found: Iterable[Hit]) -> list[_Key]:
@@ -79,8 +88,13 @@ def _reads(view: RunView, tensor: TensorRole) -> set[_Read]:
 
 
 def _is_one(pair: tuple[_Read, _Read]) -> bool:
-    """Whether two reads of one path may be of one variable: of one shape, in a layer that one graph calls by
-    itself and another inside of a model (`critic/dense`, `gan/critic/dense`)."""
+    """Whether two reads of one path may be of one variable: of one shape, in layers that end alike."""
     (one, shape), (other, other_shape) = pair
+    return shape == other_shape and _ends_alike(one, other)
+
+
+def _ends_alike(one: str, other: str) -> bool:
+    """Whether two layers may be one that a graph calls by itself and another one inside of a model
+    (`critic/dense`, `gan/critic/dense`); of nodes outside of layers nobody knows."""
     ends = f"/{one}".endswith(f"/{other}") or f"/{other}".endswith(f"/{one}")
-    return shape == other_shape and (ends or not one or not other)
+    return ends or not one or not other

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..handles import is_unsure
 from ..kept_values import kept_values
+from ..left_out import WHY_LEFT_OUT, is_left_out, is_trained_elsewhere
 from ..rows import Rows
 from ..tensor_role import TensorRole
 from ..trained_gradients import trained_gradients
@@ -169,24 +171,55 @@ def unchanged_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
         same, steps = stretches.of(tensor.code)
         if same is None or tensor.graph not in graphs or np.isnan(same.l2) or is_unsure(view, tensor):
             continue  # weights that turned NaN do not rest; those of a target network may
+        if is_trained_elsewhere(view, tensor) or _is_frozen_statistic(tensor, trained):
+            continue  # that graph tells; nobody wants them to change
         ends = _kept_ends(view, same)
         if ends and not np.allclose(ends[0], ends[1], rtol, atol, equal_nan=True):
             continue  # few elements move: the ledger tells of updates that are lost
         gradient = trained.get((tensor.graph, tensor.variable))
-        severity: Severity = "high" if gradient and tensor.is_kernel else "medium"
-        why = "although it has a gradient" if gradient else "and the step computes no gradient for it"
-        if gradient and _is_zero(view, gradient, same):
-            severity, why = "low", "as its gradient is exactly 0"
+        zero = gradient is not None and _is_zero(view, gradient, same)
+        severity, why = _at_rest(view, tensor, gradient, zero=zero)
         if same.steps < MOSTLY * steps:
             severity = "low"  # a schedule that begins at 0, or gradients that are accumulated, do that
-        if not gradient and view.roles(tensor.graph).trainable.get(tensor.variable) is False:
-            severity, why = (
-                "low",
-                "and the step asks for no gradient of it: it is frozen, or trained elsewhere",
-            )
         text = _unchanged(tensor, same, steps, bool(ends), why)
         evidence = [Evidence(same.last, "l2", same.l2)]
-        yield Hit(tensor.code, text, evidence, same.first, same.last, same.steps, steps, severity)
+        hit = Hit(tensor.code, text, evidence, same.first, same.last, same.steps, steps, severity)
+        hit = replace(hit, unless=("DeadGradient",) if zero else ("AbsorbedUpdate",))
+        if why == _LEFT_OUT:
+            hit = replace(hit, help=_FORGOTTEN, next_look=_ASKING, explains=("LossNotDecreasing",))
+        yield hit
+
+
+def _is_frozen_statistic(tensor: TensorRole, trained: Collection[tuple[str, str]]) -> bool:
+    """Whether it is a moving mean or variance of a layer of which nothing is trained."""
+    path, _, name = tensor.variable.rpartition("/")
+    own = any(graph == tensor.graph and other.rpartition("/")[0] == path for graph, other in trained)
+    return name.startswith("moving_") and not own
+
+
+_LEFT_OUT = f"and {WHY_LEFT_OUT}"
+_FORGOTTEN = (
+    "Add it to the variables whose gradients are asked for and that the optimizer is given. If it is not "
+    "meant to be trained: trainable=False, or compute it outside of the tape."
+)
+_ASKING = "The line that asks the tape for gradients: which variables does it name?"
+
+
+def _at_rest(
+    view: RunView, tensor: TensorRole, gradient: TensorRole | None, *, zero: bool
+) -> tuple[Severity, str]:
+    """How bad it is that a weight stays as it is, and what is known of its gradient."""
+    if gradient:
+        if zero:
+            return "low", "as its gradient is exactly 0"
+        return "high" if tensor.is_kernel else "medium", "although it has a gradient"
+    if tensor.variable.rpartition("/")[2].startswith("moving_"):
+        return "low", "although its layer is trained: is it called with training=True?"
+    if is_left_out(view, tensor):
+        return "medium", _LEFT_OUT
+    if view.roles(tensor.graph).trainable.get(tensor.variable) is False:
+        return "low", "and the step asks for no gradient of it: it is frozen, or trained elsewhere"
+    return "medium", "and the step computes no gradient for it"
 
 
 def _is_zero(view: RunView, gradient: TensorRole, same: Stretch) -> bool:
@@ -223,22 +256,41 @@ def _kept_ends(view: RunView, same: Stretch) -> list[Array]:
     next_look="The ledger of dead layers says why a gradient is zero.",
 )
 def all_zero(view: RunView, limits: Limits) -> Iterable[Hit]:
-    def frozen(tensor: TensorRole) -> bool:  # the bias of a layer that is not trained stays as it began
-        roles = view.roles(tensor.graph)
-        return tensor.kind == "weight" and roles.trainable.get(tensor.variable) is False
-
-    yield from hits_grown(
+    found = hits_grown(
         view,
         ("AllZero", limits["zeros"]),
-        [*(t for t in view.of_kind("output", "weight") if not is_unsure(view, t)), *trained_gradients(view)],
+        [*(t for t in view.of_kind("output", "weight") if _may_hold_more(view, t)), *trained_gradients(view)],
         lambda rows: (rows.share("zero") >= limits["zeros"], rows.share("zero")),
         "share of zeros",
         limits["zeros"],
         share=0.9,
         least=int(limits["steps"]),
         text=lambda t, _: f"{_what(t)} is all zeros.",
-        severity=lambda t: "high" if t.kind == "gradient" and t.is_kernel else "low" if frozen(t) else None,
+        severity=lambda t: _zero_severity(view, t),
     )
+    for hit in found:
+        tensor = view.tensors[hit.tensor]
+        if tensor.kind == "weight" and tensor.is_kernel:
+            hit = replace(hit, explains=("DeadGradient",))
+        elif tensor.kind == "weight":
+            hit = replace(hit, unless=_WHY_STILL_ZERO)
+        yield hit
+
+
+def _may_hold_more(view: RunView, tensor: TensorRole) -> bool:
+    """Not so of a moving mean, which begins at zero."""
+    return not (is_unsure(view, tensor) or tensor.variable.rpartition("/")[2].startswith("moving_"))
+
+
+_WHY_STILL_ZERO = ("UnchangedTensor", "AbsorbedUpdate", "DeadGradient")  # a bias that stays as it began
+
+
+def _zero_severity(view: RunView, tensor: TensorRole) -> Severity | None:
+    """Biases begin at zero, and stay so where nothing trains them; so do frozen layers."""
+    if tensor.kind == "gradient" and tensor.is_kernel:
+        return "high"
+    frozen = view.roles(tensor.graph).trainable.get(tensor.variable) is False
+    return "low" if tensor.kind == "weight" and (frozen or not tensor.is_kernel) else None
 
 
 def _what(tensor: TensorRole) -> str:

@@ -36,7 +36,7 @@ BROKEN = {  # run -> findings that must be there: (rule, severity, part of the t
     "cut_off": [("DeadGradient", "high", "low/kernel gets no gradient: model_1/rounded_1/Round (Round, ")],
     "high_rate": [
         ("LossNotDecreasing", "high", "grew"),
-        ("LearningRate", "medium", "20"),
+        ("LearningRate", "high", "20"),
         ("WeightUpdateRatio", "medium", "kernel"),
         ("LargeLoss", "medium", ""),
         ("LargeWeights", "low", ""),
@@ -46,9 +46,9 @@ BROKEN = {  # run -> findings that must be there: (rule, severity, part of the t
     "overfit": [("Overfit", "medium", "above the training's")],
     "imbalanced": [("ClassImbalance", "medium", "22.3 times")],
     "subnormal": [("Subnormals", "low", "SigmoidGrad"), ("UnchangedTensor", "high", "although")],
-    "absorbed": [("AbsorbedUpdate", "medium", "100% of the updates of model/hidden/kernel")],
+    "absorbed": [("AbsorbedUpdate", "high", "100% of the updates of model/hidden/kernel")],
     "low_rate": [
-        ("LearningRate", "medium", "1e-08"),
+        ("LearningRate", "high", "1e-08"),
         ("WeightUpdateRatio", "medium", "kernel"),
         ("UnchangedTensor", "high", "although it has a gradient"),
     ],

@@ -138,17 +138,20 @@ def test_a_variable_outside_of_keras_that_its_optimizer_trains_is_one(tmp_path: 
 
 
 def test_a_dump_tells_of_which_weights_gradients_are_asked_for(tmp_path: Path) -> None:
-    teacher, student = (keras.layers.Dense(2, name=name) for name in ("teacher", "student"))
+    names = ("teacher", "student", "frozen", "outside")
+    teacher, student, frozen, outside = layers = [keras.layers.Dense(2, name=name) for name in names]
     scale, rounded = tf.Variable(1.0, name="scale"), tf.Variable([1.5, 2.5], name="rounded")
-    for layer in (teacher, student):
+    for layer in layers:
         layer.build((1, 2))
+    frozen.trainable = False
     trained = [*student.trainable_variables, scale, rounded]
     tap = Tap(tmp_path / "r", Watch(kinds=["weight"], steps=1))
 
     @tap.function
     def train(x: tf.Tensor) -> tf.Tensor:
+        labels = outside(x)
         with tf.GradientTape() as tape:
-            error = teacher(x) - student(x) * scale + tf.round(rounded)
+            error = teacher(x) - student(frozen(x)) * scale + tf.round(rounded) + labels
             loss = tf.reduce_sum(error**2)
         gradients = tape.gradient(loss, trained)
         assert gradients[-1] is None
@@ -158,12 +161,33 @@ def test_a_dump_tells_of_which_weights_gradients_are_asked_for(tmp_path: Path) -
     tap.close()
 
     graph = Dumped(tmp_path / "r").graph()
-    marks = ("tensortap.variable", "tensortap.trainable")
-    told = [tuple(node.attributes.get(mark) for mark in marks) for node in graph.nodes]
-    assert {pair for pair in told if pair[1]} == {
-        *(("teacher/kernel", "false"), ("teacher/bias", "false"), ("student/kernel", "true")),
-        *(("student/bias", "true"), ("scale", "true"), ("rounded", "true")),
+    marks = ("tensortap.variable", "tensortap.trainable", "tensortap.left_out")
+    told = [tuple(node.attributes.get(mark, "") for mark in marks) for node in graph.nodes]
+    of_dense = {"teacher": ("false", "true"), "student": ("true", "")}
+    of_dense |= {"frozen": ("false", ""), "outside": ("false", "")}
+    assert {marks for marks in told if marks[1]} == {
+        *((f"{name}/{part}", *marked) for name, marked in of_dense.items() for part in ("kernel", "bias")),
+        *(("scale", "true", ""), ("rounded", "true", "")),
     }
+
+
+def test_what_a_tape_derives_for_tensors_alone_is_no_loss(tmp_path: Path) -> None:
+    weight = tf.Variable([[2.0], [1.0]], name="weight")
+    tap = Tap(tmp_path / "r", Watch(kinds=["loss"], steps=1))
+
+    @tap.function
+    def train(x: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                scores = tf.matmul(x, weight, name="scores")
+            penalty = tf.reduce_sum(inner.gradient(scores, x) ** 2, name="penalty")
+        return tape.gradient(penalty, weight)
+
+    train(tf.constant([[1.0, 3.0]]))
+    tap.close()
+
+    assert {row.node for row in Dumped(tmp_path / "r").rows} == {"penalty"}
 
 
 def test_sizes_and_samples_of_running_tensors(tmp_path: Path) -> None:

@@ -1,0 +1,214 @@
+"""What caused the others is the first finding, and a fact is told once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+from made_runs import GRADIENT, TRAINING, WEIGHT, Fed, X, found_by, made_run, node
+
+from tensortap.analysis import Finding, check_rules, dead_layer_ledger
+from tensortap.dump import DumpWriter, Graph, Node
+from tensortap.index import LogIndex, RunIndex
+
+SOME = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
+NONE = np.zeros((3, 4), np.float32)
+RATE = node("rate", "ReadVariableOp", of="adam/learning_rate")
+
+
+def marked(each: Node, **marks: str) -> Node:
+    return replace(
+        each, attributes=each.attributes | {f"tensortap.{key}": text for key, text in marks.items()}
+    )
+
+
+def told(run: RunIndex) -> list[tuple[str, str]]:
+    """Severity and rule of each finding, in order, each pair once."""
+    pairs = [(finding.severity, finding.rule) for finding in check_rules(run).findings]
+    return list(dict.fromkeys(pairs))
+
+
+def rows_of(findings: list[Finding]) -> list[tuple[str, str]]:
+    return [(finding.severity, finding.text) for finding in findings]
+
+
+def died(*, rate: float, late: int) -> list[Fed]:
+    """A ReLU that gives nothing from a step on, and two steps later gradients are zero, too."""
+    fed: list[Fed] = []
+    for step in range(20):
+        gone = step >= late
+        fed += [("relu", NONE if gone else SOME, step), ("rate", np.float32(rate), step)]
+        fed += [(GRADIENT.name, NONE if step >= late + 2 else SOME, step)]
+    return fed
+
+
+@pytest.mark.parametrize(
+    ("rate", "late", "first"),
+    [
+        (3.0, 4, [("high", "LearningRate"), ("high", "DeadRelu"), ("high", "DeadGradient")]),
+        (3.0, 0, [("high", "LearningRate"), ("high", "DeadRelu"), ("high", "DeadGradient")]),
+        (0.5, 4, [("high", "DeadRelu"), ("high", "DeadGradient"), ("medium", "LearningRate")]),
+        (1e-3, 4, [("high", "DeadRelu"), ("high", "DeadGradient")]),
+    ],
+)
+def test_a_cause_comes_before_what_began_later(
+    tmp_path: Path, rate: float, late: int, first: list[tuple[str, str]]
+) -> None:
+    nodes = (*TRAINING, node("relu", "Relu", "product", kind="output"), RATE)
+    assert told(made_run(tmp_path, nodes, died(rate=rate, late=late))) == first
+
+
+def test_what_no_cause_leads_to_is_still_sorted_by_when_it_began(tmp_path: Path) -> None:
+    nodes = (*TRAINING, node("relu", "Relu", "product", kind="output"), node("half", "Tanh", dtype="float16"))
+    fed = [*died(rate=1e-3, late=4), ("half", np.float16([65504]), 19)]
+    found = [finding.rule for finding in check_rules(made_run(tmp_path, nodes, fed)).findings]
+    assert found == ["Float16Overflow", "DeadRelu", "DeadGradient"]
+
+
+def test_updates_that_are_rounded_away_are_why_nothing_changes(tmp_path: Path) -> None:
+    bias = node("b", "ReadVariableOp", kind="weight", of="dense/bias")
+    of_bias = node("gradient_tape/gb", "Sum", "x", kind="gradient", of="dense/bias")
+    fed: list[Fed] = []
+    for step in range(30):
+        fed += [("w", SOME.astype(ml_dtypes.bfloat16), step), ("b", NONE.astype(ml_dtypes.bfloat16), step)]
+        fed += [(name, SOME * (1 + step), step) for name in (GRADIENT.name, of_bias.name)]
+        fed += [("loss", np.float32(1), step)]
+    run = made_run(tmp_path, (*TRAINING, bias, of_bias), fed, keep="value")
+    expected = ("AbsorbedUpdate", "LossNotDecreasing")
+    assert told(run) == [("high", expected[0]), ("high", expected[1]), ("medium", expected[0])]
+    (first, *_) = found_by("AbsorbedUpdate", run)
+    assert first.text == "100% of the updates of dense/kernel change nothing: w + update == w in bfloat16."
+
+
+def test_weights_that_are_zero_are_why_layers_are_dead(tmp_path: Path) -> None:
+    nodes = (*TRAINING, node("relu", "Relu", "product", kind="output"))
+    fed = [(name, NONE, step) for step in range(8) for name in ("w", "relu", GRADIENT.name)]
+    assert told(made_run(tmp_path, nodes, fed)) == [
+        *(("high", "AllZero"), ("high", "DeadRelu"), ("high", "DeadGradient")),
+    ]
+
+
+def forgotten(cut: str = "MatMul", **marks: str) -> tuple[Node, ...]:
+    """A head that is trained behind an encoder that is not."""
+    encoder = [
+        node("v", "ReadVariableOp", kind="weight", of=f"encoder/{part}") for part in ("kernel", "bias")
+    ]
+    encoder = [
+        marked(replace(each, name=name, layer="encoder"), **marks)
+        for name, each in zip(("v", "u"), encoder, strict=True)
+    ]
+    head = marked(WEIGHT, trainable="true")
+    code, product = node("code", cut, "v", "u"), node("product", "MatMul", "code", "w")
+    return X, *encoder, code, head, product, node("loss", "Sum", "product"), GRADIENT
+
+
+def resting(*, loss: float = 0.0) -> list[Fed]:
+    fed: list[Fed] = []
+    for step in range(24):
+        fed += [("v", SOME, step), ("u", NONE, step), ("w", SOME * (1 + step) / 50, step)]
+        fed += [(GRADIENT.name, SOME, step), ("loss", np.float32(10 + loss * step), step)]
+    return fed
+
+
+LEFT_OUT = "no step asks for its gradient, although it is trainable and the loss depends on it"
+
+
+@pytest.mark.parametrize(
+    ("cut", "left_out", "loss", "severity", "says"),
+    [
+        ("MatMul", "true", -0.2, "medium", LEFT_OUT),
+        ("MatMul", "true", 0.0, "high", LEFT_OUT),
+        ("MatMul", "", -0.2, "low", "it is frozen"),
+        ("StopGradient", "true", -0.2, "low", "it is frozen"),
+    ],
+)
+def test_what_was_forgotten_is_loud_and_what_is_frozen_quiet(
+    tmp_path: Path, cut: str, left_out: str, loss: float, severity: str, says: str
+) -> None:
+    run = made_run(
+        tmp_path, forgotten(cut, trainable="false", left_out=left_out), resting(loss=loss), keep="summary"
+    )
+    first, *others = check_rules(run).findings
+    assert (first.rule, first.severity, says in first.text) == ("UnchangedTensor", severity, True)
+    assert ("trainable=False, or compute it outside" in first.help) is (says == LEFT_OUT)
+    assert [finding.rule for finding in others if finding.rule == "AllZero"] == []
+    (entry,) = (entry for entry in dead_layer_ledger(run) if entry.variable == "encoder/kernel")
+    assert says in entry.why
+
+
+def write(folder: Path, *graphs: tuple[str, tuple[Node, ...], list[Fed]]) -> RunIndex:
+    with DumpWriter(folder, run="made") as writer:
+        for name, nodes, fed in graphs:
+            graph = writer.graph(Graph(name, list(nodes)))
+            for each, value, step in fed:
+                writer.log(each, np.asarray(value), step=step, graph=graph, keep="summary")
+    log = LogIndex(folder)
+    log.refresh()
+    return log.runs[0]
+
+
+def test_what_another_step_trains_was_not_forgotten(tmp_path: Path) -> None:
+    other = (
+        marked(node("v", "ReadVariableOp", kind="weight", of="encoder/kernel"), trainable="true"),
+        node("gradient_tape/e", "MatMul", kind="gradient", of="encoder/kernel"),
+    )
+    pushed = [("v", SOME, step) for step in range(6)] + [("gradient_tape/e", SOME, step) for step in range(6)]
+    run = write(
+        tmp_path,
+        ("head", forgotten(trainable="false", left_out="true"), resting(loss=-0.2)),
+        ("encoder", other, pushed),
+    )
+    found = [finding for finding in found_by("UnchangedTensor", run) if "kernel" in finding.text]
+    assert [
+        (f.graph.partition("-")[0], f.severity, "although it has a gradient" in f.text) for f in found
+    ] == [("encoder", "high", True)]
+
+
+def test_a_variable_that_is_read_several_times_is_told_once(tmp_path: Path) -> None:
+    reads = [node(f"read_{n}", "ReadVariableOp", kind="weight", of="dense/bias") for n in range(3)]
+    fed = [(each.name, NONE, step) for each in reads for step in range(5)]
+    assert rows_of(found_by("AllZero", made_run(tmp_path, (X, *reads), fed))) == [
+        ("low", "dense/bias is all zeros.")
+    ]
+
+
+def test_a_loss_that_the_step_returns_is_told_once(tmp_path: Path) -> None:
+    mean = node("mean", "Mean", "product", kind="loss")
+    given = replace(node("loss", "Identity", "mean"), name="Identity", output_shapes=[[]])
+    nodes = (*(each for each in TRAINING if each.name != "loss"), mean, given)
+    fed = [(name, np.float32(1 + step), step) for step in range(30) for name in ("mean", "Identity")]
+    fed += [(GRADIENT.name, SOME, step) for step in range(30)]
+    assert [f.tensor for f in found_by("LossNotDecreasing", made_run(tmp_path, nodes, fed))] == ["mean:0"]
+
+
+@pytest.mark.parametrize(("reads", "severity"), [(True, "low"), (False, "high")])
+def test_steps_that_train_against_each_other_are_rivals(tmp_path: Path, reads: bool, severity: str) -> None:
+    def step_of(mine: str, others: str) -> tuple[Node, ...]:
+        weights = [node("w", "ReadVariableOp", kind="weight", of=mine)]
+        weights += [node("v", "ReadVariableOp", kind="weight", of=others)] if reads else []
+        gradient = node("gradient_tape/g", "MatMul", "x", kind="gradient", of=mine)
+        return X, *weights, node("product", "Mul", "w"), node("loss", "Sum", "product", kind="loss"), gradient
+
+    fed = [("loss", np.float32(1 + step), step) for step in range(30)]
+    fed += [("gradient_tape/g", SOME, step) for step in range(30)]
+    run = write(
+        tmp_path, *((name, step_of(name, other), fed) for name, other in (("g/w", "c/w"), ("c/w", "g/w")))
+    )
+    assert {finding.severity for finding in found_by("LossNotDecreasing", run)} == {severity}
+
+
+@pytest.mark.parametrize(("trained", "found"), [(True, ["training=True"]), (False, [])])
+def test_moving_statistics_are_told_only_where_their_layer_is_trained(
+    tmp_path: Path, trained: bool, found: list[str]
+) -> None:
+    mean = marked(node("m", "ReadVariableOp", kind="weight", of="norm/moving_mean"), trainable="false")
+    gradient = node(
+        "gradient_tape/n", "Sum", "x", kind="gradient", of="norm/gamma" if trained else "other/gamma"
+    )
+    fed = [(name, NONE if name == "m" else SOME, step) for step in range(8) for name in ("m", gradient.name)]
+    findings = check_rules(made_run(tmp_path, (X, mean, gradient), fed)).findings
+    assert [f.severity for f in findings] == ["low"] * len(found)
+    assert all(text in f.text for text, f in zip(found, findings, strict=True))
