@@ -6,7 +6,9 @@ A CNN and a 4-layer transformer are trained, as in `capture.py`. Blocks of all m
 medians are given: `step` is the time until a step returns, `cpu` the processor time of all threads until the
 recording is on the disk, which other programs on the machine disturb least. A recorded step stands alone in
 its block, with the wait for the disk behind it. `held` records each step into memory, with a trigger that
-looks at the loss only. The goal is judged by the CPU time of every 100th step.
+looks at the loss only. Of a recorded step whose tensors are captured these are hashed, too: what that takes
+is told by the CPU time that a recording adds to a step with summaries of all nodes. The goal is
+judged by the CPU time of every 100th step.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from _tap_costs import Timings, folder_bytes, ready_step, timed_block, without_h
 
 EVERY, GOAL = 100, 0.03
 PLAIN, RECORDED, HELD = "plain", "recorded", "held for LossSpike"
+CAPTURED, HASHED = "summaries of all nodes", "summaries, recorded"
 
 
 def measure(model: str, quick: bool, rounds: int) -> None:
@@ -36,6 +39,8 @@ def measure(model: str, quick: bool, rounds: int) -> None:
         taps = {
             RECORDED: Tap(Path(logdir) / "recorded", nothing, record=every(1)),
             HELD: Tap(Path(logdir) / "held", nothing, record=Record(on_trigger=True), on=LossSpike(1e9)),
+            CAPTURED: Tap(Path(logdir) / "captured", Watch(steps=1)),
+            HASHED: Tap(Path(logdir) / "hashed", Watch(steps=1), record=every(1)),
         }
 
         def plain() -> Any:
@@ -53,6 +58,8 @@ def measure(model: str, quick: bool, rounds: int) -> None:
             PLAIN: (5, plain, lambda: None),
             RECORDED: (1, lambda: tapped(RECORDED), taps[RECORDED].flush),
             HELD: (5, lambda: tapped(HELD), lambda: None),
+            CAPTURED: (1, lambda: tapped(CAPTURED), taps[CAPTURED].flush),
+            HASHED: (1, lambda: tapped(HASHED), taps[HASHED].flush),
         }
         timings = {mode: Timings() for mode in runs}
         for number in range(rounds + 1):
@@ -81,6 +88,10 @@ def show(model: str, timings: dict[str, Timings], first: float, written: float) 
     reached = "reached" if cost <= GOAL else "not reached"
     print(f"every {EVERY}th step recorded: {cost:.2%} of CPU time, {waits:.2%} of the time that steps take;"
           f" goal {GOAL:.0%}: {reached}")  # fmt: skip
+    hashed = (median(timings[HASHED].cpu) - median(timings[CAPTURED].cpu)) / median(plain.cpu) / EVERY
+    print(
+        f"with summaries of all nodes, whose hashes it holds then, a recording adds {hashed:.2%} of CPU time"
+    )
     print(f"on the disk: the first recording {first / 1e6:.1f} MB, each further one {written / 1e6:.1f} MB")
 
 

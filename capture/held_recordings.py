@@ -9,6 +9,7 @@ from typing import NamedTuple
 from tensortap.dump import Graph
 
 from .recorder import RecordedCall
+from .seen_tensors import SeenTensors
 from .snapshots import Entry
 
 _AHEAD = 1  # steps that may wait to be looked at while the next one runs
@@ -22,6 +23,7 @@ class Item(NamedTuple):
     step: int
     number: int
     reason: str
+    seen: SeenTensors
     written: bool = False
 
 

@@ -20,6 +20,7 @@ from .record import Record
 from .recorded import RecordedFunction
 from .recorded_draws import UnrecordableError
 from .recorder import CallRecorder, PendingCall
+from .seen_tensors import SeenTensors
 from .snapshots import Entry
 from .trouble import Trouble
 
@@ -36,6 +37,7 @@ class Pending:
         self._owner, self._call, self._recorded, self._entry = owner, call, recorded, entry
         self.inputs = call.inputs
         self.draws = call.draws
+        self.seen = SeenTensors({})
 
     def catches(self, catching: bool) -> None:
         self._call.catches(catching)
@@ -44,7 +46,7 @@ class Pending:
         self._owner.take(self._call, self._recorded, caught)
 
     def end(self, outputs: Sequence[Any] | None, failure: BaseException | None = None) -> None:
-        self._owner.end(self._call, self._recorded, self._entry, outputs, failure)
+        self._owner.end(self._call, self._recorded, self._entry, self.seen, outputs, failure)
 
 
 class Recordings:
@@ -131,6 +133,7 @@ class Recordings:
         pending: PendingCall,
         recorded: RecordedFunction,
         entry: Entry,
+        seen: SeenTensors,
         outputs: Sequence[Any] | None,
         failure: BaseException | None = None,
     ) -> None:
@@ -140,7 +143,7 @@ class Recordings:
             if call is None:
                 return
             reason = f"{ASKED_FOR}{self._record.steps!r}"
-            item = Item(call, recorded.graph, step, self._number(step), reason)
+            item = Item(call, recorded.graph, step, self._number(step), reason, seen)
             at_once = self._asked_for(entry.steps)
             if at_once:
                 self._put([item])
@@ -218,7 +221,12 @@ class Recordings:
                 self._run_dir, replace(graph, way=self._way), "zstd"
             )
         recording = replace(
-            item.call.finished(), step=item.step, call=item.number, graph=graph_id, reason=item.reason
+            item.call.finished(),
+            step=item.step,
+            call=item.number,
+            graph=graph_id,
+            reason=item.reason,
+            tensor_hashes=item.seen.hashes(),
         )
         self._kept.add(recording)
 

@@ -20,6 +20,7 @@ from .naming import short_function_name
 from .plan import Plan
 from .recorded import Place, RecordedFunction
 from .recordings import Pending, Recordings
+from .seen_tensors import SeenTensors
 from .snapshots import Batch, Captured, Entry, Event, GraphHandle
 from .trouble import Trouble
 from .watch import Watch
@@ -148,6 +149,7 @@ class StepCapture:
         self.embeds_sources = embeds_sources
         self._outlet = outlet
         self._visits = outlet.visits_of(step)
+        self._pending: Pending | None = None  # the recording of the call that runs
 
     @property
     def records(self) -> bool:
@@ -161,7 +163,18 @@ class StepCapture:
         recordings = self._outlet.recordings
         if recordings is None or self.entry is None:
             return None
-        return recordings.begin(recorded, inputs, self.entry)
+        self._pending = recordings.begin(recorded, inputs, self.entry)
+        if self._pending is not None:
+            self._safely(recorded.root, lambda: self._count_from(recorded))
+        return self._pending
+
+    def _count_from(self, recorded: RecordedFunction) -> None:
+        """The recording counts visits within its call, a step goes on counting."""
+        visits = self._visits[recorded.root]
+        if visits and self._pending is not None:
+            selection = self._outlet.selection_of(recorded, self.watches)
+            names = {selection[place].candidate.name: n for place, n in visits.items() if place in selection}
+            self._pending.seen = SeenTensors(names)
 
     def failed(self, function: str, what: str, error: BaseException) -> None:
         name = short_function_name(function)
@@ -242,6 +255,8 @@ class StepCapture:
                     if wish is not None:
                         captured.append(Captured(chosen.candidate, visit, array, *wish))
         if captured:
+            if self._pending is not None:
+                self._pending.seen.add(captured)
             self.put(self._outlet.graph_of(recorded, way), captured)
 
     def take_tensors(

@@ -18,7 +18,8 @@ class Certificate:
         changed: names of the variables, and `output N`, that came out in other bits than without taps.
         first: if any did, the first tensor, in the order of the graph, such that capturing it and all before
             it makes the difference; empty otherwise.
-        kept: how many tensors are compared with what the run kept at that step; filled in by the caller.
+        kept: how many tensors are compared with what was captured in the recorded call, by its hashes; filled
+            in by the caller.
         unlike_kept: those of them that differ from it.
     """
 

@@ -20,12 +20,15 @@ from tensortap.dump import (
     NotFoundError,
     Recording,
     RunReader,
+    array_hash,
     read_bundle_graph,
 )
 
 from .certificate import certify
 from .chosen_nodes import pattern_of
+from .elsewhere import elsewhere
 from .expression import parse_changes
+from .proofs import Proofs
 from .request import Answer, Request
 from .source import is_bundle, open_recording
 from .studies import STUDIES
@@ -40,19 +43,23 @@ def replay(request: Request, told: Told = silent) -> dict[str, Any]:
         TensortapError: the recording cannot be read or run, or the request does not fit it.
     """
     told("reading the recording")
-    recording = open_recording(Path(request.source))
-    changes = {name: parse_changes(text) for name, text in request.changes.items()}
+    source = Path(request.source)
+    recording = open_recording(source)
+    changes = {name: parse_changes(text, elsewhere(source, name)) for name, text in request.changes.items()}
     changed = override(recording, changes) if changes else recording
     told(f"running step {recording.step} again")
     with LoadedCall(changed) as call:
         wanted = _wanted(request, call)
         again = call.run(wanted)
         tapped = [each for each in call.candidates if wanted(each)]
-        certificate = asdict(certify(changed, call, tapped)) if request.certify else None
+        found = certify(changed, call, tapped) if request.certify else None
     judges = request.verdicts or request.study
     if request.logdir and (request.nodes is not None or request.tensors) and not judges:
         _write(request, recording, again)
-    answer = replace(compared(recording, again, bool(changes)), certificate=certificate)
+    proofs = {} if changes else proofs_of(recording, again)
+    unlike = [name for name, proven in proofs.items() if not proven]
+    certificate = None if found is None else asdict(replace(found, kept=len(proofs), unlike_kept=unlike))
+    answer = replace(compared(recording, again, bool(changes)), certificate=certificate, proofs=proofs)
     if request.study:
         answer = replace(answer, study=_studied(request, changed, told))
     return asdict(_judged(answer, changed, request.nodes or "", told) if request.verdicts else answer)
@@ -98,6 +105,15 @@ def _write(request: Request, recording: Recording, again: Rerun) -> None:
                 )
             except InvalidValueError:  # a dtype that no dump holds
                 continue
+
+
+def proofs_of(recording: Recording, again: Rerun) -> dict[str, bool]:
+    """Of the tensors that were captured in the recorded call: whether they came out again, bit by bit."""
+    proofs = Proofs(recording)
+    for candidate, visit, array in again.tensors:
+        if candidate.name in recording.tensor_hashes:
+            proofs.add(candidate.name, visit, array_hash(array))
+    return dict(proofs.all())
 
 
 def recorded_graph(source: Path, recording: Recording) -> Graph | None:

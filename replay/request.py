@@ -52,6 +52,8 @@ class Answer:
         not_judged: reason -> how many nodes.
         certificate: `certificate.Certificate` as an object, if it was asked for.
         study: what the study found, as its function says.
+        proofs: of each tensor that was captured in the recorded call and is computed again, whether each of
+            its visits has the hash that was recorded of it; empty if tensors were changed.
     """
 
     identical: bool | None
@@ -66,6 +68,7 @@ class Answer:
     not_judged: Mapping[str, int] = field(default_factory=dict)
     certificate: Mapping[str, Any] | None = None
     study: Mapping[str, Any] | None = None
+    proofs: Mapping[str, bool] = field(default_factory=dict)
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Answer:

@@ -41,7 +41,8 @@ class TensorFacts:
 
     `shape`, `dtype`: of its first visit; `nan`, `inf`: elements over all visits; `bad_visit`: the first visit
     with any, or -1; `digest`: SHA-256 over all visits, equal if and only if every bit is; `kept`: whether its
-    values are in the run, or summaries alone.
+    values are in the run, or summaries alone; `proven`: whether each visit that was captured in the recorded
+    call has come out again, bit by bit; None if none was, or tensors were changed.
     """
 
     dtype: str
@@ -52,6 +53,7 @@ class TensorFacts:
     visits: int
     digest: str
     kept: bool
+    proven: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-import tensorflow as tf
 
 from tensortap.capture import Candidate, LoadedCall, changed_names, override
 from tensortap.dump import (
@@ -25,10 +24,12 @@ from tensortap.dump import (
     dtype_name,
 )
 
+from .elsewhere import elsewhere
 from .engine import compared, recorded_graph
-from .expression import Elsewhere, parse_changes
+from .expression import parse_changes
+from .proofs import Proofs
 from .request import Answer
-from .source import locate_beside, open_recording
+from .source import open_recording
 from .stepper_request import StepperAnswer, StepperRequest, TensorFacts
 
 Array = np.ndarray[Any, Any]
@@ -45,7 +46,7 @@ def stepper_values(request: StepperRequest) -> dict[str, Any]:
     source = Path(request.source)
     recording = open_recording(source)
     texts = _by_tensor(request.changes)
-    changes = {name: parse_changes(text, _elsewhere(source, name)) for name, text in texts.items()}
+    changes = {name: parse_changes(text, elsewhere(source, name)) for name, text in texts.items()}
     changed = override(recording, changes) if changes else recording
     facts = {"replay of": recording.function, "step": recording.step, "changes": list(request.changes)}
     with (
@@ -54,7 +55,8 @@ def stepper_values(request: StepperRequest) -> dict[str, Any]:
     ):
         graph = recorded_graph(source, recording) or _graph(recording)
         names = changed_names(call, texts)
-        kept = _Kept(writer, writer.graph(graph), recording.step, request.value_bytes, names)
+        proofs = Proofs(changed)  # which has no hashes if it was changed
+        kept = _Kept(writer, writer.graph(graph), recording.step, request.value_bytes, names, proofs)
         wanted = _wanted(call, names, request.tensors)
         answers = [_run(call, recording, group, kept, bool(changes)) for group in _groups(wanted)]
     return asdict(_joined(recording.step, answers, kept.facts()))
@@ -137,10 +139,16 @@ class _Kept:
     `changed_names`."""
 
     def __init__(
-        self, writer: DumpWriter, graph: str, step: int, budget: int, names: Mapping[str, str]
+        self,
+        writer: DumpWriter,
+        graph: str,
+        step: int,
+        budget: int,
+        names: Mapping[str, str],
+        proofs: Proofs,
     ) -> None:
         self._writer, self._graph, self._step, self._budget = writer, graph, step, budget
-        self._names = names
+        self._names, self._proofs = names, proofs
         self._tallies: dict[str, _Tally] = {}
 
     def add(self, candidate: str, visit: int, array: Array) -> None:
@@ -166,7 +174,9 @@ class _Kept:
                 tally.bad_visit = visit
         tally.visits += 1
         tally.kept &= fits
-        tally.digest.update(array_hash(array).encode())
+        digest = array_hash(array)
+        tally.digest.update(digest.encode())
+        self._proofs.add(name, visit, digest)
 
     def facts(self) -> dict[str, TensorFacts]:
         """What is known of each tensor."""
@@ -180,6 +190,7 @@ class _Kept:
                 tally.visits,
                 tally.digest.hexdigest(),
                 tally.kept,
+                self._proofs.of(name),
             )
             for name, tally in self._tallies.items()
         }
@@ -187,17 +198,3 @@ class _Kept:
 
 def _is_small_float(array: Array) -> bool:
     return bool(array.dtype == ml_dtypes.bfloat16) or array.dtype.name.startswith("float8")
-
-
-def _elsewhere(source: Path, tensor: str) -> Elsewhere:
-    """The value of a tensor in other recordings, of this run or of one beside it."""
-
-    def value(step: int, run: str) -> Array:
-        recording = open_recording(locate_beside(source, step, run))
-        with tf.init_scope(), LoadedCall(recording) as call:  # out of the function that is being traced
-            again = call.run(lambda candidate: candidate.name == tensor)
-        if not again.tensors:
-            raise NotFoundError(f"{tensor!r} has no value at step {step}.", "Name another step.")
-        return again.tensors[0][2]
-
-    return value

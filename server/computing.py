@@ -31,7 +31,8 @@ class Wanted:
 @dataclass(frozen=True, slots=True)
 class ComputedTensor:
     """What is known of one tensor; `digest` is equal if and only if every bit of all visits is. `bad_visit`:
-    the first visit with a NaN or an infinity, or -1."""
+    the first visit with a NaN or an infinity, or -1; `proven`: whether each visit that was captured in the
+    recorded call has come out again, by its hash; None if none was, or tensors were changed."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -41,6 +42,7 @@ class ComputedTensor:
     visits: int
     digest: str
     kept: bool
+    proven: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -239,7 +239,7 @@ def _result(computed: Computed, run: RunIndex, changed: list[str]) -> dict[str, 
             "name": list(computed.tensors),
             **{
                 column: [getattr(row, column) for row in rows]
-                for column in ("dtype", "shape", "nan", "inf", "bad_visit", "visits", "kept")
+                for column in ("dtype", "shape", "nan", "inf", "bad_visit", "visits", "kept", "proven")
             },
         },
     }

@@ -5,15 +5,19 @@ from __future__ import annotations
 import argparse
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..arguments import local, on_disk
-from ..certificate_view import is_refuted, print_certificate, with_kept_values
+from ..certificate_view import is_refuted, print_certificate
 from ..progress import told_progress
+from ..proof_view import Proof, proof_of
 from ..studies import add_study_arguments, has_failed, print_study, study_of
 from ..tensor_view import TensorView
 from ..terminal import cell, console, counted, plain_table, print_json
 from ..verdict_view import print_verdicts
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 HELP = "run a recorded step again: prove it, compute any tensor, change one and see"
 EXAMPLE = """tensortap replay logs/digits --step 100
@@ -87,14 +91,14 @@ def run(arguments: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="tensortap-") as temporary:
         logdir = arguments.out or Path(temporary)
         answer = _replay(arguments, logdir)
-        if arguments.certify:
-            answer = with_kept_values(answer, arguments.source, logdir / arguments.name)
         views = [_view(logdir / arguments.name, name, arguments.visit) for name in arguments.tensor]
+        proofs = [proof_of(answer, view, arguments.source) for view in views]
     if arguments.json:
         print_json({"answer": answer, "tensors": [view.as_data() for view in views]})
     else:
-        _print(arguments, answer, views)
+        _print(arguments, answer, views, proofs)
     failed = is_refuted(answer.certificate) or has_failed(answer.study)
+    failed |= any(answer.proofs.get(name) is False for name in arguments.tensor)
     return 1 if answer.identical is False or failed else 0
 
 
@@ -132,11 +136,11 @@ def _view(run_dir: Path, tensor: str, visit: int) -> TensorView:
     )
 
 
-def _print(arguments: argparse.Namespace, answer: Any, views: list[TensorView]) -> None:
+def _print(
+    arguments: argparse.Namespace, answer: Any, views: list[TensorView], proofs: list[Proof | None]
+) -> None:
     out = console()
-    for view in views:
-        view.print(out)
-        out.print()
+    _print_tensors(views, proofs, out)
     if arguments.verdict:
         print_verdicts(answer, out)
     if answer.certificate is not None:
@@ -155,6 +159,14 @@ def _print(arguments: argparse.Namespace, answer: Any, views: list[TensorView]) 
     if arguments.out and not arguments.verdict:
         tensors = counted(answer.tensors, "tensor")
         out.print(f"{tensors} in {arguments.out / arguments.name}; look: tensortap serve {arguments.out}")
+
+
+def _print_tensors(views: list[TensorView], proofs: list[Proof | None], out: Console) -> None:
+    for view, proof in zip(views, proofs, strict=True):
+        view.print(out)
+        if proof is not None:
+            out.print(cell(proof.text, proof.colour))
+        out.print()
 
 
 def _verdict(answer: Any) -> Any:

@@ -240,7 +240,7 @@ def test_recording_on_a_trigger_needs_one(tmp_path: Path) -> None:
 def test_a_slow_trigger_holds_recordings_of_few_steps_only() -> None:
     held = HeldRecordings(before=1, patience=0)
     entries = [Entry(range(step, step + 1)) for step in range(8)]
-    items = [Item(None, None, step, 0, "") for step in range(6)]  # type: ignore[arg-type]
+    items = [Item(None, None, step, 0, "", None) for step in range(6)]  # type: ignore[arg-type]
     for step in (0, 1, 2):
         held.hold(entries[step], items[step])
         assert held.settle(entries[step], "") == []

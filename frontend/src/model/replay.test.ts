@@ -25,6 +25,7 @@ const COMPUTED: Computed = {
     bad_visit: [-1, 0, -1, 2],
     visits: [1, 1, 1, 3],
     kept: [true, true, true, true],
+    proven: [true, false, null, null],
   },
 };
 
@@ -67,4 +68,14 @@ test('the proof says what was compared, or what differs', () => {
   const other = proofText({ ...COMPUTED, identical: false, differing: ['w', 'v'], differing_total: 2, versions: ['numpy: 1, here 2'] });
   expect(other.proven).toBe(false);
   expect(other.text).toContain('2 are not as recorded: w, v (numpy: 1, here 2)');
+});
+
+test('of a tensor the proof is its own hash, where it was captured', () => {
+  expect(proofText(COMPUTED, 'x:0')).toEqual({
+    proven: true,
+    text: 'Proven: equal by SHA-256 to what was captured in the recorded step',
+  });
+  expect(proofText(COMPUTED, 'net/dense:0')).toMatchObject({ proven: false, text: expect.stringContaining('not bit by bit') });
+  expect(proofText(COMPUTED, 'loss:0')).toMatchObject({ proven: true, text: expect.stringMatching(/^Recomputed: 1 output.*no hash/) });
+  expect(proofText({ ...COMPUTED, identical: null }, 'x:0').proven).toBe(false);
 });

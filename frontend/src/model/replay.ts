@@ -32,6 +32,8 @@ export interface TensorColumns {
   bad_visit: number[];
   visits: number[];
   kept: boolean[];
+  /** Whether what was captured in the recorded call has come out again, by its hash; null: nothing was. */
+  proven: (boolean | null)[];
 }
 
 export interface Computed {
@@ -184,11 +186,19 @@ export function changesByRow(graph: GraphData, step: ComputedStep, overridden: R
   return found;
 }
 
-/** Whether what is shown is what was recorded, in a line. */
-export function proofText(computed: Computed): { proven: boolean; text: string } {
+/** Whether what is shown is what was recorded, in a line; of a tensor, or of the step's results. */
+export function proofText(computed: Computed, tensor: string | null = null): { proven: boolean; text: string } {
+  const { name, proven } = computed.tensors;
+  const own = tensor === null || computed.identical === null ? null : (proven[name.indexOf(tensor)] ?? null);
+  if (own !== null) return own ? CAPTURED_SO : CAPTURED_OTHERWISE;
   const compared = `${counted(computed.outputs, 'output')} and ${counted(computed.variables, 'variable')}`;
-  if (computed.identical) return { proven: true, text: `Proven: ${compared} of the step are equal to the recorded ones by SHA-256` };
+  const equal = `${compared} of the step are equal to the recorded ones by SHA-256`;
+  if (computed.identical && tensor === null) return { proven: true, text: `Proven: ${equal}` };
+  if (computed.identical) return { proven: true, text: `Recomputed: ${equal}; of this tensor no hash was recorded` };
   const names = computed.differing.slice(0, 3).join(', ') || 'whether the step fails';
   const versions = computed.versions.length > 0 ? ` (${computed.versions.join('; ')})` : '';
   return { proven: false, text: `Recomputed: of ${compared}, ${computed.differing_total} are not as recorded: ${names}${versions}` };
 }
+
+const CAPTURED_SO = { proven: true, text: 'Proven: equal by SHA-256 to what was captured in the recorded step' };
+const CAPTURED_OTHERWISE = { proven: false, text: 'Recomputed: not bit by bit what was captured in the recorded step' };

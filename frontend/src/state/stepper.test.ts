@@ -14,7 +14,17 @@ import { runList } from './runs';
 import { shownWhatIfs } from './what_ifs';
 
 const column = (step: number[]) => ({ step, time: step, snapshots: step, nan: step, inf: step });
-const tensors = { name: ['a:0'], dtype: ['f'], shape: [[1]], nan: [0], inf: [0], bad_visit: [-1], visits: [1], kept: [true] };
+const tensors = {
+  name: ['a:0'],
+  dtype: ['f'],
+  shape: [[1]],
+  nan: [0],
+  inf: [0],
+  bad_visit: [-1],
+  visits: [1],
+  kept: [true],
+  proven: [null],
+};
 const proof = {
   identical: true,
   outputs: 1,

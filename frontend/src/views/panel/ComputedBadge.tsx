@@ -6,11 +6,12 @@ import { computedPlace, forgetTensor } from '../../state/replay';
 export function ComputedBadge() {
   const place = computedPlace.value;
   if (place === null) return null;
-  const proof = proofText(place.computed);
-  const text = place.whatIf === null ? proof.text : `Computed with the changes of ${place.whatIf}`;
+  const proof = proofText(place.computed, chosenTensor.value);
+  const word = place.whatIf ?? proof.text.slice(0, proof.text.indexOf(':'));
+  const text = place.whatIf === null ? proof.text.slice(word.length + 2) : `Computed with the changes of ${place.whatIf}`;
   return (
     <p class="computed-badge" data-proven={place.whatIf === null && proof.proven} data-testid="computed-badge">
-      <b>{place.whatIf ?? (proof.proven ? 'Proven' : 'Recomputed')}</b> {text.replace(/^(Proven|Recomputed): /, '')}, step {place.step}.
+      <b>{word}</b> {text}, step {place.step}.
       {view.value !== 'stepper' && (
         <button type="button" class="link" onClick={() => forgetTensor(chosenTensor.value ?? '')}>
           Back to what was captured

@@ -1,0 +1,100 @@
+"""Tensors that are computed again are proven by the hashes of those that were captured in the same call."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+
+from tensortap.__main__ import main
+from tensortap.capture import Record, Tap, Watch, every
+from tensortap.certificate_view import print_certificate
+from tensortap.dump import find_recordings, read_recording, write_bundle
+from tensortap.replay import Request, StepperRequest
+from tensortap.replay.engine import replay
+from tensortap.replay.stepper_values import stepper_values
+from tensortap.terminal import console
+
+
+@pytest.fixture(scope="module")
+def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A function that runs twice in a step, with a loop and a branch that is not taken in each iteration."""
+    path = tmp_path_factory.mktemp("proofs")
+    weights = tf.Variable([1.0, 2.0], name="weights")
+
+    @tf.function
+    def step(x: tf.Tensor) -> tf.Tensor:
+        for number in tf.range(4):
+            x = tf.multiply(x, weights, name="grown")
+            if number % 2 == 1:
+                x = tf.add(x, 1.0, name="few")
+        weights.assign_add(x)
+        return tf.reduce_sum(x, name="total")
+
+    names = Watch(nodes="(^|/)(grown|few|total)$", steps=1, keep="value")
+    with Tap(path / "r", names, record=Record(every(1))) as tap:
+        for number in range(2):
+            with tap.step(number):
+                step(tf.constant([0.5, 0.25]))
+                tap.flush()
+                step(tf.constant([1.5, 0.75]))
+            tap.flush()
+    return path / "r"
+
+
+def test_hashes_of_what_was_captured_are_recorded_by_visit(run_dir: Path) -> None:
+    hashes = [read_recording(place.path).tensor_hashes for place in find_recordings(run_dir)[:2]]
+    for each in hashes:
+        visits = {name.rpartition("/")[2]: list(map(bool, found)) for name, found in each.items()}
+        assert visits == {"total:0": [True], "grown:0": [True] * 4, "few:0": [False, True, False, True]}
+    first, second = ({digest for found in each.values() for digest in found if digest} for each in hashes)
+    assert len(first) == len(second) == 7 and not first & second
+
+
+def test_tensors_are_proven_call_by_call(run_dir: Path, tmp_path: Path) -> None:
+    for place in find_recordings(run_dir)[2:]:
+        recording = read_recording(place.path)
+        found = replay(Request(str(place.path), nodes=".", certify=True))
+        assert found["proofs"] == dict.fromkeys(recording.tensor_hashes, True)
+    facts = stepper_values(StepperRequest(str(place.path), str(tmp_path), "again"))["tensors"]
+    assert {name for name, each in facts.items() if each["proven"]} == set(recording.tensor_hashes)
+    assert all(each["proven"] is None for name, each in facts.items() if name not in recording.tensor_hashes)
+    (total,) = (name for name in recording.tensor_hashes if "total" in name)
+    changed = StepperRequest(str(place.path), str(tmp_path), "changed", [(total, "x + 1")])
+    assert all(each["proven"] is None for each in stepper_values(changed)["tensors"].values())
+
+    wrong = replace(recording, tensor_hashes=dict(recording.tensor_hashes) | {total: ["0" * 64]})
+    write_bundle(tmp_path / "wrong.tapbundle", wrong)
+    found = replay(Request(str(tmp_path / "wrong.tapbundle"), nodes="."))
+    assert [name for name, proven in found["proofs"].items() if not proven] == [total]
+    assert found["identical"]
+
+
+def test_the_command_says_what_is_proven(run_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recording = read_recording(find_recordings(run_dir)[-1].path)
+    (total,) = (name for name in recording.tensor_hashes if "total" in name)
+    assert main(["replay", str(run_dir), "--certify", "--tensor", total]) == 0  # the last call of step 1
+    out = capsys.readouterr().out
+    assert "proven equal, by its hash, to what was captured" in out
+    assert "the 3 tensors that the run captured in that call are as computed" in out
+    manifest = find_recordings(run_dir)[-1].path / "recording.json"
+    text = manifest.read_text()
+    try:
+        changed = json.loads(text)
+        changed["tensor_hashes"][total] = ["0" * 64]
+        manifest.write_text(json.dumps(changed))
+        assert main(["replay", str(run_dir), "--certify", "--tensor", total]) == 1
+        out = capsys.readouterr().out
+        assert "1 of the 3 tensors that the run captured are not as computed" in out
+        assert "not bit by bit what was captured in the recorded step" in out
+        changed["tensor_hashes"] = {}  # an older recording
+        manifest.write_text(json.dumps(changed))
+        certificate = replay(Request(str(manifest.parent), nodes=".", certify=True))["certificate"]
+        assert certificate["kept"] == 0
+        print_certificate(certificate, console())
+        assert "captured nothing that could be compared" in capsys.readouterr().out
+    finally:
+        manifest.write_text(text)
