@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -139,21 +140,39 @@ class Tensor:
     def __bool__(self) -> bool:
         return bool(self.numpy())
 
+    def __float__(self) -> float:
+        return float(self.numpy())
+
+    def __int__(self) -> int:
+        return int(self.numpy())
+
     def __repr__(self) -> str:
         snapshot = self._snapshot
         visit = f" visit {snapshot.visit}" if snapshot.visit else ""
         bad = [f"{getattr(snapshot, name):,} {name}" for name in COUNTS[:3] if getattr(snapshot, name)]
-        statistics = [f"{name} {getattr(snapshot, name):.4g}" for name in ("min", "max", "mean")]
         kept = [] if self.kept else [_no_value(snapshot.no_value)]
-        about = ", ".join([f"{snapshot.dtype} {snapshot.shape}", *bad, *statistics, *kept])
+        about = ", ".join([f"{snapshot.dtype} {snapshot.shape}", *bad, *_statistics(snapshot), *kept])
         return f"<tensor {self.name!r} step {snapshot.step}{visit}: {about}>"
 
     def _repr_html_(self) -> str:
         snapshot = self._snapshot
         names = ("step", "visit", "dtype", "shape", "size", *COUNTS, *STATISTICS)
-        rows = [(name, show(getattr(snapshot, name))) for name in names]
+        rows = [
+            (name, "unknown" if name in snapshot.unknown else show(getattr(snapshot, name))) for name in names
+        ]
         drawn = html.histogram(self.histogram, snapshot.zero)
         return f"<div>{html.table(('', self.name), rows)}{drawn}</div>"
+
+
+def _statistics(snapshot: Snapshot) -> list[str]:
+    """Smallest, largest and mean of the finite elements, or why there are none."""
+    named = ((name, getattr(snapshot, name)) for name in ("min", "max", "mean"))
+    known = [f"{name} {value:.4g}" for name, value in named if not math.isnan(value)]
+    if known or snapshot.dtype == "string":
+        return known
+    if not snapshot.size and "size" not in snapshot.unknown:
+        return ["no elements"]
+    return ["statistics unknown" if snapshot.unknown else "nothing finite"]
 
 
 def _no_value(code: str) -> str:

@@ -20,6 +20,7 @@ from tensortap.dump import (
     ValueNotKeptError,
     summarize,
 )
+from tensortap.importers.approximate import partial_summary
 
 
 @pytest.fixture
@@ -85,6 +86,25 @@ def test_a_tensor_is_lazy_and_sliceable(run):
 def test_text_is_bytes(run):
     assert run.tensor("text").dtype == object
     assert run.tensor("text")[0, 1] == b"bcd"
+
+
+def test_tensors_are_told_and_converted_as_what_they_are(tmp_path):
+    with DumpWriter(tmp_path, "r", info={"not counted": "nan, pos_inf, neg_inf"}) as writer:
+        writer.log("text", np.array(["a"], object), step=0)
+        writer.log("empty", np.zeros((0, 3)), step=0)
+        writer.log("bad", np.full(2, np.nan), step=0)
+        writer.log("untold", np.array(2.5, np.float32), step=0)
+        writer.log_summary("shape", partial_summary("float32", (3, 3), 9), step=0)
+    run = tensortap.open(tmp_path).runs["r"]
+    told = {tensor.node: repr(tensor).partition(": ")[2] for tensor in run.find()}
+    assert told["text"] == "string (1,)>"
+    assert told["empty"] == "float64 (0, 3), no elements>"
+    assert told["bad"] == "float64 (2,), 2 nan, nothing finite>"
+    assert told["shape"] == "float32 (3, 3), statistics unknown, summary only>"
+    assert run.tensor("shape")._repr_html_().count("unknown") >= 3
+    assert float(run.tensor("untold")) == 2.5 and int(run.tensor("untold")) == 2
+    with pytest.raises(TypeError):
+        float(run.tensor("bad"))
 
 
 def test_only_a_summary(run):
