@@ -86,4 +86,5 @@ def _is_known(node: ast.AST, called: bool) -> bool:
 
 
 def _size(value: float | str) -> float:
-    return float(len(value)) if isinstance(value, str) else float(value)
+    """Not of integers as floats: those of 309 digits and more are none."""
+    return len(value) if isinstance(value, str) else value

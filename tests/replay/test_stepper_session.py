@@ -19,6 +19,7 @@ from tensortap.index import open_logdir
 from tensortap.replay import (
     Limits,
     ReplayError,
+    Request,
     StepperAnswer,
     StepperProcess,
     StepperRequest,
@@ -26,6 +27,7 @@ from tensortap.replay import (
     locate,
     open_recording,
 )
+from tensortap.replay.engine import replay
 from tensortap.replay.stepper_values import stepper_values
 from tensortap.stepper_shell import StepperShell
 
@@ -99,6 +101,23 @@ def test_changes_add_up_are_undone_and_compared(session: StepperSession) -> None
     assert set(session.changed("what-if 1")) < set(session.changed("more"))
     session.what_ifs.undo()
     assert session.changed("what-if 1") == session.changed("more")
+
+
+def test_another_step_has_one_value_or_is_refused(
+    session: StepperSession, logdir: Path, tmp_path: Path
+) -> None:
+    """Overrides of `tensortap replay` take other steps as the stepper does; a loop's visits are several."""
+    total, sqrt = tensor(session, "Sum"), tensor(session, "Sqrt")
+    source = str(locate(logdir / "loop", 1, None))
+    product = next(node.inputs[0] for node in session.stepper.nodes if total in node.outputs)
+    out = str(tmp_path / "again")
+    replay(Request(source, tensors=[total], changes={product: "step(0, 'other')"}, logdir=out))
+    (run,) = open_logdir(out).runs.values()
+    assert float(run.tensor(total, step=1)[...]) == pytest.approx(2.0 * (1 + 2) + 4.0 * (2 + 4))
+    with pytest.raises(TensortapError, match="3 values at step 0"):
+        replay(Request(source, changes={sqrt: "step(0)"}))
+    with pytest.raises(TensortapError, match="3 values at step 0"):
+        session.change(sqrt, "step(0)")
 
 
 def test_a_change_that_cannot_be_made_is_no_change(session: StepperSession) -> None:
