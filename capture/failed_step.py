@@ -13,6 +13,10 @@ ENDS = (StopIteration, tf.errors.OutOfRangeError, TrainingStoppedError)
 _MARK = re.compile(r"\{\{function_node [^}]*\}\}\s*")
 _NODE = re.compile(r"\{\{node ([^}]+)\}\}")
 _PLACE = re.compile(r"^\s*(\[\[|Detected at node|File |Graph execution error)")
+_USER_CODE = "in user code:"  # what AutoGraph puts before a message, and then its type
+_ABOUT = re.compile(rf"^\s*({_USER_CODE}|Exception encountered when calling |.*Error encountered:$)")  # Keras
+_TYPE = re.compile(r"^[A-Z]\w*(Error|Exception|Warning|Interrupt): ")
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _MOST = 300  # characters of a message
 
 
@@ -24,8 +28,24 @@ def has_failed(error: BaseException | None) -> bool:
 def failure_facts(error: BaseException) -> dict[str, str]:
     """The facts of the event: `error`, type and message, and `node`, where TensorFlow names one."""
     text = str(error)
-    lines = (_MARK.sub("", line).strip() for line in text.splitlines() if not _PLACE.match(line))
-    message = next(filter(None, lines), "")[:_MOST]
-    facts = {"error": type(error).__name__ + (f": {message}" if message else "")}
+    message = _message(text)[:_MOST]
+    if not text.startswith(_USER_CODE) and not (_ABOUT.match(text) and _TYPE.match(message)):
+        message = type(error).__name__ + (f": {message}" if message else "")
     nodes = _NODE.findall(text)
-    return facts | ({"node": nodes[-1]} if nodes else {})
+    return {"error": message} | ({"node": nodes[-1]} if nodes else {})
+
+
+def _message(text: str) -> str:
+    """The first line that says what is wrong, behind places and what AutoGraph and Keras put before it."""
+    frame = ""  # the indent of a place, if the line before was one: a line of its code may follow
+    for line in _COLOURS.sub("", text).splitlines():
+        indent = line[: len(line) - len(line.lstrip())]
+        code = bool(frame) and len(indent) >= len(frame)
+        frame = f"{indent} " if line.lstrip().startswith("File ") else ""
+        told = _MARK.sub("", line).strip()
+        if not told or code or _PLACE.match(line):
+            continue
+        _, _, rest = told.partition(": ") if _TYPE.match(told) else ("", "", told)
+        if not _ABOUT.match(rest):
+            return told
+    return ""
