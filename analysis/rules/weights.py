@@ -184,7 +184,7 @@ def unchanged_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
         text = _unchanged(tensor, same, steps, bool(ends), why)
         evidence = [Evidence(same.last, "l2", same.l2)]
         hit = Hit(tensor.code, text, evidence, same.first, same.last, same.steps, steps, severity)
-        hit = replace(hit, unless=("DeadGradient",) if zero else ("AbsorbedUpdate",))
+        hit = replace(hit, unless=("DeadGradient",) if zero else ("AbsorbedUpdate", "VanishingGradient"))
         if why == _LEFT_OUT:
             hit = replace(hit, help=_FORGOTTEN, next_look=_ASKING, explains=("LossNotDecreasing",))
         yield hit

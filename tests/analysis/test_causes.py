@@ -212,3 +212,12 @@ def test_moving_statistics_are_told_only_where_their_layer_is_trained(
     findings = check_rules(made_run(tmp_path, (X, mean, gradient), fed)).findings
     assert [f.severity for f in findings] == ["low"] * len(found)
     assert all(text in f.text for text, f in zip(found, findings, strict=True))
+
+
+def test_weights_rest_as_their_gradient_vanishes(tmp_path: Path) -> None:
+    fed = [
+        (name, value, step)
+        for step in range(8)
+        for name, value in (("w", SOME), (GRADIENT.name, SOME * 1e-9))
+    ]
+    assert told(made_run(tmp_path, TRAINING, fed, keep="summary")) == [("high", "VanishingGradient")]
