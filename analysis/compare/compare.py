@@ -11,6 +11,7 @@ from tensortap.dump import NotFoundError, counted
 from tensortap.index import Filters, RunIndex, find_rows
 
 from ..provenance.step import Slot
+from ..without_values import without_values
 from .aligned import graphs_by_place, step_rows
 from .conditioning import Flow, judged_again
 from .doubt import parted_notes, without_wrong_pairs
@@ -233,11 +234,12 @@ class _AtStep:
                 f"{samples:,} of {len(self.tensors):,} tensors were compared by a sample of their elements "
                 "and their summaries: their largest distances are lower bounds."
             )
-        summaries = sum(entry.basis == "summaries" for entry in self.tensors)
+        summaries = [entry for entry in self.tensors if entry.basis == "summaries"]
         if summaries:
+            why = without_values([e.no_value_a for e in summaries], [e.no_value_b for e in summaries])
             yield (
-                f"{summaries:,} of {len(self.tensors):,} tensors were compared by their summaries: their "
-                'distances are lower bounds. Watch(keep="value") in both runs tells all.'
+                f"{len(summaries):,} of {len(self.tensors):,} tensors were compared by their summaries: "
+                f"their distances are lower bounds. {why}"
             )
         yield from (note for matching, _, _ in self.flows for note in parted_notes(matching))
         if number < total:
@@ -270,4 +272,6 @@ def _difference(matching: Matching, entry: Judged, told: Told, visits: int) -> T
         before=entry.before.relative,
         metrics=told.metrics,
         accepted=accepted(told.metrics, common_dtype(a.dtype, b.dtype)),
+        no_value_a=a.no_value,
+        no_value_b=b.no_value,
     )

@@ -29,6 +29,7 @@ class TensorDifference:
         visit: the first with the worst verdict; visits: compared ones. basis: `values`, `summaries` or
         `shapes`. verdict: see `VERDICTS`. limit: the `relative` that rounding explains. before: the
         largest `relative` of its inputs. accepted: tool -> whether its published defaults accept it.
+        no_value_a, no_value_b: why a side's value is not there (`tensortap.index.Snapshot`), or empty.
     """
 
     tensor: str
@@ -52,6 +53,8 @@ class TensorDifference:
     before: float
     metrics: Metrics
     accepted: dict[str, bool]
+    no_value_a: str = ""
+    no_value_b: str = ""
 
 
 @dataclass(frozen=True, slots=True)

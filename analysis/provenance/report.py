@@ -12,6 +12,7 @@ import numpy as np
 from tensortap.dump import NotFoundError
 from tensortap.index import Filters, RunIndex, find_rows
 
+from ..without_values import without_elements
 from .birth import Birth, describe_birth, with_details
 from .chain import Link, chain
 from .flow import BadFlow, BadTensor
@@ -241,9 +242,9 @@ def _notes(flow: BadFlow, births: list[Birth], step: int, previous: int | None) 
     if births and births[0].verdict == "suspected":
         notes.append(_how_to_see(flow, births[0].missing))
     if births and not any(birth.elements for birth in births):
-        notes.append(
-            'Only summaries were kept: with Watch(keep="value") the offending elements are shown too.'
-        )
+        tensors = flow.tensors
+        why = without_elements(tensors.run, births[0].tensor, tensors.graph.id, step)
+        notes += [why] if why else []
     return notes
 
 

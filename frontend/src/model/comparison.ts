@@ -1,5 +1,6 @@
 /** Answers of `api/diff` (server/http_api.md), as far as the page shows them, and what it makes of them. */
 
+import type { NoValueReason } from './answers';
 import { type GraphData, rowOf } from './graph';
 
 /** The worst first; a node of the graph is coloured by the place of its worst tensor's verdict. */
@@ -55,6 +56,8 @@ export interface TensorDifference {
   shape_a: number[];
   shape_b: number[];
   basis: 'values' | 'sample' | 'summaries' | 'shapes';
+  no_value_a?: NoValueReason | '';
+  no_value_b?: NoValueReason | '';
   verdict: Verdict;
   limit: WireNumber;
   metrics: Record<string, WireNumber>;

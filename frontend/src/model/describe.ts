@@ -4,7 +4,7 @@ import { formatCount, formatNumber } from '../lib/format';
 import { visible } from '../lib/visible';
 import type { GraphData } from './graph';
 import type { MetaEdges } from './meta_edges';
-import { FINE, INF, NAN } from './node_values';
+import { FINE, INF, NAN, NOT_COUNTED } from './node_values';
 import type { StepStatistics } from './steps';
 import { entityLabel, type ScopeTree, scopePath, stackSize } from './tree';
 
@@ -74,10 +74,12 @@ function statisticFacts({ step, rowsOf }: Subject, node: number): Fact[] {
   return [{ name: `step ${formatCount(step.step)}`, value: 'not captured' }];
 }
 
+const HEALTH: Record<number, string> = { [FINE]: 'fine', [NOT_COUNTED]: 'not counted' };
+
 function healthFact(health: number): Fact[] {
   if (health === NAN) return [{ name: 'health', value: 'NaN inside', bad: 'nan' }];
   if (health === INF) return [{ name: 'health', value: 'Inf inside', bad: 'inf' }];
-  return [{ name: 'health', value: health === FINE ? 'fine' : 'not captured' }];
+  return [{ name: 'health', value: HEALTH[health] ?? 'not captured' }];
 }
 
 export function describeEdge({ graph, tree, meta }: Subject, edge: number): Description {

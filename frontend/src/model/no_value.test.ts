@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Snapshot } from './answers';
-import { noValueWords } from './no_value';
+import { noValueWords, valuesMissing } from './no_value';
 
 const row = (facts: Partial<Snapshot>): Snapshot => ({ kept: false, ...facts }) as Snapshot;
 
@@ -14,4 +14,11 @@ test('what was lost is not called not kept', () => {
   expect(noValueWords(row({ no_value: 'refused' }))).toMatchObject({ title: 'The value was lost' });
   expect(noValueWords(row({ no_value: 'damaged' }))?.text).toContain('repaired');
   expect(noValueWords(row({ pruned: true }))?.title).toBe('The value was pruned');
+});
+
+test('of two values, each side says why it is missing', () => {
+  expect(valuesMissing('summary', 'summary')).toBe('The values were not kept: Watch(keep="value") in both runs shows them.');
+  expect(valuesMissing('', 'summary')).toContain('in B shows');
+  expect(valuesMissing('pruned', '')).toMatch(/^A: The value was pruned\..*/);
+  expect(valuesMissing('pruned', '')).not.toContain('Watch');
 });

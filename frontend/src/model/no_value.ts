@@ -22,6 +22,21 @@ const WORDS: Record<Exclude<NoValueReason, 'summary'>, NoValueWords> = {
   },
 };
 
+/** Of two values that are compared: why they are not both there, and what would tell more. */
+export function valuesMissing(a: NoValueReason | '' | undefined, b: NoValueReason | '' | undefined): string {
+  const sides = [
+    { name: 'A', reason: a || null },
+    { name: 'B', reason: b || null },
+  ];
+  const told = sides.flatMap(({ name, reason }) =>
+    reason === null || reason === 'summary' ? [] : [`${name}: ${WORDS[reason].title}. ${WORDS[reason].text}`],
+  );
+  const asked = sides.filter(({ reason }) => reason === 'summary').map(({ name }) => name);
+  if (asked.length > 0)
+    told.push(`The values were not kept: Watch(keep="value") in ${asked.length === 2 ? 'both runs' : asked[0]} shows them.`);
+  return told.join(' ');
+}
+
 /** What to say of a value that is not there; null where it was never asked for, and can be. */
 export function noValueWords(row: Snapshot): NoValueWords | null {
   const reason = row.no_value || (row.pruned ? 'pruned' : 'summary');

@@ -5,9 +5,11 @@ import { type StepStatistics, statisticOf } from './steps';
 import type { ScopeTree } from './tree';
 
 export const NOT_CAPTURED = 0;
-export const FINE = 1;
-export const INF = 2;
-export const NAN = 3;
+/** Captured, but the source of an import does not tell whether there is a NaN or an infinity. */
+export const NOT_COUNTED = 1;
+export const FINE = 2;
+export const INF = 3;
+export const NAN = 4;
 
 /** Health of every entity; a node with several outputs or visits takes the worst. */
 export function healthByEntity(tree: ScopeTree, step: StepStatistics | null): Uint8Array {
@@ -27,11 +29,10 @@ export function healthByEntity(tree: ScopeTree, step: StepStatistics | null): Ui
   return health;
 }
 
-/** Of a tensor whose NaN or infinities were not counted nothing is said. */
 export function healthOfCounts(nan: number, inf: number): number {
   if (nan > 0) return NAN;
   if (inf > 0) return INF;
-  return Number.isNaN(nan + inf) ? NOT_CAPTURED : FINE;
+  return Number.isNaN(nan + inf) ? NOT_COUNTED : FINE;
 }
 
 /** A statistic of every entity, NaN where nothing was captured. */

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { contrast, luminance, mixColours, parseColour } from '../lib/colour';
 import { COLOUR_KINDS, type ColourBy } from '../model/graph';
 import { makeGraph, makeStep, treeOf } from '../model/graph_fixture';
+import { NAN } from '../model/node_values';
 import { makeColouring } from './colouring';
 import { CATEGORY_COUNT, categoryStyle, scaleColours, scaleStyle } from './palettes';
 import { type BoxStyle, themeOf } from './theme';
@@ -71,6 +72,22 @@ describe('makeColouring', () => {
     expect(items({ kind: 'health' })).toEqual(['NaN 1', 'Infinity 0', 'fine 1', 'not captured 2']);
   });
 
+  test('health: what was captured and not counted is neither fine nor left out', () => {
+    const untold = makeStep([
+      { node: 0, nan: Number.NaN, pos_inf: Number.NaN, neg_inf: Number.NaN },
+      { node: 2, abs_max: 1 },
+    ]);
+    const { index, styles, legend } = colouring({ kind: 'health' }, untold);
+    expect([0, 1, 2, a].map((entity) => styles[index[entity]!])).toEqual([
+      THEMES[0]!.node,
+      THEMES[0]!.hollow,
+      THEMES[0]!.fine,
+      THEMES[0]!.node,
+    ]);
+    const told = legend.kind === 'items' ? legend.items.map((item) => `${item.label} ${item.count}`) : [];
+    expect(told).toEqual(['NaN 0', 'Infinity 0', 'fine 1', 'not counted 1', 'not captured 2']);
+  });
+
   test('categories: the commonest first, scopes only where they are of one kind', () => {
     const { index } = colouring({ kind: 'op' });
     expect(items({ kind: 'op' })).toEqual(['MatMul 3', 'Add 1']);
@@ -95,6 +112,6 @@ describe('makeColouring', () => {
 
   test.each(COLOUR_KINDS)('%s works without a step, and marks NaN whatever the colours mean', (kind) => {
     expect(colouring({ kind }, null).index).toHaveLength(tree.nodeCount + tree.scopeCount);
-    expect(colouring({ kind }).health[a]).toBe(3);
+    expect(colouring({ kind }).health[a]).toBe(NAN);
   });
 });

@@ -3,7 +3,7 @@
 import type { DictColumn } from '../lib/columns';
 import { VERDICTS } from '../model/comparison';
 import type { ColourBy, ColourKind, GraphData, StatisticName } from '../model/graph';
-import { FINE, forEachUpwards, healthByEntity, INF, NAN, NOT_CAPTURED, valuesByEntity } from '../model/node_values';
+import { FINE, forEachUpwards, healthByEntity, INF, NAN, NOT_CAPTURED, NOT_COUNTED, valuesByEntity } from '../model/node_values';
 import type { StepStatistics } from '../model/steps';
 import type { ScopeTree } from '../model/tree';
 import { valueScale } from '../model/value_scale';
@@ -58,8 +58,8 @@ export function makeColouring(input: ColouringInput): Colouring {
 type Colours = Omit<Colouring, 'health'>;
 
 function byHealth({ tree, theme }: ColouringInput, health: Uint8Array): Colours {
-  const styles = [theme.node, theme.hollow, theme.fine, theme.inf, theme.nan];
-  const counts = [0, 0, 0, 0];
+  const styles = [theme.node, theme.hollow, theme.node, theme.fine, theme.inf, theme.nan];
+  const counts = [0, 0, 0, 0, 0];
   for (let row = 0; row < tree.nodeCount; row++) counts[health[tree.entityOf[row]!]!]!++;
   const items: LegendItem[] = [
     { label: 'NaN', style: theme.nan, count: counts[NAN]!, marker: 'nan' },
@@ -67,6 +67,8 @@ function byHealth({ tree, theme }: ColouringInput, health: Uint8Array): Colours 
     { label: 'fine', style: theme.fine, count: counts[FINE]! },
     { label: 'not captured', style: theme.hollow, count: counts[NOT_CAPTURED]! },
   ];
+  const untold = counts[NOT_COUNTED]!;
+  if (untold > 0) items.splice(3, 0, { label: 'not counted', style: theme.node, count: untold });
   return { index: health.map((state) => state + 1), styles, legend: { kind: 'items', title: 'Health', items } };
 }
 

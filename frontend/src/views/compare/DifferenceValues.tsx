@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { type Query, queryText } from '../../api/provider';
 import { metricOf, pictureSelection, type TensorDifference } from '../../model/comparison';
+import { valuesMissing } from '../../model/no_value';
 import { differenceQuery, selectedDifference, worstElement } from '../../state/comparison';
 import { api } from '../../state/provider';
 import { numberText } from './numbers';
@@ -8,7 +9,6 @@ import { numberText } from './numbers';
 const WITHOUT_VALUES = {
   shapes: 'The shapes differ.',
   sample: 'Of the values a sample was kept: Watch(keep="value") without a sample in both runs shows them.',
-  summaries: 'The values were not kept on both sides: Watch(keep="value") in both runs shows them.',
 };
 
 /** The selected tensor as four pictures: A, B, A - B, and how many representable numbers lie between. */
@@ -18,7 +18,7 @@ export function DifferenceValues() {
   return (
     <section class="compare-values" data-testid="compare-values" aria-label="Values side by side">
       {row.basis !== 'values' ? (
-        <p class="faint">{WITHOUT_VALUES[row.basis]}</p>
+        <p class="faint">{row.basis === 'summaries' ? valuesMissing(row.no_value_a, row.no_value_b) : WITHOUT_VALUES[row.basis]}</p>
       ) : row.shape_a.length < 2 || row.shape_a.includes(0) ? (
         <p class="faint num">{vectorText(row)}</p>
       ) : (

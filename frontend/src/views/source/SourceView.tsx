@@ -9,7 +9,7 @@ import { Failure, Message } from '../kit/Message';
 import { NothingCaptured } from '../shell/NothingCaptured';
 import { LineNodes } from './LineNodes';
 
-export const HEALTH_NAMES = ['', 'fine', 'inf', 'nan'] as const;
+export const HEALTH_NAMES = ['', '', 'fine', 'inf', 'nan'] as const; // by the states of node_values.ts
 
 /** The user's program, and beside each line the nodes it made. A click on a line lists them. */
 export function SourceView() {
