@@ -21,13 +21,20 @@ def is_refuted(certificate: Mapping[str, Any] | None) -> bool:
 def print_certificate(certificate: Mapping[str, Any], out: Console) -> None:
     """Writes what was certified, or what refutes it."""
     captured = counted(certificate["tensors"], "tensor")
+    unstable = certificate["unstable"]
+    if unstable:
+        results = counted(len(unstable), "result")
+        out.print(cell(f"not deterministic: {results} differ between two runs without taps", "yellow"))
+        for name in unstable[:_MOST_SHOWN]:
+            out.print(cell(f"  {name}"))
     if certificate["changed"]:
         out.print(cell(f"capturing {captured} changes {len(certificate['changed'])} results", "red"))
         out.print(cell(f"  the first tensor that makes the difference: {certificate['first']}", "red"))
         for name in certificate["changed"][:_MOST_SHOWN]:
             out.print(cell(f"  {name}"))
     else:
-        out.print(cell(f"capturing {captured} changes no bit of any output or variable", "green"))
+        which = "the others" if unstable else "any output or variable"
+        out.print(cell(f"capturing {captured} changes no bit of {which}", "green"))
     if certificate["unlike_kept"]:
         unlike = certificate["unlike_kept"]
         kept = counted(certificate["kept"], "tensor")

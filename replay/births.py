@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from tensortap.capture import LoadedCall, Rerun, draws
 from tensortap.dump import Recording, callees
 
 from .chosen_nodes import ChosenNodes, NodeKey, pattern_of, visits_of
+from .floats import is_float
 
 Array = np.ndarray[Any, Any]
 _MOST_ROWS = 100
@@ -20,14 +20,14 @@ _MOST_ROWS = 100
 
 def non_finite(array: Array) -> int:
     """How many numbers of an array are NaN or infinite."""
-    if array.dtype.kind not in "fc" and array.dtype != ml_dtypes.bfloat16:
+    if array.dtype.kind != "c" and not is_float(array):
         return 0
     return int((~np.isfinite(array)).sum())
 
 
 def size_of(array: Array) -> float:
     """The largest absolute number of a float array; infinities and NaN left out."""
-    if array.dtype.kind not in "f" and array.dtype != ml_dtypes.bfloat16:
+    if not is_float(array):
         return 0.0
     sizes = np.abs(array.astype(np.float64))
     return float(np.max(sizes, initial=0.0, where=np.isfinite(sizes)))

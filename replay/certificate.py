@@ -21,6 +21,7 @@ class Certificate:
         kept: how many tensors are compared with what was captured in the recorded call, by its hashes; filled
             in by the caller.
         unlike_kept: those of them that differ from it.
+        unstable: results that differ between two runs without taps: of them it cannot be said.
     """
 
     tensors: int
@@ -28,26 +29,34 @@ class Certificate:
     first: str
     kept: int = 0
     unlike_kept: Sequence[str] = ()
+    unstable: Sequence[str] = ()
 
 
 def certify(recording: Recording, call: LoadedCall, tensors: Sequence[Candidate]) -> Certificate:
     """Captures all of `tensors` at once; if that changes a result, finds the first one that does.
 
+    Results that are others each time are told apart, by a second run without taps.
     The search halves the list, so it assumes that more taps never undo what fewer changed.
     """
     names = [argument.name for argument in recording.arguments]
     plain = call.run()
-    changed = _differing(names, plain, _tapped(call, tensors))
+    unstable = _differing(names, plain, call.run())
+
+    def changed_by(tapped: Sequence[Candidate]) -> list[str]:
+        found = _differing(names, plain, _tapped(call, tapped))
+        return [name for name in found if name not in unstable]
+
+    changed = changed_by(tensors)
     if not changed:
-        return Certificate(len(tensors), (), "")
+        return Certificate(len(tensors), (), "", unstable=unstable)
     low, high = 0, len(tensors)  # the first `low` change nothing, the first `high` do
     while high - low > 1:
         middle = (low + high) // 2
-        if _differing(names, plain, _tapped(call, tensors[:middle])):
+        if changed_by(tensors[:middle]):
             high = middle
         else:
             low = middle
-    return Certificate(len(tensors), changed, tensors[high - 1].name)
+    return Certificate(len(tensors), changed, tensors[high - 1].name, unstable=unstable)
 
 
 def _tapped(call: LoadedCall, tensors: Collection[Candidate]) -> Rerun:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from tensortap.dump import find_recordings
+from tensortap.dump import TensortapError, find_recordings
 
 from .births import non_finite
 from .source import is_bundle, open_recording
@@ -37,15 +37,22 @@ def finite_before(source: Path) -> Earlier | None:
     while bad - finite > 1:
         # The one just before it first: a trigger recorded the step at which NaN appeared.
         middle = bad - 1 if bad == len(before) else (finite + bad) // 2
-        if "variable" in _given(before[middle].path):
+        given = _given(before[middle].path)
+        if given is None:
+            del before[middle]
+            bad -= 1
+        elif "variable" in given:
             bad = middle
         else:
             finite = middle
     nearest = reversed(before[max(finite + 1 - _MOST, 0) : finite + 1])
-    return next((Earlier(place.step, place.call) for place in nearest if not _given(place.path)), None)
+    return next((Earlier(place.step, place.call) for place in nearest if _given(place.path) == set()), None)
 
 
-def _given(path: Path) -> set[str]:
-    """The kinds of what a recording was given that was not finite."""
-    arguments = open_recording(path).arguments
+def _given(path: Path) -> set[str] | None:
+    """The kinds of what a recording was given that was not finite; None if it cannot be read."""
+    try:
+        arguments = open_recording(path).arguments
+    except (TensortapError, OSError):
+        return None
     return {argument.kind for argument in arguments if any(map(non_finite, argument.arrays))}

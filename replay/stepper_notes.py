@@ -9,7 +9,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from tensortap.dump import DamagedError
+from tensortap.dump import DamagedError, InvalidValueError
 
 from .stepper_what_ifs import WhatIfs
 
@@ -32,10 +32,15 @@ def write_what_ifs(source: Path, what_ifs: WhatIfs) -> Path:
 
     Raises:
         DamagedError: the file that is there makes no sense, and is left as it is.
+        InvalidValueError: they would be more than is read again; nothing is written.
         OSError: neither place can be written to.
     """
     recordings = _recordings(source) | {_key(source): what_ifs.as_record()}
     text = json.dumps({"format": _FORMAT, "version": 1, "recordings": recordings}, indent=1)
+    if len(text.encode()) > MAX_BYTES:
+        raise InvalidValueError(
+            f"The what-ifs of the run take more than {MAX_BYTES:,} bytes.", "Drop some, or some changes."
+        )
     beside, own = _places(source)
     try:
         return _write(beside, text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,9 +16,13 @@ from .stepper_process import StepperProcess
 from .stepper_request import StepperAnswer, StepperRequest
 from .stepper_what_ifs import AS_RECORDED, Change, WhatIfs
 
+_MOST_RUNS = 15  # beside that of the call as it was recorded: the server has 16, too
+_MOST_BYTES = 8 << 30
+
 
 class StepperSession:
-    """Computes the call as it was recorded at once, and each what-if when it is looked at.
+    """Computes the call as it was recorded at once, and each what-if when it is looked at; of those that were
+    not looked at for longest again, as only the last ones are held.
 
     Args:
         source: folder of a recording, or a bundle.
@@ -55,18 +60,20 @@ class StepperSession:
         Raises:
             TensortapError: the change cannot be made; then there is none.
         """
-        before = self.what_ifs.current
+        before, undone = self.what_ifs.current, self.what_ifs.undone
         self.what_ifs.change(tensor, expression)
         try:
             return self.changed()
         except BaseException:
-            self.what_ifs.take_back()
+            self.what_ifs.take_back(undone)
             if before != self.what_ifs.current:  # it was begun for this
                 self.what_ifs.drop(self.what_ifs.current)
             raise
 
     def _compute(self, changes: tuple[Change, ...]) -> tuple[StepperAnswer, Path]:
-        if changes not in self._computed:
+        found = self._computed.pop(changes, None)
+        if found is None:
+            self._make_room()
             name = f"{'changed' if changes else 'recorded'}-{next(self._numbers)}"
             request = StepperRequest(
                 str(self._source),
@@ -74,5 +81,19 @@ class StepperSession:
                 name,
                 [(change.tensor, change.expression) for change in changes],
             )
-            self._computed[changes] = self._process.ask(request), self._folder / name
-        return self._computed[changes]
+            found = self._process.ask(request), self._folder / name
+        self._computed[changes] = found  # the one that was asked for last stands last
+        return found
+
+    def _make_room(self) -> None:
+        """Lets go of what was not looked at for longest, but not of the call as it was recorded."""
+        runs = {changes: run for changes, (_, run) in self._computed.items() if changes}
+        sizes = {changes: _size(run) for changes, run in runs.items()}
+        while len(sizes) >= _MOST_RUNS or sum(sizes.values()) > _MOST_BYTES:
+            oldest = next(iter(sizes))
+            del sizes[oldest], self._computed[oldest]
+            shutil.rmtree(runs[oldest], ignore_errors=True)
+
+
+def _size(run: Path) -> int:
+    return sum(path.stat().st_size for path in run.rglob("*") if path.is_file())

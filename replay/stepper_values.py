@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from tensortap.capture import Candidate, LoadedCall, changed_names, override
@@ -27,6 +26,7 @@ from tensortap.dump import (
 from .elsewhere import elsewhere
 from .engine import compared, recorded_graph
 from .expression import parse_changes
+from .floats import is_float
 from .proofs import Proofs
 from .request import Answer
 from .source import open_recording
@@ -167,7 +167,7 @@ class _Kept:
         tally = self._tallies.get(name)
         if tally is None:
             tally = self._tallies[name] = _Tally(dtype_name(array.dtype), array.shape, fits)
-        if array.dtype.kind in "fc" or _is_small_float(array):
+        if array.dtype.kind == "c" or is_float(array):
             tally.nan += int(np.isnan(array).sum())
             tally.inf += int(np.isinf(array).sum())
             if tally.bad_visit < 0 < tally.nan + tally.inf:
@@ -194,7 +194,3 @@ class _Kept:
             )
             for name, tally in self._tallies.items()
         }
-
-
-def _is_small_float(array: Array) -> bool:
-    return bool(array.dtype == ml_dtypes.bfloat16) or array.dtype.name.startswith("float8")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -94,10 +94,17 @@ class WhatIfs:
         current.made.append(Change(tensor, expression.strip()))
         current.undone.clear()
 
-    def take_back(self) -> None:
-        """Removes the current what-if's last change for good, as it could not be made."""
-        self.undo()
-        self._of(self.current).undone.pop()
+    def take_back(self, undone: Sequence[Change] = ()) -> None:
+        """Removes the current what-if's last change for good, as it could not be made; `undone` can be made
+        again, as before it."""
+        current = self._of(self.current)
+        current.made.pop()
+        current.undone[:] = undone
+
+    @property
+    def undone(self) -> tuple[Change, ...]:
+        """The changes of the current what-if that `redo` makes, the next one last."""
+        return tuple(self._of(self.current).undone)
 
     def undo(self) -> Change:
         """Takes the current what-if's last change back. Raises SelectionError if there is none."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tensortap.dump import Argument, Recording, RecordingPlace
+from tensortap.dump import Argument, DamagedError, Recording, RecordingPlace
 from tensortap.replay import earlier
 
 
@@ -20,13 +20,16 @@ from tensortap.replay import earlier
         ("FDFDDD", 2),
         ("DDVV", None),
         ("VVV", None),
+        ("FFXXV", 1),  # what is damaged is passed over
+        ("FXFDXX", 2),
+        ("XX", None),
         ("", None),
     ],
 )
 def test_the_nearest_of_finite_variables_and_data_is_found(
     before: str, found: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """GIVEN recordings of finite numbers (F), of data (D) or of variables (V) that are NaN."""
+    """GIVEN recordings of finite numbers (F), of data (D) or variables (V) that are NaN, or damaged (X)."""
     folder = Path("run") / "recordings"
     places = [RecordingPlace(step, 0, folder / str(step)) for step in range(len(before) + 1)]
     monkeypatch.setattr(earlier, "find_recordings", lambda run: places)
@@ -35,6 +38,8 @@ def test_the_nearest_of_finite_variables_and_data_is_found(
 
 
 def recording(given: str) -> Recording:
+    if given == "X":
+        raise DamagedError("A part of a recording fails its checksum.")
     arrays = {name: np.float32([np.nan if name == given else 1]) for name in "DV"}
     data = Argument("tensor", "x", (arrays["D"],))
     return Recording("f", b"", (data, Argument("variable", "w", (arrays["V"],))), step=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import re
 from collections.abc import Callable
@@ -125,6 +126,24 @@ def test_what_capturing_changes_is_found() -> None:
     found = certify(recording, Call(), candidates)
     assert (found.changed, found.first) == (["w"], "n13:0")
     assert certify(recording, Call(), candidates[:13]).changed == ()
+
+
+def test_what_differs_each_time_is_not_blamed_on_capturing() -> None:
+    """A call with one result that is another each time, and one that taps change."""
+    candidates = [Candidate(f"n{number}", 0, "Relu", "float32") for number in range(9)]
+    arguments = tuple(Argument("variable", name, (np.zeros(2, np.float32),)) for name in "vw")
+    count = itertools.count()
+
+    class Call:
+        def run(self, wanted: Any = lambda candidate: False) -> Rerun:
+            seen = candidates[4] in filter(wanted, candidates)
+            return Rerun((), {0: np.float32([next(count)]), 1: np.float32([seen])}, [])
+
+    recording = Recording("f", b"", arguments, 0)
+    found = certify(recording, Call(), candidates)
+    assert (found.unstable, found.changed, found.first) == (["v"], ["w"], "n4:0")
+    found = certify(recording, Call(), candidates[:4])
+    assert (found.unstable, found.changed, found.first) == (["v"], (), "")
 
 
 def test_an_older_recording_of_nan_is_proven_by_its_bytes() -> None:
