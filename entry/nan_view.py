@@ -121,8 +121,15 @@ def _print_trace(trace: ElementTrace, out: Console, trail: int) -> None:
     cause = back[0]
     place = _element(cause, trace.row)
     out.print(cell(f"  at      {place} -> {bad.op_type} = {number_text(bad.value)}{sample}", "magenta"))
-    for element in _shown(back, trail):
+    telling = _telling(back)
+    for element in telling[: max(trail - 1, 0)]:
         out.print(cell(f"            from {_element(element, trace.row)}", "dim"))
+    if trail and len(telling) > trail:
+        out.print(cell(f"            … {counted(len(telling) - trail, 'more op')}", "dim"))
+    if trail and len(telling) >= trail:
+        out.print(cell(f"            from {_element(telling[-1], trace.row)}", "dim"))
+    if trail and trace.cut:
+        out.print(cell(f"            … not followed further: {len(trace.trail)} ops", "dim"))
 
 
 def _element(element: Element, row: int | None) -> str:
@@ -138,16 +145,15 @@ def _element(element: Element, row: int | None) -> str:
     return f"{text}, as is {place + ' of ' if place else ''}{other.tensor}: the difference is 0"
 
 
-def _shown(back: list[Element], most: int) -> list[Element]:
+def _telling(back: list[Element]) -> list[Element]:
     """The elements behind the offending one that tell: those that an op computed, or changed; the first, and
     the last."""
     pairs = zip(back[1:], back, strict=False)
-    telling = [
+    return [
         element
         for element, behind in pairs
         if element.kind or element.op_type in _TELLING or element.value != behind.value
     ]
-    return telling if len(telling) <= most else telling[: most - 1] + telling[-1:] if most else []
 
 
 _TELLING = (

@@ -21,7 +21,7 @@ from .upstream import Source
 
 MOST = 5  # elements of a birth that are shown: those that come from different ones
 _FOLLOWED = 20  # the first so many are followed
-MAX_TRAIL = 80  # ops that are walked back
+MAX_TRAIL = 400  # ops that are walked back
 # Which input is to blame where it is 0 (of a logarithm, and of a power: whatever it is).
 _SUSPECTS = {
     **dict.fromkeys(ops("RealDiv Div Xdivy Mod FloorMod FloorDiv TruncateMod TruncateDiv"), 1),
@@ -68,11 +68,13 @@ class ElementTrace:
             weight, or where no value was kept.
         row: which row of the batch it belongs to (the first index of the input it leads to), or None.
         sample: the id of that sample, where the run says which samples a step was fed.
+        cut: whether it goes on behind the last of `MAX_TRAIL` ops.
     """
 
     trail: list[Element]
     row: int | None
     sample: str | None = None
+    cut: bool = False
 
 
 def trace_elements(flow: BadFlow, bad: BadTensor) -> list[ElementTrace]:
@@ -88,7 +90,8 @@ def trace_elements(flow: BadFlow, bad: BadTensor) -> list[ElementTrace]:
         causes.update(cause)
         ends = [element for element in trail if element.kind == "input" and element.index]
         row = ends[-1].index[0] if ends else _row_of(flow, trail)
-        found.append(ElementTrace(trail, row, sample_of(flow.tensors, row)))
+        cut = len(trail) == MAX_TRAIL
+        found.append(ElementTrace(trail, row, sample_of(flow.tensors, row), cut))
     return found
 
 

@@ -29,3 +29,10 @@ def are(count: int) -> str:
 def number(value: float) -> str:
     """Four significant digits."""
     return f"{value:.4g}"
+
+
+def number_beside(value: float, limit: float) -> str:
+    """As many digits, at least four, as tell a value from a limit and from what is written of it."""
+    written = (limit, float(number(limit)))
+    texts = (f"{value:.{digits}g}" for digits in range(4, 18))
+    return next((text for text in texts if float(text) not in written), number(value))

@@ -112,7 +112,9 @@ def _sentence(healers: list[Healer], *, nan: bool, meant: bool) -> str:
     else:
         text = f"the {what} ends in {healers[0].node} ({healers[0].op_type}), whose output is finite."
     text = begin + text
-    return f"{text[0].upper()}{text[1:]} {_UNTOUCHED}"
+    if not text.startswith(tuple(healer.node for healer in healers)):  # a node's name stays as it is
+        text = text[0].upper() + text[1:]
+    return f"{text} {_UNTOUCHED}"
 
 
 def but_not_its_gradient(demoted: str, gradient: str, *, loss_finite: bool) -> str:

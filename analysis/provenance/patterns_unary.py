@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from ..limits import exp_limit, largest
-from .explanation import Explanation, are, elements, number
+from .explanation import Explanation, are, elements, number, number_beside
 from .operand import Operand
 
 Check = Callable[[Sequence[Operand], Operand], Explanation | None]
@@ -29,7 +29,7 @@ def log1p(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     """log1p(-1) = -inf, log1p(x < -1) = NaN."""
     (x, *_) = ins
     if x.min < -1:
-        text = f"log1p of less than -1 is NaN: {x.tensor} goes down to {number(x.min)}."
+        text = f"log1p of less than -1 is NaN: {x.tensor} goes down to {number_beside(x.min, -1)}."
         return Explanation("log of a negative", text, _LOG)
     if x.min == -1:
         return Explanation("log of 0", f"log1p(-1) = -inf: {x.tensor} reaches -1.", _LOG)
@@ -41,7 +41,8 @@ def exp(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     (x, *_) = ins
     limit = exp_limit(out.dtype)
     if x.max > limit:
-        text = f"exp overflows {out.dtype} above {number(limit)}: {x.tensor} goes up to {number(x.max)}."
+        reached = number_beside(x.max, limit)
+        text = f"exp overflows {out.dtype} above {number(limit)}: {x.tensor} goes up to {reached}."
         return Explanation("exp overflow", text, _EXP)
     return None
 
@@ -55,7 +56,7 @@ def hyperbolic(name: str) -> Check:
         if x.abs_max > limit:
             text = (
                 f"{name} is exp(|x|)/2 there and overflows {out.dtype} above {number(limit)}: "
-                f"|{x.tensor}| goes up to {number(x.abs_max)}."
+                f"|{x.tensor}| goes up to {number_beside(x.abs_max, limit)}."
             )
             return Explanation("exp overflow", text, _EXP)
         return None
@@ -101,7 +102,8 @@ def square(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     (x, *_) = ins
     limit = largest(out.dtype) ** 0.5
     if x.abs_max > limit:
-        text = f"x² overflows {out.dtype} above {number(limit)}: |{x.tensor}| goes up to {number(x.abs_max)}."
+        reached = number_beside(x.abs_max, limit)
+        text = f"x² overflows {out.dtype} above {number(limit)}: |{x.tensor}| goes up to {reached}."
         return Explanation(f"{_prefix(out.dtype)}overflow", text, _OVERFLOW)
     return None
 
@@ -110,8 +112,9 @@ def cast(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     """A number above the target's largest one becomes infinite."""
     (x, *_) = ins
     if x.abs_max > largest(out.dtype):
-        limit = number(largest(out.dtype))
-        text = f"{out.dtype} ends at {limit}: |{x.tensor}| ({x.dtype}) goes up to {number(x.abs_max)}."
+        limit = largest(out.dtype)
+        reached = number_beside(x.abs_max, limit)
+        text = f"{out.dtype} ends at {number(limit)}: |{x.tensor}| ({x.dtype}) goes up to {reached}."
         return Explanation(f"{_prefix(out.dtype)}overflow", text, _OVERFLOW)
     return None
 
@@ -122,7 +125,7 @@ def beyond(limit: float, name: str) -> Check:
     def check(ins: Sequence[Operand], out: Operand) -> Explanation | None:
         (x, *_) = ins
         if x.abs_max >= limit:
-            text = f"{name} is not finite there: |{x.tensor}| goes up to {number(x.abs_max)}."
+            text = f"{name} is not finite there: |{x.tensor}| goes up to {number_beside(x.abs_max, limit)}."
             return Explanation("outside the domain", text, "Clip the operand into the function's domain.")
         return None
 
@@ -133,7 +136,7 @@ def acosh(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     """acosh(x < 1) = NaN."""
     (x, *_) = ins
     if x.min < 1:
-        text = f"acosh of less than 1 is NaN: {x.tensor} goes down to {number(x.min)}."
+        text = f"acosh of less than 1 is NaN: {x.tensor} goes down to {number_beside(x.min, 1)}."
         return Explanation("outside the domain", text, "Clip the operand to at least 1.")
     return None
 

@@ -129,7 +129,7 @@ export interface Birth {
   frame: StackFrame | null;
   /** Of a node of the backward pass: the op whose gradient it is, and the select behind that. */
   forward?: { tensor: string; node: string; op_type: string; chosen: string } | null;
-  elements: { trail: ElementStep[]; row: number | null; sample: string | null }[];
+  elements: { trail: ElementStep[]; row: number | null; sample: string | null; cut: boolean }[];
 }
 
 export interface Link {

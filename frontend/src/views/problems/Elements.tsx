@@ -1,14 +1,20 @@
 import { batch } from '@preact/signals';
+import { counted } from '../../lib/format';
 import { visible } from '../../lib/visible';
 import type { Birth, ElementStep } from '../../model/findings';
 import { goTo } from '../../state/selection';
 import { focusedElement } from '../../state/value';
 import { measured } from './Operands';
 
+const FIRST = 40; // elements of a long way back that are listed, and of its end:
+const LAST = 5;
+
 /** The elements themselves, each led back as far as values were kept. */
 export function Elements({ birth }: { birth: Birth }) {
   const [first] = birth.elements;
   if (!first) return null;
+  const left = first.trail.length - FIRST - LAST;
+  const [start, end] = left > 0 ? [first.trail.slice(0, FIRST), first.trail.slice(-LAST)] : [first.trail, []];
   return (
     <>
       <h4>
@@ -16,22 +22,33 @@ export function Elements({ birth }: { birth: Birth }) {
         {first.sample !== null && <span class="chip">sample {visible(first.sample)}</span>}
       </h4>
       <ol class="led-back">
-        {first.trail.map((element, i) => (
-          <li key={`${i} ${element.tensor}`}>
-            <button type="button" class="link" title="Show this element" onClick={() => showElement(birth, element)}>
-              {placeOf(element)}
-              <span class="mono">{visible(element.tensor)}</span>
-            </button>{' '}
-            = <b class="num">{measured(element.value)}</b>
-            {element.equal && (
-              <>
-                , as is <span class="mono">{visible(element.equal.tensor)}</span> there: the difference is 0
-              </>
-            )}
-          </li>
+        {start.map((element, i) => (
+          <Step key={`${i} ${element.tensor}`} birth={birth} element={element} />
+        ))}
+        {left > 0 && <li class="muted">… {counted(left, 'more op')}</li>}
+        {end.map((element, i) => (
+          <Step key={`${i} ${element.tensor}`} birth={birth} element={element} />
         ))}
       </ol>
+      {first.cut && <p class="muted">Not followed further: {first.trail.length} ops.</p>}
     </>
+  );
+}
+
+function Step({ birth, element }: { birth: Birth; element: ElementStep }) {
+  return (
+    <li>
+      <button type="button" class="link" title="Show this element" onClick={() => showElement(birth, element)}>
+        {placeOf(element)}
+        <span class="mono">{visible(element.tensor)}</span>
+      </button>{' '}
+      = <b class="num">{measured(element.value)}</b>
+      {element.equal && (
+        <>
+          , as is <span class="mono">{visible(element.equal.tensor)}</span> there: the difference is 0
+        </>
+      )}
+    </li>
   );
 }
 

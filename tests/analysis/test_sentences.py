@@ -1,0 +1,40 @@
+"""What is written of numbers and nodes in explanations."""
+
+from __future__ import annotations
+
+import pytest
+
+from tensortap.analysis.provenance.ends import Healer
+from tensortap.analysis.provenance.explanation import number_beside
+from tensortap.analysis.provenance.intentional import _sentence
+from tensortap.analysis.provenance.operand import Operand
+from tensortap.analysis.provenance.patterns_unary import beyond
+
+
+@pytest.mark.parametrize(
+    ("value", "limit", "text"),
+    [
+        (1.00009, 1.0, "1.0001"),
+        (1.0, 1.0, "1"),
+        (-1.0000001, -1.0, "-1.0000001"),
+        (88.7229, 88.72284, "88.723"),
+        (39641.5, 88.72284, "3.964e+04"),
+    ],
+)
+def test_a_value_is_told_from_its_limit(value: float, limit: float, text: str) -> None:
+    assert number_beside(value, limit) == text
+
+
+def test_a_value_that_is_just_beyond_is_not_rounded_to_the_limit() -> None:
+    operand = Operand("x:0", True, "float32", size=8, max=1.00009, abs_max=1.00009)
+    found = beyond(1.0, "acos")([operand], operand)
+    assert found is not None
+    assert found.text == "acos is not finite there: |x:0| goes up to 1.0001."
+
+
+@pytest.mark.parametrize(
+    ("how", "begin"), [("masked", "compile_loss/Select (Sel"), ("compared", "It is only")]
+)
+def test_names_of_nodes_are_written_as_they_are(how: str, begin: str) -> None:
+    healers = [Healer("compile_loss/Select:0", "compile_loss/Select", "Select", how)]
+    assert _sentence(healers, nan=True, meant=False).startswith(begin)

@@ -1,0 +1,39 @@
+"""How `tensortap nan` writes the way back from an element."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from tensortap.analysis.provenance.elements import Element, ElementTrace
+from tensortap.nan_view import _print_trace
+
+
+def lines(steps: int, most: int, *, cut: bool = False) -> list[str]:
+    """Of a trail of a birth and so many elements behind it, numbered from 0, each with another value."""
+    trail = [Element(f"t{n}:0", f"t{n}", "Mul", "", "", 0, (n,), float(n)) for n in range(-1, steps)]
+    text = StringIO()
+    _print_trace(ElementTrace(trail, None, cut=cut), Console(file=text, width=200), most)
+    return [line.strip() for line in text.getvalue().splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("steps", "told"),
+    [
+        (1, []),
+        (3, ["t1:0 = 1", "t2:0 = 2"]),
+        (4, ["t1:0 = 1", "t2:0 = 2", "t3:0 = 3"]),
+        (5, ["t1:0 = 1", "t2:0 = 2", "… 1 more op", "t4:0 = 4"]),
+        (90, ["t1:0 = 1", "t2:0 = 2", "… 86 more ops", "t89:0 = 89"]),
+    ],
+)
+def test_what_is_left_out_of_a_long_way_is_counted(steps: int, told: list[str]) -> None:
+    found = [line.rpartition(" of ")[2] if "more" not in line else line for line in lines(steps, 3)[1:]]
+    assert found == told
+
+
+def test_a_way_that_is_not_followed_to_its_end_says_so() -> None:
+    assert lines(9, 3, cut=True)[-1] == "… not followed further: 10 ops"
+    assert len(lines(9, 0, cut=True)) == 1, "of further elements only the place is told"
