@@ -191,9 +191,14 @@ def _leave_xla(attributes: Any) -> None:
 
 
 def _recast_constant(node: Any, target: int) -> None:
-    tensor = node.attr["value"].tensor
+    """Finite numbers stay finite: -1e9 of a mask, as -inf, would become NaN where it is multiplied by 0. Half
+    of the largest leaves room for what is added to it."""
+    tensor, dtype = node.attr["value"].tensor, tf.as_dtype(target)
+    held = tf.make_ndarray(tensor)
     with np.errstate(all="ignore"):
-        array = tf.make_ndarray(tensor).astype(tf.as_dtype(target).as_numpy_dtype)
+        array = held.astype(dtype.as_numpy_dtype)
+        lost = np.isinf(array) & np.isfinite(held)
+        array[lost] = (np.sign(held[lost]) * (float(dtype.max) / 2)).astype(array.dtype)
     tensor.CopyFrom(tf.make_tensor_proto(array, shape=array.shape))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,47 +9,41 @@ import numpy as np
 import tensorflow as tf
 
 from tensortap.capture import LoadedCall, override
-from tensortap.dump import NotFoundError, Recording
+from tensortap.dump import NotFoundError, Recording, counted
 
 from .batch_inputs import BatchInputs, Exchanged
+from .batch_norms import BatchNorms
 from .chosen_nodes import ChosenNodes, pattern_of, visits_of
-from .leaks import Part, is_float, leaks
+from .forward import ForwardPass
+from .leaks import Found, Part, is_float, leaks, unwritten
 from .positions import cut, unpadded
+from .sequences import check_sequences
 from .source_lines import SourceLines
 
 Array = np.ndarray[Any, Any]
-_MOMENTS = re.compile(r"/(moments|batchnorm)/")
-"""Scopes of `tf.nn.moments` and `tf.nn.batch_normalization`, as Keras' layer calls them. They leak only if
-their moments are over the batch: those of a layer normalization are a sample's own."""
 
 
 def batch_test(recording: Recording, lines: SourceLines, options: Mapping[str, Any]) -> dict[str, Any]:
     """The first sample becomes another one: no row of any other sample may change."""
     inputs = BatchInputs.of(recording)
 
-    def others(array: Array) -> Array | None:
+    def others(array: Array, visit: int, visits: int) -> Array | None:
         fits = array.ndim > 0 and array.shape[0] == inputs.batch
         return cut(array, inputs.batch, slice(1, None)) if fits else None
 
-    told = _compared(recording, lines, inputs.changed(inputs.other_sample), others, "another sample")
-    told["summary"] += batch_norm_note(told["rows"])
-    return told
+    def note(chosen: ChosenNodes, found: Found) -> str:
+        norms = BatchNorms(chosen)
+        born = [leak.tensor for leak in found.leaks if leak.born]
+        return batch_norm_note(len(born), sum(map(norms.makes, born)))
+
+    return _compared(recording, lines, inputs.changed(inputs.other_sample), others, "another sample", note)
 
 
-def batch_norm_note(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Says of rows of the batch test whether they are batch normalization: its moments are the batch's."""
-    own = [
-        row
-        for row in rows
-        if row["op_type"].startswith("FusedBatchNorm") or _MOMENTS.search(row["tensor"]) is not None
-    ]
-    if not own:
+def batch_norm_note(places: int, normal: int) -> str:
+    """Says of places where a batch leaks how many are batch normalization, whose moments are the batch's."""
+    if not normal:
         return ""
-    where = (
-        "all of it begins"
-        if len(own) == len(rows)
-        else f"of {len(rows)} places where it begins {len(own)} are"
-    )
+    where = "all of it begins" if normal == places else f"of {places} places where it begins {normal} are"
     return f"; {where} in batch normalization, which in training takes the moments of the batch: expected"
 
 
@@ -60,38 +53,54 @@ def causal_test(recording: Recording, lines: SourceLines, options: Mapping[str, 
     if inputs.length < 2:
         raise NotFoundError("The step was given no sequences.", "This test needs inputs [batch, time, …].")
 
-    def past(array: Array) -> Array | None:
+    def past(array: Array, visit: int, visits: int) -> Array | None:
         fits = array.ndim > 1 and array.shape[:2] == (inputs.batch, inputs.length)
         return cut(array, inputs.length, slice(inputs.half)) if fits else None
 
-    return _compared(recording, lines, inputs.changed(inputs.other_future), past, "a later position")
+    def check(chosen: ChosenNodes, found: Found) -> str:
+        check_sequences(chosen, found.looked, inputs.batch, inputs.length)
+        return ""
+
+    return _compared(recording, lines, inputs.changed(inputs.other_future), past, "a later position", check)
 
 
 def _compared(
-    recording: Recording, lines: SourceLines, exchanged: Exchanged, part: Part, source: str
+    recording: Recording,
+    lines: SourceLines,
+    exchanged: Exchanged,
+    part: Part,
+    source: str,
+    note: Callable[[ChosenNodes, Found], str],
 ) -> dict[str, Any]:
     with LoadedCall(recording) as call:
         chosen = ChosenNodes(call, pattern_of(""))
         names = chosen.tensors()
         before = visits_of(call.run(lambda candidate: candidate.name in names))
         after = visits_of(call.run(lambda candidate: candidate.name in names, exchanged.arguments))
-        told = _told(chosen, before, after, part, lines, source)
+        forward = ForwardPass(call, unwritten(chosen, before, after))
+        found = leaks(chosen, forward, before, after, part)
+        told = _told(chosen, found, lines, source)
+        told["summary"] += note(chosen, found)
     if exchanged.stayed:
         told["summary"] += f"; the same in all samples, and not exchanged: {', '.join(exchanged.stayed)}"
     return told
 
 
-def _told(
-    chosen: ChosenNodes, before: Any, after: Any, part: Part, lines: SourceLines, source: str
-) -> dict[str, Any]:
-    found, count = leaks(chosen, before, after, part)
-    born = [leak for leak in found if leak.born]
+def _told(chosen: ChosenNodes, found: Found, lines: SourceLines, source: str) -> dict[str, Any]:
+    leaking, count = found.leaks, len(found.looked)
     if not count:
         raise NotFoundError("No tensor of the step has the shape that this test looks at.")
-    changing = f"{len(found)} of them with {source}" if found else f"none with {source}"
+    if not leaking and found.left > count:
+        raise NotFoundError(
+            f"Most of the step cannot be judged: {found.left} of {found.left + count} tensors depend on"
+            " variables that the step had written before.",
+            "Record steps that run the model once before they change its variables.",
+        )
+    changing = f"{len(leaking)} of them with {source}" if leaking else f"none with {source}"
+    left = f"; left out, as the step had written variables before: {found.left}" if found.left else ""
     return {
-        "passed": not found,
-        "summary": f"{count} tensors looked at, changing: {changing}",
+        "passed": not leaking,
+        "summary": f"{counted(count, 'tensor')} looked at, changing: {changing}{left}",
         "columns": ["tensor", "op_type", "change", "line"],
         "rows": [
             {
@@ -100,7 +109,8 @@ def _told(
                 "change": leak.change,
                 **_line(lines, leak.tensor),
             }
-            for leak in born
+            for leak in leaking
+            if leak.born
         ],
     }
 
@@ -127,14 +137,28 @@ def padding_test(recording: Recording, lines: SourceLines, options: Mapping[str,
             names = chosen.tensors()
             after = visits_of(changed.run(lambda candidate: candidate.name in names))
         after.pop(at, None)  # it stands for what it was before the change
+        forward = ForwardPass(call, unwritten(chosen, before, after))
+        parts = (_outside(mask, range(mask.shape[1])), _outside(mask, range(mask.shape[1])[::-1]))
+        found = leaks(chosen, forward, before, after, *parts, of=len(before.get(at, ())) or 1)
+        return _told(chosen, found, lines, f"the padding of {at}")
 
-        def outside(array: Array) -> Array | None:
-            if array.shape[:2] == mask.shape:
-                return unpadded(array, mask)
-            whole = array.ndim == 0 or (array.ndim < 3 and array.shape[0] == inputs.batch)
-            return array if whole else None
 
-        return _told(chosen, before, after, outside, lines, f"the padding of {at}")
+def _outside(mask: Array, order: Sequence[int]) -> Part:
+    """What must stay as it is when only padding changes.
+
+    Args:
+        mask: which positions are padding, bool [batch, time].
+        order: the position that each visit in a loop over the positions is of.
+    """
+
+    def part(array: Array, visit: int, visits: int) -> Array | None:
+        rows = 0 < array.ndim < 3 and array.shape[0] == mask.shape[0]
+        here = ~mask[:, order[visit]] if rows and visits == len(order) else slice(None)
+        if array.shape[:2] == mask.shape:
+            return unpadded(array[here], mask[here]) if array.ndim == 2 else unpadded(array, mask)
+        return array[here] if rows else array if array.ndim == 0 else None
+
+    return part
 
 
 def _padded(inputs: BatchInputs, pad: float) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import ml_dtypes
@@ -11,14 +12,16 @@ import numpy as np
 
 from tensortap.dump import callees
 
-from .chosen_nodes import ChosenNodes, NodeKey, Visits
+from .chosen_nodes import ChosenNodes, Visits
+from .forward import READ, ForwardPass, ReadShare
+from .masks import MASK
 
 Array = np.ndarray[Any, Any]
-Part = Callable[[Array], Array | None]
-"""Of a tensor that part which must stay as it is; None: it may change as a whole, and is not looked at."""
-_READ = "ReadVariableOp"
+Part = Callable[[Array, int, int], Array | None]
+"""Of a tensor, its visit and how many there are: that part which must stay as it is. None: it may change as a
+whole, and is not looked at."""
+_REVERSALS = ("ReverseV2", "ReverseSequence")
 _ULPS = 256  # kernels may sum in another order
-_MASK = 1e4  # -1e4 is what masks in float16 add, others -1e9 or the dtype's lowest
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,60 +35,100 @@ class Leak:
     born: bool
 
 
-def leaks(chosen: ChosenNodes, before: Visits, after: Visits, part: Part) -> tuple[list[Leak], int]:
-    """Leaking tensors in the order of the graph, and how many tensors were looked at.
+@dataclass(frozen=True, slots=True)
+class Found:
+    """`leaks` in the order of the graph; the tensors that were `looked` at; how many that this test asks for
+    were `left` out, as they depend on variables that the step had written before."""
 
-    Only the forward pass is: a gradient of a mean over the batch depends on all samples, and so does all that
-    is computed of it.
+    leaks: list[Leak]
+    looked: list[str]
+    left: int
+
+
+def leaks(
+    chosen: ChosenNodes, forward: ForwardPass, before: Visits, after: Visits, *parts: Part, of: int = 1
+) -> Found:
+    """Compares two runs of a step.
+
+    Only the forward pass is looked at: a gradient of a mean over the batch depends on all samples, and so
+    does all that is computed of it. Where a step runs the model several times, that is its first run.
+
+    Args:
+        parts: what must stay; of several that of each function the one that finds the least there.
+        of: how often the step runs what was changed, of which only the first time is looked at.
     """
     changes: dict[str, float] = {}
-    backward: set[NodeKey] = set()
-    for key, operation in chosen.operations.items():
-        written = _is_written(chosen.outputs(key), before, after) if operation.type == _READ else False
-        if (
-            written
-            or _is_backward(operation)
-            or any((key[0], each.op.name) in backward for each in operation.inputs)
-        ):
-            backward.add(key)
-        for name in () if key in backward or _is_apart(operation) else chosen.outputs(key):
-            if name in before:
-                change = _change(before[name], after.get(name, ()), part)
-                if change is not None:
-                    changes[name] = change
+    left = 0
+    for function in dict.fromkeys(key[0] for key in chosen.operations):
+        tried = [_changes_in(function, chosen, forward, before, after, part, of) for part in parts]
+        best, left_here = min(tried, key=lambda each: sum(1 for change in each[0].values() if change))
+        changes |= best
+        left += left_here
     order = [name for key in chosen.operations for name in chosen.outputs(key) if changes.get(name)]
     tracer = _Tracer(chosen, changes)
     found = [
         Leak(name, chosen.candidates[name].op_type, changes[name], not tracer.is_fed(name)) for name in order
     ]
-    return found, len(changes)
+    return Found(found, list(changes), left)
 
 
-def _is_backward(operation: Any) -> bool:
-    names = operation.name, operation.graph.name
-    return any("gradient" in text or "_grad" in text for text in names)
+def _changes_in(
+    function: str,
+    chosen: ChosenNodes,
+    forward: ForwardPass,
+    before: Visits,
+    after: Visits,
+    part: Part,
+    of: int,
+) -> tuple[dict[str, float], int]:
+    """Tensor -> change, of those of a function that were looked at; and how many were left out."""
+    changes: dict[str, float] = {}
+    left = 0
+    for key, operation in chosen.operations.items():
+        origin = forward.of(key)
+        if key[0] != function or origin.backward or _is_apart(operation):
+            continue
+        for name in chosen.outputs(key):
+            visits, others = before.get(name, ()), after.get(name, ())
+            first = len(visits) * min(origin.share, Fraction(1, of))
+            is_whole = first.denominator == 1 and first > 0
+            same_often = len(visits) == len(others)
+            change = _change(visits[: int(first) or 1], others, part) if same_often else None
+            if change is not None and is_whole:
+                changes[name] = change
+            left += change is not None and not is_whole
+    return changes, left
 
 
-def _is_written(names: Sequence[str], before: Visits, after: Visits) -> bool:
-    """Whether the step wrote the variable before it was read: what it held depends on the inputs."""
-    return any(
-        not np.array_equal(one, other)
-        for name in names
-        for one, other in zip(before.get(name, ()), after.get(name, ()), strict=False)
-    )
+def unwritten(chosen: ChosenNodes, before: Visits, after: Visits) -> ReadShare:
+    """Tells by two runs on other inputs at which visit of a node a variable first held what the step had
+    written: it depends on the inputs from there on."""
+
+    def share(function: str, operation: Any) -> Fraction:
+        name = chosen.name(function, operation.outputs[0])
+        one, other = before.get(name, ()), after.get(name, ())
+        for visit, (a, b) in enumerate(zip(one, other, strict=False)):
+            if not np.array_equal(a, b, equal_nan=is_float(a)):
+                return Fraction(visit, len(one))
+        return Fraction(1)
+
+    return share
 
 
 def _is_apart(operation: Any) -> bool:
-    """Reads variables, or calls functions, whose nodes are looked at one by one."""
-    return operation.type == _READ or any(True for _ in callees(operation.node_def))
+    """Reads variables, turns a sequence around, which mixes nothing, or calls functions, whose nodes are
+    looked at one by one."""
+    return operation.type in (READ, *_REVERSALS) or any(True for _ in callees(operation.node_def))
 
 
 def _change(before: Sequence[Array], after: Sequence[Array], part: Part) -> float | None:
-    if len(before) != len(after) or not is_float(before[0]):
+    """The worst of the first visits; None: there is nothing to be looked at."""
+    if not before or not is_float(before[0]):
         return None
     worst = None
-    for one, other in zip(before, after, strict=True):
-        kept, there = part(one), part(other) if one.shape == other.shape else None
+    for visit, (one, other) in enumerate(zip(before, after, strict=False)):
+        place = visit, len(before)
+        kept, there = part(one, *place), part(other, *place) if one.shape == other.shape else None
         if kept is None or there is None or not kept.size:
             continue
         worst = max(worst or 0.0, distance(kept, there))
@@ -102,7 +145,7 @@ def distance(kept: Array, there: Array) -> float:
     rounding = _ULPS * float(ml_dtypes.finfo(kept.dtype).eps)  # type: ignore[no-untyped-call]
     # Beside what a mask has put there any change of the others would look like rounding. Where no mask has,
     # the rest is hardly ever much smaller than half of the largest.
-    mask = max(_MASK, float(np.max(size, initial=0.0)) / 2)
+    mask = max(MASK, float(np.max(size, initial=0.0)) / 2)
     others = (size < mask) | (difference > rounding * size)
     scale, change = (float(np.max(each[others], initial=0.0)) for each in (size, difference))
     return 0.0 if change <= rounding * scale else change / (scale or 1.0)

@@ -7,8 +7,9 @@ from typing import Any
 
 from tensortap.dump import Graph, NotFoundError, Recording
 
+from .gradient_tests import gradient_test
 from .leak_tests import batch_test, causal_test, padding_test
-from .number_tests import determinism_test, gradient_test, sensitivity_test
+from .number_tests import determinism_test, sensitivity_test
 from .source_lines import SourceLines
 
 _LEAKS: Mapping[str, Callable[[Recording, SourceLines, Mapping[str, Any]], dict[str, Any]]] = {

@@ -20,12 +20,14 @@ def cut(array: Array, extent: int, kept: slice) -> Array:
 
 def unpadded(array: Array, mask: Array) -> Array:
     """The elements, flat, of an array [batch, time, …] that belong to padded positions along no axis with as
-    many elements as there are positions; `mask`, bool [batch, time], says which are padding."""
+    many elements as there are positions; `mask`, bool [batch, time], says which are padding. Of as many
+    samples as positions the array may as well be [time, batch, …]."""
     batch, length = mask.shape
     kept = np.ones(array.shape, np.bool_)
-    for axis in range(1, array.ndim):
-        if array.shape[axis] == length:
-            shape = [1] * array.ndim
-            shape[0], shape[axis] = batch, length
-            kept &= ~mask.reshape(shape)
+    for samples in (0, 1) if batch == length else (0,):
+        for axis in set(range(array.ndim)) - {samples}:
+            if array.shape[axis] == length:
+                shape = [1] * array.ndim
+                shape[samples], shape[axis] = batch, length
+                kept &= ~(mask if samples < axis else mask.T).reshape(shape)
     return np.asarray(array[kept])

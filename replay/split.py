@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from .masks import as_masked, largest_of
+
 Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
     """Of one tensor over all its visits; each number is an L2 norm divided by that of the tensor or of its
-    reference, whichever is larger, so that 1 says that nothing of it is right.
+    reference, whichever is larger, so that 1 says that nothing of it is right. What a mask put into all of
+    them counts in none.
 
     Attributes:
         total: how far the tensor is from its reference; infinite if a number is finite in one of them only.
@@ -53,11 +56,18 @@ def split(
     for one, other, there in zip(tensor, reference, middle, strict=True):
         if not one.shape == other.shape == there.shape:
             return None
-        a, b, c = (each.astype(np.float64) for each in (one, other, there))
+        a, b, c = _beside_masks(one, other, there)
         sums += [_square(a, b), _square(c, b), _square(a, c), _size(a), _size(b)]
         count += int((~np.isfinite(a) & np.isfinite(c)).sum())
     total, inherited, born = (_relative(each, max(sums[3:])) for each in sums[:3])
     return Split(total, inherited, born, count, len(tensor))
+
+
+def _beside_masks(one: Array, other: Array, there: Array) -> list[Array]:
+    a, b, c = (each.astype(np.float64) for each in (one, other, there))
+    most = largest_of(one, other, there)
+    hidden = as_masked(a, b, most) & as_masked(c, b, most)
+    return [np.where(hidden, 0.0, each) for each in (a, b, c)]
 
 
 def _square(one: Array, other: Array) -> float:

@@ -9,6 +9,8 @@ from typing import Any, Literal
 import ml_dtypes
 import numpy as np
 
+from .masks import masked
+
 Array = np.ndarray[Any, Any]
 Judgement = Literal["exact", "low precision", "ill-conditioned", "bug in the kernel"]
 ORDER: tuple[Judgement, ...] = ("bug in the kernel", "ill-conditioned", "low precision", "exact")
@@ -98,13 +100,24 @@ def judge(
     the result by more than that, and explains the error. *low precision*: the error is what summing that
     many terms in this dtype may give, n u (Higham, Accuracy and Stability of Numerical Algorithms, 4.2), at
     least 64 ULP, or the dtype cannot hold the number. *bug in the kernel*: none of these explains it.
+    What a mask put there is judged apart from the others; the worse of both counts.
 
     Args:
         recorded: in its own dtype.
         wide, nudged: float64 results from the recorded inputs and from those moved by one ULP.
     """
-    info = ml_dtypes.finfo(recorded.dtype)  # type: ignore[no-untyped-call]
     terms = max(_MOST_ULP, sum(array.size for array in inputs) // max(recorded.size, 1))
+    mask = masked(wide)
+    found = [
+        _judged(recorded[each], wide[each], nudged[each], terms)
+        for each in (~mask, mask)
+        if each.any() or not mask.size
+    ]
+    return min(found, key=lambda each: ORDER.index(each[0]))
+
+
+def _judged(recorded: Array, wide: Array, nudged: Array, terms: int) -> tuple[Judgement, float, float, float]:
+    info = ml_dtypes.finfo(recorded.dtype)  # type: ignore[no-untyped-call]
     own = recorded.astype(np.float64)
     scale = _largest(wide[np.isfinite(wide)])
     too_large = np.abs(wide) > float(info.max)

@@ -163,3 +163,56 @@ def test_determinism_and_sensitivity(ask: Ask) -> None:
     assert found["rows"][0]["amplification"] > 0.01
     with pytest.raises(NotFoundError, match="no test 'nothing'"):
         ask("loop", "test", test="nothing")
+
+
+def adversarial(run_dir: Path, *, second_after: bool) -> Path:
+    """A step with two losses; the second is computed of what the first one changed, if `second_after`."""
+    random = np.random.default_rng(3)
+    made, judge = (
+        tf.Variable(random.standard_normal(size).astype("f"), name=name)
+        for name, size in (("made", (4, 4)), ("judge", (4, 1)))
+    )
+    with Tap(run_dir, Watch(steps=[10**6]), record=every(1)) as tap:
+
+        @tap.function
+        def step(x: Any) -> None:
+            with tf.GradientTape() as first:
+                real, fake = x @ judge, tf.tanh(x @ made) @ judge
+                loss = tf.reduce_mean(tf.nn.softplus(-real) + tf.nn.softplus(fake))
+            gradient = first.gradient(loss, judge)
+            if second_after:
+                judge.assign_sub(gradient)
+            with tf.GradientTape() as second:
+                loss = tf.reduce_mean(tf.nn.softplus(-tf.tanh(x @ made) @ judge))
+            if not second_after:
+                judge.assign_sub(gradient)
+            made.assign_sub(tf.convert_to_tensor(second.gradient(loss, made)))
+
+        step(tf.constant(random.standard_normal((8, 4)).astype("f")))
+    return run_dir
+
+
+def test_each_gradient_is_held_against_its_own_loss(ask: Ask, tmp_path: Path) -> None:
+    found = ask(adversarial(tmp_path / "r", second_after=False), "test", step=0, test="gradient")
+    assert found["passed"] and len({row["loss"] for row in found["rows"]}) == 2 and "loss" in found["columns"]
+    found = ask(adversarial(tmp_path / "after", second_after=True), "test", step=0, test="gradient")
+    assert found["passed"] and [row["variable"] for row in found["rows"]] == ["judge"]
+    assert "left out: 1 of a loss that depends on a variable which the step had changed" in found["summary"]
+
+
+def test_gradients_of_a_call_of_several_steps(ask: Ask, tmp_path: Path) -> None:
+    w = tf.Variable(np.ones((4, 4), "f"), name="w")
+
+    def step(x: Any) -> Any:
+        total = 0.0
+        for row in tf.range(4):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(tf.tanh(x[row] * tf.reduce_sum(w, 0)))
+            w.assign_sub(tf.convert_to_tensor(tape.gradient(loss, w)))
+            total += loss
+        return total
+
+    with Tap(tmp_path / "r", Watch(steps=[10**6]), record=every(1)) as tap:
+        tap.function(step)(tf.random.stateless_normal((4, 4), (1, 2)))
+    found = ask(tmp_path / "r", "test", step=0, test="gradient")
+    assert found["passed"] and len(found["rows"]) == 1, found

@@ -13,6 +13,7 @@ from tensortap.__main__ import main
 from tensortap.capture import Tap, Watch, every
 from tensortap.replay import Request, locate
 from tensortap.replay.engine import replay
+from tensortap.replay.split import split
 from tensortap.replay.verdict import judge, moved_by_one_ulp, moved_inputs, note_on
 
 F32 = np.float32
@@ -33,6 +34,34 @@ F32 = np.float32
 def test_what_judgements_mean(recorded: list[float], wide: list[float], moved: float, judgement: str) -> None:
     found = judge(np.array(recorded, F32), np.array(wide), np.array(wide) + moved, [np.ones(2, F32)])
     assert found[0] == judgement
+
+
+def test_what_a_mask_hides_is_judged_apart() -> None:
+    scores = np.random.default_rng(0).standard_normal((4, 8)).astype(F32)
+    mask = np.where(np.arange(8) < 5, 0, -1e9).astype(F32)
+    right, wide = scores + mask, scores.astype(float) + mask
+    wrong = np.where(mask == 0, right + F32(0.5), right)
+    assert judge(right, wide, wide, [scores, mask])[0] == "exact"
+    kernel = judge(wrong, wide, wide, [scores, mask])
+    assert kernel[0] == "bug in the kernel" and kernel[1] == pytest.approx(0.5, 1e-5) and kernel[2] < 5
+    moved = np.where(mask == 0, right, right * F32(1.5))
+    assert judge(moved, wide, wide, [scores, mask])[0] == "bug in the kernel"
+    outlier = np.array([1e6, 3.0, 2e5], F32)  # no mask: large numbers of many sizes
+    assert judge(outlier + F32(0.01), outlier.astype(float), outlier.astype(float), [outlier])[0] == "exact"
+
+
+def test_what_a_mask_hides_drifts_apart() -> None:
+    scores = np.random.default_rng(0).standard_normal((4, 8)).astype(F32)
+    mask = np.where(np.arange(8) < 5, 0, -1e9).astype(F32)
+    reference = scores + mask
+    wrong = np.where(mask == 0, reference + F32(0.5), reference)
+    parts = split([wrong], [reference], None)
+    assert parts is not None and 0.2 < parts.total < 1
+    held = [np.maximum(reference, -32752).astype(np.float16)]  # as float16 holds it
+    parts = split(held, [reference], [np.maximum(reference, F32(-32752))])
+    assert parts is not None and parts.total < 1e-3
+    positive = split([np.full((4, 8), 32752, np.float16)], [reference], None)
+    assert positive is not None and positive.total >= 1
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
