@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import os
 import sys
+import traceback
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
-from .confine import confine
+from .confine import leave_network, limit_memory
 
 
 def main() -> int:
@@ -23,10 +24,21 @@ def main() -> int:
     for line in sys.stdin:
         record = json.loads(line)
         if not confined:
-            confine(int(record["memory_bytes"]))
+            leave_network()
+            _start_tensorflow()
+            limit_memory(int(record["memory_bytes"]))
             confined = True
         _write(answers, _answer(record, lambda text: _write(answers, {"progress": text})))
     return 0
+
+
+def _start_tensorflow() -> None:
+    """Imports it, and makes its threads: what that takes is not the recording's."""
+    import tensorflow as tf
+
+    from . import engine, stepper_values  # noqa: F401
+
+    tf.zeros(())
 
 
 def _write(answers: BinaryIO, record: dict[str, Any]) -> None:
@@ -48,6 +60,15 @@ def _answer(record: dict[str, Any], told: Callable[[str], None]) -> dict[str, An
         return {"answer": replay(Request(**record["request"]), told)}
     except TensortapError as error:
         return {"error": error.message, "hint": error.hint}
+    except MemoryError:  # this process is of no use any more
+        raise
+    except Exception as error:
+        traceback.print_exc()
+        why = next(iter(str(error).splitlines()), "")
+        return {
+            "error": f"The replay failed: {type(error).__name__}: {why[:300]}",
+            "hint": "If the recording was not edited, this is a bug of tensortap: please report it.",
+        }
 
 
 if __name__ == "__main__":

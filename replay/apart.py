@@ -30,11 +30,7 @@ class ReplayError(TensortapError):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a replay may take: seconds of time, and bytes of memory.
-
-    The bytes are those that the process may allocate (RLIMIT_DATA), TensorFlow itself included, which takes
-    some hundred MiB before the step begins.
-    """
+    """What a replay may take: seconds of time, and bytes of memory beyond TensorFlow's own (on Linux)."""
 
     seconds: float = 600.0
     memory_bytes: int = 16 << 30

@@ -5,26 +5,41 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import sys
+from pathlib import Path
 
 _CLONE_NEWUSER = 0x10000000
 _CLONE_NEWNET = 0x40000000
 
 
-def confine(memory_bytes: int) -> None:
-    """Limits the memory of this process, and leaves the network where the system lets it.
+def limit_memory(memory_bytes: int) -> None:
+    """Lets this process allocate so many bytes more than it holds now, and write no core files.
 
-    Recordings hold only ops that compute (`capture.allowed`); this is the second wall, not the first.
+    Where the system does not tell what it holds (other systems than Linux), that counts as well.
     """
-    if sys.platform == "linux":
-        _leave_network()
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
+        most = _held() + memory_bytes
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 
-def _leave_network() -> None:
+def _held() -> int:
+    """Bytes that count for RLIMIT_DATA: with TensorFlow, mostly the stacks of its threads."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmData:"):
+                return int(line.split()[1]) << 10
+    return 0
+
+
+def leave_network() -> None:
+    """Leaves it where the system lets it, which it does not once the process has threads.
+
+    Recordings hold only ops that compute (`capture.allowed`); this is the second wall, not the first.
+    """
+    if sys.platform != "linux":
+        return
     with contextlib.suppress(OSError, AttributeError):
         libc = ctypes.CDLL(None, use_errno=True)
         # Not allowed in some containers: then the network stays, and nothing in a recording uses it.

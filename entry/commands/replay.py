@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run", dest="name", default="replay", metavar="NAME", help="the name of that run")
     parser.add_argument("--seconds", type=float, default=600.0, help="most time that it may take")
     parser.add_argument(
-        "--memory", type=float, default=16.0, metavar="GB", help="most memory that it may take"
+        "--memory", type=float, default=16.0, metavar="GB", help="most memory beyond TensorFlow's own"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
 

@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seconds", type=float, default=600.0, help="most time that a computation may take")
     parser.add_argument(
-        "--memory", type=float, default=16.0, metavar="GB", help="most memory that it may take"
+        "--memory", type=float, default=16.0, metavar="GB", help="most memory beyond TensorFlow's own"
     )
 
 

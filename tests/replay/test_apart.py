@@ -36,6 +36,24 @@ def test_nothing_is_imported_from_the_folder_that_a_replay_is_started_in(tmp_pat
     assert not (tmp_path / "planted").exists()
 
 
+LIMITED = """
+from tensortap.replay.confine import limit_memory
+held = bytearray(300 << 20)
+limit_memory(100 << 20)
+more = bytearray(50 << 20)
+try:
+    bytearray(200 << 20)
+except MemoryError:
+    print("ended", len(held) + len(more))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system does not tell what a process holds")
+def test_memory_is_limited_beyond_what_is_held_at_the_start() -> None:
+    done = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True, timeout=60)
+    assert done.stdout == f"ended {350 << 20}\n", done.stderr
+
+
 def test_an_interrupted_question_is_not_answered_to_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
     exchange = stepper_process._exchange
 
