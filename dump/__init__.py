@@ -86,6 +86,7 @@ from .repair import Repaired, repair_run
 from .retention import Retention, pruned_files
 from .runs import RUN_FILE, RunInfo, RunReader, WorkerInfo, find_runs
 from .sample import Sample, split_sample
+from .schema import LOST, REFUSED
 from .statistics import summarize, warm_up
 from .stats_writer import stats_path
 from .tail import Commit, StatsTail, TailPosition, read_commit
@@ -102,7 +103,9 @@ from .writer import DumpWriter
 __all__ = [
     "CALLS",
     "COUNTS",
+    "LOST",
     "MAX_RUN_DEPTH",
+    "REFUSED",
     "RUN_FILE",
     "SAFETENSORS",
     "STATISTICS",

@@ -44,6 +44,7 @@ from .worker import Worker, ensure_run
 COMMIT_ROWS = 100
 COMMIT_SECONDS = 0.5
 _COMPRESSIONS = ("zstd", "lz4", None)
+_Value = EncodedValue | Stored | None  # or why there is none
 
 
 class DumpWriter:
@@ -227,17 +228,17 @@ class DumpWriter:
         graph: str = "",
         device: str = "",
         time: float | None = None,
-        kept: tuple[Any, Sample] | None = None,
+        kept: tuple[Any, Sample] | Stored | None = None,
     ) -> None:
         """Dumps a snapshot of which only the summary is known. Arguments and errors as for `log`.
 
         Args:
             summary: what is known. One that readers would refuse, as of a shape of 255 extents, is refused.
-            kept: the elements of the value that are known too, [sample.kept(summary.size)], and which.
+            kept: elements of the value, [sample.kept(summary.size)], and which; or `REFUSED` or `LOST`.
         """
         place = check_place(name, step, visit, graph, device, clock.time() if time is None else time)
         check_summary(summary)
-        value = None if kept is None else encode_kept(*kept, summary.size)
+        value = kept if kept is None or isinstance(kept, Stored) else encode_kept(*kept, summary.size)
         with self._lock:
             self._add(self._current(), place, summary, value)
 
@@ -310,12 +311,12 @@ class DumpWriter:
             self._add(self._current(), place, summary, value)
         return summary
 
-    def _add(self, worker: Worker, place: Place, summary: Summary, value: EncodedValue | None) -> None:
+    def _add(self, worker: Worker, place: Place, summary: Summary, value: _Value) -> None:
         """Stores the value, if there is one, queues the row, and commits if it is time to."""
-        stored: Stored = NOT_KEPT if value is None else REFUSED
+        stored = value if isinstance(value, Stored) else NOT_KEPT if value is None else REFUSED
         tensor = tensor_name(place.node, place.slot)
         try:
-            if value is not None:
+            if isinstance(value, EncodedValue):
                 stored = worker.store(value, f"{tensor}@{place.step}#{worker.seq}")
         finally:
             visit = place.visit
@@ -369,10 +370,9 @@ class DumpWriter:
         self._failing = False
 
     def _after_fork(self) -> None:
-        worker = self._worker
-        self._forget_worker()
-        if worker is not None:
+        if (worker := self._worker) is not None:
             worker.abandon()
+        self._forget_worker()
         self._destination.forget()
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 from tensortap.dump import (
     COUNTS,
+    LOST,
+    REFUSED,
     STATISTICS,
     DamagedError,
     DumpWriter,
@@ -21,6 +23,7 @@ from tensortap.index import NO_GRAPH, RunIndex, Snapshot, find_histogram, kept_s
 from .exported import Advance, Array
 
 _AT_ONCE = 1000  # snapshots
+_LOST = {"refused": REFUSED, "damaged": LOST}  # what became of a value, by `Snapshot.no_value`
 _NAMED = {"kind", "step"}  # what `event` takes by itself
 
 
@@ -47,7 +50,7 @@ def copy_part(run: RunIndex, rows: Array, logdir: Path, name: str, advance: Adva
                     _copy(run, writer, snapshot, place)
                 except (DamagedError, ValueNotKeptError) as error:
                     left_out.append(f"{snapshot.tensor} at step {snapshot.step}: {error.message}")
-                    writer.log_summary(snapshot.tensor, _summary(run, snapshot), **place)
+                    writer.log_summary(snapshot.tensor, _summary(run, snapshot), kept=LOST, **place)
             advance(min(start + _AT_ONCE, len(rows)), len(rows))
     return left_out
 
@@ -57,7 +60,8 @@ def _copy(run: RunIndex, writer: DumpWriter, snapshot: Snapshot, place: dict[str
     if snapshot.kept and sample is None:
         writer.log(snapshot.tensor, read_slice(run, snapshot), **place)
         return
-    kept = None if sample is None else (read_slice(run, snapshot), sample)
+    lost = _LOST.get(snapshot.no_value)
+    kept = lost if sample is None else (read_slice(run, snapshot), sample)
     writer.log_summary(snapshot.tensor, _summary(run, snapshot), kept=kept, **place)
 
 

@@ -18,6 +18,8 @@ from tensorboard.backend.event_processing.event_file_loader import EventFileLoad
 import tensortap
 from tensortap.__main__ import main
 from tensortap.dump import (
+    LOST,
+    REFUSED,
     DumpWriter,
     Graph,
     InvalidNameError,
@@ -26,6 +28,7 @@ from tensortap.dump import (
     Sample,
     SelectionError,
     find_recordings,
+    summarize,
 )
 from tensortap.exporters import EXPORTERS, exporter_for
 from tensortap.importers import import_source
@@ -38,6 +41,7 @@ from tensortap.index import (
     kept_sample,
     locate,
     read_slice,
+    snapshots,
     take,
 )
 
@@ -370,3 +374,20 @@ def test_complex_numbers_are_written_where_safetensors_has_a_dtype(tmp_path):
     (found,) = load_file(tmp_path / "c.safetensors").values()
     assert found.dtype == np.complex64 and found.tobytes() == values.tobytes()
     assert exported.left_out == ["wide:0@0: safetensors has no dtype for complex128."]
+
+
+def test_a_part_says_what_became_of_values(tmp_path):
+    summary = summarize(np.arange(3.0))
+    with DumpWriter(tmp_path / "logs", "r") as writer:
+        for name, kept in (("refused", REFUSED), ("damaged", LOST), ("summary", None)):
+            writer.log_summary(name, summary, step=0, kept=kept)
+        writer.log("torn", np.arange(5000.0), step=0)
+        (values,) = (writer.run_dir / writer.worker).glob("values-*")
+    values.write_bytes(values.read_bytes()[:-8])
+    log = LogIndex(tmp_path / "logs")
+    log.refresh()
+    export(log.runs[0], tmp_path / "part.tap.zip", steps=0)
+    part = LogIndex(tmp_path / "part.tap.zip")
+    part.refresh()
+    told = {row.node: row.no_value for row in snapshots(part.runs[0]).rows}
+    assert told == {"refused": "refused", "damaged": "damaged", "summary": "summary", "torn": "damaged"}
