@@ -10,6 +10,7 @@ from made_runs import GRADIENT, TRAINING, Fed, found_by, made_run
 
 from tensortap.analysis import check_rules
 from tensortap.analysis.fired import Zeros
+from tensortap.analysis.rules.settings import parse_settings
 from tensortap.analysis.view import RunView
 
 ONES, ZERO = np.ones(4, np.float32), np.zeros(4, np.float32)
@@ -67,5 +68,7 @@ def test_weights_that_turned_nan_do_not_rest_and_their_cause_comes_first(tmp_pat
 def test_weights_rest_whose_gradient_is_zero(tmp_path: Path) -> None:
     fed: list[Fed] = [("w", ONES, step) for step in range(8)]
     fed += [(GRADIENT.name, ZERO, step) for step in range(8)]
-    (found,) = found_by("UnchangedTensor", made_run(tmp_path, TRAINING, fed))
+    run, alone = made_run(tmp_path, TRAINING, fed), parse_settings({"DeadGradient": {"enabled": False}})
+    (found,) = found_by("UnchangedTensor", run, alone)
     assert (found.severity, found.text.endswith("as its gradient is exactly 0.")) == ("low", True)
+    assert found_by("UnchangedTensor", run) == []  # DeadGradient says so, and why
