@@ -118,8 +118,8 @@ class GraphShelf:
             numbers = (0, 0, 0) if code is None else (int(total[code]) for total in totals)
             snapshots, nonfinite, untold = numbers
             steps = self._catalog.graph_steps.of(code).span()
-            counts = snapshots, at_least(nonfinite, untold)
-            found.append(GraphOverview(graph_id, *self._size(graph_id), *counts, *steps))
+            bad = at_least(nonfinite, untold)
+            found.append(GraphOverview(graph_id, *self._size(graph_id), snapshots, bad, *steps))
         return sorted(found, key=lambda graph: -graph.snapshots)
 
     def _uncounted(self, count: int) -> Int64s:
