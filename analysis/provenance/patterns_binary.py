@@ -34,15 +34,23 @@ def multiply(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     """0 * inf = NaN, or the product overflows."""
     for x, y in ((ins[0], ins[1]), (ins[1], ins[0])):
         if out.nan and x.zero and y.inf:
-            what = f"{elements(y.inf)} of {y.tensor} {are(y.inf)} infinite"
-            text = f"0 * inf = NaN: {what}, where {x.tensor} is 0."
-            return Explanation("0 * inf", text, _ZERO_INF)
+            return Explanation("0 * inf", f"0 * inf = NaN: {_zero_times(x, y, out)}.", _ZERO_INF)
     x, y = ins[:2]
     if x.abs_max * y.abs_max > largest(out.dtype):
         ends = f"{number(x.abs_max)} and {number(y.abs_max)}"
         text = f"The product overflows {out.dtype} ({number(largest(out.dtype))}): the operands reach {ends}."
         return Explanation(f"{_prefix(out.dtype)}overflow", text, _OVERFLOW)
     return None
+
+
+def _zero_times(x: Operand, y: Operand, out: Operand) -> str:
+    """How many infinite elements of `y` meet a 0 of `x`, as far as the counts tell."""
+    what = f"{elements(y.inf)} of {y.tensor} {are(y.inf)} infinite"
+    if out.nan >= y.inf:
+        return f"{what}, where {x.tensor} is 0"
+    if x.shape == y.shape and not x.nan and not y.nan and not (x.inf and y.zero):
+        return f"{what}, and {x.tensor} is 0 at {out.nan:,} of them"
+    return f"{what}, and {x.tensor} is 0 at some of them"
 
 
 def add(ins: Sequence[Operand], out: Operand) -> Explanation | None:
@@ -85,7 +93,8 @@ def power(ins: Sequence[Operand], out: Operand) -> Explanation | None:
     x, y = ins[:2]
     if out.nan and x.negative:
         text = f"A negative number to a fractional power is NaN: {elements(x.negative)} of {x.tensor}."
-        return Explanation("pow", text, "Take the power of abs(x), or clip the base at 0.", certain=False)
+        finite = all(each.known and each.finite == each.size for each in (x, y))  # nothing else makes a NaN
+        return Explanation("pow", text, "Take the power of abs(x), or clip the base at 0.", certain=finite)
     if x.zero and y.negative:
         text = f"0 to a negative power = inf: {elements(x.zero)} of {x.tensor} {are(x.zero)} exactly 0."
         return Explanation("pow", text, "Add an epsilon to the base.")

@@ -8,6 +8,7 @@ from tensortap.analysis.provenance.ends import Healer
 from tensortap.analysis.provenance.explanation import number_beside
 from tensortap.analysis.provenance.intentional import _sentence
 from tensortap.analysis.provenance.operand import Operand
+from tensortap.analysis.provenance.patterns_binary import multiply, power
 from tensortap.analysis.provenance.patterns_unary import beyond
 
 
@@ -38,3 +39,29 @@ def test_a_value_that_is_just_beyond_is_not_rounded_to_the_limit() -> None:
 def test_names_of_nodes_are_written_as_they_are(how: str, begin: str) -> None:
     healers = [Healer("compile_loss/Select:0", "compile_loss/Select", "Select", how)]
     assert _sentence(healers, nan=True, meant=False).startswith(begin)
+
+
+@pytest.mark.parametrize(
+    ("shape", "nan", "end"),
+    [
+        ((2, 3), 1, "and a:0 is 0 at 1 of them."),
+        ((2, 3), 2, "where a:0 is 0."),
+        ((3,), 1, "at some of them."),
+    ],
+)
+def test_how_many_infinities_meet_a_zero(shape: tuple[int, ...], nan: int, end: str) -> None:
+    zeros = Operand("a:0", True, "float32", shape=shape, size=6, zero=4, positive=2)
+    infinite = Operand("b:0", True, "float32", shape=(2, 3), size=6, neg_inf=2, negative=4)
+    found = multiply([zeros, infinite], Operand("c:0", True, "float32", shape=(2, 3), size=6, nan=nan))
+    assert found is not None
+    assert found.text.startswith("0 * inf = NaN: 2 elements of b:0 are infinite, ")
+    assert found.text.endswith(end)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_negative_base_is_the_only_way_to_nan_of_finite_numbers(known: bool) -> None:
+    base = Operand("x:0", True, "float32", size=8, negative=3, positive=5, min=-0.6, max=2, abs_max=2)
+    exponent = Operand("y:0", known, "float32", size=int(known), positive=int(known), min=0.5, max=0.5)
+    found = power([base, exponent], Operand("z:0", True, "float32", size=8, nan=3))
+    assert found is not None
+    assert found.certain == known
