@@ -43,7 +43,9 @@ def test_a_value_that_nobody_kept_is_computed(tap: TapPage, replaying: Site) -> 
     tap.show_tab("value")
     expect(tap.page.get_by_test_id("not-kept")).to_be_visible()
     tap.page.get_by_test_id("compute").click()
-    expect(tap.page.get_by_test_id("computed-badge")).to_contain_text("Proven", timeout=90_000)
+    badge = tap.page.get_by_test_id("computed-badge")
+    expect(badge).to_contain_text("Proven", timeout=90_000)
+    expect(badge).to_contain_text("equal by SHA-256 to what was captured")  # its own hash, as it was watched
     assert tap.value_cells()[0, 1] == "-Inf"
 
 
@@ -92,9 +94,15 @@ def test_a_nan_is_stepped_to_and_repaired(tap: TapPage, replaying: Site, recorde
     page.get_by_test_id("override").fill("x * 1.2345e-33")  # numbers as wide as they get
     page.get_by_test_id("apply").click()
     expect(what_if.locator("td").last).to_have_text("1.7e-33")
-    assert page.locator(".what-if-scroll").evaluate_all(
+    assert page.locator(".what-if-scroll, .what-if-table th").evaluate_all(
         "all => all.every(e => e.scrollWidth <= e.clientWidth)"
     )
+    # A node of no scope begins where others begin.
+    begins = page.locator('[data-testid="stepper-row"]').evaluate_all(
+        "all => all.map(e => [...e.querySelectorAll('.truncate')].find(x => x.textContent)"
+        ".getBoundingClientRect().left)"
+    )
+    assert len(begins) > 4 and len(set(begins)) == 1
 
 
 def test_the_logic_of_a_step_is_tested_by_buttons(tap: TapPage, replaying: Site) -> None:
