@@ -202,12 +202,14 @@ class StepCapture:
         )
 
     def draws_apart(self, function: str, nodes: Sequence[str]) -> None:
+        if self._outlet.recordings is not None and self._outlet.recordings.takes_all:
+            return  # there is no other stream than the copy's
         name = short_function_name(function)
         self._outlet.trouble.tell(
             f"random {name}",
             f"the function {name} draws random numbers by seeded ops that keep their own state ({nodes[0]});"
             " on watched and recorded steps these draw from a second stream, so that training takes another"
-            " course",
+            " course, unless all steps are",
             "Draw from a tf.random.Generator or by stateless ops, as Keras layers do.",
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 import tensorflow as tf
 from dumped import Dumped
 
-from tensortap.capture import LoadedCall, Record, Tap, TapWarning, Watch, every
+from tensortap.capture import LoadedCall, NonFinite, Record, Tap, TapWarning, Watch, every
 from tensortap.dump import Recording, find_recordings, read_recording, write_bundle
 
 NEVER = Watch(steps=range(10**6, 10**6 + 1))
@@ -255,15 +256,20 @@ def looping(x: tf.Tensor) -> tf.Tensor:
     return x
 
 
-def test_recording_all_steps_draws_what_training_alone_would(tmp_path: Path) -> None:
+@pytest.mark.parametrize("on_trigger", [False, True])
+def test_recording_all_steps_draws_what_training_alone_would(tmp_path: Path, on_trigger: bool) -> None:
+    """What is sure to be so is not warned of."""
+
     def trained(step: Step) -> list[float]:
         return [float(step(tf.constant(X))) for _ in range(3)]
 
     tf.random.set_seed(1)
     alone = trained(tf.function(vae()))
     tf.random.set_seed(1)
-    with (
-        pytest.warns(TapWarning, match="recorded steps these draw from a second stream"),
-        Tap(tmp_path / "r", NEVER, record=every(1)) as tap,
-    ):
-        assert trained(tap.function(vae())) == alone
+    record = Record(every(2), on_trigger=True) if on_trigger else Record(every(1))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with Tap(tmp_path / "r", NEVER, record=record, on=NonFinite() if on_trigger else None) as tap:
+            assert trained(tap.function(vae())) == alone
+    said = [str(each.message) for each in told if issubclass(each.category, TapWarning)]
+    assert [on_trigger] == [not said] and all("draw from a second stream" in each for each in said)
