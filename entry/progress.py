@@ -22,6 +22,8 @@ from tensortap.dump import escaped
 
 from .terminal import console
 
+_MUCH = 4_000_000  # bytes; statistics are read at some 20 MB a second
+
 
 @contextlib.contextmanager
 def progress(title: str, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
@@ -47,14 +49,26 @@ def told_progress(title: str, *, quiet: bool = False) -> Iterator[Callable[[str]
 
 @contextlib.contextmanager
 def bytes_progress(title: str) -> Iterator[Callable[[int, int], None]]:
-    """Gives a function `(bytes done, bytes in all)` that moves a bar; it vanishes when the work is done."""
+    """Gives a function `(bytes done, bytes in all)` that moves a bar; it vanishes when the work is done.
+
+    It is drawn once 4 MB are still to be done: the rest needs none, however busy the machine is.
+    """
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=console(stderr=True), transient=True) as shown:
-        task = shown.add_task(escaped(title), total=None)
-        yield lambda done, total: shown.update(task, completed=done, total=total)
+    shown = Progress(*columns, TimeRemainingColumn(), console=console(stderr=True), transient=True)
+    task = shown.add_task(escaped(title), total=None)
+
+    def show(done: int, total: int) -> None:
+        shown.update(task, completed=done, total=total)
+        if total - done >= _MUCH:
+            shown.start()  # once
+
+    try:
+        yield show
+    finally:
+        shown.stop()
 
 
 @contextlib.contextmanager

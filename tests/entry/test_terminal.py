@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
+from tensortap import progress
 from tensortap.snapshot_list import _COLUMNS, _LEAST_FIRST
 from tensortap.terminal import console, that_fit
 
@@ -63,3 +64,17 @@ def test_a_list_of_runs_fits_the_terminal(run: Run, logdir: Path, width: int, mo
     assert any(line.startswith("exp/first") for line in lines)
     assert ("created" in lines[0]) == (width >= 80)
     assert {"run", "non-finite"} <= set(lines[0].split())
+
+
+def test_a_bar_is_drawn_where_there_is_something_to_wait_for(monkeypatch):
+    """A run of a few KB is read at once, and no part of it is told."""
+    out = io.StringIO()
+    monkeypatch.setattr(progress, "console", lambda stderr: Console(file=out, force_terminal=True))
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    with progress.bytes_progress("reading") as show:
+        show(1_000, 10_000)
+        show(10_000, 10_000)
+    assert out.getvalue() == ""
+    with progress.bytes_progress("reading") as show:
+        show(1_000_000, 10_000_000)
+    assert "reading" in out.getvalue() and "1.0/10.0 MB" in out.getvalue()
