@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tensortap.dump import Argument, DamagedError, InvalidValueError, Recording, callees
+from tensortap.dump import Argument, DamagedError, InvalidValueError, Recording, TensortapError, callees
 
 from . import tf_private
 from .allowed import check_allowed
@@ -46,7 +47,8 @@ class LoadedCall:
     """A recorded call whose functions are registered, under names of their own, until `close`.
 
     Raises:
-        DamagedError: the library cannot be read, or lacks the function.
+        DamagedError: the library cannot be read, lacks the function, or makes no sense to TensorFlow, which
+            may show only when the call is looked at or run.
         InvalidValueError: it holds an op that reaches beyond the call.
     """
 
@@ -60,15 +62,20 @@ class LoadedCall:
         if recording.function not in known:
             raise DamagedError(f"The library of the recording lacks {recording.function!r}.")
         check_allowed(definitions)
-        for definition in definitions:
-            self._register(definition, known)
         self._root = self._renamed(recording.function)
-        self._outputs = len(tf_private.function_def(self._root).signature.output_arg)
+        try:
+            with _making_sense():
+                for definition in definitions:
+                    self._register(definition, known)
+                self._outputs = len(tf_private.function_def(self._root).signature.output_arg)
+        except BaseException:
+            self.close()
+            raise
 
     @cached_property
     def recorded(self) -> RecordedFunction:
         """What is known of the function; looked at when it is asked for, as that takes longer than a run."""
-        with RecordedInputs(self._recording.arguments) as inputs:
+        with RecordedInputs(self._recording.arguments) as inputs, _making_sense():
             return record_function(self._root, inputs, LayerTracker(), sources=False)
 
     def _renamed(self, name: str) -> str:
@@ -183,6 +190,21 @@ class _Receiver:
         raise error
 
 
+@contextlib.contextmanager
+def _making_sense() -> Iterator[None]:
+    """Raises DamagedError for whatever TensorFlow and its graphs say of a recording that was edited."""
+    try:
+        yield
+    except (TensortapError, MemoryError, tf.errors.ResourceExhaustedError):
+        raise
+    except Exception as error:
+        why = next(iter(str(error).splitlines()), "")
+        raise DamagedError(
+            f"The recording is damaged: TensorFlow cannot load it ({type(error).__name__}: {why[:300]}).",
+            "Copy it again, or record the step again: one that was edited does not run.",
+        ) from error
+
+
 def _definitions(library: bytes) -> list[Any]:
     from google.protobuf.message import DecodeError
 
@@ -201,7 +223,8 @@ class RecordedInputs:
 
     def __enter__(self) -> list[Any]:
         made = {"tensor": self._tensor, "variable": self._variable, "iterator": self._iterator}
-        return [made[argument.kind](argument) for argument in self._arguments]
+        with _making_sense():
+            return [made[argument.kind](argument) for argument in self._arguments]
 
     def __exit__(self, *exc: object) -> None:
         self._kept.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import platform
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
@@ -83,7 +84,11 @@ def _wanted(request: Request, call: LoadedCall) -> Callable[[Candidate], bool]:
     names = {candidate.name for candidate in call.candidates}
     missing = [name for name in request.tensors if name not in names]
     if missing:
-        raise NotFoundError(f"The recorded call has no tensor {missing[0]!r}.", "See them with --list.")
+        near = ", ".join(difflib.get_close_matches(missing[0], names, 3, 0.4))
+        raise NotFoundError(
+            f"The recorded call has no tensor {missing[0]!r}.",
+            f"Near: {near}." if near else "'tensortap step' goes through its nodes and their tensors.",
+        )
     own = request.nodes is not None and not request.study  # a study runs the call itself
     pattern = pattern_of(request.nodes or "") if own else None
     chosen = set(request.tensors)

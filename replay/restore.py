@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 from tensortap.dump import Argument, InvalidValueError, NotFoundError, Recording, counted
 
 _NUMBER = re.compile(r"_(\d+)(?=[/_]|$)")  # which Keras gives to what the program does not name
+_SEED = "seed_generator_state"
+_NAMED = 5  # paths in a message
 _WORD = re.compile(r"[^/_]+(?:_(\d+)(?=[/_]|$))?")  # of a path, with its number; the first has none
 
 
@@ -18,7 +21,8 @@ def restore_variables(recording: Recording, model: Any) -> list[str]:
 
     Variables are paired by path. Of those whose paths differ only in the numbers of names that Keras made
     (`dense_3`), all are, or none: then they are paired in the order of these numbers, where there are as many
-    on both sides.
+    on both sides. A layer's seed that the step does not read (of a GRU without dropout) is not recorded: it
+    is left as it is, with a TapWarning.
 
     Args:
         model: a built Keras model of the class that was recorded; compiled, if the optimizer is to be set.
@@ -33,10 +37,11 @@ def restore_variables(recording: Recording, model: Any) -> list[str]:
     recorded = [each for each in recording.arguments if each.kind == "variable" and each.arrays]
     variables = [*model.variables, *_of_optimizer(model)]
     pairs = _paired(variables, recorded)
-    missing = [variable.path for variable in model.variables if id(variable) not in pairs]
+    left = [variable.path for variable in model.variables if id(variable) not in pairs]
+    missing = [path for path in left if not path.endswith(_SEED)]
     if missing:
         raise NotFoundError(
-            f"The recording lacks {counted(len(missing), 'variable')} of the model, as {missing[0]!r}.",
+            f"The recording lacks {counted(len(missing), 'variable')} of the model: {_listed(missing)}.",
             "Make the model as the recorded program does, with the same names.",
         )
     set_to = [(each, pairs[id(each)].arrays[0]) for each in variables if id(each) in pairs]
@@ -47,8 +52,19 @@ def restore_variables(recording: Recording, model: Any) -> list[str]:
             raise InvalidValueError(f"{variable.path} was recorded as {recorded_as}; the model's is {own}.")
     for variable, array in set_to:
         variable.assign(array)
+    if left:
+        from tensortap.capture import TapWarning  # which imports TensorFlow
+
+        warnings.warn(
+            f"The recorded step reads none of {_listed(left)}: left as is.", TapWarning, stacklevel=2
+        )
     used = {id(argument) for argument in pairs.values()}
     return [argument.name for argument in recorded if id(argument) not in used]
+
+
+def _listed(paths: Sequence[str]) -> str:
+    more = len(paths) - _NAMED
+    return ", ".join(map(repr, paths[:_NAMED])) + (f" and {more} more" if more > 0 else "")
 
 
 def _paired(variables: Sequence[Any], recorded: Sequence[Argument]) -> dict[int, Argument]:
@@ -61,6 +77,9 @@ def _paired(variables: Sequence[Any], recorded: Sequence[Argument]) -> dict[int,
     theirs = _grouped(recorded, lambda each: each.name)
     for path, group in _grouped(variables, lambda each: each.path).items():
         others = theirs.get(path, [])
+        if path.endswith(_SEED) and len(group) > len(others):  # only those that the step reads are recorded
+            names = {each.name for each in others}
+            group = [each for each in group if each.path in names]
         found = _of_equal_path(group, others) or (others if len(group) == len(others) else [])
         pairs |= {id(one): other for one, other in zip(group, found, strict=bool(found))}
     return pairs

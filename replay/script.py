@@ -8,7 +8,7 @@ from typing import Any
 from tensortap.capture import LoadedCall
 from tensortap.dump import Graph, Recording, short_function_names, unique_node_names
 
-from .script_arguments import variable_names
+from .script_arguments import signature, variable_names
 from .script_nodes import node_lines, output_text
 from .script_values import Identifiers, comment
 from .source_lines import SourceLines
@@ -29,7 +29,10 @@ import tensorflow as tf
 from tensortap.capture import RecordedInputs, recorded_constants, told_unlike
 from tensortap.dump import read_bundle
 
-recording = read_bundle(Path(sys.argv[1] if len(sys.argv) > 1 else {bundle!r}))
+bundle = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / {bundle!r}
+if not bundle.is_file():
+    sys.exit(f"There is no bundle {{bundle}}. Name it: python {script} BUNDLE")
+recording = read_bundle(bundle)
 K = recorded_constants(recording)
 '''
 _TAIL = """
@@ -47,7 +50,8 @@ if __name__ == "__main__":
 
 
 def script(recording: Recording, graph: Graph | None, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Answers the study `script`: `text`, the script. `options`: `bundle` and `script`, the files' names.
+    """Answers the study `script`: `text`, the script. `options`: `bundle`, the bundle's path from the
+    script's folder, and `script`, the script's name.
 
     Raises:
         InvalidValueError: it holds an op that is not run again, or that Python cannot call.
@@ -82,7 +86,7 @@ class _Writer:
         own = {
             operation: names.take(variables.get(operation) or operation) for operation in traced.operations
         }
-        yield f"def {self.functions[name]}({', '.join(own[argument] for argument in traced.arguments)}):"
+        yield from signature(self.functions[name], [own[argument] for argument in traced.arguments])
         told = ("", "")
         for operation in traced.operations.values():
             if operation.name in traced.arguments:

@@ -1,9 +1,15 @@
-"""Which variable a function's argument stands for, where the recording tells it."""
+"""The arguments of a script's functions, and which variable one stands for, where the recording tells it."""
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Iterator, Sequence
+
 from tensortap.capture import LoadedCall
 from tensortap.dump import Recording, argument_inputs, callees
+
+_WIDTH = 100
+_INDENT = " " * 8
 
 
 def variable_names(call: LoadedCall, recording: Recording) -> dict[tuple[str, str], str]:
@@ -27,3 +33,17 @@ def variable_names(call: LoadedCall, recording: Recording) -> dict[tuple[str, st
                     key, given = (callee.function, argument), found.get((name, tensor.op.name), "")
                     found[key] = given if found.get(key, given) == given else ""
     return {key: name for key, name in found.items() if name}
+
+
+def signature(name: str, arguments: Sequence[str]) -> Iterator[str]:
+    """The first lines of a function, as wide as can be read."""
+    line = f"def {name}({', '.join(arguments)}):"
+    if len(line) <= _WIDTH:
+        yield line
+        return
+    yield f"def {name}("
+    # A name holds neither blanks nor hyphens, so that lines end between two of them.
+    yield from textwrap.wrap(
+        f"{', '.join(arguments)},", _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT
+    )
+    yield "):"

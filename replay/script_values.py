@@ -12,7 +12,7 @@ import tensorflow as tf
 
 _MOST_NUMBERS = 16  # of a constant that stands in the script itself
 _OF_SCRIPT = """sys Path tf RecordedInputs recorded_constants told_unlike read_bundle recording K main
-branch inputs outputs line"""
+branch bundle inputs outputs line"""
 _RESERVED = frozenset({*_OF_SCRIPT.split(), *dir(builtins)})
 """What a script's own lines mean by these names must not change."""
 

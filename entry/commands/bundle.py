@@ -84,11 +84,19 @@ def _check_new(bundle: Path, script: Path) -> None:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(script))
 
 
+def _from(script: Path, bundle: Path) -> str:
+    """The bundle's path from the script's folder, so that both may be moved, and started from anywhere."""
+    try:
+        return os.path.relpath(bundle.resolve(), script.resolve().parent)
+    except ValueError:  # Windows: on another drive
+        return str(bundle.resolve())
+
+
 def _write_script(source: Path, bundle: Path, script: Path) -> None:
     """Raises FileExistsError: there is such a file already."""
     from tensortap.replay import Request, run_apart
 
-    options = {"bundle": str(bundle), "script": script.name}
+    options = {"bundle": _from(script, bundle), "script": script.name}
     answer = run_apart(Request(source=str(source), study="script", options=options))
     with script.open("x", encoding="utf-8") as file:
         file.write(str((answer.study or {})["text"]))

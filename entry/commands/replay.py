@@ -170,12 +170,16 @@ def _print_tensors(views: list[TensorView], proofs: list[Proof | None], out: Con
 
 
 def _verdict(answer: Any) -> Any:
-    compared = f"{counted(answer.outputs, 'output')}, {counted(answer.variables, 'variable')}"
+    counts = ((answer.outputs, "output"), (answer.variables, "variable"))
+    compared = ", ".join(counted(number, noun) for number, noun in counts if number) or "nothing to compare"
     if answer.identical:
         return cell(f"bit-identical to the recorded step ({compared})", "green")
     unlike = f"{len(answer.differing)} of the step's results ({compared})"
     if answer.identical is None:
         return cell(f"changed: {unlike} are not as recorded", "yellow")
+    if bool(answer.failed) != bool(answer.recorded_failure):
+        unlike = "the step raises" if answer.failed else f"it had raised {answer.recorded_failure}"
+        return cell(f"not as recorded: {unlike}", "red")
     return cell(f"not as recorded: {unlike} differ", "red")
 
 

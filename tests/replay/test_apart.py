@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tensortap.replay import StepperProcess, stepper_process
+from tensortap.replay.__main__ import _answer
 from tensortap.replay.apart import replaying_command
 
 ECHOING = """
@@ -72,3 +73,13 @@ def test_an_interrupted_question_is_not_answered_to_the_next_one(monkeypatch: py
         monkeypatch.setattr(stepper_process, "_exchange", exchange)
         assert asked._answer({"number": 3}) == 3
         assert first is not None and first.returncode is not None
+
+
+def test_a_replay_that_fails_unexpectedly_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError("nobody:z:0")
+
+    monkeypatch.setattr("tensortap.replay.engine.replay", fail)
+    answer = _answer({"request": {"source": "step.tapbundle"}}, lambda text: None)
+    assert answer["error"] == "The replay failed: KeyError: 'nobody:z:0'"
+    assert "bug" in answer["hint"]

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import keras
@@ -18,6 +19,7 @@ import tensorflow as tf
 
 from tensortap.__main__ import main
 from tensortap.capture import Candidate, LoadedCall, Rerun, Tap, Watch, every, override
+from tensortap.commands import replay as replay_command
 from tensortap.dump import (
     Argument,
     DamagedError,
@@ -168,6 +170,7 @@ def test_recordings_are_listed(run: Run, logdir: Path) -> None:
     ("fields", "says"),
     [
         ({"tensors": ["nothing:0"]}, "no tensor 'nothing:0'"),
+        ({"tensors": [RELU.replace("Relu:0", "ReLU:0")]}, f"Near: {RELU}"),
         ({"changes": {"nothing:0": "x"}}, "no tensor 'nothing:0'"),
         ({"changes": {RELU: "exec(x)"}}, "is not allowed"),
         ({"changes": {RELU: "sum(x)"}}, "shape"),
@@ -205,6 +208,41 @@ def test_ops_that_reach_out_are_refused(logdir: Path, tmp_path: Path, op_type: s
     library.function[0].node_def.add(name="evil", op=op_type)
     with pytest.raises(InvalidValueError, match=re.escape(op_type)):
         LoadedCall(replace(recording, library=library.SerializeToString()))
+
+
+@pytest.mark.parametrize(
+    "edited",
+    [{"input": ["nobody:z:0"]}, {"input": ["evil:y:0"]}, {"input": []}, {"name": "a\nb"}],
+    ids=["missing input", "cycle", "no input", "odd name"],
+)
+def test_a_graph_that_was_edited_is_called_damaged(logdir: Path, edited: dict[str, Any]) -> None:
+    from tensorflow.core.framework.function_pb2 import FunctionDefLibrary
+
+    recording = read_recording(find_recordings(logdir / "first")[-1].path)
+    library = FunctionDefLibrary.FromString(recording.library)
+    (root,) = [each for each in library.function if each.signature.name == recording.function]
+    evil = root.node_def.add(name="evil", op="Neg", input=["evil:y:0"])
+    evil.attr["T"].type = 1
+    for field, value in edited.items():
+        evil.ClearField(field)
+        evil.MergeFrom(type(evil)(**{field: value}))
+    changed = replace(recording, library=library.SerializeToString())
+    with pytest.raises(DamagedError, match="The recording is damaged"), LoadedCall(changed) as call:
+        assert call.candidates
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"failed": "InvalidArgumentError: x"}, "not as recorded: the step raises"),
+        ({"recorded_failure": "ValueError: y"}, "not as recorded: it had raised ValueError: y"),
+        ({"differing": ["w"]}, "not as recorded: 1 of the step's results (2 variables) differ"),
+    ],
+)
+def test_what_is_not_as_recorded_is_said(fields: dict[str, Any], says: str) -> None:
+    known = {"identical": False, "outputs": 0, "variables": 2, "differing": []}
+    answer = SimpleNamespace(**{**known, "failed": "", "recorded_failure": "", **fields})
+    assert str(replay_command._verdict(answer)) == says
 
 
 def test_a_change_in_a_loop_is_made_at_each_visit(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 import recorded_programs
 import small_models
 
+from tensortap.capture import TapWarning
 from tensortap.dump import (
     Argument,
     InvalidValueError,
@@ -82,6 +83,20 @@ def test_layers_whose_numbers_start_elsewhere_are_not_swapped(recorded: list[str
 def test_a_layer_too_many_is_refused_whatever_its_number() -> None:
     with pytest.raises(NotFoundError, match="2 variables"):
         restored(["dense_1/kernel", "dense_2/kernel", "dense_3/kernel"], ["dense/kernel", "dense_1/kernel"])
+
+
+def test_what_the_recording_lacks_is_named() -> None:
+    with pytest.raises(NotFoundError, match=r"2 variables of the model: 'a/kernel', 'b/kernel'\."):
+        restored(["c/kernel"], ["a/kernel", "b/kernel", "c/kernel"])
+
+
+def test_seeds_that_the_step_does_not_read_are_left_alone() -> None:
+    """GIVEN a GRU without dropout, whose seed no step reads WHEN a model is restored THEN it is left."""
+    seeds = ["seed_generator/seed_generator_state", "seed_generator_1/seed_generator_state"]
+    with pytest.warns(TapWarning, match="none of 'seed_generator/seed_generator_state'"):
+        assert restored(["w", seeds[1]], ["w", *seeds]) == [0, -1, 1]
+    with pytest.warns(TapWarning, match="left as is"):  # which of both it was is not known
+        assert restored(["w", "seed_generator_7/seed_generator_state"], ["w", *seeds]) == [0, -1, -1]
 
 
 def restored(recorded: list[str], own: list[str]) -> list[float]:

@@ -45,7 +45,7 @@ def test_a_script_runs_the_step_eagerly(
         np.testing.assert_allclose(left[number], value, rtol=2e-4, atol=1e-6)
     assert len(outputs) >= len(again.outputs)
     assert "# ---- layer" in text or name == "loop"
-    arguments = re.split(r"[(), :]+", text[text.index(f"def {root}(") :].splitlines()[0])
+    arguments = re.split(r"[(), :\n]+", text[text.index(f"def {root}(") :].partition("):")[0])
     variables = [argument.name for argument in recording.arguments if argument.kind == "variable"]
     assert {path.replace("/", "_") for path in variables if len(path) < 60} <= set(arguments)
     if name == "transformer":
@@ -55,19 +55,28 @@ def test_a_script_runs_the_step_eagerly(
         ), told
         assert "bit-identical" in told[0] and "merges and reorders nodes" in told[-1]
     assert "recorded_programs.py:" in text
+    assert max(map(len, re.findall(r"(?m)^def .*|^ {8}\w+, .*", text))) <= 100
 
 
 def test_the_command_writes_it(
     ask: Callable[..., Any], recordings: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    bundle, path = tmp_path / "step.tapbundle", tmp_path / "step.py"
-    arguments = ["bundle", str(recordings / "loop"), "--out", str(bundle), "--script", str(path)]
-    assert main(arguments) == 0
-    assert f"python -m pdb {path}" in capsys.readouterr().out
+    bundle = tmp_path / "step.tapbundle"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sys.argv", [str(path)])
-        runpy.run_path(str(path), run_name="__main__")
-    assert "outputs and variables are bit-identical" in capsys.readouterr().out
+        patch.chdir(
+            tmp_path
+        )  # files are named from another folder than the one that the script is started in
+        (tmp_path / "away").mkdir()
+        arguments = ["--out", "step.tapbundle", "--script", "away/step.py"]
+        assert main(["bundle", str(recordings / "loop"), *arguments]) == 0
+        assert "python -m pdb away/step.py" in capsys.readouterr().out
+        patch.chdir(tmp_path / "away")
+        patch.setattr("sys.argv", ["step.py"])
+        runpy.run_path("step.py", run_name="__main__")
+        assert "outputs and variables are bit-identical" in capsys.readouterr().out
+        patch.setattr("sys.argv", ["step.py", "gone.tapbundle"])
+        with pytest.raises(SystemExit, match=r"There is no bundle gone\.tapbundle"):
+            runpy.run_path("step.py", run_name="__main__")
 
     # The bundle holds the graph, which says what the loss is, and the lines; unless it shall not.
     assert ask(bundle, "test", test="gradient")["passed"]
