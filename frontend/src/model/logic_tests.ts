@@ -26,3 +26,12 @@ const WORDS: Readonly<Record<string, string>> = { op_type: 'op type' };
 
 /** A column's name for people. */
 export const columnTitle = (column: string): string => WORDS[column] ?? column;
+
+/** Whether a column names tensors. */
+export const isTensorColumn = (column: string): boolean => column === 'tensor' || column === 'gradient';
+
+/** How many columns at the front name what is tested, so that at least one is left for what was found. */
+export function nameColumns(columns: readonly string[]): number {
+  const other = columns.findIndex((column, at) => at > 0 && !isTensorColumn(column));
+  return other < 0 ? columns.length - 1 : other;
+}

@@ -191,7 +191,8 @@ export function proofText(computed: Computed, tensor: string | null = null): { p
   const { name, proven } = computed.tensors;
   const own = tensor === null || computed.identical === null ? null : (proven[name.indexOf(tensor)] ?? null);
   if (own !== null) return own ? CAPTURED_SO : CAPTURED_OTHERWISE;
-  const compared = `${counted(computed.outputs, 'output')} and ${counted(computed.variables, 'variable')}`;
+  const variables = counted(computed.variables, 'variable');
+  const compared = computed.outputs === 0 ? variables : `${counted(computed.outputs, 'output')} and ${variables}`;
   const equal = `${compared} of the step are equal to the recorded ones by SHA-256`;
   if (computed.identical && tensor === null) return { proven: true, text: `Proven: ${equal}` };
   if (computed.identical) return { proven: true, text: `Recomputed: ${equal}; of this tensor no hash was recorded` };

@@ -11,7 +11,7 @@ export function ComputedBadge() {
   const text = place.whatIf === null ? proof.text.slice(word.length + 2) : `Computed with the changes of ${place.whatIf}`;
   return (
     <p class="computed-badge" data-proven={place.whatIf === null && proof.proven} data-testid="computed-badge">
-      <b>{word}</b> {text}, step {place.step}.
+      <b>{word}</b> {text}, step {place.step}.{' '}
       {view.value !== 'stepper' && (
         <button type="button" class="link" onClick={() => forgetTensor(chosenTensor.value ?? '')}>
           Back to what was captured

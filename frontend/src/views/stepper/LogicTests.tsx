@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { counted, formatCount, formatNumber } from '../../lib/format';
 import { visible } from '../../lib/visible';
-import { columnTitle, LOGIC_TESTS, type LogicResult, TEST_QUESTIONS } from '../../model/logic_tests';
+import { columnTitle, isTensorColumn, LOGIC_TESTS, type LogicResult, nameColumns, TEST_QUESTIONS } from '../../model/logic_tests';
 import { splitScope } from '../../model/tensor_name';
 import { hasPassed, shownOutcome, testLogic } from '../../state/logic_tests';
 import { computing } from '../../state/replay';
@@ -9,7 +9,7 @@ import { selectTensor } from '../../state/selection';
 
 /** More are seldom read. */
 const MOST_ROWS = 50;
-/** Columns that stand beside each other; of more, the first is a line of its own. */
+/** Columns that stand beside each other; of more, names are a line each. */
 const MOST_BESIDE = 3;
 
 /** Tests of the recorded step's logic, a button each, and what the last one found. */
@@ -66,8 +66,9 @@ function Rows({ result }: { result: LogicResult }) {
   if (result.rows.length === 0) return null;
   const count = result.columns.length;
   const stacked = count > MOST_BESIDE;
-  const lines = stacked ? [[0, 1] as const, [1, count] as const] : [[0, count] as const];
-  const width = Math.max(1, count - 1);
+  const names = stacked ? nameColumns(result.columns) : 0;
+  const lines = [...Array(names).keys()].map((at) => [at, at + 1] as const).concat([[names, count]]);
+  const width = count - names;
   const more = result.rows_total - Math.min(result.rows.length, MOST_ROWS);
   return (
     <>
@@ -77,7 +78,7 @@ function Rows({ result }: { result: LogicResult }) {
             {lines.map(([from, to]) => (
               <tr key={from}>
                 {result.columns.slice(from, to).map((column) => (
-                  <th key={column} scope="col" colSpan={to === 1 ? width : 1} data-column={column}>
+                  <th key={column} scope="col" colSpan={to <= names ? width : 1} data-column={column}>
                     {columnTitle(column)}
                   </th>
                 ))}
@@ -90,7 +91,7 @@ function Rows({ result }: { result: LogicResult }) {
               {lines.map(([from, to]) => (
                 <tr key={from}>
                   {row.slice(from, to).map((cell, at) => (
-                    <Cell key={at} column={result.columns[from + at] ?? ''} cell={cell} span={to === 1 ? width : 1} />
+                    <Cell key={at} column={result.columns[from + at] ?? ''} cell={cell} span={to <= names ? width : 1} />
                   ))}
                 </tr>
               ))}
@@ -106,7 +107,7 @@ function Rows({ result }: { result: LogicResult }) {
 function Cell({ column, cell, span }: { column: string; cell: string | number | null; span: number }) {
   if (typeof cell === 'number') return <td colSpan={span}>{Number.isInteger(cell) ? formatCount(cell) : formatNumber(cell)}</td>;
   const text = cell === null ? '' : visible(String(cell));
-  if (column !== 'tensor' || cell === null)
+  if (!isTensorColumn(column) || cell === null)
     return (
       <td data-column={column} title={text} colSpan={span}>
         {text}
