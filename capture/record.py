@@ -26,7 +26,8 @@ class Record:
         on_trigger: also the step at which a trigger of the tap (`on=`) fires, or which fails, and the steps
             before it. To that end each step is recorded into memory. The calls of `before` + 2 steps are
             held at most (two were not looked at yet), each with all variables before and after it, inputs,
-            captured constants and outputs. In host memory, n calls in a row take n + 1 copies of what they
+            captured constants, outputs and up to 16 MiB of what the tap captured. In host memory,
+            n calls in a row take n + 1 copies of what they
             change, and none of the rest, which shares its buffer; of a model on a GPU all is copied, the
             variables twice a call. With a slow disk, `before` + 3 calls more may wait to be
             written.
