@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections.abc import Callable
 from functools import cache
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .foreign_settings import before_numba, kept_code_of_the_environment
 from .histogram import BUCKETS, Histogram
 from .measured import Measured
 
@@ -73,6 +73,7 @@ def _compile(name: str, result: str, arguments: tuple[str, ...]) -> Kernel:
 
 
 def _compile_now(name: str, result: str, arguments: tuple[str, ...]) -> Kernel:
+    before_numba()
     import numba
 
     from . import jit, kernels, kernels_codes, kernels_nonzero, kernels_small  # numba takes 0.4 s to import
@@ -93,12 +94,9 @@ def _compile_now(name: str, result: str, arguments: tuple[str, ...]) -> Kernel:
     signature = getattr(numba.types, result)(*map(numba_type, arguments))
     modules = (kernels, kernels_codes, kernels_small, kernels_nonzero)
     function: Kernel = next(getattr(module, name) for module in modules if hasattr(module, name))
-    # numba obeys such a file in the folder that it runs in, and unpickles from the cache that it names:
-    # somebody else's log directory may hold both.
-    if os.path.lexists(".numba_config.yaml"):
-        return jit.kernel(signature, function, keep=False)
     try:
-        return jit.kernel(signature, function, keep=True)
+        with kept_code_of_the_environment():
+            return jit.kernel(signature, function, keep=True)
     except Exception:  # nowhere to keep compiled code (a read-only home), or what is kept there is damaged
         return jit.kernel(signature, function, keep=False)
 

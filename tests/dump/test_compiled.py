@@ -49,14 +49,21 @@ def test_damaged_kept_code_is_compiled_again(tmp_path: Path) -> None:
     assert measure("", tmp_path).stdout == EXPECTED
 
 
-def test_no_compiled_code_is_read_that_the_folder_brings(tmp_path: Path) -> None:
-    """numba unpickles what it kept, and a file in the folder that it runs in says where that is."""
-    (tmp_path / ".numba_config.yaml").write_text("cache_dir: ./planted")
+IMPORTED_THERE = "import numba, os; os.chdir('..')\n"
+
+
+@pytest.mark.parametrize("prefix", ["", IMPORTED_THERE])
+def test_nothing_is_done_that_a_file_of_the_folder_asks_numba_for(tmp_path: Path, prefix: str) -> None:
+    """numba unpickles what it kept; where that is, and where traces are written, such a file may say."""
+    folder, planted, trace = tmp_path / "theirs", tmp_path / "planted", tmp_path / "trace"
+    folder.mkdir()
+    traced = "" if prefix else f"\nchrome_trace: {trace}"  # a program's own import of numba obeys it
+    (folder / ".numba_config.yaml").write_text(f"cache_dir: {planted}{traced}\n")
     variables = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
-    command = [sys.executable, "-c", MEASURE]
-    done = subprocess.run(command, env=variables, cwd=tmp_path, capture_output=True, text=True, check=True)
+    command = [sys.executable, "-c", prefix + MEASURE]
+    done = subprocess.run(command, env=variables, cwd=folder, capture_output=True, text=True, check=True)
     assert done.stdout == EXPECTED
-    assert not (tmp_path / "planted").exists()
+    assert not planted.exists() and not trace.exists()
 
 
 def test_importing_compiles_and_imports_nothing_heavy(tmp_path: Path) -> None:
