@@ -8,7 +8,7 @@ from tensortap.index import RETURNED, FrameDetail, node_detail
 
 from .elements import ElementTrace, trace_elements
 from .ends import Ends
-from .explanation import Explanation
+from .explanation import Explanation, fed
 from .flow import BadFlow, BadTensor
 from .forward import Forward, forward_of, of_gradient
 from .intentional import heals, reason, thrown_away
@@ -65,9 +65,10 @@ def describe_birth(flow: BadFlow, bad: BadTensor, reached: Reached) -> Birth:
     tensors, graph = flow.tensors, flow.tensors.graph
     row, slot = bad.slot
     output = of_snapshot(tensors.snapshot(bad.slot, bad.visit))
-    inputs = operands(flow, bad)
+    data = bad.verdict == "data"
+    inputs = [] if data else operands(flow, bad)  # where the data come from is no tensor
     explained = bad.verdict in ("born", "suspected", "turned")
-    explanation = explain(graph.op_type[row], inputs, output) if explained else None
+    explanation = explain(graph.op_type[row], inputs, output) if explained else fed(output) if data else None
     forward = forward_of(flow, row) if explained else None
     if forward is not None:
         explanation = of_gradient(explanation, forward, inputs)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .operand import Operand
+
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
@@ -36,3 +38,13 @@ def number_beside(value: float, limit: float) -> str:
     written = (limit, float(number(limit)))
     texts = (f"{value:.{digits}g}" for digits in range(4, 18))
     return next((text for text in texts if float(text) not in written), number(value))
+
+
+def fed(tensor: Operand) -> Explanation:
+    """Data that are not finite already."""
+    bad = tensor.nan + tensor.inf
+    text = f"It came with the data: {elements(bad)} of {tensor.tensor} {are(bad)} not finite."
+    return Explanation("data", text, _DATA)
+
+
+_DATA = "Leave such samples out or fill what is missing before training: np.isfinite(x).all() finds them."

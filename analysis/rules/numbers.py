@@ -24,7 +24,6 @@ _SKIPPED: dict[str, Any] = {"share": MOSTLY, "least": 20}
 # What is said of those that no pattern explains.
 _OTHERWISE = {
     "carried": ": a variable held it when the step began.",
-    "data": ": it came in with the data.",
     "suspected": ": not all of its inputs were captured.",
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tensortap.analysis.provenance.ends import Healer
-from tensortap.analysis.provenance.explanation import number_beside
+from tensortap.analysis.provenance.explanation import fed, number_beside
 from tensortap.analysis.provenance.intentional import _sentence
 from tensortap.analysis.provenance.operand import Operand
 from tensortap.analysis.provenance.patterns_binary import multiply, power
@@ -65,3 +65,9 @@ def test_a_negative_base_is_the_only_way_to_nan_of_finite_numbers(known: bool) -
     found = power([base, exponent], Operand("z:0", True, "float32", size=8, nan=3))
     assert found is not None
     assert found.certain == known
+
+
+def test_data_that_are_not_finite_are_counted() -> None:
+    found = fed(Operand("x:0", True, "float32", size=96, nan=1, pos_inf=2))
+    assert found.text == "It came with the data: 3 elements of x:0 are not finite."
+    assert "np.isfinite" in found.help
