@@ -18,14 +18,15 @@ def print_fix(found: Mapping[str, Any], out: Console) -> None:
     """Writes births, the proposed change with its line, and what else would do."""
     if not found["bad"]:
         out.print(cell("nothing to repair: all outputs and variables of the step are finite", "green"))
+        if found["births"]:
+            out.print("Inside of the step there are numbers that are not, which do not reach these:")
+            _print_births(found, out)
         return
     out.print(cell(f"not finite after the step: {_some(found['bad'])}", "red"))
     if found["given"]:
         _print_given(found, out)
         return
-    for birth in found["births"][:_MOST]:
-        out.print(cell(f"born at {birth['node']} ({birth['op_type']}, {counted(birth['count'], 'number')})"))
-        _print_line(birth, out)
+    _print_births(found, out)
     if not found["fix"]:
         out.print(cell(f"no known repair helps; {_some(found['left'])} stay not finite", "yellow"))
         largest = found["largest"]
@@ -40,6 +41,12 @@ def print_fix(found: Mapping[str, Any], out: Console) -> None:
         out.print("each of these alone helps, too:")
         for repair in found["alternatives"][:_MOST]:
             _print_repair(repair, out)
+
+
+def _print_births(found: Mapping[str, Any], out: Console) -> None:
+    for birth in found["births"][:_MOST]:
+        out.print(cell(f"born at {birth['node']} ({birth['op_type']}, {counted(birth['count'], 'number')})"))
+        _print_line(birth, out)
 
 
 def _print_given(found: Mapping[str, Any], out: Console) -> None:

@@ -26,22 +26,21 @@ def fix(recording: Recording, graph: Graph | None, told: Told = silent) -> dict[
 
     Returns:
         `bad` (what the step leaves that is not finite), `given` (what was not finite before it), `rows`
-        (see `bad_rows`), `births` (nodes that make it of finite numbers), `fix` (the smallest set of
-        repairs; empty if none helps), `alternatives` (other repairs of which each alone helps), `trials`
-        (how often the step was run), `left` (what stays non-finite if no set of repairs helps), `largest`
-        (`name` and `value` of the largest number of the variables and inputs that the step was given).
+        (see `bad_rows`), `births` (nodes that make it of finite numbers, also where it reaches no result),
+        `fix` (the smallest set of repairs; empty if none helps), `alternatives` (other repairs of which
+        each alone helps), `trials` (how often the step was run), `left` (what stays non-finite if no set
+        of repairs helps), `largest` (`name` and `value` of the largest number of the variables and inputs
+        that the step was given).
     """
     lines = SourceLines(graph)
     with LoadedCall(recording) as call:
         bad = bad_results(recording, call.run(as_written=True)) or bad_results(recording, call.run())
         given = given_non_finite(recording)
         search = FixSearch(recording, call, told)
-        births: list[Birth] = []
-        if bad or given:
-            told("looking for the nodes where it is born")
-            births = search.nodes.births()[0]
-            for birth in births[:_MOST_TOLD]:
-                told(_born(birth, lines))
+        told("looking for the nodes where it is born")
+        births = search.nodes.births()[0]
+        for birth in births[:_MOST_TOLD]:
+            told(_born(birth, lines))
         found: list[Repair] = []
         others: list[Repair] = []
         if bad and not given:

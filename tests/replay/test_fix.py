@@ -120,3 +120,24 @@ def test_the_smallest_part_of_a_list(needed: list[int]) -> None:
 
     assert smallest(range(20), passes) == needed
     assert len(trials) < 120
+
+
+def test_what_overflows_inside_of_a_finite_step_is_told(
+    ask: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str], in_process: None
+) -> None:
+    with Tap(tmp_path / "half", Watch(steps=[10**6]), record=every(1)) as tap:
+
+        @tap.function
+        def step(x: Any) -> Any:
+            return x / tf.sqrt(tf.reduce_sum(tf.square(x, name="large")))  # 1 / inf
+
+        step(tf.constant([300.0, 1.0], tf.float16))
+    found = ask(tmp_path / "half", "fix", step=0)
+    assert not found["bad"] and [birth["node"] for birth in found["births"]] == ["large"]
+    main(["replay", str(tmp_path / "half"), "--fix"])
+    out = capsys.readouterr().out
+    assert (
+        "nothing to repair" in out
+        and "Inside of the step" in out
+        and "born at large (Square, 1 number)" in out
+    )
