@@ -65,6 +65,7 @@ test('the proof says what was compared, or what differs', () => {
     proven: true,
     text: 'Proven: 1 output and 2 variables of the step are equal to the recorded ones by SHA-256',
   });
+  expect(proofText({ ...COMPUTED, outputs: 0 }).text).toMatch(/^Proven: 2 variables of the step/); // as of `fit`
   const other = proofText({ ...COMPUTED, identical: false, differing: ['w', 'v'], differing_total: 2, versions: ['numpy: 1, here 2'] });
   expect(other.proven).toBe(false);
   expect(other.text).toContain('2 are not as recorded: w, v (numpy: 1, here 2)');
