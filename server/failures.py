@@ -25,9 +25,11 @@ from tensortap.dump import (
 )
 from tensortap.index import RunIndex
 
+from .log_lines import ESCAPED_LINES
 from .wire import to_json
 
 _LOG = logging.getLogger(__name__)
+_LOG.addFilter(ESCAPED_LINES)
 
 STATUS: dict[type[TensortapError], int] = {
     NotFoundError: 404,
@@ -100,7 +102,12 @@ def _gone(error: FileNotFoundError) -> Response:
 
 
 def _unexpected(error: Exception) -> Response:
-    _LOG.error("unexpected failure at %s", request.path[:200], exc_info=error)
+    return unexpected(error, request.path)
+
+
+def unexpected(error: Exception, path: str) -> Response:
+    """What is answered where a request to `path` ends in an error nobody expected; the terminal is told."""
+    _LOG.error("unexpected failure at %s", path[:200], exc_info=error)
     return failure(
         500,
         "The server met a failure it did not expect.",

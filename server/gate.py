@@ -15,7 +15,7 @@ from urllib.parse import quote, urlsplit
 from werkzeug.wrappers import Response
 
 from . import login, pages
-from .failures import failure
+from .failures import failure, unexpected
 from .framing import Framing
 from .hosts import AllowedHosts, parse_host
 
@@ -71,6 +71,13 @@ class Gate:
         self._policy = policy
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        try:
+            return self._pass(environ, start_response)
+        except Exception as error:  # else the server of the application answers, without our headers
+            answer = unexpected(error, environ.get("PATH_INFO", ""))
+            return answer(environ, _secured(environ, start_response))
+
+    def _pass(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         framing = self._policy.framing
         within = None if framing is None else framing.within(environ)
         if framing is not None and within is not None:

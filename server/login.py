@@ -38,7 +38,7 @@ def carries_token(environ: Mapping[str, Any], token: str) -> bool:
     scheme, _, given = environ.get("HTTP_AUTHORIZATION", "").partition(" ")
     if scheme.lower() == "bearer" and same(given.strip(), token):
         return True
-    cookies = parse_cookie(environ.get("HTTP_COOKIE", ""))
+    cookies = parse_cookie(_in_utf8(environ.get("HTTP_COOKIE", "")))
     return any(same(value, token) for value in cookies.getlist(cookie_name(environ)))
 
 
@@ -65,6 +65,12 @@ def login_cookie(environ: Mapping[str, Any], token: str) -> str:
         samesite="Strict",
         secure=environ.get("wsgi.url_scheme") == "https",
     )
+
+
+def _in_utf8(header: str) -> str:
+    """A header of any bytes, those that are no UTF-8 replaced: cookies of other ports of this host come, too,
+    and whoever sets them must not lock the user out."""
+    return header.encode("latin-1", "replace").decode("utf-8", "replace").encode().decode("latin-1")
 
 
 def _query(environ: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,8 +69,7 @@ def _finish(response: Response) -> Response:
     response.headers.setdefault("Cache-Control", "no-cache")
     request.environ[CONTENT_TYPE_KEY] = response.content_type
     if response.get_etag()[0] is not None:  # kept
-        response.make_conditional(request)
-        return response
+        return _conditional(response)
     response.direct_passthrough = False  # files are small, and are gzipped like the rest
     body = response.get_data()
     packs = len(body) >= GZIP_FROM and response.content_type.startswith(_PACKS_WELL)
@@ -77,10 +77,17 @@ def _finish(response: Response) -> Response:
         response.vary.add("Accept-Encoding")
     packs = packs and request.accept_encodings.quality("gzip") > 0
     response.set_etag(_hash(body) + ("-gzip" if packs else ""))
-    response.make_conditional(request)
+    _conditional(response)
     if packs and response.status_code == 200:
         response.set_data(gzip.compress(body, _GZIP_LEVEL, mtime=0))
         response.headers["Content-Encoding"] = "gzip"
+    return response
+
+
+def _conditional(response: Response) -> Response:
+    """304 where the client has it already; whole where what it says it has cannot be read (a late year)."""
+    with suppress(ValueError, OverflowError):
+        response.make_conditional(request)
     return response
 
 

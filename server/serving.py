@@ -21,6 +21,7 @@ from .framing import Framing
 from .freed_memory import FreedMemory, share_one_allocator
 from .hosts import bracketed, is_address, is_loopback
 from .live import after_reading, close_log
+from .log_lines import ESCAPED_LINES
 from .login import new_token
 from .prepared import prepare
 from .replays import close as close_replays
@@ -129,6 +130,7 @@ class Server:
         """Waitress's server on the open socket."""
         # a page asks for a dozen things at once: that they queue for a moment is no news to anybody
         logging.getLogger("waitress.queue").setLevel(logging.ERROR)
+        logging.getLogger("waitress").addFilter(ESCAPED_LINES)
         proxy = (
             {"trusted_proxy": trusted_proxy, "trusted_proxy_headers": _FROM_PROXY} if trusted_proxy else {}
         )

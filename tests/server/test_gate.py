@@ -262,3 +262,27 @@ def test_who_may_embed_is_a_site_and_nothing_else() -> None:
             Framing((origin,))
     assert Framing().secret != Framing().secret
     assert Framing().secret not in repr(Framing())
+
+
+@pytest.mark.parametrize("cookie", [b"a=\xff", b"\xff\xfe", b'a="\\377\xc3'])
+def test_a_cookie_that_is_no_text_changes_nothing(cookie: bytes) -> None:
+    """Cookies ignore ports: any server on this host can set one."""
+    odd = cookie.decode("latin-1")
+    assert client(TOKEN).get("/api/runs", headers=OWN, environ_base={"HTTP_COOKIE": odd}).status_code == 401
+    both = f"{odd}; tensortap-6016={TOKEN}"
+    assert client(TOKEN).get("/api/runs", headers=OWN, environ_base={"HTTP_COOKIE": both}).status_code == 200
+
+
+def test_a_failure_of_the_application_passes_the_gate(caplog: pytest.LogCaptureFixture) -> None:
+    @Request.application
+    def broken(request: Request) -> Response:
+        raise RuntimeError("secret \x1b]0;pwn\x07")
+
+    gate = Gate(broken, Policy(AllowedHosts.of([], 6016), None))
+    answer = Client(gate).get("/%1b]0;pwn%07", headers=OWN)
+    assert (answer.status_code, answer.content_type) == (500, "application/json")
+    assert "secret" not in answer.text
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert "Content-Security-Policy" in answer.headers
+    assert "RuntimeError: secret" in caplog.text, "the terminal has the details"
+    assert "\x1b" not in caplog.text and r"\x1b]0;pwn\x07" in caplog.text

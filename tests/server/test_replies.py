@@ -81,3 +81,10 @@ def test_broken_runs_are_told(tmp_path: Path, opened: Opened) -> None:
     (tmp_path / "future" / "run.json").write_text('{"format": "tensortap", "version": 99, "run": "future"}')
     answer = opened(tmp_path).json("/api/runs")
     assert "99" in answer["runs"][0]["error"]
+
+
+@pytest.mark.parametrize("name", ["If-Modified-Since", "If-Unmodified-Since", "If-Range"])
+@pytest.mark.parametrize("path", ["/api/runs", "/index.html"])
+def test_a_date_that_is_none_changes_nothing(api: Api, name: str, path: str) -> None:
+    answer = api.client.get(path, headers={name: "Tue, 01 Jan 99999999999 00:00:00 GMT"})
+    assert answer.status_code == 200
