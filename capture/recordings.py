@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +24,8 @@ from .seen_tensors import SeenTensors
 from .snapshots import Entry
 from .trouble import Trouble
 
-_MOST_WAITING = 2  # recordings; each holds a copy of the variables
+_MOST_WAITING = 2  # steps; each of their calls holds a copy of the variables
+_MOST_CALLS = 16  # of one step that wait: a step of a GAN is several calls, and half of it is no use
 _MOST_STEPS = 10_000  # whose calls are counted
 
 
@@ -107,7 +108,7 @@ class Recordings:
     def begin(self, recorded: RecordedFunction, inputs: Sequence[Any], entry: Entry) -> Pending | None:
         """Starts to record a call; None if it cannot be, or too many recordings wait to be written."""
         with self._changed:
-            if len(self._waiting) >= self._most_waiting:
+            if self._is_full(entry.steps.start):
                 self._tell("record full", "is not recorded at some steps: the disk is too slow", recorded)
                 return None
         if self._held is not None and not self._held.wait_for_room(entry):
@@ -124,6 +125,10 @@ class Recordings:
         except Exception as error:
             self._tell(f"record {recorded.root}", "could not be recorded", recorded, error)
         return None
+
+    def _is_full(self, step: int) -> bool:
+        waiting = Counter(item.step for item in self._waiting)
+        return waiting[step] >= _MOST_CALLS if step in waiting else len(waiting) >= self._most_waiting
 
     def take(self, pending: PendingCall, recorded: RecordedFunction, caught: Caught) -> None:
         """What a call drew that is being recorded."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
-from tensortap.capture import NonFinite, Record, Tap, Watch, every
+from tensortap.capture import NonFinite, Record, Tap, TapWarning, Watch, every
 from tensortap.capture.kept_recordings import KeptRecordings
+from tensortap.capture.recordings import Recordings
 from tensortap.dump import Argument, Recording, find_recordings, read_recording
 
 NEVER = Watch(steps=range(10**6, 10**6 + 1))
@@ -96,3 +100,19 @@ def test_steps_of_a_tap(tmp_path: Path) -> None:
     assert [(place.step, place.call) for place in places] == [(5, 0), (5, 1), (5, 2), (6, 0), (6, 1)]
     times = [read_recording(place.path).time for place in places]
     assert times[:3] == sorted(times[:3])
+
+
+def test_a_slow_disk_leaves_out_whole_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All calls of a step are recorded, or none: half a step of several networks is no use."""
+    free, write = threading.Event(), Recordings._write
+    monkeypatch.setattr(Recordings, "_write", lambda self, item: (free.wait(60), write(self, item)))
+    double = tf.function(lambda x: x * 2.0)
+    tap = Tap(tmp_path / "gan", NEVER, record=every(1))
+    with pytest.warns(TapWarning, match="disk is too slow"), tap:
+        for number in range(8):
+            with tap.step(number):
+                for _ in range(4):
+                    double(tf.constant(1.0))
+        free.set()
+    calls = Counter(place.step for place in find_recordings(tmp_path / "gan"))
+    assert set(calls.values()) == {4} and 0 < len(calls) < 8
