@@ -10,7 +10,7 @@ from tensorboard.plugins import base_plugin
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
 from werkzeug.wrappers import Response
 
-from tensortap.server import create_app, is_loopback
+from tensortap.server import create_app, names_on_loopback
 
 from .logdirs import local_logdirs
 
@@ -57,6 +57,8 @@ def allowed_hosts(flags: Any) -> list[str] | None:
     On loopback a rebound name is refused; `TENSORTAP_ALLOW_HOST` lists more names, by commas.
     """
     host = getattr(flags, "host", None)
-    if getattr(flags, "bind_all", False) or (host and not is_loopback(host)):
+    own = names_on_loopback(host) if host else ()
+    if getattr(flags, "bind_all", False) or own is None:
         return None
-    return [name.strip() for name in os.environ.get("TENSORTAP_ALLOW_HOST", "").split(",") if name.strip()]
+    added = os.environ.get("TENSORTAP_ALLOW_HOST", "").split(",")
+    return [*own, *(name.strip() for name in added if name.strip())]

@@ -3,7 +3,7 @@
 from .app import create_app
 from .computing import Computed, ComputedTensor, Computer, LogicTest, Wanted
 from .framing import Framing
-from .hosts import is_loopback
+from .hosts import names_on_loopback
 from .serving import DEFAULT_PORT, Server, ServingError
 
 __all__ = [
@@ -17,5 +17,5 @@ __all__ = [
     "ServingError",
     "Wanted",
     "create_app",
-    "is_loopback",
+    "names_on_loopback",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import socket
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -42,6 +43,20 @@ def is_loopback(name: str) -> bool:
         return True
     address = _address(name)
     return address is not None and address.is_loopback
+
+
+def names_on_loopback(host: str) -> tuple[str, ...] | None:
+    """What a server on `host` is called beside the loopback names; None if the network reaches it.
+
+    The machine's own name is often one of 127.0.0.1 only. Nobody can listen on a name without an address.
+    """
+    try:
+        found = socket.getaddrinfo(host.strip("[]"), None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        found = []
+    if not all(is_loopback(str(address[0])) for *_, address in found):
+        return None
+    return () if parse_host(bracketed(host)) is None else (host,)
 
 
 def is_address(name: str) -> bool:

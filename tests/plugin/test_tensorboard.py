@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import quote
 
 import pytest
@@ -11,6 +12,7 @@ from tensorboard.plugins import base_plugin
 from tensorboard_process import Start, TensorBoard
 
 from tensortap.plugin import TensortapPlugin
+from tensortap.plugin.tab import allowed_hosts
 
 PLUGIN = "/data/plugin/tensortap"
 
@@ -86,6 +88,22 @@ def test_a_tensorboard_on_the_network_checks_no_host(start_tensorboard: Start, l
     root = board.root
     board.root = "http://127.0.0.1:" + root.rsplit(":", 1)[1]
     assert board.get(f"{PLUGIN}/api/runs", Host="gpubox:6006").status == 200
+
+
+@pytest.mark.parametrize(
+    ("flags", "hosts"),
+    [
+        ({}, []),
+        ({"host": "127.1"}, ["127.1"]),  # as the machine's own name may be: an address that is loopback
+        ({"host": "0.0.0.0"}, None),
+        ({"host": "127.0.0.1", "bind_all": True}, None),
+    ],
+)
+def test_names_are_checked_wherever_tensorboard_listens_on_loopback(
+    flags: dict[str, object], hosts: list[str] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TENSORTAP_ALLOW_HOST", raising=False)
+    assert allowed_hosts(SimpleNamespace(**flags)) == hosts
 
 
 def test_an_empty_directory_has_an_active_tab(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tensortap.server.hosts import AllowedHosts, Host, bracketed, is_loopback, parse_host
+from tensortap.server.hosts import AllowedHosts, Host, bracketed, is_loopback, names_on_loopback, parse_host
 
 
 @pytest.mark.parametrize(
@@ -90,6 +90,38 @@ def test_a_bad_name_is_refused() -> None:
 )
 def test_loopback(name: str, loopback: bool) -> None:
     assert is_loopback(name) is loopback
+
+
+ADDRESSES = {
+    "here": ["127.0.0.1", "::1"],
+    "both": ["127.0.1.1", "10.0.0.7"],
+    "127.1": ["127.0.0.1"],
+    "0.0.0.0": ["0.0.0.0"],
+    "a%b": ["::1"],
+}
+
+
+@pytest.mark.parametrize(
+    ("host", "names"),
+    [
+        ("here", ("here",)),
+        ("both", None),
+        ("127.1", ("127.1",)),
+        ("0.0.0.0", None),
+        ("a%b", ()),
+        ("no", ("no",)),
+    ],
+)
+def test_what_a_server_on_loopback_is_called(
+    host: str, names: tuple[str, ...] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def resolved(name: str, *_: object, **__: object) -> list[tuple[object, ...]]:
+        if name not in ADDRESSES:
+            raise OSError("unknown")
+        return [(0, 0, 0, "", (address, 0)) for address in ADDRESSES[name]]
+
+    monkeypatch.setattr("socket.getaddrinfo", resolved)
+    assert names_on_loopback(host) == names
 
 
 def test_brackets() -> None:
