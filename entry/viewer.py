@@ -52,9 +52,15 @@ class Viewer:
 
     def _repr_html_(self) -> str:
         if not self.open:
-            return f"<code>{escape(repr(self))}</code>"
+            return f"<code>{_text(repr(self))}</code>"
         link = f'<a href="{escape(self.url)}" target="_blank" rel="noopener">Open the page</a>'
-        return f"{link} of <code>{escape(self.name)}</code>"
+        return f"{link} of <code>{_text(self.name)}</code>"
+
+
+def _text(text: str) -> str:
+    from tensortap.dump import escaped
+
+    return escape(escaped(text))
 
 
 def show(logdir: str | os.PathLike[str], *, port: int | None = None) -> Viewer:
@@ -95,7 +101,7 @@ class Frame:
     def _repr_html_(self) -> str:
         if not self.page.open:
             return self.page._repr_html_()
-        source, title = escape(self.page.frame_url + self._place), escape(f"tensortap: {self.page.name}")
+        source, title = escape(self.page.frame_url + self._place), _text(f"tensortap: {self.page.name}")
         style = f"width:100%;height:{self._height}px;border:1px solid #8884;border-radius:6px"
         frame = (
             f'<iframe src="{source}" title="{title}" style="{style}" sandbox="{_SANDBOX}" '

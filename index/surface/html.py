@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.dump import Histogram, counted
+from tensortap.dump import Histogram, counted, escaped
 
 _WIDTH, _HEIGHT = 280, 60  # pixels of a drawn histogram
 _WIDE, _HIGH = 560, 200  # pixels of what is drawn over steps
@@ -18,8 +18,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def text(value: object) -> str:
-    """Any value, escaped."""
-    return escape(str(value))
+    """Any value; HTML is escaped, and so are control characters and direction marks."""
+    return escape(escaped(str(value)))
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "") -> str:

@@ -238,6 +238,17 @@ def test_html_is_escaped(tmp_path):
     assert "&lt;img" in run.tensor(evil)._repr_html_()
 
 
+def test_control_characters_do_not_reach_a_notebook(tmp_path):
+    name = "a\x1b[31m\u202eb"
+    with DumpWriter(tmp_path) as writer:
+        writer.log(name, np.array([1.0, -2.0, 0.0]), step=0)
+    run = tensortap.open(tmp_path).runs["run"]
+    for thing in (run.find(), run.tensor(name), run.history(name)):
+        html = thing._repr_html_()
+        assert "\x1b" not in html and "\u202e" not in html
+        assert r"a\x1b[31m\u202eb" in html
+
+
 def test_control_characters_do_not_reach_the_terminal(tmp_path):
     with DumpWriter(tmp_path) as writer:
         writer.log("a\x1b[31m", np.ones(1), step=0)
