@@ -68,6 +68,7 @@ from .names import (
 )
 from .own_folder import own_folder, remove_left
 from .places import Snapshot
+from .private_folders import is_own_folder, make_private_folder, open_regular
 from .pruning import Pruned, prune_run
 from .ragged import component_arrays
 from .recorded_command import recorded_command
@@ -182,14 +183,17 @@ __all__ = [
     "is_address",
     "is_folder",
     "is_inside_run",
+    "is_own_folder",
     "is_remote",
     "is_worker_name",
     "itemsize",
     "loadable",
     "local_path",
     "look",
+    "make_private_folder",
     "new_worker_name",
     "numpy_dtype",
+    "open_regular",
     "own_folder",
     "parse_tensor_name",
     "path_of",

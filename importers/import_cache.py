@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from tensortap.dump import TensortapError
+from tensortap.dump import TensortapError, is_own_folder, make_private_folder
 
 from . import hdf5, safetensors
 from .imports import import_source, place_of
@@ -78,13 +78,15 @@ def cached_copy(
     run = run_name_of(name)
     found = _found(folder, run)
     if found is None:
-        found = _published(_made(source, folder, run, progress), folder, run)
+        found = _published(_made(source, cache, folder, run, progress), folder, run)
         _tidy(cache, folder)
     return found
 
 
 def _found(folder: Path, run: str) -> CachedImport | None:
-    """A whole import, in use by this process from now on."""
+    """A whole import, in use by this process from now on. What another user put there is none."""
+    if not all(is_own_folder(place, or_of_root=True) for place in (folder, folder / run)):
+        return None
     try:
         use = Use(folder)
     except OSError:
@@ -102,7 +104,11 @@ def _found(folder: Path, run: str) -> CachedImport | None:
 
 
 def _made(
-    source: Callable[[], AbstractContextManager[Path]], folder: Path, run: str, progress: Progress
+    source: Callable[[], AbstractContextManager[Path]],
+    cache: Path,
+    folder: Path,
+    run: str,
+    progress: Progress,
 ) -> Path:
     """The import in a folder of its own, which is made first: nothing is copied that cannot be kept.
 
@@ -110,7 +116,7 @@ def _made(
     """
     made = folder.with_name(f".making-{uuid.uuid4().hex[:12]}")
     try:
-        (made / run).mkdir(parents=True, mode=0o700)
+        make_private_folder(cache, made / run)
     except OSError as error:
         if error.errno not in READ_ONLY:
             raise

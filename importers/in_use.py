@@ -12,6 +12,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from tensortap.dump import open_regular
+
 LOCK = ".in-use"  # holds the name of the host, which alone can tell whether somebody holds the lock
 READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)  # what a folder says that cannot be written to
 _ELSEWHERE = 7 * 86_400.0  # s without use, after which what another host uses counts as given up
@@ -24,18 +26,19 @@ class Use:
     In a folder that cannot be written to, it is the lock alone that tells; the time of the use is not noted.
 
     Raises:
-        OSError: the folder is gone, or being removed.
+        OSError: the folder is gone, or being removed; or somebody put a link or FIFO where its lock belongs.
     """
 
     def __init__(self, folder: Path) -> None:
         self._writes = True
         try:
-            self._fd = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+            self._fd = open_regular(folder / LOCK, os.O_RDWR | os.O_CREAT)
         except OSError as error:
             if error.errno not in READ_ONLY:
                 raise
             self._writes = False
-            self._fd = os.open(folder / LOCK if (folder / LOCK).exists() else folder, os.O_RDONLY)
+            there = (folder / LOCK).exists()
+            self._fd = open_regular(folder / LOCK, os.O_RDONLY) if there else os.open(folder, os.O_RDONLY)
         try:
             _lock(self._fd, shared=True)
             self._sign()
@@ -80,7 +83,7 @@ def _idle(folder: Path) -> float:
 def _claimed(folder: Path) -> Iterator[None]:
     """Keeps others from using it. Raises OSError: somebody does, or may do."""
     try:
-        fd = os.open(folder / LOCK, os.O_RDWR)
+        fd = open_regular(folder / LOCK, os.O_RDWR)
     except FileNotFoundError:
         if _idle(folder) <= _BEING_MADE:
             raise

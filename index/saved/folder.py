@@ -11,9 +11,12 @@ import sys
 import time
 from pathlib import Path
 
+from tensortap.dump import is_own_folder, make_private_folder, open_regular
+
 VARIABLE = "TENSORTAP_CACHE"
 RUN_NAME = "run.txt"  # the run's path: an index whose run is gone is removed
 _UNUSED = 90 * 86_400.0  # s after which an index that nobody opened is removed
+_LONGEST_MARK = 1 << 20  # characters of a path, as JSON
 _OFF = ("", "0", "off", "none")
 
 
@@ -45,10 +48,12 @@ def run_folder(cache: Path, run_dir: Path, version: int) -> Path:
     return cache / f"index-{version}" / hashlib.blake2b(text, digest_size=16).hexdigest()
 
 
-def claim(folder: Path, run_dir: Path) -> None:
-    """Makes the folder of an index, readable by its user only. Raises OSError."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    (folder / RUN_NAME).write_text(json.dumps(str(run_dir.resolve())), encoding="utf-8")
+def claim(cache: Path, folder: Path, run_dir: Path) -> None:
+    """Makes the folder of an index, this user's alone below the cache. Raises OSError."""
+    make_private_folder(cache, folder)
+    fd = open_regular(folder / RUN_NAME, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    with os.fdopen(fd, "w", encoding="utf-8") as file:
+        json.dump(str(run_dir.resolve()), file)
 
 
 def touch(folder: Path) -> None:
@@ -57,24 +62,17 @@ def touch(folder: Path) -> None:
         os.utime(folder / RUN_NAME)
 
 
-def is_ours(folder: Path) -> bool:
-    """Whether a folder exists and is this user's own, and no link."""
-    try:
-        status = folder.lstat()
-    except OSError:
-        return False
-    mine = not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
-    return mine and folder.is_dir() and not folder.is_symlink()
-
-
 def sweep(cache: Path) -> None:
     """Removes the indices of runs that are gone, or that nobody opened for three months."""
     with contextlib.suppress(OSError):
         for folder in cache.glob("index-*/*"):
             with contextlib.suppress(OSError, ValueError, TypeError):
-                mark = folder / RUN_NAME
-                unused = time.time() - mark.stat().st_mtime > _UNUSED
-                run_dir = Path(json.loads(mark.read_text(encoding="utf-8")))
+                if not is_own_folder(folder):
+                    continue
+                fd = open_regular(folder / RUN_NAME, os.O_RDONLY)
+                with os.fdopen(fd, encoding="utf-8") as mark:
+                    unused = time.time() - os.fstat(fd).st_mtime > _UNUSED
+                    run_dir = Path(json.loads(mark.read(_LONGEST_MARK)))
                 # A parent that is gone may be a disk that is not mounted: such an index waits.
                 gone = run_dir.parent.is_dir() and not run_dir.exists()
                 if unused or gone:

@@ -11,13 +11,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tensortap.dump import RUN_FILE, DamagedError, TailPosition, crc32c_of_file, look
+from tensortap.dump import RUN_FILE, DamagedError, TailPosition, crc32c_of_file, is_own_folder, look
 
 from ..catalog import Catalog
 from ..packed import PackedError
 from ..segments import Segment, Tail, freeze, segment_arrays
 from .container import ContainerError, read_container, write_container
-from .folder import claim, is_ours, run_folder, sweep, touch
+from .folder import claim, run_folder, sweep, touch
 from .identity import Marks
 from .state import catalog_state, restore_catalog
 
@@ -53,7 +53,7 @@ class SavedRun:
             ContainerError: there is nothing to load, or it does not fit the dump; the catalog may be half
                 filled.
         """
-        if not is_ours(self._folder):
+        if not is_own_folder(self._folder):
             raise ContainerError("There is no saved index.")
         about, arrays = read_container(self._folder / STATE)
         try:
@@ -95,7 +95,7 @@ class SavedRun:
     def _save(self, catalog: Catalog, positions: Mapping[str, TailPosition]) -> None:
         if not self._swept:
             self._swept = True
-            claim(self._folder, self._run_dir)
+            claim(self._cache, self._folder, self._run_dir)
             sweep(self._cache)
         segments, files = list(catalog.parts.segments), list(self._files)
         parts: list[Segment | Tail] = [catalog.parts.tail]

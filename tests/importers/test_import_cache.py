@@ -294,3 +294,36 @@ def test_what_a_read_only_cache_lacks_is_imported_for_this_time(
     assert "Imports cannot be written to" in said and "for this time only" in said
     assert not (tmp_path / "cache").exists()
     sources._cache.cache_clear()
+
+
+@pytest.mark.parametrize("what", ["link", "fifo"])
+def test_a_lock_that_is_no_file_is_neither_written_nor_waited_for(tmp_path: Path, what: str) -> None:
+    precious, folder = tmp_path / "precious", tmp_path / ".importing-x"
+    precious.write_text("important" * 50)
+    folder.mkdir()
+    if what == "link":
+        (folder / LOCK).symlink_to(precious)
+    else:
+        os.mkfifo(folder / LOCK)
+    alone = "import sys; from pathlib import Path; from tensortap.importers.in_use import remove_unused\n"
+    alone += "print(remove_unused(Path(sys.argv[1])))"
+    said = subprocess.run([sys.executable, "-c", alone, str(folder)], capture_output=True, timeout=60)
+    assert said.stdout.split() == [b"False"]
+    with pytest.raises(OSError):
+        Use(folder)
+    assert precious.read_text() == "important" * 50
+
+
+def test_an_import_of_another_user_is_not_taken(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache"
+    made = cached_import(source, cache).logdir
+    levels = [made, *made.parents[:3]]
+    assert levels[-1] == cache / "imports"
+    assert [level.stat().st_mode & 0o077 for level in levels] == [0] * 4
+    if os.geteuid() == 0:  # whose folders all users take
+        os.chown(made, 54_321, -1)
+    monkeypatch.setattr(os, "geteuid", lambda: 12_345)
+    with pytest.raises(CacheRefusesError, match="another user's"):
+        cached_import(source, cache)

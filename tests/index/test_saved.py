@@ -19,7 +19,7 @@ from tensortap.dump import DumpWriter
 from tensortap.index import LogIndex, histograms, history, locate, snapshots, step_statistics
 from tensortap.index.saved import cache_folder, saved_run
 from tensortap.index.saved.container import ContainerError, read_container, write_container
-from tensortap.index.saved.folder import sweep
+from tensortap.index.saved.folder import claim, run_folder, sweep
 
 TENSORS = 5
 
@@ -336,3 +336,39 @@ def test_a_container_is_whole_or_refused(tmp_path_factory, at, byte, cut):
     assert {name: array.tolist() for name, array in found.items()} == {
         name: array.tolist() for name, array in arrays.items()
     }
+
+
+def test_levels_of_the_cache_that_others_may_write_to_are_closed_or_refused(tmp_path):
+    cache, run_dir = tmp_path / "c", tmp_path / "run"
+    run_dir.mkdir()
+    former = os.umask(0o002)
+    try:
+        folder = run_folder(cache, run_dir, 1)
+        folder.parent.mkdir(parents=True)
+        claim(cache, folder, run_dir)
+    finally:
+        os.umask(former)
+    assert [path.stat().st_mode & 0o077 for path in (folder.parent, folder)] == [0, 0]
+    shutil.rmtree(folder)
+    (tmp_path / "elsewhere").mkdir()
+    folder.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(PermissionError, match="or a link"):
+        claim(cache, folder, run_dir)
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+@pytest.mark.parametrize("what", ["link", "fifo"])
+def test_nothing_is_written_through_what_lies_where_a_saved_index_belongs(tmp_path, what):
+    cache, precious = tmp_path / "c", tmp_path / "precious"
+    precious.write_text("important")
+    folder = run_folder(cache, tmp_path, 1)
+    folder.mkdir(parents=True)
+    mark = folder / "run.txt"
+    if what == "link":
+        mark.symlink_to(precious)
+    else:
+        os.mkfifo(mark)
+    with pytest.raises(OSError):
+        claim(cache, folder, tmp_path)
+    sweep(cache)
+    assert precious.read_text() == "important"
