@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tensortap.dump import TensortapError
+from tensortap.dump import TensortapError, open_regular
 
 from .errors import WatchError
 from .watch import Watch
@@ -77,7 +77,8 @@ class WatchFile:
         return found.st_mtime_ns, found.st_size, found.st_ino
 
     def _read(self, step: int) -> tuple[Watch, ...]:
-        with self._path.open(encoding="utf-8") as file:
+        handle = open_regular(self._path, os.O_RDONLY)  # it may be another file since it was looked at
+        with os.fdopen(handle, encoding="utf-8") as file:
             rules = rules_of(file.read(MAX_TEXT + 1))
         texts = [json.dumps(rule, sort_keys=True) for rule in rules]
         begun = {text: self._begun.get(text, step) for text in texts}

@@ -344,7 +344,8 @@ def _line_history() -> Iterator[None]:
     except ImportError:
         yield
         return
-    path = Path(os.environ.get("XDG_STATE_HOME") or Path.home()) / _HISTORY
+    chosen = Path(os.environ.get("XDG_STATE_HOME", ""))  # a relative one counts for nothing, by its standard
+    path = (chosen if chosen.is_absolute() else Path.home()) / _HISTORY
     with contextlib.suppress(OSError):
         readline.read_history_file(path)
     readline.set_history_length(1000)

@@ -58,9 +58,10 @@ def _places(source: Path) -> tuple[Path, Path]:
     else:
         of = source.parent.parent
         beside = of / FILE
-    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    chosen = Path(os.environ.get("XDG_DATA_HOME", ""))  # a relative one counts for nothing, by its standard
+    data = chosen if chosen.is_absolute() else Path.home() / ".local" / "share"
     digest = hashlib.sha256(str(of.absolute()).encode("utf-8", "surrogateescape")).hexdigest()[:16]
-    return beside, Path(data) / "tensortap" / "what-ifs" / f"{digest}.json"
+    return beside, data / "tensortap" / "what-ifs" / f"{digest}.json"
 
 
 def _recordings(source: Path) -> dict[str, Any]:

@@ -7,6 +7,8 @@ import logging
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from .settings import Settings, SettingsError, check_mute
 
 _LOG = logging.getLogger(__name__)
 FILE = "muted.json"
+LOCK = "muted.lock"
 MAX_BYTES = 1 << 20
 
 
@@ -26,7 +29,8 @@ def config_folder() -> Path:
         return Path(chosen)
     if sys.platform == "win32":
         return Path(os.environ.get("APPDATA") or Path.home()) / "tensortap"
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "tensortap"
+    given = Path(os.environ.get("XDG_CONFIG_HOME", ""))  # a relative one counts for nothing, by its standard
+    return (given if given.is_absolute() else Path.home() / ".config") / "tensortap"
 
 
 def with_mutes(run: RunIndex, settings: Settings) -> Settings:
@@ -52,13 +56,15 @@ def mute(run: RunIndex, entry: str) -> None:
 
     Raises:
         SettingsError: its pattern is no regular expression, or the file is spoilt: what it may hold of other
-            runs is not overwritten. OSError: the file cannot be read or written.
+            runs is not overwritten; or the file is full. OSError: the file cannot be read or written.
     """
-    known = _read()
-    mine = known.setdefault(_key(run), [])
-    if check_mute(entry) not in mine:
-        mine.append(entry)
-        _write(known)
+    check_mute(entry)
+    with _alone():
+        known = _read()
+        mine = known.setdefault(_key(run), [])
+        if entry not in mine:
+            mine.append(entry)
+            _write(known)
 
 
 def unmute(run: RunIndex, entry: str) -> None:
@@ -67,14 +73,15 @@ def unmute(run: RunIndex, entry: str) -> None:
     Raises:
         SettingsError: it is not muted, or the file is spoilt. OSError: the file cannot be read or written.
     """
-    known = _read()
-    mine = known.get(_key(run), [])
-    if entry not in mine:
-        raise SettingsError(
-            f"{entry!r} is not muted in this run.", f"Muted are: {', '.join(mine) or 'none'}."
-        )
-    mine.remove(entry)
-    _write({key: entries for key, entries in known.items() if entries})
+    with _alone():
+        known = _read()
+        mine = known.get(_key(run), [])
+        if entry not in mine:
+            raise SettingsError(
+                f"{entry!r} is not muted in this run.", f"Muted are: {', '.join(mine) or 'none'}."
+            )
+        mine.remove(entry)
+        _write({key: entries for key, entries in known.items() if entries})
 
 
 def _key(run: RunIndex) -> str:
@@ -104,7 +111,32 @@ def _read() -> dict[str, list[str]]:
 
 def _write(known: dict[str, list[str]]) -> None:
     folder = config_folder()
-    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(known, indent=2)
+    if len(text) > MAX_BYTES:
+        raise SettingsError(
+            f"{folder / FILE} would be larger than {MAX_BYTES:,} bytes.",
+            "Take back what is muted in runs that are gone, or mute by shorter patterns.",
+        )
     with tempfile.NamedTemporaryFile("w", dir=folder, prefix=FILE, suffix=".tmp", delete=False) as file:
-        json.dump(known, file, indent=2)
-    Path(file.name).replace(folder / FILE)
+        written = Path(file.name)
+        try:
+            file.write(text)
+            file.close()  # a full disk may say so no earlier
+            written.replace(folder / FILE)
+        except OSError:
+            written.unlink(missing_ok=True)
+            raise
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Changes of several processes follow each other, so that none is lost."""
+    folder = config_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / LOCK).open("ab") as file:
+        if sys.platform != "win32":
+            import fcntl
+
+            with suppress(OSError):  # the file system knows no locks
+                fcntl.flock(file, fcntl.LOCK_EX)  # let go when the file is closed
+        yield

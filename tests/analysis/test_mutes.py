@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from made_runs import X, made_run
 
 from tensortap.analysis import SettingsError, mute, mutes_of, unmute
+from tensortap.analysis.rules.mutes import config_folder
 from tensortap.index import RunIndex
 
 
@@ -37,3 +39,44 @@ def test_what_other_runs_muted_stays(run: RunIndex, tmp_path: Path) -> None:
     mute(other, "AllZero: x")
     unmute(run, "LargeWeights")
     assert (mutes_of(run), mutes_of(other)) == ([], ["AllZero: x"])
+
+
+def test_nobodys_entry_is_lost(run: RunIndex) -> None:
+    entries = [f"AllZero: x{number}" for number in range(40)]
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(lambda entry: mute(run, entry), entries)) == [None] * 40
+    assert sorted(mutes_of(run)) == sorted(entries)
+
+
+def test_a_disk_that_fails_leaves_nothing_behind(
+    run: RunIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mute(run, "LargeWeights")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(OSError, match="No space"):
+        mute(run, "AllZero")
+    assert mutes_of(run) == ["LargeWeights"]
+    assert not list((tmp_path / "config").glob("*.tmp"))
+
+
+def test_no_more_is_written_than_is_read(run: RunIndex) -> None:
+    mute(run, "LargeWeights")
+    with pytest.raises(SettingsError, match="larger than"):
+        for number in range(1000):
+            mute(run, f"AllZero: {number}{'x' * 400_000}")
+    assert "LargeWeights" in mutes_of(run)
+
+
+def test_a_relative_folder_of_the_environment_counts_for_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.delenv("TENSORTAP_CONFIG_DIR", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", "here")
+    assert config_folder() == Path.home() / ".config" / "tensortap"
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert config_folder() == tmp_path / "tensortap"

@@ -114,6 +114,25 @@ def test_a_broken_watch_json_is_told_and_the_old_watch_stays(
         raise AssertionError(job.answers[-1]["error"])
 
 
+@pytest.mark.parametrize("kind", ["fifo", "link"])
+def test_a_file_that_is_swapped_once_it_was_looked_at_stops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(watch_file, "POLL_SECONDS", 0.0)
+    file = watch_file.WatchFile(tmp_path, ())
+    (tmp_path / "rules").write_text("[]")
+    if kind == "fifo":
+        os.mkfifo(tmp_path / "watch.json")
+    else:
+        (tmp_path / "watch.json").symlink_to("rules")
+    looked = os.lstat(tmp_path / "rules")
+    monkeypatch.setattr(watch_file.WatchFile, "_stamp", lambda _: (looked.st_mtime_ns, 2, 0))
+    change = file.poll(3)
+    assert change is not None
+    assert change.watches is None
+    assert "watch.json was not taken. It cannot be read" in change.error
+
+
 def test_a_file_from_before_the_job_is_not_obeyed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch_file, "POLL_SECONDS", 0.0)
     (tmp_path / "r").mkdir()
