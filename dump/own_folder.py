@@ -13,14 +13,16 @@ from .names import is_worker_name, new_worker_name
 
 
 @contextlib.contextmanager
-def own_folder(parent: Path, purpose: str) -> Iterator[Path]:
+def own_folder(parent: Path, purpose: str, *, mode: int = 0o777) -> Iterator[Path]:
     """A folder `.<purpose>-<host>-<pid>-<8 hex digits>`, removed in the end, with what is left in it.
 
-    Those that processes of this host left when they were killed are removed, too. Raises OSError.
+    Those that processes of this host left when they were killed are removed, too. `mode`: of the folder, less the umask.
+
+    Raises OSError.
     """
     remove_left(parent, purpose)
     folder = parent / f".{purpose}-{new_worker_name()}"
-    folder.mkdir()
+    folder.mkdir(mode)
     try:
         yield folder
     finally:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import zipfile
 from collections.abc import Generator, Iterator
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from tensortap.dump import TensortapError, numpy_dtype
+from tensortap.dump import TensortapError, numpy_dtype, own_folder
 
 from .arrays import Array, StoredArray, from_bytes
 from .refused import MissingReaderError, RefusedError
@@ -27,6 +28,7 @@ from .zips import ZIP_ERRORS, open_zip
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 WEIGHTS = "model.weights.h5"
 INDEX = ".weights.json"
+_MAX_SHRINK, _SMALL = 16, 64 << 20  # Keras packs its archives without shrinking them; bytes of any weights
 _MAX_INDEX = 100_000_000  # bytes
 _CHILD = Path(__file__).with_name("hdf5_child.py")
 _MAX_LINE = 16 << 20
@@ -64,14 +66,36 @@ def shards(index: Path) -> list[Path]:
 @contextlib.contextmanager
 def _unpacked(path: Path) -> Iterator[Path]:
     """The weights of a `.keras` archive as a file of their own."""
-    with open_zip(path) as archive, tempfile.TemporaryDirectory(prefix="tensortap-") as folder:
-        weights = Path(folder, WEIGHTS)
+    room = Path(tempfile.gettempdir())
+    with open_zip(path) as archive, own_folder(room, "tensortap-weights", mode=0o700) as folder:
+        weights = folder / WEIGHTS
         try:
+            _check_weights(archive, path.name, shutil.disk_usage(folder).free)
             with archive.open(WEIGHTS) as packed, weights.open("wb") as file:
                 shutil.copyfileobj(packed, file, 16 << 20)
         except ZIP_ERRORS as error:
             raise RefusedError(f"{path.name} holds no {WEIGHTS} that can be unpacked: {error}") from error
         yield weights
+
+
+def _check_weights(archive: zipfile.ZipFile, what: str, free: int) -> None:
+    """Raises RefusedError: the weights are no HDF5, or would take more of the disk than weights should."""
+    about = archive.getinfo(WEIGHTS)
+    with archive.open(about) as packed:
+        if packed.read(len(SIGNATURE)) != SIGNATURE:
+            raise RefusedError(f"{WEIGHTS} in {what} is no HDF5 file.")
+    if about.file_size > _MAX_SHRINK * about.compress_size + _SMALL:
+        raise RefusedError(
+            f"{WEIGHTS} in {what} would unpack from {about.compress_size:,} to {about.file_size:,} bytes, "
+            f"more than {_MAX_SHRINK} times as many, which trained weights do not.",
+            "If you trust it, unpack it, and import the .weights.h5.",
+        )
+    if about.file_size > free // 2:
+        raise RefusedError(
+            f"{WEIGHTS} in {what} unpacks to {about.file_size:,} bytes, more than half of what is free for "
+            f"temporary files ({free:,}).",
+            "Set TMPDIR to a folder with more room, or unpack it, and import the .weights.h5.",
+        )
 
 
 def _datasets(path: Path, what: str) -> Iterator[StoredArray]:

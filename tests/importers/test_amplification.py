@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
+import subprocess
+import sys
+import tempfile
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +18,7 @@ import pytest
 from tf_messages import leveldb_table, message, scalar, tensor_event, tfrecord, write_events
 
 from tensortap.dump import InvalidValueError, RunReader, tensor_array
-from tensortap.importers import RefusedError, import_source
+from tensortap.importers import RefusedError, hdf5, import_source
 
 
 def disk_usage(folder: Path) -> int:
@@ -194,3 +199,42 @@ def test_members_of_a_zip_do_not_share_bytes(tmp_path: Path) -> None:
 
     with pytest.raises(RefusedError, match="overlap"):
         import_source(file, tmp_path / "logs")
+
+
+@pytest.mark.parametrize(
+    ("first", "length", "free", "why"),
+    [
+        (b"PK", 1 << 20, 1 << 40, "no HDF5"),
+        (hdf5.SIGNATURE, 96 << 20, 1 << 40, "more than 16 times"),
+        (hdf5.SIGNATURE, 1 << 20, 1 << 20, "more than half"),
+    ],
+)
+def test_weights_of_an_archive_do_not_fill_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: bytes, length: int, free: int, why: str
+) -> None:
+    path = tmp_path / "model.keras"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(hdf5.WEIGHTS, first + bytes(length))
+    copies: list[Any] = []
+    monkeypatch.setattr(hdf5.shutil, "copyfileobj", lambda *arguments: copies.append(arguments))
+    monkeypatch.setattr(hdf5.shutil, "disk_usage", lambda place: SimpleNamespace(free=free))
+    with pytest.raises(RefusedError, match=why):
+        list(hdf5.stored_arrays(path))
+    assert not copies
+
+
+def test_weights_that_a_killed_import_left_are_removed(
+    tmp_path: Path, artefacts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    killing = (
+        "import os, signal, sys; from pathlib import Path; from tensortap.importers import hdf5\n"
+        "with hdf5._unpacked(Path(sys.argv[1])):\n    os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    source = artefacts / "keras" / "model.keras"
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", killing, str(source)], env=environment, timeout=60)
+    (left,) = tmp_path.iterdir()
+    assert left.stat().st_mode & 0o077 == 0
+    assert list(hdf5.stored_arrays(source))
+    assert not list(tmp_path.iterdir())
