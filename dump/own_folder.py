@@ -16,7 +16,8 @@ from .names import is_worker_name, new_worker_name
 def own_folder(parent: Path, purpose: str, *, mode: int = 0o777) -> Iterator[Path]:
     """A folder `.<purpose>-<host>-<pid>-<8 hex digits>`, removed in the end, with what is left in it.
 
-    Those that processes of this host left when they were killed are removed, too. `mode`: of the folder, less the umask.
+    Those that processes of this host left when they were killed are removed, too.
+    `mode` is that of the folder, less the umask.
 
     Raises OSError.
     """

@@ -103,7 +103,8 @@ def _datasets(path: Path, what: str) -> Iterator[StoredArray]:
         raise MissingReaderError(f"{what} needs h5py to be read.", "pip install 'tensortap[hdf5]'")
     with open_file(path) as file:
         seconds = _STARTING + _SECONDS_PER_GB * (file.seek(0, 2) >> 30)
-    command = [sys.executable, "-I", str(_CHILD), str(path.resolve())]
+    # -P: h5py comes from where this process has its modules (PYTHONPATH, too), not from the script's folder.
+    command = [sys.executable, "-P", str(_CHILD), str(path.resolve())]
     with tempfile.TemporaryFile() as errors:
         child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors)
         watchdog = threading.Timer(seconds, child.kill)

@@ -238,3 +238,15 @@ def test_weights_that_a_killed_import_left_are_removed(
     assert left.stat().st_mode & 0o077 == 0
     assert list(hdf5.stored_arrays(source))
     assert not list(tmp_path.iterdir())
+
+
+def test_the_reader_of_hdf5_has_the_modules_of_this_process(
+    tmp_path: Path, artefacts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "h5py.py").write_text("raise ImportError('the one of this folder')")
+    source = artefacts / "keras" / "model.weights.h5"
+    monkeypatch.chdir(tmp_path)
+    assert list(hdf5.stored_arrays(source))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(RefusedError, match="the one of this folder"):
+        list(hdf5.stored_arrays(source))
