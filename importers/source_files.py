@@ -111,7 +111,8 @@ def files_beside(index: Path, names: Iterable[str], suffix: str) -> list[Path]:
 def files_below(folder: Path) -> Iterator[Path]:
     """Files below a folder, in the order of their names. Hidden names and linked folders are left out.
 
-    Links to files are followed: caches of model hubs consist of them.
+    Links to files are followed: caches of model hubs consist of them. Not those of other users to a third's
+    file: they would have whoever imports the folder show a file that only they can read.
 
     Raises:
         RefusedError: there are more than a million.
@@ -127,6 +128,13 @@ def any_below(folder: Path, wanted: Callable[[Path], bool]) -> bool:
     return any(wanted(path) for path in islice(_walk(folder, MAX_FOLDERS), _LOOKED_AT))
 
 
+def _may_follow(entry: os.DirEntry[str]) -> bool:
+    """The rule of Linux' `protected_symlinks`, everywhere. Raises OSError: the link leads nowhere."""
+    if not hasattr(os, "geteuid") or not entry.is_symlink():
+        return True
+    return entry.stat(follow_symlinks=False).st_uid in (os.geteuid(), 0, entry.stat().st_uid)
+
+
 def _walk(folder: Path, depth: int) -> Iterator[Path]:
     with os.scandir(folder) as entries:
         found = sorted(entries, key=lambda entry: entry.name)
@@ -134,7 +142,7 @@ def _walk(folder: Path, depth: int) -> Iterator[Path]:
         if entry.name.startswith("."):
             continue
         try:
-            is_file = entry.is_file()
+            is_file = entry.is_file() and _may_follow(entry)
         except OSError:  # a link in a circle, or to what may not be looked at
             continue
         if is_file:

@@ -28,6 +28,7 @@ from tensortap.importers import (
     in_use,
 )
 from tensortap.importers.in_use import LOCK, Use, remove_unused
+from tensortap.importers.source_files import files_below
 from tensortap.index import open_logdir
 
 MONTHS = 90 * 86_400
@@ -327,3 +328,13 @@ def test_an_import_of_another_user_is_not_taken(
     monkeypatch.setattr(os, "geteuid", lambda: 12_345)
     with pytest.raises(CacheRefusesError, match="another user's"):
         cached_import(source, cache)
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="gives a link to another user")
+def test_links_of_others_do_not_lead_to_private_files(source: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "secret.npy", np.ones(2))
+    (source / "harmless.npy").symlink_to(tmp_path / "secret.npy")
+    (source / "mine.npy").symlink_to(tmp_path / "secret.npy")
+    os.chown(source / "harmless.npy", 54_321, -1, follow_symlinks=False)
+    assert [path.name for path in files_below(source)] == ["a.npy", "mine.npy"]
+    assert cached_import(source, tmp_path / "cache").imported.snapshots == 2
