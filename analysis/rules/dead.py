@@ -11,6 +11,7 @@ from ..cuts import STOPS
 from ..fired import counted_of
 from ..handles import is_unsure
 from ..ledger import UNUSED, LedgerEntry, dead_layer_ledger
+from ..left_out import is_trained_elsewhere
 from ..tensor_role import TensorRole
 from ..view import RunView
 from .finding import Evidence, Hit, Severity
@@ -74,18 +75,26 @@ def _cut_off(view: RunView) -> Iterator[Hit]:
         tensor = weights.get((entry.graph, entry.tensor))
         if tensor is None or not (entry.cut_by or entry.why == UNUSED):
             continue
-        asked = view.roles(entry.graph).trainable.get(entry.variable) and not is_unsure(view, tensor)
-        if entry.cut_by == STOPS and not asked:
+        asked = bool(view.roles(entry.graph).trainable.get(entry.variable)) and not is_unsure(view, tensor)
+        if (entry.cut_by == STOPS and not asked) or is_trained_elsewhere(view, tensor):
             continue
         steps = view.rows([tensor]).steps
         if len(steps):
             told = "The step asks for its gradient." if asked else "Fine if it is frozen."
+            if asked and _moves(view, tensor):  # a target network, a codebook of moving averages
+                asked, told = False, "It changes all the same: something else updates it."
             text = f"{entry.variable} gets no gradient: {entry.why}. {told}"
             evidence = Evidence(int(steps[0]), "steps with a gradient", 0.0)
             meant = entry.cut_by in ("", STOPS)  # perhaps: a head that is not used yet, a target network
             severity: Severity = ("medium" if meant else "high") if asked and tensor.is_kernel else "low"
             hit = Hit.at(steps, len(steps), tensor, text, evidence, severity=severity)
             yield _advised(hit, entry)
+
+
+def _moves(view: RunView, weight: TensorRole) -> bool:
+    """Whether a weight changes over the captured steps."""
+    rows = view.rows([weight])
+    return any(len(np.unique(rows[name], equal_nan=True)) > 1 for name in ("mean", "l2", "abs_max"))
 
 
 def _advised(hit: Hit, entry: LedgerEntry) -> Hit:

@@ -11,6 +11,8 @@ from made_runs import TRAINING, X, found_by, made_run, node
 
 from tensortap.analysis import RunView, dead_layer_ledger
 from tensortap.analysis.rows import Rows
+from tensortap.dump import DumpWriter, Function, Graph
+from tensortap.index import LogIndex
 
 NODES = (
     *TRAINING[:4],
@@ -141,10 +143,15 @@ def test_a_variable_without_the_gradient_that_is_asked_for_is_worse_than_a_froze
         node("loss", "Sum", "product"),
         node("gradient_tape/g", "Mul", "x", kind="gradient", of="dense/kernel"),
     )
-    fed = [(name, SOME * (step + 1), step) for step in range(3) for name in ("v", "w", "gradient_tape/g")]
-    told = found_by("DeadGradient", made_run(tmp_path, nodes, fed))
+    fed = [(name, SOME * (step + 1), step) for step in range(3) for name in ("w", "gradient_tape/g")]
+    resting = made_run(tmp_path / "resting", nodes, [*fed, *(("v", SOME, step) for step in range(3))])
+    told = found_by("DeadGradient", resting)
     begins = [(f.severity, f.help[: len(text)].lower()) for f, (_, text) in zip(told, found, strict=True)]
     assert begins == found
+    averaged = [("v", SOME * (step + 1), step) for step in range(3)]  # as a target network is, or a codebook
+    told = found_by("DeadGradient", made_run(tmp_path / "averaged", nodes, [*fed, *averaged]))
+    assert [f.severity for f in told] == ["low"] * len(found)
+    assert all(f.text.endswith("It changes all the same: something else updates it.") for f in told)
 
 
 def test_of_an_op_whose_gradient_is_always_0_the_forward_pass_tells(tmp_path: Path) -> None:
@@ -164,3 +171,26 @@ def test_of_an_op_whose_gradient_is_always_0_the_forward_pass_tells(tmp_path: Pa
         tmp_path, nodes, [("gradient_tape/g", value, n) for n, value in enumerate((ZERO, SOME))], name="some"
     )
     assert dead_layer_ledger(sometimes)[0].cut_by == ""
+
+
+def test_what_another_step_trains_is_not_cut_off(tmp_path: Path) -> None:
+    """A step that is given all variables of an agent, and cuts one off that the other step trains."""
+
+    def graph(name: str, *, cut: bool) -> Graph:
+        head = replace(node("v", "ReadVariableOp", kind="weight", of="head/kernel"), layer="head")
+        head.attributes["tensortap.trainable"] = "true"
+        nodes = [X, head, node("tail/cut", "ArgMax" if cut else "Tanh", "v"), node("loss", "Sum", "tail/cut")]
+        own = "dense/kernel" if cut else "head/kernel"
+        nodes.append(node("gradient_tape/g", "Mul", "x", kind="gradient", of=own))
+        return Graph(name, nodes, functions={"": Function(outputs=["loss:0"])})
+
+    with DumpWriter(tmp_path, "agent") as writer:
+        for name in ("actor", "critic"):
+            handle = writer.graph(graph(name, cut=name == "actor"))
+            for step in range(3):
+                for tensor in ("v:0", "gradient_tape/g:0"):
+                    writer.log(tensor, SOME, step=step, graph=handle)
+    log = LogIndex(tmp_path)
+    log.refresh()
+    (run,) = log.runs
+    assert found_by("DeadGradient", run) == []
