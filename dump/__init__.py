@@ -67,6 +67,7 @@ from .names import (
     tensor_name,
 )
 from .own_folder import own_folder, remove_left
+from .own_process import own_module
 from .places import Snapshot
 from .private_folders import is_own_folder, make_private_folder, open_regular
 from .pruning import Pruned, prune_run
@@ -195,6 +196,7 @@ __all__ = [
     "numpy_dtype",
     "open_regular",
     "own_folder",
+    "own_module",
     "parse_tensor_name",
     "path_of",
     "proto_shape",

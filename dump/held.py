@@ -16,7 +16,7 @@ def hold(fd: int) -> None:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def is_held(file: IO[bytes]) -> bool | None:
+def is_held(file: IO[bytes] | int) -> bool | None:
     """Whether a process holds the file; None where the system or its disk has no locks.
 
     Between some machines, locks of the others are not seen.

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 from .alive import is_gone
+from .held import hold, is_held
 from .names import is_worker_name, new_worker_name
 
 
@@ -25,7 +27,8 @@ def own_folder(parent: Path, purpose: str, *, mode: int = 0o777) -> Iterator[Pat
     folder = parent / f".{purpose}-{new_worker_name()}"
     folder.mkdir(mode)
     try:
-        yield folder
+        with _locked(folder):
+            yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -37,5 +40,33 @@ def remove_left(parent: Path, purpose: str) -> None:
         name = folder.name.removeprefix(f".{purpose}-")
         if is_worker_name(name) and not folder.is_symlink():
             host, pid, _ = name.rsplit("-", 2)
-            if host == here and is_gone(socket.gethostname(), int(pid)):
+            if host == here and is_gone(socket.gethostname(), int(pid)) and not _is_locked(folder):
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Tells processes that cannot see this one, those of another container with the same host name."""
+    with _opened(folder) as fd:
+        if fd is not None:
+            hold(fd)
+        yield
+
+
+def _is_locked(folder: Path) -> bool:
+    with _opened(folder) as fd:
+        return fd is not None and is_held(fd) is True
+
+
+@contextlib.contextmanager
+def _opened(folder: Path) -> Iterator[int | None]:
+    """A file descriptor of a folder; None where it cannot be opened, as on Windows no folder can."""
+    try:
+        fd = os.open(folder, os.O_RDONLY)
+    except OSError:
+        fd = None
+    try:
+        yield fd
+    finally:
+        if fd is not None:
+            os.close(fd)

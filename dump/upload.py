@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Collection
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from .addresses import address_of, new_remote_of, shown_path
 from .files import Input
+from .own_process import own_module
 from .spool import Part, Spool
 
 UPLOAD_SECONDS = 2.0  # between uploads
@@ -124,8 +124,7 @@ class Uploader:
             "there": list(self._was_there),
             "seconds": seconds,
         }
-        # -P: what lies in the folder that it is started in is no module of its
-        command = [sys.executable, "-P", "-m", f"{__package__}.upload_apart"]
+        command = own_module("dump.upload_apart")
         try:
             done = subprocess.run(command, input=json.dumps(job).encode(), timeout=max(seconds, 0.0))
         except (OSError, subprocess.SubprocessError):

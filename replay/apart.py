@@ -5,23 +5,21 @@ from __future__ import annotations
 import contextlib
 import json
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tensortap.dump import TensortapError
+from tensortap.dump import TensortapError, own_module
 
 from .request import Answer, Request
 from .told import Told, silent
 
 
 def replaying_command() -> list[str]:
-    """Starts the process that replays. `-P`: the folder that it is started in, somebody's bundles, holds no
-    modules of its."""
-    return [sys.executable, "-P", "-m", "tensortap.replay"]
+    """Starts the process that replays."""
+    return own_module("replay")
 
 
 class ReplayError(TensortapError):
