@@ -12,6 +12,7 @@ from ..handles import is_unsure
 from ..kept_values import kept_values
 from ..left_out import WHY_LEFT_OUT, is_left_out, is_trained_elsewhere
 from ..rows import Rows
+from ..tables import is_table
 from ..tensor_role import TensorRole
 from ..trained_gradients import trained_gradients
 from ..view import RunView
@@ -48,7 +49,8 @@ def layer_weights(view: RunView) -> list[TensorRole]:
     next_look="The histograms of the weights at the first steps, side by side.",
 )
 def poor_weight_init(view: RunView, limits: Limits) -> Iterable[Hit]:
-    kernels = [tensor for tensor in layer_weights(view) if tensor.is_kernel]
+    # What is looked up and not multiplied, no fan-in asks for a variance of.
+    kernels = [tensor for tensor in layer_weights(view) if tensor.is_kernel and not is_table(view, tensor)]
     first = _first_steps(view, "weights", kernels, limits)
     steps = np.unique([step for tensor in kernels for step in first.of(tensor.code).tolist()])
     steps = steps[: int(limits["steps"])].astype(np.int64)

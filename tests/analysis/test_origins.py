@@ -154,6 +154,8 @@ def test_evidence_is_of_the_step_that_it_names(tmp_path: Path) -> None:
     assert found(tmp_path / "later", steps(large, 100 * large), "PoorWeightInit") == []
     assert found(tmp_path / "first", steps(10 * large, large), "PoorWeightInit") == [(0, 100.0)]
     assert found(tmp_path / "dead", steps(large, large), "DeadGradient") == [(1, 1.0)]
+    nodes.append(Node("rows", "GatherV2", ["b:0"], **F))  # an embedding: nothing sums over its rows
+    assert found(tmp_path / "table", steps(10 * large, large), "PoorWeightInit") == []
 
 
 def test_kept_elements_prove_what_counts_only_suggest(tmp_path: Path) -> None:

@@ -1,0 +1,26 @@
+"""Variables of which rows are looked up: embeddings."""
+
+from __future__ import annotations
+
+from .ops import ops
+from .roles import Roles
+from .tensor_role import TensorRole
+from .view import RunView
+
+_LOOKUPS = ops("Gather GatherV2 GatherNd ResourceGather ResourceGatherNd")
+
+
+def is_table(view: RunView, weight: TensorRole) -> bool:
+    """Whether rows of a weight are taken by number, so that nothing sums over them."""
+    return weight.variable in view.once(
+        f"tables of {weight.graph}", lambda: _tables(view.roles(weight.graph))
+    )
+
+
+def _tables(roles: Roles) -> set[str]:
+    types = roles.graph.op_type
+    return {
+        roles.variable[row]
+        for row in roles.of_kind("weight")
+        if row in roles.variable and any(types[after] in _LOOKUPS for after in roles.consumers(row))
+    }
