@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from types import SimpleNamespace
 
 import pytest
@@ -34,14 +35,23 @@ def test_local_directories(logdir: str | None, spec: str | None, expected: list[
     [
         ({}, []),
         ({"host": None, "bind_all": False}, []),
-        ({"host": "localhost"}, []),
-        ({"host": "::1"}, []),
+        ({"host": "localhost"}, ["localhost"]),
+        ({"host": "::1"}, ["::1"]),
+        ({"host": "workstation"}, ["workstation"]),  # the machine's own name, as Debian resolves it
         ({"bind_all": True}, None),
         ({"host": "0.0.0.0"}, None),
         ({"host": "gpubox"}, None),
     ],
 )
-def test_the_host_is_checked_on_loopback_only(flags: dict[str, object], expected: list[str] | None) -> None:
+def test_the_host_is_checked_on_loopback_only(
+    flags: dict[str, object], expected: list[str] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = {"localhost": "127.0.0.1", "::1": "::1", "workstation": "127.0.1.1", "gpubox": "10.0.0.5"}
+
+    def resolve(host: str, *_: object, **__: object) -> list[tuple[object, ...]]:
+        return [(0, 0, 0, "", (known.get(host, host), 0))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
     assert allowed_hosts(SimpleNamespace(**flags)) == expected
 
 
