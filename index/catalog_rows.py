@@ -27,7 +27,7 @@ NODE_TEXTS: dict[str, Callable[[GraphIndex], Coded]] = {
 class CatalogRows:
     """Some snapshots of a run; see `conditions.Rows`."""
 
-    def __init__(self, run: RunIndex, rows: Array) -> None:
+    def __init__(self, run: RunIndex, rows: Array | slice) -> None:
         self._run, self._rows = run, rows
         self._unknown = unknown_counts(run.catalog, rows)
 
