@@ -14,6 +14,7 @@ from tensortap.index import LogIndex, RunIndex
 REFRESH_INTERVAL = 0.5  # s; a committed snapshot must be visible within 1.5 s, and the page asks every second
 AHEAD = 0.1  # s before that: who asks now starts reading, and does not wait; so where many ask, nobody waits
 PATIENCE = 1.0  # s that a request waits for news; a large dump is read on meanwhile, and appears bit by bit
+FINDING = 10.0  # s that a request waits for the runs to be found: an empty list would say that there are none
 LAST_READ = 0.5  # s that the end of the server waits for what is just being read; most parts take less
 _IDLE = 60.0  # s without a request after which the thread ends
 _THREAD = "tensortap-read"
@@ -47,8 +48,8 @@ class LiveLog:
         if self._begin() and late:
             with self._changed:
                 self._changed.wait_for(lambda: not self._reading, PATIENCE)
-        else:
-            self.log.wait_for_runs(PATIENCE)
+        if not self._closed:
+            self.log.wait_for_runs(FINDING)
 
     def _begin(self) -> bool:
         """Whether a reading was due and has been asked for."""

@@ -14,6 +14,8 @@ from hypothesis import settings
 from polling import until
 from tensorboard_process import Start, TensorBoard
 
+from tensortap.server import live
+
 # Read when TensorFlow is first imported, here or in a subprocess.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
@@ -29,6 +31,9 @@ os.environ["TENSORTAP_CACHE"] = _CACHE.name
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
+
+# A request waits until a small log is read, however busy the machine is.
+live.PATIENCE = live.FINDING = 60.0
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 

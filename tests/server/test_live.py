@@ -65,6 +65,7 @@ def test_a_large_dump_does_not_hold_up_requests(
 ) -> None:
     monkeypatch.setattr(live, "PATIENCE", 0.05)
     log = SlowLog(tmp_path)
+    log._found.set()
     reading = reading_of(log)
     answered = threading.Semaphore(0)
 
@@ -78,6 +79,21 @@ def test_a_large_dump_does_not_hold_up_requests(
         assert answered.acquire(timeout=30), "a request waits until all is read"
     until(lambda: log.reads == 1, "the reader")
     assert reading._reader is not None and reading._reader.is_alive()
+
+
+def test_no_request_is_told_that_there_are_no_runs_before_they_were_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading_of: Reading
+) -> None:
+    monkeypatch.setattr(live, "PATIENCE", 0.0)
+    log = SlowLog(tmp_path)
+    reading = reading_of(log)
+    asked = threading.Thread(target=reading.read_on, daemon=True)
+    asked.start()
+    until(lambda: log.reads == 1, "the reader")
+    assert asked.is_alive()
+    log.may_end.set()
+    asked.join(30)
+    assert not asked.is_alive()
 
 
 def test_one_reader_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading_of: Reading) -> None:
@@ -133,6 +149,7 @@ def test_a_failure_is_logged_and_does_not_end_reading(
         def refresh(self, advance: Callable[[RunIndex], object] | None = None) -> bool:
             readings.append("begun")
             if len(readings) == 1:
+                self._found.set()
                 raise OSError("disk")
             changed = super().refresh()
             readings.append("done")
