@@ -38,7 +38,8 @@ def remove_left(parent: Path, purpose: str) -> None:
     here = new_worker_name().rsplit("-", 2)[0]
     for folder in parent.glob(f".{purpose}-*"):
         name = folder.name.removeprefix(f".{purpose}-")
-        if is_worker_name(name) and not folder.is_symlink():
+        # Nothing else is opened: in a shared folder somebody may have put a FIFO, which would be waited for.
+        if is_worker_name(name) and folder.is_dir() and not folder.is_symlink():
             host, pid, _ = name.rsplit("-", 2)
             if host == here and is_gone(socket.gethostname(), int(pid)) and not _is_locked(folder):
                 shutil.rmtree(folder, ignore_errors=True)

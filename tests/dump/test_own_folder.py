@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -22,3 +23,20 @@ def test_a_folder_in_use_stays_although_its_process_is_not_to_be_seen(
     folder.mkdir()
     remove_left(tmp_path, "making")
     assert not folder.exists()
+
+
+BESIDE_A_FIFO = """
+import os, sys
+from pathlib import Path
+from tensortap.dump import new_worker_name, own_folder, remove_left
+sys.modules[own_folder.__module__].is_gone = lambda host, pid: True
+os.mkfifo(Path(sys.argv[1], f".making-{new_worker_name()}"))
+remove_left(Path(sys.argv[1]), "making")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no FIFO")
+def test_a_fifo_that_is_called_like_a_folder_is_not_waited_for(tmp_path: Path) -> None:
+    """Everybody may put one into the folder for temporary files."""
+    subprocess.run([sys.executable, "-c", BESIDE_A_FIFO, str(tmp_path)], check=True, timeout=60)
+    assert [path.is_fifo() for path in tmp_path.iterdir()] == [True]
