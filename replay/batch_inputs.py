@@ -10,7 +10,7 @@ import numpy as np
 
 from tensortap.dump import Argument, NotFoundError, Recording
 
-from .leaks import is_float
+from .floats import is_float
 
 Array = np.ndarray[Any, Any]
 Change = Callable[[Array], Array | None]

@@ -14,8 +14,9 @@ from tensortap.dump import NotFoundError, Recording, counted
 from .batch_inputs import BatchInputs, Exchanged
 from .batch_norms import BatchNorms
 from .chosen_nodes import ChosenNodes, pattern_of, visits_of
+from .floats import is_float
 from .forward import ForwardPass
-from .leaks import Found, Part, is_float, leaks, unwritten
+from .leaks import Found, Part, leaks, unwritten
 from .positions import cut, unpadded
 from .sequences import check_sequences
 from .source_lines import SourceLines

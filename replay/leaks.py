@@ -13,6 +13,7 @@ import numpy as np
 from tensortap.dump import callees
 
 from .chosen_nodes import ChosenNodes, Visits
+from .floats import is_float
 from .forward import READ, ForwardPass, ReadShare
 from .masks import MASK
 
@@ -149,11 +150,6 @@ def distance(kept: Array, there: Array) -> float:
     others = (size < mask) | (difference > rounding * size)
     scale, change = (float(np.max(each[others], initial=0.0)) for each in (size, difference))
     return 0.0 if change <= rounding * scale else change / (scale or 1.0)
-
-
-def is_float(array: Array) -> bool:
-    """Whether an array holds real floats; bfloat16 is of another kind to NumPy."""
-    return bool(array.dtype.kind == "f" or array.dtype == ml_dtypes.bfloat16)
 
 
 class _Tracer:
