@@ -87,7 +87,7 @@ def read_bundle_graph(path: Path, graph_id: str) -> Graph | None:
             table.parent.mkdir()
             table.write_bytes(_ZipBlobs(archive).read(name, 0, size))
             return read_graph(Path(folder), graph_id)
-    except zipfile.BadZipFile as error:
+    except ZIP_ERRORS as error:
         raise DamagedError(f"{path.name} is not a bundle: {error}.") from error
 
 
@@ -122,7 +122,7 @@ def read_bundle(path: Path) -> Recording:
         with zipfile.ZipFile(path) as archive:
             reader = _ZipBlobs(archive)
             return from_manifest(_manifest(archive, path.name), lambda reference: get(reader, reference))
-    except zipfile.BadZipFile as error:
+    except ZIP_ERRORS as error:
         raise DamagedError(f"{path.name} is not a bundle: {error}.") from error
 
 

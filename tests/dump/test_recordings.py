@@ -256,3 +256,18 @@ def test_any_bytes_are_no_bundle(tmp_path_factory: pytest.TempPathFactory, data:
     path.write_bytes(data)
     with pytest.raises(DamagedError):
         read_bundle(path)
+
+
+@pytest.mark.parametrize(("at", "byte"), [(6, 0xFF), (46, 0xFF)], ids=["version", "name"])
+def test_a_directory_that_zipfile_does_not_read_is_told(tmp_path: Path, at: int, byte: int) -> None:
+    """Of a zip's newer version, and of a name that says it is UTF-8 and is not."""
+    path = tmp_path / "odd.tapbundle"
+    write_bundle(path, recording())
+    data = bytearray(path.read_bytes())
+    entry = data.index(b"PK\x01\x02")
+    data[entry + 9] |= 8  # names are UTF-8
+    data[entry + at] = byte
+    path.write_bytes(data)
+    for read in (lambda: read_bundle(path), lambda: read_bundle_graph(path, "step-000000000000")):
+        with pytest.raises(DamagedError, match=r"odd\.tapbundle is not a bundle"):
+            read()
