@@ -36,7 +36,10 @@ def make_private_folder(root: Path, folder: Path) -> None:
 
 
 def is_own_folder(folder: Path, *, or_of_root: bool = False) -> bool:
-    """Whether a folder exists and is this user's own (or root's, who may do everything), and no link."""
+    """Whether a folder exists and is this user's own, and no link.
+
+    `or_of_root`: one of root, who may do everything, counts as well.
+    """
     try:
         status = folder.lstat()
     except OSError:

@@ -142,9 +142,11 @@ def undecided(run: RunIndex, **filters: Any) -> int:
 
 def _nonfinite(run: RunIndex, rows: Array, bad: bool) -> Mask:
     """Which rows hold a NaN or infinity, or are known to hold none."""
+    if not bad:
+        return parse_predicate("nonfinite == 0").mask(CatalogRows(run, rows))
     counts = [run.catalog.column(name, rows) > 0 for name in ("nan", "pos_inf", "neg_inf")]
     found: Mask = np.logical_or.reduce(counts)
-    return found if bad else parse_predicate("nonfinite == 0").mask(CatalogRows(run, rows))
+    return found
 
 
 def check_filters(filters: Filters) -> None:
