@@ -178,12 +178,11 @@ class _Worker:
         except DamagedError as error:
             self._done.left_out.append(f"{self._name}: {error}")
             return 0
-        missing = max(0, closing.snapshots - copied) if closing is not None else 0
-        if missing and closing is not None:
-            gone = f"{missing:,} of {counted(closing.snapshots, 'snapshot')} are gone"
-            self._done.left_out.append(
-                f"{self._name}: {gone} that it had committed when closed ({CLOSED_FILE})."
-            )
+        if closing is None or closing.snapshots <= copied:
+            return 0
+        missing = closing.snapshots - copied
+        gone = f"{missing:,} of {counted(closing.snapshots, 'snapshot')} are gone"
+        self._done.left_out.append(f"{self._name}: {gone} that it had committed when closed ({CLOSED_FILE}).")
         return missing
 
     def _copy_statistics(self, tail: StatsTail, advance: Callable[[str], object]) -> None:
