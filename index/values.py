@@ -78,7 +78,7 @@ def find_value(run: RunIndex, snapshot: Snapshot) -> ValueRef:
     """Where the value of a snapshot is.
 
     Raises:
-        ValueNotKeptError: only its summary was kept. DamagedError: the dump is damaged there.
+        ValueNotKeptError: it is not there (`Snapshot.no_value`). DamagedError: the dump is damaged there.
     """
     commits, within = run.catalog.commits_of(np.array([snapshot.row]))
     place = run.catalog.place(int(commits[0]))
@@ -127,7 +127,7 @@ def read_slice(
 
     Raises:
         SelectionError: it does not fit. LimitError: the result would be larger than `limit`.
-        ValueNotKeptError: only the summary was kept. DamagedError: the stored bytes do not add up.
+        ValueNotKeptError: the value is not there. DamagedError: the stored bytes do not add up.
     """
     ref = find_value(run, snapshot)
     read_bytes(ref, 0, 0)  # refuses impossible shapes before anything is allocated

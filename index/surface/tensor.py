@@ -28,7 +28,7 @@ class Tensor:
     """One tensor captured at one (step, visit).
 
     `tensor[0, :, 10:20]` reads a slice, and only the bytes it needs; `np.asarray(tensor)` reads the whole
-    value. Both raise ValueNotKeptError where only the summary was kept.
+    value. Both raise ValueNotKeptError where it is not there: the message says why.
 
     Attributes:
         name, node, slot, graph, step, visit, worker, device: what it is; `graph` is `-` for none.
