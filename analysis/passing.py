@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
 
-from tensortap.index import GraphIndex
+from tensortap.index import FunctionInfo, GraphIndex
+
+from .roles import roles_of
 
 Slot = tuple[int, int]  # (row of a node, output slot)
-LOOPS = ("body", "cond")
+_LOOPS = ("body", "cond")
 _GRAPHS = 32  # that are remembered
 
 
@@ -28,7 +31,7 @@ class Passing:
         return called
 
     @cached_property
-    def outputs(self) -> dict[str, list[Slot]]:
+    def _outputs(self) -> dict[str, list[Slot]]:
         """What each function returns, in order; (-1, 0) for what is not in the graph."""
         found: dict[str, list[Slot]] = {}
         for name, about in self.graph.about.get("functions", {}).items():
@@ -54,52 +57,70 @@ class Passing:
     def in_a_loop(self, function: str) -> bool:
         """Whether a function is the body or the condition of a loop."""
         info = self.graph.functions.get(function)
-        return info is not None and info.role in LOOPS
+        return info is not None and info.role in _LOOPS
 
     def handed_on(self, row: int) -> list[Slot]:
         """What a loop's body returned the time before for an argument of its body or condition; nothing for
         arguments of other functions."""
         graph, place = self.graph, self._places.get(row)
         function = graph.functions.get(graph.function[row])
-        if place is None or function is None or function.role not in LOOPS:
+        if place is None or function is None or function.role not in _LOOPS:
             return []
         bodies = (n for n, i in graph.functions.items() if i.role == "body" and i.caller == function.caller)
-        returned = (self.outputs.get(body, []) for body in bodies)
+        return self._returned_by(bodies, place)
+
+    def returned(self, slot: Slot) -> list[Slot]:
+        """What the functions that a node calls return as one of its outputs; nothing where the graph does not
+        hold it."""
+        return self._returned_by(self.called.get(slot[0], ()), slot[1])
+
+    def _returned_by(self, functions: Iterable[str], place: int) -> list[Slot]:
+        returned = (self._outputs.get(function, []) for function in functions)
         return [outputs[place] for outputs in returned if place < len(outputs) and outputs[place][0] >= 0]
+
+    def passed(self, row: int, visit: int | None) -> Iterator[tuple[Slot, int | None]]:
+        """What an argument of a function is at a visit (None: at any), and the visit at which that was made
+        (None: they are not comparable): what the caller passes; in a loop also what the body returned the
+        time before."""
+        if not (visit and self.replaced(row)):
+            for source, slot, _ in roles_of(self.graph).inputs(row):
+                yield (source, slot), None
+        if visit != 0:
+            for handed in self.handed_on(row):
+                yield handed, None if visit is None else visit - 1
 
     def replaced(self, row: int) -> bool:
         """Whether an argument of a loop that is entered once a step holds what the loop began with at its
         first visit only."""
         graph = self.graph
         loop = graph.functions.get(graph.function[row])
-        if loop is None or loop.role not in LOOPS or self._repeats(loop.caller):
+        if loop is None or loop.role not in _LOOPS or self._repeats(loop.caller):
             return False
         returned = self.handed_on(row)
         return bool(returned) and all(graph.op_type[source] != "_Arg" for source, _ in returned)
 
     def _repeats(self, node: str | None) -> bool:
         """Whether a node runs several times a step, as far as the graph tells."""
-        seen = set[str]()
-        while node is not None and node in self.graph.rows and node not in seen:
-            seen.add(node)
-            info = self.graph.functions.get(self.graph.function[self.graph.rows[node]])
-            if info is not None and info.role in LOOPS:
-                return True
-            node = None if info is None else info.caller
-        return False
+        row = self.graph.rows.get(node or "")
+        return row is not None and any(info.role in _LOOPS for info, _ in self._around(row))
 
     def outermost(self, row: int) -> int:
         """Row of the outermost loop that a node is in; the node itself without one."""
-        graph, found, seen = self.graph, row, set[int]()
-        while row not in seen:
-            seen.add(row)
-            info = graph.functions.get(graph.function[row])
+        loops = [caller for info, caller in self._around(row) if info.role in _LOOPS and caller is not None]
+        return loops[-1] if loops else row
+
+    def _around(self, row: int) -> Iterator[tuple[FunctionInfo, int | None]]:
+        """The functions that a node is in, the innermost first, and the row of the node that calls each."""
+        graph, seen, at = self.graph, set[int](), row
+        while at not in seen:
+            seen.add(at)
+            info = graph.functions.get(graph.function[at])
             caller = None if info is None else graph.rows.get(info.caller or "")
-            if info is None or caller is None:
-                break
-            row = caller
-            found = row if info.role in LOOPS else found
-        return found
+            if info is not None:
+                yield info, caller
+            if caller is None:
+                return
+            at = caller
 
 
 @lru_cache(maxsize=_GRAPHS)

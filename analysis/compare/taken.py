@@ -70,17 +70,11 @@ def _visit(matching: Matching, source: int, row: int, visit: int | None) -> int 
 
 def _passed(matching: Matching, at: Taken) -> Iterator[Taken]:
     """What is passed as an argument, or returned by what a node calls."""
-    graph, passing, (row, slot) = matching.a, passing_of(matching.a), at.slot
-    if graph.op_type[row] != "_Arg":
-        returned = (passing.outputs.get(function, []) for function in passing.called.get(row, ()))
-        yield from (Taken(outputs[slot], None) for outputs in returned if slot < len(outputs))
-        return
-    if not (at.visit and passing.replaced(row)):
-        for source, its_slot, _ in roles_of(graph).inputs(row):
-            yield Taken((source, its_slot), None)
-    if at.visit != 0:
-        for handed in passing.handed_on(row):
-            yield Taken(handed, None if at.visit is None else at.visit - 1)
+    passing = passing_of(matching.a)
+    if matching.a.op_type[at.slot[0]] == "_Arg":
+        yield from (Taken(*passed) for passed in passing.passed(at.slot[0], at.visit))
+    else:
+        yield from (Taken(slot, None) for slot in passing.returned(at.slot))
 
 
 def _same_constant(matching: Matching, row: int) -> bool:

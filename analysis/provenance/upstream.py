@@ -97,16 +97,13 @@ class Upstream:
 
     def _behind(self, way: _Way) -> Iterator[_Way]:
         """What an uncaptured tensor is made of."""
-        row, slot = way.slot
+        row, _ = way.slot
         op_type = self.graph.op_type[row]
-        called = self.passing.called.get(row)
         if op_type == "_Arg":
             yield from self._passed(way)
-        elif called:
-            for function in called:
-                outputs = self.passing.outputs[function]
-                if slot < len(outputs) and outputs[slot][0] >= 0:
-                    yield _Way(outputs[slot], way.position, None, way.behind)
+        elif row in self.passing.called:
+            for returned in self.passing.returned(way.slot):
+                yield _Way(returned, way.position, None, way.behind)
         else:
             behind = way.behind if op_type in PASSIVE else (*way.behind[:8], row)
             for source, from_slot, _ in self.roles.inputs(row):
@@ -114,15 +111,8 @@ class Upstream:
                     yield _Way((source, from_slot), way.position, way.visit, behind)
 
     def _passed(self, way: _Way) -> Iterator[_Way]:
-        """What the caller passes as an argument; in a loop also what the body returned the time before."""
-        row, _ = way.slot
-        if not (way.visit and self.passing.replaced(row)):
-            for source, slot, _ in self.roles.inputs(row):
-                yield _Way((source, slot), way.position, None, way.behind)
-        if way.visit != 0:
-            before = None if way.visit is None else way.visit - 1
-            for returned in self.passing.handed_on(row):
-                yield _Way(returned, way.position, before, way.behind)
+        for slot, visit in self.passing.passed(way.slot[0], way.visit):
+            yield _Way(slot, way.position, visit, way.behind)
 
     def visit_of(self, source: int, row: int, visit: int | None) -> int | None:
         """The visit at which `source` made what `row` took at a visit: the one before, where a loop handed it
