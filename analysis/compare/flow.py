@@ -123,20 +123,22 @@ class DifferenceFlow:
 
     def _of_slot(self, row: int, slot: int) -> State:
         """What a node that hands each input on by itself takes for one of its outputs."""
-        source = self._flow.inputs[row][slot]
+        return self._handed(self._flow.inputs[row][slot])
+
+    def _handed(self, source: Slot) -> State:
         return self._state.get(source) or self._state.get((source[0], -1)) or _NOTHING
 
     def _before(self, row: int, again: bool) -> State:
-        taken, state = self._flow.inputs[row], self._state
+        taken = self._flow.inputs[row]
         if again:
             taken = self._flow.handed_on.get(row, taken)
         if not taken and again:  # an argument of a loop's body, of which the graph does not tell more
             caller = self._flow.callers.get(self._flow.graph.function[row], row)
             taken = self._flow.returned.get(caller, [])
-        states = [state.get(source) or state.get((source[0], -1)) or _NOTHING for source in taken]
+        states = [self._handed(source) for source in taken]
         if row in self._flow.variables:
             writers = self._flow.variables[row]  # what the step has assigned before it is read
-            states += [self._carried, *(state.get((writer, -1), _NOTHING) for writer in writers)]
+            states += [self._carried, *(self._handed((writer, -1)) for writer in writers)]
         if not states:
             return _NOTHING
         before = states[0] if len(states) == 1 else _worst(states)
@@ -190,8 +192,7 @@ class DifferenceFlow:
         taken = self._flow.inputs[row]
         taken = taken[slot : slot + 1] if row in self._flow.side_by_side else taken
         taken = [*taken, *((writer, -1) for writer in self._flow.variables.get(row, ()))]
-        states = (self._state.get(s) or self._state.get((s[0], -1)) or _NOTHING for s in taken)
-        magnitudes = [state.magnitude for state in states]
+        magnitudes = [self._handed(source).magnitude for source in taken]
         factor = condition(self._flow.graph.op_type[row], magnitudes, scale)
         return Magnitude(scale, scale * factor), factor
 
