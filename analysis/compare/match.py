@@ -106,9 +106,12 @@ def _by_name(found: Matching) -> None:
 
 
 def _alike(found: Matching, row: int, partner: int) -> bool:
+    return _of_one_use(found, row, partner) and _fits(found.a.shape[row], found.b.shape[partner])
+
+
+def _of_one_use(found: Matching, row: int, partner: int) -> bool:
     a, b = found.a, found.b
-    alike = a.op_type[row] == b.op_type[partner] and _is_float(a.dtype[row]) == _is_float(b.dtype[partner])
-    return alike and _fits(a.shape[row], b.shape[partner])
+    return a.op_type[row] == b.op_type[partner] and _is_float(a.dtype[row]) == _is_float(b.dtype[partner])
 
 
 def _other_variables(found: Matching) -> Callable[[int, int], bool]:
@@ -147,9 +150,8 @@ def _by_name_and_inputs(found: Matching) -> None:
     left = [row for row in found.left_a() if b.rows.get(a.names[row], -1) >= 0]
     for row in sorted(left, key=lambda row: int(a.order[row])):
         other = b.rows[a.names[row]]
-        alike = a.op_type[row] == b.op_type[other] and _is_float(a.dtype[row]) == _is_float(b.dtype[other])
         if (
-            alike
+            _of_one_use(found, row, other)
             and other not in found.taken
             and not apart(row, other)
             and _takes_the_same(found, row, other)
