@@ -25,7 +25,6 @@ from .zeros_begin import Begin, zeros_begin
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _PAIRS = 4  # pairs of neighbouring steps whose values are compared, a variable
-_COMPUTED = ("moving_mean", "moving_variance")  # batch normalization sets them, no gradient does
 Advance = Callable[[int, int, str], None]
 UNUSED = "nothing that the loss is made of depends on it"
 # Why there is no gradient where no op cuts it off, by whether the step asks for one.
@@ -106,7 +105,7 @@ def dead_layer_ledger(
         known_to_be = weight.layer or roles.trainable.get(weight.variable)  # trained, or meant to be
         wanted = known_to_be and weight.variable.rpartition("/")[2] and weight.graph in graphs
         wanted = wanted and weight.variable not in roles.trained  # by a gradient that was not captured
-        if wanted and key not in known | told and not weight.variable.endswith(_COMPUTED):
+        if wanted and key not in known | told and not weight.is_statistic:
             told.add(key)
             entries.append(_disconnected(view, weight))
     return sorted(entries, key=lambda entry: (not entry.reason, -entry.zero_share, entry.variable))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-_UNTRAINED = ("bias", "beta", "gamma", "moving_mean", "moving_variance")
+_STATISTICS = ("moving_mean", "moving_variance")
+_UNTRAINED = ("bias", "beta", "gamma", *_STATISTICS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,3 +31,8 @@ class TensorRole:
     def is_kernel(self) -> bool:
         """Whether the variable is a matrix or filter rather than a bias, scale or statistic."""
         return not self.variable.rpartition("/")[2].startswith(_UNTRAINED)
+
+    @property
+    def is_statistic(self) -> bool:
+        """Whether it is a moving mean or variance: batch normalization sets them, no gradient does."""
+        return self.variable.rpartition("/")[2].startswith(_STATISTICS)

@@ -194,9 +194,10 @@ def unchanged_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
 
 def _is_frozen_statistic(tensor: TensorRole, trained: Collection[tuple[str, str]]) -> bool:
     """Whether it is a moving mean or variance of a layer of which nothing is trained."""
-    path, _, name = tensor.variable.rpartition("/")
-    own = any(graph == tensor.graph and other.rpartition("/")[0] == path for graph, other in trained)
-    return name.startswith("moving_") and not own
+    if not tensor.is_statistic:
+        return False
+    layer = tensor.graph, tensor.variable.rpartition("/")[0]
+    return not any((graph, other.rpartition("/")[0]) == layer for graph, other in trained)
 
 
 _LEFT_OUT = f"and {WHY_LEFT_OUT}"
@@ -215,7 +216,7 @@ def _at_rest(
         if zero:
             return "low", "as its gradient is exactly 0"
         return "high" if tensor.is_kernel else "medium", "although it has a gradient"
-    if tensor.variable.rpartition("/")[2].startswith("moving_"):
+    if tensor.is_statistic:
         return "low", "although its layer is trained: is it called with training=True?"
     if is_left_out(view, tensor):
         return "medium", _LEFT_OUT
@@ -281,7 +282,7 @@ def all_zero(view: RunView, limits: Limits) -> Iterable[Hit]:
 
 def _may_hold_more(view: RunView, tensor: TensorRole) -> bool:
     """Not so of a moving mean, which begins at zero."""
-    return not (is_unsure(view, tensor) or tensor.variable.rpartition("/")[2].startswith("moving_"))
+    return not (is_unsure(view, tensor) or tensor.is_statistic)
 
 
 _WHY_STILL_ZERO = ("UnchangedTensor", "AbsorbedUpdate", "DeadGradient")  # a bias that stays as it began
