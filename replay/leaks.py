@@ -23,6 +23,7 @@ Part = Callable[[Array, int, int], Array | None]
 whole, and is not looked at."""
 _REVERSALS = ("ReverseV2", "ReverseSequence")
 _ULPS = 256  # kernels may sum in another order
+_MOST_ROUNDING = 2.0**-5  # 256 ULP of bfloat16 are twice the number; half precision is summed in float32
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,8 @@ def distance(kept: Array, there: Array) -> float:
     if not np.array_equal(a[~finite], b[~finite], equal_nan=True):
         return float("inf")
     size, difference = np.abs(a[finite]), np.abs(a[finite] - b[finite])
-    rounding = _ULPS * float(ml_dtypes.finfo(kept.dtype).eps)  # type: ignore[no-untyped-call]
+    eps = float(ml_dtypes.finfo(kept.dtype).eps)  # type: ignore[no-untyped-call]
+    rounding = min(_ULPS * eps, _MOST_ROUNDING)
     # Beside what a mask has put there any change of the others would look like rounding. Where no mask has,
     # the rest is hardly ever much smaller than half of the largest.
     mask = max(MASK, float(np.max(size, initial=0.0)) / 2)

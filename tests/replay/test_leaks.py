@@ -39,6 +39,16 @@ def test_large_numbers_without_a_mask_round_too() -> None:
     assert distance(before, after) == 0
 
 
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_half_precision_leaks_too(dtype: type) -> None:
+    before = RANDOM.standard_normal(1000).astype(dtype)
+    largest = np.abs(before.astype("f")).max()
+    leaking = before.copy()
+    leaking[0] += dtype(largest / 8)
+    assert distance(before, leaking) == pytest.approx(1 / 8, rel=0.1)
+    assert distance(before, np.nextafter(before, dtype(0))) == 0
+
+
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_numbers_that_appear_and_vanish_count_as_infinite(value: float) -> None:
     one, other = np.zeros(3, "f"), np.array([0, value, 0], "f")
