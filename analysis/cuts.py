@@ -41,7 +41,7 @@ def cut_of(run: RunIndex, roles: Roles, variable: str) -> Cut | None:
     """What cuts a variable off from the loss; None if nothing does, nobody knows the loss, or it does not
     depend on the variable at all."""
     losses = _losses(roles, variable)
-    reached, ends = _forward(roles, _reads(roles, variable))
+    reached, ends = _forward(roles, roles.reads.get(variable, []))
     losses -= reached
     if not losses:
         return None
@@ -57,12 +57,8 @@ def cut_of(run: RunIndex, roles: Roles, variable: str) -> Cut | None:
 
 def is_unused(roles: Roles, variable: str) -> bool:
     """Whether nothing that a loss is made of depends on a variable."""
-    losses = _losses(roles, variable)
-    return bool(losses) and all(losses.isdisjoint(_behind(roles, row)) for row in _reads(roles, variable))
-
-
-def _reads(roles: Roles, variable: str) -> list[int]:
-    return [row for row in roles.of_kind("weight") if roles.variable.get(row) == variable]
+    losses, reads = _losses(roles, variable), roles.reads.get(variable, [])
+    return bool(losses) and all(losses.isdisjoint(_behind(roles, row)) for row in reads)
 
 
 def _losses(roles: Roles, variable: str) -> set[int]:

@@ -32,17 +32,16 @@ def is_unsure(view: RunView, tensor: TensorRole) -> bool:
 def _unsure_reads(roles: Roles) -> set[int]:
     """Rows of the reads of variables whose path another variable of the graph has, too; but for those of the
     one that the graph updates, if it updates one alone: to that its gradient belongs."""
-    by_path: dict[str, dict[int, list[int]]] = {}
-    for row in roles.of_kind("weight"):
-        if row in roles.variable and roles.inputs(row):
-            handles = by_path.setdefault(roles.variable[row], {})
-            handles.setdefault(_handle(roles, row), []).append(row)
     unsure = set[int]()
-    for handles in by_path.values():
+    for rows in roles.reads.values():
+        handles: dict[int, list[int]] = {}
+        for row in rows:
+            if roles.inputs(row):
+                handles.setdefault(_handle(roles, row), []).append(row)
         if len(handles) > 1:
             updated = [handle for handle in handles if _is_updated(roles, handle)]
             sure = handles[updated[0]] if len(updated) == 1 else []
-            unsure |= {row for rows in handles.values() for row in rows} - set(sure)
+            unsure |= {row for same in handles.values() for row in same} - set(sure)
     return unsure
 
 

@@ -51,6 +51,15 @@ class Roles:
         return [row for row, known in self.kind.items() if known == kind]
 
     @cached_property
+    def reads(self) -> dict[str, list[int]]:
+        """Path of each variable that is read as a weight -> rows of these reads, ascending."""
+        found: dict[str, list[int]] = {}
+        for row in self.of_kind("weight"):
+            if row in self.variable:
+                found.setdefault(self.variable[row], []).append(row)
+        return found
+
+    @cached_property
     def by_target(self) -> tuple[Array, Array]:
         """(edge numbers ordered by target and input position, first of them for each node): data edges."""
         edges = self.graph.edges

@@ -20,7 +20,7 @@ def is_table(view: RunView, weight: TensorRole) -> bool:
 def _tables(roles: Roles) -> set[str]:
     types = roles.graph.op_type
     return {
-        roles.variable[row]
-        for row in roles.of_kind("weight")
-        if row in roles.variable and any(types[after] in _LOOKUPS for after in roles.consumers(row))
+        variable
+        for variable, rows in roles.reads.items()
+        if any(types[after] in _LOOKUPS for row in rows for after in roles.consumers(row))
     }

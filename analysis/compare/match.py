@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -129,18 +129,18 @@ def _other_variables(found: Matching) -> Callable[[int, int], bool]:
 
 def _by_variable(found: Matching) -> None:
     """Reads of a variable that both graphs read as often, in data flow order."""
-    reads: tuple[dict[str, list[int]], dict[str, list[int]]] = ({}, {})
-    for side, graph, paired in zip(reads, (found.a, found.b), (found.partner, found.taken), strict=True):
-        roles = roles_of(graph)
-        for row in sorted(roles.of_kind("weight"), key=lambda row: int(graph.order[row])):
-            if row in roles.variable and row not in paired:
-                side.setdefault(roles.variable[row], []).append(row)
-    for path, rows in reads[0].items():
-        others = reads[1].get(path, [])
+    reads = roles_of(found.b).reads
+    for path, rows in roles_of(found.a).reads.items():
+        rows = _in_flow(found.a, (row for row in rows if row not in found.partner))
+        others = _in_flow(found.b, (row for row in reads.get(path, []) if row not in found.taken))
         if len(rows) == len(others):
             for row, partner in zip(rows, others, strict=True):
                 if _alike(found, row, partner):
                     found.add(row, partner, "name")
+
+
+def _in_flow(graph: GraphIndex, rows: Iterable[int]) -> list[int]:
+    return sorted(rows, key=lambda row: int(graph.order[row]))
 
 
 def _by_name_and_inputs(found: Matching) -> None:
@@ -148,7 +148,7 @@ def _by_name_and_inputs(found: Matching) -> None:
     another width."""
     a, b, apart = found.a, found.b, _other_variables(found)
     left = [row for row in found.left_a() if b.rows.get(a.names[row], -1) >= 0]
-    for row in sorted(left, key=lambda row: int(a.order[row])):
+    for row in _in_flow(a, left):
         other = b.rows[a.names[row]]
         if (
             _of_one_use(found, row, other)
@@ -229,7 +229,7 @@ def _in_order(found: Matching, of_a: Array, of_b: Array) -> list[tuple[int, int]
         (groups[0], found.left_a(), of_a, found.a),
         (groups[1], found.left_b(), of_b, found.b),
     ):
-        for row in sorted(rows, key=lambda row: int(graph.order[row])):
+        for row in _in_flow(graph, rows):
             group.setdefault(int(labels[row]), []).append(row)
     pairs: list[tuple[int, int]] = []
     for label, rows in groups[0].items():

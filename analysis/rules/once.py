@@ -82,8 +82,7 @@ def _variables(view: RunView, found: Iterable[Hit]) -> list[_Key]:
 def _reads(view: RunView, tensor: TensorRole) -> set[_Read]:
     """Layer and shape of the reads of a tensor's variable in its graph; those of the tensor without any."""
     roles = view.roles(tensor.graph)
-    rows = [row for row in roles.of_kind("weight") if roles.variable.get(row) == tensor.variable]
-    rows = rows or ([tensor.row] if tensor.row >= 0 else [])
+    rows = roles.reads.get(tensor.variable) or ([tensor.row] if tensor.row >= 0 else [])
     return {(roles.graph.layer[row], roles.graph.shape[row]) for row in rows} or {(tensor.layer, "")}
 
 
