@@ -3,7 +3,8 @@
     python benchmarks/load.py [--seconds 600] [--viewers 50] [--half-open 300] [--grown 0] [--peers]
 
 A process writes a run, 20 steps a second, `tensortap serve` serves it. Each viewer does what the page does:
-asks for changes, the run, its problems and a history, once a second. Meanwhile there are half-open
+asks for changes, the run, its problems and a history, once a second, on one connection as long as the server
+keeps it. Meanwhile there are half-open
 connections, clients that ask for a slice and never read it, and clients that vanish each second while they
 are answered. Printed: p50 and p99 of the viewers' requests, p99 in each tenth of the time, statuses, resident
 memory at the beginning and end, and how long Ctrl-C takes. `--grown 10000` writes so many steps before the
@@ -78,16 +79,38 @@ class Peer:
     large: str
 
 
-async def ask(peer: Peer, path: str) -> tuple[int, bytes]:
-    """One request on a connection of its own, as fetch() without reuse."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", peer.port)
-    try:
-        writer.write(request(peer, path))
-        await writer.drain()
-        head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+class Connection:
+    """Requests one after the other, on one connection as browsers do, or on a new one where it was ended."""
+
+    def __init__(self, peer: Peer) -> None:
+        self._peer = peer
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def ask(self, path: str) -> tuple[int, bytes]:
+        """Status and body."""
+        if self._streams is None:
+            self._streams = await asyncio.open_connection("127.0.0.1", self._peer.port)
+        reader, writer = self._streams
+        writer.write(request(self._peer, path))
+        head = (await reader.readuntil(b"\r\n\r\n")).lower()
+        length = re.search(rb"\ncontent-length: (\d+)", head)
+        body = await (reader.read() if length is None else reader.readexactly(int(length[1])))
+        if length is None or b"\nconnection: close" in head or head.startswith(b"http/1.0"):
+            self.close()
         return int(head.split(b" ", 2)[1]), body
+
+    def close(self) -> None:
+        if self._streams is not None:
+            self._streams[1].close()
+        self._streams = None
+
+
+async def ask_once(peer: Peer, path: str) -> tuple[int, bytes]:
+    connection = Connection(peer)
+    try:
+        return await connection.ask(path)
     finally:
-        writer.close()
+        connection.close()
 
 
 def request(peer: Peer, path: str) -> bytes:
@@ -96,7 +119,6 @@ def request(peer: Peer, path: str) -> bytes:
         f"Host: 127.0.0.1:{peer.port}",
         f"Authorization: Bearer {TOKEN}",
         "Accept-Encoding: gzip",  # as every browser says
-        "Connection: close",
     )
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
@@ -104,15 +126,17 @@ def request(peer: Peer, path: str) -> bytes:
 async def view(peer: Peer, seen: Seen, until: float, delay: float) -> None:
     """A page that is open: a round a second."""
     await asyncio.sleep(delay)
+    connection = Connection(peer)
     while time.monotonic() < until:
         begun = time.monotonic()
         for path in peer.polls:
             asked = time.monotonic()
-            status, _ = await ask(peer, path)
+            status, _ = await connection.ask(path)
             seen.asked.append(asked)
             seen.seconds.append(time.monotonic() - asked)
             seen.statuses[status] = seen.statuses.get(status, 0) + 1
         await asyncio.sleep(max(0.0, 1 - (time.monotonic() - begun)))
+    connection.close()
 
 
 @asynccontextmanager
@@ -193,7 +217,7 @@ def port_of(process: subprocess.Popen[str]) -> int:
 def grown_run(peer: Peer, snapshots: int) -> str:
     """The written run's id, as soon as it holds more than so many snapshots."""
     while True:
-        _, body = asyncio.run(ask(peer, "/api/runs"))
+        _, body = asyncio.run(ask_once(peer, "/api/runs"))
         for run in json.loads(body)["runs"]:
             if run["snapshots"] > snapshots:
                 return str(run["id"])
@@ -224,7 +248,7 @@ def tensorboard(folder: Path, arguments: argparse.Namespace) -> None:
         prefix = "/data/plugin/scalars"
         polls = ("/data/runs", f"{prefix}/tags", f"{prefix}/scalars?run=live&tag=layer_1")
         peer = Peer(port_of(server), server.pid, polls, polls[-1])
-        while asyncio.run(ask(peer, polls[-1]))[0] != 200:
+        while asyncio.run(ask_once(peer, polls[-1]))[0] != 200:
             time.sleep(0.2)
         asyncio.run(measure("TensorBoard", peer, arguments))
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+Array = np.ndarray[Any, Any]
 _FROM = 200  # numbers; for fewer the encoder is as fast
 
 
@@ -21,49 +24,76 @@ class Encoded:
 
 
 class Placed:
-    """Stands in for what is written already while the rest is encoded."""
+    """Stands in for what is written apart from the rest while that is encoded."""
 
     def __init__(self) -> None:
         self._mark = secrets.token_hex(12)  # no name in a dump can hold what is made up afterwards
-        self._texts: list[str] = []
+        self._pieces: list[Encoded | Array] = []
 
-    def place(self, piece: Encoded) -> str:
+    def place(self, piece: Encoded | Array) -> str:
         """What to encode in place of `piece`; pieces come in the order of the text."""
-        self._texts.append(piece.text)
+        self._pieces.append(piece)
         return self._mark
 
     def fill_in(self, text: str) -> str:
         """The text, with the pieces in their places."""
+        arrays = [piece for piece in self._pieces if not isinstance(piece, Encoded)]
+        written = iter(encoded_all(arrays))
+        pieces = [piece if isinstance(piece, Encoded) else next(written) for piece in self._pieces]
         first, *others = text.split(f'"{self._mark}"')
-        return first + "".join(part for pair in zip(self._texts, others, strict=True) for part in pair)
+        return first + "".join(
+            part for pair in zip(pieces, others, strict=True) for part in (pair[0].text, pair[1])
+        )
 
 
-def is_long(array: np.ndarray[Any, Any]) -> bool:
+def is_long(array: Array) -> bool:
     """Whether Arrow writes it faster."""
     masked = isinstance(array, np.ma.MaskedArray)
     return array.size >= _FROM and array.ndim > 0 and array.dtype.kind in "biuf" and not masked
 
 
-def encoded(array: np.ndarray[Any, Any], *, shortest: bool = False) -> Encoded:
+def encoded(array: Array, *, shortest: bool = False) -> Encoded:
     """Numbers or booleans of any shape, but not without elements.
 
     `shortest`: float32 with the fewest digits that round back to it: 0.1, not 0.10000000149011612.
     """
-    pieces = [row.text for row in encoded_rows(array.reshape(-1, array.shape[-1]), shortest=shortest)]
-    for length in reversed(array.shape[:-1]):
-        pieces = [f"[{','.join(pieces[at : at + length])}]" for at in range(0, len(pieces), length)]
-    return Encoded(pieces[0])
+    return encoded_all([array], shortest=shortest)[0]
 
 
-def encoded_rows(matrix: np.ndarray[Any, Any], *, shortest: bool = False) -> list[Encoded]:
+def encoded_all(arrays: Sequence[Array], *, shortest: bool = False) -> list[Encoded]:
+    """Each of several arrays, as `encoded`.
+
+    Those of a type are written at once: where many requests are at work, each call of Arrow lets all others
+    go first, and a history has 20 columns.
+    """
+    found: dict[int, Encoded] = {}
+    for dtype in dict.fromkeys(array.dtype for array in arrays):
+        alike = {at: array for at, array in enumerate(arrays) if array.dtype == dtype}
+        lengths = [np.full(array.size // array.shape[-1], array.shape[-1]) for array in alike.values()]
+        flat = np.concatenate([array.ravel() for array in alike.values()])
+        rows = iter(_rows(flat, np.concatenate(lengths), shortest))
+        for at, array in alike.items():
+            pieces = list(islice(rows, array.size // array.shape[-1]))
+            for length in reversed(array.shape[:-1]):
+                pieces = [f"[{','.join(pieces[at : at + length])}]" for at in range(0, len(pieces), length)]
+            found[at] = Encoded(pieces[0])
+    return [found[at] for at in range(len(arrays))]
+
+
+def encoded_rows(matrix: Array, *, shortest: bool = False) -> list[Encoded]:
     """The rows of an [n, m] matrix of numbers or booleans; each number reads as the same float64."""
     rows, columns = matrix.shape
-    ends = np.arange(rows + 1, dtype=np.int64) * columns
-    joined = pc.binary_join(pa.LargeListArray.from_arrays(ends, _texts(matrix.ravel(), shortest)), ",")
-    return [Encoded(f"[{row}]") for row in joined.to_pylist()]
+    return [Encoded(row) for row in _rows(matrix.ravel(), np.full(rows, columns), shortest)]
 
 
-def _texts(numbers: np.ndarray[Any, Any], shortest: bool) -> pa.Array:
+def _rows(numbers: Array, lengths: Array, shortest: bool) -> list[str]:
+    """Numbers in a row, cut into lists of these lengths."""
+    ends = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+    joined = pc.binary_join(pa.LargeListArray.from_arrays(ends, _texts(numbers, shortest)), ",")
+    return [f"[{row}]" for row in joined.to_pylist()]
+
+
+def _texts(numbers: Array, shortest: bool) -> pa.Array:
     numbers = numbers.astype(numbers.dtype.newbyteorder("="), copy=False)
     if numbers.dtype.kind == "f" and not (shortest and numbers.dtype == np.float32):
         numbers = numbers.astype(np.float64)
@@ -76,6 +106,6 @@ def _texts(numbers: np.ndarray[Any, Any], shortest: bool) -> pa.Array:
     return texts
 
 
-def _words(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _words(numbers: Array) -> Array:
     """The strings that stand for numbers that are not finite, as JSON."""
     return np.where(np.isnan(numbers), '"NaN"', np.where(numbers > 0, '"Infinity"', '"-Infinity"'))

@@ -6,17 +6,18 @@ import logging
 import os
 import socket
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from waitress.server import create_server
-from waitress.wasyncore import close_all
 
 from tensortap.dump import TensortapError
 
 from .app import create_app
 from .computing import Computer
+from .connections import Connections
 from .framing import Framing
 from .freed_memory import FreedMemory, share_one_allocator
 from .hosts import bracketed, is_address, is_loopback
@@ -31,10 +32,10 @@ DEFAULT_PORT = 6016
 _PORTS_TRIED = 50
 _FROM_PROXY = {"x-forwarded-host", "x-forwarded-proto"}  # what a trusted proxy may say of a request
 _CONNECTIONS = 1000
+_LONGEST_WAIT = 1.0  # s after which connections that stall are looked for, even if nothing happens
 _LAST_ANSWERS = 0.5  # s that requests at work have when the server ends
 _TUNING = {
     "threads": 16,
-    "asyncore_use_poll": True,
     "channel_timeout": 30,
     "cleanup_interval": 1,
     "max_request_header_size": 65536,
@@ -122,8 +123,8 @@ class Server:
         if own_process:
             share_one_allocator()
             after_reading(self.app, FreedMemory().give_back)
-        self._running = False
-        self._channels: dict[int, object] = {}
+        self._running = self._ending = False
+        self._connections = Connections()
         self._waitress = self._listener(trusted_proxy)
 
     def _listener(self, trusted_proxy: str | None) -> Any:
@@ -136,7 +137,7 @@ class Server:
         )
         limit, sockets = connection_limit(), [self._socket]
         found = create_server(
-            self.app, map=self._channels, sockets=sockets, connection_limit=limit, **_TUNING, **proxy
+            self.app, map=self._connections, sockets=sockets, connection_limit=limit, **_TUNING, **proxy
         )
         found.maintenance = StalledConnections(found)
         return found
@@ -146,7 +147,9 @@ class Server:
         self._running = True
         preparation = prepare(self.app)
         try:
-            self._waitress.run()
+            with suppress(KeyboardInterrupt, SystemExit):
+                while self._connections and not self._ending:
+                    self._connections.wait(_LONGEST_WAIT)
         finally:
             self._close()
             preparation.join(_LAST_ANSWERS)
@@ -154,13 +157,15 @@ class Server:
     def close(self) -> None:
         """Ends `run()` from another thread; open connections are cut."""
         if self._running:
-            self._waitress.trigger.pull_trigger(lambda: close_all(self._channels))
+            self._ending = True
+            with suppress(OSError):  # it noticed already, and the trigger is closed
+                self._waitress.pull_trigger()
         else:
             self._close()
 
     def _close(self) -> None:
         self._waitress.task_dispatcher.shutdown(timeout=_LAST_ANSWERS)
-        close_all(self._channels)
+        self._connections.close()
         close_replays(self.app)
         close_log(self.app)
 

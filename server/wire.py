@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .number_texts import Encoded, Placed, encoded, is_long
+from .number_texts import Encoded, Placed, is_long
 
 
 def finite(number: float) -> float | str:
@@ -74,12 +74,10 @@ def to_json(data: Any) -> bytes:
 
 def _one_level(placed: Placed, data: Any) -> Any:
     """What the encoder does not know, as something that it does."""
-    if isinstance(data, Encoded):
+    if isinstance(data, Encoded) or (isinstance(data, np.ndarray) and is_long(data)):
         return placed.place(data)
     if isinstance(data, Mapping):
         return dict(data)
     if is_dataclass(data) and not isinstance(data, type):
         return {field.name: getattr(data, field.name) for field in fields(data)}
-    if isinstance(data, np.ndarray) and is_long(data):
-        return placed.place(encoded(data))
     return plain(data)
