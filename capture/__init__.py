@@ -15,7 +15,7 @@ from .override import Change, Reading, changed_names, override
 from .random_ops import draws
 from .recast import CAST_MARK, recast, with_island
 from .record import Record
-from .recorded_values import recorded_constants, told_unlike, unlike_recorded
+from .recorded_values import recorded_constants, told_unlike, ulp_of_largest
 from .rerun import LoadedCall, RecordedInputs, Rerun
 from .steps import every, log_spaced
 from .tap import Tap
@@ -59,6 +59,6 @@ __all__ = [
     "recast",
     "recorded_constants",
     "told_unlike",
-    "unlike_recorded",
+    "ulp_of_largest",
     "with_island",
 ]

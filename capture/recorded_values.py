@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import tensorflow as tf
@@ -11,9 +11,11 @@ import tensorflow as tf
 from tensortap.dump import Recording
 
 from . import tf_private
-from .rerun import LoadedCall, Rerun, variables_of
+from .rerun import LoadedCall, results_of, variables_of
 
+T = TypeVar("T")
 Array = np.ndarray[Any, Any]
+_Result = tuple[Literal["output", "variable"], int]  # and its number: of two variables of one name, one
 # Of each float: the unit in the last place of 1, and the smallest number above 0.
 _FLOATS = {
     "float64": (2.0**-52, 2.0**-1074),
@@ -21,6 +23,12 @@ _FLOATS = {
     "bfloat16": (2.0**-7, 2.0**-133),
     "float16": (2.0**-10, 2.0**-24),
 }
+_ELSEWHERE = "As a graph the step gives other bits here, too: another processor, device or version."
+_EAGERLY = (
+    "As a graph the step gives the recorded bits here: TensorFlow merges and reorders nodes there, so"
+    " that they round elsewhere than one by one. Adam makes whole steps of gradients that are only"
+    " rounding errors."
+)
 
 
 def recorded_constants(recording: Recording) -> dict[tuple[str, str], Any]:
@@ -33,81 +41,74 @@ def recorded_constants(recording: Recording) -> dict[tuple[str, str], Any]:
     }
 
 
-def unlike_recorded(
-    recording: Recording, outputs: Sequence[Any], inputs: Sequence[Any]
-) -> tuple[list[str], int]:
-    """Names of what came out in other bits than recorded, and how many were compared.
+def told_unlike(recording: Recording, outputs: Sequence[Any], inputs: Sequence[Any]) -> list[str]:
+    """What came out in other bits than recorded, and by how much, in lines of text.
+
+    A recording holds hashes of results: the distance is that from the whole step, run again as a graph.
 
     Args:
         outputs: of the root function.
         inputs: what it was called with, variables among them.
     """
-    plain = [tensor for tensor in outputs if tensor.dtype not in (tf.resource, tf.variant)]
-    unlike = [
-        f"output {number}"
-        for number, (here, there) in enumerate(zip(plain, recording.output_hashes, strict=False))
-        if not recording.has_hash(tf_private.as_array(here), there)
-    ]
-    left = variables_of(recording.arguments, inputs)
-    unlike += [
-        recording.arguments[number].name
-        for number, there in recording.variable_hashes.items()
-        if number not in left or not recording.has_hash(left[number], there)
-    ]
-    return unlike, len(recording.output_hashes) + len(recording.variable_hashes)
-
-
-def told_unlike(recording: Recording, outputs: Sequence[Any], inputs: Sequence[Any]) -> list[str]:
-    """What came out in other bits than recorded, and by how much; arguments of `unlike_recorded`.
-
-    A recording holds hashes of results: the distance is that from the whole step, run again as a graph.
-    """
-    unlike, count = unlike_recorded(recording, outputs, inputs)
+    here = _numbered(results_of(outputs), variables_of(recording.arguments, inputs))
+    unlike, count = _unlike(recording, here), len(recording.output_hashes) + len(recording.variable_hashes)
     told = [f"{count - len(unlike)} of {count} outputs and variables are bit-identical to the recording"]
     if not unlike:
         return told
     with LoadedCall(recording) as call:
         again = call.run()
-    there = _named(recording, again.outputs, again.variables)
-    plain = [tf_private.as_array(each) for each in outputs if each.dtype not in (tf.resource, tf.variant)]
-    here = _named(recording, plain, variables_of(recording.arguments, inputs))
-    told += [f"  {name}{_distance(here.get(name), there.get(name))}" for name in unlike]
-    return [*told, _why(recording, again)]
+    there = _numbered(again.outputs, again.variables)
+    told += [f"  {_name(recording, each)}{_distance(here.get(each), there.get(each))}" for each in unlike]
+    return [*told, _ELSEWHERE if _unlike(recording, there) else _EAGERLY]
 
 
-def _why(recording: Recording, again: Rerun) -> str:
-    same = all(
-        number in again.variables and recording.has_hash(again.variables[number], there)
-        for number, there in recording.variable_hashes.items()
-    )
-    if not same:
-        return "As a graph the step gives other bits here, too: another processor, device or version."
-    return (
-        "As a graph the step gives the recorded bits here: TensorFlow merges and reorders nodes there, so"
-        " that they round elsewhere than one by one. Adam makes whole steps of gradients that are only"
-        " rounding errors."
-    )
+def _numbered(outputs: Sequence[T], variables: Mapping[int, T]) -> dict[_Result, T]:
+    found: dict[_Result, T] = {("output", number): each for number, each in enumerate(outputs)}
+    return found | {("variable", number): each for number, each in variables.items()}
 
 
-def _named(
-    recording: Recording, outputs: Sequence[Array], variables: Mapping[int, Array]
-) -> dict[str, Array]:
-    found = {f"output {number}": array for number, array in enumerate(outputs)}
-    return found | {recording.arguments[number].name: array for number, array in variables.items()}
+def _unlike(recording: Recording, found: Mapping[_Result, Array]) -> list[_Result]:
+    """Which results have other bits than recorded, or are missing."""
+    recorded = _numbered(recording.output_hashes, recording.variable_hashes)
+    return [
+        which
+        for which, there in recorded.items()
+        if which not in found or not recording.has_hash(found[which], there)
+    ]
+
+
+def _name(recording: Recording, result: _Result) -> str:
+    kind, number = result
+    return recording.arguments[number].name if kind == "variable" else f"output {number}"
 
 
 def _distance(here: Array | None, there: Array | None) -> str:
-    """The largest difference in units in the last place of the largest number."""
     if here is None or there is None or here.shape != there.shape or str(there.dtype) not in _FLOATS:
         return ""
-    one, other = here.astype(np.float64), there.astype(np.float64)
-    if not np.array_equal(np.isfinite(one), np.isfinite(other)):
+    distance = ulp_of_largest(here, there)
+    if distance is None:
         return ": other numbers are NaN or infinite"
+    return f": by up to {distance:,} ULP of its largest number"
+
+
+def ulp_of_largest(here: Array, there: Array) -> int | None:
+    """The largest difference in units in the last place of the largest number of `there`, rounded; at least 1
+    where there is any, 0 where only signs of 0 or payloads of NaN differ.
+
+    Returns:
+        None where the shapes or dtypes differ, no floats are held, or other numbers are NaN or infinite.
+    """
+    if here.shape != there.shape or here.dtype != there.dtype or str(there.dtype) not in _FLOATS:
+        return None
+    one, other = here.astype(np.float64), there.astype(np.float64)
     finite = np.isfinite(other)
+    # Infinities of the other sign and NaN instead of one are other numbers, too.
+    if not np.array_equal(one[~finite], other[~finite], equal_nan=True) or not np.isfinite(one[finite]).all():
+        return None
     largest = float(np.max(np.abs(other[finite]), initial=0.0))
     off = float(np.max(np.abs(one[finite] - other[finite]), initial=0.0))
-    if largest == 0.0 or off == 0.0:
-        return f": by up to {off:.3g}"
+    if off == 0.0:
+        return 0
     last_place, smallest = _FLOATS[str(there.dtype)]
-    unit = max(last_place * 2.0 ** np.floor(np.log2(largest)), smallest)
-    return f": by up to {max(1, round(off / unit)):,} ULP of its largest number"
+    exponent = np.floor(np.log2(largest)) if largest else -np.inf
+    return max(1, round(off / max(last_place * 2.0**exponent, smallest)))

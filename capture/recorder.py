@@ -22,6 +22,7 @@ from .random_ops import RANDOM_OPS
 from .recorded import Place, RecordedFunction
 from .recorded_drawn import DrawnValues
 from .recorded_draws import GivenDraws, UnrecordableError
+from .rerun import results_of
 from .state_copy import is_variable
 from .trouble import first_line
 
@@ -180,7 +181,7 @@ class PendingCall:
                 time=self._started,
                 failed="" if failure is None else f"{type(failure).__name__}: {first_line(failure)}",
             )
-            return RecordedCall(recording, _plain(outputs or ()), self._variables())
+            return RecordedCall(recording, results_of(outputs or ()), self._variables())
 
     def _variables(self) -> dict[int, Array]:
         return {
@@ -207,11 +208,6 @@ def _muted(definition: tf_private.FunctionDef) -> tf_private.FunctionDef:
 
 def _is_unset(argument: Argument) -> bool:
     return argument.kind == "variable" and not argument.arrays
-
-
-def _plain(outputs: Sequence[Any]) -> tuple[Array, ...]:
-    held = (tensor for tensor in outputs if tensor.dtype not in (tf.resource, tf.variant))
-    return tuple(map(tf_private.as_array, held))
 
 
 def _versions() -> dict[str, str]:

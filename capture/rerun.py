@@ -130,13 +130,7 @@ class LoadedCall:
                 failure = error.__cause__ if isinstance(error.__cause__, Exception) else error
             except Exception as error:
                 failure = error
-            plain = [tensor for tensor in outputs if tensor.dtype not in (tf.resource, tf.variant)]
-            return Rerun(
-                tuple(map(tf_private.as_array, plain)),
-                variables_of(arguments, inputs),
-                receiver.tensors,
-                failure,
-            )
+            return Rerun(results_of(outputs), variables_of(arguments, inputs), receiver.tensors, failure)
 
     def _call(
         self, places: frozenset[Place], inputs: list[Any], receiver: _Receiver, as_written: bool
@@ -262,6 +256,12 @@ def _dtype(name: str) -> Any:
         return tf.as_dtype(name)
     except TypeError as error:
         raise InvalidValueError(f"TensorFlow knows no dtype {name[:40]!r}.") from error
+
+
+def results_of(outputs: Sequence[Any]) -> tuple[Array, ...]:
+    """The tensors that a call returned, resources left out."""
+    held = (tensor for tensor in outputs if tensor.dtype not in (tf.resource, tf.variant))
+    return tuple(map(tf_private.as_array, held))
 
 
 def variables_of(arguments: Sequence[Argument], inputs: Sequence[Any]) -> dict[int, Array]:

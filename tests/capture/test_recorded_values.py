@@ -1,0 +1,36 @@
+"""What a generated script says of results that are not those of the recording."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import tensorflow as tf
+
+from tensortap.capture import RecordedInputs, Tap, Watch, every, told_unlike
+from tensortap.dump import find_recordings, read_recording
+
+
+def test_other_bits_are_told_with_what_the_step_gives_as_a_graph(tmp_path: Path) -> None:
+    with Tap(tmp_path / "run", Watch(steps=[10**6]), record=every(1)) as tap:
+
+        @tap.function
+        def double(x: tf.Tensor) -> tf.Tensor:
+            return x * 2.0
+
+        double(tf.constant([1.0, 3.0]))
+    recording = read_recording(find_recordings(tmp_path / "run")[0].path)
+    elsewhere = replace(recording, output_hashes=("0" * 64,))
+    with RecordedInputs(recording.arguments) as inputs:
+        right, off = tf.constant([2.0, 6.0]), tf.constant([2.0, 6.0 + 2.0**-21])
+        assert told_unlike(recording, [right], inputs) == [
+            "1 of 1 outputs and variables are bit-identical to the recording"
+        ]
+        told = told_unlike(recording, [off], inputs)
+        assert told[:2] == [
+            "0 of 1 outputs and variables are bit-identical to the recording",
+            "  output 0: by up to 1 ULP of its largest number",
+        ]
+        assert told[2].startswith("As a graph the step gives the recorded bits here")
+        assert told_unlike(recording, [], inputs)[1] == "  output 0"
+        assert "gives other bits here, too" in told_unlike(elsewhere, [right], inputs)[-1]
