@@ -3,19 +3,11 @@ trained and its target."""
 
 from __future__ import annotations
 
-import re
-
 from .roles import Roles
 from .tensor_role import TensorRole
 from .view import RunView
 
-_UPDATE = re.compile(r"Assign|(Resource)?(Sparse)?Apply")  # ops that change a variable, their first input
 _DEEP = 20  # calls that a handle is passed on by
-
-
-def is_update(roles: Roles, row: int) -> bool:
-    """Whether a node changes a variable."""
-    return _UPDATE.match(roles.graph.op_type[row]) is not None
 
 
 def first_input(roles: Roles, row: int) -> int:
@@ -56,4 +48,4 @@ def _handle(roles: Roles, row: int) -> int:
 
 def _is_updated(roles: Roles, handle: int) -> bool:
     users = roles.consumers(handle)
-    return any(is_update(roles, user) and first_input(roles, user) == handle for user in users)
+    return any(roles.is_update(user) and first_input(roles, user) == handle for user in users)

@@ -16,6 +16,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _BACKWARD = re.compile(r"(^|/)gradient(s|_tape)(_\d+)?/")
 _LOSS = re.compile(r"loss", re.IGNORECASE)
 _FLOATS = ("float", "bfloat", "complex")
+_UPDATE = re.compile(r"Assign|(Resource)?((Sparse)?Apply|Scatter(?!Nd$|NdNon)|StridedSliceAssign)")
 _MARK = "tensortap."
 _GRAPHS = 32  # that are remembered; with weak keys none would be forgotten, as what is known of one holds it
 
@@ -104,6 +105,10 @@ class Roles:
     def is_backward(self, row: int) -> bool:
         """Whether a node belongs to the backward pass, told by its scope."""
         return _BACKWARD.search(self.graph.names[row]) is not None
+
+    def is_update(self, row: int) -> bool:
+        """Whether a node changes a variable, its first input."""
+        return _UPDATE.match(self.graph.op_type[row]) is not None
 
     def attributes(self, row: int) -> dict[str, str]:
         """A node's attributes as the dump has them."""

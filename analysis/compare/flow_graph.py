@@ -13,7 +13,6 @@ VARIABLES = ops("ReadVariableOp ResourceGather ResourceGatherNd VariableV2 Varia
 _PRODUCTS = ops("MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3 Einsum")
 _SUMS = ops("Sum Mean Prod BiasAddGrad Softmax LogSoftmax AddN SegmentSum UnsortedSegmentSum")
 _LOOPS = ops("While StatelessWhile")
-_WRITERS = ("Assign", "ResourceApply", "ResourceScatter")
 # No rounding of their own.
 _EXACT = ops("_Arg Reshape Transpose Identity Squeeze ExpandDims StopGradient Shape")
 NO_ROUNDING, ONE_ROUNDING, SUM, PRODUCT = range(4)
@@ -95,4 +94,4 @@ def writers(graph: GraphIndex, row: int) -> list[int]:
     """The nodes that write variables before a node runs, as its control inputs tell."""
     names = (text[1:] for text in graph.cell("inputs", row) or [] if text.startswith("^"))
     found = [graph.rows[name] for name in names if name in graph.rows]
-    return [row for row in found if graph.op_type[row].startswith(_WRITERS)]
+    return list(filter(roles_of(graph).is_update, found))

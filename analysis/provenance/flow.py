@@ -21,15 +21,6 @@ _READS = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableV2", 
 _ENTRIES = ("IteratorGetNext", "_Arg", "Placeholder", "PlaceholderWithDefault", "OptionalGetValue")
 # They choose other numbers where some are not finite.
 _REPLACING = ops("Select SelectV2 MulNoNan")
-_UPDATES = (
-    "Assign",
-    "ResourceApply",
-    "ResourceSparseApply",
-    "ResourceScatter",
-    "Apply",
-    "SparseApply",
-    "Scatter",
-)
 _MOST = 20_000  # nodes that are looked at behind one tensor
 # One operand, elementwise: more non-finite elements behind than before mean that some were born here.
 _UNARY = ops("Log Log1p Exp Expm1 Sqrt Rsqrt Reciprocal Inv Square Cast Relu Neg Abs")
@@ -129,7 +120,7 @@ class BadFlow:
         found: list[Source] = []
         for text in graph.cell("inputs", row) or []:
             writer = graph.rows.get(text[1:]) if text.startswith("^") else None
-            if writer is not None and graph.op_type[writer].startswith(("Assign", "ResourceApply")):
+            if writer is not None and roles.is_update(writer):
                 taken = roles.inputs(writer)
                 if resources & {source for source, _, _ in taken}:
                     found += self.upstream.sources(writer)
@@ -167,8 +158,8 @@ class BadFlow:
 
     def updates(self, slot: Slot) -> bool:
         """Whether a tensor is put into a variable, as it is."""
-        op_type = self.tensors.graph.op_type
-        return any(op_type[row].startswith(_UPDATES) for row in self.tensors.roles.consumers(*slot))
+        roles = self.tensors.roles
+        return any(map(roles.is_update, roles.consumers(*slot)))
 
     def may_update(self, slot: Slot) -> bool:
         """Whether what is not finite in a tensor may get into a variable, or into a gradient made of it:

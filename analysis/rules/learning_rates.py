@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import deque
 
-from ..handles import first_input, is_update
+from ..handles import first_input
 from ..roles import Roles
 from ..tensor_role import TensorRole
 from ..view import RunView
@@ -99,7 +99,7 @@ def _trains(roles: Roles, takers: list[int]) -> bool:
         if row == roles.loss or roles.is_backward(row) or roles.graph.dtype[row] == "bool":
             continue
         users = roles.consumers(row)
-        if is_update(roles, row):
+        if roles.is_update(row):
             handle = first_input(roles, row)
             of_handle = roles.consumers(handle)
             if any(roles.variable.get(each) in roles.trained for each in (handle, *of_handle)):

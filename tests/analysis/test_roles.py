@@ -1,0 +1,24 @@
+"""What the nodes of a graph are to the model, told by their op types."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from made_runs import made_run, node
+
+from tensortap.analysis.ops import ops
+from tensortap.analysis.roles import roles_of
+
+UPDATES = ops(
+    "AssignAddVariableOp ResourceApplyAdam ResourceSparseApplyFtrl ResourceScatterNdUpdate ScatterAdd "
+    "ScatterNdUpdate ApplyMomentum ResourceStridedSliceAssign"
+)
+OTHERS = ops("ScatterNd ScatterNdNonAliasingAdd TensorScatterUpdate ReadVariableOp ResourceGather")
+
+
+def test_ops_that_change_a_variable_are_told_from_those_that_only_sound_so(tmp_path: Path) -> None:
+    nodes = [node(op_type, op_type) for op_type in UPDATES | OTHERS]
+    run = made_run(tmp_path, nodes, [("ScatterNd", np.float32(1), 0)])
+    roles = roles_of(run.graph(run.graphs[0].id))
+    assert {name for name, row in roles.graph.rows.items() if roles.is_update(row)} == UPDATES
