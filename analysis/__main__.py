@@ -1,4 +1,4 @@
-"""`python -m tensortap.analysis`: the analysing process that a server starts; of no use by hand."""
+"""The analysing process that a server starts (`dump.own_module`); of no use by hand."""
 
 from .apart.child import main
 

@@ -67,7 +67,7 @@ from .names import (
     tensor_name,
 )
 from .own_folder import own_folder, remove_left
-from .own_process import own_module
+from .own_process import own_module, own_script, start_process
 from .places import Snapshot
 from .private_folders import is_own_folder, make_private_folder, open_regular
 from .pruning import Pruned, prune_run
@@ -197,6 +197,7 @@ __all__ = [
     "open_regular",
     "own_folder",
     "own_module",
+    "own_script",
     "parse_tensor_name",
     "path_of",
     "proto_shape",
@@ -222,6 +223,7 @@ __all__ = [
     "shown_path",
     "split_sample",
     "split_tensor_name",
+    "start_process",
     "stats_path",
     "summarize",
     "target_path",

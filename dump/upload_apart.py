@@ -1,6 +1,7 @@
 """Uploads what a process that ends had left in its spool: `python -m`, with a job as JSON on its input.
 
-The job comes that way, and not as arguments, because an address may hold what is secret.
+The job comes that way, and not as arguments, because an address may hold what is secret. Where the process
+that started this one is killed, this one goes on: it has what is left of a dump, and a time by which it ends.
 """
 
 from __future__ import annotations

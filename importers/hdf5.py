@@ -7,7 +7,6 @@ import importlib.util
 import json
 import shutil
 import subprocess
-import sys
 import tempfile
 import threading
 import zipfile
@@ -18,7 +17,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from tensortap.dump import TensortapError, numpy_dtype, own_folder
+from tensortap.dump import TensortapError, numpy_dtype, own_folder, own_script, start_process
 
 from .arrays import Array, StoredArray, from_bytes
 from .refused import MissingReaderError, RefusedError
@@ -103,10 +102,10 @@ def _datasets(path: Path, what: str) -> Iterator[StoredArray]:
         raise MissingReaderError(f"{what} needs h5py to be read.", "pip install 'tensortap[hdf5]'")
     with open_file(path) as file:
         seconds = _STARTING + _SECONDS_PER_GB * (file.seek(0, 2) >> 30)
-    # -P: h5py comes from where this process has its modules (PYTHONPATH, too), not from the script's folder.
-    command = [sys.executable, "-P", str(_CHILD), str(path.resolve())]
+    # h5py comes from where this process has its modules (PYTHONPATH, too), not from the folder that it is in.
+    command = [*own_script(_CHILD), str(path.resolve())]
     with tempfile.TemporaryFile() as errors:
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors)
+        child = start_process(command, stdout=subprocess.PIPE, stderr=errors)
         watchdog = threading.Timer(seconds, child.kill)
         watchdog.start()
         try:

@@ -1,7 +1,7 @@
 """Reads an HDF5 file in a process of its own: the C library behind it does not survive every damaged file.
 
-Run as a script: `python hdf5_child.py FILE`. Writes one line of JSON for each dataset, its bytes behind it,
-and a last line that says it is done. Imports nothing of tensortap, so that it starts fast.
+Run as a script: `hdf5_child.py FILE` (`dump.own_script`). Writes one line of JSON for each dataset, its bytes
+behind it, and a last line that says it is done. Imports nothing of tensortap, so that it starts fast.
 """
 
 from __future__ import annotations

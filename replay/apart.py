@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tensortap.dump import TensortapError, own_module
+from tensortap.dump import TensortapError, own_module, start_process
 
 from .request import Answer, Request
 from .told import Told, silent
@@ -45,7 +45,7 @@ def run_apart(request: Request, limits: Limits = Limits(), told: Told = silent) 
     told("TensorFlow is starting")
     with (
         tempfile.TemporaryFile("w+", errors="replace") as errors,
-        subprocess.Popen(
+        start_process(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
         ) as process,
     ):

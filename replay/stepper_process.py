@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from tensortap.dump import start_process
+
 from .apart import Limits, ReplayError, record_of, replaying_command
 from .request import Answer, Request
 from .stepper_request import StepperAnswer, StepperRequest
@@ -90,7 +92,7 @@ class StepperProcess:
                 _close(self._process)
                 self._process = None
             if self._process is None:
-                self._process = subprocess.Popen(
+                self._process = start_process(
                     replaying_command(),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,

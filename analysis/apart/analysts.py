@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import pickle
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from typing import Any
 
-from tensortap.dump import TensortapError
+from tensortap.dump import TensortapError, own_module, start_process
 
 from .tasks import Advance, Task
 
@@ -102,12 +100,7 @@ class _Analyst:
     def __init__(self) -> None:
         self.rests = 0
         self._timer: threading.Timer | None = None
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tensortap.analysis"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=os.environ | {"PYTHONSAFEPATH": "1"},  # the folder it runs in holds no modules
-        )
+        self._process = start_process(own_module("analysis"), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     @property
     def alive(self) -> bool:

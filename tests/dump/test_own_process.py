@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tensortap.dump import own_process
+from tensortap.dump import own_child, own_process
 
 HELLO = "import json, sys; print(json.dumps(['hello', *sys.argv[1:]]))"
 ASKING = (
@@ -25,7 +25,8 @@ def beside(tmp_path: Path) -> Path:
     package.mkdir(parents=True)
     for folder in (package, package.parent):
         (folder / "__init__.py").touch()
-    shutil.copy(own_process.__file__, package)
+    for module in (own_process, own_child):
+        shutil.copy(module.__file__, package)
     (package.parent / "hello.py").write_text(HELLO)
     return tmp_path
 
