@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { RunDetail } from './answers';
 import type { WatchChange } from './events';
-import { nextRunName, raisedOf, unseenOf, watchedBy } from './nothing_captured';
+import { nextRunName, raisedOf, recordedWords, unseenOf, watchedBy } from './nothing_captured';
 
 const run = (info: Record<string, unknown>) => ({ info }) as RunDetail;
 const change = (text: string, error: string | null = null): WatchChange => ({ step: 1, time: 0, text, error, fromProgram: false });
@@ -35,4 +35,14 @@ test('steps that raised are told with the node, where it is known', () => {
   const event = (step: number, facts: Record<string, unknown>) => ({ kind: 'raised', step, time: 0, worker: 'w', facts });
   const events = [event(3, { error: 'ValueError: no' }), event(4, { error: 'OpError: no', node: 'loss' }), event(5, {})];
   expect(raisedOf(events)).toEqual(['Step 3 raised: ValueError: no', 'Step 4 raised in loss: OpError: no']);
+});
+
+test('of recorded steps the Stepper shows more, if only how the server may run them', () => {
+  expect(recordedWords([1], true)).toEqual({ recorded: 'Step 1 was recorded', stepper: 'runs it again and shows any tensor' });
+  expect(recordedWords([1], false)).toMatchObject({ stepper: 'says how it can run again' });
+  expect(recordedWords([10, 20, 30], false)).toEqual({
+    recorded: '3 steps were recorded (10 … 30)',
+    stepper: 'says how they can run again',
+  });
+  expect(recordedWords([], true)).toBeNull();
 });

@@ -1,5 +1,6 @@
 /** What a run without snapshots can still tell about itself. */
 
+import { counted } from '../lib/format';
 import { visible } from '../lib/visible';
 import type { RunDetail, RunEvent } from './answers';
 import type { WatchChange } from './events';
@@ -26,6 +27,17 @@ export function raisedOf(events: readonly RunEvent[]): string[] {
     return [visible(`Step ${step ?? '?'} raised${typeof facts.node === 'string' ? ` in ${facts.node}` : ''}: ${facts.error}`)];
   });
   return found.slice(-5);
+}
+
+/** What was recorded, and what the Stepper does with it, which is named between the two; null where no step was recorded. */
+export function recordedWords(steps: readonly number[], allowed: boolean): { recorded: string; stepper: string } | null {
+  const [first, last] = [steps[0], steps.at(-1)];
+  if (first === undefined) return null;
+  const one = steps.length === 1;
+  return {
+    recorded: one ? `Step ${first} was recorded` : `${counted(steps.length, 'step')} were recorded (${first} … ${last})`,
+    stepper: allowed ? `runs ${one ? 'it' : 'them'} again and shows any tensor` : `says how ${one ? 'it' : 'they'} can run again`,
+  };
 }
 
 /** `run` -> `run-2` -> `run-3`: the first of these that no run is called. */

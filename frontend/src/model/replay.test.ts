@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Computed, ComputedStep, proofText, recordingAt, recordingLabel, recordingOf } from './replay';
+import { type Computed, ComputedStep, proofOf, recordingAt, recordingLabel, recordingOf } from './replay';
 
 const COMPUTED: Computed = {
   run: 'computed-1',
@@ -35,6 +35,7 @@ test('a recording is that of the step, its last call of the graph on show, its l
   const all = [recorded('a', 1, 0, 'disc'), recorded('b', 1, 1, 'gen'), recorded('c', 5, 0, 'disc')];
   expect([recordingAt(all, 1, null)?.id, recordingAt(all, 2, 'gen-1')?.id, recordingAt([], 1, null)]).toEqual(['b', 'c', null]);
   expect([recordingAt(all, 1, 'disc-1')?.id, recordingAt(all, 1, 'other')?.id]).toEqual(['a', 'b']);
+  expect(recordingAt(all.slice(0, 2), null, 'disc-1')?.id).toBe('a'); // where nothing was captured no step is on show
   expect([recordingOf(all, 2, 'gen-1'), recordingOf(all, 1, 'disc-1')?.id]).toEqual([null, 'a']);
 });
 
@@ -61,22 +62,28 @@ test('a computed step is asked by tensor and walked by node', () => {
 });
 
 test('the proof says what was compared, or what differs', () => {
-  expect(proofText(COMPUTED)).toEqual({
+  expect(proofOf(COMPUTED)).toEqual({
     proven: true,
-    text: 'Proven: 1 output and 2 variables of the step are equal to the recorded ones by SHA-256',
+    word: 'Proven',
+    text: '1 output and 2 variables of the step are equal to the recorded ones by SHA-256',
   });
-  expect(proofText({ ...COMPUTED, outputs: 0 }).text).toMatch(/^Proven: 2 variables of the step/); // as of `fit`
-  const other = proofText({ ...COMPUTED, identical: false, differing: ['w', 'v'], differing_total: 2, versions: ['numpy: 1, here 2'] });
+  expect(proofOf({ ...COMPUTED, outputs: 0 }).text).toMatch(/^2 variables of the step/); // as of `fit`
+  const other = proofOf({ ...COMPUTED, identical: false, differing: ['w', 'v'], differing_total: 2, versions: ['numpy: 1, here 2'] });
   expect(other.proven).toBe(false);
   expect(other.text).toContain('2 are not as recorded: w, v (numpy: 1, here 2)');
 });
 
 test('of a tensor the proof is its own hash, where it was captured', () => {
-  expect(proofText(COMPUTED, 'x:0')).toEqual({
+  expect(proofOf(COMPUTED, 'x:0')).toEqual({
     proven: true,
-    text: 'Proven: equal by SHA-256 to what was captured in the recorded step',
+    word: 'Proven',
+    text: 'equal by SHA-256 to what was captured in the recorded step',
   });
-  expect(proofText(COMPUTED, 'net/dense:0')).toMatchObject({ proven: false, text: expect.stringContaining('not bit by bit') });
-  expect(proofText(COMPUTED, 'loss:0')).toMatchObject({ proven: true, text: expect.stringMatching(/^Recomputed: 1 output.*no hash/) });
-  expect(proofText({ ...COMPUTED, identical: null }, 'x:0').proven).toBe(false);
+  expect(proofOf(COMPUTED, 'net/dense:0')).toMatchObject({ proven: false, text: expect.stringContaining('not bit by bit') });
+  expect(proofOf(COMPUTED, 'loss:0')).toMatchObject({
+    proven: true,
+    word: 'Recomputed',
+    text: expect.stringMatching(/^1 output.*no hash/),
+  });
+  expect(proofOf({ ...COMPUTED, identical: null }, 'x:0').proven).toBe(false);
 });

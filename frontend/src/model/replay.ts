@@ -70,9 +70,9 @@ export function recordingOf(recordings: readonly RecordingEntry[], step: number 
   return calls.findLast((each) => each.graph === graph) ?? calls.at(-1) ?? null;
 }
 
-/** The recording of a step as `recordingOf` has it; else the last one there is. */
+/** The recording of a step, else of the last one that was recorded, as `recordingOf` has it. */
 export function recordingAt(recordings: readonly RecordingEntry[], step: number | null, graph: string | null): RecordingEntry | null {
-  return recordingOf(recordings, step, graph) ?? recordings.at(-1) ?? null;
+  return recordingOf(recordings, step, graph) ?? recordingOf(recordings, recordings.at(-1)?.step ?? null, graph);
 }
 
 /** The step; and where several of its calls were recorded, of which function, and its number where they share that, too. */
@@ -186,20 +186,29 @@ export function changesByRow(graph: GraphData, step: ComputedStep, overridden: R
   return found;
 }
 
-/** Whether what is shown is what was recorded, in a line; of a tensor, or of the step's results. */
-export function proofText(computed: Computed, tensor: string | null = null): { proven: boolean; text: string } {
+export interface Proof {
+  readonly proven: boolean;
+  readonly word: string;
+  readonly text: string;
+}
+
+/** Whether what is shown is what was recorded, in a word and a line; of a tensor, or of the step's results. */
+export function proofOf(computed: Computed, tensor: string | null = null): Proof {
   const { name, proven } = computed.tensors;
   const own = tensor === null || computed.identical === null ? null : (proven[name.indexOf(tensor)] ?? null);
   if (own !== null) return own ? CAPTURED_SO : CAPTURED_OTHERWISE;
   const variables = counted(computed.variables, 'variable');
   const compared = computed.outputs === 0 ? variables : `${counted(computed.outputs, 'output')} and ${variables}`;
   const equal = `${compared} of the step are equal to the recorded ones by SHA-256`;
-  if (computed.identical && tensor === null) return { proven: true, text: `Proven: ${equal}` };
-  if (computed.identical) return { proven: true, text: `Recomputed: ${equal}; of this tensor no hash was recorded` };
+  if (computed.identical && tensor === null) return { proven: true, word: PROVEN, text: equal };
+  if (computed.identical) return { proven: true, word: RECOMPUTED, text: `${equal}; of this tensor no hash was recorded` };
   const names = computed.differing.slice(0, 3).join(', ') || 'whether the step fails';
   const versions = computed.versions.length > 0 ? ` (${computed.versions.join('; ')})` : '';
-  return { proven: false, text: `Recomputed: of ${compared}, ${computed.differing_total} are not as recorded: ${names}${versions}` };
+  const text = `of ${compared}, ${computed.differing_total} are not as recorded: ${names}${versions}`;
+  return { proven: false, word: RECOMPUTED, text };
 }
 
-const CAPTURED_SO = { proven: true, text: 'Proven: equal by SHA-256 to what was captured in the recorded step' };
-const CAPTURED_OTHERWISE = { proven: false, text: 'Recomputed: not bit by bit what was captured in the recorded step' };
+const PROVEN = 'Proven';
+const RECOMPUTED = 'Recomputed';
+const CAPTURED_SO: Proof = { proven: true, word: PROVEN, text: 'equal by SHA-256 to what was captured in the recorded step' };
+const CAPTURED_OTHERWISE: Proof = { proven: false, word: RECOMPUTED, text: 'not bit by bit what was captured in the recorded step' };

@@ -24,6 +24,9 @@ export const recordings = resource(
 
 export const replayAllowed = computed(() => recordings.data.value?.allowed ?? false);
 
+/** Steps of which at least one call was recorded, as they ran. */
+export const recordedSteps = computed(() => [...new Set(recordings.data.value?.recordings.map((each) => each.step))]);
+
 /** Null is the recording of the step on show. */
 export const chosenRecording = signal<string | null>(null);
 
@@ -32,10 +35,11 @@ export const recording = computed<RecordingEntry | null>(() => {
   return all.find((each) => each.id === chosenRecording.value) ?? recordingAt(all, step.value, graphId.value);
 });
 
-/** The recording of exactly the step on show, and of the graph on show if that was recorded. */
-export const recordingOfStep = computed<RecordingEntry | null>(() =>
-  recordingOf(recordings.data.value?.recordings ?? [], step.value, graphId.value),
-);
+/** The recording of exactly the step on show, and of the graph on show if that was recorded; without any step on show, the last one. */
+export const recordingOfStep = computed<RecordingEntry | null>(() => {
+  const all = recordings.data.value?.recordings ?? [];
+  return (step.value === null ? recordingAt : recordingOf)(all, step.value, graphId.value);
+});
 
 effect(() => {
   if (runId.value !== null) chosenRecording.value = null;

@@ -4,10 +4,12 @@ import { writingState } from '../../model/writing_state';
 import { view } from '../../state/choices';
 import { births, report, severeCount } from '../../state/findings';
 import { problemCount, wrongProblems } from '../../state/problems';
+import { recordedSteps } from '../../state/replay';
 import { nothingCaptured, run, runEntry, runPhase } from '../../state/runs';
 import { goTo } from '../../state/selection';
 import { problemsShown, toggleProblems } from '../../state/ui';
 import { ProblemsBody } from '../shell/Problems';
+import { Recorded } from '../shell/Recorded';
 import { PinnedBar } from './PinnedBar';
 import { StepSection } from './StepSection';
 
@@ -46,7 +48,9 @@ export function RunSummary() {
         </div>
       </header>
       <div class="panel-body">
-        <p class="panel-hint">{hint(detail.graphs.length)}</p>
+        <p class="panel-hint">
+          {hint(detail.graphs.length)} {nothingCaptured.value && <Recorded />}
+        </p>
         <PinnedBar />
         <StepSection />
         {problemsShown.value || view.value === 'problems' ? <FirstProblem /> : <ProblemsHere />}
@@ -68,9 +72,8 @@ function hint(graphs: number): string {
   if (!nothingCaptured.value)
     return 'Click a node in the graph, or press / to search for one: its values, histograms and history show here.';
   if (runPhase.value !== 'over') return 'Nothing was captured yet: values, histograms and history will show here.';
-  return graphs === 0
-    ? 'Nothing was captured.'
-    : 'The run is over; its graph was written, but nothing was captured. The list of tensors says why that may be.';
+  if (graphs === 0 || recordedSteps.value.length > 0) return 'The run is over, and nothing was captured.';
+  return 'The run is over; its graph was written, but nothing was captured. The list of tensors says why that may be.';
 }
 
 /** The problems, where they have no column of their own. */

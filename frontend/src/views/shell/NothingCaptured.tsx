@@ -1,9 +1,11 @@
 import type { RunDetail } from '../../model/answers';
 import { nextRunName, watchedBy } from '../../model/nothing_captured';
 import { unseen, watchChanges } from '../../state/events';
+import { recordedSteps } from '../../state/replay';
 import { runDetail, runEntry, runList, runPhase } from '../../state/runs';
 import { CodeBlock } from '../kit/CopyButton';
 import { Message } from '../kit/Message';
+import { Recorded } from './Recorded';
 
 /** Of a run without any snapshot: whether more may come, why there is none, and what to do next. */
 export function NothingCaptured() {
@@ -40,8 +42,11 @@ function Over({ detail }: { detail: RunDetail }) {
       ) : unseen.value.length > 0 ? (
         <Told detail={detail} />
       ) : (
-        <Reasons detail={detail} />
+        recordedSteps.value.length === 0 && <Reasons detail={detail} />
       )}
+      <p>
+        <Recorded />
+      </p>
     </Message>
   );
 }

@@ -1,8 +1,17 @@
 import type { ComponentChildren } from 'preact';
 import { counted } from '../../lib/format.ts';
 import { visible } from '../../lib/visible';
-import { proofText, recordingLabel } from '../../model/replay';
-import { cancelComputing, chosenRecording, computing, recordedStep, recording, recordings, replayAllowed } from '../../state/replay';
+import { proofOf, recordingLabel } from '../../model/replay';
+import {
+  cancelComputing,
+  chosenRecording,
+  computing,
+  recordedStep,
+  recordedSteps,
+  recording,
+  recordings,
+  replayAllowed,
+} from '../../state/replay';
 import { recompute, stepTrouble } from '../../state/stepper';
 import { Select } from '../kit/Button';
 import { CodeBlock } from '../kit/CopyButton';
@@ -55,7 +64,7 @@ export function StepperView({ children }: { children: ComponentChildren }) {
 /** Which recorded step, and whether what is shown is what happened then. */
 function Head() {
   const shown = recordedStep.value;
-  const proof = shown && proofText(shown.data);
+  const proof = shown && proofOf(shown.data);
   const all = recordings.data.value?.recordings ?? [];
   return (
     <div class="stepper-head">
@@ -82,12 +91,16 @@ function Head() {
         </span>
       ) : (
         proof && (
-          <span class="stepper-proof" data-proven={proof.proven} title={proof.text} data-testid="proof">
+          <span class="stepper-proof" data-proven={proof.proven} title={`${proof.word}: ${proof.text}`} data-testid="proof">
             {proof.proven ? 'proven equal' : 'recomputed'}
           </span>
         )
       )}
-      {proof && !proof.proven && <p class="faint">{proof.text}</p>}
+      {proof && !proof.proven && (
+        <p class="faint">
+          {proof.word}: {proof.text}
+        </p>
+      )}
       {shown?.data.failed && <p class="faint">The step raises {shown.data.failed}</p>}
     </div>
   );
@@ -107,8 +120,8 @@ export function NotAllowed() {
   return (
     <Message title="This server does not run recorded steps" testid="replay-not-allowed">
       <p>
-        Recorded of this run: {counted(recordings.data.value?.recordings.length ?? 0, 'step')}. Running one executes a graph from a file, so
-        the server must be told that it may:
+        Recorded of this run: {counted(recordedSteps.value.length, 'step')}. Running one executes a graph from a file, so the server must be
+        told that it may:
       </p>
       <CodeBlock code="tensortap serve LOGDIR --allow-replay" label="Copy the command" />
       <p>

@@ -1,21 +1,23 @@
 import { useState } from 'preact/hooks';
 import { ApiError } from '../../api/provider';
+import { indexOfStep, nearestStep } from '../../model/step_list';
 import { chosenTensor, view } from '../../state/choices';
-import { cancelComputing, computeTensor, computing, recordingOfStep, recordings, replayAllowed } from '../../state/replay';
-import { goToStep, step } from '../../state/steps';
+import { cancelComputing, computeTensor, computing, recordedSteps, recordingOfStep, recordings, replayAllowed } from '../../state/replay';
+import { allSteps, goToStep, step } from '../../state/steps';
+import { Recorded } from '../shell/Recorded';
 
 /** Where nothing was kept of a recorded step: computes it, or says how that would be allowed. */
 export function ComputeOffer() {
   const [trouble, setTrouble] = useState<{ of: string; text: string } | null>(null);
-  const [tensor, all] = [chosenTensor.value, recordings.data.value];
+  const [tensor, all, at] = [chosenTensor.value, recordings.data.value, recordingOfStep.value];
   if (tensor === null || all === null || all.recordings.length === 0) return null;
   if (view.value === 'stepper') return <p>In the stepper, too, it has no value that can be shown, or did not run.</p>;
-  if (recordingOfStep.value === null) return <OtherSteps steps={[...new Set(all.recordings.map((each) => each.step))]} />;
+  if (at === null) return <OtherSteps />;
   if (!replayAllowed.value) {
     return (
       <p class="faint" data-testid="compute-not-allowed">
-        Step {step.value} was recorded: <code>tensortap serve LOGDIR --allow-replay</code> computes it here, <code>tensortap replay</code>{' '}
-        in a terminal.
+        Step {at.step} was recorded: <code>tensortap serve LOGDIR --allow-replay</code> computes it here, <code>tensortap replay</code> in a
+        terminal.
       </p>
     );
   }
@@ -29,7 +31,7 @@ export function ComputeOffer() {
   };
   return (
     <>
-      <p>Step {step.value} was recorded, so that this tensor can be computed.</p>
+      <p>Step {at.step} was recorded, so that this tensor can be computed.</p>
       <div class="actions">
         <button
           type="button"
@@ -51,16 +53,23 @@ export function ComputeOffer() {
   );
 }
 
-function OtherSteps({ steps }: { steps: readonly number[] }) {
-  const near = [...steps].sort((a, b) => Math.abs(a - (step.value ?? 0)) - Math.abs(b - (step.value ?? 0)))[0];
-  if (near === undefined) return null;
+/** Only a step with snapshots can be on show here; the Stepper shows any that was recorded. */
+function OtherSteps() {
+  const shown = recordedSteps.value.filter((each) => indexOfStep(allSteps.value.step, each) >= 0);
+  const near = nearestStep(shown, step.value ?? 0);
   return (
     <p class="faint">
       This step was not recorded.{' '}
-      <button type="button" class="link" onClick={() => goToStep(near)}>
-        Step {near}
-      </button>{' '}
-      was: its tensors can be computed.
+      {near === null ? (
+        <Recorded />
+      ) : (
+        <>
+          <button type="button" class="link" onClick={() => goToStep(near)}>
+            Step {near}
+          </button>{' '}
+          was: its tensors can be computed.
+        </>
+      )}
     </p>
   );
 }
