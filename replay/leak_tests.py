@@ -89,14 +89,14 @@ def _compared(
 
 def _told(chosen: ChosenNodes, found: Found, lines: SourceLines, source: str) -> dict[str, Any]:
     leaking, count = found.leaks, len(found.looked)
-    if not count:
-        raise NotFoundError("No tensor of the step has the shape that this test looks at.")
     if not leaking and found.left > count:
         raise NotFoundError(
             f"Most of the step cannot be judged: {found.left} of {found.left + count} tensors depend on"
             " variables that the step had written before.",
             "Record steps that run the model once before they change its variables.",
         )
+    if not count:
+        raise NotFoundError("No tensor of the step has the shape that this test looks at.")
     changing = f"{len(leaking)} of them with {source}" if leaking else f"none with {source}"
     left = f"; left out, as the step had written variables before: {found.left}" if found.left else ""
     return {

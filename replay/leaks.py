@@ -87,8 +87,10 @@ def _changes_in(
     changes: dict[str, float] = {}
     left = 0
     for key, operation in chosen.operations.items():
+        if key[0] != function or _is_apart(operation):
+            continue
         origin = forward.of(key)
-        if key[0] != function or origin.backward or _is_apart(operation):
+        if origin.backward:
             continue
         for name in chosen.outputs(key):
             visits, others = before.get(name, ()), after.get(name, ())
