@@ -12,13 +12,13 @@ from .terminal import cell, counted, number_text, plain_table
 if TYPE_CHECKING:
     from rich.console import Console
 
-MOST_NAMED = 5
+_MOST_NAMED = 5
 
 
 def print_differences(found: Mapping[str, Any], out: Console) -> None:
     """What only one side has; nodes that make something else of the same inputs; what was given."""
     if any(found["unpaired"]):
-        out.print(cell(unlike_structure(found["unpaired"]), "yellow"))
+        out.print(cell(_unlike_structure(found["unpaired"]), "yellow"))
     numeric = ("introduced", "received", "difference")
     table = plain_table("tensor", "op type", "dtype", *numeric, "", "line", numeric=numeric)
     for row in found["differences"][:MOST_ROWS]:
@@ -40,13 +40,13 @@ def print_differences(found: Mapping[str, Any], out: Console) -> None:
         f" {len(rows) - introduced:,} that only pass one on or were given it, {found['same']:,} without any"
     )
     if found["unlike"]:
-        names = ", ".join(found["unlike"][:5])
-        out.print(cell(f"not compared, of other shapes or inputs: {len(found['unlike'])}, {names}", "yellow"))
+        count, names = len(found["unlike"]), _named(found["unlike"])
+        out.print(cell(f"not compared, of other shapes or inputs: {count} ({names})", "yellow"))
     for why, count in sorted(found["skipped"].items(), key=lambda each: -each[1]):
         out.print(cell(f"not compared: {counted(count, 'node')}, each {why}", "dim"))
 
 
-def unlike_structure(unpaired: Sequence[Sequence[str]]) -> str:
+def _unlike_structure(unpaired: Sequence[Sequence[str]]) -> str:
     """One sentence on the nodes that this recording, or the other one, has alone."""
     sides = [
         f"{counted(len(nodes), 'node')} only in {where} ({_named(nodes)})"
@@ -57,8 +57,8 @@ def unlike_structure(unpaired: Sequence[Sequence[str]]) -> str:
 
 
 def _named(nodes: Sequence[str]) -> str:
-    rest = [f"{len(nodes) - MOST_NAMED:,} more"] if len(nodes) > MOST_NAMED else []
-    return ", ".join([*nodes[:MOST_NAMED], *rest])
+    rest = [f"{len(nodes) - _MOST_NAMED:,} more"] if len(nodes) > _MOST_NAMED else []
+    return ", ".join([*nodes[:_MOST_NAMED], *rest])
 
 
 def _line(row: Mapping[str, Any]) -> str:
