@@ -146,8 +146,7 @@ def _element(element: Element, row: int | None) -> str:
 
 
 def _telling(back: list[Element]) -> list[Element]:
-    """The elements behind the offending one that tell: those that an op computed, or changed; the first, and
-    the last."""
+    """The elements behind the offending one that tell: those that an op computed, or changed."""
     pairs = zip(back[1:], back, strict=False)
     return [
         element
