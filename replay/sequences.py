@@ -26,7 +26,8 @@ def check_sequences(chosen: ChosenNodes, looked: Iterable[str], batch: int, leng
             image, kernel = (
                 tensor.shape.as_list() if tensor.shape.rank else [] for tensor in operation.inputs
             )
-            if image[1:2] == [length] and image[0] in (batch, None) and kernel[0] not in (1, None):
+            is_image = image[1:2] == [length] and image[0] in (batch, None)
+            if is_image and kernel[:1] not in ([], [1], [None]):
                 raise NotFoundError(
                     f"The step was given images, not sequences: {operation.name} convolves over the"
                     f" {length} rows.",

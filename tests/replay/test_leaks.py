@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from tensortap.dump import Argument, NotFoundError, Recording
 from tensortap.replay.batch_inputs import BatchInputs
 from tensortap.replay.leak_tests import batch_norm_note
 from tensortap.replay.leaks import distance
 from tensortap.replay.positions import cut, unpadded
+from tensortap.replay.sequences import check_sequences
 
 Array = np.ndarray[Any, Any]
 RANDOM = np.random.default_rng(0)
@@ -99,6 +102,18 @@ def test_where_nothing_can_be_exchanged_nothing_passes() -> None:
     inputs = of(tokens=np.ones((2, 4), int))
     with pytest.raises(NotFoundError, match="the same"):
         inputs.changed(inputs.other_sample)
+
+
+@pytest.mark.parametrize("kernel", [None, [1, 3, 4, 4], [None, 3, 4, 4]])
+def test_a_kernel_that_is_not_known_to_have_a_height_makes_no_image(kernel: list[int | None] | None) -> None:
+    inputs = [SimpleNamespace(shape=tf.TensorShape(each)) for each in ([2, 6, 5, 4], kernel)]
+    convolution = SimpleNamespace(type="Conv2D", name="along", inputs=inputs)
+    candidates = {"along:0": SimpleNamespace(op_type="Conv2D")}
+    chosen: Any = SimpleNamespace(operations={("step", "along"): convolution}, candidates=candidates)
+    check_sequences(chosen, ["along:0"], 2, 6)
+    inputs[1].shape = tf.TensorShape([3, 3, 4, 4])
+    with pytest.raises(NotFoundError, match="along convolves over the 6 rows"):
+        check_sequences(chosen, ["along:0"], 2, 6)
 
 
 def test_batch_normalization_is_told_apart_from_other_leaks() -> None:
