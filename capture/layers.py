@@ -238,8 +238,7 @@ class LayerTracker:
         """A variable that is to be trained, whether or not there is a gradient."""
         graph = _traced_graph()
         if graph is not None:
-            handle = getattr(variable, "handle", None)
-            known = self.variable_of(handle) if handle is not None and hasattr(handle, "_id") else ""
+            known = self.variable_of(variable.handle) if _is_variable(variable) else ""
             self._trace(graph).asked.add(known or path)
 
     def _trace(self, graph: Any) -> Trace:
