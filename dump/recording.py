@@ -57,7 +57,7 @@ class Recording:
         step: the step that the call made, or belongs to.
         call: which call of a recorded function it was within the step, from 0.
         graph: id of the function's graph in the dump, or empty.
-        reason: why it was recorded: `every 100`, `on NonFinite`, …
+        reason: why it was recorded: `steps=every(100)`, or what a trigger said (`NonFinite(): …`).
         output_hashes: `array_hash` of each tensor that the call returned.
         variable_hashes: number of an argument -> `array_hash` of the variable after the call.
         tensor_hashes: `node:slot` -> `array_hash` of each of its visits.
@@ -108,9 +108,10 @@ def array_hash(value: Array) -> str:
     now those for the same inputs.
     """
     data, name = array_bytes(value)
-    if not data or name == STRING:
-        return _bytes_hash(value)
     digest = _hash_of_type(value, name)
+    if not data or name == STRING:
+        digest.update(data)
+        return digest.hexdigest()
     numbers = np.frombuffer(data, numpy_dtype(_PARTS.get(name, name)))
     for start in range(0, numbers.size, _HASHED_AT_ONCE):
         digest.update(_with_one_nan(numbers[start : start + _HASHED_AT_ONCE]).view(np.uint8).data)
