@@ -27,10 +27,9 @@ class Record:
             before it. To that end each step is recorded into memory. The calls of `before` + 2 steps are
             held at most (two were not looked at yet), each with all variables before and after it, inputs,
             captured constants, outputs and up to 16 MiB of what the tap captured. In host memory,
-            n calls in a row take n + 1 copies of what they
-            change, and none of the rest, which shares its buffer; of a model on a GPU all is copied, the
-            variables twice a call. With a slow disk, `before` + 3 calls more may wait to be
-            written.
+            n calls in a row take n + 1 copies of what they change, and none of the rest, which shares its
+            buffer; of a model on a GPU all is copied, the variables twice a call. With a slow disk, calls of
+            `before` + 3 steps more may wait to be written, up to 16 of a step.
         before: how many steps before the one that fired. One that is entered twice, as by a GAN with
             `with tap.step(n)` for each of its networks, counts as two.
 

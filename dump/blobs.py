@@ -104,7 +104,7 @@ def store(folder: Path, blobs: Blobs) -> dict[str, int]:
 
     Returns:
         When each was written or touched, by hash, in the file system's nanoseconds: as long as it has that
-        time, nobody else has stored the same bytes.
+        time, nobody else has stored the same bytes. -1 of one that only another user may touch.
     """
     folder.mkdir(parents=True, exist_ok=True)
     return {digest: _stored(folder / large_name(digest), data) for digest, data in blobs.large.items()}
