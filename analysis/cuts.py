@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
 
 from tensortap.dump import TensortapError
 from tensortap.index import RunIndex, node_detail
@@ -10,6 +14,7 @@ from tensortap.index import RunIndex, node_detail
 from .ops import ops
 from .roles import Roles
 
+Array = np.ndarray[Any, np.dtype[Any]]
 STOPS = "StopGradient"  # the program says that it wants none
 _FLOATS = ("float", "bfloat", "complex")
 # Ops for which TensorFlow has no gradient, or one that is always zero (tensorflow/python/ops/*_grad.py).
@@ -19,6 +24,7 @@ _CUTTING = ops(
     "Multinomial PyFunc PyFuncStateless Bincount DenseBincount HistogramFixedWidth LookupTableFindV2"
 )
 _SHAPES = ops("Shape ShapeN Size Rank ZerosLike OnesLike")  # of the numbers nothing goes on
+_LOSSES = 32  # whose ways are remembered: many variables are asked about
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +46,13 @@ class Cut:
 def cut_of(run: RunIndex, roles: Roles, variable: str) -> Cut | None:
     """What cuts a variable off from the loss; None if nothing does, nobody knows the loss, or it does not
     depend on the variable at all."""
-    losses = _losses(roles, variable)
-    reached, ends = _forward(roles, roles.reads.get(variable, []))
-    losses -= reached
+    reads = roles.reads.get(variable, [])
+    losses = [each for each in _losses(roles, variable) if not _derived_from(roles, each)[reads].any()]
     if not losses:
         return None
     order = roles.graph.order
-    told = [row for row in ends if roles.graph.op_type[row] not in _SHAPES]
-    leading = [row for row in told if not losses.isdisjoint(_behind(roles, row))]
+    told = [row for row in _ends(roles, reads) if roles.graph.op_type[row] not in _SHAPES]
+    leading = [row for row in told if any(_made_of(roles, loss)[row] for loss in losses)]
     if not leading:
         return None
     row = min(leading, key=lambda row: int(order[row]))
@@ -58,7 +63,7 @@ def cut_of(run: RunIndex, roles: Roles, variable: str) -> Cut | None:
 def is_unused(roles: Roles, variable: str) -> bool:
     """Whether nothing that a loss is made of depends on a variable."""
     losses, reads = _losses(roles, variable), roles.reads.get(variable, [])
-    return bool(losses) and all(losses.isdisjoint(_behind(roles, row)) for row in reads)
+    return bool(losses) and not any(_made_of(roles, loss)[reads].any() for loss in losses)
 
 
 def _losses(roles: Roles, variable: str) -> set[int]:
@@ -76,8 +81,8 @@ def _cuts(roles: Roles, row: int) -> bool:
     return bool(dtype) and not dtype.startswith(_FLOATS)
 
 
-def _forward(roles: Roles, rows: list[int]) -> tuple[set[int], list[int]]:
-    """(nodes of the forward pass that depend on some and give them gradients, the nodes where that ends)."""
+def _ends(roles: Roles, rows: list[int]) -> list[int]:
+    """The first nodes of the forward pass, of those that depend on some, that give these no gradient."""
     reached, ends, waiting = set[int](), dict[int, None](), list(rows)
     while waiting:
         row = waiting.pop()
@@ -88,18 +93,29 @@ def _forward(roles: Roles, rows: list[int]) -> tuple[set[int], list[int]]:
         else:
             reached.add(row)
             waiting += roles.consumers(row)
-    return reached, list(ends)
+    return list(ends)
 
 
-def _behind(roles: Roles, row: int) -> set[int]:
-    """All nodes of the forward pass that depend on one."""
-    found, waiting = set[int](), [row]
+@lru_cache(maxsize=_LOSSES)
+def _made_of(roles: Roles, loss: int) -> Array:
+    """bool[nodes]: the nodes of the forward pass that a loss depends on."""
+    return _before(roles, loss, cut=False)
+
+
+@lru_cache(maxsize=_LOSSES)
+def _derived_from(roles: Roles, loss: int) -> Array:
+    """bool[nodes]: those of them that it gives a gradient."""
+    return _before(roles, loss, cut=True)
+
+
+def _before(roles: Roles, loss: int, *, cut: bool) -> Array:
+    mask, waiting = np.zeros(len(roles.graph), np.bool_), [loss]
     while waiting:
         row = waiting.pop()
-        if row not in found and not roles.is_backward(row):
-            found.add(row)
-            waiting += roles.consumers(row)
-    return found
+        if not (mask[row] or roles.is_backward(row) or (cut and _cuts(roles, row))):
+            mask[row] = True
+            waiting += [source for source, _, _ in roles.inputs(row)]
+    return mask
 
 
 def source_of(run: RunIndex, graph: str, node: str) -> str:
