@@ -9,7 +9,7 @@ from typing import Any, Literal
 import ml_dtypes
 import numpy as np
 
-from .masks import masked
+from .masks import largest_of, masked
 
 Array = np.ndarray[Any, Any]
 Judgement = Literal["exact", "low precision", "ill-conditioned", "bug in the kernel"]
@@ -76,7 +76,7 @@ def note_on(recorded: Array, wide: Array) -> str:
     """What of a node's output is not finite, beside its float64 result; empty if all is finite."""
     own = recorded.astype(np.float64)
     bad = ~np.isfinite(own)
-    overflow = np.isinf(own) & np.isfinite(wide) & (np.abs(wide) > _largest_of(recorded.dtype))
+    overflow = np.isinf(own) & np.isfinite(wide) & (np.abs(wide) > largest_of(recorded))
     same = bad & ~np.isfinite(wide)
     found = {
         f"Inf: overflow of {recorded.dtype.name}": overflow,
@@ -85,10 +85,6 @@ def note_on(recorded: Array, wide: Array) -> str:
         "not finite, in float64 they are": bad & ~overflow & ~same,
     }
     return ", ".join(f"{int(each.sum()):,} {text}" for text, each in found.items() if each.any())
-
-
-def _largest_of(dtype: Any) -> float:
-    return float(ml_dtypes.finfo(dtype).max)  # type: ignore[no-untyped-call]
 
 
 def judge(
