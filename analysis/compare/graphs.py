@@ -66,6 +66,7 @@ def _by_name(left: list[GraphIndex], right: list[GraphIndex]) -> list[tuple[Grap
 def graph_pair(matching: Matching) -> GraphPair:
     """The pair in numbers."""
     a, b = matching.a, matching.b
+    pairs = {row: (a.names[row], b.names[at]) for row, at in matching.partner.items()}
     counts = dict.fromkeys(("name", "structure", "scope", "hand"), 0)
     for how in matching.how.values():
         counts[how] += 1
@@ -77,7 +78,7 @@ def graph_pair(matching: Matching) -> GraphPair:
         len(a) - len(matching.partner),
         len(b) - len(matching.partner),
         matching.renames,
-        {a.names[row]: b.names[at] for row, at in matching.partner.items() if matching.how[row] != "name"},
+        dict(pair for row, pair in pairs.items() if matching.how[row] != "name" or pair[0] != pair[1]),
     )
 
 

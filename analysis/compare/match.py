@@ -115,8 +115,8 @@ def _of_one_use(found: Matching, row: int, partner: int) -> bool:
 
 
 def _other_variables(found: Matching) -> Callable[[int, int], bool]:
-    """Whether two nodes of one name read variables that both graphs have, each another: with a cast more,
-    what a normalization reads is numbered otherwise (`Cast_1/ReadVariableOp`)."""
+    """Whether two nodes of one name read different variables, one of which the other graph has, too: with a
+    cast more, what a normalization reads is numbered otherwise (`Cast_1/ReadVariableOp`)."""
     of_a, of_b = roles_of(found.a).variable, roles_of(found.b).variable
     paths_a, paths_b = set(of_a.values()), set(of_b.values())
 

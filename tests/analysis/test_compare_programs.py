@@ -183,6 +183,7 @@ def test_variables_that_both_have_are_not_paired_with_one_another_by_a_nodes_nam
         "Cast_1/Read:0": ("Cast_0/Read:0", "same"),
         "Cast_2/Read:0": ("Cast_2/Read:0", "diverges"),  # renamed
     }
+    assert found.graphs[0].matches == {"Cast_0/Read": "Cast_1/Read", "Cast_1/Read": "Cast_0/Read"}
 
 
 def test_a_gradient_at_the_kink_of_a_relu_is_ill_conditioned(tmp_path: Path) -> None:
