@@ -103,7 +103,7 @@ def _first_that_matters(run: RunIndex, advance: Advance) -> NanReport | None:
 
 
 def _matters(report: NanReport) -> bool:
-    """Whether a birth does not heal again before it reaches anything."""
+    """Whether a birth neither heals nor is replaced before it reaches anything that matters."""
     return any(not birth.aftermath for birth in report.births)
 
 

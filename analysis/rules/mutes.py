@@ -130,7 +130,8 @@ def _write(known: dict[str, list[str]]) -> None:
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Changes of several processes follow each other, so that none is lost."""
+    """Changes of several processes follow each other, so that none is lost; not on Windows, and on disks
+    without locks: there, of two at once the last one counts."""
     folder = config_folder()
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / LOCK).open("ab") as file:
