@@ -66,7 +66,7 @@ from .names import (
     split_tensor_name,
     tensor_name,
 )
-from .own_folder import own_folder, remove_left
+from .own_folder import kept_folder, own_folder, remove_left, remove_left_temporary, temporary_folder
 from .own_process import own_module, own_script, start_process
 from .places import Snapshot
 from .private_folders import is_own_folder, make_private_folder, open_regular
@@ -188,6 +188,7 @@ __all__ = [
     "is_remote",
     "is_worker_name",
     "itemsize",
+    "kept_folder",
     "loadable",
     "local_path",
     "look",
@@ -216,6 +217,7 @@ __all__ = [
     "recorded_command",
     "recording_note",
     "remove_left",
+    "remove_left_temporary",
     "repair_run",
     "scan",
     "short_function_name",
@@ -228,6 +230,7 @@ __all__ = [
     "summarize",
     "target_path",
     "target_run",
+    "temporary_folder",
     "tensor_array",
     "tensor_name",
     "text_width",

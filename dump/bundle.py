@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 import zipfile
 import zlib
 from dataclasses import replace
@@ -13,6 +12,7 @@ from typing import Any
 from .blobs import LARGE, SMALL, Blobs, get, large_name
 from .errors import DamagedError
 from .graphs import is_graph_id, read_graph, table_path, write_graph
+from .own_folder import temporary_folder
 from .recording import Recording
 from .recording_manifest import checked_manifest, from_manifest, to_manifest
 from .recordings import MANIFEST, MAX_MANIFEST
@@ -62,9 +62,9 @@ def _table(graph: Graph) -> tuple[str, bytes]:
         )
         for file, text in graph.sources.items()
     }
-    with tempfile.TemporaryDirectory(prefix="tensortap-") as folder:
-        graph_id = write_graph(Path(folder), replace(graph, sources=sources, graph_def=None), "zstd")
-        return graph_id, table_path(Path(folder), graph_id).read_bytes()
+    with temporary_folder() as folder:
+        graph_id = write_graph(folder, replace(graph, sources=sources, graph_def=None), "zstd")
+        return graph_id, table_path(folder, graph_id).read_bytes()
 
 
 def read_bundle_graph(path: Path, graph_id: str) -> Graph | None:
@@ -77,16 +77,16 @@ def read_bundle_graph(path: Path, graph_id: str) -> Graph | None:
         return None
     name = f"graphs/{graph_id}.arrows"
     try:
-        with zipfile.ZipFile(path) as archive, tempfile.TemporaryDirectory(prefix="tensortap-") as folder:
+        with zipfile.ZipFile(path) as archive, temporary_folder() as folder:
             if name not in archive.namelist():
                 return None
             size = archive.getinfo(name).file_size
             if size > MAX_GRAPH:
                 raise DamagedError(f"The graph of {path.name} has {size} bytes, more than {MAX_GRAPH}.")
-            table = table_path(Path(folder), graph_id)
+            table = table_path(folder, graph_id)
             table.parent.mkdir()
             table.write_bytes(_ZipBlobs(archive).read(name, 0, size))
-            return read_graph(Path(folder), graph_id)
+            return read_graph(folder, graph_id)
     except ZIP_ERRORS as error:
         raise DamagedError(f"{path.name} is not a bundle: {error}.") from error
 

@@ -1,17 +1,24 @@
-"""Hidden folders in which a process makes what others see when it is complete."""
+"""Hidden folders of a process, for what others see once it is complete, and for what nobody else needs."""
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import shutil
 import socket
+import tempfile
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from .alive import is_gone
 from .held import hold, is_held
 from .names import is_worker_name, new_worker_name
+from .private_folders import is_own_folder
+
+_TEMPORARY = "tensortap"
+_CAREFUL = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
 @contextlib.contextmanager
@@ -33,13 +40,31 @@ def own_folder(parent: Path, purpose: str, *, mode: int = 0o777) -> Iterator[Pat
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def temporary_folder() -> AbstractContextManager[Path]:
+    """An `own_folder` among the system's temporary files, which nobody else can read. Raises OSError."""
+    return own_folder(Path(tempfile.gettempdir()), _TEMPORARY, mode=0o700)
+
+
+def kept_folder() -> Path:
+    """A `temporary_folder` that goes when this process does. Raises OSError."""
+    held = contextlib.ExitStack()
+    folder = held.enter_context(temporary_folder())
+    atexit.register(held.close)
+    return folder
+
+
+def remove_left_temporary() -> None:
+    """Removes the temporary folders that killed processes left. Raises OSError."""
+    remove_left(Path(tempfile.gettempdir()), _TEMPORARY)
+
+
 def remove_left(parent: Path, purpose: str) -> None:
-    """Removes what `own_folder` made there for processes of this host that are gone."""
+    """Removes what `own_folder` made there for processes of this user, on this host, that are gone."""
     here = new_worker_name().rsplit("-", 2)[0]
     for folder in parent.glob(f".{purpose}-*"):
         name = folder.name.removeprefix(f".{purpose}-")
         # Nothing else is opened: in a shared folder somebody may have put a FIFO, which would be waited for.
-        if is_worker_name(name) and folder.is_dir() and not folder.is_symlink():
+        if is_worker_name(name) and is_own_folder(folder):
             host, pid, _ = name.rsplit("-", 2)
             if host == here and is_gone(socket.gethostname(), int(pid)) and not _is_locked(folder):
                 shutil.rmtree(folder, ignore_errors=True)
@@ -55,15 +80,16 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _is_locked(folder: Path) -> bool:
+    """Whether a process has it, or whether that cannot be told."""
     with _opened(folder) as fd:
-        return fd is not None and is_held(fd) is True
+        return fd is None or is_held(fd) is True
 
 
 @contextlib.contextmanager
 def _opened(folder: Path) -> Iterator[int | None]:
     """A file descriptor of a folder; None where it cannot be opened, as on Windows no folder can."""
     try:
-        fd = os.open(folder, os.O_RDONLY)
+        fd = os.open(folder, os.O_RDONLY | _CAREFUL)
     except OSError:
         fd = None
     try:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import sys
-import tempfile
 import webbrowser
 from html import escape
-from pathlib import Path
+
+from tensortap.dump import kept_folder
 
 
 def has_display() -> bool:
@@ -24,10 +23,7 @@ def open_page(url: str) -> None:
     A browser's command line can be read by every user of the machine, and `url` holds the token. The file is
     removed when this process ends.
     """
-    handle, name = tempfile.mkstemp(prefix="tensortap-", suffix=".html")  # readable by its owner only
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        refresh = f'<meta http-equiv="refresh" content="0;url={escape(url)}">'
-        file.write(f'<!doctype html><meta charset="utf-8">{refresh}\n')
-    path = Path(name)
-    atexit.register(path.unlink, missing_ok=True)
+    path = kept_folder() / "page.html"
+    refresh = f'<meta http-equiv="refresh" content="0;url={escape(url)}">'
+    path.write_text(f'<!doctype html><meta charset="utf-8">{refresh}\n', encoding="utf-8")
     webbrowser.open(path.as_uri())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,6 +15,7 @@ from tensortap.dump import (
     find_runs,
     is_folder,
     shown_path,
+    temporary_folder,
 )
 from tensortap.importers import CachedImport, cached_copy, detect
 
@@ -52,8 +52,8 @@ def imported_copy(place: Path, cache: Path) -> CachedImport | None:
 
 @contextmanager
 def _copy(place: Path, advance: Callable[[str], None]) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="tensortap-") as folder:
-        yield Fetched(Path(folder), progress=advance).fetch(address_of(place))
+    with temporary_folder() as folder:
+        yield Fetched(folder, progress=advance).fetch(address_of(place))
 
 
 def _foreign_files(place: Path) -> list[FoundFile]:
@@ -71,7 +71,7 @@ def _is_known(files: list[FoundFile], name: str) -> bool:
     if not files:
         return False
     marks = _marks(files, name)
-    with tempfile.TemporaryDirectory(prefix="tensortap-") as folder, suppress(OSError):  # odd names
+    with temporary_folder() as folder, suppress(OSError):  # odd names
         for file in files:
             stand_in = Path(folder, file.name)
             stand_in.parent.mkdir(parents=True, exist_ok=True)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tensortap.dump import InvalidNameError, RemoteError, exists, is_remote, put_file, shown_path
+from tensortap.dump import (
+    InvalidNameError,
+    RemoteError,
+    exists,
+    is_remote,
+    put_file,
+    shown_path,
+    temporary_folder,
+)
 
 
 @contextmanager
@@ -22,8 +29,8 @@ def to_be_written(target: Path) -> Iterator[Path]:
         return
     if exists(target):
         raise InvalidNameError(f"{shown_path(target)} exists.", "Remove it, or choose another name.")
-    with tempfile.TemporaryDirectory(prefix="tensortap-") as folder:
-        made = Path(folder, target.name)
+    with temporary_folder() as folder:
+        made = folder / target.name
         yield made
         for file in sorted(made.rglob("*")) if made.is_dir() else [made]:
             if file.is_file():

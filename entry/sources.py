@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import atexit
 import os
-import shutil
 import sys
 import tarfile
-import tempfile
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
@@ -21,6 +18,7 @@ from tensortap.dump import (
     find_runs,
     is_folder,
     is_remote,
+    kept_folder,
     look,
     path_of,
     scan,
@@ -228,6 +226,4 @@ def _cache() -> Path:
 @cache
 def _temporary() -> Path:
     """A folder that goes when the process does."""
-    folder = Path(tempfile.mkdtemp(prefix="tensortap-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+    return kept_folder()

@@ -17,7 +17,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from tensortap.dump import TensortapError, numpy_dtype, own_folder, own_script, start_process
+from tensortap.dump import TensortapError, numpy_dtype, own_script, start_process, temporary_folder
 
 from .arrays import Array, StoredArray, from_bytes
 from .refused import MissingReaderError, RefusedError
@@ -65,8 +65,7 @@ def shards(index: Path) -> list[Path]:
 @contextlib.contextmanager
 def _unpacked(path: Path) -> Iterator[Path]:
     """The weights of a `.keras` archive as a file of their own."""
-    room = Path(tempfile.gettempdir())
-    with open_zip(path) as archive, own_folder(room, "tensortap-weights", mode=0o700) as folder:
+    with open_zip(path) as archive, temporary_folder() as folder:
         weights = folder / WEIGHTS
         try:
             _check_weights(archive, path.name, shutil.disk_usage(folder).free)

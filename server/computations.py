@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import shutil
-import tempfile
 import threading
 from collections import OrderedDict
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tensortap.dump import LimitError, NotFoundError, TensortapError
+from tensortap.dump import LimitError, NotFoundError, TensortapError, temporary_folder
 from tensortap.index import LogIndex, RunIndex
 
 from .computing import Computed, Computer, LogicTest, Wanted
@@ -50,7 +50,8 @@ class Computations:
 
     def __init__(self, computer: Computer) -> None:
         self.computer = computer
-        self._folder = Path(tempfile.mkdtemp(prefix="tensortap-computed-"))
+        self._held = ExitStack()
+        self._folder = self._held.enter_context(temporary_folder())
         self._log = LogIndex(self._folder, use_cache=False)
         self._jobs: OrderedDict[tuple[str, Wanted], Job] = OrderedDict()
         self._lock = threading.Lock()
@@ -115,7 +116,7 @@ class Computations:
             self._turn.notify_all()
             self.computer.cancel()
         self.computer.rest()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._held.close()
 
     def _job(self, subject: str, wanted: Wanted) -> Job:
         """What a request asks for, begun if it is not known."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -74,16 +73,16 @@ def removed_if_empty(folder: Path) -> Iterator[None]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from tensortap.dump import is_address
+    from tensortap.dump import is_address, temporary_folder
     from tensortap.importers import import_source
 
     with (
         progress("importing", quiet=arguments.json) as advance,
-        tempfile.TemporaryDirectory(prefix="tensortap-") as folder,
+        temporary_folder() as folder,
     ):
         source = Path(arguments.source)
         if is_address(arguments.source):
-            source = Fetched(Path(folder), arguments.max_bytes, advance).fetch(arguments.source)
+            source = Fetched(folder, arguments.max_bytes, advance).fetch(arguments.source)
         with removed_if_empty(arguments.logdir):
             found = import_source(source, arguments.logdir, arguments.run_name, arguments.format, advance)
     if arguments.json:

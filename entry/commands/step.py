@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
+
+from tensortap.dump import temporary_folder
 
 from ..arguments import local
 from ..progress import progress
@@ -41,11 +41,11 @@ def run(arguments: argparse.Namespace) -> int:
     source = locate(arguments.source, arguments.step, arguments.call)
     limits = Limits(arguments.seconds, int(arguments.memory * 1e9))
     with (
-        tempfile.TemporaryDirectory(prefix="tensortap-") as temporary,
+        temporary_folder() as temporary,
         StepperProcess(limits) as process,
     ):
         with progress("running the step again"):
-            session = StepperSession(source, process, Path(temporary))
+            session = StepperSession(source, process, temporary)
         shell = StepperShell(session, source)
         if arguments.commands is not None:
             return shell.run_all(split(arguments.commands))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tensortap.dump import own_folder, remove_left
+from tensortap.dump import new_worker_name, own_folder, remove_left
 
 
 def test_a_folder_in_use_stays_although_its_process_is_not_to_be_seen(
@@ -40,3 +41,22 @@ def test_a_fifo_that_is_called_like_a_folder_is_not_waited_for(tmp_path: Path) -
     """Everybody may put one into the folder for temporary files."""
     subprocess.run([sys.executable, "-c", BESIDE_A_FIFO, str(tmp_path)], check=True, timeout=60)
     assert [path.is_fifo() for path in tmp_path.iterdir()] == [True]
+
+
+def test_folders_of_others_and_what_a_link_leads_to_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Among temporary files everybody may put something that is called like a folder of a killed process."""
+    monkeypatch.setattr(sys.modules[own_folder.__module__], "is_gone", lambda host, pid: True)
+    target = tmp_path / "mine" / "file"
+    target.parent.mkdir()
+    target.touch()
+    (tmp_path / f".making-{new_worker_name()}").symlink_to(target.parent)
+    left = tmp_path / f".making-{new_worker_name()}"
+    left.mkdir()
+    with monkeypatch.context() as patched:
+        patched.setattr("os.geteuid", lambda: left.stat().st_uid + 1)
+        remove_left(tmp_path, "making")
+        assert left.is_dir() == hasattr(os, "geteuid")
+    remove_left(tmp_path, "making")
+    assert not left.exists() and target.exists()

@@ -116,6 +116,30 @@ def test_no_token_on_the_network_is_refused(start: Start, tmp_path: Path) -> Non
     assert "open to everybody" in err
 
 
+def test_what_a_killed_server_left_is_removed_by_the_next_one(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """GIVEN two servers with temporary folders WHEN one is killed THEN a third one, which makes none itself,
+    removes its folder, and no other."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    servers = [start("serve", tmp_path / "logs", "--port", "0", "--allow-replay") for _ in range(2)]
+    for server in servers:
+        read_address(server)
+    folders = {
+        server.pid: folder for server in servers for folder in tmp_path.glob(f".tensortap-*-{server.pid}-*")
+    }
+    assert len(folders) == 2
+    end(servers[0], signal.SIGKILL)
+    assert folders[servers[0].pid].is_dir()
+    next_one = start("serve", tmp_path / "logs", "--port", "0")
+    read_address(next_one)
+    until(lambda: not folders[servers[0].pid].exists(), "its end")
+    assert folders[servers[1].pid].is_dir()
+    for server in (servers[1], next_one):
+        end(server)
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_browser_gets_the_token_by_a_private_file(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,9 +147,9 @@ def test_the_browser_gets_the_token_by_a_private_file(
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     process = start("serve", tmp_path / "logs", "--port", "0", "--open")
     root, token, _ = read_address(process)
-    until(lambda: list(tmp_path.glob("tensortap-*.html")), "the file")
-    [file] = tmp_path.glob("tensortap-*.html")
-    assert file.stat().st_mode & 0o077 == 0
+    until(lambda: any(file.read_text() for file in tmp_path.glob(".tensortap-*/page.html")), "the file")
+    [file] = tmp_path.glob(".tensortap-*/page.html")
+    assert file.parent.stat().st_mode & 0o077 == 0
     assert f"{root}?token={token}" in file.read_text()
     end(process)
     assert not file.exists()
