@@ -24,11 +24,12 @@ def print_certificate(certificate: Mapping[str, Any], out: Console) -> None:
     unstable = certificate["unstable"]
     if unstable:
         results = counted(len(unstable), "result")
-        out.print(cell(f"not deterministic: {results} differ between two runs without taps", "yellow"))
+        out.print(cell(f"not deterministic between two runs without taps: {results}", "yellow"))
         for name in unstable[:_MOST_SHOWN]:
             out.print(cell(f"  {name}"))
     if certificate["changed"]:
-        out.print(cell(f"capturing {captured} changes {len(certificate['changed'])} results", "red"))
+        results = counted(len(certificate["changed"]), "result")
+        out.print(cell(f"capturing {captured} changes {results}", "red"))
         out.print(cell(f"  the first tensor that makes the difference: {certificate['first']}", "red"))
         for name in certificate["changed"][:_MOST_SHOWN]:
             out.print(cell(f"  {name}"))
@@ -38,11 +39,13 @@ def print_certificate(certificate: Mapping[str, Any], out: Console) -> None:
     if certificate["unlike_kept"]:
         unlike = certificate["unlike_kept"]
         kept = counted(certificate["kept"], "tensor")
-        out.print(cell(f"{len(unlike)} of the {kept} that the run captured are not as computed", "red"))
+        out.print(
+            cell(f"not as computed: {len(unlike)} of the {kept} that the run captured in that call", "red")
+        )
         for name in unlike[:_MOST_SHOWN]:
             out.print(cell(f"  {name}"))
     elif certificate["kept"]:
         kept = counted(certificate["kept"], "tensor")
-        out.print(cell(f"the {kept} that the run captured in that call are as computed", "green"))
+        out.print(cell(f"as computed: the {kept} that the run captured in that call", "green"))
     else:
         out.print("of that call the run captured nothing that could be compared")

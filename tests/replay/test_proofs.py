@@ -79,7 +79,7 @@ def test_the_command_says_what_is_proven(run_dir: Path, capsys: pytest.CaptureFi
     assert main(["replay", str(run_dir), "--certify", "--tensor", total]) == 0  # the last call of step 1
     out = capsys.readouterr().out
     assert "proven equal, by its hash, to what was captured" in out
-    assert "the 3 tensors that the run captured in that call are as computed" in out
+    assert "as computed: the 3 tensors that the run captured in that call\n" in out
     manifest = find_recordings(run_dir)[-1].path / "recording.json"
     text = manifest.read_text()
     try:
@@ -88,7 +88,7 @@ def test_the_command_says_what_is_proven(run_dir: Path, capsys: pytest.CaptureFi
         manifest.write_text(json.dumps(changed))
         assert main(["replay", str(run_dir), "--certify", "--tensor", total]) == 1
         out = capsys.readouterr().out
-        assert "1 of the 3 tensors that the run captured are not as computed" in out
+        assert "not as computed: 1 of the 3 tensors that the run captured in that call\n" in out
         assert "not bit by bit what was captured in the recorded step" in out
         changed["tensor_hashes"] = {}  # an older recording
         manifest.write_text(json.dumps(changed))
