@@ -1,4 +1,6 @@
-import { mount } from './mount';
+import { begin } from './begin';
 
+// While the rest of the page's code is still being loaded.
+const provider = begin();
 const page = document.getElementById('app');
-if (page) void mount(page);
+if (page) void import('./mount').then(({ mount }) => mount(page, provider));

@@ -1,24 +1,24 @@
 import './styles/index.css';
 import { render } from 'preact';
-import { prepareWorker } from './layout/client';
+import type { Provider } from './api/provider';
+import { begin } from './begin';
 import { installProbe } from './lib/probe';
 import { syncAddress } from './state/address';
 import { graph, overlay, prefetchNeighbours } from './state/graph';
 import { startPolling } from './state/live';
 import { node, snapshots } from './state/node';
 import { theme } from './state/preferences';
-import { chooseProvider, useProvider } from './state/provider';
+import { useProvider } from './state/provider';
 import { run, runList } from './state/runs';
 import { graphSteps } from './state/steps';
 import { timeline } from './state/timeline';
 import { App } from './views/App';
 
 /** Mounts the application into `root`: the page's `#app` (main.ts), or an element in TensorBoard's iframe (plugin.js). */
-export async function mount(root: HTMLElement): Promise<void> {
+export async function mount(root: HTMLElement, provider: Promise<Provider> = begin()): Promise<void> {
   root.classList.add('mount');
   document.documentElement.dataset.theme = theme.value;
-  prepareWorker();
-  useProvider(await chooseProvider());
+  useProvider(await provider);
   installProbe(
     () =>
       runList.value !== null && ![run, graphSteps, graph, overlay, node, snapshots, timeline].some((resource) => resource.loading.value),

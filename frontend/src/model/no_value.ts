@@ -32,9 +32,9 @@ export function valuesMissing(a: NoValueReason | '' | undefined, b: NoValueReaso
     reason === null || reason === 'summary' ? [] : [`${name}: ${WORDS[reason].title}. ${WORDS[reason].text}`],
   );
   const asked = sides.filter(({ reason }) => reason === 'summary').map(({ name }) => name);
-  if (asked.length > 0)
-    told.push(`The values were not kept: Watch(keep="value") in ${asked.length === 2 ? 'both runs' : asked[0]} shows them.`);
-  return told.join(' ');
+  if (asked.length === 2) told.push('The values were not kept: Watch(keep="value") in both runs shows them.');
+  else if (asked[0] !== undefined) told.push(`${asked[0]}: The value was not kept. Watch(keep="value") keeps it.`);
+  return told.join(' ') || 'Values above 64 MiB, and those that cannot be read, are compared by their summaries.';
 }
 
 /** What to say of a value that is not there; null where it was never asked for, and can be. */

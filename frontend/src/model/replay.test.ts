@@ -10,6 +10,8 @@ const COMPUTED: Computed = {
   variables: 2,
   differing: [],
   differing_total: 0,
+  untapped: null,
+  ulp: null,
   failed: '',
   recorded_failure: '',
   versions: [],
@@ -70,7 +72,12 @@ test('the proof says what was compared, or what differs', () => {
   expect(proofOf({ ...COMPUTED, outputs: 0 }).text).toMatch(/^2 variables of the step/); // as of `fit`
   const other = proofOf({ ...COMPUTED, identical: false, differing: ['w', 'v'], differing_total: 2, versions: ['numpy: 1, here 2'] });
   expect(other.proven).toBe(false);
-  expect(other.text).toContain('2 are not as recorded: w, v (numpy: 1, here 2)');
+  expect(other.text).toMatch(/2 are not as recorded: w, v \(numpy: 1, here 2\)$/);
+  const off = { ...COMPUTED, identical: false, differing: ['w', 'v'], differing_total: 2, ulp: 3 };
+  expect(proofOf({ ...off, untapped: true }).text).toMatch(
+    /w, v, by up to 3 ULP of their largest numbers\. Only as tensors are tapped, .*: without taps all/,
+  );
+  expect(proofOf({ ...off, untapped: false }).text).toMatch(/w, v, by up to 3 ULP of their largest numbers$/);
 });
 
 test('of a tensor the proof is its own hash, where it was captured', () => {

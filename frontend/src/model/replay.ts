@@ -46,6 +46,10 @@ export interface Computed {
   variables: number;
   differing: string[];
   differing_total: number;
+  /** Whether all results are as recorded if no tensor is tapped; null if that was not looked at, as nothing differs. */
+  untapped: boolean | null;
+  /** Units in the last place of its largest number that a result differs by at most; null if that is not known of each. */
+  ulp: number | null;
   failed: string;
   recorded_failure: string;
   versions: string[];
@@ -203,12 +207,15 @@ export function proofOf(computed: Computed, tensor: string | null = null): Proof
   if (computed.identical && tensor === null) return { proven: true, word: PROVEN, text: equal };
   if (computed.identical) return { proven: true, word: RECOMPUTED, text: `${equal}; of this tensor no hash was recorded` };
   const names = computed.differing.slice(0, 3).join(', ') || 'whether the step fails';
+  const far = computed.ulp === null ? '' : `, by up to ${computed.ulp.toLocaleString('en-US')} ULP of their largest numbers`;
   const versions = computed.versions.length > 0 ? ` (${computed.versions.join('; ')})` : '';
-  const text = `of ${compared}, ${computed.differing_total} are not as recorded: ${names}${versions}`;
+  const why = computed.untapped ? `. ${MERGED}` : '';
+  const text = `of ${compared}, ${computed.differing_total} are not as recorded: ${names}${far}${versions}${why}`;
   return { proven: false, word: RECOMPUTED, text };
 }
 
 const PROVEN = 'Proven';
 const RECOMPUTED = 'Recomputed';
+const MERGED = 'Only as tensors are tapped, which keeps TensorFlow from merging nodes: without taps all are equal by SHA-256';
 const CAPTURED_SO: Proof = { proven: true, word: PROVEN, text: 'equal by SHA-256 to what was captured in the recorded step' };
 const CAPTURED_OTHERWISE: Proof = { proven: false, word: RECOMPUTED, text: 'not bit by bit what was captured in the recorded step' };

@@ -31,6 +31,8 @@ const proof = {
   variables: 0,
   differing: [],
   differing_total: 0,
+  untapped: null,
+  ulp: null,
   failed: '',
   recorded_failure: '',
   versions: [],

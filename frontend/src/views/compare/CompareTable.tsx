@@ -34,7 +34,13 @@ export function CompareTable() {
           <thead>
             <tr>
               {TEXT_HEADS.map(({ sort, label }) => (
-                <Head key={label} sort={sort} label={label} title={sort === 'order' ? 'Place in the data flow' : ''} text />
+                <Head
+                  key={label}
+                  sort={sort}
+                  label={label}
+                  title={sort === 'order' ? 'Place in the data flow' : ''}
+                  text={sort !== 'order'}
+                />
               ))}
               {METRIC_COLUMNS.map((column) => (
                 <Head key={column.id} sort={column.id} label={column.label} title={column.title} />
@@ -81,6 +87,7 @@ function Row({ row }: { row: TensorDifference }) {
   const isFirst = first?.tensor === row.tensor && first.graph === row.graph;
   const dtypes = row.dtype_a === row.dtype_b ? row.dtype_a : `${row.dtype_a}, ${row.dtype_b}`;
   const title = row.other === row.tensor ? row.tensor : `${row.tensor}\nin B ${row.other} (matched by ${row.matched})`;
+  const verdict = [row.verdict, ...(isFirst ? ['first'] : []), ...(row.basis === 'shapes' ? ['other shape'] : [])].join(', ');
   return (
     <tr
       data-selected={row.tensor === chosenTensor.value}
@@ -96,7 +103,7 @@ function Row({ row }: { row: TensorDifference }) {
           <span>{label}</span>
         </button>
       </td>
-      <td>{[row.verdict, ...(isFirst ? ['first'] : []), ...(row.basis === 'shapes' ? ['other shape'] : [])].join(', ')}</td>
+      <td title={verdict}>{verdict}</td>
       <td class="right">{row.order}</td>
       <td class="text-op_type">{row.op_type}</td>
       <td class="text-dtype">{dtypes}</td>

@@ -92,7 +92,7 @@ function Healthy({ found }: { found: Findings }) {
     <header class="problems-head" data-testid="healthy">
       <h2>{healthyHead()}</h2>
       <p>
-        {formatCount(found.rules)} rules passed on {formatCount(found.snapshots)} snapshots
+        {formatCount(found.rules)} rules found nothing in {formatCount(found.snapshots)} snapshots
         {setBy(found)}
         {live ? ' so far' : ''}
         {nanUncounted.value

@@ -5,7 +5,7 @@ import { chosenStep, chosenWorker, view } from '../../state/choices';
 import { severeCount } from '../../state/findings';
 import { theme, toggleTheme } from '../../state/preferences';
 import { intendedProblems, problemCount } from '../../state/problems';
-import { graphId, nanUncounted, run, runEntry, workerId } from '../../state/runs';
+import { graphId, nanUncounted, nothingCaptured, run, runEntry, workerId } from '../../state/runs';
 import { chooseGraph } from '../../state/selection';
 import { helpOpen } from '../../state/ui';
 import { IconButton } from '../kit/Button';
@@ -110,5 +110,6 @@ function summary(nonfinite: number, severe: number, harmless: number): string {
   if (nonfinite > 0) return `${counted(nonfinite, 'tensor')} with NaN/Inf`;
   if (severe > 0) return counted(severe, 'severe finding');
   if (harmless > 0) return 'NaN/Inf, all harmless';
+  if (nothingCaptured.value) return 'Nothing captured';
   return nanUncounted.value ? 'NaN/Inf not counted' : 'No NaN/Inf';
 }
