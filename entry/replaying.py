@@ -43,6 +43,8 @@ class ReplayComputer:
             },
             order=[node.name for node in nodes],
             births=stepper_births(nodes, answer.tensors),
+            untapped=answer.untapped,
+            ulp=answer.ulp,
         )
 
     def test(self, wanted: Wanted) -> LogicTest:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tensortap.dump import NotFoundError, SelectionError, TensortapError, escaped
 
 from .progress import progress
+from .result_view import untapped_text
 from .stepper_view import print_nodes, print_values, print_what_ifs, side_by_side
 from .terminal import cell, console, counted
 
@@ -92,8 +93,11 @@ class StepperShell(cmd.Cmd):
     def _greet(self) -> None:
         from .stepper_view import proof
 
-        self._out.print(proof(self._session.answer("")))
-        told = _non_finite(self._session, self._session.answer(""))
+        recorded = self._session.answer("")
+        self._out.print(proof(recorded))
+        if recorded.untapped is not None:
+            self._out.print(cell(untapped_text(recorded.untapped), "yellow"))
+        told = _non_finite(self._session, recorded)
         self._out.print(cell(told, "dim" if told.startswith("0 ") else "red"))
         self._show()
 

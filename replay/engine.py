@@ -1,17 +1,12 @@
-"""Runs a recorded call again and compares; the only module here that needs TensorFlow."""
+"""Runs a recorded call again, and answers what was asked about it."""
 
 from __future__ import annotations
 
 import difflib
-import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
-
-import keras
-import numpy as np
-import tensorflow as tf
 
 from tensortap.capture import Candidate, LoadedCall, Rerun, override
 from tensortap.dump import (
@@ -27,6 +22,7 @@ from tensortap.dump import (
 
 from .certificate import certify
 from .chosen_nodes import pattern_of
+from .compared import Untapped, compared
 from .elsewhere import elsewhere
 from .expression import parse_changes
 from .proofs import Proofs
@@ -52,6 +48,8 @@ def replay(request: Request, told: Told = silent) -> dict[str, Any]:
     with LoadedCall(changed) as call:
         wanted = _wanted(request, call)
         again = call.run(wanted)
+        answer = compared(recording, again, bool(changes))
+        answer = replace(answer, **Untapped(recording, call).beside(answer, again))
         tapped = [each for each in call.candidates if wanted(each)]
         found = certify(changed, call, tapped) if request.certify else None
     judges = request.verdicts or request.study
@@ -60,7 +58,7 @@ def replay(request: Request, told: Told = silent) -> dict[str, Any]:
     proofs = {} if changes else proofs_of(recording, again)
     unlike = [name for name, proven in proofs.items() if not proven]
     certificate = None if found is None else asdict(replace(found, kept=len(proofs), unlike_kept=unlike))
-    answer = replace(compared(recording, again, bool(changes)), certificate=certificate, proofs=proofs)
+    answer = replace(answer, certificate=certificate, proofs=proofs)
     if request.study:
         answer = replace(answer, study=_studied(request, changed, told))
     return asdict(_judged(answer, changed, request.nodes or "", told) if request.verdicts else answer)
@@ -128,49 +126,3 @@ def recorded_graph(source: Path, recording: Recording) -> Graph | None:
     if is_bundle(source):
         return read_bundle_graph(source, recording.graph)
     return RunReader(source.parent.parent).graph(recording.graph)
-
-
-def compared(recording: Recording, again: Rerun, changed: bool) -> Answer:
-    """What came out, beside what was recorded. `changed`: tensors were, so that nothing can be proven."""
-    names = [argument.name for argument in recording.arguments]
-    differing = [
-        f"output {number}"
-        for number, (here, there) in enumerate(zip(again.outputs, recording.output_hashes, strict=False))
-        if not recording.has_hash(here, there)
-    ]
-    left = again.variables
-    differing += [
-        names[number]
-        for number, there in recording.variable_hashes.items()
-        if number < len(names) and not (number in left and recording.has_hash(left[number], there))
-    ]
-    if len(again.outputs) != len(recording.output_hashes):
-        differing.append("number of outputs")
-    failed = (
-        "" if again.failure is None else f"{type(again.failure).__name__}: {again.failure}".splitlines()[0]
-    )
-    identical = not differing and bool(failed) == bool(recording.failed)
-    return Answer(
-        identical=None if changed else identical,
-        outputs=len(recording.output_hashes),
-        variables=len(recording.variable_hashes),
-        differing=differing,
-        tensors=len(again.tensors),
-        failed=failed[:500],
-        recorded_failure=recording.failed,
-        versions=_versions(recording.versions),
-    )
-
-
-def _versions(recorded: Mapping[str, str]) -> list[str]:
-    here = {
-        "python": platform.python_version(),
-        "tensorflow": tf.__version__,
-        "keras": keras.__version__,
-        "numpy": np.__version__,
-    }
-    return [
-        f"{name}: {recorded[name]}, here {version}"
-        for name, version in here.items()
-        if name in recorded and recorded[name] != version
-    ]

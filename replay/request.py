@@ -54,6 +54,10 @@ class Answer:
         study: what the study found, as its function says.
         proofs: of each tensor that was captured in the recorded call and is computed again, whether each of
             its visits has the hash that was recorded of it; empty if tensors were changed.
+        untapped: whether every output and variable is as recorded if no tensor is tapped; None if that was
+            not looked at, as none was tapped, or nothing differs.
+        ulp: of those that differ only where tensors are tapped, how far they are from what was recorded, in
+            units in the last place of the largest number (`ulp_of_largest`), where that can be said.
     """
 
     identical: bool | None
@@ -69,6 +73,8 @@ class Answer:
     certificate: Mapping[str, Any] | None = None
     study: Mapping[str, Any] | None = None
     proofs: Mapping[str, bool] = field(default_factory=dict)
+    untapped: bool | None = None
+    ulp: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Answer:

@@ -68,6 +68,7 @@ class StepperAnswer:
         failed: what the call raised, or empty. recorded_failure: what it raised when it was recorded.
         versions: `name: recorded, here` where they differ.
         tensors: tensor name -> its facts, of all that ran.
+        untapped, ulp: as in `Answer`.
     """
 
     step: int
@@ -79,6 +80,8 @@ class StepperAnswer:
     recorded_failure: str
     versions: Sequence[str]
     tensors: Mapping[str, TensorFacts] = field(default_factory=dict)
+    untapped: bool | None = None
+    ulp: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> StepperAnswer:

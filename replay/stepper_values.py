@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,9 @@ from tensortap.dump import (
     dtype_name,
 )
 
+from .compared import Untapped, compared
 from .elsewhere import elsewhere
-from .engine import compared, recorded_graph
+from .engine import recorded_graph
 from .expression import parse_changes
 from .floats import is_float
 from .proofs import Proofs
@@ -58,7 +59,10 @@ def stepper_values(request: StepperRequest) -> dict[str, Any]:
         proofs = Proofs(changed)  # which has no hashes if it was changed
         kept = _Kept(writer, writer.graph(graph), recording.step, request.value_bytes, names, proofs)
         wanted = _wanted(call, names, request.tensors)
-        answers = [_run(call, recording, group, kept, bool(changes)) for group in _groups(wanted)]
+        untapped = Untapped(recording, call)
+        answers = [
+            _run(call, recording, group, kept, None if changes else untapped) for group in _groups(wanted)
+        ]
     return asdict(_joined(recording.step, answers, kept.facts()))
 
 
@@ -102,22 +106,29 @@ def _groups(candidates: Sequence[Candidate]) -> Iterator[list[Candidate]]:
 
 
 def _run(
-    call: LoadedCall, recording: Recording, group: Sequence[Candidate], kept: _Kept, changed: bool
+    call: LoadedCall, recording: Recording, group: Sequence[Candidate], kept: _Kept, untapped: Untapped | None
 ) -> Answer:
+    """Of a changed call there is no `untapped` to compare with."""
     names = {candidate.name for candidate in group}
     again = call.run(lambda candidate: candidate.name in names)
     for candidate, visit, array in again.tensors:
         kept.add(candidate.name, visit, array)
-    return compared(recording, again, changed)
+    answer = compared(recording, again, untapped is None)
+    return answer if untapped is None else replace(answer, **untapped.beside(answer, again))
 
 
 def _joined(step: int, answers: Sequence[Answer], facts: Mapping[str, TensorFacts]) -> StepperAnswer:
     last = answers[-1]
     identical = None if last.identical is None else all(answer.identical for answer in answers)
     differing = dict.fromkeys(name for answer in answers for name in answer.differing)
+    ulp: dict[str, int] = {}
+    for answer in answers:
+        ulp |= {name: max(distance, ulp.get(name, 0)) for name, distance in answer.ulp.items()}
+    untapped = next((each.untapped for each in answers if each.untapped is not None), None)
     shared = ("outputs", "variables", "failed", "recorded_failure", "versions")
     told: dict[str, Any] = {name: getattr(last, name) for name in shared}
-    return StepperAnswer(step, identical=identical, differing=list(differing), tensors=facts, **told)
+    told |= {"identical": identical, "differing": list(differing), "untapped": untapped, "ulp": ulp}
+    return StepperAnswer(step, tensors=facts, **told)
 
 
 @dataclass(slots=True)

@@ -53,6 +53,10 @@ class Computed:
         identical: every output and variable is bit by bit as recorded; None if tensors were changed.
         order: the nodes of the graph, each behind those that it takes its inputs from.
         births: of these, those that make a NaN or an infinity.
+        untapped: whether all results are as recorded if no tensor is tapped; None if that was not looked at,
+            as nothing differs.
+        ulp: of `differing`, how far each is from what was recorded, in units in the last place of its largest
+            number, where that is known.
     """
 
     step: int
@@ -66,6 +70,8 @@ class Computed:
     tensors: Mapping[str, ComputedTensor]
     order: Sequence[str] = field(default=())
     births: Sequence[str] = field(default=())
+    untapped: bool | None = None
+    ulp: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -218,6 +218,12 @@ def _found(tested: LogicTest) -> dict[str, Any]:
     }
 
 
+def _farthest(computed: Computed) -> int | None:
+    """ULP of the result that is farthest from what was recorded; None where that of any is not known."""
+    known = [computed.ulp.get(name) for name in computed.differing]
+    return max((each for each in known if each is not None), default=None) if None not in known else None
+
+
 def _result(computed: Computed, run: RunIndex, changed: list[str]) -> dict[str, Any]:
     rows = computed.tensors.values()
     return {
@@ -229,6 +235,8 @@ def _result(computed: Computed, run: RunIndex, changed: list[str]) -> dict[str, 
         "variables": computed.variables,
         "differing": list(computed.differing[:100]),
         "differing_total": len(computed.differing),
+        "untapped": computed.untapped,
+        "ulp": _farthest(computed),
         "failed": computed.failed,
         "recorded_failure": computed.recorded_failure,
         "versions": list(computed.versions),

@@ -11,6 +11,7 @@ from ..arguments import local, on_disk
 from ..certificate_view import is_refuted, print_certificate
 from ..progress import told_progress
 from ..proof_view import Proof, proof_of
+from ..result_view import distance_text, results_text, untapped_text
 from ..studies import add_study_arguments, has_failed, print_study, study_of
 from ..tensor_view import TensorView
 from ..terminal import cell, console, counted, plain_table, print_json
@@ -149,9 +150,11 @@ def _print(
         print_study(answer.study, out)
     out.print(_verdict(answer))
     for name in answer.differing[:20]:
-        out.print(cell(f"  {name}", "yellow"))
+        out.print(cell(f"  {name}{distance_text(answer.ulp.get(name))}", "yellow"))
     if len(answer.differing) > 20:
         out.print(f"  and {len(answer.differing) - 20:,} more")
+    if answer.untapped is not None:
+        out.print(cell(untapped_text(answer.untapped), "yellow"))
     for version in answer.versions:
         out.print(cell(f"  {version}", "yellow"))
     if answer.failed:
@@ -170,8 +173,7 @@ def _print_tensors(views: list[TensorView], proofs: list[Proof | None], out: Con
 
 
 def _verdict(answer: Any) -> Any:
-    counts = ((answer.outputs, "output"), (answer.variables, "variable"))
-    compared = ", ".join(counted(number, noun) for number, noun in counts if number) or "nothing to compare"
+    compared = results_text(answer.outputs, answer.variables) or "nothing to compare"
     if answer.identical:
         return cell(f"bit-identical to the recorded step ({compared})", "green")
     unlike = f"{len(answer.differing)} of the step's results ({compared})"

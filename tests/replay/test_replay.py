@@ -34,7 +34,8 @@ from tensortap.dump import (
 from tensortap.index import open_logdir
 from tensortap.replay import Request, locate
 from tensortap.replay.certificate import certify
-from tensortap.replay.engine import compared, replay
+from tensortap.replay.compared import compared
+from tensortap.replay.engine import replay
 from tensortap.replay.expression import parse_change
 
 Run = Callable[..., tuple[int, str, str]]

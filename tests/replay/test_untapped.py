@@ -1,0 +1,127 @@
+"""Results that are not as recorded where tensors are tapped: by how much, and whether they are without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tensortap.__main__ import main
+from tensortap.capture import LoadedCall, Rerun, ulp_of_largest
+from tensortap.dump import Recording, read_bundle, write_bundle
+from tensortap.replay import Request, StepperAnswer, StepperRequest, locate, open_recording
+from tensortap.replay.engine import replay
+from tensortap.replay.stepper_values import stepper_values
+from tensortap.stepper_view import proof
+
+Run = Callable[..., Rerun]
+
+
+@pytest.fixture
+def off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Taps cost the variable of the custom loop 2 ULP of its largest number; how often without is counted."""
+    plain: Run = LoadedCall.run
+
+    def run(self: LoadedCall, wanted: Any = None, *args: Any, **options: Any) -> Rerun:
+        again = plain(self, wanted, *args, **options)
+        return replace(again, variables=dict(map(moved, again.variables.items()))) if again.tensors else again
+
+    monkeypatch.setattr(LoadedCall, "run", run)
+
+
+def moved(variable: tuple[int, np.ndarray[Any, Any]]) -> tuple[int, np.ndarray[Any, Any]]:
+    number, array = variable
+    largest = np.unravel_index(np.abs(array).argmax(), array.shape)
+    array = array.copy()
+    for _ in range(2):
+        array[largest] = np.nextafter(array[largest], np.float32(0))
+    return number, array
+
+
+def test_the_command_tells_how_far_and_why(
+    recordings: Path, tmp_path: Path, off: None, in_process: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    every = ["replay", str(recordings / "loop"), "--nodes", ".", "--out", str(tmp_path / "all")]
+    assert main(every) == 1
+    out = capsys.readouterr().out
+    assert "1 of the step's results (1 output and 1 variable) differ" in out
+    assert "  w, by up to 2 ULP of its largest number\n" in out
+    assert "without, all results are bit-identical. TensorFlow merges nodes" in out
+    assert main(every[:2]) == 0
+    assert "bit-identical to the recorded step (1 output and 1 variable)" in capsys.readouterr().out
+
+
+def test_what_differs_without_taps_too_has_no_known_distance(
+    recordings: Path, tmp_path: Path, off: None, in_process: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    elsewhere(recordings, tmp_path / "there.tapbundle")
+    out_of = ["--nodes", ".", "--out", str(tmp_path / "all")]
+    assert main(["replay", str(tmp_path / "there.tapbundle"), *out_of]) == 1
+    out = capsys.readouterr().out
+    assert "2 of the step's results" in out and "  output 0\n" in out
+    assert "  w, by up to 2 ULP" in out and "without, results differ, too" in out
+
+
+def elsewhere(recordings: Path, path: Path) -> None:
+    """A bundle of a step that returned something else where it was recorded."""
+    recording: Recording = open_recording(locate(recordings / "loop", 1, None))
+    write_bundle(path, replace(recording, output_hashes=("0" * 64,)))
+    assert read_bundle(path).output_hashes == ("0" * 64,)
+
+
+def test_the_stepper_tells_it(recordings: Path, tmp_path: Path, off: None) -> None:
+    source = str(locate(recordings / "loop", 1, None))
+    answer = StepperAnswer.of(stepper_values(StepperRequest(source, str(tmp_path), "all")))
+    assert (answer.identical, answer.untapped, dict(answer.ulp)) == (False, True, {"w": 2})
+    assert "1 differ: w, by up to 2 ULP of their largest numbers" in str(proof(answer))
+    (loss,) = (each for each in answer.tensors if each.startswith("Neg"))
+    changed = StepperRequest(source, str(tmp_path), "changed", [(loss, "x + 1")])
+    answer = StepperAnswer.of(stepper_values(changed))
+    assert (answer.identical, answer.untapped, dict(answer.ulp)) == (None, None, {})
+
+
+def test_of_what_is_as_recorded_nothing_more_is_run(
+    recordings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs: list[object] = []
+    plain: Run = LoadedCall.run
+    monkeypatch.setattr(LoadedCall, "run", lambda *args, **kind: (runs.append(0), plain(*args, **kind))[1])
+    found = replay(Request(str(locate(recordings / "loop", 1, None)), nodes="product"))
+    assert (found["identical"], found["untapped"], found["ulp"], len(runs)) == (True, None, {}, 1)
+
+
+def answered(**fields: Any) -> StepperAnswer:
+    known = {"step": 1, "outputs": 0, "variables": 0, "differing": [], "failed": "", "recorded_failure": ""}
+    return StepperAnswer(**{"identical": True, "versions": [], **known, **fields})
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (answered(), "returns nothing and leaves no variable, so that nothing proves it"),
+        (answered(outputs=1), "proven: 1 output is bit-identical"),
+        (answered(variables=2), "proven: 2 variables are bit-identical"),
+        (answered(outputs=1, variables=2), "proven: 1 output and 2 variables are bit-identical"),
+        (answered(identical=False, failed="E: x"), "the step raises E: x, it had raised nothing"),
+        (answered(identical=False, variables=1, differing=["w"]), "of 1 variable, 1 differ: w"),
+    ],
+)
+def test_the_line_of_a_stepper(answer: StepperAnswer, says: str) -> None:
+    assert says in str(proof(answer))
+
+
+def test_the_distance_of_results() -> None:
+    one = np.array([1.0, -3.0, np.inf, np.nan], np.float32)
+    near = np.array([1.0, -3.0 - 2**-21, np.inf, np.nan], np.float32)
+    assert (ulp_of_largest(one, one), ulp_of_largest(near, one)) == (0, 2)
+    assert ulp_of_largest(np.float32([0.0]), np.float32([-0.0])) == 0
+    assert ulp_of_largest(np.float32([1e-45]), np.float32([0.0])) == 1
+    tiny = np.array([1.0, 2.0**-30], np.float32)
+    assert ulp_of_largest(tiny, np.array([1.0, 0.0], np.float32)) == 1
+    for other in (-one, one[:2], one.astype(np.float64), np.array([1.0, np.nan, np.inf, np.nan], "f")):
+        assert ulp_of_largest(other, one) is None
+    assert ulp_of_largest(np.array([1]), np.array([2])) is None
