@@ -122,7 +122,8 @@ class Counted:
 @dataclass(frozen=True, slots=True)
 class ZerosOf:
     """A gradient's exact zeros: at how many steps all of it was, the first and last of these; their share of
-    all elements; where all of it is 0 at its last step, since which one without a break and over how many."""
+    all elements; where all of it is 0 at its last step, since which one without a break and over how many
+    (`lasting`); `passing`: over how many the longest stretch was behind which it came back."""
 
     steps: int
     first: int
@@ -130,22 +131,25 @@ class ZerosOf:
     share: float
     since: int | None
     lasting: int
+    passing: int
 
 
 @dataclass(slots=True)
 class _Tail:
     """The steps behind the last one (`broken`) with a visit that is not all zeros: the first and last of
-    them, how many."""
+    them, how many; of those before it the most without a break (`passing`)."""
 
     broken: int | None = None
     first: int | None = None
     last: int | None = None
     steps: int = 0
+    passing: int = 0
 
     def go_on(self, step: Array, whole: Array) -> None:
         """Adds snapshots by their steps, and whether all of each is 0."""
         others = np.flatnonzero(~whole)
         if len(others):
+            self.passing = max(self.passing, self._longest(step, whole))
             self.broken, self.first, self.last, self.steps = int(step[others[-1]]), None, None, 0
             step = step[others[-1] + 1 :]
         more = distinct(step if self.broken is None else step[step != self.broken])
@@ -154,6 +158,16 @@ class _Tail:
         if len(more):
             self.first = int(more[0]) if self.first is None else self.first
             self.last, self.steps = int(more[-1]), self.steps + len(more)
+
+    def _longest(self, step: Array, whole: Array) -> int:
+        """The most steps without a break that end before a step with something else, of what is added and the
+        steps before it."""
+        breaks = distinct(step[~whole])
+        zeros = distinct(step[whole])
+        zeros = zeros[~np.isin(zeros, [self.broken, self.last]) & ~np.isin(zeros, breaks)]
+        counts = np.diff(np.searchsorted(zeros, breaks), prepend=0)
+        counts[0] += self.steps - int(self.last == breaks[0])
+        return int(counts.max())
 
 
 class Zeros:
@@ -170,7 +184,7 @@ class Zeros:
         whole = self._all.by_tensor.get(code)
         at = (0, 0, 0) if whole is None else (whole.steps, whole.first, whole.last)
         tail = self._tails.get(code, _Tail())
-        return ZerosOf(*at, zero / size if size else 0.0, tail.first, tail.steps)
+        return ZerosOf(*at, zero / size if size else 0.0, tail.first, tail.steps, tail.passing)
 
     def forget(self, code: int) -> None:
         """Nothing was seen of a tensor."""

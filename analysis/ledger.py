@@ -45,6 +45,7 @@ class LedgerEntry:
         zero_share: share of exact zeros among all elements, of all steps together.
         dead_since, dead_steps: where all of it is 0 at the last captured step, since which one without a
             break, and over how many; else None and 0.
+        passing_steps: over how many the longest stretch of zeros was behind which the gradient came back.
         reason: `dead activation`, `saturated activation`, `cast`, `mask`, `dead input`, `zero weights`,
             `cancelled`, `disconnected`, or empty, `unknown` where too little was captured to tell,
             `not explained` where it was but no reason is known; why: a sentence; begins: the tensor at which
@@ -73,6 +74,7 @@ class LedgerEntry:
     cut_by: str = ""
     dead_since: int | None = None
     dead_steps: int = 0
+    passing_steps: int = 0
 
 
 def dead_layer_ledger(
@@ -151,6 +153,7 @@ def _entry(view: RunView, tensor: TensorRole, zeros: ZerosOf, weight: TensorRole
         cut_by="" if cut is None else cut.op_type,
         dead_since=zeros.since,
         dead_steps=zeros.lasting,
+        passing_steps=zeros.passing,
     )
 
 

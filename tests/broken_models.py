@@ -243,12 +243,60 @@ def low_rate(logdir: Path, run: str) -> None:
     fit(logdir, run, layers, rows(), optimizer=keras.optimizers.SGD(1e-8), watch=watch)
 
 
+def healthy_mixture(logdir: Path, run: str) -> None:
+    """Four experts, of which each batch uses one."""
+    x, y = rows()
+    experts = [
+        keras.Sequential([dense(16, activation="relu"), dense(8)], name=f"expert{n}") for n in range(4)
+    ]
+    head = dense(3, name="head")
+    for layer in (*experts, head):
+        layer.build((None, 8))
+    variables = [variable for layer in (*experts, head) for variable in layer.trainable_variables]
+    optimizer = keras.optimizers.Adam(1e-2)
+    optimizer.build(variables)
+    with Tap(logdir / run, watch=[Watch(steps=every(1))]) as tap:
+
+        @tap.function
+        def train_step(x: Any, y: Any, used: Any) -> Any:
+            with tf.GradientTape() as tape:
+                gates = tf.one_hot(used, len(experts))
+                mixed = tf.add_n([expert(x) * gates[n] for n, expert in enumerate(experts)])
+                loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(y, head(mixed)))
+            optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+            return loss
+
+        for step, used in enumerate(np.random.default_rng(3).integers(0, len(experts), STEPS)):
+            with tap.step(step):
+                train_step(*(tf.constant(part[step * 8 :][:BATCH]) for part in (x, y)), tf.constant(used))
+
+
+def dies_late(logdir: Path, run: str) -> None:
+    """A layer that learns, until its ReLU is pushed below 0."""
+
+    class Push(keras.callbacks.Callback):  # type: ignore[misc]
+        def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+            if batch == STEPS - 8:
+                self.model.get_layer("hidden").bias.assign(np.full(16, -20.0))
+
+    model = keras.Sequential(
+        [keras.Input((8,)), dense(16, activation="relu", name="hidden"), dense(3, name="logits")],
+        name="model",
+    )
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.SGD(1e-2), loss, jit_compile=False)
+    x, y = rows()
+    x, y = (np.concatenate([part, part])[: STEPS * BATCH] for part in (x, y))
+    with Tap(logdir / run, watch=[Watch(steps=every(1))]) as tap:
+        model.fit(x, y, batch_size=BATCH, shuffle=False, verbose=0, callbacks=[Push(), tap.callback()])
+
+
 MODELS: dict[str, Callable[[Path, str], None]] = {
     made.__name__: made
     for made in (
-        *(healthy_cnn, healthy_transformer, healthy_lstm, healthy_autoencoder),
+        *(healthy_cnn, healthy_transformer, healthy_lstm, healthy_autoencoder, healthy_mixture),
         *(dead_relu, vanishing, exploding_rnn, unnormalised, frozen, high_rate, float16_overflow),
-        *(log_of_zero, overfit, imbalanced, subnormal, absorbed, low_rate, cut_off),
+        *(log_of_zero, overfit, imbalanced, subnormal, absorbed, low_rate, cut_off, dies_late),
     )
 }
 

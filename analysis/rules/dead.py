@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from tensortap.dump import counted
+
 from ..cuts import STOPS
 from ..fired import counted_of
 from ..handles import is_unsure
@@ -20,6 +22,7 @@ from .rule import Limits, rule
 
 _WHOLLY = 0.99  # of the updates: then the layer does not learn
 _LASTING = 0.1  # share of the captured steps from which a gradient that has been 0 ever since is dead
+_TURNS = 2  # times as long as any stretch of zeros before: longer than it takes until a part is used again
 
 
 @rule(
@@ -34,20 +37,51 @@ _LASTING = 0.1  # share of the captured steps from which a gradient that has bee
 def dead_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
     for entry, tensor in _entries(view):
         often = entry.zero_steps >= limits["steps_share"] * entry.steps
-        died = entry.dead_steps >= max(limits["last_steps"], entry.steps * _LASTING)
-        if not entry.zero_steps or not (often or died):
-            continue
-        first, steps, since = entry.first_zero_step or 0, entry.zero_steps, ""
-        if not often and entry.dead_since is not None:
-            first, steps, since = entry.dead_since, entry.dead_steps, f" since step {entry.dead_since}"
-        text = f"The gradient of {entry.variable} is exactly 0{since}: {entry.why}."
-        evidence = [Evidence(first, "share of exact zeros", 1.0, 1.0)]
-        last = counted_of(view).last(tensor.code)
-        learnt = not tensor.is_kernel or _is_fitted(view, tensor.graph, first)
-        severity: Severity | None = "low" if learnt else None
-        hit = Hit(tensor.code, text, evidence, first, last, steps, entry.steps, severity)
-        yield _advised(hit, entry) if entry.cut_by else hit
+        if entry.zero_steps and _is_dead(entry, limits):
+            yield _dead(view, entry, tensor)
+        elif entry.zero_steps and often and tensor.is_kernel:
+            yield _at_times(view, entry, tensor)
     yield from _cut_off(view)
+
+
+def _is_dead(entry: LedgerEntry, limits: Limits) -> bool:
+    """Whether a gradient is 0 at all captured steps, or from one on without a break: for longer than a part
+    of a model is left out that only some batches use (an expert, a task by turns)."""
+    if entry.dead_steps == entry.steps:
+        return True
+    enough = max(limits["last_steps"], entry.steps * _LASTING)
+    enough = min(enough, limits["steps_share"] * entry.steps)
+    return entry.dead_steps >= enough and entry.dead_steps > _TURNS * entry.passing_steps
+
+
+def _dead(view: RunView, entry: LedgerEntry, tensor: TensorRole) -> Hit:
+    first = entry.dead_since or 0
+    since = f" since step {first}" if entry.dead_steps < entry.steps else ""
+    text = f"The gradient of {entry.variable} is exactly 0{since}: {entry.why}."
+    evidence = [Evidence(first, "share of exact zeros", 1.0, 1.0)]
+    learnt = not tensor.is_kernel or _is_fitted(view, tensor.graph, first)
+    severity: Severity | None = "low" if learnt else None
+    at = (first, counted_of(view).last(tensor.code), entry.dead_steps, entry.steps)
+    hit = Hit(tensor.code, text, evidence, *at, severity)
+    return _advised(hit, entry) if entry.cut_by else hit
+
+
+def _at_times(view: RunView, entry: LedgerEntry, tensor: TensorRole) -> Hit:
+    """A gradient that is 0 at most captured steps, and comes back: what a part of the batches trains."""
+    first, share = entry.first_zero_step or 0, entry.zero_steps / entry.steps
+    seen = f"is exactly 0 at {entry.zero_steps:,} of {counted(entry.steps, 'captured step')}"
+    more = "and comes back" if entry.zero_steps < entry.steps else "but not at every visit"
+    text = f"The gradient of {entry.variable} {seen}, {more}: {entry.why}."
+    evidence = [Evidence(first, "share of steps with zeros only", share, 1.0)]
+    at = (first, counted_of(view).last(tensor.code), entry.zero_steps, entry.steps)
+    return Hit(tensor.code, text, evidence, *at, "low", help=_BY_TURNS, next_look=_WHICH_STEPS)
+
+
+_BY_TURNS = (
+    "Fine where only a part of the batches uses the layer (an expert of several, a task by turns). If all "
+    "should, look where the zeros begin."
+)
+_WHICH_STEPS = "The gradient's history: at which steps is it 0, and which batches are these?"
 
 
 def _is_fitted(view: RunView, graph: str, step: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,16 +23,29 @@ ONES, ZERO = np.ones(4, np.float32), np.zeros(4, np.float32)
         (range(25, 40), [("high", 25, 15)]),  # below half of the steps, but for good
         (range(36, 40), []),  # too short to tell
         (range(20, 30), []),  # it came back
-        (range(0, 30), [("high", 0, 30)]),
+        (range(0, 40), [("high", 0, 40)]),
+        (range(0, 30), [("low", 0, 30)]),  # it came back
+        ([step for step in range(40) if step % 4], [("low", 1, 30)]),  # one of four experts
+        ([*range(1, 10), *range(11, 40)], [("high", 11, 29)]),  # three times as long as ever before
+        ([*range(15), *range(20, 40)], [("low", 0, 35)]),  # two tasks by turns, perhaps
     ],
 )
 def test_a_gradient_that_stays_zero_is_dead(
-    tmp_path: Path, dead: range, found: list[tuple[str, int, int]]
+    tmp_path: Path, dead: Sequence[int], found: list[tuple[str, int, int]]
 ) -> None:
     fed: list[Fed] = [(GRADIENT.name, ZERO if step in dead else ONES, step) for step in range(40)]
     hits = found_by("DeadGradient", made_run(tmp_path, TRAINING, fed))
     assert [(hit.severity, hit.first_step, hit.steps) for hit in hits] == found
-    assert all(("since step 25" in hit.text) == (dead.start == 25) for hit in hits)
+    for severity, since, steps in found:
+        late = f"since step {since}: " if steps < 40 else "is exactly 0: "
+        told = late if severity == "high" else f"at {steps} of 40 captured steps, and comes back: "
+        assert told in hits[0].text
+
+
+def test_a_gradient_that_is_zero_at_some_visits_of_each_step_is_not_dead(tmp_path: Path) -> None:
+    fed: list[Fed] = [(GRADIENT.name, value, step) for step in range(8) for value in (ONES, ZERO)]
+    (hit,) = found_by("DeadGradient", made_run(tmp_path, TRAINING, fed))
+    assert (hit.severity, "at 8 of 8 captured steps, but not at every visit" in hit.text) == ("low", True)
 
 
 def test_with_no_loss_left_there_is_nothing_to_learn(tmp_path: Path) -> None:
@@ -41,9 +55,9 @@ def test_with_no_loss_left_there_is_nothing_to_learn(tmp_path: Path) -> None:
 
 
 def test_the_last_steps_are_counted_the_same_however_the_run_grew(tmp_path: Path) -> None:
-    """GIVEN a step with two visits, of which one is not zero, at which the run is looked at in between."""
-    values = [ONES, ZERO, ZERO, ZERO, ONES, ZERO, ZERO, ZERO]
-    steps = [0, 1, 2, 3, 3, 3, 4, 5]
+    """GIVEN steps with several visits, of which one is not zero, at which the run is looked at in between."""
+    values = [ONES, ZERO, ZERO, ZERO, ONES, ZERO, ONES, ONES, ZERO, ZERO, ONES, ZERO, ZERO, ZERO]
+    steps = [0, 1, 2, 3, 3, 3, 4, 5, 6, 7, 7, 7, 8, 9]
     fed = [(GRADIENT.name, value, step) for value, step in zip(values, steps, strict=True)]
     view = RunView(made_run(tmp_path, TRAINING, fed))
     (tensor,) = view.of_kind("gradient")
@@ -52,7 +66,8 @@ def test_the_last_steps_are_counted_the_same_however_the_run_grew(tmp_path: Path
         zeros = Zeros()
         zeros.add(rows.part(slice(0, cut)))
         zeros.add(rows.part(slice(cut, None)))
-        assert (zeros.of(tensor.code).since, zeros.of(tensor.code).lasting) == (4, 2)
+        found = zeros.of(tensor.code)
+        assert (found.since, found.lasting, found.passing) == (8, 2, 2)
 
 
 def test_weights_that_turned_nan_do_not_rest_and_their_cause_comes_first(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from tensortap.analysis import (
     with_mutes,
 )
 
-HEALTHY = ("healthy_cnn", "healthy_transformer", "healthy_lstm", "healthy_autoencoder")
+HEALTHY = ("healthy_cnn", "healthy_transformer", "healthy_lstm", "healthy_autoencoder", "healthy_mixture")
 BROKEN = {  # run -> findings that must be there: (rule, severity, part of the text)
     "dead_relu": [
         ("DeadRelu", "high", "hidden"),
@@ -33,6 +33,7 @@ BROKEN = {  # run -> findings that must be there: (rule, severity, part of the t
     "exploding_rnn": [("ExplodingGradient", "high", "recurrent_kernel")],
     "unnormalised": [("InputNotNormalised", "high", "mean"), ("SaturatedActivation", "high", "Tanh")],
     "frozen": [("UnchangedTensor", "low", "asks for no gradient of it: it is frozen")],
+    "dies_late": [("DeadGradient", "high", "hidden/kernel is exactly 0 since step 16: ")],
     "cut_off": [("DeadGradient", "high", "low/kernel gets no gradient: model_1/rounded_1/Round (Round, ")],
     "high_rate": [
         ("LossNotDecreasing", "high", "grew"),
@@ -72,6 +73,15 @@ def test_a_broken_model_gets_its_finding(run: str, run_named: Get) -> None:
         assert fitting[0].evidence
         assert fitting[0].source
         assert fitting[0].help
+
+
+def test_a_part_that_only_some_batches_use_is_not_dead(run_named: Get) -> None:
+    findings = [f for f in check_rules(run_named("healthy_mixture")).findings if f.rule == "DeadGradient"]
+    assert {(f.severity, f.layer.partition("/")[0]) for f in findings} == {
+        ("low", f"expert{number}") for number in range(4)
+    }
+    assert all(f"at {f.steps} of 24 captured steps, and comes back" in f.text for f in findings)
+    assert {f.rule for f in check_rules(run_named("healthy_mixture")).findings} == {"DeadGradient"}
 
 
 def test_every_rule_has_a_model_that_breaks_it() -> None:
