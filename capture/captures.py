@@ -74,8 +74,8 @@ class Capture(Protocol):
     def no_shadow(self, function: str, why: str) -> None:
         """A function that must be captured exactly cannot be; it runs untapped."""
 
-    def draws_apart(self, function: str, nodes: Sequence[str]) -> None:
-        """The copy of a function has random streams of its own."""
+    def draws_apart(self, function: str, nodes: Sequence[str], copies: int) -> None:
+        """Each of the copies of a function, so many by now, has random streams of its own."""
 
     def inside_datasets(self, function: str, nodes: Sequence[str]) -> None:
         """Nodes of a function run functions of datasets, which are not captured."""

@@ -214,7 +214,8 @@ class Interceptor:
             return None
         instrumented = self._copy(recorded, frozenset({*chosen, *drawn}), exact, drawn)
         shadow = Shadow(recorded, instrumented) if exact else None
-        _tell_limits(recorded, instrumented, captures)
+        copies = sum(root == recorded.root for root, *_ in self._copies)
+        _tell_limits(recorded, instrumented, captures, copies)
         return shadow or instrumented
 
     def _copy(
@@ -266,13 +267,13 @@ def _undone(before: StateBefore) -> str:
 
 
 def _tell_limits(
-    recorded: RecordedFunction, instrumented: InstrumentedFunction, captures: Sequence[Capture]
+    recorded: RecordedFunction, instrumented: InstrumentedFunction, captures: Sequence[Capture], copies: int
 ) -> None:
-    """Tells of what a copy does differently, and of what is not captured in it."""
+    """Tells of what a copy, one of `copies`, does differently, and of what is not captured in it."""
     random = recorded.seeded_random_ops()
     if random:
         for capture in captures:
-            capture.draws_apart(recorded.root, random)
+            capture.draws_apart(recorded.root, random, copies)
     if recorded.dataset_functions:
         for capture in captures:
             capture.inside_datasets(recorded.root, recorded.dataset_functions)

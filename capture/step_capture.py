@@ -201,15 +201,16 @@ class StepCapture:
             "It runs untouched. Without exact=True it is captured in place.",
         )
 
-    def draws_apart(self, function: str, nodes: Sequence[str]) -> None:
-        if self._outlet.recordings is not None and self._outlet.recordings.takes_all:
-            return  # there is no other stream than the copy's
+    def draws_apart(self, function: str, nodes: Sequence[str], copies: int) -> None:
+        recordings = self._outlet.recordings
+        if recordings and recordings.takes_all and self._pending is not None and copies == 1:
+            return  # there is no other stream than the copy's, as long as each step selects the same tensors
         name = short_function_name(function)
         self._outlet.trouble.tell(
             f"random {name}",
             f"the function {name} draws random numbers by seeded ops that keep their own state ({nodes[0]});"
             " on watched and recorded steps these draw from a second stream, so that training takes another"
-            " course, unless all steps are",
+            " course, unless all steps are, and capture the same tensors",
             "Draw from a tf.random.Generator or by stateless ops, as Keras layers do.",
         )
 

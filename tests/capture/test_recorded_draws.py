@@ -273,3 +273,24 @@ def test_recording_all_steps_draws_what_training_alone_would(tmp_path: Path, on_
             assert trained(tap.function(vae())) == alone
     said = [str(each.message) for each in told if issubclass(each.category, TapWarning)]
     assert [on_trigger] == [not said] and all("draw from a second stream" in each for each in said)
+
+
+@pytest.mark.parametrize(("looked_at", "recordable"), [("^loss", True), ("^nothing", False)])
+def test_that_steps_draw_from_several_streams_is_told(
+    tmp_path: Path, looked_at: str, recordable: bool
+) -> None:
+    """Every other step captures more, and so runs as another copy; or the others run untapped."""
+
+    def step(x: tf.Tensor) -> tf.Tensor:
+        now = 0.0 if recordable else tf.cast(tf.timestamp(), tf.float32)
+        noise = tf.random.normal(tf.shape(x), seed=1)
+        return tf.reduce_sum(noise, name="loss") + 0.0 * now
+
+    record, on = Record(on_trigger=True), NonFinite(Watch(looked_at))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with Tap(tmp_path / "r", Watch(steps=every(2)), record=record, on=on) as tap:
+            function = tap.function(step)
+            for _ in range(2):
+                function(tf.constant(X))
+    assert any("draw from a second stream" in str(each.message) for each in told)
