@@ -149,7 +149,8 @@ class _Tail:
         """Adds snapshots by their steps, and whether all of each is 0."""
         others = np.flatnonzero(~whole)
         if len(others):
-            self.passing = max(self.passing, self._longest(step, whole))
+            if self.steps or len(others) < len(step):
+                self.passing = max(self.passing, self._longest(step, whole))
             self.broken, self.first, self.last, self.steps = int(step[others[-1]]), None, None, 0
             step = step[others[-1] + 1 :]
         more = distinct(step if self.broken is None else step[step != self.broken])
@@ -162,9 +163,9 @@ class _Tail:
     def _longest(self, step: Array, whole: Array) -> int:
         """The most steps without a break that end before a step with something else, of what is added and the
         steps before it."""
-        breaks = distinct(step[~whole])
-        zeros = distinct(step[whole])
-        zeros = zeros[~np.isin(zeros, [self.broken, self.last]) & ~np.isin(zeros, breaks)]
+        breaks, zeros = distinct(step[~whole]), distinct(step[whole])
+        known = [at for at in (self.broken, self.last) if at is not None]
+        zeros = zeros[~np.isin(zeros, [*breaks.tolist(), *known])]
         counts = np.diff(np.searchsorted(zeros, breaks), prepend=0)
         counts[0] += self.steps - int(self.last == breaks[0])
         return int(counts.max())
