@@ -67,9 +67,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_study_arguments(parser)
     parser.add_argument("--out", type=local, metavar="LOGDIR", help="write computed tensors there, as a run")
     parser.add_argument("--run", dest="name", default="replay", metavar="NAME", help="the name of that run")
-    parser.add_argument("--seconds", type=float, default=600.0, help="most time that it may take")
     parser.add_argument(
-        "--memory", type=float, default=16.0, metavar="GB", help="most memory beyond TensorFlow's own"
+        "--seconds", type=float, default=600.0, metavar="S", help="seconds that it may take (default: 600)"
+    )
+    parser.add_argument(
+        "--memory",
+        type=float,
+        default=16.0,
+        metavar="GB",
+        help="memory that it may take beyond TensorFlow's own, in units of 10^9 bytes (default: 16); only Linux "
+        "holds it to that",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -111,7 +118,7 @@ def _replay(arguments: argparse.Namespace, logdir: Path) -> Any:
         nodes="" if arguments.certify and arguments.nodes is None else arguments.nodes,
         tensors=arguments.tensor,
         changes=_changes(arguments.override),
-        logdir=str(logdir),
+        logdir=str(logdir) if arguments.out or arguments.tensor else "",  # of a certificate nobody reads them
         run=arguments.name,
         verdicts=arguments.verdict,
         certify=arguments.certify,

@@ -98,3 +98,13 @@ def test_the_command_says_what_is_proven(run_dir: Path, capsys: pytest.CaptureFi
         assert "captured nothing that could be compared" in capsys.readouterr().out
     finally:
         manifest.write_text(text)
+
+
+def test_a_certificate_alone_writes_no_tensors(
+    run_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_process: None
+) -> None:
+    written: list[str] = []
+    monkeypatch.setattr("tensortap.replay.engine._write", lambda request, *_: written.append(request.logdir))
+    assert main(["replay", str(run_dir), "--certify"]) == 0 and not written
+    assert main(["replay", str(run_dir), "--certify", "--out", str(tmp_path)]) == 0
+    assert written == [str(tmp_path)]
