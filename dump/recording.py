@@ -60,7 +60,8 @@ class Recording:
         reason: why it was recorded: `steps=every(100)`, or what a trigger said (`NonFinite(): …`).
         output_hashes: `array_hash` of each tensor that the call returned.
         variable_hashes: number of an argument -> `array_hash` of the variable after the call.
-        tensor_hashes: `node:slot` -> `array_hash` of each of its visits.
+        tensor_hashes: `node:slot` -> `array_hash` of each of its visits within the call, empty where none was
+            captured.
         nan_as_one: all hashes take every NaN for one; else (older recordings) some may be of the bytes.
         versions: of tensorflow, keras, numpy, python, …
         failed: what the call raised, or empty.
