@@ -11,6 +11,7 @@ from ..arguments import local, on_disk
 from ..certificate_view import is_refuted, print_certificate
 from ..progress import told_progress
 from ..proof_view import Proof, proof_of
+from ..replay_limits import add_limits
 from ..result_view import distance_text, results_text, untapped_text
 from ..studies import add_study_arguments, has_failed, print_study, study_of
 from ..tensor_view import TensorView
@@ -67,17 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_study_arguments(parser)
     parser.add_argument("--out", type=local, metavar="LOGDIR", help="write computed tensors there, as a run")
     parser.add_argument("--run", dest="name", default="replay", metavar="NAME", help="the name of that run")
-    parser.add_argument(
-        "--seconds", type=float, default=600.0, metavar="S", help="seconds that it may take (default: 600)"
-    )
-    parser.add_argument(
-        "--memory",
-        type=float,
-        default=16.0,
-        metavar="GB",
-        help="memory that it may take beyond TensorFlow's own, in units of 10^9 bytes (default: 16); only Linux "
-        "holds it to that",
-    )
+    add_limits(parser, 600.0, 16.0)
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -125,7 +116,7 @@ def _replay(arguments: argparse.Namespace, logdir: Path) -> Any:
         **study_of(arguments),
     )
     with told_progress("replaying", quiet=arguments.json) as told:
-        return run_apart(request, Limits(arguments.seconds, int(arguments.memory * 1e9)), told)
+        return run_apart(request, Limits(arguments.seconds, arguments.memory_bytes), told)
 
 
 def _changes(overrides: list[tuple[str, str]]) -> dict[str, str]:

@@ -14,6 +14,7 @@ from tensortap.dump import is_folder, shown_path
 from ..arguments import source
 from ..browser import open_page
 from ..ending import interrupted_at_once, leave, status_of
+from ..replay_limits import add_limits
 from ..sources import served
 
 if TYPE_CHECKING:
@@ -68,12 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="let the page run recorded steps again, in a process of its own (docs/security.md); "
         "only for recordings that you trust, needs the token",
     )
-    parser.add_argument(
-        "--replay-seconds", type=float, default=300.0, metavar="S", help="most time a replay may take"
-    )
-    parser.add_argument(
-        "--replay-memory", type=float, default=8.0, metavar="GB", help="most memory a replay may take"
-    )
+    add_limits(parser, 300.0, 8.0, prefix="replay-")
     parser.add_argument(
         "--rules",
         type=Path,
@@ -141,7 +137,7 @@ def _computer(arguments: argparse.Namespace) -> ReplayComputer | None:
         return None
     from ..replaying import ReplayComputer
 
-    return ReplayComputer(arguments.replay_seconds, int(arguments.replay_memory * 1e9))
+    return ReplayComputer(arguments.seconds, arguments.memory_bytes)
 
 
 def announce(server: Server, logdirs: list[Path]) -> None:

@@ -10,6 +10,7 @@ from tensortap.dump import temporary_folder
 
 from ..arguments import local
 from ..progress import progress
+from ..replay_limits import add_limits
 from ..stepper_shell import StepperShell
 
 HELP = "go through a recorded step node by node, change a tensor and see what follows"
@@ -29,17 +30,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TEXT",
         help="run these, ';' or line breaks between them, and end; the first that fails ends with status 1",
     )
-    parser.add_argument("--seconds", type=float, default=600.0, help="most time that a computation may take")
-    parser.add_argument(
-        "--memory", type=float, default=16.0, metavar="GB", help="most memory beyond TensorFlow's own"
-    )
+    add_limits(parser, 600.0, 16.0)
 
 
 def run(arguments: argparse.Namespace) -> int:
     from tensortap.replay import Limits, StepperProcess, StepperSession, locate
 
     source = locate(arguments.source, arguments.step, arguments.call)
-    limits = Limits(arguments.seconds, int(arguments.memory * 1e9))
+    limits = Limits(arguments.seconds, arguments.memory_bytes)
     with (
         temporary_folder() as temporary,
         StepperProcess(limits) as process,

@@ -27,6 +27,21 @@ def test_help_has_an_example(run: Run, command: str) -> None:
     assert f"example: tensortap {command}" in out
 
 
+@pytest.mark.parametrize(
+    ("command", "prefix", "seconds", "memory"),
+    [("serve", "replay-", 300, 8), ("replay", "", 600, 16), ("step", "", 600, 16)],
+)
+def test_the_limits_of_a_replay_name_units_and_defaults(
+    run: Run, command: str, prefix: str, seconds: int, memory: int
+) -> None:
+    told = " ".join(run(command, "--help")[1].split())
+    assert f"--{prefix}seconds S seconds that a replay may take (default: {seconds})" in told
+    assert f"in GB of 10^9 bytes, as 0.5 (default: {memory})" in told
+    for refused in ("nan", "0", "-1", "2G", "1e9"):
+        status, _, err = run(command, "logs", f"--{prefix}memory={refused}")
+        assert status == 2 and "is no number above 0" in err
+
+
 @pytest.mark.parametrize("command", sorted(COMMANDS.keys() - {"serve", "demo", "step"}))
 def test_what_prints_data_prints_json(run: Run, command: str) -> None:
     assert "--json" in run(command, "--help")[1]
