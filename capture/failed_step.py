@@ -29,7 +29,8 @@ def failure_facts(error: BaseException) -> dict[str, str]:
     """The facts of the event: `error`, type and message, and `node`, where TensorFlow names one."""
     text = str(error)
     message = _message(text)[:_MOST]
-    if not text.startswith(_USER_CODE) and not (_ABOUT.match(text) and _TYPE.match(message)):
+    typed = text.startswith(_USER_CODE) or (_ABOUT.match(text) and _TYPE.match(message))
+    if not message or not typed:
         message = type(error).__name__ + (f": {message}" if message else "")
     nodes = _NODE.findall(text)
     return {"error": message} | ({"node": nodes[-1]} if nodes else {})

@@ -15,6 +15,7 @@ from tensortap.dump import Argument, Part, Recording, Way, array_hash
 from . import tf_private
 from .allowed import refused
 from .environment import environment
+from .failed_step import failure_facts
 from .instrument import Caught
 from .iterator_copy import Elements, SharedIterator, UncopiedIteratorError, drawn_elements
 from .obstacles import MUTED, obstacle
@@ -24,7 +25,6 @@ from .recorded_drawn import DrawnValues
 from .recorded_draws import GivenDraws, UnrecordableError
 from .rerun import results_of
 from .state_copy import is_variable
-from .trouble import first_line
 
 Array = np.ndarray[Any, Any]
 
@@ -179,7 +179,7 @@ class PendingCall:
             recording = replace(
                 self._recorder.recording([*self._arguments, *self._drawn.arguments()]),
                 time=self._started,
-                failed="" if failure is None else f"{type(failure).__name__}: {first_line(failure)}",
+                failed="" if failure is None else failure_facts(failure)["error"],
             )
             return RecordedCall(recording, results_of(outputs or ()), self._variables())
 

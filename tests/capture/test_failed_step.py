@@ -32,6 +32,7 @@ def test_an_error_while_a_function_is_traced_is_told_in_its_own_words(tmp_path: 
     [
         ("no such thing\n  at all", "ValueError: no such thing"),
         ("", "ValueError"),
+        ('in user code:\n\n    File "a.py", line 5, in f  *\n        raise x\n', "ValueError"),
         (
             'in user code:\n\n    File "a.py", line 5, in f  *\n        g(y)\n\n    KeyError: 3\n',
             "KeyError: 3",
