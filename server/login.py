@@ -1,4 +1,8 @@
-"""The token: read from a header, a cookie or once from the address, never written anywhere else."""
+"""The token: read from a header, a cookie or once from the address, never written anywhere else.
+
+A cookie that no script can read, and not the browser's storage, which outlives the browser's windows and is
+open to any script of the page: that browsers send it to other ports of the host is told in docs/security.md.
+"""
 
 from __future__ import annotations
 
