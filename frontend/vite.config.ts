@@ -1,6 +1,7 @@
 import { defineConfig } from 'vitest/config';
 import { inPlace } from './vite/in_place.ts';
 import { plotlyCss } from './vite/plotly_css.ts';
+import { preloadMount } from './vite/preload_mount.ts';
 import { tensorboardEntry } from './vite/tensorboard_entry.ts';
 
 // Built beside the folder that servers read, one for each build that is under way, then put there.
@@ -10,7 +11,7 @@ const BESIDE = `../server/.static-${process.pid}`;
 // relative URLs only, nothing inlined as data:, workers as files of their own.
 export default defineConfig({
   base: './',
-  plugins: [plotlyCss(), tensorboardEntry(), inPlace(BESIDE, '../server/static')],
+  plugins: [plotlyCss(), tensorboardEntry(), preloadMount(), inPlace(BESIDE, '../server/static')],
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   worker: { format: 'es' },
   build: {

@@ -1,4 +1,4 @@
-import type { Plugin } from 'vite';
+import type { Plugin, Rolldown } from 'vite';
 
 /**
  * Emits `plugin.js`: the ES module that TensorBoard's iframe imports and whose `render()` it calls.
@@ -11,12 +11,18 @@ export function tensorboardEntry(): Plugin {
     enforce: 'post',
     generateBundle(_options, bundle) {
       const files = Object.values(bundle);
-      const entry = files.find((file) => file.type === 'chunk' && file.isEntry && file.exports.includes('mount'));
-      if (!entry) throw new Error('no entry chunk exports `mount`, so plugin.js would have nothing to call');
+      const entry = mountEntry(files);
       const styles = files.map((file) => file.fileName).filter((name) => name.endsWith('.css'));
       this.emitFile({ type: 'asset', fileName: 'plugin.js', source: moduleText(entry.fileName, styles) });
     },
   };
+}
+
+/** The chunk that mounts the application. */
+export function mountEntry(files: readonly (Rolldown.OutputAsset | Rolldown.OutputChunk)[]): Rolldown.OutputChunk {
+  const entry = files.find((file) => file.type === 'chunk' && file.isEntry && file.exports.includes('mount'));
+  if (entry?.type !== 'chunk') throw new Error('no entry chunk exports `mount`: nothing would show the page');
+  return entry;
 }
 
 function moduleText(entry: string, styles: string[]): string {
