@@ -32,7 +32,7 @@ export function formatNumber(value: number, digits = 4): string {
 /** A number in at most seven characters, where two significant digits can be written so. */
 export function formatShort(value: number): string {
   const texts = [4, 3, 2].map((digits) => formatNumber(value, digits));
-  return texts.find((text) => text.length <= 7) ?? texts[2] ?? '';
+  return texts.find((text) => text.length <= 7) ?? tidyExponent(value.toExponential(1));
 }
 
 function tidyExponent(text: string): string {

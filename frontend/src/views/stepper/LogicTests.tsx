@@ -107,19 +107,22 @@ function Rows({ result }: { result: LogicResult }) {
 function Cell({ column, cell, span }: { column: string; cell: string | number | null; span: number }) {
   if (typeof cell === 'number') return <td colSpan={span}>{Number.isInteger(cell) ? formatCount(cell) : formatNumber(cell)}</td>;
   const text = cell === null ? '' : visible(String(cell));
-  if (!isTensorColumn(column) || cell === null)
-    return (
-      <td data-column={column} title={text} colSpan={span}>
-        {text}
-      </td>
-    );
   const { scope, label } = splitScope(text);
+  const name = (
+    <>
+      <span class="faint truncate">{scope}</span>
+      <span class="truncate">{label}</span>
+    </>
+  );
   return (
-    <td data-column={column} colSpan={span}>
-      <button type="button" class="link-name stepper-label" onClick={() => selectTensor(String(cell))} title={text}>
-        <span class="faint truncate">{scope}</span>
-        <span class="truncate">{label}</span>
-      </button>
+    <td data-column={column} title={text} colSpan={span}>
+      {isTensorColumn(column) && cell !== null ? (
+        <button type="button" class="link-name stepper-label" onClick={() => selectTensor(String(cell))}>
+          {name}
+        </button>
+      ) : (
+        <span class="stepper-label">{name}</span>
+      )}
     </td>
   );
 }
