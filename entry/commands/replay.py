@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from tensortap.dump import temporary_folder
 
 from ..arguments import local, on_disk
 from ..certificate_view import is_refuted, print_certificate
@@ -87,8 +88,8 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     for _, expression in arguments.override:
         check_changes(expression)  # before TensorFlow starts, which takes seconds
-    with tempfile.TemporaryDirectory(prefix="tensortap-") as temporary:
-        logdir = arguments.out or Path(temporary)
+    with temporary_folder() as temporary:
+        logdir = arguments.out or temporary
         answer = _replay(arguments, logdir)
         views = [_view(logdir / arguments.name, name, arguments.visit) for name in arguments.tensor]
         proofs = [proof_of(answer, view, arguments.source) for view in views]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from tensortap.dump import new_worker_name, own_folder, remove_left
+
+CHECKOUT = Path(__file__).parents[2]
 
 
 def test_a_folder_in_use_stays_although_its_process_is_not_to_be_seen(
@@ -30,6 +33,8 @@ BESIDE_A_FIFO = """
 import os, sys
 from pathlib import Path
 from tensortap.dump import new_worker_name, own_folder, remove_left
+
+CHECKOUT = Path(__file__).parents[2]
 sys.modules[own_folder.__module__].is_gone = lambda host, pid: True
 os.mkfifo(Path(sys.argv[1], f".making-{new_worker_name()}"))
 remove_left(Path(sys.argv[1]), "making")
@@ -60,3 +65,16 @@ def test_folders_of_others_and_what_a_link_leads_to_stay(
         assert left.is_dir() == hasattr(os, "geteuid")
     remove_left(tmp_path, "making")
     assert not left.exists() and target.exists()
+
+
+def test_temporary_folders_are_made_in_one_place() -> None:
+    """What a killed process leaves goes; a spool stays, as it has what was not uploaded."""
+    rooms = [path.parent for path in CHECKOUT.glob("*/__init__.py") if path.parent.name != "tests"]
+    made = re.compile(r"\b(mkdtemp|mkstemp|TemporaryDirectory|gettempdir)\(")
+    found = {
+        str(path.relative_to(CHECKOUT))
+        for room in rooms
+        for path in room.rglob("*.py")
+        if made.search(path.read_text("utf-8"))
+    }
+    assert found == {"dump/own_folder.py", "dump/spool.py"}
