@@ -33,8 +33,6 @@ BESIDE_A_FIFO = """
 import os, sys
 from pathlib import Path
 from tensortap.dump import new_worker_name, own_folder, remove_left
-
-CHECKOUT = Path(__file__).parents[2]
 sys.modules[own_folder.__module__].is_gone = lambda host, pid: True
 os.mkfifo(Path(sys.argv[1], f".making-{new_worker_name()}"))
 remove_left(Path(sys.argv[1]), "making")
