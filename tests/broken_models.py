@@ -243,6 +243,39 @@ def low_rate(logdir: Path, run: str) -> None:
     fit(logdir, run, layers, rows(), optimizer=keras.optimizers.SGD(1e-8), watch=watch)
 
 
+def healthy_layers(logdir: Path, run: str) -> None:
+    """Layers as Keras makes them, one behind the other."""
+    random = np.random.default_rng(0)
+    x = random.integers(1, 20, (256, 6)).astype(np.int32)
+    inputs = keras.Input((6,), dtype="int32")
+    after = keras.layers.LayerNormalization()(keras.layers.Embedding(20, 64)(inputs))
+    backwards = keras.layers.GRU(4, return_sequences=True, go_backwards=True)
+    ahead = keras.layers.LSTM(4, return_sequences=True)
+    after = keras.layers.Bidirectional(ahead, backward_layer=backwards)(after)
+    after = keras.layers.Conv2D(64, 3, padding="same")(keras.layers.Reshape((6, 8, 1))(after))
+    after = keras.layers.BatchNormalization()(keras.layers.DepthwiseConv2D(3)(after))
+    after = dense(256, activation="relu", kernel_initializer="he_normal")(keras.layers.Flatten()(after))
+    after = dense(4, activation="tanh", kernel_initializer="orthogonal")(after)
+    outputs = dense(2)(after)
+    watch = [Watch(steps=every(8), kinds=("weight", "gradient"))]
+    model = keras.Model(inputs, outputs, name="model")
+    train(logdir, run, model, (x, (x[:, 0] > 10).astype(np.int32)), optimizer="adam", watch=watch)
+
+
+def wide_init(logdir: Path, run: str, deviation: float = 1.0) -> None:
+    begin = keras.initializers.RandomNormal(stddev=deviation, seed=1)
+    layers = [
+        dense(32, name="even"),
+        dense(256, activation="relu", kernel_initializer=begin, name="odd"),
+        dense(3, name="logits"),
+    ]
+    fit(logdir, run, layers, rows(), watch=[Watch(steps=every(8), kinds=("weight", "gradient"))])
+
+
+def narrow_init(logdir: Path, run: str) -> None:
+    wide_init(logdir, run, 1e-6)
+
+
 def healthy_mixture(logdir: Path, run: str) -> None:
     """Four experts, of which each batch uses one."""
     x, y = rows()
@@ -294,9 +327,17 @@ def dies_late(logdir: Path, run: str) -> None:
 MODELS: dict[str, Callable[[Path, str], None]] = {
     made.__name__: made
     for made in (
-        *(healthy_cnn, healthy_transformer, healthy_lstm, healthy_autoencoder, healthy_mixture),
+        *(
+            healthy_cnn,
+            healthy_transformer,
+            healthy_lstm,
+            healthy_autoencoder,
+            healthy_mixture,
+            healthy_layers,
+        ),
         *(dead_relu, vanishing, exploding_rnn, unnormalised, frozen, high_rate, float16_overflow),
         *(log_of_zero, overfit, imbalanced, subnormal, absorbed, low_rate, cut_off, dies_late),
+        *(wide_init, narrow_init),
     )
 }
 

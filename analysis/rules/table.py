@@ -8,6 +8,7 @@ from importlib.metadata import entry_points
 from .activations import ACTIVATION_RULES
 from .dead import DEAD_RULES
 from .gradients import GRADIENT_RULES
+from .initial_weights import poor_weight_init
 from .inputs import INPUT_RULES
 from .losses import LOSS_RULES
 from .numbers import NUMBER_RULES
@@ -22,6 +23,7 @@ BUILT_IN: tuple[Rule, ...] = (
     *GRADIENT_RULES,
     *DEAD_RULES,
     *ACTIVATION_RULES,
+    poor_weight_init,
     *WEIGHT_RULES,
     *LOSS_RULES,
     *INPUT_RULES,

@@ -1,8 +1,8 @@
-"""Rules about weights: initialization, updates, size, and tensors that do not change or are zero."""
+"""Rules about weights: updates, size, and tensors that do not change or are zero."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -11,14 +11,10 @@ import numpy as np
 from ..handles import is_unsure
 from ..kept_values import kept_values
 from ..left_out import WHY_LEFT_OUT, is_left_out, is_trained_elsewhere
-from ..rows import Rows
-from ..tables import is_table
 from ..tensor_role import TensorRole
 from ..trained_gradients import trained_gradients
 from ..view import RunView
-from .activations import share_beyond
 from .finding import Evidence, Hit, Severity
-from .first_steps import FirstSteps
 from .gradients import MOSTLY
 from .rule import Limits, hits_grown, rule
 from .stretches import Stretch, Stretches
@@ -38,87 +34,6 @@ def layer_weights(view: RunView) -> list[TensorRole]:
         return list(found.values())
 
     return view.once("layer weights", find)
-
-
-@rule(
-    "PoorWeightInit",
-    "initial weights that are hard to train",
-    thresholds={"variance_ratio": 10.0, "gradient_range": 1e-3, "steps": 10},
-    source="SageMaker Debugger",
-    help="The initializer that fits the activation: HeNormal for ReLU, GlorotUniform for tanh and sigmoid.",
-    next_look="The histograms of the weights at the first steps, side by side.",
-)
-def poor_weight_init(view: RunView, limits: Limits) -> Iterable[Hit]:
-    # What is looked up and not multiplied, no fan-in asks for a variance of.
-    kernels = [tensor for tensor in layer_weights(view) if tensor.is_kernel and not is_table(view, tensor)]
-    first = _first_steps(view, "weights", kernels, limits)
-    steps = np.unique([step for tensor in kernels for step in first.of(tensor.code).tolist()])
-    steps = steps[: int(limits["steps"])].astype(np.int64)
-    if not len(steps):
-        return
-    early = _rows_at(view, kernels, steps)
-    spread = _spread(
-        view, early, int(steps[0])
-    )  # what training makes of weights says nothing of how they began
-    if spread is None or spread[2] <= limits["variance_ratio"]:
-        return
-    narrow = next(_narrow_gradients(view, limits), None)
-    if narrow is None:
-        return
-    one, other, ratio = spread
-    text = (
-        f"The variance of {other.variable or other.name} is {ratio:.3g} times that of "
-        f"{one.variable or one.name} at step {steps[0]}, and 90 % of the first gradients of "
-        f"{narrow.variable} lie within {limits['gradient_range']:g}."
-    )
-    by_step = [(step, _spread(view, early, step)) for step in steps.tolist()]
-    fired = np.array([step for step, found in by_step if found and found[2] > limits["variance_ratio"]])
-    evidence = Evidence(int(steps[0]), "variance ratio", ratio, limits["variance_ratio"])
-    yield Hit.at(fired, len(steps), one, text, evidence)
-
-
-def _spread(view: RunView, rows: Rows, step: int) -> tuple[TensorRole, TensorRole, float] | None:
-    """The kernels of the least and of the largest variance at the first visit of a step, and the ratio; None
-    without two."""
-    at = np.flatnonzero(rows.step == step)
-    at = at[np.append(True, rows.tensor[at][1:] != rows.tensor[at][:-1])[: len(at)]]
-    variance = rows["std"][at] ** 2
-    known = np.isfinite(variance) & (variance > 0)
-    at, variance = at[known], variance[known]
-    if len(at) < 2:
-        return None
-    low, high = int(np.argmin(variance)), int(np.argmax(variance))
-    codes = rows.tensor[at]
-    return view.tensors[codes[low]], view.tensors[codes[high]], float(variance[high] / variance[low])
-
-
-def _narrow_gradients(view: RunView, limits: Limits) -> Iterator[TensorRole]:
-    """Gradients of kernels of which 90 % lie within a range, at the first steps."""
-    half = limits["gradient_range"] / 2
-    kernels = [tensor for tensor in trained_gradients(view) if tensor.is_kernel]
-    known = _first_steps(view, ("gradients", half), kernels, limits)
-    for tensor in kernels:
-        first = known.of(tensor.code)
-        if len(first) and tensor.code not in known.told:
-            _, beyond = share_beyond(view, tensor, -half, half, until=int(first[-1]))
-            if len(beyond):
-                known.told[tensor.code] = bool(np.median(beyond) < 0.1)  # 5 % at either end
-        if known.told.get(tensor.code):
-            yield tensor
-
-
-def _first_steps(view: RunView, of: Hashable, tensors: list[TensorRole], limits: Limits) -> FirstSteps:
-    most = int(limits["steps"])
-    return view.growing(("PoorWeightInit", of, most), lambda: FirstSteps(most), tensors, FirstSteps.add)
-
-
-def _rows_at(view: RunView, tensors: list[TensorRole], steps: Array) -> Rows:
-    """The snapshots of some tensors at a few steps."""
-    wanted = np.zeros(len(view.tensors), np.bool_)
-    wanted[[tensor.code for tensor in tensors]] = True
-    found = (view.rows_at(step, floats=True) for step in steps.tolist())
-    at = [rows.rows[wanted[rows.tensor]] for rows in found]
-    return Rows(view.run, np.concatenate(at))
 
 
 @rule(
@@ -324,4 +239,4 @@ def large_weights(view: RunView, limits: Limits) -> Iterable[Hit]:
     )
 
 
-WEIGHT_RULES = (poor_weight_init, weight_update_ratio, unchanged_tensor, all_zero, large_weights)
+WEIGHT_RULES = (weight_update_ratio, unchanged_tensor, all_zero, large_weights)

@@ -123,39 +123,13 @@ def test_what_reaches_the_loss_is_told_before_what_heals(tmp_path: Path) -> None
 
 
 def test_evidence_is_of_the_step_that_it_names(tmp_path: Path) -> None:
-    """GIVEN kernels of like variance at first and of unlike later, and a gradient that dies at step 1."""
-    kernel = {"tensortap.kind": "weight"}
-    nodes = [
-        Node(
-            "a", "ReadVariableOp", layer="m/a", attributes={**kernel, "tensortap.variable": "m/a/kernel"}, **F
-        ),
-        Node(
-            "b", "ReadVariableOp", layer="m/b", attributes={**kernel, "tensortap.variable": "m/b/kernel"}, **F
-        ),
-        Node(
-            "gradients/a",
-            "MatMul",
-            attributes={"tensortap.kind": "gradient", "tensortap.variable": "m/a/kernel"},
-            layer="m/a",
-            **F,
-        ),
-    ]
-    small, large = np.array([[-1e-4, 1e-4]], np.float32), np.array([[-1.0, 1.0]], np.float32)
-
-    def steps(first: np.ndarray, later: np.ndarray) -> list[Logged]:  # type: ignore[type-arg]
-        zero = np.zeros((1, 2), np.float32)
-        begin: Logged = {"a": [large], "b": [first], "gradients/a": [small]}
-        return [begin, *[{"a": [large], "b": [later], "gradients/a": [zero]}] * 9]
-
-    def found(folder: Path, logged: list[Logged], rule: str) -> list[tuple[int, float]]:
-        findings = check_rules(run_of(folder, nodes, {"": Function()}, logged)).findings
-        return [(e.step, e.value) for f in findings if f.rule == rule for e in f.evidence]
-
-    assert found(tmp_path / "later", steps(large, 100 * large), "PoorWeightInit") == []
-    assert found(tmp_path / "first", steps(10 * large, large), "PoorWeightInit") == [(0, 100.0)]
-    assert found(tmp_path / "dead", steps(large, large), "DeadGradient") == [(1, 1.0)]
-    nodes.append(Node("rows", "GatherV2", ["b:0"], **F))  # an embedding: nothing sums over its rows
-    assert found(tmp_path / "table", steps(10 * large, large), "PoorWeightInit") == []
+    """GIVEN a gradient that dies at step 1."""
+    marks = {"tensortap.kind": "gradient", "tensortap.variable": "m/a/kernel"}
+    nodes = [Node("gradients/a", "MatMul", attributes=marks, layer="m/a", **F)]
+    logged: list[Logged] = [{"gradients/a": [[-1e-4, 1e-4]]}, *[{"gradients/a": [[0.0, 0.0]]}] * 9]
+    findings = check_rules(run_of(tmp_path, nodes, {"": Function()}, logged)).findings
+    dead = [(e.step, e.value) for f in findings if f.rule == "DeadGradient" for e in f.evidence]
+    assert dead == [(1, 1.0)]
 
 
 def test_kept_elements_prove_what_counts_only_suggest(tmp_path: Path) -> None:

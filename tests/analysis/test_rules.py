@@ -23,7 +23,10 @@ from tensortap.analysis import (
     with_mutes,
 )
 
-HEALTHY = ("healthy_cnn", "healthy_transformer", "healthy_lstm", "healthy_autoencoder", "healthy_mixture")
+HEALTHY = (
+    *("healthy_cnn", "healthy_transformer", "healthy_lstm", "healthy_autoencoder", "healthy_mixture"),
+    "healthy_layers",
+)
 BROKEN = {  # run -> findings that must be there: (rule, severity, part of the text)
     "dead_relu": [
         ("DeadRelu", "high", "hidden"),
@@ -33,6 +36,10 @@ BROKEN = {  # run -> findings that must be there: (rule, severity, part of the t
     "exploding_rnn": [("ExplodingGradient", "high", "recurrent_kernel")],
     "unnormalised": [("InputNotNormalised", "high", "mean"), ("SaturatedActivation", "high", "Tanh")],
     "frozen": [("UnchangedTensor", "low", "asks for no gradient of it: it is frozen")],
+    "wide_init": [("PoorWeightInit", "medium", "odd/kernel is 1.01 at step 0, 32.3 times what fits")],
+    "narrow_init": [
+        ("PoorWeightInit", "medium", "odd/kernel is 1.01e-12 at step 0, 1/3.87e+09 of what fits")
+    ],
     "dies_late": [("DeadGradient", "high", "hidden/kernel is exactly 0 since step 16: ")],
     "cut_off": [("DeadGradient", "high", "low/kernel gets no gradient: model_1/rounded_1/Round (Round, ")],
     "high_rate": [
@@ -73,6 +80,11 @@ def test_a_broken_model_gets_its_finding(run: str, run_named: Get) -> None:
         assert fitting[0].evidence
         assert fitting[0].source
         assert fitting[0].help
+
+
+@pytest.mark.parametrize("run", HEALTHY)
+def test_initializers_of_keras_fit_their_layers(run: str, run_named: Get) -> None:
+    assert [f.text for f in check_rules(run_named(run)).findings if f.rule == "PoorWeightInit"] == []
 
 
 def test_a_part_that_only_some_batches_use_is_not_dead(run_named: Get) -> None:
