@@ -17,10 +17,13 @@ _HUGE = 1e6  # no weight or input that trains is that large
 def print_fix(found: Mapping[str, Any], out: Console) -> None:
     """Writes births, the proposed change with its line, and what else would do."""
     if not found["bad"]:
-        out.print(cell("nothing to repair: all outputs and variables of the step are finite", "green"))
+        nothing = "" if found["fix"] else "nothing to repair: "
+        out.print(cell(f"{nothing}all outputs and variables of the step are finite", "green"))
         if found["births"]:
             out.print("Inside of the step there are numbers that are not, which do not reach these:")
             _print_births(found, out)
+        if found["fix"]:
+            _print_found("the smallest change that keeps them finite", found, out)
         return
     out.print(cell(f"not finite after the step: {_some(found['bad'])}", "red"))
     if found["given"]:
@@ -34,7 +37,11 @@ def print_fix(found: Mapping[str, Any], out: Console) -> None:
             given = f"The step was given numbers up to {largest['value']:.3g} ({largest['name']})"
             out.print(cell(f"{given}: it had diverged. Look at an earlier recording (--list)."))
         return
-    out.print(cell(f"the smallest change that helps ({counted(found['trials'], 'replay')}):", "green"))
+    _print_found("the smallest change that helps", found, out)
+
+
+def _print_found(title: str, found: Mapping[str, Any], out: Console) -> None:
+    out.print(cell(f"{title} ({counted(found['trials'], 'replay')}):", "green"))
     for repair in found["fix"]:
         _print_repair(repair, out)
     if found["alternatives"]:

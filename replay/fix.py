@@ -27,7 +27,8 @@ def fix(recording: Recording, graph: Graph | None, told: Told = silent) -> dict[
     Returns:
         `bad` (what the step leaves that is not finite), `given` (what was not finite before it), `rows`
         (see `bad_rows`), `births` (nodes that make it of finite numbers, also where it reaches no result),
-        `fix` (the smallest set of repairs; empty if none helps), `alternatives` (other repairs of which
+        `fix` (the smallest set of repairs; empty if none helps, or nothing is bad and half precision makes
+        none of the births), `alternatives` (other repairs of which
         each alone helps), `trials` (how often the step was run), `left` (what stays non-finite if no set
         of repairs helps), `largest` (`name` and `value` of the largest number of the variables and inputs
         that the step was given).
@@ -41,10 +42,7 @@ def fix(recording: Recording, graph: Graph | None, told: Told = silent) -> dict[
         births = search.nodes.births()[0]
         for birth in births[:_MOST_TOLD]:
             told(_born(birth, lines))
-        found: list[Repair] = []
-        others: list[Repair] = []
-        if bad and not given:
-            found, others = search.run(births)
+        found, others = _searched(search, births, bad=bool(bad)) if not given else ([], [])
     return {
         "bad": bad,
         "given": given,
@@ -58,6 +56,15 @@ def fix(recording: Recording, graph: Graph | None, told: Told = silent) -> dict[
         "left": search.left if bad and not found else [],
         "largest": _largest(recording),
     }
+
+
+def _searched(search: FixSearch, births: list[Birth], *, bad: bool) -> tuple[list[Repair], list[Repair]]:
+    """Repairs of `bad` results; where these are finite, of what half precision makes in the forward pass: an
+    optimizer with a loss scale leaves such a step out, or a division by infinity hides it as a 0."""
+    if bad:
+        return search.run(births)
+    half = search.born_in_half(births)
+    return search.run(half, {each.node for each in births if each not in half}) if half else ([], [])
 
 
 def _born(birth: Birth, lines: SourceLines) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
 
 from tensortap.capture import LoadedCall, override, with_island
-from tensortap.dump import InvalidValueError, NotFoundError, Recording
+from tensortap.dump import InvalidValueError, NotFoundError, Recording, counted
 
 from .births import Birth, StepNodes, bad_results
 from .chosen_nodes import NodeKey
-from .repairs import Repair, Repairs, joined
+from .repairs import Repair, Repairs, is_gradient, joined
 from .smallest import smallest
 from .told import Told
 
@@ -36,17 +37,27 @@ class FixSearch:
         self.trials = 0
         self.left: list[str] = []
         self._as_written = True
+        self._meant: Collection[str] | None = None
 
-    def run(self, births: Sequence[Birth]) -> tuple[list[Repair], list[Repair]]:
+    def run(
+        self, births: Sequence[Birth], meant: Collection[str] | None = None
+    ) -> tuple[list[Repair], list[Repair]]:
         """(the smallest set of repairs, others of which each alone helps). The first birth's come first: what
         is born behind it mostly follows from it.
 
         The search runs without the graph optimiser, three times as fast. What it finds is run with it; if
         that does not help there, the search begins anew with it.
+
+        Args:
+            meant: None: it is results that shall be finite. Else all numbers of the forward pass, but for
+                those that these nodes make; gradients may overflow, as a loss scale is found that way.
         """
+        self._meant = meant
         found, others = self._search(births)
         self._as_written = False
-        if not found or self._is_confirmed(found):
+        if (
+            not found or self._meant is not None or self._is_confirmed(found)
+        ):  # taps on all keep the optimiser off
             return found, others
         return self._search(births)
 
@@ -56,7 +67,7 @@ class FixSearch:
         return self._is_good(self._in_float32(nodes) if nodes else self._repaired(repairs))
 
     def _search(self, births: Sequence[Birth]) -> tuple[list[Repair], list[Repair]]:
-        island = self._island(births) if self._only_half(births) else None
+        island = self._island([birth.key for birth in births])
         candidates = self._repairs_of(births)
         alone = self._alone(candidates, found=island is not None)
         if island is not None:  # what overflows in half precision is right in float32, clamped it is not
@@ -81,10 +92,6 @@ class FixSearch:
             if self._helps([repair]):
                 helping.append(repair)
         return helping
-
-    def _only_half(self, births: Sequence[Birth]) -> bool:
-        operations = [self.nodes.chosen.operations[birth.key] for birth in births]
-        return all(operation.outputs[0].dtype.name in _HALF for operation in operations)
 
     def _repairs_of(self, births: Sequence[Birth]) -> list[Repair]:
         found: dict[tuple[str, str, str], Repair] = {}
@@ -144,28 +151,62 @@ class FixSearch:
 
     def _is_good(self, recording: Recording) -> bool:
         with LoadedCall(recording) as changed:
-            self.left = bad_results(recording, changed.run(as_written=self._as_written))
+            if self._meant is None:
+                self.left = bad_results(recording, changed.run(as_written=self._as_written))
+            else:
+                names = [birth.node for birth in self.nodes.births(changed)[0] if not is_gradient(birth)]
+                self.left = [name for name in names if name not in self._meant]
         return not self.left
 
-    def _island(self, births: Sequence[Birth]) -> Repair | None:
+    def _island(self, born: Sequence[NodeKey]) -> Repair | None:
         """The fewest half-precision nodes that must run in float32; None if that does not help."""
-        for near in self._around([birth.key for birth in births]):
-            if self._helps_in_float32(near):
+        half = self._half()
+        tried = None
+        if not set(born) <= set(half):  # where the trouble may lie elsewhere, one run tells
+            tried = half
+            if not self._helps_in_float32(half):
+                return None
+        for near in self._around(half, born):
+            if near == tried or self._helps_in_float32(near):
                 nodes = smallest(near, self._helps_in_float32)
-                text = f"{len(nodes)} nodes in float32: tf.cast(x, 'float32') before, and back after"
-                name = self.nodes.chosen.outputs(nodes[0])[0].rpartition(":")[0]
+                back = ", and back after" if self._is_read_in_half(nodes) else ""
+                text = f"{counted(len(nodes), 'node')} in float32: tf.cast(x, 'float32') before{back}"
+                first = next((key for key in born if key in nodes), nodes[0])
+                name = self.nodes.chosen.outputs(first)[0].rpartition(":")[0]
                 return Repair("float32 island", name, text, nodes=tuple(nodes))
         return None
 
-    def _around(self, born: Sequence[NodeKey]) -> Iterator[list[NodeKey]]:
-        """Half-precision nodes at most 1, 2, 4 … edges away from these, in the order of the graph; at last
-        all of them."""
-        chosen = self.nodes.chosen
-        half = [
-            key
-            for key, operation in chosen.operations.items()
-            if any(tensor.dtype.name in _HALF for tensor in operation.outputs)
+    def born_in_half(self, births: Sequence[Birth]) -> list[Birth]:
+        """Those that half precision makes in the forward pass."""
+        operations = self.nodes.chosen.operations
+        return [
+            birth
+            for birth in births
+            if not is_gradient(birth) and any(_is_half(tensor) for tensor in operations[birth.key].outputs)
         ]
+
+    def _half(self) -> list[NodeKey]:
+        """Nodes that give or take half precision, in the order of the graph: what casts to float32 must read
+        an island as it is."""
+        return [
+            key
+            for key, operation in self.nodes.chosen.operations.items()
+            if any(_is_half(tensor) for tensor in (*operation.inputs, *operation.outputs))
+        ]
+
+    def _is_read_in_half(self, island: Sequence[NodeKey]) -> bool:
+        inside = set(island)
+        return any(
+            _is_half(tensor) and (function, reader.name) not in inside
+            for function, node in island
+            for tensor in self.nodes.chosen.operations[function, node].outputs
+            for reader in tensor.consumers()
+        )
+
+    def _around(self, half: list[NodeKey], born: Sequence[NodeKey]) -> Iterator[list[NodeKey]]:
+        """Those of `half` at most 1, 2, 4 … edges away from the born, in the order of the graph; at last all
+        of them."""
+        chosen = self.nodes.chosen
         for distance in (1, 2, 4, 8):
             near = chosen.near(born, distance)
             found = [key for key in half if key in near]
@@ -187,6 +228,10 @@ class FixSearch:
         for function, node in nodes:
             chosen.setdefault(self._call.original(function), []).append(node)
         return with_island(self._recording, chosen, self._call)
+
+
+def _is_half(tensor: Any) -> bool:
+    return tensor.dtype.name in _HALF
 
 
 def _one_each(repairs: Sequence[Repair]) -> Iterator[list[Repair]]:

@@ -167,7 +167,16 @@ def _results(product: Any, inner: Any) -> Iterator[Any]:
 
 
 def _is_gradient(operation: Any) -> bool:
-    return operation.type in _GRADIENTS or "gradient" in operation.name or "_grad/" in operation.name
+    return _is_of_gradient(operation.name, operation.type)
+
+
+def is_gradient(birth: Birth) -> bool:
+    """Whether its node is one of a gradient, by the names that TensorFlow gives these."""
+    return _is_of_gradient(birth.node, birth.op_type)
+
+
+def _is_of_gradient(node: str, op_type: str) -> bool:
+    return op_type in _GRADIENTS or "gradient" in node or "_grad/" in node
 
 
 def _finite(x: Any) -> Any:

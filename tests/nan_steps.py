@@ -44,9 +44,29 @@ def half_variance(x: Any, w: Any) -> Any:
     return tf.reduce_mean(tf.cast(squared / tf.reduce_mean(squared), tf.float32))
 
 
+def half_sum(x: Any, w: Any) -> Any:
+    h = tf.cast(tf.matmul(x, w), tf.float16) * 10.0
+    total = tf.reduce_sum(h * h)  # beyond 65504, and read in float32 only
+    return tf.cast(total, tf.float32)
+
+
+def half_underflow(x: Any, w: Any) -> Any:
+    p = tf.nn.softmax(tf.cast(tf.matmul(x, w), tf.float16) / 5.0)  # e^-70 is 0 in float16
+    wide = tf.cast(p, tf.float32)
+    return -tf.reduce_mean(tf.math.log(wide))
+
+
 STEPS: dict[str, Callable[[Any, Any], Any]] = {
     loss.__name__: loss
-    for loss in (log_of_softmax, norm_of_nothing, divided_by_spread, two_places, half_variance)
+    for loss in (
+        log_of_softmax,
+        norm_of_nothing,
+        divided_by_spread,
+        two_places,
+        half_variance,
+        half_sum,
+        half_underflow,
+    )
 }
 
 
