@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol, TypeGuard
 
@@ -99,22 +100,15 @@ class FolderBlobs:
             raise DamagedError(f"{name} is missing.", "Copy the whole run directory.") from error
 
 
-def store(folder: Path, blobs: Blobs) -> dict[str, int]:
-    """Writes the large blobs that the folder does not have yet, and touches those that it has.
-
-    Returns:
-        When each was written or touched, by hash, in the file system's nanoseconds: as long as it has that
-        time, nobody else has stored the same bytes. -1 of one that only another user may touch.
-    """
+def store(folder: Path, blobs: Blobs) -> Iterator[None]:
+    """Writes the large blobs that the folder does not have yet, one at a time."""
     folder.mkdir(parents=True, exist_ok=True)
-    return {digest: _stored(folder / large_name(digest), data) for digest, data in blobs.large.items()}
-
-
-def _stored(path: Path, data: bytes | memoryview) -> int:
-    try:
-        os.utime(path)
-    except FileNotFoundError:
-        publish(path, bytes(data), replace=False)
-    except OSError:  # another user's
-        return -1
-    return path.stat().st_mtime_ns
+    for digest, data in blobs.large.items():
+        path = folder / large_name(digest)
+        try:
+            os.utime(path)  # a file server is asked, and not what it said of the file a while ago
+        except FileNotFoundError:
+            publish(path, bytes(data), replace=False)
+        except OSError:  # another user's
+            pass
+        yield

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import time
+import uuid
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -16,31 +16,29 @@ from .recordings import (
     FOLDER,
     MANIFEST,
     MAX_MANIFEST,
-    add_recording,
+    being_written,
     blob_hashes,
     find_recordings,
+    write_recording,
 )
 
-_BEING_WRITTEN = 600.0  # s, in which another process publishes the recording that refers to a new blob
+_TAKEN = ".taken.tmp"  # ends the name of a blob while it is looked at once more
 
 
 class RecordingStore:
     """Adds recordings to a run, and removes some with the bytes that no other one refers to.
 
-    Other processes may add theirs meanwhile: a blob that this process stored goes at once, unless somebody
-    has stored the same since; one of others once nobody has touched it for ten minutes.
+    Other processes may add theirs meanwhile, also such as refer to what is just being removed.
     """
 
     def __init__(self, run_dir: Path) -> None:
         self._run_dir = run_dir
-        self._stored: dict[str, int] = {}  # blobs of this process, and when it stored them
+        self._blobs = run_dir / FOLDER / LARGE
         self._referred: dict[Path, set[str]] = {}  # by recording
 
     def add(self, recording: Recording) -> Path:
         """`write_recording`."""
-        folder, stored = add_recording(self._run_dir, recording)
-        self._stored |= stored
-        return folder
+        return write_recording(self._run_dir, recording)
 
     @staticmethod
     def set_reason(folder: Path, reason: str) -> None:
@@ -53,29 +51,53 @@ class RecordingStore:
         publish_json(path, read_json(path, MAX_MANIFEST) | {"reason": reason})
 
     def remove(self, folders: Iterable[Path]) -> None:
-        """Removes recordings, and what was only theirs."""
+        """Removes recordings, and what was only theirs.
+
+        A blob that nobody refers to gets another name before all references are read again. Whoever refers
+        to it since then did not find it, and wrote it anew; for whoever did before, it is put back. So is
+        what a process left that was killed meanwhile.
+        """
         for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)
-        places = [place.path for place in find_recordings(self._run_dir)]
-        try:
-            self._referred = {path: self._hashes(path) for path in places}
-        except (OSError, TensortapError):  # one whose blobs are not known: they are left where they are
+        used = self._used()
+        if used is None:
             return
-        self._remove_blobs(set().union(*self._referred.values()))
-
-    def _hashes(self, path: Path) -> set[str]:
-        """What a recording refers to; that does not change."""
-        try:
-            return self._referred.get(path) or blob_hashes(path)
-        except FileNotFoundError:  # removed by another process meanwhile
-            return set()
-
-    def _remove_blobs(self, used: set[str]) -> None:
-        before = time.time() - _BEING_WRITTEN
-        for path in (self._run_dir / FOLDER / LARGE).glob(large_name("*")):
+        for path in self._blobs.glob(large_name("*")):
             if path.stem not in used:
+                _rename(path, path.with_name(f"{path.name}.{uuid.uuid4().hex[:12]}{_TAKEN}"))
+        taken = list(self._blobs.glob(f"*{_TAKEN}"))
+        used = self._used() if taken else None
+        for path in taken:
+            digest = path.name.partition(".")[0]
+            if used is None or digest in used:
+                _rename(path, path.with_name(large_name(digest)))
+            else:
                 with contextlib.suppress(OSError):  # somebody else did it
-                    changed = path.stat()
-                    if self._stored.get(path.stem) == changed.st_mtime_ns or changed.st_mtime < before:
-                        path.unlink()
-                    self._stored.pop(path.stem, None)
+                    path.unlink()
+
+    def _used(self) -> set[str] | None:
+        """What recordings refer to, those that are being written first: they may be published meanwhile.
+
+        Returns:
+            None where the blobs of one are not known, so that all of them must stay.
+        """
+        try:
+            begun = set().union(*map(_hashes, being_written(self._run_dir)))
+            places = [place.path for place in find_recordings(self._run_dir)]
+            # That of a published one does not change.
+            self._referred = {path: self._referred.get(path) or _hashes(path) for path in places}
+        except (OSError, TensortapError):
+            return None
+        return begun.union(*self._referred.values())
+
+
+def _hashes(path: Path) -> set[str]:
+    try:
+        return blob_hashes(path)
+    except FileNotFoundError:  # removed or published by another process meanwhile, or only just begun
+        return set()
+
+
+def _rename(path: Path, target: Path) -> None:
+    with contextlib.suppress(OSError):  # somebody else did it; or it is another user's
+        path.replace(target)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
+import shutil
+import time
 import uuid
 from collections import Counter
 from dataclasses import dataclass
@@ -20,6 +24,7 @@ from .recording_manifest import from_manifest, to_manifest
 FOLDER = "recordings"
 MANIFEST = "recording.json"
 MAX_MANIFEST = 64 << 20
+_BEING_WRITTEN = 600.0  # s, after which a writer that did nothing was killed
 _LATEST = 1e12  # seconds since 1970
 _NAME = re.compile(r"(\d{1,19})-(\d{1,9})-[0-9a-f]{8}\Z")
 
@@ -36,24 +41,38 @@ class RecordingPlace:
 def write_recording(run_dir: Path, recording: Recording) -> Path:
     """Adds a recording to a run; nobody sees half of it. Returns its folder.
 
+    What it refers to is said before it is looked for: who removes blobs at the same time sees that it is
+    needed, or else this writes it anew.
+
     Raises:
-        OSError: the disk refused; what was begun is ignored by readers.
+        OSError: the disk refused; what was begun is removed, or ignored by readers.
     """
-    return add_recording(run_dir, recording)[0]
-
-
-def add_recording(run_dir: Path, recording: Recording) -> tuple[Path, dict[str, int]]:
-    """`write_recording`, and what `blobs.store` says of the blobs."""
     blobs = Blobs()
     manifest = to_manifest(recording, blobs)
     base = run_dir / FOLDER
-    stored = store(base / LARGE, blobs)
     name = f"{recording.step}-{recording.call}-{uuid.uuid4().hex[:8]}"
     folder = base / f".{name}.tmp"
     folder.mkdir(parents=True)
-    (folder / SMALL).write_bytes(blobs.small)
-    (folder / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
-    return folder.rename(base / name), stored
+    try:
+        (folder / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+        (folder / SMALL).write_bytes(blobs.small)
+        for _ in store(base / LARGE, blobs):
+            os.utime(folder)  # it is still being written
+        return folder.rename(base / name)
+    except OSError:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def being_written(run_dir: Path) -> list[Path]:
+    """Folders of recordings that are not published yet, and whose writer was at work within ten minutes."""
+    since = time.time() - _BEING_WRITTEN
+    found = []
+    for folder in (run_dir / FOLDER).glob(".*.tmp"):
+        with contextlib.suppress(OSError):  # just published
+            if folder.stat().st_mtime >= since:
+                found.append(folder)
+    return found
 
 
 def find_recordings(run_dir: Path) -> list[RecordingPlace]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import time
 import zipfile
 from pathlib import Path
 
@@ -24,7 +22,6 @@ from tensortap.dump import (
     NotFoundError,
     Part,
     Recording,
-    RecordingStore,
     TensortapError,
     array_hash,
     find_recordings,
@@ -121,25 +118,6 @@ def test_what_did_not_change_is_kept_once(tmp_path: Path) -> None:
         write_recording(tmp_path, recording(step))
     assert [place.step for place in find_recordings(tmp_path)] == [1, 2, 3]
     assert len(list((tmp_path / "recordings" / "blobs").iterdir())) == 1
-
-
-def test_what_others_refer_to_is_not_removed(tmp_path: Path) -> None:
-    """Recordings of two processes that share a value, and one that another process is about to publish."""
-    ours, blobs = RecordingStore(tmp_path), tmp_path / "recordings" / "blobs"
-    first = ours.add(recording(1))
-    write_recording(tmp_path, recording(2))
-    ours.remove([first])
-    assert [place.step for place in find_recordings(tmp_path)] == [2]
-    assert len(list(blobs.iterdir())) == 1
-    third = ours.add(recording(3, library=b"x" * 100_000))
-    (library,) = (path for path in blobs.iterdir() if path.stat().st_size == 100_000)
-    os.utime(library, ns=(0, time.time_ns() + 10**9))  # as the other process does when it finds it there
-    ours.remove([third])
-    assert library.exists()
-    os.utime(library, (0, time.time() - 3600))
-    ours.remove([])
-    assert not library.exists()
-    assert read_recording(find_recordings(tmp_path)[0].path).step == 2
 
 
 def test_recordings_of_one_number_are_in_order_of_time(tmp_path: Path) -> None:
