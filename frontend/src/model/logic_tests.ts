@@ -35,3 +35,6 @@ export function nameColumns(columns: readonly string[]): number {
   const other = columns.findIndex((column, at) => at > 0 && !isTensorColumn(column));
   return other < 0 ? columns.length - 1 : other;
 }
+
+/** `file:line  text` without the file's folders, for which a column has no room. */
+export const shortLine = (text: string): string => text.replace(/^.*?([^/]*:\d+ {2})/, '$1');

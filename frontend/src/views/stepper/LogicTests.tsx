@@ -1,7 +1,15 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { counted, formatCount, formatNumber } from '../../lib/format';
 import { visible } from '../../lib/visible';
-import { columnTitle, isTensorColumn, LOGIC_TESTS, type LogicResult, nameColumns, TEST_QUESTIONS } from '../../model/logic_tests';
+import {
+  columnTitle,
+  isTensorColumn,
+  LOGIC_TESTS,
+  type LogicResult,
+  nameColumns,
+  shortLine,
+  TEST_QUESTIONS,
+} from '../../model/logic_tests';
 import { splitScope } from '../../model/tensor_name';
 import { hasPassed, shownOutcome, testLogic } from '../../state/logic_tests';
 import { computing } from '../../state/replay';
@@ -74,6 +82,13 @@ function Rows({ result }: { result: LogicResult }) {
     <>
       <div class="what-if-scroll">
         <table class="logic-table num" data-stacked={stacked || undefined}>
+          {stacked && (
+            <colgroup>
+              {result.columns.slice(names).map((column) => (
+                <col key={column} data-column={column} />
+              ))}
+            </colgroup>
+          )}
           <thead>
             {lines.map(([from, to]) => (
               <tr key={from}>
@@ -107,7 +122,8 @@ function Rows({ result }: { result: LogicResult }) {
 function Cell({ column, cell, span }: { column: string; cell: string | number | null; span: number }) {
   if (typeof cell === 'number') return <td colSpan={span}>{Number.isInteger(cell) ? formatCount(cell) : formatNumber(cell)}</td>;
   const text = cell === null ? '' : visible(String(cell));
-  const { scope, label } = splitScope(text);
+  // A line of the program divides; only names have scopes.
+  const { scope, label } = column === 'line' ? { scope: '', label: shortLine(text) } : splitScope(text);
   const name = (
     <>
       <span class="faint truncate">{scope}</span>
