@@ -12,6 +12,7 @@ from ..roles import roles_of
 from .flow_graph import VARIABLES, writers
 from .match import Matching
 from .noise import RTOL
+from .program import program_differences
 from .recompute import Recomputed, recomputed
 from .records import TensorDifference
 from .ulp import common_dtype
@@ -21,8 +22,11 @@ Flow = tuple[Matching, StepTensors, StepTensors]
 
 def judged_again(flow: Flow, entry: TensorDifference) -> TensorDifference:
     """A tensor that diverges though its inputs differ, too: `amplified` if both sides are what the op gives
-    of their own inputs, so that the op is the same and ill-conditioned there."""
+    of their own inputs, so that the op is the same and ill-conditioned there. Not where the programs have it
+    take something else, as another constant: that makes a difference, whatever rounding did to the rest."""
     if entry.verdict != "diverges" or not entry.before > 0:
+        return entry
+    if _differs(flow, entry):
         return entry
     sides = both(flow, entry)
     if sides is not None and all(side.right for side in sides):
@@ -82,6 +86,28 @@ def beginning(flow: Flow, entry: TensorDifference, tensors: list[TensorDifferenc
     ]
     beyond = [e for e in found if e.metrics.relative > RTOL.get(common_dtype(e.dtype_a, e.dtype_b), 0.0)]
     return min(beyond or found or [entry], key=lambda other: other.order)
+
+
+def another_program(
+    flow: Flow, entry: TensorDifference, tensors: list[TensorDifference]
+) -> TensorDifference | None:
+    """The earliest tensor that a tensor is made of whose difference exceeds what rounding explains, where the
+    programs differ: one that passes for noise, as it is less than ten times its inputs'."""
+    graph = flow[0].a
+    rows = _before(graph.rows[entry.node], flow)
+    found = (
+        other
+        for other in sorted(tensors, key=lambda other: other.order)
+        if other.graph == entry.graph
+        and other.metrics.relative > other.limit
+        and graph.rows[other.node] in rows
+    )
+    return next((other for other in found if _differs(flow, other)), None)
+
+
+def _differs(flow: Flow, entry: TensorDifference) -> bool:
+    """Whether the programs have the op of a tensor take something else."""
+    return bool(program_differences(flow[0], flow[0].a.rows[entry.node], lambda side, node: None))
 
 
 def _before(row: int, flow: Flow) -> set[int]:

@@ -7,7 +7,7 @@ import math
 from tensortap.index import FrameDetail, RunIndex, node_detail
 
 from ..roles import roles_of
-from .conditioning import Flow, beginning, both, condition_text
+from .conditioning import Flow, another_program, beginning, both, condition_text
 from .earliest import ENTRIES, earliest, rank
 from .flow_graph import VARIABLES
 from .program import extra_layer, program_differences
@@ -38,7 +38,8 @@ def first_divergence(
     told = "" if found or conditioned is None else condition_text(matching[conditioned.graph], conditioned)
     found = found or later
     if conditioned is not None and told:
-        found = [conditioned]
+        origin = another_program(matching[conditioned.graph], conditioned, tensors)
+        told, found = ("", [origin]) if origin else (told, [conditioned])
     first = earliest(found, {graph: flow[0] for graph, flow in matching.items()}, known)
     graph = matching[first.graph][0].a
     other = first.other.rpartition(":")[0]
@@ -54,7 +55,7 @@ def first_divergence(
     if first.verdict == "diverges" and not missing:
         shown = _shown(matching[first.graph], first)
         text = shown if shown and first.before > 0 else " ".join(filter(None, [text, shown]))
-    if first.verdict == "diverges":
+    if first.verdict in ("diverges", "noise"):
 
         def line(side: str, node: str) -> FrameDetail | None:
             return _frame(runs["AB".index(side)], node, first.graph if side == "A" else first.other_graph)
@@ -107,6 +108,8 @@ def _text(
 
 
 def _computed(first: TensorDifference, inputs: list[TensorDifference], missing: list[str]) -> str:
+    if first.verdict == "noise":
+        return "It differs by more than rounding explains, though by less than ten times what its inputs do."
     if first.verdict != "diverges":
         return "No single op stands out: the differences grew on the way here."
     if inputs and not missing:

@@ -11,9 +11,10 @@ import numpy as np
 
 from tensortap.index import FrameDetail, GraphIndex
 
-from ..provenance.operand import constant_text
+from ..provenance.operand import constant_text, nested_list
 from ..roles import roles_of
 from .match import Matching
+from .noise import RTOL
 from .numbering import numbering
 
 Frames = Callable[[str, str], FrameDetail | None]  # (side, node) -> the line that made it
@@ -45,10 +46,23 @@ def _constants(matching: Matching, row: int) -> list[str]:
             continue
         left = constant_text(roles_of(a).attributes(source))
         right = constant_text(roles_of(b).attributes(partner))
-        if left is not None and right is not None and left != right:
+        if left is None or right is None:
+            continue
+        if left != right and not _only_rounded((left, right), (a.dtype[source], b.dtype[partner])):
             in_a, in_b = _as_written(left, a.dtype[source]), _as_written(right, b.dtype[partner])
             found.append(f"The constant {a.names[source]} is {in_a} in A, {in_b} in B.")
     return found
+
+
+def _only_rounded(texts: tuple[str, str], dtypes: tuple[str, str]) -> bool:
+    """Whether two constants of different dtypes are one number, rounded to each."""
+    if dtypes[0] == dtypes[1] or not all(dtype in RTOL for dtype in dtypes):
+        return False
+    left, right = (nested_list(text) for text in texts)
+    try:
+        return bool(np.allclose(left, right, max(RTOL[dtype] for dtype in dtypes), 0))
+    except (ValueError, TypeError):  # not told in full, or not numbers
+        return False
 
 
 def _attributes(matching: Matching, row: int, partner: int) -> list[str]:

@@ -49,9 +49,9 @@ def listed_tensors(
     """
     hidden = _EXPLAINED if compared.differ else _EXPLAINED[1:]
     tensors = sorted_tensors(compared.tensors, by)
-    shown = [entry for entry in tensors if everything or entry.verdict not in hidden]
-    rows = shown[:limit]
     first = None if compared.first is None else compared.first.difference
+    shown = [entry for entry in tensors if everything or entry is first or entry.verdict not in hidden]
+    rows = shown[:limit]
     if limit and any(entry is first for entry in shown[limit:]):
         rows = [entry for entry in shown if entry is first] + rows[: limit - 1]
     return rows, len(shown) - len(rows)

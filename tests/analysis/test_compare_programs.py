@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from two_dumps import compared, node
 
-from tensortap.analysis import Comparison
+from tensortap.analysis import Comparison, listed_tensors
 from tensortap.dump import Node
 
 X = node("x", "Placeholder", shape=[2, 4], attributes={"tensortap.kind": "input"})
@@ -204,6 +204,66 @@ def test_a_gradient_at_the_kink_of_a_relu_is_ill_conditioned(tmp_path: Path) -> 
     assert found.first is not None
     assert found.first.difference.node == "ReluGrad"
     assert found.first.text.startswith("Ill-conditioned here, but not wrong")
+
+
+def test_an_op_that_takes_another_constant_is_not_ill_conditioned(tmp_path: Path) -> None:
+    """Rounding moved its other input, and of what each side takes both outputs are right."""
+
+    def of(epsilon: float, off: float) -> tuple[list[Node], dict[str, object]]:
+        nodes = [
+            X,
+            node("wide", "MatMul", "x", "x"),
+            constant("y", str(epsilon)),
+            node("add", "AddV2", "wide", "y"),
+        ]
+        wide = np.float32([1, 0.5 + off])
+        return nodes, {"x": DATA, "wide": wide, "add": wide + np.float32(epsilon)}
+
+    found = compared(tmp_path, of(0.001, 0), of(0.25, 1e-7))
+    assert (verdicts(found)["wide"], verdicts(found)["add"]) == ("noise", "diverges")
+    assert found.first is not None
+    assert found.first.text == "Its captured inputs agree. The constant y is [0.001] in A, [0.25] in B."
+
+
+def test_it_begins_where_the_program_is_another_though_that_passes_for_rounding(tmp_path: Path) -> None:
+    """What magnifies it is right, and not where it begins."""
+
+    def of(*shift: Node, off: float) -> tuple[list[Node], dict[str, object]]:
+        taken = shift[0].name if shift else "wide"
+        nodes = [
+            *(
+                X,
+                node("wide", "MatMul", "x", "x"),
+                *shift,
+                node("relu", "Relu", taken),
+                constant("one", "1.0"),
+            ),
+            node("gap", "Sub", "relu", "one"),
+        ]
+        relu = np.float32([1 + off, 1.00001 + off])
+        wide = np.float32([1, 1.00001]) + np.float32(off / 7)
+        return nodes, {"x": DATA, "wide": wide, "relu": relu, "gap": relu - np.float32(1)}
+
+    found = compared(tmp_path, of(off=0), of(node("shift", "AddV2", "wide", "wide"), off=7e-6))
+    assert [verdicts(found)[name] for name in ("wide", "relu", "gap")] == ["noise", "noise", "amplified"]
+    assert found.first is not None
+    assert found.first.difference.node == "relu"
+    assert found.first.difference in listed_tensors(found, "order", 5)[0]
+    assert found.first.text.startswith("It differs by more than rounding explains")
+    assert found.first.text.endswith("In B it takes shift (AddV2), which A lacks: model.py:12.")
+
+
+def test_one_number_in_two_dtypes_is_no_other_constant(tmp_path: Path) -> None:
+    def of(text: str, dtype: str) -> tuple[list[Node], dict[str, object]]:
+        factor = node("y", "Const", dtype=dtype, shape=[], attributes={"value": f"{dtype}() {text}"})
+        return [X, factor, node("add", "AddV2", "x", "y", shape=[2, 4])], {
+            "x": DATA,
+            "add": DATA + len(dtype),
+        }
+
+    found = compared(tmp_path, of("0.10000000149011612", "float32"), of("0.10009765625", "bfloat16"))
+    assert found.first is not None
+    assert "constant" not in found.first.text
 
 
 @pytest.mark.parametrize(
