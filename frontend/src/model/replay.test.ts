@@ -69,7 +69,12 @@ test('the proof says what was compared, or what differs', () => {
     word: 'Proven',
     text: '1 output and 2 variables of the step are equal to the recorded ones by SHA-256',
   });
-  expect(proofOf({ ...COMPUTED, outputs: 0 }).text).toMatch(/^2 variables of the step/); // as of `fit`
+  expect(proofOf({ ...COMPUTED, outputs: 0 }).text).toMatch(/^2 variables of the step are equal/); // as of `fit`
+  expect(proofOf({ ...COMPUTED, variables: 0 }).text).toMatch(/^1 output of the step is equal to the recorded one by/);
+  expect(proofOf({ ...COMPUTED, outputs: 0, variables: 0 })).toMatchObject({
+    proven: false,
+    text: expect.stringMatching(/^the step returns/),
+  });
   const other = proofOf({ ...COMPUTED, identical: false, differing: ['w', 'v'], differing_total: 2, versions: ['numpy: 1, here 2'] });
   expect(other.proven).toBe(false);
   expect(other.text).toMatch(/2 are not as recorded: w, v \(numpy: 1, here 2\)$/);

@@ -201,9 +201,11 @@ export function proofOf(computed: Computed, tensor: string | null = null): Proof
   const { name, proven } = computed.tensors;
   const own = tensor === null || computed.identical === null ? null : (proven[name.indexOf(tensor)] ?? null);
   if (own !== null) return own ? CAPTURED_SO : CAPTURED_OTHERWISE;
-  const variables = counted(computed.variables, 'variable');
-  const compared = computed.outputs === 0 ? variables : `${counted(computed.outputs, 'output')} and ${variables}`;
-  const equal = `${compared} of the step are equal to the recorded ones by SHA-256`;
+  const counts = [counted(computed.outputs, 'output'), counted(computed.variables, 'variable')].filter((each) => !each.startsWith('0 '));
+  const compared = counts.join(' and ');
+  if (computed.identical && compared === '') return { proven: false, word: RECOMPUTED, text: NOTHING };
+  const one = computed.outputs + computed.variables === 1;
+  const equal = `${compared} of the step ${one ? 'is equal to the recorded one' : 'are equal to the recorded ones'} by SHA-256`;
   if (computed.identical && tensor === null) return { proven: true, word: PROVEN, text: equal };
   if (computed.identical) return { proven: true, word: RECOMPUTED, text: `${equal}; of this tensor no hash was recorded` };
   const names = computed.differing.slice(0, 3).join(', ') || 'whether the step fails';
@@ -216,6 +218,7 @@ export function proofOf(computed: Computed, tensor: string | null = null): Proof
 
 const PROVEN = 'Proven';
 const RECOMPUTED = 'Recomputed';
+const NOTHING = 'the step returns nothing and leaves no variable, so that nothing proves it';
 const MERGED = 'Only as tensors are tapped, which keeps TensorFlow from merging nodes: without taps all are equal by SHA-256';
 const CAPTURED_SO: Proof = { proven: true, word: PROVEN, text: 'equal by SHA-256 to what was captured in the recorded step' };
 const CAPTURED_OTHERWISE: Proof = { proven: false, word: RECOMPUTED, text: 'not bit by bit what was captured in the recorded step' };
