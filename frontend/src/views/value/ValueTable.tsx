@@ -80,7 +80,7 @@ function columnWidth(row: Snapshot): number {
   if (row.dtype.startsWith('complex')) return 200;
   if (isInteger(row.dtype))
     return 24 + 7.5 * Math.max(4, String(Math.round(Math.max(Math.abs(row.min) || 0, Math.abs(row.max) || 0))).length + 1);
-  return 16 + 7.2 * (exactDigits(row.dtype) + 6); // sign, point, and an exponent as e-38
+  return 16 + 6.8 * (exactDigits(row.dtype) + 6); // sign, point, and an exponent as e-38; points and signs are narrow
 }
 
 const range = (first: number, last: number) => Array.from({ length: last - first }, (_, i) => first + i);
