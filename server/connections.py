@@ -7,9 +7,11 @@ rest, as half-open ones do, that alone took a fifth of a core at 200 requests a 
 from __future__ import annotations
 
 import selectors
+import threading
 from typing import Any
 
 from waitress import wasyncore
+from waitress.channel import HTTPChannel
 
 
 class Connections(dict[int, Any]):
@@ -23,6 +25,16 @@ class Connections(dict[int, Any]):
         super().__init__()
         self._selector = selectors.DefaultSelector()
         self._busy: set[int] = set()
+        self._thread = threading.get_ident()  # which waits; it alone adds and removes connections
+
+    @property
+    def is_of_this_thread(self) -> bool:
+        """Whether it is this thread that may end connections."""
+        return self._thread == threading.get_ident()
+
+    def look_again(self, fd: int) -> None:
+        """Has a connection looked at before the next wait; called by a thread that changed it."""
+        self._busy.add(fd)
 
     def __setitem__(self, fd: int, connection: Any) -> None:
         super().__setitem__(fd, connection)
@@ -36,24 +48,32 @@ class Connections(dict[int, Any]):
 
     def wait(self, timeout: float) -> None:
         """Lets what can go on do so; returns once something could, or after so many seconds."""
+        self._thread = threading.get_ident()
         for fd in tuple(self._busy):
             self._look_at(fd)
         for key, events in self._selector.select(timeout):
             connection = key.data
+            if self.get(key.fd) is not connection:  # ended by what another one did
+                continue
             self._busy.add(key.fd)
-            if events & selectors.EVENT_READ and self.get(key.fd) is connection:
+            if events & selectors.EVENT_READ:
                 wasyncore.read(connection)
             if events & selectors.EVENT_WRITE and self.get(key.fd) is connection:
                 wasyncore.write(connection)
 
     def close(self) -> None:
-        """Ends all of them."""
+        """Ends all of them; a thread that waits for one to take more of its answer is told."""
+        self._thread = threading.get_ident()
+        for connection in list(self.values()):
+            if isinstance(connection, HTTPChannel):
+                connection.handle_close()
         wasyncore.close_all(self)
         self._busy.clear()
         self._selector.close()
 
     def _look_at(self, fd: int) -> None:
         if fd not in self:  # ended while others were looked at
+            self._busy.discard(fd)
             return
         connection = self[fd]
         accepts = bool(connection.accepting)
@@ -72,3 +92,20 @@ class Connections(dict[int, Any]):
             self._selector.unregister(fd)
         if events:
             self._selector.register(fd, events, connection)
+
+
+class Channel(HTTPChannel):  # type: ignore[misc]
+    """A connection with a browser, ended by the thread that waits only.
+
+    A thread that answers may find it broken, where it asks for the rest of the next request. If it closed the
+    socket itself, that would be gone, or another one, while the other thread is about to wait for it.
+    """
+
+    def handle_close(self) -> None:
+        """Ends it, or has it ended."""
+        if self._map.is_of_this_thread:
+            super().handle_close()
+            return
+        self.will_close = True
+        if (fd := self._fileno) is not None:
+            self._map.look_again(fd)

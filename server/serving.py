@@ -17,7 +17,7 @@ from tensortap.dump import TensortapError
 
 from .app import create_app
 from .computing import Computer
-from .connections import Connections
+from .connections import Channel, Connections
 from .framing import Framing
 from .freed_memory import FreedMemory, share_one_allocator
 from .hosts import bracketed, is_address, is_loopback
@@ -139,7 +139,7 @@ class Server:
         found = create_server(
             self.app, map=self._connections, sockets=sockets, connection_limit=limit, **_TUNING, **proxy
         )
-        found.maintenance = StalledConnections(found)
+        found.channel_class, found.maintenance = Channel, StalledConnections(found)
         return found
 
     def run(self) -> None:

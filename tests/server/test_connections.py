@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
+from polling import until
 from waitress import wasyncore
+from waitress.server import create_server
 
-from tensortap.server.connections import Connections
+from tensortap.server.connections import Channel, Connections
 
 
 class Ended(wasyncore.dispatcher):  # type: ignore[misc]
@@ -112,3 +117,74 @@ def test_closing_ends_all(connections: Connections) -> None:
     connections.close()
     assert not connections
     assert all(each.other.fileno() == -1 for each in made)
+
+
+@pytest.fixture
+def serving(connections: Connections) -> Iterator[Callable[..., tuple[Any, socket.socket]]]:
+    """Starts a server of an application with one thread that answers, and connects with it."""
+    opened: list[socket.socket] = []
+    started: list[Any] = []
+
+    def start(app: object, **options: Any) -> tuple[Any, socket.socket]:
+        listener = socket.create_server(("127.0.0.1", 0))
+        server = create_server(app, map=connections, sockets=[listener], threads=1, **options)
+        server.channel_class = Channel
+        started.append(server)
+        opened.extend([listener, socket.create_connection(listener.getsockname())])
+        return server, opened[-1]
+
+    yield start
+    for server in started:
+        server.task_dispatcher.shutdown()
+    for each in opened:
+        each.close()
+
+
+def test_only_the_thread_that_waits_ends_connections(
+    connections: Connections, serving: Callable[..., tuple[Any, socket.socket]]
+) -> None:
+    """GIVEN a request being answered, and the begin of another one that wants to be asked for its rest
+    WHEN the client is gone THEN the thread that answers, which notices, leaves the end to the other one."""
+    begun, gone = threading.Event(), threading.Event()
+
+    def app(environ: object, start_response: Callable[..., object]) -> list[bytes]:
+        begun.set()
+        assert gone.wait(60)
+        start_response("200 OK", [("Content-Length", "6")])
+        return [b"answer"]
+
+    server, client = serving(app)
+    wants_asking = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"
+    client.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n" + wants_asking)
+    until(lambda: connections.wait(0) or begun.is_set(), "the request")
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # ends it by RST
+    client.close()
+    gone.set()
+    server.task_dispatcher.shutdown(timeout=60)
+    assert len(server.active_channels) == 1
+    until(lambda: connections.wait(0) or not server.active_channels, "the end of the connection")
+
+
+def test_closing_tells_who_waits_for_an_answer_to_be_taken(
+    connections: Connections, serving: Callable[..., tuple[Any, socket.socket]]
+) -> None:
+    ended = threading.Event()
+
+    def app(environ: object, start_response: Callable[..., object]) -> Iterator[bytes]:
+        start_response("200 OK", [])
+        try:
+            while True:
+                yield bytes(1 << 20)
+        finally:
+            ended.set()
+
+    server, client = serving(app, outbuf_high_watermark=1 << 20)
+    client.sendall(b"GET / HTTP/1.0\r\n\r\n")
+
+    def is_full() -> bool:
+        connections.wait(0)
+        return any(channel.total_outbufs_len > 1 << 20 for channel in server.active_channels.values())
+
+    until(is_full, "a thread that waits")
+    connections.close()
+    assert ended.wait(60)
