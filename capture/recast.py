@@ -69,6 +69,8 @@ def with_island(
         name = definition.signature.name
         if nodes.get(name):
             _Rewriting(definition, flat[name], target, frozenset(nodes[name])).run()
+        if name in flat:
+            _forget_lists(definition)
     return replace(
         recording,
         library=tf_private.library(definitions),
@@ -123,8 +125,7 @@ class _Rewriting:
             if is_float(argument.type):
                 argument.type = self._target
         for attributes in self._definition.arg_attr.values():
-            attributes.attr.pop("_handle_dtypes", None)
-            attributes.attr.pop("_handle_shapes", None)
+            _forget_handle(attributes)
         _leave_xla(self._definition.attr)
         self._definition.attr.pop("api_implements", None)  # the optimiser would put another function there
 
@@ -183,6 +184,18 @@ class _Rewriting:
             cast.attr["SrcT"].type, cast.attr["DstT"].type = held, wanted
             self._casts[key] = f"{name}:y:0"
         return self._casts[key]
+
+
+def _forget_lists(definition: Any) -> None:
+    """A list of tensors, as loops keep for their gradients, may hold another dtype than its argument says."""
+    for number, argument in enumerate(definition.signature.input_arg):
+        if argument.type == tf.variant.as_datatype_enum and number in definition.arg_attr:
+            _forget_handle(definition.arg_attr[number])
+
+
+def _forget_handle(attributes: Any) -> None:
+    attributes.attr.pop("_handle_dtypes", None)
+    attributes.attr.pop("_handle_shapes", None)
 
 
 def _leave_xla(attributes: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 from tensortap.capture import LoadedCall, override, with_island
@@ -192,6 +193,17 @@ class FixSearch:
             key
             for key, operation in self.nodes.chosen.operations.items()
             if any(_is_half(tensor) for tensor in (*operation.inputs, *operation.outputs))
+            and not _is_of_list(operation)
+        ]
+
+    @cached_property
+    def _lists(self) -> list[NodeKey]:
+        """Nodes of lists of half-precision tensors, in which loops keep what their gradients read."""
+        return [
+            (name, node)
+            for name, function in self._call.recorded.functions.items()
+            for node, operation in function.operations.items()
+            if _is_of_list(operation) and operation.get_attr("element_dtype").name in _HALF
         ]
 
     def _is_read_in_half(self, island: Sequence[NodeKey]) -> bool:
@@ -220,14 +232,18 @@ class FixSearch:
         if self.trials >= MOST_TRIALS or not nodes:
             return False
         self.trials += 1
-        self._told(f"replay {self.trials}: trying {len(nodes)} nodes in float32")
+        self._told(f"replay {self.trials}: trying {counted(len(nodes), 'node')} in float32")
         return self._is_good(self._in_float32(nodes))
 
     def _in_float32(self, nodes: Sequence[NodeKey]) -> Recording:
         chosen: dict[str, list[str]] = {}
-        for function, node in nodes:
+        for function, node in (*nodes, *self._lists):  # what a list holds is no less right in float32
             chosen.setdefault(self._call.original(function), []).append(node)
         return with_island(self._recording, chosen, self._call)
+
+
+def _is_of_list(operation: Any) -> bool:
+    return "List" in operation.type and "element_dtype" in operation.node_def.attr
 
 
 def _is_half(tensor: Any) -> bool:

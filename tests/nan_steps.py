@@ -56,6 +56,14 @@ def half_underflow(x: Any, w: Any) -> Any:
     return -tf.reduce_mean(tf.math.log(wide))
 
 
+def half_loop(x: Any, w: Any) -> Any:
+    h = tf.cast(tf.matmul(x, w), tf.float16) * 10.0
+    for _ in tf.range(3):
+        grown = tf.square(h)  # beyond 65504; the gradient's lists hold it, too
+        h = grown / tf.reduce_mean(grown)
+    return tf.reduce_mean(tf.cast(h, tf.float32))
+
+
 STEPS: dict[str, Callable[[Any, Any], Any]] = {
     loss.__name__: loss
     for loss in (
@@ -66,6 +74,7 @@ STEPS: dict[str, Callable[[Any, Any], Any]] = {
         half_variance,
         half_sum,
         half_underflow,
+        half_loop,
     )
 }
 

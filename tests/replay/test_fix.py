@@ -28,6 +28,7 @@ EXPECTED = {  # kind of the repair, what it says, what stands in the proposed li
     "half_variance": [("float32 island", "in float32", "squared")],
     "half_sum": [("float32 island", "tf.cast(x, 'float32') before", "h * h")],
     "half_underflow": [("float32 island", "tf.cast(x, 'float32') before, and back after", "tf.nn.softmax")],
+    "half_loop": [("float32 island", "tf.cast(x, 'float32') before, and back after", "tf.square(h)")],
 }
 
 
