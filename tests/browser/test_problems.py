@@ -71,6 +71,11 @@ def test_the_page_of_problems_tells_the_truth_first(tap: TapPage, site: Site) ->
     )
     expect(card).to_contain_text("log(0) = -inf")
     expect(card).to_contain_text("What usually helps")
+    tap.page.set_viewport_size({"width": 1024, "height": 700})
+    line = card.locator(".place code")
+    expect(line).to_contain_text("# 0 · log 0 = NaN")
+    whole = "line => line.scrollWidth <= line.clientWidth && line.scrollHeight <= line.clientHeight"
+    assert line.evaluate(whole)
     groups = tap.page.get_by_test_id("finding-group")
     rule = str(groups.first.get_attribute("data-rule"))
     groups.first.get_by_role("button", name="Mute").click()

@@ -140,7 +140,8 @@ describe('what the page says of births', () => {
   });
 
   it('leads to the loss only where it reaches it', () => {
-    expect([chainGoal(told([], ['log:0', 'loss:0'])), chainGoal(told([], ['log:0', 'add:0']))]).toEqual(['the loss', 'add:0']);
+    expect(chainGoal(told([], ['log:0', 'loss:0']))).toEqual({ words: 'the loss', isName: false });
+    expect(chainGoal(told([], ['log:0', 'add:0']))).toEqual({ words: 'add:0', isName: true });
   });
 
   it('names the op whose gradient it is, and what turned as the command line does', () => {

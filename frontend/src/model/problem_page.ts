@@ -87,9 +87,9 @@ export function pageHead(births: readonly Birth[], high: number): string {
 }
 
 /** What the chain of a report leads to. */
-export function chainGoal(report: NanReport): string {
+export function chainGoal(report: NanReport): { words: string; isName: boolean } {
   const last = report.chain.at(-1)?.tensor ?? '';
-  return last === report.loss ? 'the loss' : visible(last);
+  return last === report.loss ? { words: 'the loss', isName: false } : { words: visible(last), isName: true };
 }
 
 /** How many more there are: births only if all of them are, else places that were handed it, read it, or are suspected; constants of the program apart. */

@@ -12,6 +12,7 @@ import { NextLooks, SourceLink, TensorLink } from './Places';
 export function BirthCard({ report }: { report: NanReport }) {
   const [birth, ...others] = report.births;
   if (!birth) return null;
+  const goal = chainGoal(report);
   return (
     <article
       class="problem-card"
@@ -34,7 +35,9 @@ export function BirthCard({ report }: { report: NanReport }) {
       {report.chain.length > 1 && (
         <>
           <h4>
-            From there to <span class="mono">{chainGoal(report)}</span>
+            <span>
+              From there to <span class={goal.isName ? 'mono' : undefined}>{goal.words}</span>
+            </span>
             <button type="button" class="button small" onClick={showChain} data-testid="show-chain">
               Show on the graph
             </button>

@@ -27,7 +27,7 @@ export function SourceLink({ frame, place }: { frame: StackFrame | null; place: 
       <button type="button" class="link mono" title="Show the source" onClick={() => goTo({ ...place, tab: 'source' })}>
         {visible(shortFile(frame.file))}:{frame.line}
       </button>
-      {frame.text && <code class="truncate">{visible(frame.text.trim())}</code>}
+      {frame.text && <code title={visible(frame.text.trim())}>{visible(frame.text.trim())}</code>}
     </div>
   );
 }
