@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import threading
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -124,6 +125,7 @@ class Server:
             share_one_allocator()
             after_reading(self.app, FreedMemory().give_back)
         self._running = self._ending = False
+        self._changing = threading.Lock()  # guards these two
         self._connections = Connections()
         self._waitress = self._listener(trusted_proxy)
 
@@ -144,24 +146,31 @@ class Server:
 
     def run(self) -> None:
         """Answers requests until KeyboardInterrupt or SystemExit is raised in this thread, or `close()`."""
-        self._running = True
+        with self._changing:
+            if self._ending:  # closed before
+                return
+            self._running = True
         preparation = prepare(self.app)
         try:
             with suppress(KeyboardInterrupt, SystemExit):
-                while self._connections and not self._ending:
+                while not self._ending:
                     self._connections.wait(_LONGEST_WAIT)
         finally:
+            with self._changing:
+                self._ending = True
             self._close()
             preparation.join(_LAST_ANSWERS)
 
     def close(self) -> None:
-        """Ends `run()` from another thread; open connections are cut."""
-        if self._running:
+        """Ends `run()` from another thread; open connections are cut. Calling it again does nothing."""
+        with self._changing:
+            if self._ending:  # the number of what would wake `run` may be that of another file by now
+                return
             self._ending = True
-            with suppress(OSError):  # it noticed already, and the trigger is closed
+            if self._running:
                 self._waitress.pull_trigger()
-        else:
-            self._close()
+                return
+        self._close()
 
     def _close(self) -> None:
         self._waitress.task_dispatcher.shutdown(timeout=_LAST_ANSWERS)

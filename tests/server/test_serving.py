@@ -6,7 +6,7 @@ import http.client
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -103,6 +103,23 @@ def test_a_served_answer(running: Server) -> None:
     status, body = ask(running, "/api/runs", Authorization=f"Bearer {running.token}")
     assert status == 200
     assert b'"runs":[]' in body
+
+
+def test_closing_again_writes_into_no_file_of_others(tmp_path: Path) -> None:
+    """What woke the loop is closed with it, and its number is given to the next file that is opened."""
+    server = Server([tmp_path], port=0)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    ask(server, "/api/v1/health")
+    server.close()
+    thread.join()
+    files = [tmp_path / str(number) for number in range(20)]
+    with ExitStack() as opened:
+        for file in files:
+            opened.enter_context(file.open("wb"))
+        server.close()
+    server.run()
+    assert not any(file.stat().st_size for file in files)
 
 
 def test_the_server_tells_nothing_of_itself(running: Server) -> None:
