@@ -13,7 +13,7 @@ from typing import Any
 from . import own_child
 
 _ROOT = Path(__file__).absolute().parents[2]  # the package lies there, or an editable install elsewhere
-_held: set[int] = set()  # ends of pipes that tell running processes that this one is there
+_held: dict[object, int] = {}  # ends of pipes that tell running processes that this one is there
 
 
 def own_module(name: str) -> list[str]:
@@ -49,30 +49,31 @@ def start_process(command: list[str], **options: Any) -> subprocess.Popen[Any]:
     if os.name != "posix":
         return subprocess.Popen(command, **options)
     line, held = os.pipe()
-    _held.add(held)
+    whose = object()  # a number may be that of another pipe, once this one is closed
+    _held[whose] = held
     environment = {**(options.pop("env", None) or os.environ), own_child.LINE: str(line)}
     try:
         process = subprocess.Popen(command, pass_fds=[line], env=environment, **options)
     except BaseException:
-        _let_go(held)
+        _let_go(whose)
         raise
     finally:
         os.close(line)
-    weakref.finalize(process, _let_go, held).atexit = False  # what else runs at the end may need it
+    weakref.finalize(process, _let_go, whose).atexit = False  # what else runs at the end may need it
     return process
 
 
-def _let_go(held: int) -> None:
-    if held in _held:
-        _held.remove(held)
+def _let_go(whose: object) -> None:
+    held = _held.pop(whose, None)
+    if held is not None:
         os.close(held)
 
 
 def _let_all_go() -> None:
     """A fork of this process is not who started the others."""
-    for held in list(_held):
+    for whose in list(_held):
         with contextlib.suppress(OSError):  # closed by the program, which forks to be a daemon
-            _let_go(held)
+            _let_go(whose)
 
 
 if hasattr(os, "register_at_fork"):

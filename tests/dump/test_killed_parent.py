@@ -53,6 +53,24 @@ if fork:
     print(json.dumps([made[0].pid, fork]), flush=True)
 time.sleep(600)
 """
+OF_A_FORK = """
+import os, subprocess, sys
+from pathlib import Path
+from tensortap.dump import own_script, start_process
+
+script = own_script(Path(sys.argv[1]))
+parents = start_process(script, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+fork = os.fork()
+if fork:
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1]) or parents.wait())
+own = start_process(script, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+own.stdout.readline()
+parents.returncode = 0  # nobody asks for it here
+del parents
+own.communicate(b"the end")
+os._exit(abs(own.returncode))
+"""
+READING = "import sys; print('begun', flush=True); sys.stdin.read()"
 TELLING = f"""
 import fcntl, os
 def is_open(fd):
@@ -139,6 +157,14 @@ def test_neither_native_code_nor_a_fork_keeps_it(
     parent.kill()
     until(lambda: has_ended(child), "the end of a process")
     assert not has_ended(fork)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="has no fork")
+def test_a_fork_ends_no_process_of_its_own_with_what_it_inherited(tmp_path: Path) -> None:
+    """WHEN the fork forgets a process of its parent, whose pipe had the number that its own process's has."""
+    script = tmp_path / "reading.py"
+    script.write_text(READING)
+    subprocess.run([sys.executable, "-c", OF_A_FORK, str(script)], check=True, timeout=60)
 
 
 def test_where_the_system_does_not_end_it_a_thread_does() -> None:
