@@ -19,25 +19,30 @@ from .private_folders import is_own_folder
 
 _TEMPORARY = "tensortap"
 _CAREFUL = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
+_own: set[str] = set()  # names of those that this process has
 
 
 @contextlib.contextmanager
 def own_folder(parent: Path, purpose: str, *, mode: int = 0o777) -> Iterator[Path]:
     """A folder `.<purpose>-<host>-<pid>-<8 hex digits>`, removed in the end, with what is left in it.
 
-    Those that processes of this host left when they were killed are removed, too.
+    Those that processes of this host left when they were killed are removed, too. A fork removes nothing.
     `mode` is that of the folder, less the umask.
 
     Raises OSError.
     """
     remove_left(parent, purpose)
-    folder = parent / f".{purpose}-{new_worker_name()}"
-    folder.mkdir(mode)
+    name, process = new_worker_name(), os.getpid()
+    folder = parent / f".{purpose}-{name}"
+    _own.add(name)
     try:
+        folder.mkdir(mode)
         with _locked(folder):
             yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        if os.getpid() == process:
+            shutil.rmtree(folder, ignore_errors=True)
+        _own.discard(name)
 
 
 def temporary_folder() -> AbstractContextManager[Path]:
@@ -64,10 +69,16 @@ def remove_left(parent: Path, purpose: str) -> None:
     for folder in parent.glob(f".{purpose}-*"):
         name = folder.name.removeprefix(f".{purpose}-")
         # Nothing else is opened: in a shared folder somebody may have put a FIFO, which would be waited for.
-        if is_worker_name(name) and is_own_folder(folder):
+        if is_worker_name(name) and name not in _own and is_own_folder(folder):
             host, pid, _ = name.rsplit("-", 2)
-            if host == here and is_gone(socket.gethostname(), int(pid)) and not _is_locked(folder):
+            if host == here and _is_left(folder, int(pid)):
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_left(folder: Path, pid: int) -> bool:
+    if pid == os.getpid():  # of one that had this number before: in a container, a server is always number 1
+        return _is_locked(folder) is False
+    return is_gone(socket.gethostname(), pid) and not _is_locked(folder)
 
 
 @contextlib.contextmanager
@@ -79,10 +90,10 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
 
 
-def _is_locked(folder: Path) -> bool:
-    """Whether a process has it, or whether that cannot be told."""
+def _is_locked(folder: Path) -> bool | None:
+    """Whether a process has it, or it cannot be opened; None where its disk has no locks."""
     with _opened(folder) as fd:
-        return fd is None or is_held(fd) is True
+        return True if fd is None else is_held(fd)
 
 
 @contextlib.contextmanager

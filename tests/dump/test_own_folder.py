@@ -29,6 +29,34 @@ def test_a_folder_in_use_stays_although_its_process_is_not_to_be_seen(
     assert not folder.exists()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="has no locks of folders")
+def test_what_a_process_of_the_same_number_left_goes(tmp_path: Path) -> None:
+    """A server in a container is number 1, and so is the one that takes the place of a killed one."""
+    left = tmp_path / f".making-{new_worker_name()}"
+    left.mkdir()
+    with own_folder(tmp_path, "making") as folder:
+        assert list(tmp_path.iterdir()) == [folder]
+        remove_left(tmp_path, "making")
+        assert folder.is_dir()
+
+
+FORKED = """
+import os, sys
+from tensortap.dump import kept_folder
+folder = kept_folder()
+fork = os.fork()
+if not fork:
+    sys.exit()
+os.waitpid(fork, 0)
+print(folder.is_dir())
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="has no fork")
+def test_a_fork_that_ends_leaves_its_parents_folder() -> None:
+    assert subprocess.check_output([sys.executable, "-c", FORKED], text=True, timeout=60) == "True\n"
+
+
 BESIDE_A_FIFO = """
 import os, sys
 from pathlib import Path
