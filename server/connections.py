@@ -90,8 +90,13 @@ class Connections(dict[int, Any]):
             return
         if known is not None:
             self._selector.unregister(fd)
-        if events:
+        if not events:
+            return
+        try:
             self._selector.register(fd, events, connection)
+        except OSError:  # the system watches no more of them; who accepts is tried again
+            if not connection.accepting:
+                connection.handle_close()
 
 
 class Channel(HTTPChannel):  # type: ignore[misc]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import struct
 import threading
@@ -109,6 +110,24 @@ def test_what_closed_a_moment_ago_leaves_its_event_to_nobody(connections: Connec
     assert sorted(each.got for each in pair) == [b"", b"at once"]
     assert new.got == b""
     assert set(connections.values()) == {new, *(each for each in pair if each.got)}
+
+
+def test_one_that_the_system_does_not_watch_is_ended_alone(
+    connections: Connections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the user's processes watch `/proc/sys/fs/epoll/max_user_watches` files."""
+
+    def refuse(fd: int, events: int, data: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    known = Ended(connections)
+    connections.wait(0)
+    refused = Ended(connections)
+    monkeypatch.setattr(connections._selector, "register", refuse)
+    known.other.sendall(b"still there")
+    connections.wait(0)
+    assert (known.got, refused.other.fileno()) == (b"still there", -1)
+    assert list(connections.values()) == [known]
 
 
 def test_closing_ends_all(connections: Connections) -> None:
