@@ -182,12 +182,12 @@ class Server:
 def connection_limit() -> int:
     """How many connections may be open: half of the files that this process may have open, 1000 at most.
 
-    The default of waitress, 100, is used up by one port scanner.
+    The default of waitress, 100, is used up by one port scanner. Windows waits for 512 sockets at most.
     """
     try:
         import resource
     except ImportError:  # not on Windows
-        return _CONNECTIONS
+        return _CONNECTIONS // 2
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _CONNECTIONS if soft == resource.RLIM_INFINITY else max(50, min(_CONNECTIONS, soft // 2))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tensortap.server import DEFAULT_PORT, Server, ServingError
-from tensortap.server.serving import open_socket
+from tensortap.server.serving import connection_limit, open_socket
 
 
 @pytest.fixture
@@ -110,7 +111,7 @@ def test_closing_again_writes_into_no_file_of_others(tmp_path: Path) -> None:
     server = Server([tmp_path], port=0)
     thread = threading.Thread(target=server.run)
     thread.start()
-    ask(server, "/api/v1/health")
+    ask(server, "/")
     server.close()
     thread.join()
     files = [tmp_path / str(number) for number in range(20)]
@@ -120,6 +121,12 @@ def test_closing_again_writes_into_no_file_of_others(tmp_path: Path) -> None:
         server.close()
     server.run()
     assert not any(file.stat().st_size for file in files)
+
+
+def test_where_select_waits_for_512_sockets_no_more_are_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On Windows; one more, and waiting raises ValueError."""
+    monkeypatch.setitem(sys.modules, "resource", None)
+    assert 400 < connection_limit() < 512
 
 
 def test_the_server_tells_nothing_of_itself(running: Server) -> None:
