@@ -24,6 +24,10 @@ _LOOKED_INTO = 8  # kept values of one tensor that are read, the latest
 _HISTOGRAMS = 100  # of one tensor, evenly thinned
 
 
+def _how_many(share: float) -> str:
+    return "None" if share == 0 else f"Only {share:.2%}" if share >= 5e-5 else "Fewer than 0.01%"
+
+
 @rule(
     "DeadRelu",
     "ReLU units that hardly ever fire",
@@ -47,7 +51,7 @@ def dead_relu(view: RunView, limits: Limits) -> Iterable[Hit]:
             limits["active"],
             share=MOSTLY,
             low=True,
-            text=lambda t, value: f"Only {value:.2%} of the elements of {t.name} are above 0.",
+            text=lambda t, value: f"{_how_many(value)} of the elements of {t.name} are above 0.",
         )
     )
     yield from found
