@@ -117,7 +117,10 @@ def float16_overflow(view: RunView, limits: Limits) -> Iterable[Hit]:
 
 
 def _scales_loss(view: RunView, graph: str) -> bool:
-    return any(path.endswith(_SCALES) for path in view.roles(graph).variable.values())
+    def find() -> bool:
+        return any(path.endswith(_SCALES) for path in view.roles(graph).variable.values())
+
+    return view.once(f"whether {graph} scales the loss", find)
 
 
 def _end(dtype: str, limits: Limits) -> float:
