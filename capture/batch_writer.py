@@ -16,7 +16,7 @@ _CHECK_SECONDS = 1.0
 _RETRY_SECONDS = 5.0
 _PART_BYTES = 64 << 20  # of the tensors that are written, and freed, together
 
-REFUSALS = ("open", "removed", "reserve", "disk", "write", "unfit")
+REFUSALS = ("open", "removed", "reserve", "disk", "write", "unfit", "close")
 """The kinds of trouble for which snapshots are lost here, the gravest first."""
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -112,7 +112,7 @@ class BatchWriter:
         return 0
 
     def close(self, dropped: int) -> int:
-        """Commits and closes the files."""
+        """Commits and closes the files; returns how many snapshots had waited for the disk in vain."""
         self._next_try = 0.0  # the last chance to note what was lost
         self.flush(dropped)
         writer, self._writer = self._writer, None
@@ -124,6 +124,7 @@ class BatchWriter:
                     self._trouble.tell(
                         "close", "the dump could not be closed in order", "What was committed is safe.", error
                     )
+            return writer.lost
         return 0
 
     def _ready(self) -> DumpWriter | None:

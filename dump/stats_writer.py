@@ -32,6 +32,7 @@ class StatsWriter:
 
     def __init__(self, worker_dir: Path, compression: str | None, fsync: bool) -> None:
         self.dropped = 0
+        self.lost = 0  # of these, rows that had been queued here
         self.committed = 0  # rows
         self._dir = worker_dir
         self._compression = compression
@@ -92,6 +93,14 @@ class StatsWriter:
         finally:
             self.abandon()
 
+    def give_up(self) -> None:
+        """After `close` was refused: counts what waits as dropped, and says that if the disk lets it."""
+        self._rows = []
+        self._batches.clear()
+        self._lose(self._pending)
+        with contextlib.suppress(OSError):
+            self.close()
+
     def abandon(self) -> None:
         """Closes the file as it is: after a failure, or in a forked child, where it belongs to the parent."""
         if self._fd is not None:
@@ -126,8 +135,12 @@ class StatsWriter:
             count = min(self._pending - MAX_PENDING, oldest.num_rows)
             if count < oldest.num_rows:
                 self._batches.appendleft(oldest.slice(count))
-            self._pending -= count
-            self.dropped += count
+            self._lose(count)
+
+    def _lose(self, count: int) -> None:
+        self._pending -= count
+        self.dropped += count
+        self.lost += count
 
     def _open(self) -> None:
         path = stats_path(self._dir, self._number)

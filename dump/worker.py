@@ -22,6 +22,7 @@ from .recorded_command import recorded_command
 from .retention import Retention, WorkerRetention
 from .runs import RUN_FILE, WORKER_FILE, read_run_info
 from .schema import VERSION, Row, Stored
+from .spare_room import SpareRoom
 from .spool import MAX_SHARD, SEGMENT, Spool
 from .stats_writer import StatsWriter
 from .values_writer import ValuesWriter
@@ -98,11 +99,17 @@ class Worker:
         self._retention = WorkerRetention(folder, retention)
         self._events = EventsWriter(folder, fsync)
         self._stats = StatsWriter(folder, compression, fsync)
+        self._spare = SpareRoom(folder)
 
     @property
     def pending(self) -> int:
         """Rows not committed yet."""
         return self._stats.pending
+
+    @property
+    def lost(self) -> int:
+        """Rows that were added and could not be committed: they waited too long, or until `close`."""
+        return self._stats.lost
 
     def store(self, value: EncodedValue, entry: str) -> Stored:
         """Stores a value: in its row if it is small, else in a values file. Raises OSError."""
@@ -158,19 +165,31 @@ class Worker:
         return [self._values.path, self._stats.path, self._events.path]
 
     def close(self) -> None:
-        """Commits, seals the values, ends the statistics. Raises OSError, but leaves no file open."""
+        """Commits, seals the values, ends the statistics. Raises OSError, but leaves no file open, and counts
+        what could not be committed as lost."""
         try:
             self._values.seal()
         finally:
             self._values.abandon()
             self._events.abandon()
-            self._stats.close()
-        with contextlib.suppress(OSError):  # nothing is lost: then nobody can tell what was
-            write_closing(self._dir, Closing(self._stats.committed, self._stats.dropped))
+            self._close_statistics()
         self._retention.apply(closing=True)
+
+    def _close_statistics(self) -> None:
+        try:
+            self._stats.close()
+        except OSError:
+            self._spare.free()
+            self._stats.give_up()
+            raise
+        finally:
+            self._spare.free()
+            with contextlib.suppress(OSError):  # nothing is lost: then nobody can tell what was
+                write_closing(self._dir, Closing(self._stats.committed, self._stats.dropped))
 
     def abandon(self) -> None:
         """Closes the files as they are: in a forked child they are the parent's."""
         self._values.abandon()
         self._events.abandon()
         self._stats.abandon()
+        self._spare.free()

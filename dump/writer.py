@@ -56,8 +56,8 @@ class DumpWriter:
     parent's.
 
     A full or failing disk, or a directory that was removed, shows as OSError from `log`, `flush` or `close`.
-    The rows stay queued (10,000 at most, then the oldest are dropped and counted); `log` tries again every
-    0.5 s, `flush` at once. If a value cannot be stored, its summary is queued all the same.
+    The rows stay queued (10,000 at most; the oldest, and what waits at `close`, are dropped and counted,
+    `lost` in all); `log` tries again every 0.5 s, `flush` at once. A value that is refused is a summary.
 
     Args:
         logdir: the log directory, or its address (`s3://bucket/logs`, docs/remote.md).
@@ -73,11 +73,9 @@ class DumpWriter:
         upload_seconds: how long `close` waits for the last uploads.
 
     Raises:
-        InvalidNameError: `run` is not a run name.
-        InvalidValueError: `info`, `rank` or `compression` is not possible.
+        InvalidNameError, InvalidValueError: `run` is no run name, or another argument is not possible.
         NotARunError, FormatVersionError: the run was written by something else, or a newer tensortap.
-        RemoteError: nothing can be written to such an address.
-        OSError: the directory cannot be made, or the address refuses.
+        RemoteError, OSError: nothing can be written to such an address; the directory cannot be made.
     """
 
     _worker: Worker | None
@@ -171,8 +169,7 @@ class DumpWriter:
 
         Raises:
             InvalidNameError, InvalidValueError: nothing was dumped.
-            DumpClosedError: the writer is closed.
-            OSError: see the class.
+            DumpClosedError: the writer is closed. OSError: see the class.
         """
         place = check_place(name, step, visit, graph, device, clock.time() if time is None else time)
         check_keep(keep)
@@ -269,8 +266,8 @@ class DumpWriter:
         """Commits everything logged so far, and returns once that is done; uploads follow within seconds.
 
         Raises:
-            DumpClosedError: the writer is closed.
-            OSError: the disk refused; the rows stay queued. Or an upload failed, and is tried again.
+            DumpClosedError: the writer is closed. OSError: the disk refused; the rows stay queued. Or an
+                upload failed, and is tried again.
         """
         with self._lock:
             self._commit(self._current())
@@ -282,8 +279,8 @@ class DumpWriter:
         Does nothing if the writer is closed already.
 
         Raises:
-            OSError: the disk refused; what was not committed is lost. Or the address did, for
-                `upload_seconds`; the error says where it lies.
+            OSError: the disk refused; what was not committed is lost, and counted in `lost`. Or the address
+                did, for `upload_seconds`; the error says where it lies.
         """
         with self._lock:
             worker, self._worker = self._worker, None
@@ -294,6 +291,7 @@ class DumpWriter:
                 with self._lock:
                     worker.close()
             finally:
+                self.lost = worker.lost
                 self._destination.finish()
 
     def __enter__(self) -> Self:
@@ -366,6 +364,7 @@ class DumpWriter:
         """The state of a writer whose worker is still to come: of a new one, or of one in a forked child."""
         self._lock = threading.RLock()
         self._worker = None
+        self.lost = 0
         self._last_try = clock.monotonic()
         self._failing = False
 
@@ -386,7 +385,8 @@ def _close_all() -> None:
             writer.close()
         except OSError as error:
             with contextlib.suppress(OSError, ValueError, AttributeError):  # there may be no stderr
-                print(f"tensortap: {error.filename or writer.run_dir}: {error.strerror}", file=sys.stderr)
+                told = f"{error.strerror}; snapshots dropped: {writer.lost:,}"
+                print(f"tensortap: {error.filename or writer.run_dir}: {told}", file=sys.stderr)
 
 
 def _after_fork() -> None:

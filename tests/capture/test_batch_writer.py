@@ -19,7 +19,7 @@ from tensortap.capture.samples import Samples
 from tensortap.capture.snapshots import Batch, Captured, GraphHandle
 from tensortap.capture.step_capture import Outlet
 from tensortap.capture.trouble import Trouble
-from tensortap.dump import DumpWriter
+from tensortap.dump import DumpWriter, files
 
 CANDIDATE = Candidate("n", 0, "Add", "uint8")
 
@@ -79,6 +79,22 @@ def test_a_nearly_full_disk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         said = last_words(lambda: DumpWriter(tmp_path, "r"), capsys, disk_reserve=1 << 60)
     assert "lower Tap(disk_reserve=…)" in said
     assert "queue_bytes" not in said
+
+
+def test_a_disk_that_stays_full_to_the_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(fd: int, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def fill_behind_the_writer() -> DumpWriter:
+        writer = DumpWriter(tmp_path, "r")
+        monkeypatch.setattr(files.os, "write", refuse)
+        return writer
+
+    with pytest.warns(TapWarning, match="closed in order"), pytest.warns(TapWarning, match="Free space"):
+        said = last_words(fill_behind_the_writer, capsys)
+    assert "1 snapshot of run 'r' was dropped: the dump cannot be written" in said
 
 
 def test_a_full_queue(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,10 @@ import pytest
 from dump_tools import read_all, stats_files, values_files
 
 from tensortap.dump import DumpWriter, Snapshot, files, stats_writer, writer
+from tensortap.dump.closing import Closing, read_closing
+from tensortap.dump.spare_room import SpareRoom
+
+SPARE_FREE = SpareRoom.free
 
 
 class Disk:
@@ -147,8 +151,43 @@ def test_close_on_a_full_disk_raises_once_and_leaves_no_file_open(tmp_path: Path
         w.close()
     w.close()
     if open_files.exists():
-        assert len(list(open_files.iterdir())) == before - 2
+        assert len(list(open_files.iterdir())) == before - 3
     assert [row["step"] for row in read_all(tmp_path).rows] == [0]
+
+
+@pytest.mark.parametrize("commits", [0, 3])
+def test_what_waits_when_a_full_disk_is_closed_is_counted(
+    tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch, commits: int
+) -> None:
+    def free(self: SpareRoom) -> None:
+        if self.held:
+            disk.room = self.held
+        SPARE_FREE(self)
+
+    monkeypatch.setattr(SpareRoom, "free", free)
+    w = DumpWriter(tmp_path)
+    w.log("x", 1.0, step=0)
+    w.flush()
+    w.log_many([Snapshot("x", np.zeros(2)), Snapshot("y", np.zeros(2))], step=1)
+    w.dropped(4)
+    disk.room = 0
+    for _ in range(commits):
+        with pytest.raises(OSError, match="No space"):
+            w.flush()
+    with pytest.raises(OSError, match="No space"):
+        w.close()
+    assert w.lost == 2
+    found = read_all(tmp_path)
+    assert ([row["step"] for row in found.rows], found.damage) == ([0], [])
+    assert (found.tails[0].dropped, found.tails[0].closed) == (6, True)
+    closing = read_closing(tmp_path / "run" / w_name(tmp_path))
+    assert closing == Closing(1, 6)
+
+
+def w_name(logdir: Path) -> str:
+    """The only worker."""
+    (folder,) = (entry for entry in (logdir / "run").iterdir() if entry.is_dir())
+    return folder.name
 
 
 LIMITED = """
