@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import errno
-import shutil
 import time
 from collections.abc import Callable, Sequence
 
 from tensortap.dump import DumpWriter, InvalidNameError, InvalidValueError, Snapshot, warm_up
 
+from .disk_reserve import DiskReserve
 from .snapshots import Batch, Captured, Event, GraphHandle
 from .trouble import Trouble
 
@@ -29,13 +29,13 @@ class BatchWriter:
 
     Args:
         open_writer: opens the writer; may fail, and is then tried again every 5 s.
-        disk_reserve: bytes of free space below which nothing is written.
+        reserve: the free space that is left alone.
     """
 
-    def __init__(self, open_writer: Callable[[], DumpWriter], trouble: Trouble, disk_reserve: int) -> None:
+    def __init__(self, open_writer: Callable[[], DumpWriter], trouble: Trouble, reserve: DiskReserve) -> None:
         self._open_writer = open_writer
         self._trouble = trouble
-        self._disk_reserve = disk_reserve
+        self._reserve = reserve
         self._writer: DumpWriter | None = None
         self._untold = 0  # dropped snapshots that no writer was there to note
         self._next_try = 0.0
@@ -138,7 +138,7 @@ class BatchWriter:
                 self._trouble.tell("open", "the run cannot be opened", _way_out(error), error)
         if self._writer is not None and now >= self._next_check:
             self._next_check = now + _CHECK_SECONDS
-            self._has_room = self._is_there(self._writer) and self._disk_has_room(self._writer)
+            self._has_room = self._is_there(self._writer) and self._reserve.is_kept(self._writer.run_dir)
         return self._writer if self._has_room else None
 
     def _is_there(self, writer: DumpWriter) -> bool:
@@ -157,21 +157,6 @@ class BatchWriter:
             "Put it back, or start the program again to record more. Training goes on.",
         )
         return False
-
-    def _disk_has_room(self, writer: DumpWriter) -> bool:
-        try:
-            free = shutil.disk_usage(writer.run_dir).free
-        except OSError:
-            return True  # the file system does not say; writing will show
-        if free < self._disk_reserve:
-            self._trouble.tell(
-                "reserve",
-                f"only {free >> 20} MiB are free at {writer.run_dir}, and below"
-                f" {self._disk_reserve >> 20} MiB nothing is written",
-                "Free space, or lower Tap(disk_reserve=…).",
-            )
-            return False
-        return True
 
 
 def _way_out(error: Exception) -> str:

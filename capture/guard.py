@@ -13,6 +13,7 @@ from typing import Any, Literal
 from tensortap.dump import Way
 
 from .background import Background, Sink
+from .disk_reserve import DiskReserve
 from .errors import WatchError
 from .failed_step import has_failed
 from .firing import Firing, TrainingStoppedError
@@ -81,7 +82,7 @@ class Guard:
             self._recordings.settle(entry, reason)
 
     def recordings(
-        self, record: Record | None, run_dir: Path, *, way: Way, info: Mapping[str, Any]
+        self, record: Record | None, run_dir: Path, reserve: DiskReserve, *, way: Way, info: Mapping[str, Any]
     ) -> Recordings | None:
         """The recordings of the tap; they are told what the trigger says of each step.
 
@@ -92,7 +93,9 @@ class Guard:
             return None
         if record.on_trigger and self._trigger is None:
             raise WatchError("Record(on_trigger=True) waits for a trigger.", "Add on=NonFinite().")
-        self._recordings = Recordings(run_dir, record, self._trouble, self._patience, way=way, info=info)
+        self._recordings = Recordings(
+            run_dir, record, self._trouble, reserve, self._patience, way=way, info=info
+        )
         return self._recordings
 
     def extend(

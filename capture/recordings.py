@@ -12,6 +12,7 @@ from typing import Any
 
 from tensortap.dump import Way, ensure_run, write_graph
 
+from .disk_reserve import DiskReserve
 from .held_recordings import HeldRecordings, Item
 from .instrument import Caught
 from .kept_recordings import ASKED_FOR, KeptRecordings
@@ -55,6 +56,7 @@ class Recordings:
 
     Args:
         record: which steps.
+        reserve: the free space that is left alone; below it recordings are left out.
         info: facts for the run, if it is not there yet.
         patience: seconds that training waits for the verdict on an earlier step, if a trigger decides.
         way: how the tap captures; the graph is written as of that way.
@@ -65,12 +67,14 @@ class Recordings:
         run_dir: Path,
         record: Record,
         trouble: Trouble,
+        reserve: DiskReserve,
         patience: float,
         *,
         way: Way,
         info: Mapping[str, Any],
     ) -> None:
         self._run_dir, self._record, self._trouble = run_dir, record, trouble
+        self._reserve = reserve
         self._way: Way = way
         self._info = dict(info)
         self._held = HeldRecordings(record.before, patience) if record.on_trigger else None
@@ -225,6 +229,8 @@ class Recordings:
             return
         graph = item.graph
         ensure_run(self._run_dir, self._run_dir.name, self._info)
+        if not self._reserve.is_kept(self._run_dir):
+            return
         graph_id = self._graphs.get(id(graph))
         if graph_id is None:
             graph_id = self._graphs[id(graph)] = write_graph(

@@ -16,6 +16,7 @@ from . import arguments as given
 from .arguments import byte_count, check_policy, process_rank, run_directory, run_facts, seconds
 from .background import Background, WhenFull
 from .batch_writer import BatchWriter
+from .disk_reserve import DiskReserve
 from .eager import EagerBodies
 from .earlier import tell_of_earlier_job
 from .environment import environment
@@ -73,7 +74,8 @@ class Tap:
         when_full: `"wait"` (up to `wait_seconds`) when they take more, or `"drop"` at once. Drops are
             counted.
         wait_seconds: see `when_full`.
-        disk_reserve: bytes of free disk space that are left alone.
+        disk_reserve: bytes of free disk space that are left alone: below that neither snapshots nor
+            recordings are written.
         close_seconds: how long `close` and the end of the program wait for what is still to be written.
         keep_last, max_bytes: keep the values of the last steps only, or so many bytes of values in the run:
             old values go first, summaries stay (docs/store.md). Not at an address, and neither is `record`.
@@ -113,11 +115,11 @@ class Tap:
         check_policy(when_full)
         limit = byte_count("queue_bytes", queue_bytes)
         self._eager = EagerBodies(INTERCEPTOR.tracker, sources=sources, max_bytes=limit)
-        disk_reserve = byte_count("disk_reserve", disk_reserve)
         rank = process_rank(rank)
         self._known_layers: list[str] = []
         self._next_step, self._local = 0, threading.local()
         trouble = Trouble(self.run)
+        reserve = DiskReserve(byte_count("disk_reserve", disk_reserve), trouble)
         tell_of_earlier_job(self.run_dir, trouble)
         facts = {**environment(), "watch": [repr(each) for each in watches], **run_facts(info)}
         logdir, run = str(self.run_dir.parent), self.run
@@ -128,14 +130,15 @@ class Tap:
         patience = seconds("close_seconds", close_seconds)
         guard = Guard(on, before, stop, run=run, run_dir=str(path), trouble=trouble, patience=patience)
         background = Background(
-            lambda: guard.sink(BatchWriter(open_writer, trouble, disk_reserve)),
+            lambda: guard.sink(BatchWriter(open_writer, trouble, reserve)),
             queue_bytes=limit,
             when_full=when_full,
             wait_seconds=seconds("wait_seconds", wait_seconds),
         )
         self._outlet = Outlet(background, trouble)
         way: Way = "shadow" if exact else "in-place"
-        self._outlet.recordings = guard.recordings(record_of(record), self.run_dir, way=way, info=facts)
+        wish = record_of(record)
+        self._outlet.recordings = guard.recordings(wish, self.run_dir, reserve, way=way, info=facts)
         self._guard = guard
         watch_file = WatchFile(self.run_dir, watches)
         self._control = StepControl(

@@ -14,6 +14,7 @@ from tensortap.capture import TapWarning, batch_writer
 from tensortap.capture.background import Background
 from tensortap.capture.batch_writer import BatchWriter
 from tensortap.capture.candidates import Candidate
+from tensortap.capture.disk_reserve import DiskReserve
 from tensortap.capture.lifetime import Lifetime
 from tensortap.capture.samples import Samples
 from tensortap.capture.snapshots import Batch, Captured, GraphHandle
@@ -35,7 +36,7 @@ def last_words(
     """What a tap says at its end, after one batch."""
     trouble = Trouble("r")
     background = Background(
-        lambda: BatchWriter(open_writer, trouble, disk_reserve),
+        lambda: BatchWriter(open_writer, trouble, DiskReserve(disk_reserve, trouble)),
         queue_bytes=100,
         when_full="drop",
         wait_seconds=0,
@@ -100,7 +101,7 @@ def test_a_disk_that_stays_full_to_the_end(
 def test_a_full_queue(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trouble = Trouble("r")
     background = Background(
-        lambda: BatchWriter(lambda: DumpWriter(tmp_path, "r"), trouble, 0),
+        lambda: BatchWriter(lambda: DumpWriter(tmp_path, "r"), trouble, DiskReserve(0, trouble)),
         queue_bytes=100,
         when_full="drop",
         wait_seconds=0,
@@ -116,4 +117,5 @@ def test_preparing_never_raises(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(batch_writer, "warm_up", fail)
     with pytest.warns(TapWarning, match="not prepared .RuntimeError: no compiler"):
-        BatchWriter(lambda: DumpWriter("unused"), Trouble("r"), 0).prepare()
+        trouble = Trouble("r")
+        BatchWriter(lambda: DumpWriter("unused"), trouble, DiskReserve(0, trouble)).prepare()

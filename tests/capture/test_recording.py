@@ -314,6 +314,16 @@ def test_calls_in_a_row_hold_one_copy_more_than_there_are(
     assert len(buffers) == 5 + 1
 
 
+def test_recordings_leave_the_reserve_of_the_disk_alone(tmp_path: Path) -> None:
+    with Tap(tmp_path / "r", NEVER, record=every(1), disk_reserve=1 << 60) as tap:
+        step = tap.function(lambda x: x + 1)
+        with pytest.warns(TapWarning, match="neither snapshots nor recordings are written"):
+            step(tf.zeros(1000))
+            assert tap.flush()
+    assert find_recordings(tmp_path / "r") == []
+    assert not (tmp_path / "r" / "graphs").exists()
+
+
 def test_what_cannot_be_recorded_is_said(tmp_path: Path) -> None:
     with Tap(tmp_path / "r", NEVER, record=every(1)) as tap:
 
