@@ -179,9 +179,9 @@ def _file_system(text: str, shown: str) -> tuple[Any, str]:
     except ImportError as error:
         raise RemoteError(f"{shown} cannot be read: fsspec is not installed.", _INSTALL) from error
     options: dict[str, Any] = {"use_listings_cache": False}
-    if re.match(r"https?://", text):
-        options["headers"] = {"Accept-Encoding": "identity"}  # ranges are those of the bytes themselves
     try:
+        for scheme in re.findall(r"(?:^|::)(https?)://", text):  # also that on which an archive lies
+            options[scheme] = _web_options()
         fs, root = url_to_fs(text, **options)
     except ImportError as error:
         hint = str(error) if "://" not in str(error) else _INSTALL
@@ -192,6 +192,13 @@ def _file_system(text: str, shown: str) -> tuple[Any, str]:
             "Name a folder, a run or a .tap.zip by an address that fsspec knows, as in s3://bucket/logs.",
         ) from None  # the text of an error may hold what is secret
     return fs, root
+
+
+def _web_options() -> dict[str, Any]:
+    from .bounded_answers import client_options
+
+    identity = {"Accept-Encoding": "identity"}  # ranges are those of the bytes themselves
+    return {"headers": identity, "client_kwargs": client_options()}
 
 
 def _keys(shown: str, text: str) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 from .archive import archive_of
 from .entries import Entry
-from .errors import DamagedError
+from .errors import DamagedError, NoAnswerError
 from .storage import look_plain, open_plain, scan_plain
 
 
@@ -68,11 +68,12 @@ def open_file(path: Path) -> tuple[BinaryIO, int, int]:
     """Opens a file for reading: the file, without a buffer; its first byte in it; its size.
 
     Raises:
-        FileNotFoundError: there is none. DamagedError: it is a link, a folder or a device.
+        FileNotFoundError: there is none. DamagedError: it is a link, a folder or a device. NoAnswerError:
+            its address fails.
     """
     try:
         file, size = open_plain(path)
-    except FileNotFoundError:
+    except (FileNotFoundError, NoAnswerError):
         raise
     except NotADirectoryError as error:
         return _open_within(path, error)

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
 from .entries import Entry
-from .errors import DamagedError
+from .errors import DamagedError, NoAnswerError, OddAnswerError
 
 BELIEVED = 1.0  # s for which a list of names and sizes is used again
 MAX_ENTRIES = 200_000  # of one folder
@@ -45,10 +45,6 @@ _NO_RANGES = "the web server sends whole files where a range is asked for; copy 
 _T = TypeVar("_T")
 
 
-class _NoRangesError(Exception):
-    """A web server sent a whole file instead of a range."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Seen:
     at: float  # monotonic seconds
@@ -57,7 +53,8 @@ class _Seen:
 
 
 class RemoteFolder:
-    """One address. All methods raise OSError, whose text holds nothing but the shown address.
+    """One address. All methods raise OSError, whose text holds nothing but the shown address: NoAnswerError
+    unless nothing is there.
 
     Args:
         fs: an fsspec file system. root: where the address is in it. shown: the address without secrets.
@@ -113,7 +110,8 @@ class RemoteFolder:
             return b""
         data = self._ask(lambda: self._read(self._place(name), size, offset, length), name)
         if len(data) > length:
-            raise OSError(errno.EIO, "more was sent than the range that was asked for", self.shown_name(name))
+            told = "more was sent than the range that was asked for"
+            raise NoAnswerError(errno.EIO, told, self.shown_name(name))
         return data
 
     def write(self, name: str, data: bytes) -> None:
@@ -142,7 +140,7 @@ class RemoteFolder:
             try:
                 read: bytes = file.read(length)
             except ValueError:  # fsspec's for an answer with more than the range
-                raise _NoRangesError from None
+                raise OddAnswerError(_NO_RANGES) from None
             return read
 
     def _check_not_in_archive(self, folders: list[str] | None, name: str) -> None:
@@ -175,7 +173,7 @@ class RemoteFolder:
         if known is None or time.monotonic() - known[0] > BELIEVED:
             info = self._ask(lambda: self._fs.info(self._place(name)), name)
             if not isinstance(info.get("size"), int):
-                raise OSError(errno.EIO, "the size is not told", self.shown_name(name))
+                raise NoAnswerError(errno.EIO, "the size is not told", self.shown_name(name))
             _forget_some(self._files)
             entry = self._timed(name, _entry(name.rpartition("/")[2], info))
             known = self._files[name] = (time.monotonic(), entry)
@@ -188,7 +186,7 @@ class RemoteFolder:
         # The slash spares a redirection.
         infos = self._ask(lambda: self._list(self._place(f"{name}/" if self._web else name)), name)
         if len(infos) > MAX_ENTRIES:
-            raise OSError(errno.EFBIG, f"more than {MAX_ENTRIES} names", self.shown_name(name))
+            raise NoAnswerError(errno.EFBIG, f"more than {MAX_ENTRIES} names", self.shown_name(name))
         listed = [entry for entry in map(self._listed, infos) if _is_plain(entry.name)]
         entries = {entry.name: self._timed(f"{name}/{entry.name}".lstrip("/"), entry) for entry in listed}
         same = known is not None and known.entries.keys() == entries.keys()
@@ -234,10 +232,10 @@ class RemoteFolder:
             raise FileNotFoundError(errno.ENOENT, "not there", shown) from None
         except NotADirectoryError:
             raise NotADirectoryError(errno.ENOTDIR, "no folder", shown) from None
-        except _NoRangesError:
-            raise OSError(errno.EIO, _NO_RANGES, shown) from None
+        except OddAnswerError as error:
+            raise NoAnswerError(errno.EIO, str(error), shown) from None
         except Exception as error:  # of any library; its text may hold keys and signatures
-            raise OSError(errno.EIO, f"cannot be {done} ({_kind(error)})", shown) from None
+            raise NoAnswerError(errno.EIO, f"cannot be {done} ({_kind(error)})", shown) from None
 
 
 class RangeReader(RawIOBase):

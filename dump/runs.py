@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import MAXYEAR, UTC, datetime
 from pathlib import Path
@@ -24,6 +24,7 @@ from .tail import StatsTail
 
 RUN_FILE = "run.json"
 WORKER_FILE = "worker.json"
+Unread = Callable[[Path, OSError], object]
 _UNKNOWN = datetime.fromtimestamp(0, UTC)
 
 
@@ -59,27 +60,36 @@ class WorkerInfo:
         return is_gone(self.host, self.pid)
 
 
-def find_runs(logdir: str | Path) -> list[tuple[str, Path]]:
+def find_runs(logdir: str | Path, unread: Unread = lambda folder, error: None) -> list[tuple[str, Path]]:
     """(run name, directory) of all runs at most four folders below `logdir`, by name; links are not followed.
 
     A directory without `run.json` is one, too, if a worker wrote into it.
     If `logdir` is a run itself, it is the only one, under its folder's name.
+
+    `unread` is called with each folder that cannot be looked into: nobody knows which runs it holds.
     """
     root = Path(logdir)
-    if _is_run(root):
+    if _is_run(root, unread):
         return [(root.resolve().name, root)]
-    return sorted((path.relative_to(root).as_posix(), path) for path in _search(root, MAX_RUN_DEPTH))
+    return sorted((path.relative_to(root).as_posix(), path) for path in _search(root, MAX_RUN_DEPTH, unread))
 
 
-def _is_run(path: Path) -> bool:
+def _is_run(path: Path, unread: Unread) -> bool:
     try:
         if look(path / RUN_FILE).is_file:
             return True
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         pass
-    except (OSError, DamagedError):  # the folder is somebody else's
+    except DamagedError:
         return False
-    return has_workers(path)
+    except OSError as error:  # the folder is somebody else's
+        unread(path, error)
+        return False
+    try:
+        return has_workers(path)
+    except OSError as error:
+        unread(path, error)
+        return False
 
 
 def _is_file(path: Path) -> bool:
@@ -90,29 +100,38 @@ def _is_file(path: Path) -> bool:
 
 
 def has_workers(path: Path) -> bool:
-    """Whether a folder holds one that a worker wrote: then it is a run, without a `run.json` too."""
+    """Whether a folder holds one that a worker wrote: then it is a run, without a `run.json` too.
+
+    Raises:
+        OSError: it cannot be looked into.
+    """
     names = (folder.name for folder in _folders(path) if is_worker_name(folder.name))
     return any(
         _is_file(file) for name in names for file in (path / name / WORKER_FILE, stats_path(path / name, 0))
     )
 
 
-def _search(folder: Path, depth: int) -> Iterator[Path]:
+def _search(folder: Path, depth: int, unread: Unread) -> Iterator[Path]:
     if not depth:
         return
-    for path in _folders(folder):
+    try:
+        inside = _folders(folder)
+    except OSError as error:
+        unread(folder, error)
+        return
+    for path in inside:
         if path.name.startswith(".") or is_inside_run(path.name):
             continue
-        if _is_run(path):
+        if _is_run(path, unread):
             yield path
-        yield from _search(path, depth - 1)
+        yield from _search(path, depth - 1, unread)
 
 
 def _folders(folder: Path) -> list[Path]:
-    """Sub-folders that are no links; none where the folder cannot be read."""
+    """Sub-folders that are no links; none where there is no such folder. Raises OSError."""
     try:
         return [folder / entry.name for entry in scan(folder) if entry.is_folder]
-    except (OSError, DamagedError):
+    except (FileNotFoundError, NotADirectoryError, DamagedError):
         return []
 
 
@@ -192,7 +211,8 @@ class RunReader:
     Where `run.json` is damaged or missing, `info` says so and what the workers tell.
 
     Raises:
-        NotARunError, FormatVersionError: from the constructor, as `read_run_info`.
+        NotARunError, FormatVersionError: from the constructor, as `read_run_info`. OSError: its folder
+            cannot be looked into.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -220,7 +240,7 @@ class RunReader:
         return self._info
 
     def workers(self) -> list[WorkerInfo]:
-        """Its workers, in the order they started."""
+        """Its workers, in the order they started. Raises OSError."""
         names = [folder.name for folder in _folders(self.path) if is_worker_name(folder.name)]
         return sorted(
             (read_worker(self.path, name) for name in names),
@@ -228,11 +248,11 @@ class RunReader:
         )
 
     def graph_ids(self) -> list[str]:
-        """Ids of its graphs, sorted."""
+        """Ids of its graphs, sorted. Raises OSError: they are there, and cannot be listed."""
         folder = self.path / GRAPHS
         try:
             names = [entry.name for entry in scan(folder) if entry.is_file] if look(folder).is_folder else []
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
         stems = [name.removesuffix(".arrows") for name in names if name.endswith(".arrows")]
         return sorted(stem for stem in stems if is_graph_id(stem))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tensortap.dump import DamagedError, NotFoundError, RunReader
+from tensortap.dump import DamagedError, NoAnswerError, NotFoundError, RunReader, is_remote
 
 from .catalog import Catalog
 from .graph import GraphIndex
@@ -67,8 +67,13 @@ class GraphShelf:
         self._lock = threading.RLock()
 
     def poll(self) -> None:
-        """Looks for new graphs."""
-        self.recorded = self._reader.graph_ids()
+        """Looks for new graphs. Raises OSError: they cannot be listed."""
+        recorded = self._reader.graph_ids()
+        if is_remote(self._reader.path):  # who asks for their sizes does not wait for an address
+            for graph_id in recorded:
+                if graph_id not in self._node_counts:
+                    self._note_size(graph_id)
+        self.recorded = recorded
 
     def get(self, graph_id: str) -> GraphIndex:
         """A graph, with all nodes that were captured so far.
@@ -149,6 +154,8 @@ class GraphShelf:
             self._node_counts[graph_id] = self._reader.graph_size(graph_id)
         except (DamagedError, NotFoundError) as error:
             self._note_damage(graph_id, error)
+        except NoAnswerError:  # it is counted when its address answers again
+            return
 
     def _note_damage(self, graph_id: str, error: DamagedError | NotFoundError) -> None:
         self.damage[graph_id] = f"graph {graph_id}: {error.message}"

@@ -47,6 +47,10 @@ class LogIndex:
 
     Any number of threads may read while one refreshes.
 
+    Attributes:
+        unread: folders that could not be looked into, and why: runs in them are not found. Those that were
+            found before stay.
+
     Args:
         cache: the folder for saved indices, instead of the user's (see `cache_folder`).
         use_cache: whether indices are loaded and saved at all.
@@ -63,7 +67,9 @@ class LogIndex:
         self._generation = 0
         self._refreshing = threading.Lock()
         self._found = threading.Event()
-        self._reading: tuple[float, dict[str, tuple[int, int]]] = float("-inf"), {}
+        self._reading: dict[str, tuple[int, int]] = {}
+        self._looked: dict[str, float] = {}  # when it was looked how much there is to read, monotonic
+        self.unread: dict[Path, OSError] = {}
 
     @property
     def name(self) -> str:
@@ -91,13 +97,8 @@ class LogIndex:
     @property
     def reading(self) -> dict[str, tuple[int, int]]:
         """How far the runs are, by id, of which much is still to be read: bytes that were, and that there
-        are. Looked at twice a second at most, as every open page keeps asking."""
-        at, known = self._reading
-        if time.monotonic() - at > LOOK_SECONDS:
-            progress = {run.id: run.progress() for run in self.runs}
-            known = {run_id: (done, size) for run_id, (done, size) in progress.items() if size - done > MUCH}
-            self._reading = time.monotonic(), known
-        return known
+        are; as of when a part was last read, as an address may not answer who asks now."""
+        return dict(self._reading)
 
     @property
     def cursor(self) -> str:
@@ -141,12 +142,17 @@ class LogIndex:
             self._refreshing.release()
 
     def _find_runs(self) -> None:
+        unread: dict[Path, OSError] = {}
         found = [
             (_run_id(number, name), name, path)
             for number, logdir in enumerate(self.logdirs)
-            for name, path in find_runs(logdir)
+            for name, path in find_runs(logdir, unread.__setitem__)
         ]
+        self.unread = unread
         for run_id in self._entries.keys() - {run_id for run_id, _, _ in found}:
+            path = self._entries[run_id].run.path
+            if not unread.keys().isdisjoint((path, *path.parents)):
+                continue  # nobody knows whether it is gone: reading on in it will say why
             self._gone[run_id] = self._version + 1
             del self._entries[run_id]
             self._version += 1  # last: who reads a version must find what it stands for
@@ -172,9 +178,23 @@ class LogIndex:
     def _read_part(self, run_id: str, advance: Callable[[RunIndex], object] | None) -> bool:
         """Whether more may be left of the run."""
         more = self._poll(run_id)
+        self._look_how_far(run_id, more)
         if more and advance is not None:
             advance(self._entries[run_id].run)
         return more
+
+    def _look_how_far(self, run_id: str, more: bool) -> None:
+        """Notes how much is to be read; twice a second at most, as every part asks."""
+        reading = {known: far for known, far in self._reading.items() if known in self._entries}
+        if not more:
+            reading.pop(run_id, None)
+        elif time.monotonic() - self._looked.get(run_id, float("-inf")) > LOOK_SECONDS:
+            self._looked[run_id] = time.monotonic()
+            done, size = self._entries[run_id].run.progress()
+            reading.pop(run_id, None)
+            if size - done > MUCH:
+                reading[run_id] = done, size
+        self._reading = reading  # replaced, for those who read it meanwhile
 
     def _poll(self, run_id: str) -> bool:
         entry = self._entries[run_id]

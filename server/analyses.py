@@ -10,11 +10,11 @@ from typing import Any
 from flask import Flask, current_app
 
 from tensortap.analysis import Analysts, Task, perform, place_of
-from tensortap.dump import TensortapError
+from tensortap.dump import NoAnswerError, TensortapError
 from tensortap.index import RunIndex
 
 from .background import Advance, Background, Job
-from .failures import without_places
+from .failures import told, without_places
 
 _KEY = "tensortap-analysis"
 _ANALYSTS = Analysts()  # of this process, however many applications it serves
@@ -64,6 +64,8 @@ def _analyse(runs: tuple[RunIndex, ...], what: str, options: Mapping[str, Any], 
         raise TensortapError(
             without_places(error.message, *runs), without_places(error.hint, *runs)
         ) from error
+    except NoAnswerError as error:
+        raise TensortapError(*told(error)) from error
 
 
 def job_state(job: Job) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from tensortap.dump import (
     InvalidNameError,
     InvalidValueError,
     LimitError,
+    NoAnswerError,
     NotARunError,
     NotFoundError,
     SelectionError,
@@ -77,6 +78,7 @@ def install(app: Flask) -> None:
     app.register_error_handler(TensortapError, _known)
     app.register_error_handler(HTTPException, _http)
     app.register_error_handler(FileNotFoundError, _gone)
+    app.register_error_handler(NoAnswerError, _no_answer)
     app.register_error_handler(Exception, _unexpected)
 
 
@@ -99,6 +101,16 @@ def _http(error: HTTPException) -> Response:
 def _gone(error: FileNotFoundError) -> Response:
     _LOG.info("a file vanished while it was read: %s", error)
     return failure(404, "A file of this run is gone.", "The run was moved or deleted; reload the page.")
+
+
+def _no_answer(error: NoAnswerError) -> Response:
+    return failure(502, *told(error))
+
+
+def told(error: NoAnswerError) -> tuple[str, str]:
+    """(error, hint) of what an address does not send; where it lies is nobody else's business."""
+    name = str(error.filename or "").rstrip("/").rpartition("/")[2]
+    return f"{name}: {error.strerror}.", "The address of the run fails; see docs/remote.md."
 
 
 def _unexpected(error: Exception) -> Response:
