@@ -59,8 +59,9 @@ def _slots(run: RunIndex, graph: str, rows: dict[str, int]) -> list[tuple[int, S
 
 
 def step_rows(side: Side, steps: Array) -> tuple[StepRows, Array]:
-    """The snapshots that are looked at (those of one worker a step), and which graphs they and those of other
-    workers are of: int64[k, 2] of place and code of a tensor, ascending.
+    """The snapshots that are looked at (those of one worker a step), and which graphs they are of:
+    int64[k, 2] of place and code of a tensor, ascending. Graphs that only other workers captured are left
+    out: of two workers of one run, they would be paired with themselves.
 
     Args:
         steps: int64, ascending.
@@ -78,9 +79,9 @@ def step_rows(side: Side, steps: Array) -> tuple[StepRows, Array]:
         rows, place = rows[inside], place[inside]
     columns = (catalog.column(name, rows).astype(np.int64) for name in ("tensor", "visit"))
     found = StepRows(rows, place, *columns)
+    found = found.where(_of_worker(side, found, len(steps)))
     size = max(len(catalog.tensors), 1)
-    seen = np.stack(np.divmod(_distinct(place * size + found.tensor), size), axis=1)
-    return found.where(_of_worker(side, found, len(steps))), seen
+    return found, np.stack(np.divmod(_distinct(found.place * size + found.tensor), size), axis=1)
 
 
 def _of_worker(side: Side, found: StepRows, steps: int) -> Array | slice:

@@ -24,7 +24,7 @@ class Side:
     worker: str | None = None
 
     def check(self) -> None:
-        """Raises NotFoundError if the run has no such step or worker."""
+        """Raises NotFoundError if the run has no such step or worker, or the worker no such step."""
         catalog = self.run.catalog
         if self.step is not None and catalog.steps.code(self.step) is None:
             steps = self.run.steps.step
@@ -36,10 +36,24 @@ class Side:
                 f"{self.run.name} has no worker {self.worker[:200]!r}.",
                 f"Workers that have written: {known}.",
             )
+        if self.step is not None and self.step not in self._captured():
+            raise NotFoundError(
+                f"Worker {self.worker} of {self.run.name} has no snapshot at step {self.step}.",
+                "Others have: choose another step or worker.",
+            )
 
     def steps(self) -> list[int]:
-        """The captured steps, ascending; only the chosen one if there is one."""
-        return [self.step] if self.step is not None else self.run.steps.step.tolist()
+        """The steps that the worker captured (without one: any), ascending; only the chosen one if there is
+        one."""
+        return [self.step] if self.step is not None else self._captured().tolist()
+
+    def _captured(self) -> Array:
+        catalog = self.run.catalog
+        if self.worker is None or len(catalog.workers) == 1:
+            return self.run.steps.step
+        rows = np.arange(catalog.rows)
+        written = catalog.column("worker", rows) == catalog.workers.code(self.worker)
+        return np.unique(catalog.column("step", rows[written]))
 
     def worker_at(self, step: int) -> tuple[int | None, int]:
         """(code of the worker that is looked at, how many wrote at the step)."""

@@ -23,7 +23,7 @@ EXAMPLE = """tensortap diff logs/float32 logs/bfloat16
          tensortap diff logs/digits --step 10 --step-b 20
          tensortap diff logs/parallel --worker host-1 --worker-b host-2
          tensortap diff logs/old logs/new --match old/MatMul=new/MatMul --save-matches pairs.json
-exit status: 0 equal up to rounding, 1 they differ (or a run cannot be read), 2 wrong usage"""
+exit status: 0 equal up to rounding, 1 they differ (or nothing could be read or compared), 2 wrong usage"""
 SORTS = "order, verdict, tensor, or a metric: max_abs, relative, rmse, cosine, sqnr, max_ulp, kl, …"
 
 
@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
         print_json(compared)
     else:
         print_comparison(compared, console(), arguments.sort, arguments.limit, everything=arguments.all)
-    return int(compared.differ)
+    return int(compared.differ or not compared.tensors)
 
 
 def _compare(arguments: argparse.Namespace) -> Comparison:
@@ -91,15 +91,17 @@ def _compare(arguments: argparse.Namespace) -> Comparison:
     run_b = run_a if arguments.b is None else only_run(arguments.b)
     step_b = arguments.step if arguments.step_b is None else arguments.step_b
     worker_b = arguments.worker if arguments.worker_b is None and run_a is run_b else arguments.worker_b
-    if run_a is run_b and (arguments.step, arguments.worker) == (step_b, worker_b):
+    a, b = Side(run_a, arguments.step, arguments.worker), Side(run_b, step_b, worker_b)
+    a.check()
+    if run_a is run_b and a == b:
         raise InvalidValueError(
             "This compares a run with itself.", "Name a second run, or --step N --step-b M, or --worker-b."
         )
     matches = {} if arguments.matches is None else read_matches(arguments.matches)
     with rules_progress() as advance:
         return compare(
-            Side(run_a, arguments.step, arguments.worker),
-            Side(run_b, step_b, worker_b),
+            a,
+            b,
             matches=matches | dict(arguments.match),
             where=arguments.where,
             progress=advance,

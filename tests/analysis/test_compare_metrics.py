@@ -236,6 +236,33 @@ def test_two_workers_of_one_run(tmp_path: Path) -> None:
         compare(Side(run, 0, "nobody"), Side(run, 0))
 
 
+def test_workers_whose_graphs_differ(tmp_path: Path) -> None:
+    """Each multiplies by a constant of its own, as by the number of its rank; the second one ends earlier."""
+    for factor, steps in ((1.0, 2), (2.0, 1)):
+        nodes = [
+            Node("x", "Placeholder", **F),
+            Node("k", "Const", attributes={"value": str(factor)}, **F),
+            Node("y", "Mul", ["x:0", "k:0"], **F),
+        ]
+        with DumpWriter(tmp_path, run="ranks") as writer:
+            graph = writer.graph(Graph("step", nodes, functions={"": Function()}))
+            for step in range(steps):
+                for name, value in (("x", 1.0), ("y", factor)):
+                    writer.log(name, np.full(2, value, np.float32), step=step, graph=graph, keep="value")
+    log = LogIndex(tmp_path)
+    log.refresh()
+    run = log.runs[0]
+    assert len(run.graphs) == 2
+    first, second = (worker.id for worker in run.workers)
+    for step in (None, 0):
+        found = compare(Side(run, step, first), Side(run, step, second))
+        assert [(graph.a, graph.b) for graph in found.graphs] == [tuple(each.id for each in run.graphs)]
+        assert [entry.verdict for entry in found.tensors] == ["same", "diverges"]
+        assert (found.a.step, found.differ) == (0, True)
+    with pytest.raises(NotFoundError, match=f"{second} of .*ranks has no snapshot at step 1"):
+        compare(Side(run, 1, first), Side(run, 1, second))
+
+
 def test_a_constant_or_attribute_that_differs_is_named(tmp_path: Path) -> None:
     def nodes(constant: str, alpha: str) -> list[Node]:
         return [

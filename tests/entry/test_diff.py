@@ -95,10 +95,19 @@ def test_two_steps_of_one_run(run: Run, two: Path) -> None:
 
 def test_what_makes_no_sense(run: Run, two: Path) -> None:
     assert "compares a run with itself" in run("diff", two / "a")[2]
+    assert "has no worker 'nope'" in run("diff", two / "a", "--worker", "nope")[2]
     assert "is no metric" in run("diff", two / "a", two / "b", "--sort", "beauty")[2]
     assert "no snapshot at step 7" in run("diff", two / "a", two / "b", "--step", "7")[2]
     status, _, err = run("diff", two / "a", two / "b", "--match", "Exp")
     assert (status, "NODE_IN_A=NODE_IN_B" in err) == (2, True)
+
+
+def test_nothing_compared_is_no_agreement(run: Run, two: Path, tmp_path: Path) -> None:
+    with DumpWriter(tmp_path, run="other") as writer:
+        writer.log("elsewhere", np.ones(3, np.float32), step=0)
+    status, out, _ = run("diff", two / "a", tmp_path / "other", "--step", "0")
+    assert (status, out.splitlines()[1]) == (1, "Nothing could be compared.")
+    assert run("diff", two / "a", two / "b", "--step", "0", "--where", "op == 'MatMul'")[0] == 1
 
 
 def test_a_list_of_runs_says_that_it_is_cut(run: Run, tmp_path: Path) -> None:
