@@ -10,12 +10,15 @@ from tensortap.dump import counted
 
 from .cuts import source_of
 from .ops import ops
+from .passing import passing_of
 from .roles import Roles
 from .tensor_role import TensorRole
 from .view import RunView
 
 _MAX_WALK = 400  # nodes that are walked back from one gradient
 _HANDING_ON = ("_Arg", "Identity", "IdentityN", "Reshape")
+_LISTING = ("TensorListFromTensor", "TensorListSetItem", "AddN", *_HANDING_ON)  # lists of gradients, too
+_LIST = "variant"
 _FLOATS = ("float", "bfloat", "complex")
 _CHOOSING = ops("Select SelectV2")
 _FILLING = ops("Const Fill ZerosLike")  # what a choice puts in the place of a gradient
@@ -63,7 +66,7 @@ class _Seen(NamedTuple):
 
 class _Flow(NamedTuple):
     """A graph, what its captured nodes gave at a step by row, and the nodes that belong to the backward pass
-    or take something of it."""
+    or take numbers of it."""
 
     roles: Roles
     seen: dict[int, _Seen]
@@ -71,9 +74,14 @@ class _Flow(NamedTuple):
 
     def gradients(self, inputs: list[int]) -> list[int]:
         """Those of a node's inputs that are gradients or made of some, what a program fills in last."""
+        return sorted((row for row in inputs if row in self.backward), key=self._is_filled)
+
+    def _is_filled(self, row: int) -> bool:
+        """Whether a program filled in what a node gives, or what a loop's argument that it hands on began
+        with, as that of the sum that a loop makes of a gradient."""
         op_type = self.roles.graph.op_type
-        own = [row for row in inputs if row in self.backward]
-        return sorted(own, key=lambda row: op_type[row] in _FILLING)
+        sources = _float_inputs(self.roles, row, ()) if op_type[row] in _HANDING_ON else [row]
+        return all(op_type[source] in _FILLING for source in sources)
 
     def zeros(self, rows: list[int]) -> list[int]:
         """Those that gave nothing but zeros."""
@@ -99,12 +107,16 @@ def zeros_begin(view: RunView, tensor: TensorRole, step: int) -> Begin:
 
 
 def _backward_flow(roles: Roles) -> set[int]:
+    """The backward pass and what takes numbers of it; the lists that it makes for what a loop of the forward
+    pass is to keep are no such numbers."""
     found, waiting = set[int](), [row for row in range(len(roles.graph)) if roles.is_backward(row)]
     while waiting:
         row = waiting.pop()
         if row not in found:
             found.add(row)
-            waiting += roles.consumers(row)
+            slots = range(len(roles.graph.slot_texts(row)) or 1)
+            numbers = [slot for slot in slots if _is_float(_dtype(roles, row, slot))]
+            waiting += [user for slot in numbers for user in roles.consumers(row, slot)]
     return found
 
 
@@ -154,22 +166,44 @@ def _dead_factor(flow: _Flow, zero: list[int], why: str) -> tuple[str, str, bool
 
 
 def _float_inputs(roles: Roles, row: int, captured: Container[int]) -> list[int]:
-    """Rows of the nodes whose numbers a node takes, through what only hands them on and was not captured;
-    shapes, axes and handles are no such numbers."""
-    found, waiting = dict[int, None](), deque((source, slot) for source, slot, _ in roles.inputs(row))
-    while waiting and len(found) < _MAX_WALK:
+    """Rows of the nodes whose numbers a node takes, through what only hands them on and was not captured,
+    lists that a loop is given or makes, and loops; shapes, axes and handles are no such numbers."""
+    found, met = dict[int, None](), set[tuple[int, int]]()
+    waiting = deque((source, slot) for source, slot, _ in roles.inputs(row))
+    while waiting and len(met) < _MAX_WALK:
         source, slot = waiting.popleft()
-        texts = roles.graph.slot_texts(source)
-        dtype = texts[slot][0] if slot < len(texts) else ""
-        if source in found or (dtype and not dtype.startswith(_FLOATS)):
+        dtype = _dtype(roles, source, slot)
+        if (source, slot) in met or not (_is_float(dtype) or dtype == _LIST):
             continue
-        hands_on = source not in captured and roles.graph.op_type[source] in _HANDING_ON
-        further = roles.inputs(source) if hands_on else []
-        if further:
-            waiting += [(behind, behind_slot) for behind, behind_slot, _ in further]
-        else:
+        met.add((source, slot))
+        further = _handed_on(roles, source, slot, dtype, captured)
+        waiting += further
+        if not further and dtype != _LIST:
             found[source] = None
     return list(found)
+
+
+def _handed_on(
+    roles: Roles, row: int, slot: int, dtype: str, captured: Container[int]
+) -> list[tuple[int, int]]:
+    """What an output of a node only hands on, as (row, slot); nothing where its numbers are its own."""
+    called = passing_of(roles.graph).called.get(row, ())
+    if len(called) == 1:  # of branches, one alone was taken
+        return passing_of(roles.graph).returned((row, slot))
+    kinds = _LISTING if dtype == _LIST else _HANDING_ON
+    if roles.graph.op_type[row] not in kinds or (dtype != _LIST and row in captured):
+        return []
+    return [(source, behind) for source, behind, _ in roles.inputs(row)]
+
+
+def _dtype(roles: Roles, row: int, slot: int) -> str:
+    """The dtype of an output, empty if unknown."""
+    texts = roles.graph.slot_texts(row)
+    return texts[slot][0] if slot < len(texts) else ""
+
+
+def _is_float(dtype: str) -> bool:
+    return not dtype or dtype.startswith(_FLOATS)
 
 
 def _seen_at(view: RunView, graph: str, step: int) -> dict[int, _Seen]:
