@@ -32,5 +32,6 @@ def check_time() -> None:
     if limit is not None and time.monotonic() > limit[0]:
         raise LimitError(
             f"This takes more than {limit[1]:g} s, the limit of a request.",
-            "Ask for less: a smaller part without a step width, fewer rows; or read it with tensortap.open.",
+            "Ask for less: a smaller part without a step width, fewer rows, a simpler pattern; or read it"
+            " with tensortap.open.",
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 import time
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tensortap.dump import SelectionError
+from tensortap.dump import LimitError, SelectionError, at_most
 from tensortap.index import StepRange, parse_steps
 from tensortap.index.patterns import match_names
 from tensortap.index.predicate import parse_predicate
@@ -138,6 +139,10 @@ def test_patterns_are_searched_in_names():
     assert match_names("日", names).tolist() == [False, False, True, False]
     assert match_names("", names).all()
     assert match_names("x", []).tolist() == []
+    many = [f"{'n' * 300}{number}" for number in range(1000)]
+    assert np.flatnonzero(match_names("n7[0-9]*1$", many)).tolist() == [
+        n for n in range(1000) if re.search("^7[0-9]*1$", str(n))
+    ]
 
 
 @pytest.mark.parametrize("pattern", ["(", "[a", "*", "(?=a)", r"(a)\1", "a{100000}"])
@@ -202,3 +207,10 @@ class PartlyUnknown(Rows):
 )
 def test_a_condition_on_what_is_not_known_is_neither_true_nor_false(text, rows):
     assert np.flatnonzero(parse_predicate(text).mask(PartlyUnknown())).tolist() == rows
+
+
+def test_a_pattern_of_many_repetitions_ends_with_the_time_of_the_request() -> None:
+    names = [f"{'scope/' * 600}{number}" for number in range(2000)]  # a second and more for 20 of them
+    with at_most(0.1), pytest.raises(LimitError, match=r"more than 0.1 s.*") as refused:
+        match_names(".{0,500}.{0,500}z", names)
+    assert "a simpler pattern" in refused.value.hint
