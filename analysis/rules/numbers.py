@@ -17,6 +17,7 @@ from .rule import Limits, hits_grown, rule
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _MOST_BIRTHS = 5
+_CONSTANT = "constant"  # the verdict on what the program itself says
 _SCALES = ("dynamic_scale", "loss_scale", "current_loss_scale")
 # A dynamic loss scale looks for the largest that fits: a step whose scaled gradients overflow is skipped, and
 # the scale halved. A search from too high a scale is over after some steps.
@@ -39,16 +40,19 @@ _OTHERWISE = {
 )
 def exploding_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
     told = set[str]()
-    for birth in nan_report(view.run, advance=view.advance).births[:_MOST_BIRTHS]:
+    births = nan_report(view.run, advance=view.advance).births[:_MOST_BIRTHS]
+    for birth in births:
         if birth.output.bad < limits["elements"]:
             continue
-        for found in _birth(view, birth):
+        for found in _birth(view, birth, alone=births[0].verdict == _CONSTANT):
             if found.text not in told:  # several outputs of one node
                 told.add(found.text)
                 yield found
 
 
-def _birth(view: RunView, birth: Birth) -> Iterable[Hit]:
+def _birth(view: RunView, birth: Birth, *, alone: bool) -> Iterable[Hit]:
+    """What is said of a birth; `alone`: whether none but constants of the program are told, which else are
+    of low severity: a mask is no fault, what is made of it is told as a birth of its own."""
     found = next((t for t in view.tensors if (t.graph, t.name) == (birth.graph, birth.tensor)), None)
     if found is None:
         return
@@ -56,7 +60,11 @@ def _birth(view: RunView, birth: Birth) -> Iterable[Hit]:
     bad = (rows["nan"] + rows["pos_inf"] + rows["neg_inf"]) > 0
     steps = distinct(rows.step[bad])
     kind = "NaN" if birth.output.nan else "Infinity"
+    constant = birth.verdict == _CONSTANT
+    first = int(steps[0]) if constant and len(steps) else birth.step  # it was there before it did harm
     born = "is born in" if birth.verdict in ("born", "turned") else "appears first in"
+    told = f"{kind} {born} {birth.node} at step {birth.step}"
+    told = f"{kind} in {birth.node} is a constant of the program" if constant else told
     why = f": {birth.explanation.text}" if birth.explanation else _OTHERWISE.get(birth.verdict, ".")
     evidence = [
         Evidence(birth.step, name, float(count), 0.0)
@@ -65,15 +73,13 @@ def _birth(view: RunView, birth: Birth) -> Iterable[Hit]:
     ]
     yield Hit(
         tensor=found.code,
-        text=" ".join(
-            filter(None, [f"{kind} {born} {birth.node} at step {birth.step}{why}", birth.aftermath])
-        ),
+        text=" ".join(filter(None, [f"{told}{why}", birth.aftermath])),
         evidence=evidence,
-        first_step=birth.step,
+        first_step=first,
         last_step=int(steps[-1]) if len(steps) else birth.step,
         steps=len(steps),
         of=len(rows.steps),
-        severity="medium" if birth.aftermath else None,
+        severity="low" if constant and not alone else "medium" if birth.aftermath else None,
         help=birth.explanation.help if birth.explanation else "",
     )
 
