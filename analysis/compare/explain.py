@@ -15,6 +15,8 @@ from .records import FirstDivergence, TensorDifference
 from .taken import Known, taken
 
 _RANDOM = ("Random", "StatelessRandom", "StatelessTruncated", "Multinomial", "ParameterizedTruncated")
+_RECAST = ("bfloat16", "float16", "float32", "float64")  # the dtypes that a recorded step is replayed in
+_ALIKE = {"float32", "bfloat16", "float16"}
 _MAX_INPUTS = 8
 
 
@@ -96,7 +98,7 @@ def _text(
             "A variable that differs when the step begins: other initial values, checkpoint or earlier steps."
         )
     if first.op_type.startswith(_RANDOM):
-        return "Random numbers: set the same seed in both runs (keras.utils.set_random_seed)."
+        return _drawn(first, inputs, missing)
     if first.op_type == "Const":
         return "A constant of the program differs."
     if metrics.nonfinite_a or metrics.nonfinite_b:
@@ -105,6 +107,22 @@ def _text(
             return f"{some}{metrics.nonfinite_b:,} of its elements are NaN or infinite in B, and not so in A."
         return f"{some}{metrics.nonfinite_a:,} of its elements are NaN or infinite in A only."
     return _computed(first, inputs, missing)
+
+
+def _drawn(first: TensorDifference, inputs: list[TensorDifference], missing: list[str]) -> str:
+    """Of random numbers that differ: other seeds, or another dtype, which draws others from the same seed
+    (normal ones of 32 and of 16 bits are the same, rounded)."""
+    stateless = first.op_type.startswith("Stateless")
+    given = stateless and first.verdict == "diverges" and bool(inputs) and not missing
+    dtypes = {first.dtype_a, first.dtype_b}
+    if len(dtypes) > 1 and not ("Normal" in first.op_type and dtypes <= _ALIKE):
+        seed = "the same seed (its inputs agree)" if given else "the same seed"
+        others = f"Random numbers: {first.dtype_b} draws others than {first.dtype_a} from {seed}."
+        keeps = "To compare the dtypes with the same draws, replay a recorded step of A: tensortap replay A"
+        return f"{others} {keeps} --recast {first.dtype_b}." if first.dtype_b in _RECAST else others
+    if given:
+        return _computed(first, inputs, missing)
+    return "Random numbers: set the same seed in both runs (keras.utils.set_random_seed)."
 
 
 def _computed(first: TensorDifference, inputs: list[TensorDifference], missing: list[str]) -> str:

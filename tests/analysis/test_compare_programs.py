@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from two_dumps import compared, node
+from two_dumps import Values, compared, node
 
 from tensortap.analysis import Comparison, listed_tensors
 from tensortap.dump import Node
@@ -300,3 +300,30 @@ def test_a_bias_that_one_side_lacks_is_named_by_its_variable(tmp_path: Path) -> 
     found = compared(tmp_path, (a, {"x": DATA, "relu": DATA + 1}), (b, {"x": DATA, "relu": DATA}))
     assert found.first is not None
     assert "which B lacks; that begins at the variable net/bias" in found.first.text
+
+
+def drawn(key: int, draws: np.ndarray, op: str = "StatelessRandomUniformV2") -> tuple[list[Node], Values]:
+    """A program that draws random numbers from a key."""
+    made = node("draw", op, "key", dtype=str(draws.dtype), shape=[2, 4])
+    nodes = [X, node("key", "StatelessRandomGetKeyCounter", "x", dtype="uint64", shape=[1]), made]
+    return nodes, {"x": DATA, "key": np.array([key], np.uint64), "draw": draws}
+
+
+def test_random_numbers_of_another_dtype_are_no_other_seed(tmp_path: Path) -> None:
+    draws = np.linspace(0, 1, 8, dtype=np.float32).reshape(2, 4)
+    others, normal = draws[::-1], "StatelessRandomNormalV2"
+
+    def told(name: str, b: tuple[list[Node], Values], a: tuple[list[Node], Values]) -> tuple[str, str]:
+        first = compared(tmp_path / name, a, b).first
+        assert first is not None
+        return first.difference.tensor, first.text
+
+    tensor, text = told("dtype", drawn(7, others.astype(np.float16)), drawn(7, draws))
+    assert tensor == "draw:0"
+    assert "float16 draws others than float32 from the same seed (its inputs agree)." in text
+    assert text.endswith("tensortap replay A --recast float16.")
+    computes = "All its inputs are equal, so this op computes something else."
+    assert told("kernel", drawn(7, others), drawn(7, draws)) == ("draw:0", computes)
+    rounded = drawn(7, others.astype(np.float16), normal)
+    assert told("normal", rounded, drawn(7, draws, normal)) == ("draw:0", computes)
+    assert told("seed", drawn(8, others), drawn(7, draws))[0] == "key:0"
