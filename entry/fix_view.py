@@ -23,7 +23,7 @@ def print_fix(found: Mapping[str, Any], out: Console) -> None:
             out.print("Inside of the step there are numbers that are not, which do not reach these:")
             _print_births(found, out)
         if found["fix"]:
-            _print_found("the smallest change that keeps them finite", found, out)
+            _print_found(f"{_change(found)} that keeps them finite", found, out)
         return
     out.print(cell(f"not finite after the step: {_some(found['bad'])}", "red"))
     if found["given"]:
@@ -31,13 +31,19 @@ def print_fix(found: Mapping[str, Any], out: Console) -> None:
         return
     _print_births(found, out)
     if not found["fix"]:
-        out.print(cell(f"no known repair helps; {_some(found['left'])} stay not finite", "yellow"))
+        none = f"no repair helped in {counted(found['trials'], 'replay')}, then the search was cut"
+        none = none if found["cut"] else "no known repair helps"
+        out.print(cell(f"{none}; {_some(found['left'])} stay not finite", "yellow"))
         largest = found["largest"]
         if largest["value"] >= _HUGE:
             given = f"The step was given numbers up to {largest['value']:.3g} ({largest['name']})"
             out.print(cell(f"{given}: it had diverged. Look at an earlier recording (--list)."))
         return
-    _print_found("the smallest change that helps", found, out)
+    _print_found(f"{_change(found)} that helps", found, out)
+
+
+def _change(found: Mapping[str, Any]) -> str:
+    return "a change (the search was cut, a smaller one may do)" if found["cut"] else "the smallest change"
 
 
 def _print_found(title: str, found: Mapping[str, Any], out: Console) -> None:

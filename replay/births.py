@@ -1,4 +1,4 @@
-"""Nodes of a recorded step that make NaN or infinite numbers of finite ones."""
+"""Nodes of a recorded step that make NaN or infinite numbers of finite ones, or NaN of infinite constants."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tensortap.dump import Recording, callees
 
 from .chosen_nodes import ChosenNodes, NodeKey, pattern_of, visits_of
 from .floats import is_float
+from .infinities import Infinity, held_infinity
 
 Array = np.ndarray[Any, Any]
 _MOST_ROWS = 100
@@ -35,12 +36,14 @@ def size_of(array: Array) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Birth:
-    """A node whose output is not finite although all of its inputs are; `count` of its numbers."""
+    """A node whose output is not finite although all of its inputs are; `count` of its numbers. Or one that
+    makes NaN of an infinite constant of the program (`of`), as softmax does of a row that is masked whole."""
 
     key: NodeKey
     node: str
     op_type: str
     count: int
+    of: Infinity | None = None
 
 
 class StepNodes:
@@ -65,8 +68,14 @@ class StepNodes:
                 continue
             names = [name for name in chosen.outputs(key) if name]
             count = sum(non_finite(array) for name in names for array in values.get(name, ()))
-            if count and self._is_born(chosen, key, values):
-                found.append(Birth(key, names[0].rpartition(":")[0], operation.type, count))
+            if not count:
+                continue
+            of = None
+            if not self._is_born(chosen, key, values):
+                of = held_infinity(chosen, key, values) if _is_turned(chosen, key, values) else None
+                if of is None:
+                    continue
+            found.append(Birth(key, names[0].rpartition(":")[0], operation.type, count, of))
         return found, again
 
     @staticmethod
@@ -84,6 +93,19 @@ class StepNodes:
             if finite and made:
                 return True
         return False
+
+
+def _is_turned(chosen: ChosenNodes, key: NodeKey, values: dict[str, list[Array]]) -> bool:
+    """Whether a node gives NaN at a visit at which it reads none."""
+    for visit, read in enumerate(chosen.inputs(key, values) or ()):
+        given = [values[name][visit] for name in chosen.outputs(key) if visit < len(values.get(name, ()))]
+        if any(map(_has_nan, given)) and not any(map(_has_nan, read)):
+            return True
+    return False
+
+
+def _has_nan(array: Array) -> bool:
+    return is_float(array) and bool(np.isnan(array).any())
 
 
 def _computes(operation: Any) -> bool:

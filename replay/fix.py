@@ -26,12 +26,13 @@ def fix(recording: Recording, graph: Graph | None, told: Told = silent) -> dict[
 
     Returns:
         `bad` (what the step leaves that is not finite), `given` (what was not finite before it), `rows`
-        (see `bad_rows`), `births` (nodes that make it of finite numbers, also where it reaches no result),
+        (see `bad_rows`), `births` (see `Birth`, also where it reaches no result),
         `fix` (the smallest set of repairs; empty if none helps, or nothing is bad and half precision makes
         none of the births), `alternatives` (other repairs of which
         each alone helps), `trials` (how often the step was run), `left` (what stays non-finite if no set
-        of repairs helps), `largest` (`name` and `value` of the largest number of the variables and inputs
-        that the step was given).
+        of repairs helps), `cut` (the trials were used up: a smaller set may do, or another one help),
+        `largest` (`name` and `value` of the largest number of the variables and inputs that the step was
+        given).
     """
     lines = SourceLines(graph)
     with LoadedCall(recording) as call:
@@ -53,6 +54,7 @@ def fix(recording: Recording, graph: Graph | None, told: Told = silent) -> dict[
         "fix": [_record(repair, lines) for repair in found],
         "alternatives": [_record(repair, lines) for repair in others],
         "trials": search.trials,
+        "cut": search.cut,
         "left": search.left if bad and not found else [],
         "largest": _largest(recording),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -29,6 +30,7 @@ class FixSearch:
     Attributes:
         trials: how often the step was run with repairs.
         left: what the last of these runs left that is not finite.
+        cut: the trials were used up before the answer was certain: a smaller set may do, or some other one.
     """
 
     def __init__(self, recording: Recording, call: LoadedCall, told: Told) -> None:
@@ -36,6 +38,7 @@ class FixSearch:
         self.nodes = StepNodes(call)
         self._repairs = Repairs(self.nodes.chosen)
         self.trials = 0
+        self.cut = False
         self.left: list[str] = []
         self._as_written = True
         self._meant: Collection[str] | None = None
@@ -68,9 +71,12 @@ class FixSearch:
         return self._is_good(self._in_float32(nodes) if nodes else self._repaired(repairs))
 
     def _search(self, births: Sequence[Birth]) -> tuple[list[Repair], list[Repair]]:
-        island = self._island([birth.key for birth in births])
+        island = self._island([birth.key for birth in births if birth.of is None])
         candidates = self._repairs_of(births)
+        cut = self.cut
         alone = self._alone(candidates, found=island is not None)
+        if island is not None or alone:
+            self.cut = cut  # only alternatives were left untried
         if island is not None:  # what overflows in half precision is right in float32, clamped it is not
             return [island], alone
         if alone:
@@ -104,6 +110,8 @@ class FixSearch:
     def _further(self, candidates: list[Repair]) -> list[Repair]:
         """With those of what is born once these are made, and so on."""
         for _ in range(_MOST_ROUNDS):
+            if not candidates:
+                break
             self._tell(candidates)
             try:
                 changed = self._repaired(candidates)
@@ -129,20 +137,25 @@ class FixSearch:
         for birth in births:
             function = names.get(changed.original(birth.key[0]))
             if function is not None and (function, birth.key[1]) in self.nodes.chosen.operations:
-                found.append(Birth((function, birth.key[1]), birth.node, birth.op_type, birth.count))
+                found.append(replace(birth, key=(function, birth.key[1])))
         return found
 
     def _repaired(self, repairs: Sequence[Repair]) -> Recording:
         return override(self._recording, joined(repairs), self._call)
 
     def _helps(self, repairs: Sequence[Repair]) -> bool:
-        if self.trials >= MOST_TRIALS:
+        if self._is_over():
             return False
         self._tell(repairs)
         try:
             return self._is_good(self._repaired(repairs))
         except (InvalidValueError, NotFoundError):  # a tensor that nobody reads, or of another function
             return False
+
+    def _is_over(self) -> bool:
+        over = self.trials >= MOST_TRIALS
+        self.cut = self.cut or over
+        return over
 
     def _tell(self, repairs: Sequence[Repair]) -> None:
         self.trials += 1
@@ -183,7 +196,9 @@ class FixSearch:
         return [
             birth
             for birth in births
-            if not is_gradient(birth) and any(_is_half(tensor) for tensor in operations[birth.key].outputs)
+            if birth.of is None
+            and not is_gradient(birth)
+            and any(_is_half(tensor) for tensor in operations[birth.key].outputs)
         ]
 
     def _half(self) -> list[NodeKey]:
@@ -229,7 +244,7 @@ class FixSearch:
             yield half
 
     def _helps_in_float32(self, nodes: Sequence[NodeKey]) -> bool:
-        if self.trials >= MOST_TRIALS or not nodes:
+        if not nodes or self._is_over():
             return False
         self.trials += 1
         self._told(f"replay {self.trials}: trying {counted(len(nodes), 'node')} in float32")

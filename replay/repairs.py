@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -12,6 +13,7 @@ from tensortap.capture import Change, Reading
 
 from .births import Birth
 from .chosen_nodes import ChosenNodes, NodeKey
+from .infinities import Infinity
 
 Kind = Literal["stable op", "epsilon", "clamp", "float32 island"]
 ORDER: tuple[Kind, ...] = ("stable op", "epsilon", "clamp", "float32 island")
@@ -44,6 +46,11 @@ def epsilon_of(dtype: Any) -> float:
 def largest_exponent(dtype: Any) -> float:
     """Of which `exp` is finite, with room for a sum."""
     return 10.0 if dtype == tf.float16 else 80.0
+
+
+def large_of(dtype: str) -> float:
+    """Of which `exp(-x)` is 0, and which stays finite when what a step computes is added to it."""
+    return 1e4 if dtype == "float16" else 1e9
 
 
 _Made = Callable[[Any], Change]
@@ -84,9 +91,17 @@ class Repairs:
         operation = self._chosen.operations[birth.key]
         if operation.type in _GRADIENTS:
             operation = operation.inputs[0].op
+        if birth.of is not None:
+            return [self._of_infinity(birth.of)]
         found = [*self._stable(birth, operation), *self._of_inputs(birth, operation)]
         found += self._of_output(birth, operation)
         return sorted(found, key=lambda each: ORDER.index(each.kind))
+
+    def _of_infinity(self, of: Infinity) -> Repair:
+        """A large number instead of an infinite constant, as in a mask."""
+        large = math.copysign(large_of(self._chosen.candidates[of.tensor].dtype), of.value)
+        node = of.tensor.rpartition(":")[0]
+        return Repair("clamp", node, f"{large:g} instead of {of.value:g}", ((of.tensor, _held(large)),))
 
     def _of_inputs(self, birth: Birth, operation: Any) -> Iterator[Repair]:
         slot, ways = _INPUTS.get(operation.type, (0, ()))
@@ -177,6 +192,10 @@ def is_gradient(birth: Birth) -> bool:
 
 def _is_of_gradient(node: str, op_type: str) -> bool:
     return op_type in _GRADIENTS or "gradient" in node or "_grad/" in node
+
+
+def _held(large: float) -> Change:
+    return lambda x: tf.where(tf.math.is_inf(x), tf.cast(large, x.dtype), x)
 
 
 def _finite(x: Any) -> Any:

@@ -64,6 +64,20 @@ def half_loop(x: Any, w: Any) -> Any:
     return tf.reduce_mean(tf.cast(h, tf.float32))
 
 
+def masked_rows(x: Any, w: Any) -> Any:
+    h = tf.matmul(x, w)
+    for _ in range(2):
+        scores = tf.where(h[:, :1] > 1, h[:, :1], -np.inf)  # one row is masked whole
+        h = tf.nn.softmax(tf.concat([scores, scores], 1)) * h[:, :1]
+    return tf.reduce_sum(tf.square(h))
+
+
+def times_infinity(x: Any, w: Any) -> Any:
+    h = tf.cast(tf.matmul(x, w), tf.float16) / 256.0
+    keep = tf.cast(h > 0, tf.float16)
+    return tf.reduce_sum(tf.cast(tf.nn.softmax(h + (1.0 - keep) * -np.inf), tf.float32))  # 0 * -inf
+
+
 STEPS: dict[str, Callable[[Any, Any], Any]] = {
     loss.__name__: loss
     for loss in (
@@ -75,6 +89,8 @@ STEPS: dict[str, Callable[[Any, Any], Any]] = {
         half_sum,
         half_underflow,
         half_loop,
+        masked_rows,
+        times_infinity,
     )
 }
 

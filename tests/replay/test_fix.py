@@ -25,6 +25,8 @@ EXPECTED = {  # kind of the repair, what it says, what stands in the proposed li
         ("clamp", "tf.exp(tf.minimum(x, 80.0))", "grown"),
         ("epsilon", "tf.math.log(x + 1e-07)", "shrunk"),
     ],
+    "masked_rows": [("clamp", "-1e+09 instead of -inf", "tf.where(h[:, :1] > 1")] * 2,
+    "times_infinity": [("clamp", "-10000 instead of -inf", "(1.0 - keep) * -np.inf")],
     "half_variance": [("float32 island", "in float32", "squared")],
     "half_sum": [("float32 island", "tf.cast(x, 'float32') before", "h * h")],
     "half_underflow": [("float32 island", "tf.cast(x, 'float32') before, and back after", "tf.nn.softmax")],
@@ -107,6 +109,26 @@ def test_what_the_process_is_at_is_told_at_once() -> None:
     lines = ['{"progress": "one"}\n', "noise\n", '{"progress": "two"}\n', '{"answer": {}}\n']
     assert listen(lines, told.append) == lines[-1]
     assert told == ["one", "two"]
+
+
+@pytest.mark.parametrize(("most", "repairs"), [(6, 2), (1, 0)])
+def test_a_search_that_was_cut_says_so(
+    ask: Callable[..., Any],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    in_process: None,
+    monkeypatch: pytest.MonkeyPatch,
+    most: int,
+    repairs: int,
+) -> None:
+    nan_steps.record(tmp_path / "r", nan_steps.two_places)
+    assert not ask(tmp_path / "r", "fix", step=0)["cut"]
+    monkeypatch.setattr("tensortap.replay.fix_search.MOST_TRIALS", most)
+    found = ask(tmp_path / "r", "fix", step=0)
+    assert found["cut"] and bool(found["fix"]) == bool(repairs)
+    main(["replay", str(tmp_path / "r"), "--fix"])
+    out = capsys.readouterr().out
+    assert "smallest change" not in out and "no known repair" not in out and "the search was cut" in out
 
 
 def test_nothing_to_repair(ask: Callable[..., Any]) -> None:
