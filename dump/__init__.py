@@ -43,7 +43,7 @@ from .errors import (
     ValueNotKeptError,
     ValuePrunedError,
 )
-from .escaping import counted, escaped
+from .escaping import counted, csv_text, escaped
 from .events import EventsTail
 from .files import Input, crc32c, crc32c_of_file
 from .folders import exists, is_folder, look, scan
@@ -176,6 +176,7 @@ __all__ = [
     "counted",
     "crc32c",
     "crc32c_of_file",
+    "csv_text",
     "data_type_name",
     "dtype_name",
     "ensure_run",

@@ -11,6 +11,9 @@ import unicodedata
 _BLANK = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
+# What spreadsheets evaluate text for that begins so, also in the full width of East Asian keyboards.
+_FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20", "\t", "\r", "\n")
+_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")  # all but those of lines and tabs
 _NON_JOINER, _JOINER = "\u200c", "\u200d"
 _STYLES = "\ufe0e\ufe0f"  # as text, as an emoji
 _KEYCAP = "\u20e3"
@@ -28,6 +31,13 @@ def escaped(text: str) -> str:
         character if _is_seen(character) or _changes_others(text, place) else _code(character)
         for place, character in enumerate(text)
     )
+
+
+def csv_text(text: str) -> str:
+    """Text for a CSV file: with an apostrophe in front where a spreadsheet would run it as a formula, and
+    with control characters, which a terminal would obey, as `\\xNN`; tabs and ends of lines stay."""
+    text = _CONTROLS.sub(lambda found: _code(found.group()), text)
+    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def _is_seen(character: str) -> bool:

@@ -6,12 +6,11 @@ import csv
 from pathlib import Path
 from typing import Any
 
+from tensortap.dump import csv_text
 from tensortap.index import RunIndex
 
 from .exported import Advance, Array, Exported, all_rows, new_file
 from .table import tables
-
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # what spreadsheets evaluate text for
 
 
 def export(run: RunIndex, rows: Array | None, out: Path, advance: Advance) -> Exported:
@@ -30,9 +29,9 @@ def export(run: RunIndex, rows: Array | None, out: Path, advance: Advance) -> Ex
 
 
 def _cell(value: Any) -> Any:
-    """Text that begins like a formula gets an apostrophe in front; a lone `-` (no graph) is none."""
+    """Text that is safe in a spreadsheet and a terminal; a lone `-` (no graph) is no formula."""
     if isinstance(value, list):
         return "x".join(map(str, value)) or "scalar"
     if isinstance(value, str):
-        return f"'{value}" if value.startswith(_FORMULA) and value != "-" else value
+        return value if value == "-" else csv_text(value)
     return value.isoformat() if hasattr(value, "isoformat") else value

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.dump import LimitError, SelectionError, loadable, text_width
+from tensortap.dump import LimitError, SelectionError, csv_text, loadable, text_width
 from tensortap.index import Selection, Snapshot
 
 from .number_texts import Encoded, encoded
@@ -72,17 +72,15 @@ def _csv(array: Array, snapshot: Snapshot, selection: Selection, scale: Scale) -
         )
     text = io.StringIO(newline="")
     rows = array.reshape(array.shape[0] if array.ndim == 2 else 1, -1) if array.size else array.reshape(0, 0)
-    cell = guarded if array.dtype == object else str
+    cell = _cell if array.dtype == object else str
     if array.dtype != object:
         rows = loadable(rows)
     csv.writer(text).writerows([cell(value) for value in row] for row in rows)
     return text.getvalue().encode()
 
 
-def guarded(value: bytes | str) -> str:
-    """Text that a spreadsheet does not run as a formula."""
-    text = value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value
-    return "'" + text if text.startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else text
+def _cell(value: bytes | str) -> str:
+    return csv_text(value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value)
 
 
 def _png(array: Array, snapshot: Snapshot, selection: Selection, scale: Scale) -> bytes:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 
+from tensortap.dump import csv_text
+
 from .metrics import METRICS
 from .records import Comparison, TensorDifference
 
@@ -24,13 +26,8 @@ def comparison_csv(compared: Comparison) -> str:
 def _row(entry: TensorDifference) -> list[object]:
     shapes = ["x".join(map(str, shape)) for shape in (entry.shape_a, entry.shape_b)]
     return [
-        *(guarded(getattr(entry, name)) for name in _TEXTS),
+        *(csv_text(getattr(entry, name)) for name in _TEXTS),
         *shapes,
         *(getattr(entry, name) for name in _NUMBERS),
         *(getattr(entry.metrics, name) for name in METRICS),
     ]
-
-
-def guarded(text: str) -> str:
-    """Text that a spreadsheet does not run as a formula."""
-    return "'" + text if text.startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else text

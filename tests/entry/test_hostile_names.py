@@ -14,7 +14,7 @@ from hostile_dump import RUN, WEAPONS, write_hostile_dump
 import tensortap
 
 Run = Callable[..., tuple[int, str, str]]
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 COMMANDS = (
     ("ls",),
     ("info",),
@@ -71,6 +71,7 @@ def test_a_spreadsheet_computes_nothing(run: Run, hostile: Path, tmp_path: Path)
     texts = [cell for row in rows for cell in row if not number(cell)]
     assert any(cell == "'" + WEAPONS["formula"] for cell in texts)
     assert [cell for cell in (*header, *texts) if cell.startswith(FORMULA) and cell != "-"] == []
+    assert {c for cell in texts for c in cell if unicodedata.category(c) == "Cc"} <= set("\t\n\r")
 
 
 def number(cell: str) -> bool:

@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 from tensortap.dump import LimitError, SelectionError, loadable
-from tensortap.server.formats import FORMATS, MAX_TEXT_ELEMENTS, guarded
+from tensortap.server.formats import FORMATS, MAX_TEXT_ELEMENTS
 from tensortap.server.png import Scale, png
 
 
@@ -92,12 +92,16 @@ def test_csv_rows() -> None:
     assert encode("csv", np.zeros((0, 3))) == b""
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\tx", "\rx"])
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\tx", "\rx", "＝1+1", "＋1", "－1", "＠x"])
 def test_csv_guards_formulas(text: str) -> None:
-    assert guarded(text) == "'" + text
     assert next(csv.reader(io.StringIO(encode("csv", strings(text.encode())).decode(), newline=""))) == [
         "'" + text
     ]
+
+
+def test_csv_holds_no_control_characters() -> None:
+    text = encode("csv", strings(b"\x1b[31mred\x07\x00", "\x9b2J a\nb\tc".encode())).decode()
+    assert next(csv.reader(io.StringIO(text, newline=""))) == [r"\x1b[31mred\x07\x00", "\\x9b2J a\nb\tc"]
 
 
 def test_csv_of_three_dimensions_is_refused() -> None:

@@ -7,6 +7,8 @@ test.each([
   ['say "x"', '"say ""x"""'],
   ['=1+1', "'=1+1"],
   ['-x', "'-x"],
+  ['＝1+1', "'＝1+1"],
+  ['\u001b[31m\u009b', '\\x1b[31m\\x9b'],
   [-3, '-3'],
   [Number.NaN, 'NaN'],
 ])('csvField(%j) is %s', (value, text) => {
