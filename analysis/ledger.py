@@ -17,6 +17,7 @@ from .growing import remembered
 from .handles import is_unsure
 from .kept_values import kept_values
 from .left_out import WHY_LEFT_OUT, is_left_out
+from .roles import Roles
 from .rows import Rows
 from .tensor_role import TensorRole
 from .trained_gradients import trained_gradients
@@ -24,6 +25,7 @@ from .view import RunView
 from .zeros_begin import Begin, zeros_begin
 
 Array = np.ndarray[Any, np.dtype[Any]]
+_INTEGERS = ("int", "uint", "bool")
 _PAIRS = 4  # pairs of neighbouring steps whose values are compared, a variable
 Advance = Callable[[int, int, str], None]
 UNUSED = "nothing that the loss is made of depends on it"
@@ -107,10 +109,19 @@ def dead_layer_ledger(
         known_to_be = weight.layer or roles.trainable.get(weight.variable)  # trained, or meant to be
         wanted = known_to_be and weight.variable.rpartition("/")[2] and weight.graph in graphs
         wanted = wanted and weight.variable not in roles.trained  # by a gradient that was not captured
+        wanted = wanted and not _is_integer(roles, weight)
         if wanted and key not in known | told and not weight.is_statistic:
             told.add(key)
             entries.append(_disconnected(view, weight))
     return sorted(entries, key=lambda entry: (not entry.reason, -entry.zero_share, entry.variable))
+
+
+def _is_integer(roles: Roles, weight: TensorRole) -> bool:
+    """Whether a variable holds whole numbers, as the state of a seed: those have no gradient, and no layer
+    learns them."""
+    texts = roles.graph.slot_texts(weight.row) if weight.row >= 0 else []
+    dtype = texts[weight.slot][0] if weight.slot < len(texts) else ""
+    return dtype.startswith(_INTEGERS)
 
 
 def _disconnected(view: RunView, weight: TensorRole) -> LedgerEntry:

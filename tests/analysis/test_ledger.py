@@ -56,6 +56,19 @@ def test_weights_that_are_zero_are_no_dead_input(tmp_path: Path) -> None:
     assert entry.why.endswith("its other factor, dense/kernel, is zero")
 
 
+@pytest.mark.parametrize(("dtype", "listed"), [("int64", False), ("uint32", False), ("float32", True)])
+def test_the_state_of_a_seed_is_no_layer(tmp_path: Path, dtype: str, listed: bool) -> None:
+    state = node(
+        "state", "ReadVariableOp", dtype=dtype, kind="weight", of="seed_generator/seed_generator_state"
+    )
+    state.attributes["tensortap.trainable"] = "false"
+    nodes = (*NODES, replace(state, layer="dropout"))
+    fed = [("state", np.arange(2, dtype=dtype), 0), ("gradient_tape/g", SOME, 0)]
+    entries = dead_layer_ledger(made_run(tmp_path, nodes, fed))
+    assert ("seed_generator/seed_generator_state" in {entry.variable for entry in entries}) == listed
+    assert "dense/kernel" in {entry.variable for entry in entries}
+
+
 def test_of_many_dead_gradients_a_step_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     many = [node(f"gradient_tape/g{n}", "MatMul", "x", kind="gradient", of=f"l{n}/kernel") for n in range(30)]
     run = made_run(tmp_path, (X, *many), [(each.name, ZERO, step) for step in range(20) for each in many])
