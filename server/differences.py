@@ -86,7 +86,8 @@ def _report(result: Comparison | None) -> Response:
 def _sides(parameters: Parameters) -> tuple[Side, Side]:
     run_a, run_b = parameters.required("a", "RUN"), parameters.required("b", "RUN")
     step, worker = parameters.integer("step"), parameters.text("worker")
-    step_b, worker_b = parameters.integer("step_b", step), parameters.text("worker_b")
+    of_both = worker if run_a == run_b else None
+    step_b, worker_b = parameters.integer("step_b", step), parameters.text("worker_b") or of_both
     return Side(current_run(run_a), step, worker), Side(current_run(run_b), step_b, worker_b)
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from polling import until
 from small_dump import WEIGHTS, Api
+
+from tensortap.dump import DumpWriter, Function, Graph, Node
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +64,22 @@ def test_the_report_is_a_file_to_download(api: Api, pair: str) -> None:
 def test_where_restricts_the_rows(api: Api, pair: str) -> None:
     answer = ready(api, f"/api/diff?{pair}&all=1&where=op == 'Relu'")
     assert [row["tensor"] for row in answer["rows"]] == ["dense/Relu:0"]
+
+
+def test_steps_of_one_worker(opened: Callable[..., Api], tmp_path: Path) -> None:
+    """GIVEN two workers with other numbers THEN two steps of one are compared, unless B's is named, too."""
+    for factor in (1.0, 2.0):
+        with DumpWriter(tmp_path, run="ranks") as writer:
+            graph = writer.graph(Graph("step", [Node("x", "Placeholder")], functions={"": Function()}))
+            for step in range(2):
+                writer.log("x", np.full(2, factor, np.float32), step=step, graph=graph, keep="value")
+    api = opened(tmp_path)
+    run = api.run_id("ranks")
+    first, second = (worker["id"] for worker in api.json(f"/api/runs/{run}")["workers"])
+    pair = f"/api/diff?a={run}&b={run}&step=0&step_b=1&worker={second}"
+    for path, worker, differ in ((pair, second, False), (f"{pair}&worker_b={first}", first, True)):
+        told = ready(api, path)["comparison"]
+        assert (told["a"]["worker"], told["b"]["worker"], told["differ"]) == (second, worker, differ)
 
 
 def test_why_nothing_was_compared(api: Api, first: str) -> None:
