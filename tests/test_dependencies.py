@@ -31,6 +31,15 @@ def test_each_dependency_is_documented() -> None:
     assert documented() == required()
 
 
+def test_the_pythons_are_documented() -> None:
+    lowest = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["requires-python"]
+    workflow = (CHECKOUT / ".github" / "workflows" / "test.yml").read_text()
+    tested = re.findall(r'"(3\.\d+)"', re.search(r"python: \[(.*)\]", workflow)[1])
+    section = (CHECKOUT / "docs" / "dependencies.md").read_text().partition("## Python\n\n")[2]
+    assert section.startswith(", ".join(tested[:-1]) + f" and {tested[-1]}, ")
+    assert lowest == f">={tested[0]}"
+
+
 def locked(name: str) -> dict[str, set[str]]:
     """Package -> its versions (one for each range of Pythons), of a lock file in which each has hashes."""
     found: dict[str, set[str]] = {}
