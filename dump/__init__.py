@@ -29,6 +29,7 @@ from .entries import Entry
 from .errors import (
     AmbiguousError,
     DamagedError,
+    DeniedError,
     DumpClosedError,
     FormatVersionError,
     InvalidNameError,
@@ -58,6 +59,7 @@ from .graphs import write_graph
 from .histogram import Histogram, bucket_edges, value_order
 from .loadable import loadable, text_width
 from .names import (
+    GRAPHS,
     MAX_RUN_DEPTH,
     check_run_name,
     is_inside_run,
@@ -106,6 +108,7 @@ from .writer import DumpWriter
 __all__ = [
     "CALLS",
     "COUNTS",
+    "GRAPHS",
     "LOST",
     "MAX_RUN_DEPTH",
     "REFUSED",
@@ -118,6 +121,7 @@ __all__ = [
     "Commit",
     "Completeness",
     "DamagedError",
+    "DeniedError",
     "DumpClosedError",
     "DumpWriter",
     "Entry",

@@ -52,6 +52,15 @@ class DamagedError(TensortapError):
     """Bytes of a dump fail their checksum or make no sense. The rest of the dump stays readable."""
 
 
+class DeniedError(DamagedError):
+    """The system denies this user to read a file of a dump. The rest of the dump stays readable."""
+
+    HINT = "Ask the owner of the run for: chmod -R a+rX RUN"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} cannot be read: permission denied.", self.HINT)
+
+
 class ValueNotKeptError(TensortapError):
     """Only the summary of a snapshot was kept. Capture again with `keep="value"`."""
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import BinaryIO
 
 from .archive import archive_of
 from .entries import Entry
-from .errors import DamagedError, NoAnswerError
+from .errors import DamagedError, DeniedError, NoAnswerError
 from .storage import look_plain, open_plain, scan_plain
 
 
@@ -68,8 +69,8 @@ def open_file(path: Path) -> tuple[BinaryIO, int, int]:
     """Opens a file for reading: the file, without a buffer; its first byte in it; its size.
 
     Raises:
-        FileNotFoundError: there is none. DamagedError: it is a link, a folder or a device. NoAnswerError:
-            its address fails.
+        FileNotFoundError: there is none. DamagedError: it is a link, a folder or a device; DeniedError: it
+            may not be read. NoAnswerError: its address fails.
     """
     try:
         file, size = open_plain(path)
@@ -77,10 +78,11 @@ def open_file(path: Path) -> tuple[BinaryIO, int, int]:
         raise
     except NotADirectoryError as error:
         return _open_within(path, error)
+    except PermissionError as error:
+        raise DeniedError(path.name) from error
     except OSError as error:
-        raise DamagedError(
-            f"{path.name} cannot be read: {error.strerror}.", "Links are not followed."
-        ) from error
+        hint = "Links are not followed." if error.errno == errno.ELOOP else ""
+        raise DamagedError(f"{path.name} cannot be read: {error.strerror}.", hint) from error
     return file, 0, size
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from .batches import STATISTICS_V1, Layout, decode_statistics, statistics_layout
-from .errors import DamagedError, NotFoundError
+from .errors import DamagedError, DeniedError, NotFoundError
 from .files import Input
 from .folders import exists
 from .frames import EOS, Frame, Resync, WrongChecksumError, read_frame, read_schema_message
@@ -52,6 +52,7 @@ class StatsTail:
     Attributes:
         damage: sentences about what had to be skipped.
         pending: a sentence about a torn tail that may still be completed, or None.
+        denied: a sentence about a last file that may not be read, or None.
         closed: the worker ended its last file in order.
         dropped: snapshots the worker says it lost.
     """
@@ -61,6 +62,7 @@ class StatsTail:
             raise NotFoundError(f"{worker[:120]!r} is not a worker.")
         self.damage: list[str] = []
         self.pending: str | None = None
+        self.denied: str | None = None
         self.closed = False
         self.dropped = 0
         self.worker = worker
@@ -124,6 +126,8 @@ class StatsTail:
                 self.pending = error.message if isinstance(error, DamagedError) else None
                 if has_next:
                     self._report(0, self.pending or "The file is missing.")
+                elif isinstance(error, DeniedError):
+                    self.pending, self.denied = None, f"{self.worker}/{error}"
             except OSError:
                 if not commits:
                     raise
@@ -141,7 +145,7 @@ class StatsTail:
         max_bytes: int | None,
     ) -> bool:
         """Reads on in a file; `final`: it has a successor. Returns whether its end was reached."""
-        self.pending = None
+        self.pending = self.denied = None
         self.closed = False
         if self._layout is None and not self._read_schema(file, final):
             return final

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tensortap.dump import NotARunError, NotFoundError, is_folder, look, scan, shown_path
+from tensortap.dump import (
+    DeniedError,
+    NotARunError,
+    NotFoundError,
+    escaped,
+    is_folder,
+    look,
+    scan,
+    shown_path,
+)
 
 from .arguments import source
 from .progress import bytes_progress
@@ -45,11 +56,31 @@ def open_log(path: Path) -> LogIndex:
     with bytes_progress("reading") as advance:
         log.refresh(lambda _: advance(*_progress(log)))
     if not log.runs:
+        check_looked_into(log.unread)
         raise NotARunError(
             f"There is no run in {shown_path(path)!r}.",
             "A run is a directory with a run.json; see 'tensortap demo'.",
         )
     return log
+
+
+def check_looked_into(unread: Mapping[Path, OSError]) -> None:
+    """Raises NotARunError where folders could not be looked into: nobody knows which runs they hold."""
+    for folder, error in unread.items():
+        if isinstance(error, PermissionError):
+            denied = DeniedError(shown_path(folder))
+            raise NotARunError(denied.message, denied.hint) from None
+        raise NotARunError(f"{shown_path(folder)} cannot be looked into: {error.strerror}.") from None
+
+
+def tell_unread(unread: Mapping[Path, OSError]) -> bool:
+    """Says on stderr which folders could not be looked into, and why; returns whether there are any."""
+    for folder in unread:
+        try:
+            check_looked_into({folder: unread[folder]})
+        except NotARunError as told:
+            print(escaped(str(told)), file=sys.stderr)
+    return bool(unread)
 
 
 def _progress(log: LogIndex) -> tuple[int, int]:
@@ -76,6 +107,10 @@ def only_run(path: Path) -> RunIndex:
         )
     if runs[0].error:
         raise NotARunError(runs[0].error)
+    if runs[0].denied:
+        if not runs[0].catalog.rows:
+            raise NotARunError(runs[0].denied[0])
+        print(escaped(runs[0].denied[0]), file=sys.stderr)
     return runs[0]
 
 

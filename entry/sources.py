@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tensortap.dump import (
+    DeniedError,
     NotARunError,
     RemoteError,
     address_of,
@@ -121,11 +122,23 @@ def served(paths: list[Path]) -> list[Path]:
     found = []
     for path in paths:
         check_reachable(path)
+        _check_allowed(path)
         cached = imported(path)
         if cached is None:
             _check_no_other_file(path)
         found += [path] if cached is None else [cached.logdir, *([path] if is_folder(path) else [])]
     return found
+
+
+def _check_allowed(path: Path) -> None:
+    """Raises DeniedError where a folder, or what is above it, may not be looked into."""
+    try:
+        if is_folder(path) or not exists(path):
+            scan(path)
+    except PermissionError:
+        raise DeniedError(shown_path(path)) from None
+    except OSError:  # it may come later
+        return
 
 
 def imported(path: Path) -> CachedImport | None:

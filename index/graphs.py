@@ -11,7 +11,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tensortap.dump import DamagedError, NoAnswerError, NotFoundError, RunReader, is_remote
+from tensortap.dump import (
+    GRAPHS,
+    DamagedError,
+    DeniedError,
+    NoAnswerError,
+    NotFoundError,
+    RunReader,
+    is_remote,
+)
 
 from .catalog import Catalog
 from .graph import GraphIndex
@@ -59,6 +67,7 @@ class GraphShelf:
     def __init__(self, reader: RunReader, catalog: Catalog, node_counts: dict[str, int]) -> None:
         self.recorded: list[str] = []
         self.damage: dict[str, str] = {}
+        self.denied: list[str] = []  # sentences about what may not be read
         self._reader, self._catalog = reader, catalog
         self._held: OrderedDict[str, _Held] = OrderedDict()
         self._sizes: dict[str, tuple[tuple[int, bool], _Size]] = {}
@@ -67,8 +76,12 @@ class GraphShelf:
         self._lock = threading.RLock()
 
     def poll(self) -> None:
-        """Looks for new graphs. Raises OSError: they cannot be listed."""
-        recorded = self._reader.graph_ids()
+        """Looks for new graphs. Raises OSError: they cannot be listed, though not for want of permission."""
+        self.denied = []
+        try:
+            recorded = self._reader.graph_ids()
+        except PermissionError:
+            recorded, self.denied = [], [str(DeniedError(GRAPHS))]
         if is_remote(self._reader.path):  # who asks for their sizes does not wait for an address
             for graph_id in recorded:
                 if graph_id not in self._node_counts:

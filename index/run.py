@@ -11,6 +11,7 @@ from typing import Any
 
 from tensortap.dump import (
     DamagedError,
+    DeniedError,
     NotFoundError,
     RunReader,
     TailPosition,
@@ -143,6 +144,8 @@ class RunIndex:
 
     def _sentence(self, error: TensortapError | OSError) -> str:
         """What is wrong, without the path that the run has on this machine: others read it too."""
+        if isinstance(error, PermissionError):
+            return str(DeniedError(self.name))
         text = error.message if isinstance(error, TensortapError) else f"{self.name}: {error.strerror}"
         return text.replace(str(self.path), self.name)
 
@@ -161,7 +164,7 @@ class RunIndex:
     def _state(self) -> tuple[object, ...]:
         """Differs whenever something that can be asked for does: statuses hold the numbers of snapshots."""
         return (
-            *(self.error, self.created, self.workers, self.recorded_graphs),
+            *(self.error, self.created, self.workers, self.recorded_graphs, *self.denied),
             *(self.events.version, self.catalog.prunings),
         )
 
@@ -301,7 +304,14 @@ class RunIndex:
         """Sentences about what could not be read."""
         graphs = [] if self._shelf is None else list(self._shelf.damage.values())
         workers = [sentence for worker in self.workers for sentence in worker.damage]
-        return self._info_damage + workers + graphs + self.events.damage
+        denied = [] if self._shelf is None else self._shelf.denied
+        return self._info_damage + workers + denied + graphs + self.events.damage
+
+    @property
+    def denied(self) -> list[str]:
+        """Those of them that are about what this user may not read now, though others may."""
+        workers = [sentence for follower in self._followers.values() for sentence in follower.denied]
+        return workers + ([] if self._shelf is None else self._shelf.denied)
 
     @property
     def live(self) -> bool:

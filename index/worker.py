@@ -91,6 +91,11 @@ class WorkerFollower:
                 dated += [newest.mtime_ns] if newest.is_dated else []
         return max(dated, default=0)
 
+    @property
+    def denied(self) -> list[str]:
+        """Sentences about files that may not be read; they are tried again."""
+        return [] if self._tail.denied is None else [self._tail.denied]
+
     def status(self) -> WorkerStatus:
         """What is known now."""
         info, tail = self.info, self._tail
@@ -105,7 +110,7 @@ class WorkerFollower:
             snapshots=0 if code is None else self._catalog.worker_rows.of(code),
             dropped=tail.dropped,
             pending=tail.pending,
-            damage=list(tail.damage),
+            damage=[*tail.damage, *self.denied],
             live=self._live,
         )
 

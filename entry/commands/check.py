@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from tensortap.dump import (
+    GRAPHS,
     Completeness,
     DamagedError,
+    DeniedError,
     EventsTail,
     FormatVersionError,
     NotARunError,
@@ -29,7 +31,7 @@ from tensortap.dump import (
 )
 
 from ..progress import progress
-from ..runs import add_path
+from ..runs import add_path, check_looked_into, tell_unread
 from ..sources import check_reachable
 from ..terminal import bytes_text, cell, console, counted, print_json
 from ..value_check import ValueCheck
@@ -70,8 +72,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     check_reachable(arguments.path)
-    runs = find_runs(arguments.path) if is_folder(arguments.path) else []
+    unread: dict[Path, OSError] = {}
+    runs = find_runs(arguments.path, unread.__setitem__) if is_folder(arguments.path) else []
     if not runs:
+        check_looked_into(unread)
         raise NotARunError(
             f"There is no run in {shown_path(arguments.path)!r}.", "Name a log directory, or a run in it."
         )
@@ -88,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
         print_json({"ok": not damaged, "runs": [asdict(report) for report in reports]})
     else:
         _print(reports)
-    return 1 if damaged else 0
+    return 1 if tell_unread(unread) or damaged else 0
 
 
 def _check_repairable(path: Path) -> None:
@@ -127,8 +131,11 @@ def check_run(name: str, path: Path, advance: Any = lambda _: None) -> Report:
     _check_graphs(reader, report)
     for worker in workers:
         report.workers += 1
-        for text in _check_worker(path, reader, worker.worker, report):
-            advance(f"{name}: {text}")
+        try:
+            for text in _check_worker(path, reader, worker.worker, report):
+                advance(f"{name}: {text}")
+        except PermissionError:
+            report.damage.append(str(DeniedError(worker.worker)))
         _check_events(path, worker.worker, report)
     for place in find_recordings(path):
         advance(f"{name}: recording of step {place.step}")
@@ -141,7 +148,12 @@ def check_run(name: str, path: Path, advance: Any = lambda _: None) -> Report:
 
 
 def _check_graphs(reader: RunReader, report: Report) -> None:
-    for graph_id in reader.graph_ids():
+    try:
+        graph_ids = reader.graph_ids()
+    except PermissionError:
+        report.damage.append(str(DeniedError(GRAPHS)))
+        return
+    for graph_id in graph_ids:
         report.graphs += 1
         try:
             reader.graph(graph_id)
@@ -175,6 +187,7 @@ def _check_worker(path: Path, reader: RunReader, worker: str, report: Report) ->
     report.pruned += values.pruned
     report.unnamed_bytes += files.unnamed_bytes
     report.damage += [f"{worker}: {text}" for text in (*files.damage, *tail.damage, *values.damage())]
+    report.damage += [] if tail.denied is None else [tail.denied]
     report.pending += [f"{worker}: {text}" for text in files.pending]
 
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from tensortap.dump import shown_path
+from tensortap.dump import escaped, shown_path
 
-from ..runs import add_path, directory_size, open_log
+from ..runs import add_path, directory_size, open_log, tell_unread
 from ..terminal import bytes_text, cell, print_json, print_what_fits
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from tensortap.index import RunIndex
+    from tensortap.index import LogIndex, RunIndex
 
 HELP = "list runs: steps, snapshots, size, tensors with NaN or Inf"
 EXAMPLE = "tensortap ls logs"
@@ -29,12 +30,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    rows = [_row(found) for found in open_log(arguments.path).runs]
+    log = open_log(arguments.path)
+    rows = [_row(found) for found in log.runs]
     if arguments.json:
         print_json(rows)
-        return 0
-    print_what_fits(_COLUMNS, [_cells(row) for row in rows], _LEAST_FIRST, numeric=_NUMBERS)
-    return 0
+    else:
+        print_what_fits(_COLUMNS, [_cells(row) for row in rows], _LEAST_FIRST, numeric=_NUMBERS)
+    return 1 if _tell_unread(log) else 0
+
+
+def _tell_unread(log: LogIndex) -> bool:
+    """Says what could not be read for want of permission, or as an address fails."""
+    denied = [f"{run.name}: {run.denied[0]}" for run in log.runs if run.denied]
+    for sentence in denied:
+        print(escaped(sentence), file=sys.stderr)
+    return tell_unread(log.unread) or bool(denied)
 
 
 def _cells(row: dict[str, Any]) -> list[Text]:

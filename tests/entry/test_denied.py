@@ -1,0 +1,127 @@
+"""Runs of somebody else that one may not read: said so, with the way out, by each command and the page."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from polling import until
+from small_dump import small_graph
+
+from tensortap.dump import DeniedError, DumpWriter
+from tensortap.server import create_app
+from tensortap.sources import served
+
+pytestmark = pytest.mark.skipif(
+    os.name != "posix" or os.geteuid() != 0, reason="only root can become another user"
+)
+_NOBODY = 65_534
+_COMMANDS = ("ls", "nan", "rules", "check", "info")
+
+
+@pytest.fixture
+def logs(run) -> Iterator[Path]:
+    """Runs `mine` and `theirs`, in a folder that every user can look into."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        for written in ("mine", "theirs"):
+            with DumpWriter(folder, written) as writer:
+                graph = writer.graph(small_graph())
+                writer.log("x:0", np.ones(70_000, np.float32), step=0, keep="value", graph=graph)
+        for command in _COMMANDS:  # another user may not read the modules that are imported then
+            assert run(command, folder / "mine")[0] == 0
+        run("show", folder / "mine", "none")
+        assert create_app(served([folder])).test_client().get("/api/runs").status_code == 200
+        yield folder
+
+
+@contextmanager
+def _as_nobody() -> Iterator[None]:
+    os.seteuid(_NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.fixture
+def told(run):
+    """`told(*command)` -> all that a command says as another user, which must fail, name the way out, and
+    speak of no links."""
+
+    def as_nobody(*command: object) -> str:
+        with _as_nobody():
+            status, out, err = run(*command)
+        text = " ".join(f"{out} {err}".split())
+        assert (status, "ermission denied" in text, "chmod -R a+rX" in text) == (1, True, True), text
+        assert "Links" not in text
+        return text
+
+    return as_nobody
+
+
+def test_statistics_that_may_not_be_read(logs: Path, told, run) -> None:
+    (statistics,) = logs.glob("theirs/*/stats-000000.arrows")
+    statistics.chmod(0o600)
+    for command in _COMMANDS:
+        told(command, logs / "theirs")
+    assert "theirs:" in told("ls", logs)
+    with _as_nobody():
+        client = create_app(logs / "theirs").test_client()
+        (found,) = client.get("/api/runs").get_json()["runs"]
+        damage = client.get(f"/api/runs/{found['id']}/problems").get_json()["damage"]
+    assert "permission denied" in damage[0]
+    statistics.chmod(0o644)
+    with _as_nobody():
+        until(lambda: client.get("/api/runs").get_json()["runs"][0]["snapshots"] == 1, "the snapshot")
+        assert client.get(f"/api/runs/{found['id']}/problems").get_json()["damage"] == []
+        assert run("ls", logs)[0] == 0
+
+
+def test_values_and_graphs_that_may_not_be_read(logs: Path, told) -> None:
+    (values,) = logs.glob("theirs/*/values-*")
+    values.chmod(0o600)
+    told("show", logs / "theirs", "x:0", "--step", "0")
+    values.chmod(0o644)
+    (logs / "theirs" / "graphs").chmod(0o700)
+    told("ls", logs)
+    assert "0 graphs" in told("check", logs / "theirs")
+    with _as_nobody():
+        client = create_app(logs / "theirs").test_client()
+        (found,) = client.get("/api/runs").get_json()["runs"]
+        assert found["snapshots"] == 1
+        damage = client.get(f"/api/runs/{found['id']}/problems").get_json()["damage"]
+    assert damage == [str(DeniedError("graphs"))]
+
+
+def test_folders_that_may_not_be_looked_into(logs: Path, told) -> None:
+    (logs / "theirs").chmod(0o700)
+    assert "mine" in told("ls", logs)
+    told("check", logs)
+    for command in _COMMANDS:
+        assert "theirs" in told(command, logs / "theirs")
+    logs.chmod(0o700)
+    for command in ("ls", "check"):
+        told(command, logs)
+    with _as_nobody(), pytest.raises(DeniedError, match="permission denied"):
+        served([logs])
+
+
+def test_a_run_that_is_closed_to_others_stays(logs: Path) -> None:
+    with _as_nobody():
+        client = create_app(logs).test_client()
+        until(lambda: len(client.get("/api/runs").get_json()["runs"]) == 2, "the runs")
+    (logs / "theirs").chmod(0o700)
+
+    def error() -> str:
+        (theirs,) = [r for r in client.get("/api/runs").get_json()["runs"] if r["name"] == "theirs"]
+        return str(theirs["error"])
+
+    with _as_nobody():
+        until(lambda: "permission denied" in error(), "the error")
