@@ -1,6 +1,7 @@
 import { counted, formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible';
 import type { LedgerEntry } from '../../model/findings';
+import { ledgerHeading, zeroAt } from '../../model/ledger';
 import { ledger, ledgerHealthy, ledgerNews, ledgerProgress } from '../../state/ledger';
 import { Failure } from '../kit/Message';
 import { TensorLink } from './Places';
@@ -18,7 +19,7 @@ export function Ledger() {
       {news.length > 0 && (
         <article class="problem-card" aria-label="Ledger of dead layers" data-testid="ledger">
           <h3>
-            <span class="grow">Dead layers: {counted(news.length, 'variable')} with zero gradients or lost updates</span>
+            <span class="grow">{ledgerHeading(news)}</span>
           </h3>
           <table class="ledger">
             <thead>
@@ -56,7 +57,7 @@ function Row({ entry }: { entry: LedgerEntry }) {
         {entry.first_zero_step !== null && <TensorLink place={place} />}
       </td>
       <td class="num">
-        {entry.zero_steps > 0 ? `${formatCount(entry.zero_steps)} of ${counted(entry.steps, 'step')}` : 'never'}
+        {zeroAt(entry)}
         {entry.first_zero_step !== null && <div class="faint">since {entry.first_zero_step}</div>}
       </td>
       <td class="num">{entry.absorbed === null ? <span class="faint">not known</span> : `${(100 * entry.absorbed).toFixed(0)} %`}</td>

@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest';
+import type { LedgerEntry } from './findings';
+import { ledgerHeading, zeroAt } from './ledger';
+
+function entry(change: Partial<LedgerEntry>): LedgerEntry {
+  const nothing = { variable: 'v', tensor: 'v:0', graph: 'g', layer: 'l', first_zero_step: null, zero_share: 0, why: '', begins: '' };
+  return { ...nothing, steps: 4, zero_steps: 0, reason: '', absorbed: null, ...change };
+}
+
+const DEAD = entry({ reason: 'dead activation', zero_steps: 4 });
+const FROZEN = entry({ reason: 'disconnected' });
+const CUT_OFF = entry({ reason: 'disconnected', zero_steps: 4 }); // through which only zeros come
+const LOST = entry({ absorbed: 0.5 });
+
+test('variables without a gradient are counted apart from dead layers', () => {
+  expect(ledgerHeading([DEAD, CUT_OFF, LOST])).toBe('Dead layers: 3 variables with zero gradients or lost updates');
+  expect(ledgerHeading([DEAD, FROZEN, FROZEN])).toBe('Dead layers: 1 variable with zero gradients or lost updates, 2 without a gradient');
+  expect(ledgerHeading([FROZEN])).toBe('1 variable without a gradient');
+});
+
+test('a gradient that is not there is never said to be zero at no step', () => {
+  expect([DEAD, FROZEN, CUT_OFF, LOST].map(zeroAt)).toEqual(['4 of 4 steps', 'no gradient', '4 of 4 steps', 'never']);
+});
