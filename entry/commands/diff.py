@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--step-b", type=natural, metavar="M", help="the step of B, where it is another one")
     parser.add_argument("--worker", metavar="ID", help="whose snapshots; default: the first that wrote")
-    parser.add_argument("--worker-b", metavar="ID", help="of B; default: the first that wrote")
+    parser.add_argument("--worker-b", metavar="ID", help="of B; default: in one run that of A")
     parser.add_argument("--where", metavar="CONDITION", help="only tensors of A that fit: \"op == 'MatMul'\"")
     parser.add_argument("--sort", default="order", metavar="KEY", help=f"{SORTS} (the worst first)")
     parser.add_argument("--limit", type=natural, default=30, help="tensors that are listed (default: 30)")
