@@ -29,6 +29,7 @@ from .spare_pandas import spare_pandas
 from .step_statistics import StepStatistics, step_statistics
 from .step_tally import StepTable
 from .steps import StepRange, parse_steps
+from .suggest import did_you_mean
 from .surface import Log, Run, Table, Tensor, Tensors, open_logdir, set_viewer
 from .tensors import NO_GRAPH
 from .timeline import TIMELINE_STATISTICS, Timeline, timeline
@@ -96,6 +97,7 @@ __all__ = [
     "as_fields",
     "cache_folder",
     "check_filters",
+    "did_you_mean",
     "find_histogram",
     "find_histograms",
     "find_rows",

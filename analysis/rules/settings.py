@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from tensortap.dump import TensortapError
+from tensortap.index import did_you_mean
 
 from .condition import condition_rule
 from .finding import SEVERITIES
@@ -31,11 +33,13 @@ class Settings:
         changes: rule -> its thresholds, `severity` and `enabled`, as far as they are changed.
         mute: `Rule`, or `Rule: regular expression` searched in the tensor name and in what was found.
         added: rules that the file defines.
+        file: what errors call it; empty if there is none.
     """
 
     changes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     mute: Sequence[str] = ()
     added: Sequence[Rule] = ()
+    file: str = ""
 
     def apply(self, rules: Sequence[Rule]) -> list[Rule]:
         """The rules as the settings want them; those that are not enabled are left out.
@@ -43,15 +47,24 @@ class Settings:
         Raises:
             SettingsError: there is no such rule or threshold.
         """
-        names = {rule.name for rule in rules} | {rule.name for rule in self.added}
-        unknown = next((name for name in self.changes if name not in names), None)
-        if unknown is not None:
-            raise SettingsError(
-                f"There is no rule {unknown!r}.",
-                f"There are {', '.join(sorted(names))}; a new one needs 'where'.",
-            )
-        applied = [_changed(rule, self.changes.get(rule.name, {})) for rule in (*rules, *self.added)]
+        with _named(self.file):
+            self.check_names(self.changes, rules)
+            applied = [_changed(rule, self.changes.get(rule.name, {})) for rule in (*rules, *self.added)]
         return [rule for rule in applied if rule is not None]
+
+    def check_names(self, names: Iterable[str], rules: Sequence[Rule]) -> None:
+        """Raises SettingsError where one names none of the rules, nor one that the settings add."""
+        known = sorted({rule.name for rule in (*rules, *self.added)})
+        for name in names:
+            if name not in known:
+                listed = f"There are {', '.join(known)}"
+                near = did_you_mean(name, known, listed)
+                hint = (
+                    f"{near}; a new one needs 'where'."
+                    if near == listed
+                    else f"{near} A new one needs 'where'."
+                )
+                raise SettingsError(f"There is no rule {name!r}.", hint)
 
     def mutes(self, rule: str, *texts: str) -> bool:
         """Whether a finding of a rule is muted; `texts` are its tensor and what was found."""
@@ -85,7 +98,9 @@ def read_settings(path: Path) -> Settings:
     Raises:
         SettingsError: it cannot be parsed, or says something impossible. OSError: it cannot be read.
     """
-    return parse_settings(read_table(path))
+    table = read_table(path)
+    with _named(str(path)):
+        return replace(parse_settings(table), file=str(path))
 
 
 def read_table(path: Path) -> dict[str, Any]:
@@ -121,6 +136,15 @@ def parse_settings(found: Mapping[str, Any]) -> Settings:
         else:
             changes[name] = table
     return Settings(changes, [check_mute(entry) for entry in mute], added)
+
+
+@contextmanager
+def _named(file: str) -> Iterator[None]:
+    """Errors of a file's settings say which file."""
+    try:
+        yield
+    except SettingsError as error:
+        raise SettingsError(f"{file}: {error.message}" if file else error.message, error.hint) from None
 
 
 def _changed(rule: Rule, table: Mapping[str, Any]) -> Rule | None:

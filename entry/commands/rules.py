@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tensortap.dump import NotARunError
+from tensortap.dump import NotARunError, escaped, find_runs, shown_path
 
 from ..arguments import source
 from ..findings_view import print_findings, print_rules, rules_as_toml
 from ..progress import rules_progress
 from ..runs import only_run, open_log
+from ..sources import as_logdir
 from ..terminal import console, print_json
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--mute", metavar="RULE[:REGEX]", help="mute a rule (on some tensors) in this run")
     parser.add_argument("--unmute", metavar="RULE[:REGEX]", help="take that back")
     parser.add_argument("--muted", action="store_true", help="show muted findings too")
-    parser.add_argument("--follow", action="store_true", help="look again while the run grows")
+    parser.add_argument("--follow", action="store_true", help="wait for the run, look again while it grows")
     parser.add_argument(
         "--fail-on", choices=("high", "medium", "low"), help="status 1 if one is found, or a rule fails"
     )
@@ -62,7 +64,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise NotARunError(
             "No run is named.", "Name one, as in 'tensortap rules logs/digits', or use --list."
         )
-    found = only_run(arguments.path)
+    if arguments.mute:
+        settings.check_names([arguments.mute.partition(":")[0].strip()], all_rules())
+    found = _awaited(arguments.path) if arguments.follow else only_run(arguments.path)
     if arguments.mute:
         mute(found, arguments.mute)
     if arguments.unmute:
@@ -95,9 +99,21 @@ def _check(found: RunIndex, settings: Settings) -> Findings:
         return check_rules(found, with_mutes(found, settings), progress=progress)
 
 
+def _awaited(path: Path) -> RunIndex:
+    """The only run below `path`, once there is one: the folder may not even be there yet."""
+    unread: list[Path] = []
+    told = False
+    while not (find_runs(as_logdir(path), lambda folder, _: unread.append(folder)) or unread):
+        if not told:
+            print(escaped(f"waiting for a run in {shown_path(path)}"), file=sys.stderr, flush=True)
+        told = True
+        time.sleep(_EVERY)
+    return only_run(path)
+
+
 def _follow(found: RunIndex, settings: Settings, arguments: argparse.Namespace) -> int:
-    """Prints findings again whenever there are other ones, until the run's writers have closed; a run that
-    nobody has begun to write is waited for."""
+    """Prints findings again whenever there are other ones, until the run's writers have closed; while it
+    has none, they are waited for."""
     log = open_log(arguments.path)
     told: set[tuple[str, str]] = set()
     while True:

@@ -151,6 +151,12 @@ def test_a_wrong_file_is_refused_with_a_sentence(text: str, says: str, tmp_path:
     with pytest.raises(SettingsError, match=says) as caught:
         read_settings(file).apply(all_rules())
     assert caught.value.hint
+    assert str(file) in caught.value.message
+    if "NoSuchRule" not in text:
+        return
+    file.write_text(text.replace("NoSuchRule", "VanishingGradint"))
+    with pytest.raises(SettingsError, match=r"Did you mean 'VanishingGradient'") as caught:
+        read_settings(file).apply(all_rules())
 
 
 def test_a_rule_in_a_few_lines_of_python(run_named: Get) -> None:

@@ -106,6 +106,39 @@ def test_a_muted_rule_is_not_shown(
     assert "ExplodingTensor" in run("rules", ill, "--unmute", "ExplodingTensor")[1]
 
 
+def test_a_rule_that_is_not_there_is_not_muted(
+    run: Run, ill: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TENSORTAP_CONFIG_DIR", str(tmp_path / "config"))
+    status, _, err = run("rules", ill, "--mute", "ExplodingTensr: dense")
+    assert (status, "Did you mean 'ExplodingTensor'" in err) == (1, True)
+    assert not (tmp_path / "config").exists()
+    own = tmp_path / "mine.toml"
+    own.write_text("[Mine]\nwhere = 'abs_max > 0'\n")
+    assert run("rules", ill, "--rules", own, "--mute", "Mine")[0] == 0
+
+
+@pytest.mark.parametrize("folder_is_there", [False, True])
+def test_follow_waits_for_a_run_that_is_not_there(
+    run: Run, ill: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder_is_there: bool
+) -> None:
+    later = tmp_path / "later"
+    if folder_is_there:
+        later.mkdir()
+    waits: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 2:
+            shutil.copytree(ill, later, dirs_exist_ok=True)
+
+    monkeypatch.setattr("time.sleep", wait)
+    status, out, err = run("rules", later, "--follow")
+    assert (status, len(waits)) == (0, 2)
+    assert "ExplodingTensor" in out
+    assert err.count("waiting for a run in") == 1
+
+
 def test_follow_ends_with_the_run(run: Run, ill: Path) -> None:
     assert "ExplodingTensor" in run("rules", ill, "--follow")[1]
 
