@@ -97,20 +97,3 @@ class Connections(dict[int, Any]):
         except OSError:  # the system watches no more of them; who accepts is tried again
             if not connection.accepting:
                 connection.handle_close()
-
-
-class Channel(HTTPChannel):  # type: ignore[misc]
-    """A connection with a browser, ended by the thread that waits only.
-
-    A thread that answers may find it broken, where it asks for the rest of the next request. If it closed the
-    socket itself, that would be gone, or another one, while the other thread is about to wait for it.
-    """
-
-    def handle_close(self) -> None:
-        """Ends it, or has it ended."""
-        if self._map.is_of_this_thread:
-            super().handle_close()
-            return
-        self.will_close = True
-        if (fd := self._fileno) is not None:
-            self._map.look_again(fd)

@@ -15,6 +15,7 @@ REFRESH_INTERVAL = 0.5  # s; a committed snapshot must be visible within 1.5 s, 
 AHEAD = 0.1  # s before that: who asks now starts reading, and does not wait; so where many ask, nobody waits
 PATIENCE = 1.0  # s that a request waits for news; a large dump is read on meanwhile, and appears bit by bit
 FINDING = 10.0  # s that a request waits for the runs to be found: an empty list would say that there are none
+_FINDING_AT_ONCE = 8  # requests that wait for that, of 16 at work: the others are answered by what is known
 LAST_READ = 0.5  # s that the end of the server waits for what is just being read; most parts take less
 _IDLE = 60.0  # s without a request after which the thread ends
 _THREAD = "tensortap-read"
@@ -36,20 +37,26 @@ class LiveLog:
     def __init__(self, log: LogIndex) -> None:
         self.log = log
         self.after_reading: Callable[[], object] = lambda: None  # called by the thread
+        self._may_wait = threading.Semaphore(_FINDING_AT_ONCE)
         self._changed = threading.Condition()  # guards all that follows
         self._reader: threading.Thread | None = None
         self._reading = False
+        self._has_read = False
         self._begun = float("-inf")
         self._closed = False
 
     def read_on(self) -> None:
         """Returns once what was committed `REFRESH_INTERVAL` ago can be asked for, or after `PATIENCE`."""
         late = time.monotonic() - self._begun >= REFRESH_INTERVAL
-        if self._begin() and late:
+        if (self._begin() and late) or not self._has_read:
             with self._changed:
-                self._changed.wait_for(lambda: not self._reading, PATIENCE)
-        if not self._closed:
-            self.log.wait_for_runs(FINDING)
+                patience = self._begun + PATIENCE - time.monotonic()
+                self._changed.wait_for(lambda: not self._reading, patience)
+        if not self._closed and self._may_wait.acquire(blocking=False):
+            try:
+                self.log.wait_for_runs(FINDING)
+            finally:
+                self._may_wait.release()
 
     def _begin(self) -> bool:
         """Whether a reading was due and has been asked for."""
@@ -85,7 +92,7 @@ class LiveLog:
         while self._is_asked():
             self._read()
             with self._changed:
-                self._reading = False
+                self._reading, self._has_read = False, True
                 self._changed.notify_all()
             self.after_reading()
 

@@ -17,8 +17,9 @@ from waitress.server import create_server
 from tensortap.dump import TensortapError
 
 from .app import create_app
+from .channel import Channel
 from .computing import Computer
-from .connections import Channel, Connections
+from .connections import Connections
 from .framing import Framing
 from .freed_memory import FreedMemory, share_one_allocator
 from .hosts import bracketed, is_address, is_loopback
@@ -142,6 +143,7 @@ class Server:
             self.app, map=self._connections, sockets=sockets, connection_limit=limit, **_TUNING, **proxy
         )
         found.channel_class, found.maintenance = Channel, StalledConnections(found)
+        found.add_task = Channel.answer_next
         return found
 
     def run(self) -> None:

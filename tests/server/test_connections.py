@@ -14,7 +14,8 @@ from polling import until
 from waitress import wasyncore
 from waitress.server import create_server
 
-from tensortap.server.connections import Channel, Connections
+from tensortap.server.channel import Channel
+from tensortap.server.connections import Connections
 
 
 class Ended(wasyncore.dispatcher):  # type: ignore[misc]

@@ -96,6 +96,36 @@ def test_no_request_is_told_that_there_are_no_runs_before_they_were_looked_for(
     assert not asked.is_alive()
 
 
+def test_who_comes_while_all_is_read_for_the_first_time_waits_for_it_too(
+    tmp_path: Path, reading_of: Reading
+) -> None:
+    log = SlowLog(tmp_path)
+    log._found.set()
+    reading = reading_of(log)
+    asked = [threading.Thread(target=reading.read_on, daemon=True) for _ in range(3)]
+    for each in asked:
+        each.start()
+    until(lambda: log.reads == 1, "the reader")
+    assert all(each.is_alive() for each in asked)
+    log.may_end.set()
+    for each in asked:
+        each.join(30)
+    assert not any(each.is_alive() for each in asked)
+
+
+def test_not_all_threads_wait_for_runs_that_a_disk_keeps_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading_of: Reading
+) -> None:
+    monkeypatch.setattr(live, "PATIENCE", 0.0)
+    reading = reading_of(SlowLog(tmp_path))
+    waiting = [threading.Thread(target=reading.read_on, daemon=True) for _ in range(live._FINDING_AT_ONCE)]
+    for each in waiting:
+        each.start()
+    until(lambda: not reading._may_wait._value, "those that wait")
+    reading.read_on()
+    assert all(each.is_alive() for each in waiting)
+
+
 def test_one_reader_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading_of: Reading) -> None:
     monkeypatch.setattr(live, "REFRESH_INTERVAL", 0.0)
     log = SlowLog(tmp_path)
@@ -131,6 +161,7 @@ def test_who_asks_a_little_early_starts_a_reading_and_does_not_wait_for_it(
     log = SlowLog(tmp_path)
     log._found.set()
     reading = reading_of(log)
+    reading._has_read = True
     reading._begun = time.monotonic() - live.REFRESH_INTERVAL + live.AHEAD
     monkeypatch.setattr(live, "REFRESH_INTERVAL", live.REFRESH_INTERVAL + 1e3)
     monkeypatch.setattr(live, "AHEAD", live.AHEAD + 1e3)

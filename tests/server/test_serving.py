@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import socket
 import sys
 import threading
@@ -149,6 +150,30 @@ def test_endless_headers_are_cut_off(running: Server, request_bytes: bytes) -> N
     with socket.create_connection(("127.0.0.1", running.port), timeout=10) as connection:
         connection.sendall(request_bytes)
         assert b" 431 " in connection.recv(100)
+
+
+def test_a_length_of_too_many_digits_is_refused(running: Server) -> None:
+    with socket.create_connection(("127.0.0.1", running.port), timeout=10) as connection:
+        length = b"9" * 5000
+        connection.sendall(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + length + b"\r\n\r\n")
+        assert b" 400 " in connection.recv(100)
+
+
+def test_a_browser_that_speaks_https_is_not_kept_waiting(running: Server) -> None:
+    with socket.create_connection(("127.0.0.1", running.port), timeout=10) as connection:
+        connection.sendall(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
+        assert connection.recv(100) == b""
+
+
+def test_a_request_without_a_body_is_not_asked_for_it(running: Server) -> None:
+    """GIVEN two such requests on one connection THEN both are answered, and none is made of both."""
+    expecting = {"Expect": "100-continue", "Authorization": f"Bearer {running.token}"}
+    connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=10)
+    for _ in range(2):
+        connection.request("GET", "/api/runs", headers=expecting)
+        answer = connection.getresponse()
+        assert (answer.status, json.loads(answer.read())["runs"]) == (200, [])
+    connection.close()
 
 
 def test_a_body_is_refused(running: Server) -> None:

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import pytest
@@ -87,6 +88,34 @@ def test_answers_that_nobody_reads_keep_no_thread(running: Server) -> None:
             opened(stack, running).sendall(large(running) * 2)
         until(lambda: answered(running), "an answer", 30)
         until(lambda: channels(running) <= 1, "their end", 30)
+
+
+def test_nobody_waits_for_clients_that_ask_on_without_reading(running: Server) -> None:
+    """GIVEN as many as threads, which would be ended only after a long rest THEN others are answered."""
+    running._waitress.adj.channel_timeout = 600
+    with ExitStack() as stack:
+        for _ in range(THREADS):
+            opened(stack, running).sendall(large(running) * 3)
+        for _ in range(3):
+            until(lambda: answered(running), "an answer", 30)
+        assert channels(running) >= THREADS
+
+
+def test_who_reads_late_gets_all_answers_in_order(running: Server) -> None:
+    running._waitress.adj.channel_timeout = 600
+    with socket.create_connection(("127.0.0.1", running.port), timeout=60) as late:
+        late.sendall(large(running) * 3 + large(running).replace(b"/value?tensor=x:0&step=0&format=npy", b""))
+        assert answered(running)
+        answers = late.makefile("rb")
+        for _ in range(3):
+            assert body_of(answers).startswith(b"\x93NUMPY")
+        assert b'"name":"run"' in body_of(answers)
+
+
+def body_of(answers: BinaryIO) -> bytes:
+    assert b" 200 " in answers.readline()
+    headers = http.client.parse_headers(answers)
+    return answers.read(int(headers["Content-Length"]))
 
 
 def test_a_request_that_comes_a_byte_at_a_time_is_ended(running: Server) -> None:
