@@ -72,7 +72,7 @@ from .names import (
 from .own_folder import kept_folder, own_folder, remove_left, remove_left_temporary, temporary_folder
 from .own_process import own_module, own_script, start_process
 from .places import Snapshot
-from .private_folders import is_own_folder, make_private_folder, open_regular
+from .private_folders import is_own_folder, make_private_folder, open_regular, xdg_folder
 from .pruning import Pruned, prune_run
 from .ragged import component_arrays
 from .recorded_command import recorded_command
@@ -249,4 +249,5 @@ __all__ = [
     "write_bundle",
     "write_graph",
     "write_recording",
+    "xdg_folder",
 ]

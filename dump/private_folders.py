@@ -13,6 +13,18 @@ _CAREFUL = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr
 _OTHERS_WRITE = 0o022
 
 
+def xdg_folder(variable: str, *otherwise: str) -> Path:
+    """What an `XDG_…` variable names, or `otherwise` in the home directory.
+
+    A relative one counts for nothing, by the XDG Base Directory Specification.
+
+    Raises:
+        RuntimeError: the variable names nothing, and there is no home directory.
+    """
+    chosen = Path(os.environ.get(variable, ""))
+    return chosen if chosen.is_absolute() else Path.home().joinpath(*otherwise)
+
+
 def make_private_folder(root: Path, folder: Path) -> None:
     """Makes a folder at or below `root`, in which each level below `root` is this user's alone.
 

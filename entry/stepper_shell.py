@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import cmd
 import contextlib
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tensortap.dump import NotFoundError, SelectionError, TensortapError, escaped
+from tensortap.dump import NotFoundError, SelectionError, TensortapError, escaped, xdg_folder
 
 from .progress import progress
 from .result_view import untapped_text
@@ -348,8 +347,7 @@ def _line_history() -> Iterator[None]:
     except ImportError:
         yield
         return
-    chosen = Path(os.environ.get("XDG_STATE_HOME", ""))  # a relative one counts for nothing, by its standard
-    path = (chosen if chosen.is_absolute() else Path.home()) / _HISTORY
+    path = xdg_folder("XDG_STATE_HOME") / _HISTORY
     with contextlib.suppress(OSError):
         readline.read_history_file(path)
     readline.set_history_length(1000)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import uuid
 from pathlib import Path
 from typing import Any
 
-from tensortap.dump import DamagedError, InvalidValueError
+from tensortap.dump import DamagedError, InvalidValueError, xdg_folder
 
 from .stepper_what_ifs import WhatIfs
 
@@ -58,8 +57,7 @@ def _places(source: Path) -> tuple[Path, Path]:
     else:
         of = source.parent.parent
         beside = of / FILE
-    chosen = Path(os.environ.get("XDG_DATA_HOME", ""))  # a relative one counts for nothing, by its standard
-    data = chosen if chosen.is_absolute() else Path.home() / ".local" / "share"
+    data = xdg_folder("XDG_DATA_HOME", ".local", "share")
     digest = hashlib.sha256(str(of.absolute()).encode("utf-8", "surrogateescape")).hexdigest()[:16]
     return beside, data / "tensortap" / "what-ifs" / f"{digest}.json"
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from flask import Blueprint, Flask, Response, current_app, request
 
 from tensortap.dump import (
     NotFoundError,
+    RecordingNote,
     RecordingPlace,
     TensortapError,
     find_recordings,
@@ -69,9 +71,11 @@ def list_recordings(run: str) -> Response:
     )
 
 
-@lru_cache(maxsize=8192)  # a recording does not change any more
 def _listed(place: RecordingPlace) -> dict[str, Any]:
-    note = recording_note(place.path)
+    try:
+        note = _note(place.path)
+    except LookupError:  # one that cannot be read now may be mended, or shared with this user
+        note = RecordingNote()
     return {
         "id": place.path.name,
         "step": place.step,
@@ -79,6 +83,14 @@ def _listed(place: RecordingPlace) -> dict[str, Any]:
         "function": note.function,
         "graph": note.graph,
     }
+
+
+@lru_cache(maxsize=8192)  # a recording does not change any more; what is raised is not kept
+def _note(folder: Path) -> RecordingNote:
+    note = recording_note(folder)
+    if not note.function:
+        raise LookupError(folder)
+    return note
 
 
 @blueprint.post("/api/replay/<run>/compute")

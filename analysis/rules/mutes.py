@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
+from tensortap.dump import xdg_folder
 from tensortap.index import RunIndex
 
 from .settings import Settings, SettingsError, check_mute
@@ -29,8 +30,7 @@ def config_folder() -> Path:
         return Path(chosen)
     if sys.platform == "win32":
         return Path(os.environ.get("APPDATA") or Path.home()) / "tensortap"
-    given = Path(os.environ.get("XDG_CONFIG_HOME", ""))  # a relative one counts for nothing, by its standard
-    return (given if given.is_absolute() else Path.home() / ".config") / "tensortap"
+    return xdg_folder("XDG_CONFIG_HOME", ".config") / "tensortap"
 
 
 def with_mutes(run: RunIndex, settings: Settings) -> Settings:

@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from tensortap.dump import is_own_folder, make_private_folder, open_regular
+from tensortap.dump import is_own_folder, make_private_folder, open_regular, xdg_folder
 
 VARIABLE = "TENSORTAP_CACHE"
 RUN_NAME = "run.txt"  # the run's path: an index whose run is gone is removed
@@ -38,8 +38,7 @@ def _platform_folder() -> Path:
         return Path.home() / "Library" / "Caches"
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    chosen = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return chosen if chosen.is_absolute() else Path.home() / ".cache"
+    return xdg_folder("XDG_CACHE_HOME", ".cache")
 
 
 def run_folder(cache: Path, run_dir: Path, version: int) -> Path:
