@@ -82,7 +82,9 @@ class Completeness:
             self._named.setdefault(file, array("q")).frombytes(pairs.astype(np.int64).tobytes())
 
     def finish(self, tail: StatsTail) -> None:
-        """Compares, once `tail` has read all there is."""
+        """Compares, once `tail` has read all there is; not where some of it may not be read."""
+        if tail.denied is not None:
+            return
         values = {
             number: size
             for name, size in self._sizes.items()

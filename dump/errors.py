@@ -59,6 +59,10 @@ class DeniedError(DamagedError):
 
     def __init__(self, name: str) -> None:
         super().__init__(f"{name} cannot be read: permission denied.", self.HINT)
+        self._name = name
+
+    def __reduce__(self) -> tuple[type[DeniedError], tuple[str]]:
+        return DeniedError, (self._name,)  # with its text, it would be made of that
 
 
 class ValueNotKeptError(TensortapError):

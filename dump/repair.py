@@ -157,8 +157,8 @@ class _Worker:
             self._next_file()
             self._copy_statistics(tail, advance)
             while (number := next_statistics(self._source, tail.position.file)) is not None:
-                missing = f"{stats_path(self._source, tail.position.file + 1).name} is missing."
-                tail.resume(TailPosition(number, 0, None, tail.dropped, (*tail.damage, missing)))
+                why = tail.denied or f"{stats_path(self._source, tail.position.file + 1).name} is missing."
+                tail.resume(TailPosition(number, 0, None, tail.dropped, (*tail.damage, why)))
                 self._copy_statistics(tail, advance)
             lost = tail.dropped + self._missing(self._done.snapshots - first)
             if lost > tail.dropped:
@@ -167,8 +167,7 @@ class _Worker:
         finally:
             self._close()
         self._done.left_out += [f"{self._name}: {sentence}" for sentence in tail.damage]
-        if tail.pending is not None:
-            self._done.left_out.append(f"{self._name}: {tail.pending}")
+        self._done.left_out += [f"{self._name}: {told}" for told in (tail.pending, tail.denied) if told]
         write_closing(self._target, Closing(self._done.snapshots - first, lost))
 
     def _missing(self, copied: int) -> int:

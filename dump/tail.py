@@ -52,7 +52,7 @@ class StatsTail:
     Attributes:
         damage: sentences about what had to be skipped.
         pending: a sentence about a torn tail that may still be completed, or None.
-        denied: a sentence about a last file that may not be read, or None.
+        denied: a sentence about a file that may not be read, nor what follows it before it may; or None.
         closed: the worker ended its last file in order.
         dropped: snapshots the worker says it lost.
     """
@@ -121,13 +121,15 @@ class StatsTail:
             try:
                 with Input(stats_path(self._dir, self._file), READ_AHEAD) as file:
                     finished = self._read_file(file, commits, columns, has_next, max_bytes)
+            except DeniedError as error:  # tried again, also where others follow: what is left out stays so
+                self.pending, self.denied = None, f"{self.worker}/{error}"
+                return commits
             except (FileNotFoundError, DamagedError) as error:
                 finished = has_next
+                self.denied = None
                 self.pending = error.message if isinstance(error, DamagedError) else None
                 if has_next:
                     self._report(0, self.pending or "The file is missing.")
-                elif isinstance(error, DeniedError):
-                    self.pending, self.denied = None, f"{self.worker}/{error}"
             except OSError:
                 if not commits:
                     raise

@@ -77,11 +77,11 @@ class GraphShelf:
 
     def poll(self) -> None:
         """Looks for new graphs. Raises OSError: they cannot be listed, though not for want of permission."""
-        self.denied = []
         try:
-            recorded = self._reader.graph_ids()
+            recorded, denied = self._reader.graph_ids(), []
         except PermissionError:
-            recorded, self.denied = [], [str(DeniedError(GRAPHS))]
+            recorded, denied = [], [str(DeniedError(GRAPHS))]
+        self.denied = denied  # replaced, for those who read it meanwhile
         if is_remote(self._reader.path):  # who asks for their sizes does not wait for an address
             for graph_id in recorded:
                 if graph_id not in self._node_counts:

@@ -157,8 +157,8 @@ class RunIndex:
 
     def _settle(self, touched: tuple[int, ...]) -> None:
         """Remembers that there is nothing to read, unless something was added a moment ago: what is added now
-        may get the same time stamp."""
-        closed = self.error is None and all(worker.closed for worker in self.workers)
+        may get the same time stamp. Nor where something may not be read: who allows it adds nothing."""
+        closed = self.error is None and not self.denied and all(worker.closed for worker in self.workers)
         self._settled = touched if closed and time.time() - max(touched) / 1e9 > SETTLE_SECONDS else None
 
     def _state(self) -> tuple[object, ...]:

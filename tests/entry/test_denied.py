@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,8 @@ import pytest
 from polling import until
 from small_dump import small_graph
 
-from tensortap.dump import DeniedError, DumpWriter
+from tensortap.dump import DeniedError, DumpWriter, repair_run, stats_writer
+from tensortap.index import LogIndex
 from tensortap.server import create_app
 from tensortap.sources import served
 
@@ -125,3 +127,46 @@ def test_a_run_that_is_closed_to_others_stays(logs: Path) -> None:
 
     with _as_nobody():
         until(lambda: "permission denied" in error(), "the error")
+
+
+def test_what_is_allowed_later_is_read_then(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of a closed run: nothing is left out, though nothing is added to its folders."""
+    monkeypatch.setattr(stats_writer, "ROTATE", 1)
+    with DumpWriter(logs, "many") as writer:
+        graph = writer.graph(small_graph())
+        for step in range(2):
+            writer.log("x:0", np.ones(4, np.float32), step=step, graph=graph)
+            writer.flush()
+    closed = [*sorted(logs.glob("many/*/stats-*")), logs / "many" / "graphs"]
+    for path in closed:
+        path.chmod(0o700)
+    for folder in (logs / "many", *(logs / "many").iterdir()):
+        os.utime(folder, (0, 0))
+    log = LogIndex(logs / "many", use_cache=False)
+
+    def denied() -> list[int]:
+        with _as_nobody():
+            log.refresh()
+        return [log.runs[0].catalog.rows, len(log.runs[0].denied)]
+
+    assert denied() == [0, 2]
+    for path, left in zip(closed, ([1, 2], [2, 2], [2, 1], [2, 0]), strict=True):
+        path.chmod(0o755)
+        assert denied() == left
+    assert (log.runs[0].damage, len(log.runs[0].recorded_graphs)) == ([], 1)
+
+
+def test_a_repaired_copy_says_what_it_leaves_out(logs: Path) -> None:
+    (statistics,) = logs.glob("theirs/*/stats-000000.arrows")
+    statistics.chmod(0o600)
+    target = logs / "copies"
+    target.mkdir(mode=0o777)
+    target.chmod(0o777)
+    with _as_nobody():
+        done = repair_run(logs / "theirs", target / "copy")
+    assert any("permission denied" in text for text in done.left_out)
+
+
+def test_an_error_is_told_alike_by_another_process() -> None:
+    error = DeniedError("run.json")
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
