@@ -92,7 +92,7 @@ def _distance(here: Array | None, there: Array | None) -> str:
 
 
 def ulp_of_largest(here: Array, there: Array) -> int | None:
-    """The largest difference in units in the last place of the largest number of `there`, rounded; at least 1
+    """The largest difference in units in the last place of the largest number of both, rounded; at least 1
     where there is any, 0 where only signs of 0 or payloads of NaN differ.
 
     Returns:
@@ -105,10 +105,10 @@ def ulp_of_largest(here: Array, there: Array) -> int | None:
     # Infinities of the other sign and NaN instead of one are other numbers, too.
     if not np.array_equal(one[~finite], other[~finite], equal_nan=True) or not np.isfinite(one[finite]).all():
         return None
-    largest = float(np.max(np.abs(other[finite]), initial=0.0))
-    off = float(np.max(np.abs(one[finite] - other[finite]), initial=0.0))
-    if off == 0.0:
+    one, other = one[finite], other[finite]
+    if np.array_equal(one, other):
         return 0
     last_place, smallest = _FLOATS[str(there.dtype)]
-    exponent = np.floor(np.log2(largest)) if largest else -np.inf
-    return max(1, round(off / max(last_place * 2.0**exponent, smallest)))
+    exponent = np.floor(np.log2(max(np.abs(one).max(), np.abs(other).max())))
+    unit = max(last_place * 2.0**exponent, smallest)
+    return max(1, round(float(np.abs(one / unit - other / unit).max())))

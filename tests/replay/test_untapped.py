@@ -122,6 +122,9 @@ def test_the_distance_of_results() -> None:
     assert ulp_of_largest(np.float32([1e-45]), np.float32([0.0])) == 1
     tiny = np.array([1.0, 2.0**-30], np.float32)
     assert ulp_of_largest(tiny, np.array([1.0, 0.0], np.float32)) == 1
+    for far, nothing in ((1e-10, 0.0), (1.7e308, -1.7e308), (1e300, 1e-300)):
+        assert 2**52 <= ulp_of_largest(np.array([far]), np.array([nothing])) <= 2**54
+    assert ulp_of_largest(np.array([1e300, 1e-300]), np.array([1e300, 0.0])) == 1
     for other in (-one, one[:2], one.astype(np.float64), np.array([1.0, np.nan, np.inf, np.nan], "f")):
         assert ulp_of_largest(other, one) is None
     assert ulp_of_largest(np.array([1]), np.array([2])) is None
