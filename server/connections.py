@@ -72,8 +72,8 @@ class Connections(dict[int, Any]):
         self._selector.close()
 
     def _look_at(self, fd: int) -> None:
+        self._busy.discard(fd)  # first: a thread that changes it meanwhile has it looked at again
         if fd not in self:  # ended while others were looked at
-            self._busy.discard(fd)
             return
         connection = self[fd]
         accepts = bool(connection.accepting)
@@ -81,8 +81,8 @@ class Connections(dict[int, Any]):
         if fd not in self:
             return
         self._await(fd, connection, reads * selectors.EVENT_READ | writes * selectors.EVENT_WRITE)
-        if reads and not writes and not accepts:  # who accepts keeps the others in order, too
-            self._busy.discard(fd)
+        if not reads or writes or accepts:  # who accepts keeps the others in order, too
+            self._busy.add(fd)
 
     def _await(self, fd: int, connection: Any, events: int) -> None:
         known = self._selector.get_map().get(fd)

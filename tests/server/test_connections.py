@@ -84,6 +84,24 @@ def test_who_neither_reads_nor_writes_is_asked_until_that_changes(connections: C
     assert answering.got == b"the next request"
 
 
+def test_what_changes_while_it_is_looked_at_is_looked_at_again(connections: Connections) -> None:
+    """As where a thread asks for the rest of a request, and not all of that could be sent at once."""
+
+    class Changing(Ended):
+        def writable(self) -> bool:
+            before = super().writable()
+            if self.asked == 1:  # by another thread, at this moment
+                self.to_send = b"100 Continue"
+                connections.look_again(self._fileno)
+            return before
+
+    changing = Changing(connections)
+    changing.other.setblocking(False)
+    connections.wait(0)
+    connections.wait(0)
+    assert changing.other.recv(100) == b"100 Continue"
+
+
 def test_who_goes_away_is_ended(connections: Connections) -> None:
     gone = Ended(connections)
     connections.wait(0)
