@@ -24,6 +24,7 @@ from .tail import StatsTail
 
 RUN_FILE = "run.json"
 WORKER_FILE = "worker.json"
+_LOST_AND_FOUND = "lost+found"  # of each disk, at its root: nobody but root may look into it, nor has to
 Unread = Callable[[Path, OSError], object]
 _UNKNOWN = datetime.fromtimestamp(0, UTC)
 
@@ -66,12 +67,18 @@ def find_runs(logdir: str | Path, unread: Unread = lambda folder, error: None) -
     A directory without `run.json` is one, too, if a worker wrote into it.
     If `logdir` is a run itself, it is the only one, under its folder's name.
 
-    `unread` is called with each folder that cannot be looked into: nobody knows which runs it holds.
+    `unread` is called with each folder, but a `lost+found`, that cannot be looked into: nobody knows which
+    runs it holds.
     """
     root = Path(logdir)
-    if _is_run(root, unread):
+
+    def tell(folder: Path, error: OSError) -> None:
+        if folder.name != _LOST_AND_FOUND:
+            unread(folder, error)
+
+    if _is_run(root, tell):
         return [(root.resolve().name, root)]
-    return sorted((path.relative_to(root).as_posix(), path) for path in _search(root, MAX_RUN_DEPTH, unread))
+    return sorted((path.relative_to(root).as_posix(), path) for path in _search(root, MAX_RUN_DEPTH, tell))
 
 
 def _is_run(path: Path, unread: Unread) -> bool:

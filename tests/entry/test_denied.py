@@ -115,6 +115,13 @@ def test_folders_that_may_not_be_looked_into(logs: Path, told) -> None:
         served([logs])
 
 
+def test_what_is_lost_and_found_on_a_disk_holds_no_runs(logs: Path, run) -> None:
+    """Nobody but root may look into it, where a disk of its own is the log directory."""
+    (logs / "lost+found").mkdir(0o700)
+    with _as_nobody():
+        assert [run(command, logs)[0] for command in ("ls", "check")] == [0, 0]
+
+
 def test_a_run_that_is_closed_to_others_stays(logs: Path) -> None:
     with _as_nobody():
         client = create_app(logs).test_client()
