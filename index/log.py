@@ -48,6 +48,7 @@ class LogIndex:
     Any number of threads may read while one refreshes.
 
     Attributes:
+        found: whether the runs were ever looked for to the end; before that nobody knows that there are none.
         unread: folders that could not be looked into, and why: runs in them are not found. Those that were
             found before stay.
 
@@ -66,7 +67,8 @@ class LogIndex:
         self._shared = Shared(cache or cache_folder() if use_cache else None)
         self._generation = 0
         self._refreshing = threading.Lock()
-        self._found = threading.Event()
+        self._looked_for = threading.Event()  # the runs were, be it in vain
+        self.found = False
         self._reading: dict[str, tuple[int, int]] = {}
         self._looked: dict[str, float] = {}  # when it was looked how much there is to read, monotonic
         self.unread: dict[Path, OSError] = {}
@@ -114,9 +116,10 @@ class LogIndex:
         gone = [run_id for run_id, at in list(self._gone.items()) if known >= 0 and at > known]
         return Changes(f"{self._session}.{version}", {**changed, **dict.fromkeys(gone)})
 
-    def wait_for_runs(self, timeout: float) -> None:
-        """Returns once a refresh has found the runs, or after `timeout` seconds."""
-        self._found.wait(timeout)
+    def wait_for_runs(self, timeout: float) -> bool:
+        """Returns `found`, once a refresh has looked for the runs, or after `timeout` seconds."""
+        self._looked_for.wait(timeout)
+        return self.found
 
     def refresh(self, advance: Callable[[RunIndex], object] | None = None) -> bool:
         """Looks for new runs and reads on in all of them; returns whether anything changed.
@@ -126,19 +129,20 @@ class LogIndex:
         While another thread refreshes, it returns once the runs are known; what is read appears bit by bit.
         """
         if not self._refreshing.acquire(blocking=False):
-            self._found.wait()
+            self._looked_for.wait()
             return False
         try:
             before = self._version
             self._find_runs()
-            self._found.set()
+            self.found = True
+            self._looked_for.set()
             newest_first = sorted(self._entries.values(), key=_written, reverse=True)  # a page begins with it
             waiting = [entry.run.id for entry in newest_first]
             while waiting:  # in turns, so that a large run does not hide the others
                 waiting = [run_id for run_id in waiting if self._read_part(run_id, advance)]
             return self._version != before
         finally:
-            self._found.set()
+            self._looked_for.set()
             self._refreshing.release()
 
     def _find_runs(self) -> None:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from waitress.channel import HTTPChannel
 from waitress.parser import HTTPRequestParser, ParsingError
+from waitress.utilities import BadRequest
 
+_BARE_LF = re.compile(rb"(?<!\r)\n")
 _TLS = b"\x16"  # a browser that was told https
 
 
 class _Parser(HTTPRequestParser):  # type: ignore[misc]
+    def received(self, data: bytes) -> int:
+        taken = int(super().received(data))
+        if not self.headers_finished and _BARE_LF.search(self.header_plus.lstrip()):
+            self.error = BadRequest("Lines of a request end with CR LF")  # its end would never be found
+            self.completed = True
+        return taken
+
     def parse_header(self, header_plus: bytes) -> None:
         try:
             super().parse_header(header_plus)

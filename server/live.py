@@ -9,12 +9,15 @@ from collections.abc import Callable
 
 from flask import Flask, current_app
 
+from tensortap.dump import TensortapError
 from tensortap.index import LogIndex, RunIndex
+
+from .failures import STATUS
 
 REFRESH_INTERVAL = 0.5  # s; a committed snapshot must be visible within 1.5 s, and the page asks every second
 AHEAD = 0.1  # s before that: who asks now starts reading, and does not wait; so where many ask, nobody waits
 PATIENCE = 1.0  # s that a request waits for news; a large dump is read on meanwhile, and appears bit by bit
-FINDING = 10.0  # s that a request waits for the runs to be found: an empty list would say that there are none
+FINDING = 10.0  # s that the runs may take to be found; then requests are told so, after `PATIENCE` each
 _FINDING_AT_ONCE = 8  # requests that wait for that, of 16 at work: the others are answered by what is known
 LAST_READ = 0.5  # s that the end of the server waits for what is just being read; most parts take less
 _IDLE = 60.0  # s without a request after which the thread ends
@@ -22,6 +25,13 @@ _THREAD = "tensortap-read"
 _KEY = "tensortap"
 _HIDDEN = "tensortap-hidden"
 _LOG = logging.getLogger(__name__)
+
+
+class SilentLogError(TensortapError):
+    """The runs were not found yet: an empty list would say that there are none."""
+
+
+STATUS[SilentLogError] = 503
 
 
 class _ClosedError(Exception):
@@ -46,17 +56,41 @@ class LiveLog:
         self._closed = False
 
     def read_on(self) -> None:
-        """Returns once what was committed `REFRESH_INTERVAL` ago can be asked for, or after `PATIENCE`."""
+        """Returns once what was committed `REFRESH_INTERVAL` ago can be asked for, or after `PATIENCE`.
+
+        Raises:
+            SilentLogError: nobody knows yet which runs there are.
+        """
         late = time.monotonic() - self._begun >= REFRESH_INTERVAL
         if (self._begin() and late) or not self._has_read:
             with self._changed:
                 patience = self._begun + PATIENCE - time.monotonic()
                 self._changed.wait_for(lambda: not self._reading, patience)
-        if not self._closed and self._may_wait.acquire(blocking=False):
-            try:
-                self.log.wait_for_runs(FINDING)
-            finally:
-                self._may_wait.release()
+        if not (self.log.found or self._closed or self._wait_for_runs()):
+            raise self._silence()
+
+    def _wait_for_runs(self) -> bool:
+        """Whether they were found; not all threads wait for that."""
+        if not self._may_wait.acquire(blocking=False):
+            return self.log.found
+        try:
+            return self.log.wait_for_runs(max(PATIENCE, self._begun + FINDING - time.monotonic()))
+        finally:
+            self._may_wait.release()
+
+    def _silence(self) -> SilentLogError:
+        # not `log.name`, which asks the same disk
+        names = ", ".join(path.name or str(path) for path in self.log.logdirs)
+        if not self._reading:
+            return SilentLogError(
+                f"Runs could not be looked for in {names}.", "The server's terminal shows the details."
+            )
+        seconds = max(1, round(time.monotonic() - self._begun))
+        return SilentLogError(
+            f"The log directory has not answered for {seconds} s: {names}.",
+            "Its disk or network is slow, or hangs: see whether 'ls' of it returns. This page goes on"
+            " by itself as soon as it answers.",
+        )
 
     def _begin(self) -> bool:
         """Whether a reading was due and has been asked for."""

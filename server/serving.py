@@ -20,6 +20,7 @@ from .app import create_app
 from .channel import Channel
 from .computing import Computer
 from .connections import Connections
+from .entrance import Entrance
 from .framing import Framing
 from .freed_memory import FreedMemory, share_one_allocator
 from .hosts import bracketed, is_address, is_loopback
@@ -33,9 +34,11 @@ from .stalled import StalledConnections
 DEFAULT_PORT = 6016
 _PORTS_TRIED = 50
 _FROM_PROXY = {"x-forwarded-host", "x-forwarded-proto"}  # what a trusted proxy may say of a request
-_CONNECTIONS = 1000
+_CONNECTIONS, _FEWEST = 1000, 10
 _LONGEST_WAIT = 1.0  # s after which connections that stall are looked for, even if nothing happens
 _LAST_ANSWERS = 0.5  # s that requests at work have when the server ends
+_ENDING = logging.getLogger("waitress.ending")
+_ENDING.setLevel(logging.ERROR)
 _TUNING = {
     "threads": 16,
     "channel_timeout": 30,
@@ -144,6 +147,7 @@ class Server:
         )
         found.channel_class, found.maintenance = Channel, StalledConnections(found)
         found.add_task = Channel.answer_next
+        Entrance(found)
         return found
 
     def run(self) -> None:
@@ -175,7 +179,9 @@ class Server:
         self._close()
 
     def _close(self) -> None:
-        self._waitress.task_dispatcher.shutdown(timeout=_LAST_ANSWERS)
+        dispatcher = self._waitress.task_dispatcher
+        dispatcher.logger = _ENDING  # what is cut off at the end is no news
+        dispatcher.shutdown(timeout=_LAST_ANSWERS)
         self._connections.close()
         close_replays(self.app)
         close_log(self.app)
@@ -191,7 +197,7 @@ def connection_limit() -> int:
     except ImportError:  # not on Windows
         return _CONNECTIONS // 2
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _CONNECTIONS if soft == resource.RLIM_INFINITY else max(50, min(_CONNECTIONS, soft // 2))
+    return _CONNECTIONS if soft == resource.RLIM_INFINITY else max(_FEWEST, min(_CONNECTIONS, soft // 2))
 
 
 def open_socket(host: str, port: int | None) -> socket.socket:

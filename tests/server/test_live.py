@@ -15,7 +15,7 @@ from polling import until
 from tensortap.dump import DumpWriter
 from tensortap.index import LogIndex, RunIndex
 from tensortap.server import live
-from tensortap.server.live import LiveLog
+from tensortap.server.live import LiveLog, SilentLogError
 
 
 class SlowLog(LogIndex):
@@ -36,7 +36,8 @@ class SlowLog(LogIndex):
         self.most_at_once = max(self.most_at_once, self.at_once)
         self.may_end.wait()
         self.at_once -= 1
-        self._found.set()
+        self.found = True
+        self._looked_for.set()
         return True
 
 
@@ -65,7 +66,7 @@ def test_a_large_dump_does_not_hold_up_requests(
 ) -> None:
     monkeypatch.setattr(live, "PATIENCE", 0.05)
     log = SlowLog(tmp_path)
-    log._found.set()
+    log.found = True
     reading = reading_of(log)
     answered = threading.Semaphore(0)
 
@@ -100,7 +101,7 @@ def test_who_comes_while_all_is_read_for_the_first_time_waits_for_it_too(
     tmp_path: Path, reading_of: Reading
 ) -> None:
     log = SlowLog(tmp_path)
-    log._found.set()
+    log.found = True
     reading = reading_of(log)
     asked = [threading.Thread(target=reading.read_on, daemon=True) for _ in range(3)]
     for each in asked:
@@ -122,7 +123,8 @@ def test_not_all_threads_wait_for_runs_that_a_disk_keeps_back(
     for each in waiting:
         each.start()
     until(lambda: not reading._may_wait._value, "those that wait")
-    reading.read_on()
+    with pytest.raises(SilentLogError):
+        reading.read_on()
     assert all(each.is_alive() for each in waiting)
 
 
@@ -159,7 +161,7 @@ def test_who_asks_a_little_early_starts_a_reading_and_does_not_wait_for_it(
 ) -> None:
     monkeypatch.setattr(live, "PATIENCE", 1e3)
     log = SlowLog(tmp_path)
-    log._found.set()
+    log.found = True
     reading = reading_of(log)
     reading._has_read = True
     reading._begun = time.monotonic() - live.REFRESH_INTERVAL + live.AHEAD
@@ -180,7 +182,7 @@ def test_a_failure_is_logged_and_does_not_end_reading(
         def refresh(self, advance: Callable[[RunIndex], object] | None = None) -> bool:
             readings.append("begun")
             if len(readings) == 1:
-                self._found.set()
+                self._looked_for.set()
                 raise OSError("disk")
             changed = super().refresh()
             readings.append("done")
@@ -188,7 +190,7 @@ def test_a_failure_is_logged_and_does_not_end_reading(
 
     monkeypatch.setattr(live, "PATIENCE", 30.0)
     reading = reading_of(Failing(tmp_path))
-    with caplog.at_level(logging.ERROR):
+    with caplog.at_level(logging.ERROR), pytest.raises(SilentLogError, match="terminal"):
         reading.read_on()
     assert "reading the log directory failed" in caplog.text
     reading.read_on()
@@ -234,7 +236,7 @@ def test_where_no_thread_is_to_be_had_the_next_request_tries_again(
 ) -> None:
     log = SlowLog(tmp_path)
     log.may_end.set()
-    log._found.set()
+    log.found = True
     reading = reading_of(log)
 
     def refuse(thread: threading.Thread) -> None:

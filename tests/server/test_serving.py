@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import logging
 import socket
 import sys
 import threading
@@ -12,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from polling import until
 
 from tensortap.server import DEFAULT_PORT, Server, ServingError
 from tensortap.server.serving import connection_limit, open_socket
@@ -124,6 +126,33 @@ def test_closing_again_writes_into_no_file_of_others(tmp_path: Path) -> None:
     assert not any(file.stat().st_size for file in files)
 
 
+def test_the_end_is_quiet_whatever_is_being_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """GIVEN more requests than threads that answer, all at work or waiting WHEN the server ends THEN it does
+    so at once, and tells nobody which threads it has."""
+    go_on = threading.Event()
+
+    def find(*_: object) -> list[tuple[str, Path]]:
+        go_on.wait()
+        return []
+
+    monkeypatch.setattr("tensortap.index.log.find_runs", find)
+    server = Server([tmp_path], port=0, use_token=False)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    with ExitStack() as stack:
+        for _ in range(50):
+            client = stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=60))
+            client.sendall(f"GET /api/runs HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode())
+        until(lambda: len(server._waitress.task_dispatcher.queue) > 30, "requests that wait")
+        server.close()
+        thread.join(60)
+        assert not thread.is_alive()
+    assert not [each for each in caplog.records if each.levelno >= logging.WARNING]
+    go_on.set()
+
+
 def test_where_select_waits_for_512_sockets_no_more_are_open(monkeypatch: pytest.MonkeyPatch) -> None:
     """On Windows; one more, and waiting raises ValueError."""
     monkeypatch.setitem(sys.modules, "resource", None)
@@ -157,6 +186,24 @@ def test_a_length_of_too_many_digits_is_refused(running: Server) -> None:
         length = b"9" * 5000
         connection.sendall(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + length + b"\r\n\r\n")
         assert b" 400 " in connection.recv(100)
+
+
+@pytest.mark.parametrize(
+    "parts", [(b"GET / HTTP/1.1\nHost: localhost\n\n",), (b"\nGET / HTTP/1.1\r\nHost: local", b"host\n")]
+)
+def test_lines_that_end_without_cr_are_refused_at_once(running: Server, parts: tuple[bytes, ...]) -> None:
+    with socket.create_connection(("127.0.0.1", running.port), timeout=10) as connection:
+        for part in parts:
+            connection.sendall(part)
+        assert b" 400 " in connection.recv(100)
+
+
+def test_lines_may_come_in_parts(running: Server) -> None:
+    with socket.create_connection(("127.0.0.1", running.port), timeout=10) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for byte in b"\n\r\nGET /api/runs HTTP/1.1\r\nHost: localhost\r\n\r\n":
+            connection.sendall(bytes([byte]))
+        assert b" 403 " in connection.recv(100)
 
 
 def test_a_browser_that_speaks_https_is_not_kept_waiting(running: Server) -> None:

@@ -152,6 +152,6 @@ def test_clients_that_vanish_leave_nothing(running: Server) -> None:
 
 
 def test_connections_leave_files_to_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    for soft, allowed in ((256, 128), (1_000_000, 1000), (resource.RLIM_INFINITY, 1000), (8, 50)):
+    for soft, allowed in ((256, 128), (1_000_000, 1000), (resource.RLIM_INFINITY, 1000), (48, 24), (8, 10)):
         monkeypatch.setattr(resource, "getrlimit", lambda _, soft=soft: (soft, soft))
         assert connection_limit() == allowed

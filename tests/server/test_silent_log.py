@@ -1,0 +1,77 @@
+"""A log directory on a disk that hangs: who asks is told so, not that there are no runs."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from polling import until
+
+from tensortap.dump import DumpWriter, find_runs
+from tensortap.server import create_app, live
+
+
+@pytest.fixture
+def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """Nobody gets to know what lies in a folder until it is set."""
+    healed = threading.Event()
+
+    def find(*arguments: object) -> list[tuple[str, Path]]:
+        healed.wait()
+        return find_runs(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("tensortap.index.log.find_runs", find)
+    monkeypatch.setattr(live, "FINDING", 0.0)
+    monkeypatch.setattr(live, "PATIENCE", 0.0)
+    yield healed
+    healed.set()
+
+
+@pytest.fixture
+def logdir(tmp_path: Path) -> Path:
+    with DumpWriter(tmp_path / "my-logs", run="first") as writer:
+        writer.log("x:0", np.ones(3), step=0)
+    return tmp_path / "my-logs"
+
+
+@pytest.mark.parametrize("address", ["runs", "changes", "runs/first-0/history?tensor=x:0"])
+def test_a_disk_that_hangs_is_told_and_waited_for(
+    logdir: Path, hanging: threading.Event, address: str
+) -> None:
+    client = create_app(logdir).test_client()
+    answer = client.get(f"/api/{address}")
+    assert answer.status_code == 503
+    assert re.search(r"The log directory has not answered for \d+ s: my-logs\.", answer.get_json()["error"])
+    assert "by itself" in answer.get_json()["hint"]
+    hanging.set()
+    until(lambda: client.get("/api/runs").status_code == 200, "the disk that answers")
+    assert [run["name"] for run in client.get("/api/runs").get_json()["runs"]] == ["first"]
+
+
+def test_runs_that_were_found_are_shown_while_a_disk_hangs(
+    logdir: Path, hanging: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "REFRESH_INTERVAL", 0.0)
+    hanging.set()
+    client = create_app(logdir).test_client()
+    until(lambda: client.get("/api/runs").status_code == 200, "the runs")
+    hanging.clear()
+    for _ in range(3):
+        assert len(client.get("/api/runs").get_json()["runs"]) == 1
+
+
+def test_a_look_that_failed_is_no_empty_list(logdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object) -> None:
+        raise ValueError("a fault of ours")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tensortap.index.log.find_runs", fail)
+        client = create_app(logdir).test_client()
+        answer = client.get("/api/runs")
+        assert answer.status_code == 503
+        assert answer.get_json()["error"] == "Runs could not be looked for in my-logs."
+    until(lambda: client.get("/api/runs").status_code == 200, "the next look")
