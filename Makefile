@@ -53,15 +53,15 @@ bench: $(FOR_TESTS) frontend .tools/peers ## run the benchmarks one by one (BENC
 	@mv $@.new $@
 
 fuzz: $(FOR_TESTS) ## coverage-guided fuzzing of readers and importers (FUZZ_SECONDS=600 for all targets together)
-	@$(PIP) install --quiet --editable ".[fuzz]"
 	$(PY) tests/fuzz
 
 wheel: build
 
-# The same bytes from the same commit: SOURCE_DATE_EPOCH is the commit's time unless it is given.
+# The same bytes from the same commit: SOURCE_DATE_EPOCH is the commit's time unless it is given. LOCKED builds with
+# what is installed, which is locked; otherwise the newest setuptools is taken for it.
 build: $(FOR_TESTS) ## sdist and wheel, with the built page, into dist/
 	SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || echo 1767225600)}" \
-		$(PY) -m build --outdir dist .
+		$(PY) -m build $(if $(LOCKED),--no-isolation) --outdir dist .
 
 sbom: $(FOR_TESTS) ## dist/sbom.cdx.json: what an installation and the page consist of (CycloneDX)
 	@mkdir -p dist
@@ -74,8 +74,7 @@ audit: $(FOR_TESTS) ## known vulnerabilities of what is installed (needs a netwo
 	$(PY) .ci/audit.py
 
 docs: $(FOR_TESTS) ## the documentation as a site, into site/
-	@$(PIP) install --quiet --editable ".[docs]"
-	$(PY) -m mkdocs build --strict --quiet
+	$(PY) -m mkdocs build --strict
 
 docker: ## the image that serves a log directory (needs a Docker engine)
 	docker build --file docker/Dockerfile --tag tensortap .

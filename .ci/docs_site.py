@@ -10,31 +10,56 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-ELSEWHERE = {"index.md": "README.md", "http_api.md": "server/http_api.md", "format.md": "FORMAT.md"}
+ELSEWHERE = {
+    "index.md": "README.md",
+    "http_api.md": "server/http_api.md",
+    "format.md": "FORMAT.md",
+    "architecture.md": "ARCHITECTURE.md",
+    "contributing.md": "CONTRIBUTING.md",
+    "changelog.md": "CHANGELOG.md",
+}
 PAGES = {path: page for page, path in ELSEWHERE.items()}
+# What `tensortap.open` returns; with tensortap's own names and those that documents import, the whole API.
+READING = [f"index.{name}" for name in ("Log", "Run", "Tensor", "Tensors", "Table", "GraphIndex")]
 _LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)")
+_IMPORT = re.compile(r"^ *from tensortap\.(\w+) import (.+)$", re.MULTILINE)
 
 
-def on_config(config: Any) -> Any:
-    """Links the rooms as the package that they become, which the API reference is read from."""
+def on_startup(**_: object) -> None:
+    """Links the rooms as the package that they become, which mkdocstrings (begun next) reads the API from."""
     runpy.run_path(str(CHECKOUT / ".ci" / "check_types.py"))["link_rooms"]()
-    return config
+
+
+def api_page() -> str:
+    """The Python API, as Markdown that mkdocstrings fills."""
+    exported = runpy.run_path(str(CHECKOUT / "entry" / "__init__.py"))["__all__"]
+    documents = [CHECKOUT / "README.md", *(CHECKOUT / "docs").glob("*.md")]
+    imports = {
+        f"{room}.{name.strip()}"
+        for document in documents
+        for room, names in _IMPORT.findall(document.read_text(encoding="utf-8"))
+        for name in names.split(",")
+    }
+    return "# Python API\n\n" + "".join(
+        f"## {title}\n\n" + "".join(f"::: tensortap.{name}\n\n" for name in sorted(names, key=str.lower))
+        for title, names in {
+            "tensortap": {*exported} - {"__version__"},
+            "What `tensortap.open` returns": READING,
+            "From single parts": imports,
+        }.items()
+    )
 
 
 def on_files(files: Files, config: Any) -> Files:
     """Adds the pages."""
     for page, path in ELSEWHERE.items():
         files.append(File.generated(config, page, content=(CHECKOUT / path).read_text(encoding="utf-8")))
-    names = re.findall(
-        r"^    \"([A-Za-z]\w*)\",$", (CHECKOUT / "entry" / "__init__.py").read_text(encoding="utf-8"), re.M
-    )
-    reference = "".join(f"::: tensortap.{name}\n\n" for name in sorted(names))
-    files.append(File.generated(config, "api.md", content=f"# Python API\n\n{reference}"))
+    files.append(File.generated(config, "api.md", content=api_page()))
     return files
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: object) -> str:
-    """Links between files of the checkout lead to pages of the site; others to nowhere, as text."""
+    """Links between files of the checkout lead to pages of the site; one that cannot ends the build."""
     source = CHECKOUT / ELSEWHERE.get(page.file.src_uri, f"docs/{page.file.src_uri}")
 
     def moved(link: re.Match[str]) -> str:
@@ -44,6 +69,6 @@ def on_page_markdown(markdown: str, *, page: Any, **_: object) -> str:
             return f"]({PAGES[path]}{link[2] or ''})"
         if path.startswith("docs/"):
             return f"]({path.removeprefix('docs/')}{link[2] or ''})"
-        return f"](https://pypi.org/project/tensortap/ '{path}')"
+        raise ValueError(f"{source.name} links to {link[1]}, which is no page of the site; see {__file__}.")
 
     return _LINK.sub(moved, markdown)

@@ -77,8 +77,9 @@ class Tap:
         disk_reserve: bytes of free disk space that are left alone: below that neither snapshots nor
             recordings are written.
         close_seconds: how long `close` and the end of the program wait for what is still to be written.
-        keep_last, max_bytes: keep the values of the last steps only, or so many bytes of values in the run:
-            old values go first, summaries stay (docs/store.md). Not at an address, and neither is `record`.
+        keep_last: keep the values of so many steps, the last ones: old values go first, summaries stay
+            (docs/store.md). Not at an address, and neither is `record`.
+        max_bytes: keep so many bytes of values in the run; the rest as for `keep_last`.
         rank: number of this process in a distributed job.
         info: free facts for the run, a JSON object.
 
@@ -325,8 +326,8 @@ class Tap:
 
         Args:
             dataset: a `tf.data.Dataset` of batches.
-            ids, files: element -> a tensor of the samples' ids, of the files they come from:
-                `ids=lambda element: element["id"]`.
+            ids: element -> a tensor of the samples' ids: `ids=lambda element: element["id"]`.
+            files: element -> a tensor of the files they come from.
             feed: element -> what of it goes on to the model; all of it by default.
 
         Raises:

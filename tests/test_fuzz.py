@@ -1,4 +1,4 @@
-"""The corpus of the fuzzer and what is near it through every target; a short run where atheris is there.
+"""The corpus of the fuzzer and what is near it through every target; a short run of the fuzzer.
 
 `make fuzz` does the same for long.
 """
@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import importlib.util
+import platform
 import random
 import subprocess
 import sys
@@ -67,10 +68,10 @@ def test_the_corpus_and_what_is_near_it(targets: ModuleType, name: str) -> None:
 
 
 @pytest.mark.skipif(
-    importlib.util.find_spec("atheris") is None, reason="needs atheris (make fuzz installs it)"
+    (sys.platform, platform.machine()) != ("linux", "x86_64"), reason="atheris is made for Linux on x86"
 )
 def test_a_short_run_of_the_fuzzer() -> None:
     command = [sys.executable, str(FUZZ), "--target", "npy", "--seconds", "3"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout
     assert "failed: none" in done.stdout and "? inputs" not in done.stdout

@@ -114,7 +114,9 @@ class Run:
         Args:
             name: tensor name, `node:slot`; slot 0 if it is left out.
             step: may be left out if there is one only; negative ones count from the last.
-            visit, worker, graph: needed where the tensor has several there.
+            visit: needed where the tensor has several there.
+            worker: needed where the tensor has several there.
+            graph: needed where the tensor has several there.
 
         Raises:
             NotFoundError: there is none; the hint names close ones.
