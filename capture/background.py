@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import sys
 import threading
 import time
 from collections import deque
@@ -12,6 +10,7 @@ from collections.abc import Callable
 from typing import Literal, Protocol
 
 from .snapshots import Batch
+from .trouble import say
 
 WhenFull = Literal["wait", "drop"]
 
@@ -68,6 +67,7 @@ class Background:
         self._flushes_done = 0
         self.dropped = 0
         self.refused = 0  # of these, how many the sink lost
+        self.alone = False  # no thread could be started when last tried
         self._dropped_known = 0  # of all, how many the sink was told of
         self.waited = 0.0  # seconds that `put` has waited for room
         self._next_report = _FIRST_REPORT
@@ -75,7 +75,7 @@ class Background:
     def start(self) -> None:
         """Starts the thread before the first batch comes, so that it gets ready while that is computed."""
         self._notice_fork()
-        with self._changed, contextlib.suppress(RuntimeError):  # no thread can be had now; `put` tries again
+        with self._changed:
             if not self._stopping:
                 self._ensure_thread()
 
@@ -85,12 +85,12 @@ class Background:
         with self._changed:
             if self._stopping:
                 return False
+            self._ensure_thread()
             if not self._wait_for_room(batch.nbytes):
                 self.drop(len(batch.captured))
                 return False
             self._batches.append(batch)
             self._waiting_bytes += batch.nbytes
-            self._ensure_thread()
             self._changed.notify_all()
             return True
 
@@ -103,8 +103,10 @@ class Background:
         """Waits until all that was put is committed; False if that took longer than `timeout` seconds."""
         self._notice_fork()
         with self._changed:
+            if self._batches:
+                self._ensure_thread()
             if self._thread is None:
-                return True
+                return not self._batches
             self._flushes_wanted += 1
             wanted = self._flushes_wanted
             self._changed.notify_all()
@@ -117,9 +119,13 @@ class Background:
         self._notice_fork()
         with self._changed:
             self._stopping = True
+            if self._batches:
+                self._ensure_thread()
             thread = self._thread
             self._changed.notify_all()
         if thread is None:
+            if self._batches:
+                self._run()  # in this thread: there is no other
             return True
         thread.join(timeout)
         if not thread.is_alive():
@@ -135,15 +141,18 @@ class Background:
     def _ensure_thread(self) -> None:
         if self._thread is None:
             thread = threading.Thread(target=self._run, name="tensortap-writer", daemon=True)
-            with contextlib.suppress(RuntimeError):  # no more threads: what was put waits until there is one
+            try:
                 thread.start()
-                self._thread = thread
+            except RuntimeError:  # no more threads: what was put waits until there is one, or for the end
+                self.alone = True
+            else:
+                self.alone, self._thread = False, thread
 
     def _wait_for_room(self, nbytes: int) -> bool:
         """Whether a batch of this size may be queued; waits for that, if this is the policy."""
         last, deadline = time.monotonic(), time.monotonic() + self._wait_seconds
         while not self._has_room(nbytes):
-            if last >= deadline:
+            if last >= deadline or self._thread is None:
                 return False
             self._changed.wait(min(deadline - last, self._next_report - self.waited))
             now = time.monotonic()
@@ -155,12 +164,11 @@ class Background:
 
     def _report_waiting(self) -> None:
         self._next_report = 2 * self.waited
-        print(
-            f"tensortap: training has waited {self.waited:.1f} s for the writer so far;"
+        say(
+            f"training has waited {self.waited:.1f} s for the writer so far;"
             f" {self._waiting_bytes / 2**20:,.0f} MiB of tensors are queued"
             f" (queue_bytes={self._queue_bytes / 2**20:,.0f} MiB)."
-            " Watch fewer steps or tensors, or use Tap(when_full='drop').",
-            file=sys.stderr,
+            " Watch fewer steps or tensors, or use Tap(when_full='drop')."
         )
 
     def _has_room(self, nbytes: int) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from collections.abc import Sequence
 
@@ -13,6 +12,7 @@ from .batch_writer import REFUSALS
 from .intercept import INTERCEPTOR
 from .samples import Samples
 from .step_capture import Outlet
+from .trouble import say
 from .watch import Watch
 
 
@@ -88,10 +88,7 @@ class Lifetime:
         if dropped and os.getpid() == self._pid:
             verb = "was" if dropped == 1 else "were"
             what = f"{counted(dropped, 'snapshot')} of run {self._run!r}"
-            print(
-                f"tensortap: {what} {verb} dropped: {self._why(in_time)}",
-                file=sys.stderr,
-            )
+            say(f"{what} {verb} dropped: {self._why(in_time)}")
 
     def _why(self, in_time: bool) -> str:
         """What most of the drops come from, and what helps against that."""
@@ -99,6 +96,11 @@ class Lifetime:
         refusal = self._outlet.trouble.told(*REFUSALS)
         if refusal and 2 * background.refused >= background.dropped:
             return refusal
+        if background.alone:
+            return (
+                "no thread could be started to write them."
+                " Raise the limit of threads (ulimit -u, or that of the container's processes)."
+            )
         if not in_time:
             return (
                 f"the writer needed more than {self._close_seconds:g} s to finish."

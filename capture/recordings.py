@@ -6,6 +6,7 @@ import os
 import threading
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -194,35 +195,49 @@ class Recordings:
     def _put(self, items: Sequence[Item]) -> None:
         with self._changed:
             self._waiting += items
-            if self._thread is None and items:
-                self._thread = threading.Thread(
-                    target=self._write_all, name="tensortap-recordings", daemon=True
-                )
-                self._thread.start()
+            if items:
+                self._ensure_thread()
             self._changed.notify_all()
+
+    def _ensure_thread(self) -> None:
+        if self._thread is None:
+            thread = threading.Thread(target=self._write_all, name="tensortap-recordings", daemon=True)
+            with suppress(RuntimeError):  # no more threads: what waits is written by `flush`
+                thread.start()
+                self._thread = thread
 
     def flush(self, timeout: float) -> bool:
         """Waits until all is written; False if that takes longer than `timeout` seconds."""
         if self._pid != os.getpid():
             return True
         with self._changed:
+            if self._waiting:
+                self._ensure_thread()
+            alone = self._thread is None
+        while alone and self._waiting:
+            self._write_one()
+        with self._changed:
             return self._changed.wait_for(lambda: not self._waiting and not self._busy, timeout)
 
     def _write_all(self) -> None:
         while True:
-            with self._changed:
-                self._changed.wait_for(lambda: bool(self._waiting))
-                item = self._waiting.popleft()
-                self._busy = True
-            try:
-                self._write(item)
-            except Exception as error:
-                self._trouble.tell(
-                    "record disk", "a recording could not be written", "Training goes on without it.", error
-                )
-            with self._changed:
-                self._busy = False
-                self._changed.notify_all()
+            self._write_one()
+
+    def _write_one(self) -> None:
+        """The next recording that waits, or comes."""
+        with self._changed:
+            self._changed.wait_for(lambda: bool(self._waiting))
+            item = self._waiting.popleft()
+            self._busy = True
+        try:
+            self._write(item)
+        except Exception as error:
+            self._trouble.tell(
+                "record disk", "a recording could not be written", "Training goes on without it.", error
+            )
+        with self._changed:
+            self._busy = False
+            self._changed.notify_all()
 
     def _write(self, item: Item) -> None:
         if item.written and self._kept.holds(item.step, item.number, item.reason):

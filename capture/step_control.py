@@ -10,8 +10,9 @@ from .guard import Guard
 from .samples import Samples
 from .snapshots import Entry
 from .step_capture import Outlet, StepCapture
+from .trouble import say
 from .watch import Watch
-from .watch_file import FILE, WatchFile, say, watch_facts
+from .watch_file import FILE, WatchFile, watch_facts
 from .watch_json import shown_rules
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import sys
 import threading
 import warnings
 
@@ -38,15 +40,23 @@ class Trouble:
         text = f"tensortap, run {self._where!r}: {said}"
         try:
             warnings.warn(text, TapWarning, stacklevel=2)
-        except TapWarning:
-            # The program turns warnings into errors; this one must not end its training.
-            _log.warning(text)
+        except Exception:
+            # The program turns warnings into errors, shows them its own way, or has closed stderr; this one
+            # must not end its training, nor the thread that writes.
+            with contextlib.suppress(Exception):
+                _log.warning(text)
         return said
 
     def told(self, *kinds: str) -> str:
         """What was said of the first of these kinds that there was; empty if there was none."""
         with self._lock:
             return next((self._told[kind] for kind in kinds if kind in self._told), "")
+
+
+def say(sentence: str) -> None:
+    """One line on stderr, for whoever looks after the job. The disk that it goes to may be full, too."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # there may be no stderr
+        print(f"tensortap: {sentence}", file=sys.stderr, flush=True)
 
 
 def first_line(error: BaseException) -> str:

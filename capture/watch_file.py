@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import stat
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -96,12 +94,6 @@ class WatchFile:
         if rule != {"program": True}:
             raise WatchError(f"In {where}: {rule!r} is unknown.", 'Use {"program": true}, and nothing else.')
         return self._own
-
-
-def say(sentence: str) -> None:
-    """One line on stderr, for whoever looks after the job."""
-    with contextlib.suppress(OSError, ValueError, AttributeError):  # there may be no stderr
-        print(f"tensortap: {sentence}", file=sys.stderr, flush=True)
 
 
 def watch_facts(watches: Sequence[Watch], shown: Sequence[Rule], *, source: str) -> dict[str, Any]:

@@ -167,3 +167,35 @@ def test_it_gets_ready_before_the_first_batch() -> None:
     assert (sink.prepared, sink.written) == (1, [0])
     thread.start()
     assert sink.prepared == 1
+
+
+@pytest.fixture
+def no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+
+
+def test_without_a_thread_what_fits_is_written_in_the_end(no_threads: None) -> None:
+    sink = Recorder()
+    thread = background(sink)  # a full queue would wait 30 s: for nobody
+    thread.start()
+    assert [thread.put(batch(step)) for step in range(4)] == [True, True, False, False]
+    assert not thread.flush(30)
+    assert thread.stop(30)
+    assert (sink.written, sink.closed) == ([0, 1], True)
+    assert thread.dropped == sink.told_dropped == 2
+    assert thread.alone
+
+
+def test_a_thread_that_can_be_had_later_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    sink = Recorder()
+    thread = background(sink)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", lambda _: (_ for _ in ()).throw(RuntimeError("none")))
+        assert thread.put(batch(0))
+    assert thread.flush(30)
+    assert sink.written == [0]
+    assert not thread.alone
+    assert thread.stop(30)
