@@ -36,7 +36,9 @@ test('the newest run and its first graph are asked for before anybody wants them
   expect(asked).toEqual(['runs', 'runs/new', 'runs/new/graphs/main']);
   expect(await ahead.json('runs')).toBe(ANSWERS.runs);
   expect(await ahead.json('runs/new', { graph: null })).toBe(ANSWERS['runs/new']);
-  expect((await ahead.bytes('runs/new/graphs/main')).byteLength).toBe(1);
+  const graph = await ahead.bytes('runs/new/graphs/main');
+  expect(graph.byteLength).toBe(1);
+  expect(await ahead.graph).toBe(graph);
   expect(asked).toHaveLength(3);
   await ahead.json('runs');
   expect(asked).toHaveLength(4);
@@ -94,7 +96,9 @@ test('everything else waits for the graph, unless it never comes', async () => {
   await findings;
   expect(asked).toEqual(['runs', 'runs/new', 'runs/new/findings']);
   const failing = recorded({ 'runs/new/findings': {} });
-  await new Ahead(failing.provider, { run: 'new', graph: null }).json('runs/new/findings');
+  const none = new Ahead(failing.provider, { run: 'new', graph: null });
+  await none.json('runs/new/findings');
+  expect(await none.graph).toBeUndefined();
   expect(failing.asked).toContain('runs/new/findings');
 });
 

@@ -27,6 +27,8 @@ export interface Wanted {
 export class Ahead implements Provider {
   /** Fulfilled once the graph is asked for, or a request before it failed. */
   readonly underWay: Promise<void>;
+  /** The graph's answer; undefined where there is none. */
+  readonly graph: Promise<ArrayBuffer | undefined>;
   /** Fulfilled once the graph's answer is there, will not come, or is late. */
   private readonly graphThere: Promise<unknown>;
   private readonly begun = new Map<string, Promise<unknown>>();
@@ -39,10 +41,11 @@ export class Ahead implements Provider {
     private readonly now: () => number = () => performance.now(),
   ) {
     // A failure is told to whoever asks for the answer.
-    const graph = this.begin(wanted).catch(() => undefined);
-    this.underWay = graph.then(() => undefined);
+    const begun = this.begin(wanted).catch(() => undefined);
+    this.underWay = begun.then(() => undefined);
+    this.graph = begun.then((graph) => graph?.answer).catch(() => undefined);
     const late = new Promise((resolve) => setTimeout(resolve, GRAPH_FIRST_MS));
-    this.graphThere = Promise.race([graph.then((begun) => begun?.answer).catch(() => undefined), late]);
+    this.graphThere = Promise.race([this.graph, late]);
   }
 
   async json(path: string, query?: Query, signal?: AbortSignal): Promise<unknown> {
@@ -66,7 +69,7 @@ export class Ahead implements Provider {
   }
 
   /** The graph's answer; in an object, because waiting for this one is not waiting for that one. */
-  private async begin({ run, graph }: Wanted): Promise<{ answer: Promise<unknown> } | undefined> {
+  private async begin({ run, graph }: Wanted): Promise<{ answer: Promise<ArrayBuffer> } | undefined> {
     const list = this.keep<RunList>('runs', this.provider.json('runs'));
     // A name is asked for by the id that the list gives it; an id needs not wait for the list.
     const id = run !== null && ENDS_LIKE_AN_ID.test(run) ? run : idOf(run, await list);

@@ -11,19 +11,56 @@ export function prepareWorker(): void {
   idle ??= new Worker(new URL('./worker.ts', import.meta.url), { type: 'module', name: 'tensortap layout' });
 }
 
+/** What is laid out: a graph, which of its scopes are open (null: the worker chooses), which stacks are taken apart. */
+export interface Wanted {
+  readonly graph: GraphData;
+  readonly open: readonly string[] | null;
+  readonly unstacked: readonly string[];
+}
+
+/** The layout of a graph that is not on show yet. */
+let begun: LayoutClient | undefined;
+
+/** Has a graph laid out while what shows it is still being made. */
+export function beginLayout(wanted: Wanted): void {
+  begun?.close();
+  begun = new LayoutClient(wanted);
+}
+
+/** The layout that was begun, if it is the wanted one; else a new one. */
+export function layoutOf(wanted: Wanted, onReply: (reply: LayoutReply) => void): LayoutClient {
+  const client = begun?.does(wanted) ? begun : new LayoutClient(wanted);
+  if (client !== begun) begun?.close();
+  begun = undefined;
+  client.listen(onReply);
+  return client;
+}
+
 export class LayoutClient {
   private readonly worker: Worker;
+  /** What the worker said before anybody listened. */
+  private readonly unheard: LayoutReply[] = [];
+  private onReply = (reply: LayoutReply): void => void this.unheard.push(reply);
 
-  constructor(onReply: (reply: LayoutReply) => void) {
+  constructor(private readonly wanted: Wanted) {
     prepareWorker();
     this.worker = idle!;
     idle = undefined;
-    this.worker.onmessage = (event: MessageEvent<LayoutReply>) => onReply(event.data);
-    this.worker.onerror = (event) => onReply({ type: 'failed', message: event.message || 'the layout worker could not be started' });
+    this.worker.onmessage = (event: MessageEvent<LayoutReply>) => this.onReply(event.data);
+    this.worker.onerror = (event) => this.onReply({ type: 'failed', message: event.message || 'the layout worker could not be started' });
+    const { graph, open, unstacked } = wanted;
+    this.send(loadRequest(graph, callerRows(graph), open, unstacked));
   }
 
-  load(graph: GraphData, open: readonly string[] | null, unstacked: readonly string[]): void {
-    this.send(loadRequest(graph, callerRows(graph), open, unstacked));
+  does({ graph, open, unstacked }: Wanted): boolean {
+    const { wanted } = this;
+    return graph === wanted.graph && open?.join() === wanted.open?.join() && unstacked.join() === wanted.unstacked.join();
+  }
+
+  /** Tells `onReply` what the worker says; what it said so far as soon as the caller is done. */
+  listen(onReply: (reply: LayoutReply) => void): void {
+    this.onReply = onReply;
+    for (const reply of this.unheard.splice(0)) queueMicrotask(() => onReply(reply));
   }
 
   setOpen(scopes: readonly number[] | 'all', open: boolean): void {

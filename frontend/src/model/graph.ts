@@ -38,9 +38,13 @@ export interface GraphData {
   readonly functionInfo: Readonly<Record<string, FunctionInfo>>;
 }
 
-/** Decodes the answer of `runs/<run>/graphs/<graph>`; throws `ColumnsError`. */
+const graphsByAnswer = new WeakMap<ArrayBuffer, GraphData>();
+
+/** Decodes the answer of `runs/<run>/graphs/<graph>`, the same one to the same graph; throws `ColumnsError`. */
 export function decodeGraph(buffer: ArrayBuffer): GraphData {
-  return graphFromColumns(decodeColumns(buffer));
+  const graph = graphsByAnswer.get(buffer) ?? graphFromColumns(decodeColumns(buffer));
+  graphsByAnswer.set(buffer, graph);
+  return graph;
 }
 
 export function graphFromColumns(columns: Columns): GraphData {

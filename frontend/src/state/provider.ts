@@ -2,8 +2,10 @@ import { Ahead } from '../api/ahead';
 import { Api } from '../api/api';
 import { HttpProvider } from '../api/http';
 import type { Provider } from '../api/provider';
+import { beginLayout } from '../layout/client';
 import { stateFromHost } from '../lib/host_page';
 import { decodeLink } from '../model/deep_link';
+import { decodeGraph } from '../model/graph';
 
 const MOST_PATIENCE_MS = 60;
 
@@ -25,7 +27,13 @@ export async function chooseProvider(): Promise<Provider> {
     const mock = new URLSearchParams(location.search).get('mock');
     if (mock) return new (await import('../api/mock/provider')).MockProvider(mock === 'empty');
   }
-  const ahead = new Ahead(new HttpProvider(), decodeLink(location.hash || stateFromHost()));
+  const link = decodeLink(location.hash || stateFromHost());
+  const ahead = new Ahead(new HttpProvider(), link);
+  ahead.graph
+    .then((answer) => {
+      if (answer && link.view === 'graph') beginLayout({ ...link, graph: decodeGraph(answer) });
+    })
+    .catch(() => undefined); // whoever asks for the graph is told what is wrong with it
   // Drawing the page first would keep the answers waiting; a slow server does not keep the page waiting.
   await Promise.race([ahead.underWay, new Promise((resolve) => setTimeout(resolve, MOST_PATIENCE_MS))]);
   return ahead;

@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { registerGraphProbe } from '../../lib/probe';
 import type { ColourBy, GraphData } from '../../model/graph';
 import type { StepStatistics } from '../../model/steps';
@@ -106,7 +106,7 @@ type Canvases = Record<'graph' | 'highlights' | 'minimap', Reference<HTMLCanvasE
 
 /** Draws the model on the canvases and takes the pointer, as long as the pane is there. */
 function useScreen(model: GraphView, surface: Reference<HTMLDivElement>, canvases: Canvases): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const [base, above, minimap] = [canvases.graph.current!, canvases.highlights.current!, canvases.minimap.current!];
     const detach = model.attach(new Screen(model, { graph: base, highlights: above, minimap }));
     const pointer = new PointerInput(model, surface.current!);
@@ -123,12 +123,12 @@ function useScreen(model: GraphView, surface: Reference<HTMLDivElement>, canvase
 /** Tells the model what the page shows. The scopes to open matter only when a graph comes. */
 function useShown(model: GraphView, props: GraphPaneProps): void {
   const { graph, overlay, selected, colour, theme, chain, unstacked, trace, pathStart, expandedScopes } = props;
-  useEffect(() => model.setColours(overlay, colour, theme), [model, overlay, colour.kind, colour.statistic, colour.verdicts, theme]);
-  useEffect(() => model.setUnstacked(unstacked), [model, unstacked]);
-  useEffect(() => model.setGraph(graph, expandedScopes ?? null), [model, graph]);
-  useEffect(() => model.select(selected), [model, selected, graph]);
-  useEffect(() => model.setChain(chain), [model, chain]);
-  useEffect(() => model.setTrace(trace, pathStart), [model, trace, pathStart]);
+  useLayoutEffect(() => model.setColours(overlay, colour, theme), [model, overlay, colour.kind, colour.statistic, colour.verdicts, theme]);
+  useLayoutEffect(() => model.setUnstacked(unstacked), [model, unstacked]);
+  useLayoutEffect(() => model.setGraph(graph, expandedScopes ?? null), [model, graph]);
+  useLayoutEffect(() => model.select(selected), [model, selected, graph]);
+  useLayoutEffect(() => model.setChain(chain), [model, chain]);
+  useLayoutEffect(() => model.setTrace(trace, pathStart), [model, trace, pathStart]);
 }
 
 function eventsOf(latest: { current: GraphPaneProps }): GraphEvents {

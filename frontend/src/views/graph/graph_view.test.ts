@@ -1,4 +1,5 @@
 import { beforeEach, expect, test, vi } from 'vitest';
+import type { Wanted } from '../../layout/client';
 import { loadRequest } from '../../layout/messages';
 import { LayoutSession } from '../../layout/session';
 
@@ -14,34 +15,26 @@ vi.hoisted(() => {
 const worker = vi.hoisted(() => ({ held: null as (() => void)[] | null, opened: [] as unknown[] }));
 
 vi.mock('../../layout/client', () => ({
-  LayoutClient: class {
-    private closed = false;
-    private readonly session: LayoutSession;
-
-    constructor(onReply: OnReply) {
-      this.session = new LayoutSession((reply) => {
-        const tell = () => {
-          if (!this.closed) onReply(reply);
-        };
-        if (worker.held) worker.held.push(tell);
-        else tell();
-      });
-    }
-
-    load(...[graph, open, unstacked]: [Parameters<typeof loadRequest>[0], string[] | null, string[]]): void {
-      void this.session.receive(loadRequest(graph, [], open, unstacked));
-    }
-
-    setOpen(scopes: number[] | 'all', open: boolean): void {
-      worker.opened.push(scopes);
-      queueMicrotask(() => void this.session.receive({ type: 'open', scopes, open } as never));
-    }
-
-    cancel(): void {}
-
-    close(): void {
-      this.closed = true;
-    }
+  layoutOf: ({ graph, open, unstacked }: Wanted, onReply: OnReply) => {
+    let closed = false;
+    const session = new LayoutSession((reply) => {
+      const tell = () => {
+        if (!closed) onReply(reply);
+      };
+      if (worker.held) worker.held.push(tell);
+      else tell();
+    });
+    void session.receive(loadRequest(graph, [], open, unstacked));
+    return {
+      setOpen(scopes: number[] | 'all', open: boolean): void {
+        worker.opened.push(scopes);
+        queueMicrotask(() => void session.receive({ type: 'open', scopes, open } as never));
+      },
+      cancel(): void {},
+      close(): void {
+        closed = true;
+      },
+    };
   },
 }));
 

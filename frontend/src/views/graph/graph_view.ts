@@ -1,7 +1,7 @@
 /** The graph pane without its HTML: what is loaded, opened, selected and hovered, and when to paint what. */
 
 import { signal } from '@preact/signals';
-import { LayoutClient } from '../../layout/client';
+import { type LayoutClient, layoutOf } from '../../layout/client';
 import type { LayoutReply, LoadedReply } from '../../layout/messages';
 import { PlacedGraph } from '../../layout/placed';
 import type { LayoutUpdate } from '../../layout/update';
@@ -119,10 +119,9 @@ export class GraphView {
     this.screen?.request();
     if (!graph) return;
     const load = ++this.loads;
-    this.client = new LayoutClient((reply) => {
+    this.client = layoutOf({ graph, open: again ? this.openPaths : open, unstacked: this.unstacked }, (reply) => {
       if (load === this.loads) this.receive(graph, reply);
     });
-    this.client.load(graph, again ? this.openPaths : open, this.unstacked);
   }
 
   private forget(graph: GraphData | null): void {

@@ -1,0 +1,72 @@
+import { beforeEach, expect, test, vi } from 'vitest';
+import { makeGraph } from '../model/graph_fixture';
+import type { LayoutReply, LayoutRequest } from './messages';
+
+class FakeWorker {
+  static made: FakeWorker[] = [];
+  readonly asked: LayoutRequest[] = [];
+  onmessage: ((event: { data: LayoutReply }) => void) | null = null;
+  ended = false;
+
+  constructor() {
+    FakeWorker.made.push(this);
+  }
+
+  postMessage(request: LayoutRequest): void {
+    this.asked.push(request);
+  }
+
+  say(message: string): void {
+    this.onmessage?.({ data: { type: 'failed', message } });
+  }
+
+  terminate(): void {
+    this.ended = true;
+  }
+}
+
+const graph = () => makeGraph(['a/x', 'a/y', 'b'], ['a/x -> a/y', 'a/y -> b']);
+const heard: LayoutReply[] = [];
+const hear = (reply: LayoutReply) => heard.push(reply);
+
+beforeEach(() => {
+  vi.resetModules();
+  vi.stubGlobal('Worker', FakeWorker);
+  FakeWorker.made = [];
+  heard.length = 0;
+});
+
+test('a layout that was begun is taken over with all that it said, and only once', async () => {
+  const { beginLayout, layoutOf } = await import('./client');
+  const wanted = { graph: graph(), open: ['a'], unstacked: [] };
+  beginLayout(wanted);
+  const [first] = FakeWorker.made;
+  expect(first!.asked).toMatchObject([{ type: 'load', open: ['a'] }]);
+  first!.say('early');
+  const client = layoutOf({ ...wanted, open: ['a'] }, hear);
+  expect(heard).toHaveLength(0);
+  await Promise.resolve();
+  first!.say('late');
+  expect(heard).toMatchObject([{ message: 'early' }, { message: 'late' }]);
+  expect(first!.asked).toHaveLength(1);
+  client.close();
+  layoutOf(wanted, hear);
+  expect(FakeWorker.made).toHaveLength(2);
+  expect(first!.ended).toBe(true);
+});
+
+test('a layout that was begun for something else is ended', async () => {
+  const { beginLayout, layoutOf } = await import('./client');
+  const wanted = { graph: graph(), open: null, unstacked: [] };
+  const others = [{ graph: graph() }, { open: ['a'] }, { open: [] }, { unstacked: ['*'] }];
+  for (const other of others) {
+    beginLayout(wanted);
+    const begun = FakeWorker.made.at(-1)!;
+    layoutOf({ ...wanted, ...other }, hear);
+    begun.say('of the other one');
+    expect(begun.ended).toBe(true);
+  }
+  await Promise.resolve();
+  expect(heard).toEqual([]);
+  expect(FakeWorker.made).toHaveLength(2 * others.length);
+});
