@@ -15,7 +15,14 @@ from .override import Change, Reading, changed_names, override
 from .random_ops import draws
 from .recast import CAST_MARK, recast, with_island
 from .record import Record
-from .recorded_values import recorded_constants, told_unlike, ulp_of_largest
+from .recorded_values import (
+    numbered_results,
+    recorded_constants,
+    result_name,
+    told_unlike,
+    ulp_of_largest,
+    unlike_results,
+)
 from .rerun import LoadedCall, RecordedInputs, Rerun
 from .steps import every, log_spaced
 from .tap import Tap
@@ -54,11 +61,14 @@ __all__ = [
     "every",
     "log_spaced",
     "not_alone",
+    "numbered_results",
     "op_definition",
     "override",
     "recast",
     "recorded_constants",
+    "result_name",
     "told_unlike",
     "ulp_of_largest",
+    "unlike_results",
     "with_island",
 ]

@@ -15,7 +15,7 @@ from .rerun import LoadedCall, results_of, variables_of
 
 T = TypeVar("T")
 Array = np.ndarray[Any, Any]
-_Result = tuple[Literal["output", "variable"], int]  # and its number: of two variables of one name, one
+Result = tuple[Literal["output", "variable"], int]  # and its number: of two variables of one name, one
 # Of each float: the unit in the last place of 1, and the smallest number above 0.
 _FLOATS = {
     "float64": (2.0**-52, 2.0**-1074),
@@ -50,26 +50,29 @@ def told_unlike(recording: Recording, outputs: Sequence[Any], inputs: Sequence[A
         outputs: of the root function.
         inputs: what it was called with, variables among them.
     """
-    here = _numbered(results_of(outputs), variables_of(recording.arguments, inputs))
-    unlike, count = _unlike(recording, here), len(recording.output_hashes) + len(recording.variable_hashes)
+    here = numbered_results(results_of(outputs), variables_of(recording.arguments, inputs))
+    unlike = unlike_results(recording, here)
+    count = len(recording.output_hashes) + len(recording.variable_hashes)
     told = [f"{count - len(unlike)} of {count} outputs and variables are bit-identical to the recording"]
     if not unlike:
         return told
     with LoadedCall(recording) as call:
         again = call.run()
-    there = _numbered(again.outputs, again.variables)
-    told += [f"  {_name(recording, each)}{_distance(here.get(each), there.get(each))}" for each in unlike]
-    return [*told, _ELSEWHERE if _unlike(recording, there) else _EAGERLY]
+    there = numbered_results(again.outputs, again.variables)
+    far = (_distance(here.get(each), there.get(each)) for each in unlike)
+    told += [f"  {result_name(recording, each)}{text}" for each, text in zip(unlike, far, strict=True)]
+    return [*told, _ELSEWHERE if unlike_results(recording, there) else _EAGERLY]
 
 
-def _numbered(outputs: Sequence[T], variables: Mapping[int, T]) -> dict[_Result, T]:
-    found: dict[_Result, T] = {("output", number): each for number, each in enumerate(outputs)}
+def numbered_results(outputs: Sequence[T], variables: Mapping[int, T]) -> dict[Result, T]:
+    """The results of a call, or something of each, by which of them it is."""
+    found: dict[Result, T] = {("output", number): each for number, each in enumerate(outputs)}
     return found | {("variable", number): each for number, each in variables.items()}
 
 
-def _unlike(recording: Recording, found: Mapping[_Result, Array]) -> list[_Result]:
+def unlike_results(recording: Recording, found: Mapping[Result, Array]) -> list[Result]:
     """Which results have other bits than recorded, or are missing."""
-    recorded = _numbered(recording.output_hashes, recording.variable_hashes)
+    recorded = numbered_results(recording.output_hashes, recording.variable_hashes)
     return [
         which
         for which, there in recorded.items()
@@ -77,7 +80,8 @@ def _unlike(recording: Recording, found: Mapping[_Result, Array]) -> list[_Resul
     ]
 
 
-def _name(recording: Recording, result: _Result) -> str:
+def result_name(recording: Recording, result: Result) -> str:
+    """What people call a result; several variables may have one name."""
     kind, number = result
     return recording.arguments[number].name if kind == "variable" else f"output {number}"
 

@@ -75,12 +75,15 @@ def from_manifest(manifest: object, fetch: Callable[[object], bytes]) -> Recordi
     """
     manifest = checked_manifest(manifest)
     try:
+        arguments = tuple(_argument(record, fetch) for record in manifest["arguments"])
         return Recording(
             **{name: _typed(manifest[name], Recording.__annotations__[name]) for name in _PLAIN},
             library=fetch(manifest["library"]),
-            arguments=tuple(_argument(record, fetch) for record in manifest["arguments"]),
+            arguments=arguments,
             output_hashes=tuple(map(str, manifest["output_hashes"])),
-            variable_hashes={int(key): str(value) for key, value in manifest["variable_hashes"].items()},
+            variable_hashes={
+                _number(key, len(arguments)): str(value) for key, value in manifest["variable_hashes"].items()
+            },
             tensor_hashes={
                 str(key): tuple(map(str, values)) for key, values in manifest["tensor_hashes"].items()
             },
@@ -96,6 +99,12 @@ def _typed(value: Any, annotation: str) -> Any:
     if not isinstance(value, wanted) or isinstance(value, bool):
         raise TypeError(value)
     return value
+
+
+def _number(text: str, count: int) -> int:
+    if not 0 <= int(text) < count:
+        raise ValueError(text)
+    return int(text)
 
 
 def _argument(record: dict[str, Any], fetch: Callable[[object], bytes]) -> Argument:

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from tensortap.capture import LoadedCall, Rerun, ulp_of_largest
+from tensortap.capture import (
+    LoadedCall,
+    Rerun,
+    numbered_results,
+    result_name,
+    ulp_of_largest,
+    unlike_results,
+)
 from tensortap.dump import Recording
 
 from .request import Answer
-
-Array = np.ndarray[Any, Any]
 
 
 def compared(recording: Recording, again: Rerun, changed: bool) -> Answer:
@@ -38,19 +44,10 @@ def compared(recording: Recording, again: Rerun, changed: bool) -> Answer:
 
 
 def _differing(recording: Recording, again: Rerun) -> list[str]:
-    names = [argument.name for argument in recording.arguments]
-    found = [
-        f"output {number}"
-        for number, (here, there) in enumerate(zip(again.outputs, recording.output_hashes, strict=False))
-        if not recording.has_hash(here, there)
-    ]
-    left = again.variables
-    found += [
-        names[number]
-        for number, there in recording.variable_hashes.items()
-        if number < len(names) and not (number in left and recording.has_hash(left[number], there))
-    ]
-    return found + ["number of outputs"] * (len(again.outputs) != len(recording.output_hashes))
+    found = numbered_results(again.outputs, again.variables)
+    unlike = unlike_results(recording, found)
+    names = [result_name(recording, each) for each in unlike if each in found or each[0] == "variable"]
+    return names + ["number of outputs"] * (len(again.outputs) != len(recording.output_hashes))
 
 
 class Untapped:
@@ -62,7 +59,10 @@ class Untapped:
 
     def __init__(self, recording: Recording, call: LoadedCall) -> None:
         self._recording, self._call = recording, call
-        self._again: Rerun | None = None
+
+    @cached_property
+    def _again(self) -> Rerun:
+        return self._call.run()
 
     def beside(self, answer: Answer, again: Rerun) -> dict[str, Any]:
         """Fields `untapped` and `ulp` of an answer; none where nothing was tapped, or nothing differs.
@@ -72,19 +72,21 @@ class Untapped:
         """
         if answer.identical is not False or not again.tensors:
             return {}
-        if self._again is None:
-            self._again = self._call.run()
         plain = compared(self._recording, self._again, changed=False)
-        here, there = self._results(again), self._results(self._again)
-        as_recorded = [name for name in answer.differing if name not in plain.differing and name in there]
-        ulp = {name: ulp_of_largest(here[name], there[name]) for name in as_recorded if name in here}
-        known = {name: distance for name, distance in ulp.items() if distance is not None}
-        return {"untapped": plain.identical, "ulp": known}
-
-    def _results(self, again: Rerun) -> Mapping[str, Array]:
-        names = [argument.name for argument in self._recording.arguments]
-        outputs = {f"output {number}": array for number, array in enumerate(again.outputs)}
-        return outputs | {names[number]: array for number, array in again.variables.items()}
+        here = numbered_results(again.outputs, again.variables)
+        there = numbered_results(self._again.outputs, self._again.variables)
+        unlike = unlike_results(self._recording, there)
+        farthest: dict[str, int | None] = {}  # by name, which several variables may have
+        for each, array in there.items():
+            name = result_name(self._recording, each)
+            if name in answer.differing:
+                known = each in here and each not in unlike
+                ulp, before = ulp_of_largest(here[each], array) if known else None, farthest.get(name, 0)
+                farthest[name] = None if ulp is None or before is None else max(ulp, before)
+        return {
+            "untapped": plain.identical,
+            "ulp": {name: ulp for name, ulp in farthest.items() if ulp is not None},
+        }
 
 
 def _versions(recorded: Mapping[str, str]) -> list[str]:

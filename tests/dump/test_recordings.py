@@ -199,6 +199,17 @@ def test_a_newer_version_is_refused(tmp_path: Path) -> None:
         read_recording(folder)
 
 
+def test_hashes_of_variables_that_are_no_arguments_are_refused(tmp_path: Path) -> None:
+    """They would be compared with nothing, and count as proven."""
+    folder = write_recording(tmp_path, recording())
+    manifest = json.loads((folder / "recording.json").read_text())
+    for number in ("99", "-1"):
+        hashes = {"variable_hashes": {number: "0" * 64}}
+        (folder / "recording.json").write_text(json.dumps(manifest | hashes))
+        with pytest.raises(DamagedError, match="makes no sense"):
+            read_recording(folder)
+
+
 def test_a_bundle_cannot_claim_more_than_it_holds(tmp_path: Path) -> None:
     write_bundle(tmp_path / "good", recording())
     with zipfile.ZipFile(tmp_path / "good") as good, zipfile.ZipFile(tmp_path / "bad", "w") as bad:

@@ -7,13 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from tensortap.__main__ import main
-from tensortap.capture import LoadedCall, Rerun, ulp_of_largest
-from tensortap.dump import Recording, read_bundle, write_bundle
+from tensortap.capture import LoadedCall, Rerun, Tap, Watch, every, ulp_of_largest
+from tensortap.dump import Recording, find_recordings, read_bundle, read_recording, write_bundle
 from tensortap.replay import Request, StepperAnswer, StepperRequest, locate, open_recording
+from tensortap.replay.compared import Untapped, compared
 from tensortap.replay.engine import replay
 from tensortap.replay.stepper_values import stepper_values
 from tensortap.stepper_view import proof
@@ -82,6 +85,36 @@ def test_the_stepper_tells_it(recordings: Path, tmp_path: Path, off: None) -> No
     changed = StepperRequest(source, str(tmp_path), "changed", [(loss, "x + 1")])
     answer = StepperAnswer.of(stepper_values(changed))
     assert (answer.identical, answer.untapped, dict(answer.ulp)) == (None, None, {})
+
+
+def test_of_two_variables_of_one_name_the_farther_one_is_told(tmp_path: Path) -> None:
+    layers = [keras.layers.Dense(1, use_bias=False, name="same") for _ in range(2)]
+    with Tap(tmp_path / "run", Watch(steps=[10**6]), record=every(1)) as tap:
+
+        @tap.function
+        def step(x: tf.Tensor) -> tf.Tensor:
+            outputs = [layer(x) for layer in layers]
+            for layer in layers:
+                layer.kernel.assign(tf.ones_like(layer.kernel))
+            return tf.add_n(outputs)
+
+        step(tf.ones((1, 2)))
+    recording = read_recording(find_recordings(tmp_path / "run")[0].path)
+    with LoadedCall(recording) as call:
+        again = call.run(lambda candidate: True)
+        first, second = sorted(again.variables)
+        for number, other in ((first, second), (second, first)):
+            left = {
+                number: np.nextafter(again.variables[number], np.float32(2)),
+                other: again.variables[other],
+            }
+            off = replace(again, variables=left)
+            answer = compared(recording, off, changed=False)
+            assert answer.differing == ["same/kernel"]
+            assert Untapped(recording, call).beside(answer, off) == {
+                "untapped": True,
+                "ulp": {"same/kernel": 1},
+            }
 
 
 def test_of_what_is_as_recorded_nothing_more_is_run(
