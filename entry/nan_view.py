@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 from rich.console import Console
 
 from tensortap.dump import escaped
@@ -120,7 +121,7 @@ def _print_trace(trace: ElementTrace, out: Console, trail: int) -> None:
         return
     cause = back[0]
     place = _element(cause, trace.row)
-    out.print(cell(f"  at      {place} -> {bad.op_type} = {number_text(bad.value)}{sample}", "magenta"))
+    out.print(cell(f"  at      {place} -> {bad.op_type} = {_exact(bad.value)}{sample}", "magenta"))
     telling = _telling(back)
     for element in telling[: max(trail - 1, 0)]:
         out.print(cell(f"            from {_element(element, trace.row)}", "dim"))
@@ -132,12 +133,20 @@ def _print_trace(trace: ElementTrace, out: Console, trail: int) -> None:
         out.print(cell(f"            … not followed further: {len(trace.trail)} ops", "dim"))
 
 
+def _exact(value: float) -> str:
+    """The fewest digits, six at least, that read back as the same number: just above 1 is not 1."""
+    with np.errstate(over="ignore"):
+        kind = np.float32 if float(np.float32(value)) == value else np.float64
+        texts = (f"{value:.{digits}g}" for digits in range(6, 18))
+        return next((text for text in texts if kind(text) == kind(value)), number_text(value))
+
+
 def _element(element: Element, row: int | None) -> str:
     from tensortap.analysis import place_text
 
     place = place_text(element, row)
     when = f" (visit {element.visit})" if element.visit else ""
-    text = f"{place + ' of ' if place else ''}{element.tensor}{when} = {number_text(element.value)}"
+    text = f"{place + ' of ' if place else ''}{element.tensor}{when} = {_exact(element.value)}"
     if element.equal is None:
         return text
     other = replace(element, tensor=element.equal.tensor, index=element.equal.index)

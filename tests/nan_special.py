@@ -79,6 +79,12 @@ def pow_overflow(x: Any) -> Any:
     return tf.reduce_sum(tf.pow(tf.abs(x) * 1e20, 2.5 + 0.0 * x))  # born here
 
 
+def deviation_of_equals(x: Any) -> Any:
+    equal = 2.0 + 0.0 * x
+    deviation = tf.sqrt(tf.reduce_mean(tf.square(equal - tf.reduce_mean(equal, 0)), 0))
+    return tf.reduce_sum((equal - 2.0) / deviation)  # born here
+
+
 def square_overflow(x: Any) -> Any:
     return tf.reduce_sum(tf.square(x * 1e20))  # born here
 
@@ -266,6 +272,7 @@ SPECIAL: dict[str, Callable[[Any], Any]] = {
     for made in (
         *(inf_over_inf, inf_times_0_in_sums, softmax_of_inf, mean_of_both_infinities, cross_entropy_of_inf),
         *(product_overflow, cumulative_product_overflow, division_overflow, reciprocal_of_0, pow_of_0),
+        deviation_of_equals,
         *(pow_overflow, square_overflow, squared_difference_overflow, addition_overflow, remainder_of_0),
         *(truncated_remainder_of_0, whole_division_by_0, xdivy_by_0, xlogy_of_0, xlogy_of_negative),
         *(asin_outside, atanh_at_its_end, acosh_below_1, erfinv_outside, ndtri_outside, lgamma_at_a_pole),

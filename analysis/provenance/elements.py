@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -66,7 +66,8 @@ class ElementTrace:
     Attributes:
         trail: from the element at the birth back; the second is the offending one. It ends at an input, a
             weight, or where no value was kept.
-        row: which row of the batch it belongs to (the first index of the input it leads to), or None.
+        row: which row of the batch it belongs to (the first index of the input it leads to), or None: also
+            where all rows have the same part in it, as zeros have in a sum of zeros.
         sample: the id of that sample, where the run says which samples a step was fed.
         cut: whether it goes on behind the last of `MAX_TRAIL` ops.
     """
@@ -83,13 +84,13 @@ def trace_elements(flow: BadFlow, bad: BadTensor) -> list[ElementTrace]:
     kept = Kept(flow)
     found, causes = list[ElementTrace](), set[tuple[str, tuple[int, ...]]]()
     for index in kept.nonfinite(bad.slot, bad.visit, _FOLLOWED):
-        trail = _walk(flow, kept, bad.slot, bad.visit, index)
+        trail, shared = _walk(flow, kept, bad.slot, bad.visit, index)
         cause = [(element.tensor, element.index) for element in trail[1:2]]
         if len(found) == MOST or (causes.issuperset(cause) and cause):
             continue
         causes.update(cause)
         ends = [element for element in trail if element.kind == "input" and element.index]
-        row = ends[-1].index[0] if ends else _row_of(flow, trail)
+        row = None if shared else ends[-1].index[0] if ends else _row_of(flow, trail)
         cut = len(trail) == MAX_TRAIL
         found.append(ElementTrace(trail, row, sample_of(flow.tensors, row), cut))
     return found
@@ -104,8 +105,11 @@ def elementwise(flow: BadFlow, bad: BadTensor) -> Iterator[tuple[tuple[int, ...]
             yield index, [float(value.reshape(-1)[0]) for value in values]
 
 
-def _walk(flow: BadFlow, kept: Kept, slot: Slot, visit: int | None, index: tuple[int, ...]) -> list[Element]:
-    trail = list[Element]()
+def _walk(
+    flow: BadFlow, kept: Kept, slot: Slot, visit: int | None, index: tuple[int, ...]
+) -> tuple[list[Element], bool]:
+    """The elements from one back, and whether all rows of the batch have the same part in it."""
+    trail, shared = list[Element](), False
     before = slot, visit, index
     while len(trail) < MAX_TRAIL:
         value = kept.read(slot, visit, index)
@@ -120,8 +124,9 @@ def _walk(flow: BadFlow, kept: Kept, slot: Slot, visit: int | None, index: tuple
         following = _Step(flow, slot).back(kept, visit, index, trail[-1].value)
         if following is None:
             break
-        slot, visit, index = following
-    return trail
+        slot, visit, index, even = following
+        shared = shared or (even and _shape_of(flow, slot, visit)[0] in _batch_lengths(flow))
+    return trail, shared
 
 
 def _equal(
@@ -160,18 +165,23 @@ def _real(value: Array) -> float:
 def _row_of(flow: BadFlow, trail: list[Element]) -> int | None:
     """The row of the batch, told by the first dimension alone: that of an element whose tensor is as long as
     the batch."""
-    lengths = {
-        shape[0]
-        for row in flow.tensors.roles.of_kind("input")
-        for slot in ((row, 0),)
-        if slot in flow.tensors.captured and (shape := flow.tensors.snapshot(slot).shape)
-    }
+    lengths = _batch_lengths(flow)
     for element in reversed(trail):
         slot = (flow.tensors.graph.rows[element.node], int(element.tensor.rpartition(":")[2]))
-        shape = flow.tensors.snapshot(slot).shape if slot in flow.tensors.captured else ()
+        shape = _shape_of(flow, slot, None)
         if element.index and shape and shape[0] in lengths and element.kind != "weight":
             return element.index[0]
     return None
+
+
+def _batch_lengths(flow: BadFlow) -> set[int]:
+    inputs = (_shape_of(flow, (row, 0), None) for row in flow.tensors.roles.of_kind("input"))
+    return {shape[0] for shape in inputs if shape}
+
+
+def _shape_of(flow: BadFlow, slot: Slot, visit: int | None) -> tuple[int, ...]:
+    """Empty where it was not captured."""
+    return flow.tensors.snapshot(slot, visit).shape if slot in flow.tensors.captured else ()
 
 
 class _Step:
@@ -185,16 +195,14 @@ class _Step:
             (r, s) for r, s, position in flow.tensors.roles.inputs(slot[0]) if position != RETURNED
         ]
 
-    def back(
-        self, kept: Kept, visit: int | None, index: tuple[int, ...], value: float
-    ) -> tuple[Slot, int | None, tuple[int, ...]] | None:
+    def back(self, kept: Kept, visit: int | None, index: tuple[int, ...], value: float) -> _Blamed | None:
         """The element of an input that is to blame for an element of the output, if that can be told."""
         tensors = self._flow.tensors
         if not self._inputs or self._slot not in tensors.captured:
             return None
         if len(self._inputs) == 1 and self.op_type in ("Identity", "StopGradient"):
             only = self._resolved(visit).get(0)
-            return None if only is None else (*only, index)
+            return None if only is None else _Blamed(*only, index)
         return _blame(self.op_type, self._without_weights(self.offers(kept, visit, index)), index, value)
 
     def offers(self, kept: Kept, visit: int | None, index: tuple[int, ...]) -> list[_Offer]:
@@ -277,9 +285,16 @@ class _Step:
 _Offer = tuple[int, tuple[Slot, int | None], tuple[Part, ...], Array]
 
 
-def _blame(
-    op_type: str, offers: list[_Offer], index: tuple[int, ...], value: float
-) -> tuple[Slot, int | None, tuple[int, ...]] | None:
+class _Blamed(NamedTuple):
+    """An element of an input; `even`: along its first dimension any other would do as well."""
+
+    slot: Slot
+    visit: int | None
+    index: tuple[int, ...]
+    even: bool = False
+
+
+def _blame(op_type: str, offers: list[_Offer], index: tuple[int, ...], value: float) -> _Blamed | None:
     """Of the elements that an output element is made of, the one to look at: a non-finite one; a 0 that is
     divided by, or that made a product 0; else the largest in magnitude."""
     if not offers:
@@ -293,7 +308,9 @@ def _blame(
         keys = -np.where(np.isfinite(values), np.abs(values), np.inf)
     flat = int(np.argmax(keys))
     within = iter(np.unravel_index(flat, values.shape) if values.shape else ())
-    return slot, visit, tuple(_absolute(part, within) for part in parts)
+    several = parts[:1] == (slice(None),) and values.shape[0] > 1
+    even = several and bool(np.isfinite(values).all() and np.ptp(values) == 0)
+    return _Blamed(slot, visit, tuple(_absolute(part, within) for part in parts), even)
 
 
 def _own_place(offer: _Offer, index: tuple[int, ...]) -> _Offer:

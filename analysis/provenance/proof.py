@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from ..limits import largest
 from .elements import elementwise
 from .explanation import Explanation, number
@@ -11,10 +13,10 @@ from .flow import BadFlow, BadTensor
 
 
 def proven(flow: BadFlow, bad: BadTensor, explanation: Explanation | None) -> Explanation | None:
-    """The explanation of a quotient, certain if one of its elements shows that it is so."""
+    """The explanation of a quotient or power, certain if one of its elements shows that it is so."""
     if explanation is None or explanation.certain:
         return explanation
-    if explanation.pattern not in ("0/0", "division overflow"):
+    if explanation.pattern not in ("0/0", "division overflow", "pow"):
         return explanation
     end = largest(flow.tensors.snapshot(bad.slot, bad.visit).dtype)
     for index, operands in elementwise(flow, bad):
@@ -26,4 +28,12 @@ def proven(flow: BadFlow, bad: BadTensor, explanation: Explanation | None) -> Ex
         if explanation.pattern == "division overflow" and y and abs(x) / abs(y) > end:
             text = f"{explanation.text} At {place} it is {number(x)} / {number(y)}."
             return replace(explanation, certain=True, text=text)
+        if explanation.pattern == "pow" and np.isfinite((x, y)).all() and _power(x, y) > end:
+            text = f"{explanation.text} At {place} it is {number(x)} ** {number(y)}."
+            return replace(explanation, certain=True, text=text)
     return explanation
+
+
+def _power(x: float, y: float) -> float:
+    with np.errstate(all="ignore"):
+        return float(np.abs(np.float64(x)) ** np.float64(y))

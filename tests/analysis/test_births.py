@@ -52,6 +52,7 @@ SPECIAL = {  # as BORN, of nan_special.py
     "reciprocal_of_0": ("Reciprocal", "division by 0"),
     "pow_of_0": ("Pow", "pow"),
     "pow_overflow": ("Pow", "pow"),
+    "deviation_of_equals": ("RealDiv", "0/0"),
     "square_overflow": ("Square", "overflow"),
     "squared_difference_overflow": ("SquaredDifference", "overflow"),
     "addition_overflow": ("AddV2", "float16 overflow"),
@@ -162,6 +163,19 @@ def test_an_element_is_led_back_to_the_input(program: str, run_named: Get) -> No
     last = trace.trail[-1]
     assert (last.tensor, last.kind, last.index) == ("x:0", "input", CAUSES[program])
     assert trace.row == CAUSES[program][0]
+
+
+def test_zeros_of_a_sum_over_the_batch_are_of_no_sample(run_named: Get) -> None:
+    for trace in nan_report(run_named("deviation_of_equals")).births[0].elements:
+        assert any(element.op_type == "Mean" for element in trace.trail)
+        assert trace.row is None
+
+
+def test_an_element_proves_that_a_power_overflows(run_named: Get) -> None:
+    explanation = nan_report(run_named("pow_overflow")).births[0].explanation
+    assert explanation is not None
+    assert explanation.certain
+    assert explanation.text.endswith("At [0, 0] it is 5e+19 ** 2.5.")
 
 
 def test_a_loop_says_which_visit(run_named: Get) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from io import StringIO
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from tensortap.analysis.provenance.elements import Element, ElementTrace
-from tensortap.nan_view import _print_trace
+from tensortap.nan_view import _exact, _print_trace
 
 
 def lines(steps: int, most: int, *, cut: bool = False) -> list[str]:
@@ -37,3 +38,9 @@ def test_what_is_left_out_of_a_long_way_is_counted(steps: int, told: list[str]) 
 def test_a_way_that_is_not_followed_to_its_end_says_so() -> None:
     assert lines(9, 3, cut=True)[-1] == "… not followed further: 10 ops"
     assert len(lines(9, 0, cut=True)) == 1, "of further elements only the place is told"
+
+
+def test_elements_are_written_with_the_digits_that_tell_them_apart() -> None:
+    values = (1.0000004, 0.1, 300.0, 1.0000000000002, float("nan"), float("inf"))
+    written = [_exact(float(np.float32(value)) if value != values[3] else value) for value in values]
+    assert written == ["1.0000004", "0.1", "300", "1.0000000000002", "nan", "inf"]

@@ -1,10 +1,10 @@
 import { batch } from '@preact/signals';
 import { counted } from '../../lib/format';
 import { visible } from '../../lib/visible';
+import { exactText } from '../../model/elements';
 import type { Birth, ElementStep } from '../../model/findings';
 import { goTo } from '../../state/selection';
 import { focusedElement } from '../../state/value';
-import { measured } from './Operands';
 
 const FIRST = 40; // elements of a long way back that are listed, and of its end:
 const LAST = 5;
@@ -42,7 +42,7 @@ function Step({ birth, element }: { birth: Birth; element: ElementStep }) {
         {placeOf(element)}
         <span class="mono">{visible(element.tensor)}</span>
       </button>{' '}
-      = <b class="num">{measured(element.value)}</b>
+      = <b class="num">{exact(Number(element.value))}</b>
       {element.equal && (
         <>
           , as is <span class="mono">{visible(element.equal.tensor)}</span> there: the difference is 0
@@ -51,6 +51,9 @@ function Step({ birth, element }: { birth: Birth; element: ElementStep }) {
     </li>
   );
 }
+
+/** All digits: a value just above 1 is not 1. */
+const exact = (value: number): string => exactText(value, Math.fround(value) === value ? 'float32' : 'float64');
 
 /** `row 17 of `; empty for a scalar, which has one element. */
 function placeOf({ place, index }: ElementStep): string {
