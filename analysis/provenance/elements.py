@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -124,8 +124,8 @@ def _walk(
         following = _Step(flow, slot).back(kept, visit, index, trail[-1].value)
         if following is None:
             break
-        slot, visit, index, even = following
-        shared = shared or (even and _shape_of(flow, slot, visit)[0] in _batch_lengths(flow))
+        slot, visit, index = following.slot, following.visit, following.index
+        shared = shared or (following.even and _shape_of(flow, slot, visit)[0] in _batch_lengths(flow))
     return trail, shared
 
 
@@ -285,7 +285,8 @@ class _Step:
 _Offer = tuple[int, tuple[Slot, int | None], tuple[Part, ...], Array]
 
 
-class _Blamed(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Blamed:
     """An element of an input; `even`: along its first dimension any other would do as well."""
 
     slot: Slot
