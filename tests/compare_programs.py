@@ -25,6 +25,7 @@ def train(
     jit: bool = False,
     keep: Any = "value",
     seed: int = 0,
+    rank: int | None = None,
 ) -> None:
     """Trains a small network on made-up data for `STEPS` steps."""
     keras.utils.set_random_seed(seed)
@@ -42,7 +43,7 @@ def train(
     model = keras.Sequential(layers, name="net")
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(keras.optimizers.SGD(0.1), loss, jit_compile=jit)
-    with Tap(logdir / run, watch=Watch(steps=every(1), keep=keep)) as tap:
+    with Tap(logdir / run, watch=Watch(steps=every(1), keep=keep), rank=rank) as tap:
         model.fit(x, y, batch_size=BATCH, shuffle=False, verbose=0, callbacks=[tap.callback()])
 
 

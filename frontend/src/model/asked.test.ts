@@ -2,20 +2,31 @@ import { expect, test } from 'vitest';
 import { lostOf, runCalled } from './asked';
 
 const GRAPHS = [{ id: 'fit' }, { id: 'predict' }];
+const WORKERS = [{ id: 'a-1' }, { id: 'a-2' }];
 
 test('what is there needs no message', () => {
-  expect(lostOf({ graph: 'fit', step: 5 }, GRAPHS, [0, 5], 5)).toBeNull();
-  expect(lostOf({ graph: null, step: null }, GRAPHS, [0, 5], 5)).toBeNull();
+  expect(lostOf({ graph: 'fit', worker: 'a-1', step: 5 }, GRAPHS, WORKERS, [0, 5], 5)).toBeNull();
+  expect(lostOf({ graph: null, worker: null, step: null }, GRAPHS, WORKERS, [0, 5], 5)).toBeNull();
 });
 
 test('a graph or step that is not there is named, with what is shown in its place', () => {
-  expect(lostOf({ graph: 'zzz', step: null }, GRAPHS, [0, 5], 5)).toBe('The run has no graph zzz: the one with most snapshots is on show.');
-  expect(lostOf({ graph: null, step: 9999 }, GRAPHS, [0, 5], 5)).toBe('Step 9999 was not captured: the nearest one, 5, is on show.');
-  expect(lostOf({ graph: 'zzz', step: 9999 }, GRAPHS, [0, 5], 5)).toContain('zzz');
+  expect(lostOf({ graph: 'zzz', worker: null, step: null }, GRAPHS, WORKERS, [0, 5], 5)).toBe(
+    'The run has no graph zzz: the one with most snapshots is on show.',
+  );
+  expect(lostOf({ graph: null, worker: null, step: 9999 }, GRAPHS, WORKERS, [0, 5], 5)).toBe(
+    'Step 9999 was not captured: the nearest one, 5, is on show.',
+  );
+  expect(lostOf({ graph: 'zzz', worker: null, step: 9999 }, GRAPHS, WORKERS, [0, 5], 5)).toContain('zzz');
+});
+
+test('a worker that is not there is named, with whose numbers are shown in its place', () => {
+  const asked = { graph: null, worker: 'b-7', step: null };
+  expect(lostOf(asked, GRAPHS, WORKERS, [5], 5)).toBe('The run has no worker b-7: all of them are on show.');
+  expect(lostOf(asked, GRAPHS, WORKERS.slice(1), [5], 5)).toBe('The run has no worker b-7: its only one is on show.');
 });
 
 test('nothing is said before the run and its steps are there', () => {
-  expect(lostOf({ graph: 'zzz', step: 9999 }, [], [], null)).toBeNull();
+  expect(lostOf({ graph: 'zzz', worker: null, step: 9999 }, [], [], [], null)).toBeNull();
 });
 
 test('a run is called by its id, or by a name that is its alone', () => {

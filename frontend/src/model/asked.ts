@@ -1,22 +1,26 @@
-import type { GraphEntry, RunEntry } from './answers';
+import type { GraphEntry, RunEntry, WorkerEntry } from './answers';
 
 /** What an address asks for that the page may not find. */
 export interface Asked {
   run: string | null;
   graph: string | null;
+  worker: string | null;
   step: number | null;
 }
 
 /** In one line, what of the asked is not in the run, and what is shown in its place; null where all of it is there. */
 export function lostOf(
-  asked: Pick<Asked, 'graph' | 'step'>,
+  asked: Pick<Asked, 'graph' | 'worker' | 'step'>,
   graphs: readonly Pick<GraphEntry, 'id'>[],
+  workers: readonly Pick<WorkerEntry, 'id'>[],
   steps: readonly number[],
   shown: number | null,
 ): string | null {
   const lines: string[] = [];
   if (asked.graph !== null && graphs.length > 0 && !graphs.some((graph) => graph.id === asked.graph))
     lines.push(`The run has no graph ${asked.graph}: the one with most snapshots is on show.`);
+  if (asked.worker !== null && workers.length > 0 && !workers.some((worker) => worker.id === asked.worker))
+    lines.push(`The run has no worker ${asked.worker}: ${workers.length > 1 ? 'all of them are' : 'its only one is'} on show.`);
   if (asked.step !== null && shown !== null && !steps.includes(asked.step))
     lines.push(`Step ${asked.step} was not captured: the nearest one, ${shown}, is on show.`);
   return lines.length === 0 ? null : lines.join(' ');

@@ -70,6 +70,11 @@ export interface ComparisonSide {
   worker: string;
 }
 
+/** Whether two sides are one: a worker of a run at a step. */
+export function sameSide(a: ComparisonSide, b: ComparisonSide): boolean {
+  return a.run_id === b.run_id && a.step === b.step && a.worker === b.worker;
+}
+
 export interface Unmatched {
   node: string;
   op_type: string;

@@ -24,6 +24,7 @@ const FULL: DeepLink = {
   trace: { kind: 'path', from: 'a,b', to: 'model/dense/MatMul' },
   other: 'exp2-lr-0.1-2e',
   otherStep: 7,
+  otherWorker: 'host-2&3',
   at: 'step',
   rank: 'cosine',
   range: { first: 10, last: 40 },

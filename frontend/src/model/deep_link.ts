@@ -34,9 +34,10 @@ export interface DeepLink {
   unstacked: readonly string[];
   /** What is traced on the graph. */
   trace: Trace | null;
-  /** Of a comparison: run B, its step where it is another one, which steps are compared, and what sorts the table. */
+  /** Of a comparison: run B, its step and its worker where these are others than A's, which steps are compared, and what sorts the table. */
   other: string | null;
   otherStep: number | null;
+  otherWorker: string | null;
   at: CompareAt;
   rank: string;
   /** The steps that are looked at, first and last; null for all. */
@@ -100,6 +101,7 @@ export const EMPTY_LINK: DeepLink = {
   trace: null,
   other: null,
   otherStep: null,
+  otherWorker: null,
   at: 'first',
   rank: 'order',
   range: null,
@@ -112,13 +114,13 @@ export const EMPTY_LINK: DeepLink = {
 /** Browsers and mail programs cut addresses that are much longer than this: more opened scopes or stacks taken apart are left out. */
 const LONGEST_LIST = 1200;
 
-const TEXTS = ['run', 'graph', 'worker', 'tensor', 'other'] as const;
+const TEXTS = ['run', 'graph', 'worker', 'tensor', 'other', 'otherWorker'] as const;
 const NUMBERS = ['step', 'visit', 'otherStep'] as const;
 
 export function encodeLink(link: DeepLink): string {
   const parts: string[] = [];
   const add = (key: string, value: string | number) => parts.push(`${key}=${encodePart(String(value))}`);
-  for (const key of ['run', 'graph', 'worker', 'step', 'tensor', 'visit', 'other', 'otherStep'] as const) {
+  for (const key of ['run', 'graph', 'worker', 'step', 'tensor', 'visit', 'other', 'otherStep', 'otherWorker'] as const) {
     const value = link[key];
     if (value !== null) add(key, value);
   }

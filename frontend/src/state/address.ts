@@ -36,6 +36,7 @@ const link = computed<DeepLink>(() => ({
   trace: choices.trace.value,
   other: choices.otherRun.value,
   otherStep: choices.otherStep.value,
+  otherWorker: choices.otherWorker.value,
   at: choices.compareAt.value,
   rank: choices.compareSort.value,
   range: choices.stepRange.value,
@@ -66,6 +67,7 @@ function apply(next: DeepLink): void {
     if (!sameTrace(next.trace, choices.trace.value)) choices.trace.value = next.trace;
     choices.otherRun.value = next.other;
     choices.otherStep.value = next.otherStep;
+    choices.otherWorker.value = next.otherWorker;
     choices.compareAt.value = next.at;
     choices.stepRange.value = next.range;
     choices.pins.value = next.pins;
@@ -92,7 +94,7 @@ const chosen = computed<Place>(() => ({
 
 /** Takes up an address, and what it asks for. */
 function take(next: DeepLink): void {
-  asked.value = { run: next.run, graph: next.graph, step: next.follow ? null : next.step };
+  asked.value = { run: next.run, graph: next.graph, worker: next.worker, step: next.follow ? null : next.step };
   apply(next);
 }
 

@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals';
 import { type Asked, lostOf } from '../model/asked';
-import { chosenGraph, chosenRun, chosenStep } from './choices';
+import { chosenGraph, chosenRun, chosenStep, chosenWorker } from './choices';
 import { runDetail } from './runs';
 import { allSteps, step } from './steps';
 
@@ -13,7 +13,8 @@ export const lost = computed<string | null>(() => {
   if (wanted === null || run === null || wanted.run !== chosenRun.value) return null;
   const still = {
     graph: wanted.graph === chosenGraph.value ? wanted.graph : null,
+    worker: wanted.worker === chosenWorker.value ? wanted.worker : null,
     step: wanted.step === chosenStep.value ? wanted.step : null,
   };
-  return lostOf(still, run.graphs, allSteps.value.step, step.value);
+  return lostOf(still, run.graphs, run.workers, allSteps.value.step, step.value);
 });

@@ -16,6 +16,8 @@ export const otherRun = signal<string | null>(EMPTY_LINK.other);
 /** Whether the first step that differs is compared, or the one on show; and the step of B, null for the same. */
 export const compareAt = signal<CompareAt>(EMPTY_LINK.at);
 export const otherStep = signal<number | null>(EMPTY_LINK.otherStep);
+/** The worker of B; null is that of A in one run, else the first that wrote. */
+export const otherWorker = signal<string | null>(EMPTY_LINK.otherWorker);
 export const compareSort = signal<CompareSort>(parseCompareSort(EMPTY_LINK.rank));
 /** Null follows the latest step. */
 export const chosenStep = signal<number | null>(EMPTY_LINK.step);

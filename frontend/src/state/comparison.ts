@@ -4,31 +4,29 @@ import { type ComparisonAnswer, sortDifferences, type TensorDifference, telling,
 import type { ColourBy } from '../model/graph';
 import { rowOf } from '../model/graph';
 import { matchText, partnerOf } from '../model/hand_matches';
-import { chosenTensor, compareAt, compareSort, otherStep, view } from './choices';
+import { chosenTensor, compareAt, compareSort, otherStep, otherWorker } from './choices';
 import { colourBy, graph } from './graph';
-import { handPairs, otherRunId } from './hand_matches';
+import { compareShown, handPairs, ofTwoWorkers, otherEntry, otherRunId } from './hand_matches';
+import { isOtherWorkerSought, otherWorkerLost } from './other_worker';
 import { api } from './provider';
 import { resource } from './resource';
-import { runId, runRevision, runs, workerId } from './runs';
+import { graphId, runId, runRevision, workerId } from './runs';
 import { step } from './steps';
 
 const ASK_AGAIN_MS = 500;
 
-export const otherEntry = computed(() => runs.value.find((run) => run.id === otherRunId.value) ?? null);
-
-/** Only equal sides can be compared with themselves; two steps of one run need a step of B. */
-export const comparable = computed(
-  () => otherRunId.value !== null && (otherRunId.value !== runId.value || (compareAt.value === 'step' && otherStep.value !== null)),
-);
+/** Of one run, another step of B or another worker is to be named: a side equals itself. */
+export const comparable = computed(() => {
+  if (otherRunId.value === null || isOtherWorkerSought.value || otherWorkerLost.value !== null) return false;
+  return otherRunId.value !== runId.value || ofTwoWorkers.value || (compareAt.value === 'step' && otherStep.value !== null);
+});
 
 const query = computed<Query>(() => {
   const at = compareAt.value === 'step' ? step.value : null;
   const stepB = at === null ? null : (otherStep.value ?? at);
-  const sides = { a: runId.value, b: otherRunId.value, step: at, step_b: stepB, worker: workerId.value };
+  const sides = { a: runId.value, b: otherRunId.value, step: at, step_b: stepB, worker: workerId.value, worker_b: otherWorker.value };
   return { ...sides, match: matchText(handPairs.value) };
 });
-
-const shown = computed(() => view.value === 'compare' || colourBy.value.kind === 'difference');
 
 /** How far the server is; null while it does nothing. */
 export const comparisonProgress = signal<ComparisonAnswer['progress'] | null>(null);
@@ -50,7 +48,7 @@ export function compareAgain(): void {
 /** The two runs compared, fetched while it is on show; asked for until the server's thread is through. */
 export const comparison = resource(
   computed(() => {
-    if (!shown.value || !comparable.value) return null;
+    if (!compareShown.value || !comparable.value) return null;
     const subject = JSON.stringify(query.value);
     return { key: `${subject} ${runRevision.value} ${otherEntry.value?.snapshots}`, subject, query: query.value };
   }),
@@ -101,16 +99,19 @@ export const differences = computed<TensorDifference[]>(() => {
   return sortDifferences(equalShown.value ? rows : telling(rows, differ), compareSort.value);
 });
 
-/** The compared tensor that is selected. */
-export const selectedDifference = computed<TensorDifference | null>(
-  () => comparison.data.value?.rows.find((row) => row.tensor === chosenTensor.value) ?? null,
-);
+/** The compared tensor that is selected; of several graphs', that of the graph on show. */
+export const selectedDifference = computed<TensorDifference | null>(() => {
+  const found = comparison.data.value?.rows.filter((row) => row.tensor === chosenTensor.value) ?? [];
+  return found.find((row) => row.graph === graphId.value) ?? found[0] ?? null;
+});
 
-/** What the graph is coloured by, with the verdicts where it is the difference to run B. */
+/** What the graph is coloured by, with the verdicts where it is the difference to run B. Two workers of one run may have a graph each: both are coloured. */
 export const graphColour = computed<ColourBy>(() => {
   const [by, data] = [colourBy.value, graph.data.value];
   if (by.kind !== 'difference' || data === null) return by;
-  return { ...by, verdicts: verdictsByRow(data, comparison.data.value?.rows ?? []) };
+  const [rows, told] = [comparison.data.value?.rows ?? [], comparison.data.value?.comparison];
+  const ofB = told?.graphs.every((pair) => pair.a !== data.id) && runId.value === otherRunId.value;
+  return { ...by, verdicts: verdictsByRow(data, rows, ofB ? 'b' : 'a') };
 });
 
 /** The graph of B that is compared with the graph on show. */
@@ -145,7 +146,7 @@ export function partner(node: string): string | null {
 export const worstElement = resource(
   computed(() => {
     const row = selectedDifference.value;
-    if (!shown.value || row === null || row.basis !== 'values' || row.shape_a.length < 3 || row.shape_a.includes(0)) return null;
+    if (!compareShown.value || row === null || row.basis !== 'values' || row.shape_a.length < 3 || row.shape_a.includes(0)) return null;
     const asked = differenceQuery(row);
     const key = JSON.stringify(asked);
     return { key, subject: key, query: asked };

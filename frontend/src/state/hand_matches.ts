@@ -1,11 +1,11 @@
 import { computed, signal } from '@preact/signals';
 import { runCalled } from '../model/asked';
 import { type Pairs, pairsOf } from '../model/hand_matches';
-import { otherRun, view } from './choices';
+import { otherRun, otherWorker, view } from './choices';
 import { colourBy } from './graph';
 import { api } from './provider';
 import { resource } from './resource';
-import { runId, runList, runs } from './runs';
+import { runId, runList, runs, workerId } from './runs';
 
 /** Pairs made by hand, kept by this browser for each two runs; the file that is downloaded is for everybody else. */
 const PREFIX = 'tensortap.matches.';
@@ -19,12 +19,14 @@ const chosen = computed<string | null>(() => {
 /** What an address calls run B if there is no such run. */
 export const otherLost = computed<string | null>(() => (runList.value !== null && chosen.value === null ? otherRun.value : null));
 
+/** Whether a comparison is on show. */
+export const compareShown = computed(() => view.value === 'compare' || colourBy.value.kind === 'difference');
+
 /** The run that captured most of the same tensors as A: asked for where a run B is wanted, and none was chosen. */
 const likest = resource(
   computed(() => {
-    const wanted = view.value === 'compare' || colourBy.value.kind === 'difference';
     const run = runId.value;
-    if (!wanted || otherRun.value !== null || run === null || runs.value.length < 2) return null;
+    if (!compareShown.value || otherRun.value !== null || run === null || runs.value.length < 2) return null;
     const key = JSON.stringify([run, runs.value.map(({ id }) => id)]);
     return { key, subject: key, run };
   }),
@@ -42,7 +44,18 @@ export const otherRunId = computed<string | null>(() => {
   return known?.id ?? null;
 });
 
-const subject = computed(() => `${runId.value} ${otherRunId.value}`);
+export const otherEntry = computed(() => runs.value.find((run) => run.id === otherRunId.value) ?? null);
+
+/** Whether two workers of one run are compared, as far as was chosen. */
+export const ofTwoWorkers = computed(
+  () => otherRunId.value === runId.value && otherWorker.value !== null && otherWorker.value !== workerId.value,
+);
+
+/** Of one run, pairs of two workers are these workers' alone: they may have other graphs. */
+const subject = computed(() => {
+  const sides = `${runId.value} ${otherRunId.value}`;
+  return ofTwoWorkers.value ? `${sides} ${workerId.value ?? ''} ${otherWorker.value}` : sides;
+});
 const changed = signal(0);
 const before = signal<readonly { subject: string; pairs: Pairs }[]>([]);
 
@@ -58,7 +71,7 @@ export function setPairs(pairs: Pairs): void {
   keep(subject.value, pairs);
 }
 
-/** Takes back the last change to the pairs of these two runs. */
+/** Takes back the last change to the pairs of what is compared. */
 export function undoPairs(): void {
   const at = before.value.map((entry) => entry.subject).lastIndexOf(subject.value);
   const entry = before.value[at];

@@ -1,16 +1,19 @@
 import { useEffect, useState } from 'preact/hooks';
 import { formatCount } from '../../lib/format';
-import { VERDICTS } from '../../model/comparison';
+import { visible } from '../../lib/visible';
+import type { WorkerEntry } from '../../model/answers';
+import { type ComparisonSide, VERDICTS } from '../../model/comparison';
 import type { ColourBy, GraphData } from '../../model/graph';
 import type { Trace } from '../../model/trace';
+import { workerName } from '../../model/worker_names';
 import { differenceItems } from '../../render/colouring';
 import { themeOf } from '../../render/theme';
 import { comparison, otherGraph, partner, selectedDifference, sideColours } from '../../state/comparison';
 import { graph } from '../../state/graph';
-import { otherRunId } from '../../state/hand_matches';
+import { otherWorkers } from '../../state/other_worker';
 import { theme } from '../../state/preferences';
-import { runEntry, runs } from '../../state/runs';
-import { selectedNode, selectNode } from '../../state/selection';
+import { graphId, runDetail } from '../../state/runs';
+import { chooseGraph, selectedNode, selectNode } from '../../state/selection';
 import { GraphPane } from '../graph/GraphPane';
 import { Swatch } from '../graph/LegendBox';
 import { Failure } from '../kit/Message';
@@ -30,11 +33,17 @@ export function CompareGraphs({ both }: { both: boolean }) {
       {both && <Pairing inB={inB} choose={setInB} />}
       <Legend />
       <div class="compare-graphs" data-both={both} data-testid="compare-graphs">
-        <Side name={`A: ${runEntry.value?.name ?? ''}`} graph={a} colour={sideColours.value.a} selected={node} onSelect={selectNode} />
+        <Side
+          name={sideName('A', comparison.data.value?.comparison?.a, runDetail.value?.workers)}
+          graph={a}
+          colour={sideColours.value.a}
+          selected={node}
+          onSelect={selectNode}
+        />
         {both && otherGraph.error.value !== null && <Failure error={otherGraph.error.value} retry={otherGraph.reload} />}
         {both && otherGraph.error.value === null && (
           <Side
-            name={`B: ${runs.value.find((run) => run.id === otherRunId.value)?.name ?? ''}`}
+            name={sideName('B', comparison.data.value?.comparison?.b, otherWorkers.value)}
             graph={b}
             colour={sideColours.value.b}
             selected={inB}
@@ -46,10 +55,19 @@ export function CompareGraphs({ both }: { both: boolean }) {
   );
 }
 
-/** The graphs open where the difference begins, unless a compared tensor is selected already. */
+/** `A: run`, and the worker where the run has several. */
+function sideName(name: string, side: ComparisonSide | undefined, workers: readonly WorkerEntry[] = []): string {
+  if (!side) return name;
+  return `${name}: ${visible(side.run)}${workers.length > 1 ? `, ${visible(workerName(side.worker, workers))}` : ''}`;
+}
+
+/** The graphs open where the difference begins, unless a compared tensor is selected already; without either, a graph of A that was compared. */
 function showFirst(): void {
-  const first = comparison.data.value?.comparison?.first;
-  if (first && selectedDifference.value === null) showDifference(first.difference);
+  const told = comparison.data.value?.comparison;
+  const shown = selectedDifference.value ?? told?.first?.difference;
+  const [found] = told?.graphs ?? [];
+  if (shown && !(shown === selectedDifference.value && shown.graph === graphId.value)) showDifference(shown);
+  else if (!shown && found && told?.graphs.every((pair) => pair.a !== graphId.value)) chooseGraph(found.a);
 }
 
 /** What the colours mean, above both graphs, where it hides nothing of them. */

@@ -1,11 +1,14 @@
-import { compareAt, otherRun, otherStep } from '../../state/choices';
+import { batch } from '@preact/signals';
+import { chosenWorker, compareAt, otherRun, otherStep, otherWorker } from '../../state/choices';
 import { equalShown, reportHref } from '../../state/comparison';
 import { otherRunId } from '../../state/hand_matches';
-import { runEntry, runs } from '../../state/runs';
+import { otherWorkers } from '../../state/other_worker';
+import { runDetail, runEntry, runId, runs, workerId } from '../../state/runs';
 import { step } from '../../state/steps';
 import { Select, Switch } from '../kit/Button';
+import { WorkerSelect } from './WorkerSelect';
 
-/** What is compared: run A is the page's, run B and the steps are chosen here. */
+/** What is compared: run A and its worker are the page's, run B with its worker and the steps are chosen here. */
 export function CompareHead() {
   return (
     <div class="compare-head">
@@ -13,20 +16,31 @@ export function CompareHead() {
         <span class="faint">A</span>
         <b class="truncate">{runEntry.value?.name}</b>
       </span>
-      <Select
-        label="B"
-        value={otherRunId.value ?? ''}
-        onChange={(id) => {
-          otherRun.value = id;
+      <WorkerSelect
+        side="A"
+        workers={runDetail.value?.workers ?? []}
+        chosen={workerId.value}
+        choose={(id) => {
+          chosenWorker.value = id;
         }}
-        testid="compare-run"
-      >
+        none="the first that wrote"
+      />
+      <Select label="B" value={otherRunId.value ?? ''} onChange={chooseOther} testid="compare-run">
         {runs.value.map((run) => (
           <option key={run.id} value={run.id}>
             {run.name}
           </option>
         ))}
       </Select>
+      <WorkerSelect
+        side="B"
+        workers={otherWorkers.value}
+        chosen={otherWorker.value}
+        choose={(id) => {
+          otherWorker.value = id;
+        }}
+        none={otherRunId.value === runId.value ? 'that of A' : 'the first that wrote'}
+      />
       <Select
         label="At"
         value={compareAt.value}
@@ -57,6 +71,14 @@ export function CompareHead() {
       </span>
     </div>
   );
+}
+
+/** Another run has other workers. */
+function chooseOther(id: string): void {
+  batch(() => {
+    otherRun.value = id;
+    otherWorker.value = null;
+  });
 }
 
 function StepOfB() {

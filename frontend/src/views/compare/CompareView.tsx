@@ -1,9 +1,11 @@
 import { signal } from '@preact/signals';
 import { formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible';
-import { comparable, compareAgain, comparison, comparisonProgress, otherEntry, stopComparison } from '../../state/comparison';
-import { isOtherSought, otherLost } from '../../state/hand_matches';
-import { runEntry } from '../../state/runs';
+import { sameSide } from '../../model/comparison';
+import { comparable, compareAgain, comparison, comparisonProgress, stopComparison } from '../../state/comparison';
+import { isOtherSought, otherEntry, otherLost } from '../../state/hand_matches';
+import { compareTwoWorkers, isOtherWorkerSought, otherWorkerLost } from '../../state/other_worker';
+import { runDetail, runEntry } from '../../state/runs';
 import { Segmented } from '../kit/Button';
 import { Failure, Message } from '../kit/Message';
 import { CompareGraphs } from './CompareGraphs';
@@ -34,14 +36,10 @@ export function CompareView() {
 function Body() {
   if (otherLost.value !== null) return <Lost called={otherLost.value} />;
   if (otherEntry.value === null) return isOtherSought.value ? null : <Alone />;
-  if (!comparable.value) {
-    return (
-      <Message title="A run equals itself">
-        <p>Choose another run B, or compare at the step on show and name another step of B.</p>
-      </Message>
-    );
-  }
+  if (otherWorkerLost.value !== null) return <LostWorker called={otherWorkerLost.value} />;
+  if (isOtherWorkerSought.value) return null;
   const told = comparison.data.value?.comparison;
+  if (!comparable.value || (told && sameSide(told.a, told.b))) return <Itself />;
   if (comparison.error.value) return <Failure error={comparison.error.value} retry={compareAgain} />;
   if (!told) return <Working />;
   return (
@@ -105,10 +103,40 @@ function Lost({ called }: { called: string }) {
   );
 }
 
+function LostWorker({ called }: { called: string }) {
+  return (
+    <Message title={`${otherEntry.value?.name ?? 'Run B'} has no worker ${visible(called)} to compare with`} testid="other-worker-lost">
+      <p>It is a worker of another run, or the run was written anew. Choose the worker of B above.</p>
+    </Message>
+  );
+}
+
+function Itself() {
+  return (
+    <Message title="A run equals itself" testid="compare-itself">
+      <p>Choose another run B, or compare at the step on show and name another step of B.</p>
+      <TwoWorkers />
+    </Message>
+  );
+}
+
+/** The way to compare two workers of the run on show, if it has several. */
+function TwoWorkers() {
+  if ((runDetail.value?.workers.length ?? 0) < 2) return null;
+  return (
+    <div class="actions">
+      <button type="button" class="button" onClick={compareTwoWorkers} data-testid="compare-workers">
+        Compare two of its workers
+      </button>
+    </div>
+  );
+}
+
 function Alone() {
   return (
     <Message title={`There is no other run to compare ${runEntry.value?.name ?? 'this one'} with`}>
       <p>Write a second one below the same log directory, or compare two steps: at the step on show, with another step of B.</p>
+      <TwoWorkers />
     </Message>
   );
 }

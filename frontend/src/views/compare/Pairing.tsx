@@ -5,7 +5,7 @@ import { visible } from '../../lib/visible';
 import { rowOf } from '../../model/graph';
 import { matchesFile, parseMatches, tooMany, withoutPair, withPair } from '../../model/hand_matches';
 import { otherGraph, partner } from '../../state/comparison';
-import { canUndo, handPairs, setPairs, undoPairs } from '../../state/hand_matches';
+import { canUndo, handPairs, ofTwoWorkers, setPairs, undoPairs } from '../../state/hand_matches';
 import { selectedNode, selectNode } from '../../state/selection';
 
 const OFFERED = 200;
@@ -43,7 +43,7 @@ export function Pairing({ inB, choose }: { inB: string | null; choose: (node: st
         <span class="faint">
           {tooMany(pairs)
             ? `${formatCount(Object.keys(pairs).length)} pairs by hand are too many for the page: download them and use "tensortap diff --matches".`
-            : 'Pairs made by hand stay in this browser, for these two runs.'}
+            : `Pairs made by hand stay in this browser, for these two ${ofTwoWorkers.value ? 'workers' : 'runs'}.`}
         </span>
       </div>
       <ul data-testid="pairs">

@@ -5,9 +5,10 @@ import { isUntold } from '../../model/no_numbers';
 import { sampleText } from '../../model/sample';
 import { isUnknown, shapeText } from '../../model/statistics';
 import { neighbourSteps } from '../../model/step_list';
+import { workerName } from '../../model/worker_names';
 import { panelTab } from '../../state/choices';
 import { captured, history, snapshot, snapshots, stepHistogram } from '../../state/node';
-import { runDetail } from '../../state/runs';
+import { runDetail, workerId } from '../../state/runs';
 import { goToStep, step } from '../../state/steps';
 import { Failure, Message } from '../kit/Message';
 import { ComputeOffer } from '../value/ComputeOffer';
@@ -91,11 +92,10 @@ function hasFinite(row: Snapshot): boolean {
 function Origin({ row }: { row: Snapshot }) {
   const workers = runDetail.value?.workers ?? [];
   if (workers.length < 2) return null;
-  const worker = workers.find((candidate) => candidate.id === row.worker);
-  const name = worker?.rank === null || worker === undefined ? row.worker : `rank ${worker.rank}`;
   return (
-    <p class="faint truncate" title={row.worker}>
-      From {name}, the latest worker that has it. Choose another one at the top.
+    <p class="faint" title={row.worker}>
+      From {workerName(row.worker, workers)}
+      {workerId.value === null ? ', the latest worker that has it. Choose another one at the top.' : ', chosen at the top.'}
     </p>
   );
 }

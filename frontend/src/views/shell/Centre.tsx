@@ -12,6 +12,7 @@ import { timeline } from '../../state/timeline';
 import { clearTrace, pathStart, startTrace } from '../../state/trace';
 import { problemsShown, togglePanel, toggleProblems } from '../../state/ui';
 import { CompareView } from '../compare/CompareView';
+import { DifferenceNotice } from '../compare/DifferenceNotice';
 import { EventsView } from '../events/EventsView';
 import { GraphPane } from '../graph/GraphPane';
 import { IconButton, Segmented, Switch } from '../kit/Button';
@@ -71,6 +72,7 @@ export function Centre() {
           <GraphView />
         </StepperView>
       )}
+      {view.value === 'graph' && <DifferenceNotice />}
       {view.value === 'graph' && <GraphView />}
     </div>
   );

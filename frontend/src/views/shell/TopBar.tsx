@@ -1,6 +1,7 @@
 import { counted } from '../../lib/format';
 import { shareAddress } from '../../lib/host_page';
 import { graphChoices } from '../../model/graph_choices';
+import { byRank, workerName } from '../../model/worker_names';
 import { chosenStep, chosenWorker, view } from '../../state/choices';
 import { severeCount } from '../../state/findings';
 import { theme, toggleTheme } from '../../state/preferences';
@@ -65,9 +66,9 @@ function GraphPicker() {
 function WorkerPicker() {
   const workers = run.data.value?.workers ?? [];
   if (workers.length < 2) return null;
-  const choices = workers.map((worker) => ({
+  const choices = byRank(workers).map((worker) => ({
     id: worker.id,
-    name: worker.rank === null ? worker.id : `rank ${worker.rank}`,
+    name: workerName(worker.id, workers),
     detail: `${worker.host} · pid ${worker.pid} · ${counted(worker.snapshots, 'snapshot')}`,
   }));
   return (
