@@ -6,6 +6,7 @@ class FakeWorker {
   static made: FakeWorker[] = [];
   readonly asked: LayoutRequest[] = [];
   onmessage: ((event: { data: LayoutReply }) => void) | null = null;
+  onerror: ((event: { message: string }) => void) | null = null;
   ended = false;
 
   constructor() {
@@ -69,4 +70,14 @@ test('a layout that was begun for something else is ended', async () => {
   await Promise.resolve();
   expect(heard).toEqual([]);
   expect(FakeWorker.made).toHaveLength(2 * others.length);
+});
+
+test('a worker that could not be loaded before anybody needed it is not taken', async () => {
+  const { layoutOf, prepareWorker } = await import('./client');
+  prepareWorker();
+  FakeWorker.made[0]!.onerror?.({ message: '' });
+  layoutOf({ graph: graph(), open: null, unstacked: [] }, hear);
+  expect(FakeWorker.made).toHaveLength(2);
+  FakeWorker.made[1]!.onerror?.({ message: '' });
+  expect(heard).toMatchObject([{ type: 'failed', message: 'the layout worker could not be started' }]);
 });

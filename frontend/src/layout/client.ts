@@ -8,7 +8,13 @@ import { type LayoutReply, type LayoutRequest, loadRequest } from './messages';
 let idle: Worker | undefined;
 
 export function prepareWorker(): void {
-  idle ??= new Worker(new URL('./worker.ts', import.meta.url), { type: 'module', name: 'tensortap layout' });
+  if (idle) return;
+  const made = new Worker(new URL('./worker.ts', import.meta.url), { type: 'module', name: 'tensortap layout' });
+  // One that cannot be loaded says so once, to nobody as yet: whoever needs it starts another, and hears why.
+  made.onerror = () => {
+    if (idle === made) idle = undefined;
+  };
+  idle = made;
 }
 
 /** What is laid out: a graph, which of its scopes are open (null: the worker chooses), which stacks are taken apart. */

@@ -13,7 +13,7 @@ let current: Api | null = null;
 
 /** The page's data source; chosen once, before anything is shown. */
 export function api(): Api {
-  if (!current) throw new Error('the provider is chosen in main.tsx before the page is shown');
+  if (!current) throw new Error('the provider is chosen in mount.tsx before the page is shown');
   return current;
 }
 
