@@ -6,7 +6,7 @@ verified when it is read: opening a run reads none of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ _MANY = 4096  # rows of one block: half a megabyte
 _CODEC = pa.Codec("zstd", 1)
 
 Array = np.ndarray[Any, np.dtype[Any]]
+Take = Callable[[Array], Ragged]  # the histograms of some rows, in their order
 
 ARRAYS = ("block_row", "block_start", "block_size", "block_crc32c", "blocks")
 
@@ -29,17 +30,18 @@ class PackedError(Exception):
     """Internal: a block does not match its checksum; the dump itself must be read."""
 
 
-def pack(histograms: Ragged, order: Array, tensor_starts: Array) -> dict[str, Array]:
-    """The arrays of `Packed`.
+def pack(take: Take, order: Array, tensor_starts: Array) -> dict[str, Array]:
+    """The arrays of `Packed`, made block by block.
 
     Args:
-        histograms: of all rows. order: the rows by tensor.
+        take: the histograms of some rows, asked for pieces of `order`.
+        order: the rows by tensor.
         tensor_starts: int64 [tensors + 1], where each tensor's rows begin in `order`.
     """
-    edges = _edges(tensor_starts, len(histograms))
+    edges = _edges(tensor_starts, len(order))
     stored, sizes = [], []
     for first, stop in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-        raw = _to_bytes(histograms.take(order[first:stop]))
+        raw = _to_bytes(take(order[first:stop]))
         sizes.append(len(raw))
         stored.append(_CODEC.compress(raw, asbytes=True))
     return {

@@ -6,7 +6,7 @@ nobody asks about.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +15,7 @@ from tensortap.dump import COUNTS, STATISTICS
 
 from .columns import GrowingColumn, NarrowColumn
 from .packed import ARRAYS as PACKED_ARRAYS
-from .packed import Packed, pack
+from .packed import Packed, Take, pack
 from .postings import Postings
 from .ragged import Ragged, concatenated, starts_of
 
@@ -84,9 +84,9 @@ class Tail:
         found = zip(parts.tolist(), local.tolist(), strict=True)
         return [held[part].row(row) for part, row in found]
 
-    def all_histograms(self) -> Ragged | None:
-        """Those of all rows; None if they are not held."""
-        return None if self._histograms is None else concatenated(self._histograms)
+    def taker(self) -> Take:
+        """Takes histograms of rows, counted in the tail. They must be held."""
+        return concatenated(self._histograms or []).take
 
 
 class Segment:
@@ -136,11 +136,21 @@ class Segment:
                 found[place] = read.row(row)
         return found
 
-    def all_histograms(self) -> Ragged:
-        """Those of all rows. Raises PackedError."""
-        rows = np.empty(len(self), np.int64)
-        rows[self.arrays["by_tensor"]] = np.arange(len(self))
-        return self._packed.rows(0, len(self)).take(rows)
+    def taker(self) -> Take:
+        """Takes histograms of rows, counted in the segment, that lie near each other by tensor: what lies
+        between is unpacked, too, and no more.
+
+        What it returns raises PackedError.
+        """
+        places = np.empty(len(self), np.int32)
+        places[self.arrays["by_tensor"]] = np.arange(len(self), dtype=np.int32)
+
+        def take(rows: Array) -> Ragged:
+            at = places[rows]
+            lowest, stop = int(at.min(initial=len(self))), int(at.max(initial=-1)) + 1
+            return self._packed.rows(lowest, stop).take(at - lowest)
+
+        return take
 
 
 def freeze(parts: list[Segment | Tail]) -> dict[str, Array]:
@@ -157,9 +167,26 @@ def freeze(parts: list[Segment | Tail]) -> dict[str, Array]:
         codes = arrays[key]
         arrays[f"by_{key}"] = np.argsort(codes, kind="stable").astype(np.int32)
         arrays[f"by_{key}_start"] = starts_of(np.bincount(codes) if len(codes) else codes)
-    held = [part.all_histograms() for part in parts]
-    histograms = concatenated([ragged for ragged in held if ragged is not None])
-    return arrays | pack(histograms, arrays["by_tensor"], arrays["by_tensor_start"])
+    return arrays | pack(_taker(parts), arrays["by_tensor"], arrays["by_tensor_start"])
+
+
+def _taker(parts: Sequence[Segment | Tail]) -> Take:
+    """Takes histograms of rows, counted in all parts; never unpacks all of a segment at once, which took a
+    hundred megabytes whenever a growing run was saved."""
+    takers, starts = [part.taker() for part in parts], starts_of(np.array([len(part) for part in parts]))
+
+    def take(rows: Array) -> Ragged:
+        numbers = np.searchsorted(starts, rows, "right") - 1
+        places = [np.flatnonzero(numbers == number) for number in range(len(takers))]
+        found = concatenated(
+            [
+                taker(rows[at] - start)
+                for taker, at, start in zip(takers, places, starts[:-1].tolist(), strict=True)
+            ]
+        )
+        return found.take(np.argsort(np.concatenate(places)))
+
+    return take
 
 
 def segment_arrays() -> tuple[str, ...]:

@@ -9,12 +9,21 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
+# Of glibc's malloc.h. Sixteen threads that answer in turns need no arena each, which keeps what its busiest
+# moment took. A buffer of a megabyte is given back as soon as it is free; by default only until one was.
+_M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8
+_LARGE, _ARENAS = 1 << 20, 2
 _INTERVAL = 5.0  # s; it takes some milliseconds, of a server's few hundred megabytes
 
 
 def share_one_allocator() -> None:
-    """Has Arrow allocate as everything else does, in a process of our own; its own pool keeps a lot."""
+    """Has Arrow allocate as everything else does, in a process of our own, and that keep little of what was
+    freed: at a run that grew to 600,000 snapshots 150 MB less."""
     pa.set_memory_pool(pa.system_memory_pool())
+    tune = _of_glibc("mallopt")
+    if tune is not None:
+        tune(_M_ARENA_MAX, _ARENAS)
+        tune(_M_MMAP_THRESHOLD, _LARGE)
 
 
 class FreedMemory:
@@ -25,7 +34,7 @@ class FreedMemory:
     """
 
     def __init__(self) -> None:
-        self._trim = _malloc_trim()
+        self._trim = _of_glibc("malloc_trim")
         self._last = float("-inf")
 
     def give_back(self) -> None:
@@ -35,8 +44,8 @@ class FreedMemory:
             self._last = time.monotonic()
 
 
-def _malloc_trim() -> Callable[[int], int] | None:
+def _of_glibc(name: str) -> Callable[..., int] | None:
     if not sys.platform.startswith("linux"):
         return None
-    found: Callable[[int], int] | None = getattr(ctypes.CDLL(None), "malloc_trim", None)  # musl has none
+    found: Callable[..., int] | None = getattr(ctypes.CDLL(None), name, None)  # musl has none
     return found

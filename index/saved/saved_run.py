@@ -27,6 +27,7 @@ SEGMENT_ROWS = 1 << 18  # of one segment; twice as many are never held in memory
 HISTOGRAM_BYTES = 96 << 20  # a tail with more of them becomes a segment, however few its rows are
 FEWEST = 4096  # rows that are worth being saved: reading them takes 20 ms
 _GROWN = 4  # what was saved last is written again once it has grown by a quarter
+_LONGEST = 10.0  # s that a run is read on without being saved: one that many look at may always have more
 _ABANDONED = 3600.0  # s after which a file that the state does not name is removed
 
 _LOG = logging.getLogger(__name__)
@@ -45,6 +46,7 @@ class SavedRun:
         self._files: list[str] = []
         self._marks: dict[str, Marks] = {}
         self._swept = False
+        self._rested = time.monotonic()  # since then nothing was saved
 
     def load(self, catalog: Catalog) -> dict[str, TailPosition]:
         """Fills an empty catalog; returns how far each worker was read. Nothing is loaded that does not fit.
@@ -75,15 +77,17 @@ class SavedRun:
         return positions
 
     def is_due(self, catalog: Catalog, more: bool) -> bool:
-        """Whether it is time to save; `more`: there is more to read now."""
+        """Whether it is time to save; `more`: there is more to read now, better saved together."""
         tail, segments = catalog.parts.tail, catalog.parts.segments
         if len(tail) >= SEGMENT_ROWS or tail.histogram_bytes >= HISTOGRAM_BYTES:
             return True
         partial = len(segments[-1]) if segments and _is_partial(segments[-1]) else 0
-        return not more and len(tail) >= max(FEWEST, partial // _GROWN)
+        waits = more and time.monotonic() - self._rested < _LONGEST
+        return not waits and len(tail) >= max(FEWEST, partial // _GROWN)
 
     def save(self, catalog: Catalog, positions: Mapping[str, TailPosition]) -> bool:
         """Writes all rows that are not saved yet; returns False if that is not possible."""
+        self._rested = time.monotonic()
         try:
             self._save(catalog, positions)
         except (OSError, DamagedError, ContainerError, PackedError) as error:
