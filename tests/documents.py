@@ -1,0 +1,36 @@
+"""The code blocks of README.md and docs/, for the tests that run them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from markdown_it import MarkdownIt
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+DOCUMENTS = {path.name: path for path in (CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md")))}
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of code: the line it begins at (from 1), its language (None of an indented one), its text."""
+
+    document: str
+    line: int
+    language: str | None
+    text: str
+
+
+def blocks(document: str) -> list[Block]:
+    """Those of a document, `README.md` or a name in docs/."""
+    parsed = MarkdownIt().parse(DOCUMENTS[document].read_text(encoding="utf-8"))
+    return [
+        Block(document, token.map[0] + 1, token.info if token.type == "fence" else None, token.content)
+        for token in parsed
+        if token.type in ("fence", "code_block") and token.map is not None
+    ]
+
+
+def python_of(document: str) -> list[str]:
+    """Its Python."""
+    return [block.text for block in blocks(document) if block.language == "python"]
