@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from documents import python_of
 from small_models import BATCH, data, mlp
 
 import tensortap
 from tensortap.__main__ import main
-
-TEXT = (Path(__file__).parent.parent.parent / "docs" / "capture.md").read_text(encoding="utf-8")
 
 
 def test_triggers_samples_and_watches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    examples = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+    examples = python_of("capture.md")
+    assert len(examples) == 4
     x, y = data(batches=4)
     x[2 * BATCH] = np.nan
     files = np.array([f"part-{n // BATCH}.csv" for n in range(len(x))])
@@ -29,7 +28,7 @@ def test_triggers_samples_and_watches(
     dataset = tf.data.Dataset.from_tensor_slices(samples).batch(BATCH)
     names: dict[str, Any] = {"tensortap": tensortap, "model": mlp(), "x": x, "y": y, "dataset": dataset}
 
-    for word in ("from_json", "FlightRecorder", "trace_batches"):
+    for word in ("logs/baseline", "from_json", "FlightRecorder", "trace_batches"):
         (example,) = [example for example in examples if word in example]
         if word == "trace_batches":
             names["tap"] = tensortap.Tap("logs/traced", tensortap.Watch(kinds="loss"))
