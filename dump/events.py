@@ -12,7 +12,7 @@ from typing import Any
 
 import google_crc32c
 
-from .errors import DamagedError, InvalidValueError, NotFoundError
+from .errors import DamagedError, DeniedError, InvalidValueError, NotFoundError
 from .files import Input, check_there, create, cut, sync_folder, write_all
 from .folders import exists
 from .names import is_worker_name
@@ -135,28 +135,39 @@ class EventsTail:
 
     Attributes:
         damage: sentences about lines that had to be skipped.
+        denied: a sentence about a file that may not be read, nor what follows it before it may; or None.
     """
 
     def __init__(self, run_dir: Path | str, worker: str) -> None:
         if not is_worker_name(worker):
             raise NotFoundError(f"{worker[:120]!r} is not a worker.")
         self.damage: list[str] = []
+        self.denied: str | None = None
         self._worker = worker
         self._dir = Path(run_dir) / worker
         self._number = 0
         self._offset = 0
 
+    @property
+    def left_out(self) -> list[str]:
+        """`damage` and `denied`."""
+        return [*self.damage, *([] if self.denied is None else [self.denied])]
+
     def poll(self) -> list[dict[str, Any]]:
         """Events that are new since the last call, at most some 8 MB of them; call again until none comes."""
         while True:
             has_next = exists(events_path(self._dir, self._number + 1))
+            denied = None
             try:
                 with Input(events_path(self._dir, self._number)) as file:
                     found = self._read(file, has_next)
+            except DeniedError as error:  # tried again
+                found, has_next, denied = [], False, f"{self._worker}/{error}"
             except (FileNotFoundError, DamagedError) as error:
                 found = []
                 if isinstance(error, DamagedError) and not self.damage:
                     self._report(error.message)
+            self.denied = denied
             if found or not has_next:
                 return found
             self._number, self._offset = self._number + 1, 0

@@ -224,7 +224,7 @@ class _Worker:
                         self._done.left_out.append(f"{self._name}, an event: {error.message}")
         finally:
             writer.abandon()
-        self._done.left_out += tail.damage
+        self._done.left_out += tail.left_out
 
     def _sound(self, commit: Commit) -> pa.RecordBatch:
         """The batch of a commit, its values checked; those that are lost are struck out."""

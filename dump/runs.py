@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from .addresses import shown_path
 from .alive import is_gone
-from .errors import DamagedError, FormatVersionError, NotARunError
+from .errors import DamagedError, DeniedError, FormatVersionError, NoAnswerError, NotARunError
 from .files import read_json
 from .folders import look, scan
 from .graphs import count_nodes, is_graph_id, read_graph, read_graph_table
@@ -35,6 +35,7 @@ class RunInfo:
 
     Attributes:
         damage: what is wrong with `run.json`, a sentence; then the rest is what the workers say.
+        denied: whether it is only that this user may not read it now.
     """
 
     run: str
@@ -42,6 +43,7 @@ class RunInfo:
     info: dict[str, Any]
     version: int
     damage: str = ""
+    denied: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +149,12 @@ def read_run_info(path: Path) -> RunInfo:
 
     Raises:
         NotARunError: there is none, or it is not a dump's.
-        FormatVersionError: the dump is of a later version.
+        FormatVersionError: the dump is of a later version. NoAnswerError: its address fails.
     """
     try:
         record = read_json(path / RUN_FILE)
+    except NoAnswerError:  # it may be there
+        raise
     except (OSError, DamagedError) as error:
         why = error if isinstance(error, DamagedError) else "it holds no run.json."
         raise NotARunError(
@@ -191,6 +195,8 @@ def _damage_of_run_file(error: NotARunError) -> str:
     cause = error.__cause__
     if cause is None:
         return f"{RUN_FILE} does not describe a tensortap run."
+    if isinstance(cause, DeniedError):
+        return str(cause)
     return cause.message if isinstance(cause, DamagedError) else f"{RUN_FILE} is missing."
 
 
@@ -218,8 +224,8 @@ class RunReader:
     Where `run.json` is damaged or missing, `info` says so and what the workers tell.
 
     Raises:
-        NotARunError, FormatVersionError: from the constructor, as `read_run_info`. OSError: its folder
-            cannot be looked into.
+        NotARunError, FormatVersionError, NoAnswerError: from the constructor, as `read_run_info`. OSError:
+            its folder cannot be looked into.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -240,6 +246,7 @@ class RunReader:
             workers[0].info if workers else {},
             VERSION,
             _damage_of_run_file(error),
+            isinstance(error.__cause__, DeniedError),
         )
 
     def info(self) -> RunInfo:

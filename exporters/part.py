@@ -79,7 +79,7 @@ def _copy_events(run: RunIndex, writer: DumpWriter, steps: set[int], left_out: l
                     writer.event(kind, step=step, **{name: record[name] for name in record.keys() - _NAMED})
                 except InvalidValueError as error:
                     left_out.append(f"an event at step {step}: {error.message}")
-        left_out += tail.damage
+        left_out += tail.left_out
 
 
 def _summary(run: RunIndex, snapshot: Snapshot) -> Summary:

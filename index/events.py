@@ -121,8 +121,13 @@ class RunEvents:
 
     @property
     def damage(self) -> list[str]:
-        """Sentences about lines that had to be skipped."""
-        return [sentence for tail in list(self._tails.values()) for sentence in tail.damage]
+        """Sentences about lines that had to be skipped, and files that may not be read."""
+        return [sentence for tail in list(self._tails.values()) for sentence in tail.left_out]
+
+    @property
+    def denied(self) -> list[str]:
+        """Sentences about files that may not be read; they are tried again."""
+        return [tail.denied for tail in list(self._tails.values()) if tail.denied is not None]
 
     def events(self, kind: str | None = None) -> list[RunEvent]:
         """All but batches, by time; or those of one kind."""

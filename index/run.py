@@ -99,6 +99,7 @@ class RunIndex:
         self.info: dict[str, Any] = {}
         self.described = True  # by a run.json that could be read
         self._info_damage: list[str] = []
+        self._info_denied = False  # it may not be read
         self._saved = None if shared.cache is None else SavedRun(shared.cache, path)
         self.catalog = Catalog(path, histograms=self._saved is not None)
         self.events = RunEvents(path)
@@ -171,6 +172,8 @@ class RunIndex:
     def _poll(self) -> bool:
         if self._reader is None:
             self._open()
+        elif self._info_denied:
+            self._describe(RunReader(self.path))
         assert self._reader is not None and self._shelf is not None
         self._find_workers(self._reader)
         self._shelf.poll()
@@ -183,13 +186,18 @@ class RunIndex:
 
     def _open(self) -> None:
         reader = RunReader(self.path)
+        self._load()
+        self._describe(reader)
+        self._shelf = GraphShelf(reader, self.catalog, self._shared.graph_nodes)
+        self._reader = reader
+
+    def _describe(self, reader: RunReader) -> None:
+        """Takes over what `run.json` says."""
         info = reader.info()
         self.created, self.info, self.described = info.created.timestamp(), info.info, not info.damage
         self._info_damage = [info.damage.replace(str(self.path), self.name)] if info.damage else []
-        self._load()
+        self._info_denied = info.denied
         self.catalog.not_told, self.catalog.source = not_told(self.info), source_format(self.info)
-        self._shelf = GraphShelf(reader, self.catalog, self._shared.graph_nodes)
-        self._reader = reader
 
     def _load(self) -> None:
         """Takes over the saved index, if it fits the dump."""
@@ -311,7 +319,9 @@ class RunIndex:
     def denied(self) -> list[str]:
         """Those of them that are about what this user may not read now, though others may."""
         workers = [sentence for follower in self._followers.values() for sentence in follower.denied]
-        return workers + ([] if self._shelf is None else self._shelf.denied)
+        info = self._info_damage if self._info_denied else []
+        graphs = [] if self._shelf is None else self._shelf.denied
+        return info + workers + graphs + self.events.denied
 
     @property
     def live(self) -> bool:

@@ -166,7 +166,7 @@ def _check_events(path: Path, worker: str, report: Report) -> None:
     tail = EventsTail(path, worker)
     while events := tail.poll():
         report.events += len(events)
-    report.damage += tail.damage
+    report.damage += tail.left_out
 
 
 def _check_worker(path: Path, reader: RunReader, worker: str, report: Report) -> Iterator[str]:

@@ -143,8 +143,10 @@ def test_what_is_allowed_later_is_read_then(logs: Path, monkeypatch: pytest.Monk
         graph = writer.graph(small_graph())
         for step in range(2):
             writer.log("x:0", np.ones(4, np.float32), step=step, graph=graph)
+            writer.event("note", step=step, text="told")
             writer.flush()
-    closed = [*sorted(logs.glob("many/*/stats-*")), logs / "many" / "graphs"]
+    closed = [*sorted(logs.glob("many/*/stats-*")), logs / "many" / "graphs", logs / "many" / "run.json"]
+    closed += logs.glob("many/*/events-*")
     for path in closed:
         path.chmod(0o700)
     for folder in (logs / "many", *(logs / "many").iterdir()):
@@ -156,11 +158,13 @@ def test_what_is_allowed_later_is_read_then(logs: Path, monkeypatch: pytest.Monk
             log.refresh()
         return [log.runs[0].catalog.rows, len(log.runs[0].denied)]
 
-    assert denied() == [0, 2]
-    for path, left in zip(closed, ([1, 2], [2, 2], [2, 1], [2, 0]), strict=True):
+    assert denied() == [0, 4]
+    for path, left in zip(closed, ([1, 4], [2, 4], [2, 3], [2, 2], [2, 1], [2, 0]), strict=True):
         path.chmod(0o755)
         assert denied() == left
-    assert (log.runs[0].damage, len(log.runs[0].recorded_graphs)) == ([], 1)
+    found = log.runs[0]
+    assert (found.damage, found.described, len(found.info) > 0) == ([], True, True)
+    assert (len(found.recorded_graphs), len(found.events.events("note"))) == (1, 2)
 
 
 def test_a_repaired_copy_says_what_it_leaves_out(logs: Path) -> None:

@@ -87,6 +87,17 @@ def test_runs_that_were_found_stay_while_the_server_fails(web: Server) -> None:
     until(lambda: list(_runs(client).values()) == [(2, None)] * 2, "the runs to be whole again")
 
 
+def test_a_description_that_is_not_sent_at_once_is_asked_for_again(web: Server) -> None:
+    """GIVEN files that cannot be read as their runs are found WHEN they can THEN nothing is said to miss."""
+    web.odd = "cut"
+    client = create_app(path_of(web.address)).test_client()
+    until(lambda: list(_runs(client).values()) not in ([], [(0, None)] * 2), "the runs")
+    web.odd = ""
+    until(lambda: list(_runs(client).values()) == [(2, None)] * 2, "the runs to be whole")
+    for run in client.get("/api/runs").get_json()["runs"]:
+        assert client.get(f"/api/runs/{run['id']}/problems").get_json()["damage"] == []
+
+
 def test_runs_that_were_removed_go(written: Path, tmp_path: Path) -> None:
     shutil.copytree(written, tmp_path / "logs")
     with serving(tmp_path / "logs") as server:
