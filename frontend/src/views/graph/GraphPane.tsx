@@ -23,6 +23,7 @@ import { TraceCard } from './TraceCard';
 import type { GraphEvents } from './types';
 
 export interface GraphPaneProps {
+  /** Null while it is on its way. */
   readonly graph: GraphData | null;
   readonly overlay: StepStatistics | null;
   /** Name of the selected node. */
@@ -142,7 +143,7 @@ function eventsOf(latest: { current: GraphPaneProps }): GraphEvents {
 }
 
 function label(graph: GraphData | null): string {
-  if (!graph) return 'Graph: none chosen';
+  if (!graph) return 'Graph: being loaded';
   return `Graph ${graph.name}, ${graph.nodeCount} nodes. Arrow keys go from node to node, Enter opens a scope, slash searches.`;
 }
 
@@ -163,7 +164,7 @@ function searchKeys(pane: { current: HTMLDivElement | null }): () => void {
 }
 
 function StatusMessage({ kind, message }: { kind: 'empty' | 'loading' | 'failed'; message: string }) {
-  const text = { empty: 'No graph to show', loading: 'Laying out the graph…', failed: 'The graph could not be laid out' }[kind];
+  const text = { empty: 'Loading the graph…', loading: 'Laying out the graph…', failed: 'The graph could not be laid out' }[kind];
   return (
     <div class="graph-status" role={kind === 'failed' ? 'alert' : 'status'}>
       <p>{text}</p>
