@@ -11,8 +11,12 @@ import { roundSize } from './text';
 
 /** Titles do not shrink below this. */
 const LEAST_FONT = 10.5;
+/** Those that follow the view do not grow above this. */
+const MOST_FOLLOWING = 15;
 /** From this zoom on the title fits into the scope's title bar and cannot cover anything. */
 const FITS_FROM = 0.75;
+/** Those of scopes that begin left of the view begin here, as the search box does. */
+const SEEN_FROM = 15;
 const MARGIN = 10;
 const LEAST_WIDTH = 56;
 /** From this zoom on there is the sign that closes the scope. */
@@ -25,6 +29,12 @@ interface Placed {
   readonly bottom: number;
 }
 
+interface Place extends Placed {
+  readonly size: number;
+  /** Whether it lies in the scope's own title bar, and not over what the scope holds. */
+  readonly inBar: boolean;
+}
+
 /** Outermost scopes come first: call once a depth. */
 export class TitlePlacer {
   private readonly taken: Placed[] = [];
@@ -35,42 +45,67 @@ export class TitlePlacer {
     if (depth === 0) return;
     const { theme, scene } = this.frame;
     const items: TextItem[] = [];
-    const halo = theme.scopes[Math.min(depth, theme.scopes.length - 1)]!;
-    for (let i = 0; i < scopes.count; i++) this.addTitle(scopes, i, halo, items);
+    const ground = theme.scopes[Math.min(depth, theme.scopes.length - 1)]!;
+    for (let i = 0; i < scopes.count; i++) this.addTitle(scopes, i, ground, items);
     drawTexts(this.frame, items);
-    if (scene.zoom >= SIGN_FROM) drawMinus(this.frame, scopes);
+    if (scene.zoom >= SIGN_FROM) drawMinus(this.frame, scopes, ground);
   }
 
-  private addTitle(scopes: BoxList, i: number, halo: string, items: TextItem[]): void {
-    const { scene, theme, fitter, drawing } = this.frame;
-    const [x, y, width, height] = [scopes.x[i]!, scopes.y[i]!, scopes.width[i]!, scopes.height[i]!];
-    const size = Math.max(LEAST_FONT, roundSize(SCOPE_FONT * scene.zoom));
-    const bar = Math.max(HEADER * scene.zoom, size + 5);
-    if (width < LEAST_WIDTH || height < bar + 8 || y + height < 0) return;
-    // The title stays in view while its scope is.
-    const left = Math.max(x, Math.min(0, x + width - 160)) + (scene.zoom >= SIGN_FROM ? 28 * scene.zoom : 6);
-    const top = Math.max(y, Math.min(0, y + height - bar - 8));
-    const room = Math.min(x + width - MARGIN * scene.zoom, scene.view.width) - left;
-    const text = fitter.fit(visible(entityLabel(drawing.tree, drawing.graph.paths, scopes.entity[i]!)), size, 600, room);
+  private addTitle(scopes: BoxList, i: number, ground: string, items: TextItem[]): void {
+    const { scene, theme, fitter, drawing, context } = this.frame;
+    const place = this.room(scopes, i);
+    if (!place) return;
+    const { x, size } = place;
+    const entity = scopes.entity[i]!;
+    const text = fitter.fit(visible(entityLabel(drawing.tree, drawing.graph.paths, entity)), size, 600, place.right - x);
     if (!text) return;
     const textWidth = fitter.width(text, size, 600);
-    const place = { x: left - 3, y: top + 1, right: left + textWidth + 3, bottom: top + bar };
-    const floating = scene.zoom < FITS_FROM || top !== y;
-    if (floating && this.taken.some((other) => overlap(other, place))) return;
-    this.taken.push(place);
-    if (floating) backdrop(this.frame.context, place, halo);
-    const common = { y: top + bar / 2 + 0.5, align: 'left', alpha: scopes.alpha[i]! / 255, halo } as const;
-    items.push({ ...common, text, x: left, size, weight: 600, colour: theme.scopeTitle });
-    if (scene.zoom < FITS_FROM) return;
-    const small = roundSize(SUBTITLE_FONT * scene.zoom);
-    const from = left + textWidth + 9 * scene.zoom;
-    const told = visible(scopeSubtitle(drawing.tree, drawing.graph, scopes.entity[i]! - drawing.tree.nodeCount));
-    const subtitle = fitter.fit(told, small, 400, left + room - from);
+    const taken = this.takePlace({ ...place, right: x + textWidth }, scopes.y[i]! + scopes.height[i]!);
+    if (!taken) return;
+    const middle = (taken.y + taken.bottom) / 2;
+    const common = { y: middle + 0.5, align: 'left', alpha: scopes.alpha[i]! / 255, halo: ground } as const;
+    items.push({ ...common, text, x, size, weight: 600, colour: theme.scopeTitle });
+    const small = roundSize((size * SUBTITLE_FONT) / SCOPE_FONT);
+    const from = x + textWidth + 0.7 * size;
+    const told = scene.zoom < FITS_FROM ? '' : visible(scopeSubtitle(drawing.tree, drawing.graph, entity - drawing.tree.nodeCount));
+    const subtitle = told && fitter.fit(told, small, 400, place.right - from);
     if (subtitle) items.push({ ...common, text: subtitle, x: from, size: small, weight: 400, colour: theme.edgeLabel });
+    const right = subtitle ? from + fitter.width(subtitle, small, 400) : x + textWidth;
+    backdrop(context, { x: x - 3, y: middle - size / 2 - 2, right: right + 3, bottom: middle + size / 2 + 2 }, ground);
+  }
+
+  /** Where a title may be; null where the scope is too small for one. It stays in view, clear of the tools, while its scope is. */
+  private room(scopes: BoxList, i: number): Place | null {
+    const { scene, covered } = this.frame;
+    const [x, y, width, height] = [scopes.x[i]!, scopes.y[i]!, scopes.width[i]!, scopes.height[i]!];
+    const follows = y < covered;
+    const natural = Math.max(LEAST_FONT, roundSize(SCOPE_FONT * scene.zoom));
+    const size = follows ? Math.min(MOST_FOLLOWING, natural) : natural;
+    const bar = Math.max(follows ? 0 : HEADER * scene.zoom, size + 5);
+    if (width < LEAST_WIDTH || height < bar + 8 || y + height < 0) return null;
+    const behindSign = scene.zoom >= SIGN_FROM && !follows;
+    const left = Math.max(x + (behindSign ? 28 * scene.zoom : 6), Math.min(SEEN_FROM, x + width - 160));
+    const top = follows ? Math.max(y, Math.min(covered, y + height - bar - 8)) : y;
+    const right = Math.min(x + width - MARGIN * scene.zoom, scene.view.width);
+    return { x: left, y: top, right, bottom: top + bar, size, inBar: !follows && scene.zoom >= FITS_FROM };
+  }
+
+  /** Titles of inner scopes that follow the view, too, line up below those of outer ones; others give way to them. */
+  private takePlace(place: Place, end: number): Placed | null {
+    const height = place.bottom - place.y;
+    let taken: Placed = place;
+    for (;;) {
+      const other = place.inBar ? undefined : this.taken.find((candidate) => overlap(candidate, taken));
+      if (!other) break;
+      if (place.y !== this.frame.covered || other.bottom + height + 8 > end) return null;
+      taken = { ...place, y: other.bottom, bottom: other.bottom + height };
+    }
+    this.taken.push({ ...taken, x: taken.x - 3, right: taken.right + 3 });
+    return taken;
   }
 }
 
-function drawMinus({ context, scene, theme }: Frame, scopes: BoxList): void {
+function drawMinus({ context, scene, theme }: Frame, scopes: BoxList, ground: string): void {
   const { zoom } = scene;
   context.beginPath();
   for (let i = 0; i < scopes.count; i++) {
@@ -80,6 +115,8 @@ function drawMinus({ context, scene, theme }: Frame, scopes: BoxList): void {
     context.moveTo(cx - arm, cy);
     context.lineTo(cx + arm, cy);
   }
+  context.fillStyle = ground;
+  context.fill();
   context.strokeStyle = theme.edgeLabel;
   context.lineWidth = Math.max(0.8, 1.2 * zoom);
   context.stroke();
@@ -89,11 +126,12 @@ function overlap(a: Placed, b: Placed): boolean {
   return a.x < b.right && b.x < a.right && a.y < b.bottom && b.y < a.bottom;
 }
 
+/** What the texts stand on, so that edges that run through the title bar do not run through its letters. */
 function backdrop(context: CanvasRenderingContext2D, { x, y, right, bottom }: Placed, colour: string): void {
-  context.globalAlpha = 0.82;
+  context.globalAlpha = 0.88;
   context.fillStyle = colour;
   context.beginPath();
-  context.roundRect(x, y + 1, right - x, bottom - y - 2, 4);
+  context.roundRect(x, y, right - x, bottom - y, 4);
   context.fill();
   context.globalAlpha = 1;
 }

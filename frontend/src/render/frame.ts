@@ -29,4 +29,6 @@ export interface Frame {
   readonly theme: Theme;
   readonly fitter: TextFitter;
   readonly showControl: boolean;
+  /** Height of what lies over the view's upper edge, in pixels of the page. */
+  readonly covered: number;
 }

@@ -7,6 +7,7 @@ import { paint } from '../../render/painter';
 import { Scene } from '../../render/scene';
 import { TextFitter } from '../../render/text';
 import type { GraphView } from './graph_view';
+import { COVERED } from './viewport';
 import { shownOnce } from './where';
 
 export interface Canvases {
@@ -111,6 +112,7 @@ export class Screen {
       theme: this.model.themeColours,
       fitter: this.fitter,
       showControl: this.model.showControl.value,
+      covered: COVERED,
     };
   }
 

@@ -19,6 +19,8 @@ const FLIGHT_MS = 220;
 const READABLE = 0.84;
 /** Room for the search box and the toolbar. */
 const TOOLS = 58;
+/** As far down they reach. */
+export const COVERED = 48;
 /** Room for the legend and the minimap. */
 const LEGENDS = 145;
 const SIDES = 24;
