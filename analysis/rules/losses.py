@@ -118,8 +118,11 @@ def loss_not_decreasing(view: RunView, limits: Limits) -> Iterable[Hit]:
             f"The loss {how}: its median was {begin:.4g} over the first third "
             f"of the steps and is {end:.4g} over the last."
         )
+        if scattered := fallen >= wanted:
+            text = f"{text} It fell by less than it scatters."
+            wanted = min(scatter / abs(begin), limits["most_percent"] / 100) if begin else wanted
         severity: Severity | None = None if grew or loss[-third:].min() > 0.5 * loss.max() else "low"
-        if not grew and (len(steps) < _FEW or fallen >= wanted):
+        if not grew and (len(steps) < _FEW or scattered):
             severity = severity or "medium"
         if _has_rivals(view, tensor):
             severity = "low"

@@ -118,3 +118,6 @@ def test_a_fall_within_the_scatter_is_none(tmp_path: Path) -> None:
         found = found_by("LossNotDecreasing", made_run(tmp_path / name, TRAINING, fed))
         assert [finding.severity for finding in found] == severities
         assert all("The loss stayed" in finding.text for finding in found)
+        for finding in found:
+            assert finding.text.endswith("It fell by less than it scatters.")
+            assert 0 < finding.evidence[0].value <= finding.evidence[0].limit

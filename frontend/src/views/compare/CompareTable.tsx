@@ -100,7 +100,7 @@ function Row({ row }: { row: TensorDifference }) {
       <td class="text-tensor" title={title}>
         <button type="button" class="link-name">
           <span class="faint scope-part">{scope}</span>
-          <span>{label}</span>
+          <span class="label-part">{label}</span>
         </button>
       </td>
       <td title={verdict}>{verdict}</td>

@@ -1,3 +1,4 @@
+import { type ComponentChildren, Fragment } from 'preact';
 import { counted, formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible';
 import type { LedgerEntry } from '../../model/findings';
@@ -46,11 +47,21 @@ export function Ledger() {
   );
 }
 
+/** A name that may break behind its slashes. */
+function breakable(name: string): ComponentChildren {
+  return name.split(/(?<=\/)/).map((part, i) => (
+    <Fragment key={i}>
+      {i > 0 && <wbr />}
+      {part}
+    </Fragment>
+  ));
+}
+
 function Row({ entry }: { entry: LedgerEntry }) {
   const place = { graph: entry.graph, tensor: entry.begins || entry.tensor, step: entry.first_zero_step ?? 0 };
   return (
     <tr data-reason={entry.reason}>
-      <td>{visible(entry.variable)}</td>
+      <td>{breakable(visible(entry.variable))}</td>
       <td>
         {entry.reason && <b>{entry.reason === 'unknown' ? 'not known' : entry.reason}</b>}
         {entry.why && <div>{visible(entry.why)}</div>}
