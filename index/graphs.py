@@ -67,7 +67,8 @@ class GraphShelf:
     def __init__(self, reader: RunReader, catalog: Catalog, node_counts: dict[str, int]) -> None:
         self.recorded: list[str] = []
         self.damage: dict[str, str] = {}
-        self.denied: list[str] = []  # sentences about what may not be read
+        self._unlisted: list[str] = []  # a sentence where the graphs may not be listed
+        self._refused: dict[str, str] = {}  # those that may not be read -> a sentence
         self._reader, self._catalog = reader, catalog
         self._held: OrderedDict[str, _Held] = OrderedDict()
         self._sizes: dict[str, tuple[tuple[int, bool], _Size]] = {}
@@ -81,12 +82,29 @@ class GraphShelf:
             recorded, denied = self._reader.graph_ids(), []
         except PermissionError:
             recorded, denied = [], [str(DeniedError(GRAPHS))]
-        self.denied = denied  # replaced, for those who read it meanwhile
+        self._unlisted = denied  # replaced, for those who read it meanwhile
+        for graph_id in list(self._refused):
+            self._ask_again(graph_id)
         if is_remote(self._reader.path):  # who asks for their sizes does not wait for an address
             for graph_id in recorded:
                 if graph_id not in self._node_counts:
                     self._note_size(graph_id)
         self.recorded = recorded
+
+    def _ask_again(self, graph_id: str) -> None:
+        try:
+            self._reader.graph_size(graph_id)
+        except DeniedError:
+            return
+        except (DamagedError, NotFoundError, OSError):
+            pass  # whoever wants it is told why
+        del self._refused[graph_id]
+        self._sizes.pop(graph_id, None)
+
+    @property
+    def denied(self) -> list[str]:
+        """Sentences about what may not be read; it is tried again."""
+        return self._unlisted + list(self._refused.values())
 
     def get(self, graph_id: str) -> GraphIndex:
         """A graph, with all nodes that were captured so far.
@@ -161,7 +179,7 @@ class GraphShelf:
         return len(np.unique(nodes[tensors.in_graph(graph_id)]))
 
     def _note_size(self, graph_id: str) -> None:
-        if graph_id in self.damage:
+        if self._is_unreadable(graph_id):
             return
         try:
             self._node_counts[graph_id] = self._reader.graph_size(graph_id)
@@ -171,7 +189,13 @@ class GraphShelf:
             return
 
     def _note_damage(self, graph_id: str, error: DamagedError | NotFoundError) -> None:
-        self.damage[graph_id] = f"graph {graph_id}: {error.message}"
+        if isinstance(error, DeniedError):
+            self._refused[graph_id] = f"graph {error}"
+        else:
+            self.damage[graph_id] = f"graph {graph_id}: {error.message}"
+
+    def _is_unreadable(self, graph_id: str) -> bool:
+        return graph_id in self.damage or graph_id in self._refused
 
     def _size(self, graph_id: str) -> _Size:
         """Name, way, nodes, edges and functions of a graph; read again when snapshots name new tensors."""
@@ -184,7 +208,8 @@ class GraphShelf:
         return known[1]
 
     def _outdated(self, held: _Held, codes: np.ndarray[Any, np.dtype[np.int32]]) -> bool:
-        if held.graph.table is None and held.graph.id in self.recorded and held.graph.id not in self.damage:
+        graph_id = held.graph.id
+        if held.graph.table is None and graph_id in self.recorded and not self._is_unreadable(graph_id):
             return True
         if held.tensors == len(codes):
             return False
@@ -206,7 +231,7 @@ class GraphShelf:
         return GraphIndex(graph_id, table, about, list(captured), lambda node: _by_slot(forms()[node]))
 
     def _read(self, graph_id: str) -> tuple[pa.RecordBatch | None, dict[str, Any]]:
-        if graph_id not in self.recorded or graph_id in self.damage:
+        if graph_id not in self.recorded or self._is_unreadable(graph_id):
             return None, {"name": "" if graph_id != NO_GRAPH else "without a graph"}
         try:
             return self._reader.graph_table(graph_id)

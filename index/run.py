@@ -122,7 +122,7 @@ class RunIndex:
             RunReplacedError: a worker's folder that was read is gone.
         """
         with self._lock:
-            if self._broken or (self._settled is not None and self._settled == self._touched()):
+            if self._broken or self._is_settled():
                 return False
             before, touched = self._state(), self._touched()
             try:
@@ -158,9 +158,13 @@ class RunIndex:
 
     def _settle(self, touched: tuple[int, ...]) -> None:
         """Remembers that there is nothing to read, unless something was added a moment ago: what is added now
-        may get the same time stamp. Nor where something may not be read: who allows it adds nothing."""
-        closed = self.error is None and not self.denied and all(worker.closed for worker in self.workers)
+        may get the same time stamp."""
+        closed = self.error is None and all(worker.closed for worker in self.workers)
         self._settled = touched if closed and time.time() - max(touched) / 1e9 > SETTLE_SECONDS else None
+
+    def _is_settled(self) -> bool:
+        """Not where something may not be read: who allows it adds nothing."""
+        return self._settled is not None and not self.denied and self._settled == self._touched()
 
     def _state(self) -> tuple[object, ...]:
         """Differs whenever something that can be asked for does: statuses hold the numbers of snapshots."""

@@ -136,6 +136,26 @@ def test_a_run_that_is_closed_to_others_stays(logs: Path) -> None:
         until(lambda: "permission denied" in error(), "the error")
 
 
+def test_a_graph_that_is_allowed_later_is_read_then(logs: Path, told) -> None:
+    (table,) = logs.glob("mine/graphs/*.arrows")
+    sentence = f"graph {DeniedError(table.name)}"
+    table.chmod(0o600)
+    for folder in (logs / "mine", *(logs / "mine").iterdir()):
+        os.utime(folder, (0, 0))
+    told("check", logs / "mine")
+    with _as_nobody():
+        log = LogIndex(logs / "mine", use_cache=False)
+        log.refresh()
+        (found,) = log.runs
+        assert [found.graphs[0].nodes, found.denied, found.damage] == [1, found.damage, [sentence]]
+        log.refresh()
+        assert found.denied == [sentence]
+    table.chmod(0o644)
+    with _as_nobody():
+        log.refresh()
+        assert (found.denied, found.damage, found.graphs[0].nodes > 1) == ([], [], True)
+
+
 def test_what_is_allowed_later_is_read_then(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also of a closed run: nothing is left out, though nothing is added to its folders."""
     monkeypatch.setattr(stats_writer, "ROTATE", 1)
