@@ -27,7 +27,7 @@ def nan(page: Page, address: str) -> None:
 
 def dead(page: Page, address: str) -> None:
     page.goto(f"{address}#run={run_id(page, address, 'cnn')}&view=problems")
-    page.locator("[data-rule=DeadRelu]").scroll_into_view_if_needed()
+    page.locator("[data-rule=DeadRelu]").evaluate("card => card.scrollIntoView()")
 
 
 def drift(page: Page, address: str) -> None:
@@ -53,6 +53,7 @@ def main() -> None:
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
             for name, show in (("hunt_nan", nan), ("hunt_dead", dead), ("hunt_drift", drift)):
                 page = browser.new_page(viewport={"width": 1000, "height": 700}, color_scheme="light")
+                page.set_default_timeout(120_000)
                 page.add_init_script("localStorage.setItem('tensortap.panelOpen', 'false')")
                 show(page, f"http://127.0.0.1:{server.port}/")
                 page.wait_for_load_state("networkidle")
