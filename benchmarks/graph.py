@@ -30,9 +30,9 @@ where the server read the run for the first time meanwhile, and 4.7 s where it h
 Since servers prepare the newest run: 3.1 s at load 15, with 0.17 s of the server (before, at load 4: 4.1 s
 with 1.02 s). The page then spends 0.3 s of the worker's CPU and 0.5 s of its main thread's.
 
-Since the layout begins with the graph's answer, and not once the page is drawn (measured in turns with the page
-before, at load 15 to 30, the browser going before other work): 0.94 times as long for 5,000 nodes (median of 18
-pairs, each in a browser of its own), 0.87 times for 200,000 (of 5).
+Since the layout begins with the graph's answer, and not once the page is drawn: 0.94 times as long for 5,000
+nodes (median of 18 pairs, a browser for each), 0.87 times for 200,000 (of 5), in turns with the page
+before, at load 15 to 30, the browser going before other work.
 """
 
 from __future__ import annotations

@@ -4,10 +4,11 @@
 
 A run of that many snapshots is written (a minute or two; with `--logdir` it is kept there and found the next
 time), served, and all its steps are listed by headless Chromium. `scrolling` is the time between frames while
-each of them scrolls a few rows, `flying` while each of them jumps to another part of the list, both at their
-95th percentile; `CPU` is what the browser's processes spend on a frame of scrolling, which a busy machine
-changes less. `rows there` is how long after a jump the rows in view are drawn, `sorted` how long after a
-click on a head the first of them are; the server sorts. Headless browsers draw without a GPU.
+each of them scrolls a few rows, `flying` while each of them jumps to another part of the list, `keys` while
+the arrow or Page Down goes on 30 times a second and the panel follows, all at their 95th percentile; `CPU` is
+what the browser's processes spend on a frame of scrolling, which a busy machine changes less. `rows there` is
+how long after a jump the rows in view are drawn, `sorted` how long after a click on a head the first of them
+are, `filtered` after a pattern or a condition; the server does both. Headless browsers draw without a GPU.
 
 Seen on two cores that other work kept busy (load 5; no GPU), a million rows: first rows 0.8 s, scrolling
 48 ms (18 ms of CPU a frame; 31 before rows that stay were left alone), flying 23 ms, rows there 206 ms,
@@ -29,7 +30,9 @@ from _table import print_table
 from playwright.sync_api import Browser, Page
 from query import write_dump
 
-_FIGURES = ["first rows s", "scrolling ms", "flying ms", "CPU ms", "rows there ms", "sorted s", "MB"]
+_FIGURES = ["first rows s", "scrolling ms", "flying ms", "keys ms", "CPU ms", "rows there ms"]
+_FIGURES += ["sorted s", "filtered s", "MB"]
+_FILTERS = (("table-filter", "[0-9]7"), ("table-where", "std > 1"), ("table-filter", ""), ("table-where", ""))
 _RUN = "rows"
 _DEADLINE_S = 300
 
@@ -39,6 +42,13 @@ const frame = () => new Promise(resolve => requestAnimationFrame(resolve));
 const first = () => document.querySelector('[data-testid=tensor-row]');
 const drawn = () => first() !== null && document.querySelector('[data-pending=true]') === null;
 const percentile = times => times.sort((a, b) => a - b)[Math.floor(times.length * 0.95)];
+const total = () => document.querySelector('[data-testid=table-total]').textContent;
+const toTop = async () => {
+    table().scrollTop = 0;
+    await frame();
+    await frame();
+    while (!drawn()) await frame();
+};
 const frames = async (count, move) => {
     const times = [];
     for (let i = 0, last = 0; i < count; i++) {
@@ -65,14 +75,30 @@ window.bench = {
         while (!drawn()) await frame();
         return performance.now() - start;
     },
+    keys: (count, key) => {
+        document.querySelector('.tensor-table table').focus();
+        const pressed = {key, bubbles: true, cancelable: true};
+        return frames(count, i => {
+            if (i % 2 === 0) document.activeElement.dispatchEvent(new KeyboardEvent('keydown', pressed));
+        });
+    },
     sort: async label => {
-        table().scrollTop = 0;
-        while (!drawn()) await frame();
+        await toTop();
         const heads = [...document.querySelectorAll('.tensor-table th button')];
         const head = heads.find(button => button.textContent.includes(label));
         const [start, before] = [performance.now(), first().textContent];
         head.click();
         while (!drawn() || first().textContent === before) await frame();
+        return performance.now() - start;
+    },
+    filter: async (field, text) => {
+        await toTop();
+        const input = document.querySelector(`[data-testid=${field}]`);
+        const [start, before] = [performance.now(), total()];
+        input.focus();
+        input.value = text;
+        input.dispatchEvent(new InputEvent('input', {bubbles: true}));
+        while (total() === before || !drawn()) await frame();
         return performance.now() - start;
     },
 };
@@ -105,14 +131,16 @@ def measure(browser: Browser, url: str) -> dict[str, float]:
     found["CPU ms"] = 1000 * (after - before) / FRAMES
     found["flying ms"] = _call(page, "fly", FRAMES)
     found["rows there ms"] = max(_call(page, "jump", place) for place in (0.25, 0.5, 0.99))
-    found["sorted s"] = _call(page, "sort", "Std") / 1000
+    found["sorted s"] = max(_call(page, "sort", label) for label in ("Std", "Tensor", "Mean")) / 1000
+    found["filtered s"] = max(_call(page, "filter", *filter) for filter in _FILTERS) / 1000
+    found["keys ms"] = max(_call(page, "keys", FRAMES, key) for key in ("ArrowDown", "PageDown"))
     found["MB"] = renderers(session)[1]
     page.close()
     return found
 
 
-def _call(page: Page, name: str, argument: float | str | None = None) -> float:
-    return float(page.evaluate(f"argument => window.bench.{name}(argument)", argument))
+def _call(page: Page, name: str, *arguments: float | str) -> float:
+    return float(page.evaluate(f"arguments => window.bench.{name}(...arguments)", list(arguments)))
 
 
 def main() -> None:
