@@ -33,7 +33,8 @@ class NonfiniteTensor:
 class Problems:
     """`nonfinite`: in order of first step; of one step first graphs that compute gradients, then those in
     which more tensors are non-finite; within a graph in data flow order.
-    `dropped`: snapshots that workers report as lost. `damage`: sentences about what could not be read."""
+    `dropped`: snapshots and recordings that workers report as lost.
+    `damage`: sentences about what could not be read."""
 
     nonfinite: list[NonfiniteTensor]
     dropped: int

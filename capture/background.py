@@ -99,6 +99,14 @@ class Background:
         with self._changed:
             self.dropped += count
 
+    def note_lost(self, count: int) -> None:
+        """Counts what was lost elsewhere, and has it noted in the run, even if nothing is put."""
+        with self._changed:
+            self.dropped += count
+            self.refused += count
+            if not self._stopping:
+                self._ensure_thread()
+
     def flush(self, timeout: float) -> bool:
         """Waits until all that was put is committed; False if that took longer than `timeout` seconds."""
         self._notice_fork()

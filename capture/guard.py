@@ -82,7 +82,14 @@ class Guard:
             self._recordings.settle(entry, reason)
 
     def recordings(
-        self, record: Record | None, run_dir: Path, reserve: DiskReserve, *, way: Way, info: Mapping[str, Any]
+        self,
+        record: Record | None,
+        run_dir: Path,
+        reserve: DiskReserve,
+        background: Background,
+        *,
+        way: Way,
+        info: Mapping[str, Any],
     ) -> Recordings | None:
         """The recordings of the tap; they are told what the trigger says of each step.
 
@@ -94,7 +101,7 @@ class Guard:
         if record.on_trigger and self._trigger is None:
             raise WatchError("Record(on_trigger=True) waits for a trigger.", "Add on=NonFinite().")
         self._recordings = Recordings(
-            run_dir, record, self._trouble, reserve, self._patience, way=way, info=info
+            run_dir, record, self._trouble, reserve, background.note_lost, self._patience, way=way, info=info
         )
         return self._recordings
 

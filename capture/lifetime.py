@@ -10,6 +10,7 @@ from tensortap.dump import counted
 
 from .batch_writer import REFUSALS
 from .intercept import INTERCEPTOR
+from .recordings import LEFT_OUT
 from .samples import Samples
 from .step_capture import Outlet
 from .trouble import say
@@ -81,19 +82,27 @@ class Lifetime:
         if os.getpid() == self._pid:  # a forked child writes nothing that its parent does
             self._outlet.tell_if_nothing_was_captured(self._watches)
             self._outlet.tell_if_no_step_was_watched(self._watches)
+        recorded = self._recorded()  # first: what is lost of it is noted in the run
         in_time = self._outlet.background.stop(self._close_seconds)
-        self._recorded()
+        if recorded:
+            self._recorded()  # what a trigger chose last
         self._samples.close()
+        if os.getpid() == self._pid:
+            self._tell_of_drops(in_time)
+
+    def _tell_of_drops(self, in_time: bool) -> None:
         dropped = self._outlet.background.dropped
-        if dropped and os.getpid() == self._pid:
+        recordings = 0 if self._outlet.recordings is None else self._outlet.recordings.lost
+        if dropped:
             verb = "was" if dropped == 1 else "were"
-            what = f"{counted(dropped, 'snapshot')} of run {self._run!r}"
-            say(f"{what} {verb} dropped: {self._why(in_time)}")
+            kinds = {"snapshot": dropped - recordings, "recording": recordings}
+            what = " and ".join(counted(count, kind) for kind, count in kinds.items() if count)
+            say(f"{what} of run {self._run!r} {verb} dropped: {self._why(in_time)}")
 
     def _why(self, in_time: bool) -> str:
         """What most of the drops come from, and what helps against that."""
         background = self._outlet.background
-        refusal = self._outlet.trouble.told(*REFUSALS)
+        refusal = self._outlet.trouble.told(*REFUSALS, *LEFT_OUT)
         if refusal and 2 * background.refused >= background.dropped:
             return refusal
         if background.alone:

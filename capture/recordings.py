@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +25,9 @@ from .recorder import CallRecorder, PendingCall
 from .seen_tensors import SeenTensors
 from .snapshots import Entry
 from .trouble import Trouble
+
+LEFT_OUT = ("record disk", "record full")
+"""The kinds of trouble for which recordings are lost, besides the disk's reserve."""
 
 _MOST_WAITING = 2  # steps; each of their calls holds a copy of the variables
 _MOST_CALLS = 16  # of one step that wait: a step of a GAN is several calls, and half of it is no use
@@ -58,6 +61,7 @@ class Recordings:
     Args:
         record: which steps.
         reserve: the free space that is left alone; below it recordings are left out.
+        note_lost: told how many recordings were left out, whenever some are.
         info: facts for the run, if it is not there yet.
         patience: seconds that training waits for the verdict on an earlier step, if a trigger decides.
         way: how the tap captures; the graph is written as of that way.
@@ -69,13 +73,15 @@ class Recordings:
         record: Record,
         trouble: Trouble,
         reserve: DiskReserve,
+        note_lost: Callable[[int], object],
         patience: float,
         *,
         way: Way,
         info: Mapping[str, Any],
     ) -> None:
         self._run_dir, self._record, self._trouble = run_dir, record, trouble
-        self._reserve = reserve
+        self._reserve, self._note_lost = reserve, note_lost
+        self.lost = 0  # recordings of calls that were to be recorded
         self._way: Way = way
         self._info = dict(info)
         self._held = HeldRecordings(record.before, patience) if record.on_trigger else None
@@ -113,9 +119,12 @@ class Recordings:
     def begin(self, recorded: RecordedFunction, inputs: Sequence[Any], entry: Entry) -> Pending | None:
         """Starts to record a call; None if it cannot be, or too many recordings wait to be written."""
         with self._changed:
-            if self._is_full(entry.steps.start):
-                self._tell("record full", "is not recorded at some steps: the disk is too slow", recorded)
-                return None
+            full = self._is_full(entry.steps.start)
+        if full:
+            self._tell("record full", "is not recorded at some steps: the disk is too slow", recorded)
+            if self._asked_for(entry.steps):
+                self._lose()
+            return None
         if self._held is not None and not self._held.wait_for_room(entry):
             self._tell("record held", "is not recorded at some steps: the trigger is too slow", recorded)
         try:
@@ -232,6 +241,7 @@ class Recordings:
         try:
             self._write(item)
         except Exception as error:
+            self._lose()
             self._trouble.tell(
                 "record disk", "a recording could not be written", "Training goes on without it.", error
             )
@@ -245,6 +255,7 @@ class Recordings:
         graph = item.graph
         ensure_run(self._run_dir, self._run_dir.name, self._info)
         if not self._reserve.is_kept(self._run_dir):
+            self._lose()
             return
         graph_id = self._graphs.get(id(graph))
         if graph_id is None:
@@ -260,6 +271,11 @@ class Recordings:
             tensor_hashes=item.seen.hashes(),
         )
         self._kept.add(recording)
+
+    def _lose(self) -> None:
+        with self._changed:
+            self.lost += 1
+        self._note_lost(1)
 
     def _tell(
         self, kind: str, what: str, recorded: RecordedFunction, error: BaseException | None = None

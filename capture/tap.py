@@ -138,12 +138,17 @@ class Tap:
         )
         self._outlet = Outlet(background, trouble)
         way: Way = "shadow" if exact else "in-place"
-        wish = record_of(record)
-        self._outlet.recordings = guard.recordings(wish, self.run_dir, reserve, way=way, info=facts)
+        self._outlet.recordings = guard.recordings(
+            record_of(record), self.run_dir, reserve, background, way=way, info=facts
+        )
         self._guard = guard
-        watch_file = WatchFile(self.run_dir, watches)
         self._control = StepControl(
-            self._outlet, watches, guard, watch_file, embeds_sources=sources, exact=exact
+            self._outlet,
+            watches,
+            guard,
+            WatchFile(self.run_dir, watches),
+            embeds_sources=sources,
+            exact=exact,
         )
         self._lifetime = Lifetime(self._outlet, watches, self._control.samples, self.run, patience)
         # Also when the tap is forgotten, and at the end of the program.
@@ -173,7 +178,7 @@ class Tap:
 
     @property
     def dropped(self) -> int:
-        """Snapshots lost so far."""
+        """Snapshots and recordings lost so far."""
         return self._outlet.background.dropped
 
     @property

@@ -21,9 +21,9 @@ POLL_BYTES = (
 
 @dataclass(frozen=True, slots=True)
 class WorkerStatus:
-    """A worker as far as it was read. `started`: seconds since 1970; `dropped`: snapshots it lost, by its own
-    count;
-    `pending`: a sentence about a torn tail; `damage`: sentences about what had to be skipped."""
+    """A worker as far as it was read. `started`: seconds since 1970; `dropped`: snapshots and recordings it
+    lost, by its own count; `pending`: a sentence about a torn tail; `damage`: sentences about
+    what had to be skipped."""
 
     id: str
     host: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import tensortap
 from tensortap.capture import (
     LoadedCall,
     LossSpike,
@@ -28,6 +30,7 @@ from tensortap.capture import (
 )
 from tensortap.capture.examined import StepSummaries
 from tensortap.capture.held_recordings import HeldRecordings, Item
+from tensortap.capture.kept_recordings import KeptRecordings
 from tensortap.capture.snapshots import Entry
 from tensortap.capture.triggers import Finding
 from tensortap.dump import (
@@ -314,14 +317,38 @@ def test_calls_in_a_row_hold_one_copy_more_than_there_are(
     assert len(buffers) == 5 + 1
 
 
-def test_recordings_leave_the_reserve_of_the_disk_alone(tmp_path: Path) -> None:
+def test_recordings_leave_the_reserve_of_the_disk_alone_and_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with Tap(tmp_path / "r", NEVER, record=every(1), disk_reserve=1 << 60) as tap:
         step = tap.function(lambda x: x + 1)
         with pytest.warns(TapWarning, match="neither snapshots nor recordings are written"):
-            step(tf.zeros(1000))
+            for _ in range(2):
+                step(tf.zeros(1000))
             assert tap.flush()
+        assert tap.dropped == 2
     assert find_recordings(tmp_path / "r") == []
     assert not (tmp_path / "r" / "graphs").exists()
+    (told,) = capsys.readouterr().err.splitlines()
+    assert "2 recordings of run 'r' were dropped: only" in told and "lower Tap(disk_reserve=…)" in told
+    assert [worker.dropped for worker in tensortap.open(tmp_path).runs["r"].workers] == [2]
+
+
+def test_recordings_that_a_disk_refuses_are_counted_beside_snapshots(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(KeptRecordings, "add", refuse)
+    with Tap(tmp_path / "r", Watch(), record=every(1)) as tap:
+        step = tap.function(lambda x: x + 1)
+        with pytest.warns(TapWarning, match="a recording could not be written"):
+            step(tf.zeros(10))
+            assert tap.flush()
+        tap._outlet.background.drop(1)
+    assert "1 snapshot and 1 recording of run 'r' were dropped" in capsys.readouterr().err
+    assert [worker.dropped for worker in tensortap.open(tmp_path).runs["r"].workers] == [2]
 
 
 def test_what_cannot_be_recorded_is_said(tmp_path: Path) -> None:

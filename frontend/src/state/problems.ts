@@ -38,6 +38,9 @@ export const notices = computed<string[]>(() => {
   const workers = run.data.value?.workers ?? [];
   const pending = workers.flatMap((worker) => (worker.pending ? [`${worker.id}: ${worker.pending}`] : []));
   const dropped = problems.data.value?.dropped ?? 0;
-  const lost = dropped > 0 ? [`${dropped} snapshots were dropped because the writer could not keep up; watch less, or less often.`] : [];
+  const lost =
+    dropped > 0
+      ? [`${dropped} snapshots or recordings were dropped: the disk was full, or the writer could not keep up. Free space, or watch less.`]
+      : [];
   return [...raised.value, ...lost, ...(problems.data.value?.damage ?? []), ...pending, ...unseen.value];
 });

@@ -38,7 +38,7 @@ function Over({ detail }: { detail: RunDetail }) {
           It was imported from <code>{imported}</code>, which holds {detail.graphs.length > 0 ? 'a graph but ' : ''}no tensors.
         </p>
       ) : dropped > 0 ? (
-        <p>Tensors were captured, but all of them were dropped, because they could not be written in time. Watch fewer nodes or steps.</p>
+        <p>What was captured was dropped: the disk was full, or too slow. Free space, or watch fewer nodes or steps.</p>
       ) : unseen.value.length > 0 ? (
         <Told detail={detail} />
       ) : (
