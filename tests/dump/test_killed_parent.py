@@ -130,7 +130,7 @@ def test_whoever_replays_analyses_or_reads_ends_with_a_killed_parent(
     THEN they are ended."""
     program, ids = start
     with h5py.File(tmp_path / "some.h5", "w") as file:
-        file["large"], file["small"] = [0.0] * 1_000_000, [1.0]
+        file["first"], file["then"] = [0.0] * 1_000_000, [1.0] * 1_000_000  # more than a pipe holds: it waits
     parent = program(ALL, str(tmp_path / "some.h5"))
     children = ids(parent)
     for child in children:

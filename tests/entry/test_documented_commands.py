@@ -17,7 +17,7 @@ from tensortap.command_line import build_parser
 from tensortap.dump import DumpWriter, Graph, Node
 
 Run = Callable[..., tuple[int, str, str]]
-# The others train, serve, or need a running job or a recorded step (replay/test_documented.py, its studies' tests).
+# The others train, serve, or need a running job or a recorded step: see their own tests.
 RUN = ("ls", "show", "nan", "rules", "ledger", "info", "check", "export", "diff", "import", "prune")
 STEPS = 31
 
