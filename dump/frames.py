@@ -31,6 +31,7 @@ _START = re.compile(
     re.DOTALL,
 )
 _SEARCH = 4 << 20
+_FARTHEST = 2 * MAX_BODY  # bytes: of the longest frame, and more than a file of statistics has
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +165,9 @@ class Resync:
 
 
 def _starts(file: Input, offset: int) -> Iterator[int]:
-    """Offsets that a frame may start at."""
-    while offset < file.size:
+    """Offsets that a frame may start at, up to `_FARTHEST`: a file with holes can have any length."""
+    end = min(file.size, offset + _FARTHEST)
+    while offset < end:
         window = file.read(offset, _SEARCH)
         for match in _START.finditer(window):
             yield offset + match.start()

@@ -34,6 +34,7 @@ _ID = re.compile(r"[A-Za-z0-9_.]{1,80}-[0-9a-f]{12}\Z")
 MAX_DECODED = 512 << 20  # bytes of one graph table
 MAX_SCHEMA = 256 << 20  # bytes of its schema message, which carries the source texts
 MAX_NODES = 1 << 24
+_MAX_MESSAGE = 1 << 31  # bytes: of a protocol buffer
 _ROLES = ("root", "call", "body", "cond", "then", "else", "branch")
 
 
@@ -228,7 +229,18 @@ def _shape(text: str) -> Sequence[int | None] | None:
 
 def _graph_def(run_dir: Path, graph_id: str) -> bytes | None:
     try:
-        with Input(table_path(run_dir, graph_id).with_suffix(".pb")) as file:
-            return file.read(0, file.size)
+        return read_graph_def(run_dir, graph_id)
     except (FileNotFoundError, DamagedError):
         return None
+
+
+def read_graph_def(run_dir: Path, graph_id: str) -> bytes:
+    """The bytes of a graph's GraphDef.
+
+    Raises:
+        FileNotFoundError: none was kept. DamagedError: it is no file, was cut, or is longer than any is.
+    """
+    with Input(table_path(run_dir, graph_id).with_suffix(".pb")) as file:
+        if file.size >= _MAX_MESSAGE:
+            raise DamagedError(f"{file.path.name} has {file.size:,} bytes; a GraphDef has less than 2 GiB.")
+        return file.read_exactly(0, file.size)

@@ -21,6 +21,8 @@ from .sample import Sample, split_sample
 from .time_limit import check_time
 from .values_writer import values_path
 
+MOST_DIMENSIONS = 64  # NumPy's limit; the shapes of summaries may have more
+
 
 @dataclass(frozen=True, slots=True)
 class ValueRef:
@@ -121,6 +123,15 @@ def read_bytes(ref: ValueRef, start: int, length: int) -> bytes:
 def _check_shape(ref: ValueRef) -> None:
     if any(extent < 0 for extent in ref.shape):
         raise DamagedError("A shape holds a negative number.")
+    if len(ref.shape) > MOST_DIMENSIONS:
+        raise DamagedError(
+            f"A value has {len(ref.shape)} dimensions, arrays {MOST_DIMENSIONS} at most.",
+            "Its statistics are still good.",
+        )
+    if ref.codec == RAW and ref.dtype != STRING and ref.nbytes != ref.length:
+        raise DamagedError(
+            f"A value in {_where(ref)} has {ref.length} bytes; its shape asks for {ref.nbytes}."
+        )
     if chunk_size(ref.codec) and ref.dtype != STRING:
         check_ratio(ref.nbytes or 0, ref.length)
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .errors import DamagedError
-from .files import Input
-from .graphs import table_path
+from .graphs import read_graph_def
 from .runs import RunReader
 from .varint import read_varint
 
@@ -21,8 +20,7 @@ def check_graph_def(reader: RunReader, graph_id: str) -> None:
         DamagedError: it was cut, or is none.
     """
     try:
-        with Input(table_path(reader.path, graph_id).with_suffix(".pb")) as file:
-            data = file.read_exactly(0, file.size)
+        data = read_graph_def(reader.path, graph_id)
     except FileNotFoundError:
         return
     for field, start, end in _fields(data, 0, len(data)):

@@ -29,6 +29,7 @@ from tensortap.index import RunIndex, Snapshot, read_slice, take
 
 from .exported import Advance, Array, Exported, all_rows, new_file
 
+_LONGEST_NAME = 65_000  # bytes; a member of a zip file has 65,535 at most, with its suffix
 _AT_ONCE = 1000  # snapshots
 _SAFETENSORS = SAFETENSORS | {"complex64": "C64"}  # a dump's own files are read by old releases, too
 
@@ -41,6 +42,11 @@ def export_npz(run: RunIndex, rows: Array | None, out: Path, advance: Advance) -
         zipfile.ZipFile(temporary, "x", zipfile.ZIP_STORED, allowZip64=True) as file,
     ):
         for name, _, value in _values(run, all_rows(run, rows), left_out, advance):
+            if len(name.encode()) > _LONGEST_NAME:
+                left_out.append(
+                    f"{name[:80]}…: a name of {len(name.encode()):,} bytes is too long for a zip file."
+                )
+                continue
             try:
                 array = loadable(value)
             except InvalidValueError as error:

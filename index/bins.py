@@ -87,6 +87,16 @@ def linear_bins(dense: Ints, lows: Floats, highs: Floats, edges: Floats) -> Binn
     return Binned(edges, counts, zero)
 
 
+def told_ends(dense: Ints, lows: Floats, highs: Floats) -> tuple[Floats, Floats]:
+    """`lows` and `highs`; where they do not tell the ends of what a row counts, those of its buckets."""
+    lows, highs = lows.astype(np.float64), highs.astype(np.float64)
+    left, right = (np.nan_to_num(edges) for edges in dense_edges())
+    for row in np.flatnonzero(~(np.isfinite(lows) & np.isfinite(highs) & (lows <= highs))):
+        used = np.flatnonzero(dense[row])
+        lows[row], highs[row] = (left[used[0]], right[used[-1]]) if len(used) else (np.nan, np.nan)
+    return lows, highs
+
+
 def dense_edges() -> tuple[Floats, Floats]:
     """Left and right edge of each dense column."""
     left, right = bucket_edges(np.arange(HALF, dtype=np.uint16))

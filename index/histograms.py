@@ -10,7 +10,7 @@ import numpy as np
 
 from tensortap.dump import SelectionError
 
-from .bins import DENSE, ZERO, Binned, dense_column, linear_bins, native_bins
+from .bins import DENSE, ZERO, Binned, dense_column, linear_bins, native_bins, told_ends
 from .catalog import Catalog
 from .choose import tensor_rows
 from .commits import CommitCache, read_histograms
@@ -155,6 +155,7 @@ class _Series:
                 self._dense[cells] += counts
             else:
                 np.add.at(self._dense, cells, counts)
+        self._lows, self._highs = told_ends(self._dense, self.min, self.max)
 
     def total(self, name: str) -> Ints:
         """The sum of a count over each group."""
@@ -191,9 +192,9 @@ class _Series:
             low, high = low - max(abs(low) * 0.05, 0.5), high + max(abs(high) * 0.05, 0.5)
         share = np.arange(bins + 1) / bins
         edges = np.maximum.accumulate(low * (1 - share) + high * share)  # high - low might be beyond float64
-        return linear_bins(self._dense, self.min, self.max, edges)
+        return linear_bins(self._dense, self._lows, self._highs, edges)
 
     def _range(self) -> tuple[float, float]:
         """The finite range of all rows, (0, 0) if there is none."""
-        low, high = np.fmin.reduce(self.min, initial=np.nan), np.fmax.reduce(self.max, initial=np.nan)
+        low, high = np.fmin.reduce(self._lows, initial=np.nan), np.fmax.reduce(self._highs, initial=np.nan)
         return (0.0, 0.0) if np.isnan(low) else (float(low), float(high))

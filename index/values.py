@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from tensortap.dump import (
-    DamagedError,
     Histogram,
     Sample,
     ValueNotKeptError,
@@ -135,8 +134,6 @@ def read_slice(
     dtype = numpy_dtype(ref.dtype)
     if dtype.kind == "O":
         return read_selected_strings(partial(read_bytes, ref), ref.shape, chosen, ref.length, limit)
-    if ref.codec == "raw" and ref.nbytes != ref.length:
-        raise DamagedError(f"A value of {ref.length} stored bytes claims to have {ref.nbytes}.")
     check_limit(chosen.size * dtype.itemsize, limit, ref.nbytes or 0)
     if chosen.size == ref.size and all(axis.step == 1 for axis in chosen.axes):
         return read_value(ref).reshape(chosen.shape)

@@ -22,7 +22,7 @@ from tensortap.dump import (
 )
 
 from ..arguments import on_disk
-from ..terminal import console, print_json
+from ..terminal import cell, console, print_json
 from ..watch_steps import steps_of_text
 
 HELP = "show what a running job keeps, or change it without a restart"
@@ -203,7 +203,7 @@ def _report(arguments: argparse.Namespace, answer: dict[str, Any] | None) -> int
         text = f"Written. No job has answered within {arguments.wait:g} s; one reads it between two steps."
     else:
         text = f"The job keeps from step {answer.get('step')} on: {answer.get('text', '')}"
-    console().print(text, markup=False)
+    console().print(cell(text))
     return 0
 
 
@@ -211,10 +211,11 @@ def _show(arguments: argparse.Namespace, latest: dict[str, Any] | None) -> int:
     if arguments.json:
         print_json({"watch": latest})
     elif latest is None:
-        console().print("No job has said what it keeps.", markup=False)
+        console().print("No job has said what it keeps.")
     elif "error" in latest:
-        console().print(str(latest["error"]), markup=False)
+        console().print(cell(latest["error"]))
     else:
         source = "the program" if latest.get("source") == "program" else FILE
-        console().print(f"From step {latest.get('step')} on, by {source}: {latest.get('text')}", markup=False)
+        text = f"From step {latest.get('step')} on, by {source}: {latest.get('text')}"
+        console().print(cell(text))
     return 0

@@ -287,6 +287,8 @@ def test_references_into_nowhere(dump: Path) -> None:
         {"file": -7},
         {"shape": (10**6, 10**6)},
         {"shape": (-4, -1000)},
+        {"shape": (2**32, 2**32)},
+        {"shape": (1,) * 100 + (1000,)},
         {"codec": "zstd:1048576", "shape": (2**60,)},
         {"codec": "zstd:1048576"},
         {"codec": "zstd:999999999"},
@@ -300,6 +302,9 @@ def test_references_into_nowhere(dump: Path) -> None:
     ):
         with pytest.raises(DamagedError):
             read_value(ValueRef(**(fields | change)))
+    for shape in ((2**32, 2**32), (1,) * 100 + (1000,)):
+        with pytest.raises(DamagedError):
+            read_bytes(ValueRef(**(fields | {"shape": shape})), 0, 0)
     for start, length in ((-1, 5), (0, 4001), (3999, 2), (0, -1)):
         with pytest.raises(DamagedError):
             read_bytes(good, start, length)

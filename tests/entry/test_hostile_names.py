@@ -8,8 +8,9 @@ import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
-from hostile_dump import RUN, WEAPONS, write_hostile_dump
+from hostile_dump import RUN, WEAPONS, unchecked, write_hostile_dump
 
 import tensortap
 
@@ -24,6 +25,7 @@ COMMANDS = (
     ("nan",),
     ("rules",),
     ("ledger", "--all"),
+    ("watch",),
     ("diff", "--step", "0", "--step-b", "1", "--all"),
     *(("show", f"{weapon}:0", "--step", "1") for weapon in WEAPONS.values()),
     ("show", "texts:0"),
@@ -53,6 +55,17 @@ def test_a_terminal_is_told_nothing(run: Run, hostile: Path, command: tuple[str,
     assert status in (0, 1, 2)  # 2: a name that begins with "-" is taken for an option
     assert obeyed(out + err) == set()
     assert "Traceback" not in err
+
+
+def test_no_name_is_too_long_for_an_archive(run: Run, tmp_path: Path) -> None:
+    with unchecked(), tensortap.DumpWriter(tmp_path, "run") as writer:
+        for name in ("x" * 100_000 + ":0", "short:0"):
+            writer.log(name, [1.0], step=0)
+    status, out, _ = run("export", tmp_path / "run", "--out", tmp_path / "all.npz")
+    assert status == 0
+    assert "is too long for a zip file" in out.replace("\n", " ")
+    with np.load(tmp_path / "all.npz") as arrays:
+        assert list(arrays) == ["short:0@0"]
 
 
 @pytest.mark.parametrize("name", ["ls", "info", "show", "nan", "rules"])

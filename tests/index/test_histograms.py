@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tensortap.dump import DumpWriter, NotFoundError, SelectionError
+from tensortap.dump import DumpWriter, Histogram, NotFoundError, SelectionError, Summary
 from tensortap.index import LogIndex, histograms
 
 
@@ -86,3 +86,17 @@ def test_impossible_options_are_refused(run, options):
 def test_an_unknown_tensor_is_refused(run):
     with pytest.raises(NotFoundError):
         histograms(run, "dense/Nothing")
+
+
+@pytest.mark.parametrize("low", [np.nan, -np.inf, 5.0])
+def test_buckets_tell_the_range_where_the_summary_does_not(tmp_path, low):
+    counted = Histogram(np.array([254, 256, 257], np.uint16), np.array([1, 2, 1], np.uint32))
+    untold = Summary("float32", (4,), 4, 0, 0, 0, 0, 0, 4, 0, low, np.nan, 1.0, 1.0, 0.0, 1.0, counted)
+    with DumpWriter(tmp_path, "run") as writer:
+        writer.log_summary("x", untold, step=0)
+    log = LogIndex(tmp_path)
+    log.refresh()
+    for scale in ("symlog", "linear"):
+        found = histograms(log.runs[0], "x", scale=scale)
+        assert np.isfinite(found.edges).all()
+        assert found.counts.sum() == pytest.approx(4)
