@@ -88,7 +88,7 @@ class Guard:
         reserve: DiskReserve,
         background: Background,
         *,
-        way: Way,
+        exact: bool,
         info: Mapping[str, Any],
     ) -> Recordings | None:
         """The recordings of the tap; they are told what the trigger says of each step.
@@ -100,6 +100,7 @@ class Guard:
             return None
         if record.on_trigger and self._trigger is None:
             raise WatchError("Record(on_trigger=True) waits for a trigger.", "Add on=NonFinite().")
+        way: Way = "shadow" if exact else "in-place"
         self._recordings = Recordings(
             run_dir, record, self._trouble, reserve, background.note_lost, self._patience, way=way, info=info
         )

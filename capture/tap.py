@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from numbers import Integral
 from typing import Any, Self, overload
 
-from tensortap.dump import DumpWriter, Way, check_run_name, shown_path
+from tensortap.dump import DumpWriter, check_run_name, shown_path
 
 from . import arguments as given
 from .arguments import byte_count, check_policy, process_rank, run_directory, run_facts, seconds
@@ -130,6 +130,7 @@ class Tap:
 
         patience = seconds("close_seconds", close_seconds)
         guard = Guard(on, before, stop, run=run, run_dir=str(path), trouble=trouble, patience=patience)
+        self._guard = guard
         background = Background(
             lambda: guard.sink(BatchWriter(open_writer, trouble, reserve)),
             queue_bytes=limit,
@@ -137,18 +138,12 @@ class Tap:
             wait_seconds=seconds("wait_seconds", wait_seconds),
         )
         self._outlet = Outlet(background, trouble)
-        way: Way = "shadow" if exact else "in-place"
         self._outlet.recordings = guard.recordings(
-            record_of(record), self.run_dir, reserve, background, way=way, info=facts
+            record_of(record), self.run_dir, reserve, background, exact=exact, info=facts
         )
-        self._guard = guard
+        watch_file = WatchFile(self.run_dir, watches)
         self._control = StepControl(
-            self._outlet,
-            watches,
-            guard,
-            WatchFile(self.run_dir, watches),
-            embeds_sources=sources,
-            exact=exact,
+            self._outlet, watches, guard, watch_file, embeds_sources=sources, exact=exact
         )
         self._lifetime = Lifetime(self._outlet, watches, self._control.samples, self.run, patience)
         # Also when the tap is forgotten, and at the end of the program.
