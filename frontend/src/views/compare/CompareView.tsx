@@ -114,15 +114,17 @@ function LostWorker({ called }: { called: string }) {
 function Itself() {
   return (
     <Message title="A run equals itself" testid="compare-itself">
-      <p>Choose another run B, or compare at the step on show and name another step of B.</p>
+      <p>Choose another run B{hasWorkers() && ', another worker of B'}, or compare at the step on show and name another step of B.</p>
       <TwoWorkers />
     </Message>
   );
 }
 
+const hasWorkers = () => (runDetail.value?.workers.length ?? 0) > 1;
+
 /** The way to compare two workers of the run on show, if it has several. */
 function TwoWorkers() {
-  if ((runDetail.value?.workers.length ?? 0) < 2) return null;
+  if (!hasWorkers()) return null;
   return (
     <div class="actions">
       <button type="button" class="button" onClick={compareTwoWorkers} data-testid="compare-workers">
