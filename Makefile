@@ -98,9 +98,6 @@ $(FOR_DEMO): | .venv/.made
 
 $(FOR_TESTS): | .venv/.made
 	@echo "Installing tensortap and what its tests need (TensorFlow is large: minutes the first time)"
-	@if [ -n "$(LOCKED)" ]; then \
-		$(PIP) install --require-hashes --requirement .ci/locks/test.txt && $(PIP) install --no-deps --editable .; \
-	else \
-		$(PIP) install --editable ".[test]"; \
-	fi
+	@$(PIP) install $(if $(LOCKED),--require-hashes --requirement .ci/locks/test.txt,--editable ".[test]")
+	@$(if $(LOCKED),$(PIP) install --no-deps --no-build-isolation --editable .)
 	@touch $@ $(FOR_DEMO)

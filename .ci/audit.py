@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 UNKNOWN = 75
@@ -26,11 +27,15 @@ def python_packages() -> int:
         packages = json.loads(done.stdout)["dependencies"]
     except (ValueError, KeyError):
         return unknown("pip-audit", done.stderr.strip().rpartition("\n")[2][:200])
-    skipped = [each["name"] for each in packages if each.get("skip_reason") and each["name"] != "tensortap"]
+    return judged([each for each in packages if each["name"] != "tensortap"])
+
+
+def judged(packages: list[dict[str, Any]]) -> int:
+    """What pip-audit says of them, told and as a status: a package that it left out is no clean one."""
+    skipped = [each["name"] for each in packages if each.get("skip_reason")]
     found = [f"{each['name']}: {bad['id']}" for each in packages for bad in each.get("vulns", ())]
-    print(
-        f"pip-audit: {len(packages) - len(skipped)} packages looked up, {', '.join(found) or 'nothing known'}"
-    )
+    if known := len(packages) - len(skipped):
+        print(f"pip-audit: {known} packages looked up, {', '.join(found) or 'nothing known'}")
     if found:
         return 1
     return unknown("pip-audit", f"nothing about {len(skipped)} packages") if skipped else 0

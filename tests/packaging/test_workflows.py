@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -86,6 +87,19 @@ def test_what_make_is_asked_for_is_there() -> None:
         for word in command.split()[1:]:
             variable, assigned, _ = word.partition("=")
             assert f"$({variable})" in MAKEFILE if assigned else word in targets, command
+
+
+def test_locked_installs_nothing_but_what_is_locked() -> None:
+    """Neither do builds fetch a setuptools of their own."""
+    assert [read(path)["env"] for path in WORKFLOWS] == [{"LOCKED": "1"}] * len(WORKFLOWS)
+    targets = ["build", "sbom", "docs", "fuzz", "lint", "types", "test-python"]
+    make = ["make", "-n", "-B", "LOCKED=1", "PYTHON=python", *targets]
+    recipes = subprocess.run(make, cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
+    installs = [line for line in recipes.splitlines() if " install " in line]
+    assert len(installs) == 2
+    for line in installs:
+        assert "--require-hashes" in line or {"--no-deps", "--no-build-isolation"} <= set(line.split())
+    assert recipes.count("-m build ") == recipes.count("-m build --no-isolation ") == 1
 
 
 def test_what_is_downloaded_was_uploaded() -> None:
