@@ -24,6 +24,7 @@ class Connections(dict[int, Any]):
     def __init__(self) -> None:
         super().__init__()
         self._selector = selectors.DefaultSelector()
+        self._awaited: dict[int, int] = {}  # events that it waits for, by socket: it is slow to say so itself
         self._busy: set[int] = set()
         self._thread = threading.get_ident()  # which waits; it alone adds and removes connections
 
@@ -43,7 +44,7 @@ class Connections(dict[int, Any]):
     def __delitem__(self, fd: int) -> None:
         super().__delitem__(fd)
         self._busy.discard(fd)
-        if fd in self._selector.get_map():
+        if self._awaited.pop(fd, 0):
             self._selector.unregister(fd)
 
     def wait(self, timeout: float) -> None:
@@ -85,15 +86,17 @@ class Connections(dict[int, Any]):
             self._busy.add(fd)
 
     def _await(self, fd: int, connection: Any, events: int) -> None:
-        known = self._selector.get_map().get(fd)
-        if known is not None and known.events == events:
-            return
-        if known is not None:
-            self._selector.unregister(fd)
-        if not events:
-            return
+        known = self._awaited.pop(fd, 0)
         try:
-            self._selector.register(fd, events, connection)
+            if not known and events:
+                self._selector.register(fd, events, connection)
+            elif known and not events:
+                self._selector.unregister(fd)
+            elif known != events:
+                self._selector.modify(fd, events, connection)
         except OSError:  # the system watches no more of them; who accepts is tried again
             if not connection.accepting:
                 connection.handle_close()
+        else:
+            if events:
+                self._awaited[fd] = events

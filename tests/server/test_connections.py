@@ -102,6 +102,31 @@ def test_what_changes_while_it_is_looked_at_is_looked_at_again(connections: Conn
     assert changing.other.recv(100) == b"100 Continue"
 
 
+def test_the_system_is_told_only_what_changed(
+    connections: Connections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    for name in ("register", "modify", "unregister"):
+        tell = getattr(connections._selector, name)
+        noted = lambda *what, name=name, tell=tell: (told.append(name), tell(*what))  # noqa: E731
+        monkeypatch.setattr(connections._selector, name, noted)
+    answering = Ended(connections)
+    for hears, to_send in (
+        (True, b""),
+        (False, b""),
+        (False, b""),
+        (False, b"a"),
+        (False, b"b"),
+        (True, b"c"),
+    ):
+        answering.hears, answering.to_send = hears, to_send
+        connections.look_again(answering._fileno)
+        connections.wait(0)
+    answering.close()
+    assert told == ["register", "unregister", "register", "modify", "unregister"]
+    assert not connections._awaited
+
+
 def test_who_goes_away_is_ended(connections: Connections) -> None:
     gone = Ended(connections)
     connections.wait(0)
