@@ -83,7 +83,7 @@ class RecordingStore:
         """
         try:
             begun = set().union(*map(_hashes, being_written(self._run_dir)))
-            places = [place.path for place in find_recordings(self._run_dir)]
+            places = [place.path for place in find_recordings(self._run_dir, _refuse)]
             # That of a published one does not change.
             self._referred = {path: self._referred.get(path) or _hashes(path) for path in places}
         except (OSError, TensortapError):
@@ -96,6 +96,10 @@ def _hashes(path: Path) -> set[str]:
         return blob_hashes(path)
     except FileNotFoundError:  # removed or published by another process meanwhile, or only just begun
         return set()
+
+
+def _refuse(folder: Path, error: OSError) -> None:
+    raise error
 
 
 def _rename(path: Path, target: Path) -> None:

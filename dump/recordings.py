@@ -20,6 +20,7 @@ from .folders import exists, look, scan
 from .function_names import short_function_name
 from .recording import Recording
 from .recording_manifest import from_manifest, to_manifest
+from .runs import Unread
 
 FOLDER = "recordings"
 MANIFEST = "recording.json"
@@ -75,21 +76,31 @@ def being_written(run_dir: Path) -> list[Path]:
     return found
 
 
-def find_recordings(run_dir: Path) -> list[RecordingPlace]:
-    """The recordings of a run, by step, call and time. Links are not followed."""
+def find_recordings(run_dir: Path, unread: Unread = lambda folder, error: None) -> list[RecordingPlace]:
+    """The recordings of a run, by step, call and time. Links are not followed.
+
+    `unread` is called with each folder that cannot be looked into: nobody knows what it holds.
+    """
     base = run_dir / FOLDER
     try:
-        if not look(base).is_folder:
-            return []
-        entries = scan(base)
-    except OSError:  # there is none
+        entries = scan(base) if look(base).is_folder else []
+    except (FileNotFoundError, NotADirectoryError):  # there is none
+        return []
+    except OSError as error:
+        unread(base, error)
         return []
     found = []
     for entry in entries:
         name = _NAME.match(entry.name)
-        path = base / entry.name
-        if name and entry.is_folder and exists(path / MANIFEST):
-            found.append(RecordingPlace(int(name[1]), int(name[2]), path))
+        if name and entry.is_folder:
+            try:
+                look(base / entry.name / MANIFEST)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                unread(base / entry.name, error)
+                continue
+            found.append(RecordingPlace(int(name[1]), int(name[2]), base / entry.name))
     return _in_order(found)
 
 

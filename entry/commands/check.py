@@ -137,7 +137,7 @@ def check_run(name: str, path: Path, advance: Any = lambda _: None) -> Report:
         except PermissionError:
             report.damage.append(str(DeniedError(worker.worker)))
         _check_events(path, worker.worker, report)
-    for place in find_recordings(path):
+    for place in find_recordings(path, lambda folder, error: report.damage.append(_unread(folder, error))):
         advance(f"{name}: recording of step {place.step}")
         report.recordings += 1
         try:
@@ -145,6 +145,12 @@ def check_run(name: str, path: Path, advance: Any = lambda _: None) -> Report:
         except (TensortapError, OSError) as error:
             report.damage.append(f"recording {place.path.name}: {error}")
     return report
+
+
+def _unread(folder: Path, error: OSError) -> str:
+    if isinstance(error, PermissionError):
+        return str(DeniedError(folder.name))
+    return f"{folder.name} cannot be looked into: {error.strerror}."
 
 
 def _check_graphs(reader: RunReader, report: Report) -> None:

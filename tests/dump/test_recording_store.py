@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Callable
@@ -45,6 +46,29 @@ def test_what_others_refer_to_is_not_removed(tmp_path: Path) -> None:
     assert whole(tmp_path) == [2] and len(blobs(tmp_path)) == 1
     ours.remove([find_recordings(tmp_path)[0].path])
     assert whole(tmp_path) == [] and blobs(tmp_path) == []
+
+
+@pytest.mark.parametrize("at", ["recordings", "recording.json"])
+def test_where_recordings_cannot_be_looked_into_all_blobs_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    """As those of somebody else that one may not read, or where too many files are open."""
+    ours = RecordingStore(tmp_path)
+    first = ours.add(recording(1))
+    write_recording(tmp_path, recording(2, LARGE + 1))
+
+    def look(path: Path) -> Any:
+        if path.name == at:
+            raise OSError(errno.EMFILE, "Too many open files", str(path))
+        return recordings_look(path)
+
+    recordings_look = recordings.look
+    with monkeypatch.context() as patched:
+        patched.setattr(recordings, "look", look)
+        ours.remove([first])
+    assert whole(tmp_path) == [2]
+    ours.remove([])
+    assert whole(tmp_path) == [2] and len(blobs(tmp_path)) == 1
 
 
 @pytest.mark.parametrize("at", ["replace", "unlink"])

@@ -14,7 +14,14 @@ import pytest
 from polling import until
 from small_dump import small_graph
 
-from tensortap.dump import DeniedError, DumpWriter, repair_run, stats_writer
+from tensortap.dump import (
+    DeniedError,
+    DumpWriter,
+    Recording,
+    repair_run,
+    stats_writer,
+    write_recording,
+)
 from tensortap.index import LogIndex
 from tensortap.server import create_app
 from tensortap.sources import served
@@ -100,6 +107,13 @@ def test_values_and_graphs_that_may_not_be_read(logs: Path, told) -> None:
         assert found["snapshots"] == 1
         damage = client.get(f"/api/runs/{found['id']}/problems").get_json()["damage"]
     assert damage == [str(DeniedError("graphs"))]
+
+
+def test_recordings_that_may_not_be_looked_into(logs: Path, told) -> None:
+    recording = write_recording(logs / "theirs", Recording("step", b"", (), step=3))
+    for folder in (recording, recording.parent):
+        folder.chmod(0o700)
+        assert folder.name in told("check", logs / "theirs")
 
 
 def test_folders_that_may_not_be_looked_into(logs: Path, told) -> None:
