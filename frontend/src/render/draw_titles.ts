@@ -16,7 +16,7 @@ const MOST_FOLLOWING = 15;
 /** From this zoom on the title fits into the scope's title bar and cannot cover anything. */
 const FITS_FROM = 0.75;
 /** Those of scopes that begin left of the view begin here, as the search box does. */
-const SEEN_FROM = 15;
+const SEEN_FROM = 18;
 const MARGIN = 10;
 const LEAST_WIDTH = 56;
 /** From this zoom on there is the sign that closes the scope. */
@@ -31,6 +31,8 @@ interface Placed {
 
 interface Place extends Placed {
   readonly size: number;
+  /** Whether it stays in view while its scope is, over what the scope holds. */
+  readonly follows: boolean;
   /** Whether it lies in the scope's own title bar, and not over what the scope holds. */
   readonly inBar: boolean;
 }
@@ -52,7 +54,7 @@ export class TitlePlacer {
   }
 
   private addTitle(scopes: BoxList, i: number, ground: string, items: TextItem[]): void {
-    const { scene, theme, fitter, drawing, context } = this.frame;
+    const { scene, theme, fitter, drawing } = this.frame;
     const place = this.room(scopes, i);
     if (!place) return;
     const { x, size } = place;
@@ -68,10 +70,12 @@ export class TitlePlacer {
     const small = roundSize((size * SUBTITLE_FONT) / SCOPE_FONT);
     const from = x + textWidth + 0.7 * size;
     const told = scene.zoom < FITS_FROM ? '' : visible(scopeSubtitle(drawing.tree, drawing.graph, entity - drawing.tree.nodeCount));
-    const subtitle = told && fitter.fit(told, small, 400, place.right - from);
-    if (subtitle) items.push({ ...common, text: subtitle, x: from, size: small, weight: 400, colour: theme.edgeLabel });
-    const right = subtitle ? from + fitter.width(subtitle, small, 400) : x + textWidth;
-    backdrop(context, { x: x - 3, y: middle - size / 2 - 2, right: right + 3, bottom: middle + size / 2 + 2 }, ground);
+    const end = from + fitter.width(told, small, 400);
+    const shown = told !== '' && end <= place.right;
+    if (shown) items.push({ ...common, text: told, x: from, size: small, weight: 400, colour: theme.edgeLabel });
+    const around = place.follows ? 4 : 2;
+    const [top, bottom] = [middle - size / 2 - around, middle + size / 2 + around];
+    backdrop(this.frame, { x: x - around - 1, y: top, right: (shown ? end : x + textWidth) + around + 1, bottom }, ground, place.follows);
   }
 
   /** Where a title may be; null where the scope is too small for one. It stays in view, clear of the tools, while its scope is. */
@@ -81,13 +85,13 @@ export class TitlePlacer {
     const follows = y < covered;
     const natural = Math.max(LEAST_FONT, roundSize(SCOPE_FONT * scene.zoom));
     const size = follows ? Math.min(MOST_FOLLOWING, natural) : natural;
-    const bar = Math.max(follows ? 0 : HEADER * scene.zoom, size + 5);
+    const bar = follows ? size + 10 : Math.max(HEADER * scene.zoom, size + 5);
     if (width < LEAST_WIDTH || height < bar + 8 || y + height < 0) return null;
     const behindSign = scene.zoom >= SIGN_FROM && !follows;
     const left = Math.max(x + (behindSign ? 28 * scene.zoom : 6), Math.min(SEEN_FROM, x + width - 160));
     const top = follows ? Math.max(y, Math.min(covered, y + height - bar - 8)) : y;
     const right = Math.min(x + width - MARGIN * scene.zoom, scene.view.width);
-    return { x: left, y: top, right, bottom: top + bar, size, inBar: !follows && scene.zoom >= FITS_FROM };
+    return { x: left, y: top, right, bottom: top + bar, size, follows, inBar: !follows && scene.zoom >= FITS_FROM };
   }
 
   /** Titles of inner scopes that follow the view, too, line up below those of outer ones; others give way to them. */
@@ -100,7 +104,7 @@ export class TitlePlacer {
       if (place.y !== this.frame.covered || other.bottom + height + 8 > end) return null;
       taken = { ...place, y: other.bottom, bottom: other.bottom + height };
     }
-    this.taken.push({ ...taken, x: taken.x - 3, right: taken.right + 3 });
+    this.taken.push({ ...taken, x: taken.x - 5, right: taken.right + 5 });
     return taken;
   }
 }
@@ -126,12 +130,16 @@ function overlap(a: Placed, b: Placed): boolean {
   return a.x < b.right && b.x < a.right && a.y < b.bottom && b.y < a.bottom;
 }
 
-/** What the texts stand on, so that edges that run through the title bar do not run through its letters. */
-function backdrop(context: CanvasRenderingContext2D, { x, y, right, bottom }: Placed, colour: string): void {
-  context.globalAlpha = 0.88;
+/** What the texts stand on, so that edges in the title bar do not run through the letters; with a border over what the scope holds. */
+function backdrop({ context, theme }: Frame, { x, y, right, bottom }: Placed, colour: string, bordered: boolean): void {
+  context.globalAlpha = bordered ? 0.95 : 0.88;
   context.fillStyle = colour;
   context.beginPath();
   context.roundRect(x, y, right - x, bottom - y, 4);
   context.fill();
   context.globalAlpha = 1;
+  if (!bordered) return;
+  context.strokeStyle = theme.scopeBorder;
+  context.lineWidth = 1;
+  context.stroke();
 }

@@ -1,4 +1,4 @@
-/** Paints a scene: depth by depth scope bodies, edges, boxes; then the texts and markers on top of them. */
+/** Paints a scene: depth by depth scope bodies, edges, boxes; then the texts and markers on top of them, titles over what they may cover. */
 
 import { drawBoxes } from './draw_boxes';
 import { drawBridges } from './draw_bridges';
@@ -22,12 +22,12 @@ export function paint(frame: Frame): void {
     drawEdges(frame, scopes);
     drawBoxes(frame, boxes);
   }
-  const titles = new TitlePlacer(frame);
   for (let depth = 0; depth < scene.depth; depth++) {
     const { scopes, boxes } = scene.level(depth);
     drawEdgeLabels(frame, scopes, depth);
     drawBoxLabels(frame, boxes);
-    titles.draw(scopes, depth);
   }
+  const titles = new TitlePlacer(frame);
+  for (let depth = 0; depth < scene.depth; depth++) titles.draw(scene.level(depth).scopes, depth);
   for (let depth = 0; depth < scene.depth; depth++) drawMarkers(frame, scene.level(depth).boxes);
 }
