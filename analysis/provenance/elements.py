@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from tensortap.index import RETURNED
 from ..ops import ops
 from .flow import BadFlow, BadTensor
 from .image import image_axes
-from .index_maps import Call, Part, inputs_of_element
+from .index_maps import Call, Part, Wanted, inputs_of_element, is_followed
 from .kept import Kept
 from .samples import sample_of
 from .step import Slot
@@ -28,6 +28,12 @@ _SUSPECTS = {
     **dict.fromkeys(ops("SqrtGrad RsqrtGrad"), 0),
 }
 _DIFFERENCES = ops("Sub SquaredDifference")
+_SUMS = ("Sum", "Mean", "AddN")
+_MOVING = ops(
+    "ReverseV2 Roll TopKV2 RandomShuffle ReverseSequence DynamicPartition DynamicStitch "
+    "ParallelDynamicStitch TensorScatterUpdate TensorScatterAdd ScatterNd UnsortedSegmentSum SegmentSum "
+    "UniqueV2 Where"
+)
 _CULPRITS = {"Xlogy": 1, "Xlog1py": 1, "Pow": 0}
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -164,7 +170,9 @@ def _real(value: Array) -> float:
 
 def _row_of(flow: BadFlow, trail: list[Element]) -> int | None:
     """The row of the batch, told by the first dimension alone: that of an element whose tensor is as long as
-    the batch."""
+    the batch. None where rows may have changed places before."""
+    if _rows_may_move(flow, trail[-1]):
+        return None
     lengths = _batch_lengths(flow)
     for element in reversed(trail):
         slot = (flow.tensors.graph.rows[element.node], int(element.tensor.rpartition(":")[2]))
@@ -172,6 +180,22 @@ def _row_of(flow: BadFlow, trail: list[Element]) -> int | None:
         if element.index and shape and shape[0] in lengths and element.kind != "weight":
             return element.index[0]
     return None
+
+
+def _rows_may_move(flow: BadFlow, last: Element) -> bool:
+    """Whether an op that reorders rows, or is not known, lies at the end of a trail or before it."""
+    graph, roles = flow.tensors.graph, flow.tensors.roles
+    if last.kind not in ("input", "weight") and not is_followed(last.op_type):
+        return True
+    seen, left = set[int](), [graph.rows[last.node]]
+    while left:
+        row = left.pop()
+        if graph.op_type[row] in _MOVING:
+            return True
+        taken = {source for source, _, position in roles.inputs(row) if position != RETURNED} - seen
+        seen |= taken
+        left += taken
+    return False
 
 
 def _batch_lengths(flow: BadFlow) -> set[int]:
@@ -217,12 +241,23 @@ class _Step:
             self._slot[1],
         )
         offers = []
-        for position, parts in inputs_of_element(call, index):
+        for position, parts in self._chosen(kept, resolved, inputs_of_element(call, index)):
             source = resolved.get(position)
             values = None if source is None else kept.read(source[0], source[1], parts)
             if source is not None and values is not None and values.size and values.dtype.kind in "fVi":
                 offers.append((position, source, parts, values.astype(np.float64)))
         return offers
+
+    def _chosen(self, kept: Kept, resolved: Mapping[int, _At], wanted: Wanted) -> Wanted:
+        """Of a select the branch that its condition chose, where that was kept."""
+        if self.op_type != "SelectV2" or 0 not in resolved:
+            return wanted
+        parts = dict(wanted).get(0)
+        condition = None if parts is None else kept.read(*resolved[0], parts)
+        if condition is None or condition.size != 1:
+            return wanted
+        branch = 1 if bool(condition.reshape(-1)[0]) else 2
+        return [each for each in wanted if each[0] == branch]
 
     def _without_weights(self, offers: list[_Offer]) -> list[_Offer]:
         """Finite weights are the same for the whole batch: what an element got from them says little. In sums
@@ -282,7 +317,8 @@ class _Step:
         return kept.read(*source, whole if parts is None else parts)
 
 
-_Offer = tuple[int, tuple[Slot, int | None], tuple[Part, ...], Array]
+_At = tuple[Slot, int | None]
+_Offer = tuple[int, _At, tuple[Part, ...], Array]
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +346,8 @@ def _blame(op_type: str, offers: list[_Offer], index: tuple[int, ...], value: fl
     flat = int(np.argmax(keys))
     within = iter(np.unravel_index(flat, values.shape) if values.shape else ())
     several = parts[:1] == (slice(None),) and values.shape[0] > 1
-    even = several and bool(np.isfinite(values).all() and np.ptp(values) == 0)
+    cancels = value == 0 and op_type in _SUMS
+    even = several and bool(np.isfinite(values).all()) and (cancels or bool(np.ptp(values) == 0))
     return _Blamed(slot, visit, tuple(_absolute(part, within) for part in parts), even)
 
 

@@ -55,6 +55,11 @@ def aligned(shape: Shape, index: Index) -> tuple[Part, ...]:
     return tuple(0 if extent == 1 else at for extent, at in zip(shape, tail, strict=True))
 
 
+def is_followed(op_type: str) -> bool:
+    """Whether it is known here which elements an element of the op's output is made of."""
+    return op_type in MAPS or op_type in WINDOWS or op_type in ELEMENTWISE
+
+
 def _by_position(call: Call, index: Index) -> Wanted:
     """Elementwise, with broadcasting: right for every op whose float inputs broadcast to its output."""
     found: Wanted = []
@@ -259,6 +264,27 @@ def _pad(call: Call, index: Index) -> Wanted:
     return [(0, found)] if all(0 <= at < n for at, n in zip(found, shape, strict=True)) else []
 
 
+def _reverse(call: Call, index: Index) -> Wanted:
+    axes = call.integers(1, None)
+    if axes is None:
+        return []
+    turned = {int(axis) % len(index) for axis in axes.reshape(-1)}
+    extents = enumerate(zip(index, call.out_shape, strict=True))
+    return [(0, tuple(extent - 1 - at if dim in turned else at for dim, (at, extent) in extents))]
+
+
+def _roll(call: Call, index: Index) -> Wanted:
+    """out[…, i, …] = a[…, i - shift, …], around the end."""
+    shifts, axes = call.integers(1, None), call.integers(2, None)
+    if shifts is None or axes is None:
+        return []
+    found = list(index)
+    for shift, axis in zip(shifts.reshape(-1), axes.reshape(-1), strict=True):
+        dim = int(axis) % len(index)
+        found[dim] = (found[dim] - int(shift)) % call.out_shape[dim]
+    return [(0, tuple(found))]
+
+
 _MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
 ELEMENTWISE = ops(
     "Abs Acos Acosh Add AddN AddV2 Asin Asinh Atan Atan2 Atanh BroadcastTo Cast CheckNumerics Ceil Cos Cosh "
@@ -292,4 +318,6 @@ MAPS: dict[str, Map] = {
     "ResourceGather": _gather,
     "Slice": _slice,
     "StridedSlice": _strided,
+    "ReverseV2": _reverse,
+    "Roll": _roll,
 }

@@ -1,0 +1,53 @@
+"""Which sample a NaN comes from, where rows change places on the way: the right one, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tensortap
+from tensortap.analysis import nan_report
+from tensortap.index import LogIndex, RunIndex
+
+X = np.arange(1, 13, dtype=np.float32).reshape(4, 3)
+X[1, 2] = 0  # of the sample p1
+WAYS: dict[str, tuple[Callable[[Any], Any], str | None]] = {
+    "reverse": (lambda x: tf.reverse(x, [0]), "p1"),
+    "roll": (lambda x: tf.roll(x, [1, 2], [0, 1]), "p1"),
+    "gather": (lambda x: tf.gather(x, [3, 2, 1, 0]), "p1"),
+    "chosen": (lambda x: tf.where(tf.zeros_like(x, tf.bool), tf.gather(x, [1, 1, 1, 1]), x), "p1"),
+    "sorted": (lambda x: tf.sort(x, 0), None),
+    "scattered": (lambda x: tf.tensor_scatter_nd_update(tf.ones([4, 3]), [[3], [2], [1], [0]], x), None),
+    "stitched": (lambda x: tf.dynamic_stitch([[1, 3], [0, 2]], [x[:2], x[2:]]), None),
+    "summed": (lambda x: tf.math.unsorted_segment_sum(x, [3, 2, 1, 0], 4), None),
+    "cancelled": (lambda x: tf.reduce_mean(x - tf.reduce_mean(x, 0), 0, keepdims=True) * 0.0, None),
+}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunIndex]:
+    logdir = tmp_path_factory.mktemp("rows")
+    for name, (way, _) in WAYS.items():
+
+        def step(x: Any, way: Callable[[Any], Any] = way) -> Any:
+            return tf.reduce_mean(tf.math.log(way(x)), name="loss")
+
+        with tensortap.Tap(logdir / name, tensortap.Watch(steps=1, keep="value")) as tap:
+            function = tap.function(step)
+            with tap.step(0):
+                tap.batch(ids=[f"p{row}" for row in range(4)])
+                function(tf.constant(X))
+    log = LogIndex(logdir)
+    log.refresh()
+    return {run.name: run for run in log.runs}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_sample_is_right_or_not_told(runs: dict[str, RunIndex], way: str) -> None:
+    first = nan_report(runs[way]).births[0].elements[0]
+    assert first.sample == WAYS[way][1]
+    assert (first.row is None) == (first.sample is None)
