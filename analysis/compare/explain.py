@@ -49,7 +49,7 @@ def first_divergence(
     made, missing = taken(matching[first.graph][0], first, known)
     inputs = [known.at(first.graph, slot, visit) for slot, visit in made[:_MAX_INPUTS]]
     kind = roles_of(graph).kind.get(graph.rows[first.node], "")
-    text = _text(first, kind, inputs, missing, steps)
+    text = _text(first, kind, inputs, missing, steps, one_run=runs[0].path == runs[1].path)
     if told:
         source = beginning(matching[first.graph], first, tensors)
         rounding = f"The rounding that it magnifies begins at {source.tensor} ({source.op_type})."
@@ -81,14 +81,21 @@ def _frame(run: RunIndex, node: str, graph: str) -> FrameDetail | None:
 
 
 def _text(
-    first: TensorDifference, kind: str, inputs: list[TensorDifference], missing: list[str], steps: int
+    first: TensorDifference,
+    kind: str,
+    inputs: list[TensorDifference],
+    missing: list[str],
+    steps: int,
+    *,
+    one_run: bool,
 ) -> str:
     metrics = first.metrics
     if kind == "input" or (first.op_type in ENTRIES and not inputs):
-        if first.basis == "shapes":
-            fed = f"The step was fed {_shape(first.shape_a)} in A and {_shape(first.shape_b)} in B"
-            return f"{fed}: compare runs with the same batches."
-        return "The step was fed other data: compare runs with the same batches."
+        shapes = f"{_shape(first.shape_a)} in A and {_shape(first.shape_b)} in B"
+        fed = f"The step was fed {shapes if first.basis == 'shapes' else 'other data'}"
+        if one_run:
+            return f"{fed}, as steps and workers of a run usually are: all that differs may follow from it."
+        return f"{fed}: compare runs with the same batches."
     if first.basis == "shapes":
         return f"Its shape is {_shape(first.shape_a)} in A and {_shape(first.shape_b)} in B."
     if first.op_type in VARIABLES or kind == "weight":

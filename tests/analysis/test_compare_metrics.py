@@ -229,6 +229,10 @@ def test_two_workers_of_one_run(tmp_path: Path) -> None:
     assert (found.a.worker, found.b.worker, found.differ) == (first, second, True)
     assert found.first is not None
     assert found.first.difference.tensor == "s/Tanh:0"
+    fed = write(tmp_path, "parallel", nodes, values | {"x": 2.0})
+    told = compare(Side(fed, 0, first), Side(fed, 0, fed.workers[2].id)).first
+    assert told is not None
+    assert told.text.startswith("The step was fed other data, as steps and workers of a run usually are")
     undecided = compare(Side(run, 0), Side(run, 0))
     assert not undecided.differ
     assert "2 workers" in undecided.notes[0]
