@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .entries import Entry
-from .errors import DamagedError
+from .errors import DamagedError, DeniedError
 from .moving import ALIGN, can_move, move_values, moved_size
 from .retention import Retention, Shard, choose, discard, open_shards, shards_of
 from .runs import RunReader
+from .stats_writer import stats_path
 from .values_writer import HEADER, values_path
 
 
@@ -57,7 +58,8 @@ def prune_run(run_dir: Path, retention: Retention, *, dry_run: bool = False) -> 
     is writing stay.
 
     Raises:
-        NotARunError, FormatVersionError: see `RunReader`. OSError: a file cannot be removed.
+        NotARunError, FormatVersionError: see `RunReader`. DeniedError: statistics may not be read, so that
+            nobody knows which values are old. OSError: a file cannot be removed.
     """
     values = _read(RunReader(run_dir))
     shards = shards_of(run_dir)
@@ -92,6 +94,8 @@ def _read(reader: RunReader) -> _Values:
                         value.steps.add(step)
                         value.rows += 1
                         value.seq = seq
+        if tail.denied is not None:
+            raise DeniedError(stats_path(Path(info.worker), tail.position.file).as_posix())
     return found
 
 

@@ -201,6 +201,16 @@ def test_what_is_allowed_later_is_read_then(logs: Path, monkeypatch: pytest.Monk
     assert (len(found.recorded_graphs), len(found.events.events("note"))) == (1, 2)
 
 
+def test_nothing_is_pruned_where_not_all_may_be_read(logs: Path, told) -> None:
+    """Of values that no row is known to name nobody knows whether they are old."""
+    for folder in (logs / "theirs").iterdir():
+        folder.chmod(0o777)
+    (statistics,) = logs.glob("theirs/*/stats-000000.arrows")
+    statistics.chmod(0o600)
+    assert statistics.name in told("prune", logs / "theirs", "--max-bytes", "1")
+    assert list(logs.glob("theirs/*/values-*.safetensors"))
+
+
 def test_a_repaired_copy_says_what_it_leaves_out(logs: Path) -> None:
     (statistics,) = logs.glob("theirs/*/stats-000000.arrows")
     statistics.chmod(0o600)
