@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from ..rows import Rows, distinct
 from ..tensor_role import TensorRole
 from ..view import RunView
 from .finding import Evidence, Hit
+from .fitted import is_fitted
 from .gradients import MOSTLY
 from .rule import Limits, hits_grown, rule
 
@@ -54,7 +56,9 @@ def dead_relu(view: RunView, limits: Limits) -> Iterable[Hit]:
             text=lambda t, value: f"{_how_many(value)} of the elements of {t.name} are above 0.",
         )
     )
-    yield from found
+    for hit in found:  # a ReLU in a hinge loss that is 0 everywhere has done its work
+        fitted = is_fitted(view, view.tensors[hit.tensor].graph, hit.first_step)
+        yield replace(hit, severity="low") if fitted else hit
     known = {hit.tensor for hit in found}
     possible = limits["layer_share"] * limits["active"] + 1 - limits["layer_share"]
     whole = fired_of(view, "whole ReLUs", relus, lambda rows: (~np.isnan(_active(rows)), _active(rows)))

@@ -17,6 +17,7 @@ from ..left_out import is_trained_elsewhere
 from ..tensor_role import TensorRole
 from ..view import RunView
 from .finding import Evidence, Hit, Severity
+from .fitted import is_fitted
 from .gradients import MOSTLY
 from .rule import Limits, rule
 
@@ -59,7 +60,7 @@ def _dead(view: RunView, entry: LedgerEntry, tensor: TensorRole) -> Hit:
     since = f" since step {first}" if entry.dead_steps < entry.steps else ""
     text = f"The gradient of {entry.variable} is exactly 0{since}: {entry.why}."
     evidence = [Evidence(first, "share of exact zeros", 1.0, 1.0)]
-    learnt = not tensor.is_kernel or _is_fitted(view, tensor.graph, first)
+    learnt = not tensor.is_kernel or is_fitted(view, tensor.graph, first)
     severity: Severity | None = "low" if learnt else None
     at = (first, counted_of(view).last(tensor.code), entry.dead_steps, entry.steps)
     hit = Hit(tensor.code, text, evidence, *at, severity)
@@ -82,14 +83,6 @@ _BY_TURNS = (
     "should, look where the zeros begin."
 )
 _WHICH_STEPS = "The gradient's history: at which steps is it 0, and which batches are these?"
-
-
-def _is_fitted(view: RunView, graph: str, step: int) -> bool:
-    """Whether the loss is exactly 0 from a step on (a hinge loss): then there is nothing left to learn."""
-    losses = [tensor for tensor in view.of_kind("loss") if tensor.graph == graph]
-    rows = view.rows(losses)
-    rows = rows.part(rows.step >= step)
-    return len(rows) > 0 and bool(np.all(rows["zero"] == rows["size"]))
 
 
 _OTHER_OP = (

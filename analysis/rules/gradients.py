@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from ..tensor_role import TensorRole
 from ..trained_gradients import trained_gradients
 from ..view import RunView
 from .finding import Evidence, Hit, Severity
+from .fitted import has_converged
 from .rule import Limits, hits_grown, rule
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -40,7 +42,7 @@ def vanishing_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
             bound = rows["l2"] * np.sqrt(rows["negative"] + rows["positive"]) / rows.finite
         return (bound < limits["mean_abs"]) & (rows["abs_max"] > 0), bound
 
-    yield from hits_grown(
+    found = hits_grown(
         view,
         ("VanishingGradient", limits["mean_abs"]),
         trained_gradients(view),
@@ -55,11 +57,17 @@ def vanishing_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
         ),
         severity=_for_kernels,
     )
+    for hit in found:
+        converged = has_converged(view, view.tensors[hit.tensor].graph, hit.first_step)
+        yield replace(hit, severity="low", help=_CONVERGED) if converged else hit
     for first, last, steps, one, other in _ends(view):
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = one / other
         fired = (ratio < limits["first_last_ratio"]) & (one < limits["first_norm"]) & (one > 0)
         yield from _ratio_hit(first, last, steps, ratio, fired, limits["first_last_ratio"], low=True)
+
+
+_CONVERGED = "Nothing: the loss has fallen to less than a millionth of what it was, and gradients with it."
 
 
 @rule(

@@ -9,6 +9,8 @@ import numpy as np
 
 from ..kept_values import kept_values
 from ..limits import LARGEST
+from ..ops import ops
+from ..roles import Roles
 from ..rows import Rows, distinct
 from ..tensor_role import TensorRole
 from ..view import RunView
@@ -19,13 +21,15 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _LOOKED_INTO = 50  # batches of labels that are counted
 _MAX_BYTES = 1 << 20
 _MOST_CLASSES = 10_000
+_FOLLOWED = 1000  # nodes
+_CALLS = ops("PartitionedCall StatefulPartitionedCall While StatelessWhile If StatelessIf Case StatelessCase")
 
 
 def feeds_layer(view: RunView, tensor: TensorRole) -> bool:
     """Whether an input goes into a layer (and is no target or weight of the loss)."""
     roles = view.roles(tensor.graph)
     if not any(roles.graph.layer.values):
-        return True  # without layers nothing can be told
+        return _meets_weights(roles, tensor)
     waiting, seen = list(roles.consumers(tensor.row, tensor.slot)), set[int]()
     while waiting and len(seen) < 1000:
         row = waiting.pop()
@@ -36,6 +40,22 @@ def feeds_layer(view: RunView, tensor: TensorRole) -> bool:
             return True
         waiting += roles.consumers(row, None) if roles.graph.op_type[row] in _HANDING_ON else []
     return False
+
+
+def _meets_weights(roles: Roles, tensor: TensorRole) -> bool:
+    """Whether anything that is computed of a tensor is put together with a variable, as far as that can be
+    told: a target meets none. Behind a call or loop it may."""
+    waiting, seen = list(roles.consumers(tensor.row, tensor.slot)), set[int]()
+    while waiting and len(seen) < _FOLLOWED:
+        row = waiting.pop()
+        if row in seen or roles.is_backward(row):
+            continue
+        seen.add(row)
+        others = {source for source, _, _ in roles.inputs(row)}
+        if roles.graph.op_type[row] in _CALLS or any(roles.kind.get(source) == "weight" for source in others):
+            return True
+        waiting += roles.consumers(row)
+    return len(seen) >= _FOLLOWED
 
 
 def is_number(view: RunView, tensor: TensorRole, rows: Rows) -> bool:

@@ -25,6 +25,7 @@ _FAR = 100.0  # times the largest usual learning rate: no optimizer's default (A
 # What weights do that steps of it take, and those that hardly move.
 _BY_STEPS = ("DeadRelu", "SaturatedActivation", "DeadGradient", "ExplodingTensor", "LossNotDecreasing")
 _BY_REST = ("UnchangedTensor", "AbsorbedUpdate", "LossNotDecreasing")
+_JUMP = 2.0  # times the first loss, which all of the last third are above
 _FEW = 20  # losses, of which one does not know yet whether they will fall
 
 
@@ -109,16 +110,19 @@ def loss_not_decreasing(view: RunView, limits: Limits) -> Iterable[Hit]:
         fallen = (begin - end) / abs(begin) if begin else 0.0
         scatter = 2 * _error(loss[:third], loss[-third:])
         clearly = begin - end > scatter or fallen >= limits["most_percent"] / 100
-        if fallen >= wanted and clearly:
+        jumped = 0 < _JUMP * loss[0] < loss[-third:].min()  # at once, and it never came back
+        if fallen >= wanted and clearly and not jumped:
             continue
         # One that explodes scatters more than it grows, by orders of magnitude.
-        grew = end - begin > min(scatter, abs(begin))
+        grew = jumped or end - begin > min(scatter, abs(begin))
         how = "grew" if grew else "stayed"
         text = (
             f"The loss {how}: its median was {begin:.4g} over the first third "
             f"of the steps and is {end:.4g} over the last."
         )
-        if scattered := fallen >= wanted:
+        if jumped:
+            text = f"{text} It began with {loss[0]:.4g}."
+        if scattered := fallen >= wanted and not jumped:
             text = f"{text} It fell by less than it scatters."
             wanted = min(scatter / abs(begin), limits["most_percent"] / 100) if begin else wanted
         severity: Severity | None = None if grew or loss[-third:].min() > 0.5 * loss.max() else "low"

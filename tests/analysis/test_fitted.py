@@ -1,0 +1,56 @@
+"""What is small or zero as nothing is left to learn; what are targets; a loss that jumped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made_runs import GRADIENT, TRAINING, WEIGHT, Fed, X, found_by, made_run, node
+
+ONES = np.ones(4, np.float32)
+STEPS = range(40)
+
+
+def test_a_relu_of_a_hinge_loss_that_is_zero_is_not_dead(tmp_path: Path) -> None:
+    nodes = (*TRAINING[:3], node("hinge", "Relu", "product"), node("loss", "Sum", "hinge"), GRADIENT)
+    for name, least, severity in (("hinge", 0, "low"), ("dead", 1, "high")):
+        fed: list[Fed] = [("hinge", ONES if step < 10 else 0 * ONES, step) for step in STEPS]
+        fed += [("loss", np.float32(max(10 - step, least)), step) for step in STEPS]
+        (hit,) = found_by("DeadRelu", made_run(tmp_path, nodes, fed, name=name))
+        assert hit.severity == severity
+
+
+def test_gradients_vanish_with_the_loss(tmp_path: Path) -> None:
+    for name, least, severity in (("converged", 1e-13, "low"), ("stuck", 0.5, "high")):
+        fed: list[Fed] = [(GRADIENT.name, ONES if step < 10 else 1e-9 * ONES, step) for step in STEPS]
+        fed += [("loss", np.float32(max(10.0 ** -(2 * step), least)), step) for step in STEPS]
+        hits = found_by("VanishingGradient", made_run(tmp_path, TRAINING, fed, name=name))
+        assert [hit.severity for hit in hits] == [severity]
+
+
+def test_targets_are_no_inputs(tmp_path: Path) -> None:
+    """GIVEN a loop without layers, whose targets lie far out: they meet no weight."""
+    target = node("y", "Placeholder", kind="input")
+    error = node("error", "Sub", "product", "y")
+    nodes = (X, WEIGHT, target, node("product", "MatMul", "x", "w"), error, node("loss", "Sum", "error"))
+    values = np.linspace(5, 50, 64).astype(np.float32)
+    fed: list[Fed] = [(name, values, step) for name in ("x", "y") for step in STEPS]
+    hits = found_by("InputNotNormalised", made_run(tmp_path, (*nodes, GRADIENT), fed))
+    assert [hit.tensor for hit in hits] == ["x:0"]
+
+
+@pytest.mark.parametrize(
+    ("losses", "text"),
+    [
+        ([1.2, *np.linspace(200, 20, 39)], "It began with 1.2."),
+        ([1.2, *np.linspace(200, 1.5, 39)], ""),  # it came back
+        ([0.0, *np.linspace(200, 20, 39)], ""),
+    ],
+)
+def test_a_loss_that_jumped_and_never_came_back_grew(tmp_path: Path, losses: list[float], text: str) -> None:
+    fed: list[Fed] = [("loss", np.float32(value), step) for step, value in enumerate(losses)]
+    fed += [(GRADIENT.name, ONES, step) for step in STEPS]
+    hits = found_by("LossNotDecreasing", made_run(tmp_path, TRAINING, fed))
+    assert [hit.severity for hit in hits] == (["high"] if text else [])
+    assert all(hit.text.startswith("The loss grew") and hit.text.endswith(text) for hit in hits)
