@@ -11,7 +11,7 @@ from playwright.sync_api import Route, expect
 
 from tensortap.dump import DumpWriter, Graph, Node
 
-GRAPHS = re.compile(r"/graphs/[^/]+$")
+RUN_OR_GRAPH = re.compile(r"/runs/[^/?]+$|/graphs/[^/?]+$")
 
 
 def test_a_graph_on_its_way_is_being_loaded(tap: TapPage, serve: Serve, tmp_path: Path) -> None:
@@ -23,14 +23,15 @@ def test_a_graph_on_its_way_is_being_loaded(tap: TapPage, serve: Serve, tmp_path
     graph = tap.page.get_by_test_id("graph")
     expect(graph).to_have_attribute("aria-label", re.compile("^Graph of second, "))
     status = tap.page.locator(".graph-status")
-    said: list[str | None] = []
+    loading = tap.page.get_by_role("progressbar", name="Loading")
+    said: list[tuple[str | None, int]] = []
 
     def look(route: Route) -> None:
-        said.append(status.text_content())
+        said.append((status.text_content(), loading.count()))
         route.continue_()
 
-    tap.page.route(GRAPHS, look)
+    tap.page.route(RUN_OR_GRAPH, look)
     tap.choose_run("first")
     expect(graph).to_have_attribute("aria-label", re.compile("^Graph of first, "))
-    assert said == ["Loading the graph…"]
+    assert said == [("Loading the graph…", 1)] * 2
     expect(status).to_have_count(0)

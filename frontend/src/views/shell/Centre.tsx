@@ -5,7 +5,7 @@ import { report } from '../../state/findings';
 import { graph, overlay } from '../../state/graph';
 import { panelOpen, theme } from '../../state/preferences';
 import { computedOverlay } from '../../state/replay';
-import { detailOutdated, run } from '../../state/runs';
+import { detailOutdated, run, runDetail } from '../../state/runs';
 import { selectedNode, selectNode } from '../../state/selection';
 import { stepperColour } from '../../state/stepper';
 import { timeline } from '../../state/timeline';
@@ -38,6 +38,7 @@ const VIEWS = [
 
 /** The graph, the table of its tensors, their timeline, or what is wrong with them. */
 export function Centre() {
+  const opening = runDetail.value === null && run.error.value === null;
   return (
     <div class="centre">
       <div class="pane-head">
@@ -58,7 +59,7 @@ export function Centre() {
           {!panelOpen.value && <IconButton small icon="panel" label="Show the node panel (\)" onClick={togglePanel} />}
         </div>
       </div>
-      {(overlay.loading.value || graph.loading.value || timeline.loading.value) && (
+      {(opening || overlay.loading.value || graph.loading.value || timeline.loading.value) && (
         <div class="busy" role="progressbar" aria-label="Loading" />
       )}
       {view.value === 'table' && <TensorTableView />}
