@@ -135,3 +135,15 @@ def test_a_worker_that_is_not_there_is_told_and_one_alone_is_no_choice(tap: TapP
     expect(page.get_by_test_id("compare-itself")).to_be_visible()
     expect(page.get_by_test_id("compare-worker-b")).to_have_count(0)
     expect(page.get_by_test_id("compare-workers")).to_have_count(0)
+
+
+def test_a_worker_without_numbers_in_the_graph_on_show_is_told(tap: TapPage, workers: Site) -> None:
+    """The graph with most snapshots is that of rank 1, which has an op more."""
+    page = tap.page
+    tap.enter(workers)
+    run = tap.run_id("pair")
+    page.goto(f"{workers.url}#run={run}&worker={ranks_of(page, run)[0]}")
+    notice = page.get_by_test_id("worker-notice")
+    expect(notice).to_contain_text("rank 0 captured nothing of this graph at step 2; another graph")
+    page.get_by_role("button", name="Show all workers").click()
+    expect(notice).to_have_count(0)

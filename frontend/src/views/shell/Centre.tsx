@@ -24,6 +24,7 @@ import { TensorTableView } from '../table/TensorTableView';
 import { TimelineView } from '../timeline/TimelineView';
 import { ColourControl } from './ColourControl';
 import { NothingCaptured } from './NothingCaptured';
+import { WorkerNotice } from './WorkerNotice';
 
 const VIEWS = [
   { value: 'graph', label: 'Graph' },
@@ -74,6 +75,7 @@ export function Centre() {
         </StepperView>
       )}
       {view.value === 'graph' && <DifferenceNotice />}
+      {view.value === 'graph' && <WorkerNotice />}
       {view.value === 'graph' && <GraphView />}
     </div>
   );
