@@ -38,14 +38,12 @@ class SessionTaps:
                     self._taps[tensor] = self._tap(tensor)
         return [self._taps[tensor] for tensor in tensors]
 
-    def take(self) -> dict[Any, list[Array]]:
-        """What was caught since the last time: by tensor, in the order of iterations."""
+    def take(self) -> dict[Any, list[Array | None]]:
+        """What was caught since the last time: by tensor, in the order of iterations; None for those that
+        took another branch. (In loops inside of loops these are left out, as their number is not known.)"""
         with self._lock:
             caught, self._caught = self._caught, {}
-        return {
-            tensor: [array for _, array in sorted(visits, key=lambda visit: visit[0])]
-            for tensor, visits in caught.items()
-        }
+        return {tensor: _in_order(visits) for tensor, visits in caught.items()}
 
     def _tap(self, reference: Any) -> Any:
         tensor = reference.deref()
@@ -62,6 +60,15 @@ class SessionTaps:
         if loop not in self._counters:
             self._counters[loop] = tf_private.iteration_counter(self._graph, loop)
         return self._counters[loop]
+
+
+def _in_order(visits: list[tuple[tuple[int, ...], Array]]) -> list[Array | None]:
+    found: list[Array | None] = []
+    for iterations, array in sorted(visits, key=lambda visit: visit[0]):
+        if len(iterations) == 1:
+            found += [None] * (iterations[0] - len(found))
+        found.append(array)
+    return found
 
 
 def _loops_around(operation: Any) -> list[Any]:

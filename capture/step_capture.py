@@ -268,7 +268,8 @@ class StepCapture:
         graph: GraphHandle,
         groups: Iterable[tuple[Mapping[Any, tuple[Candidate, Keep]], Mapping[Any, Sequence[Any]]]],
     ) -> None:
-        """Keeps what a run of a session computed: chosen tensors, and their values by visit.
+        """Keeps what a run of a session computed: chosen tensors, and their values by visit; None for a visit
+        at which a tensor was not computed.
 
         Args:
             key: tells kinds of runs apart; visits of one kind are counted through the step.
@@ -279,7 +280,8 @@ class StepCapture:
             for tensor, (candidate, keep) in chosen.items():
                 place = "", candidate.node, candidate.slot
                 for value in values.get(tensor, ()):
-                    captured.append(Captured(candidate, visits[place], _as_array(value), keep))
+                    if value is not None:
+                        captured.append(Captured(candidate, visits[place], _as_array(value), keep))
                     visits[place] += 1
         if captured:
             self._safely(key, lambda: self.put(graph, captured))

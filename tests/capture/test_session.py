@@ -115,14 +115,14 @@ def test_nested_loops_and_branches(tmp_path: Path) -> None:
 
     dumped = Dumped(tmp_path / "r")
 
-    def values(name: str) -> list[float]:
+    def values(name: str, *visits: int) -> list[float]:
         rows = dumped.at(name)
-        assert [row.visit for row in rows] == list(range(len(rows)))
+        assert [row.visit for row in rows] == list(visits or range(len(rows)))
         return [float(row.value) for row in rows]
 
     assert values("outer/doubled:0") == [2.0, 6.0, 12.0, 32.0]
-    assert values("outer/cond/up:0") == [3.0, 13.0]
-    assert values("outer/cond/down:0") == [5.0, 31.0]
+    assert values("outer/cond/up:0", 0, 2) == [3.0, 13.0]
+    assert values("outer/cond/down:0", 1, 3) == [5.0, 31.0]
     assert values("outer/inner/sum:0") == [0.0, 0.0, 1.0, 0.0, 1.0, 3.0, 0.0, 1.0, 3.0, 6.0]
     assert values("outer/Less:0") == [1.0, 1.0, 1.0, 1.0, 0.0]
     assert values("end:0") == [-37.0]
