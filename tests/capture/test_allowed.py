@@ -186,7 +186,7 @@ def test_what_cannot_run_again_is_said_when_it_would_be_recorded(tmp_path: Path)
 
         for number in range(2):
             stamped(tf.constant(float(number)))
-    assert len(told) == 1
+    assert len([each for each in told if each.category is TapWarning]) == 1
     assert find_recordings(tmp_path / "run") == []
 
 
