@@ -116,11 +116,12 @@ def build_parser() -> argparse.ArgumentParser:
 
 def dispatch(arguments: Sequence[str]) -> int:
     """Parses, runs, and turns failures into a sentence on stderr and an exit status."""
-    parsed = build_parser().parse_args(arguments)
     from tensortap.dump import TensortapError
 
+    _open_closed_streams()
     try:
         with _quiet_pipe():
+            parsed = build_parser().parse_args(arguments)
             return int(parsed.run(parsed))
     except argparse.ArgumentError as error:  # options that do not go together
         _failed(str(error), f"'tensortap {parsed.command} --help' tells all options.")
@@ -143,11 +144,23 @@ def _failed(message: str, hint: str) -> int:
     return 1
 
 
+def _open_closed_streams() -> None:
+    """`tensortap ls >&-`, as cron jobs are started: nobody reads, which is no failure."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            nothing = os.open(os.devnull, os.O_RDWR)  # takes the number of the one that is closed
+            setattr(sys, name, os.fdopen(nothing, "r" if name == "stdin" else "w"))
+
+
 @contextlib.contextmanager
 def _quiet_pipe() -> Iterator[None]:
     """`tensortap ls | head` ends without a traceback: what the reader no longer wants is thrown away."""
     try:
-        yield
+        try:
+            yield
+        except SystemExit:  # of --help and --version
+            sys.stdout.flush()
+            raise
         sys.stdout.flush()
     except BrokenPipeError:
         null = os.open(os.devnull, os.O_WRONLY)

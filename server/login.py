@@ -7,6 +7,7 @@ open to any script of the page: that browsers send it to other ports of the host
 from __future__ import annotations
 
 import hmac
+import re
 import secrets
 from collections.abc import Mapping
 from typing import Any
@@ -18,6 +19,11 @@ from .hosts import parse_host
 
 PARAMETER = "token"
 _TOKEN_BYTES = 24  # 192 bits, as Jupyter's
+
+
+def is_token(text: str) -> bool:
+    """Whether a token fits into an address and a header: visible ASCII, 1,024 characters at most."""
+    return re.fullmatch(r"[!-~]{1,1024}", text) is not None
 
 
 def new_token() -> str:

@@ -26,7 +26,7 @@ from .freed_memory import FreedMemory, share_one_allocator
 from .hosts import bracketed, is_address, is_loopback
 from .live import after_reading, close_log
 from .log_lines import ESCAPED_LINES
-from .login import new_token
+from .login import is_token, new_token
 from .prepared import prepare
 from .replays import close as close_replays
 from .stalled import StalledConnections
@@ -103,6 +103,11 @@ class Server:
             raise ServingError(
                 f"{trusted_proxy[:100]!r} is not the IP address of a proxy.",
                 "Use --trusted-proxy ADDRESS, as in 127.0.0.1; names and '*' would trust too many.",
+            )
+        if token and not is_token(token):
+            raise ServingError(
+                "The token holds a blank or another character that no header carries, or is too long.",
+                "Use 16 letters and digits or more, or leave it out: then a fresh one is made.",
             )
         self.token = (token or new_token()) if use_token else None
         self._socket = open_socket(host, port)
@@ -228,7 +233,7 @@ def _resolve(host: str) -> tuple[socket.AddressFamily, str]:
         return socket.AF_INET, "127.0.0.1"  # the address that _url prints
     try:
         family, _, _, _, address = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # a label of 64 letters has no encoding
         raise ServingError(f"{host!r} is no address of this machine.", "Use --host 127.0.0.1.") from error
     return family, str(address[0])
 

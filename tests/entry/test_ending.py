@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import subprocess
 import sys
@@ -97,3 +98,13 @@ def test_a_status_is_what_the_interpreter_makes_of_it(capsys: pytest.CaptureFixt
     assert [status_of(SystemExit(code)) for code in (None, 0, 7, True)] == [0, 0, 7, 1]
     assert status_of(SystemExit("no room")) == 1
     assert capsys.readouterr().err == "no room\n"
+
+
+@pytest.mark.parametrize("command", [["--version"], ["import", "--formats"]])
+@pytest.mark.parametrize("stdout", [">&-", "| true", "2>&- >&-"])
+def test_nobody_need_read_what_is_printed(tmp_path: Path, command: list[str], stdout: str) -> None:
+    """GIVEN a stdout that is closed, or a pipe that nobody reads."""
+    words = shlex.join([sys.executable, "-m", "tensortap", *command])
+    shell = ["bash", "-c", f"set -o pipefail; {words} {stdout}"]
+    done = subprocess.run(shell, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")

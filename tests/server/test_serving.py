@@ -59,6 +59,17 @@ def test_no_token_on_loopback_only(tmp_path: Path) -> None:
         Server([tmp_path], host="0.0.0.0", port=0, use_token=False)
 
 
+@pytest.mark.parametrize("token", [" ", "a b", "a\tb", "ü" * 20, "x" * 1025])
+def test_a_token_that_no_header_carries_is_refused(tmp_path: Path, token: str) -> None:
+    with pytest.raises(ServingError, match="no header carries"):
+        Server([tmp_path], port=0, token=token)
+
+
+def test_a_host_that_has_no_encoding_is_no_address(tmp_path: Path) -> None:
+    with pytest.raises(ServingError, match="no address of this machine"):
+        Server([tmp_path], port=0, host="a" * 300)
+
+
 def test_tokens_are_fresh_and_192_bits_long(tmp_path: Path) -> None:
     tokens = {closed(Server([tmp_path], port=0)).token for _ in range(3)}
     assert len(tokens) == 3
@@ -75,9 +86,9 @@ def test_a_bad_host_name_is_refused(tmp_path: Path) -> None:
     [("127.0.0.1", "http://127.0.0.1:"), ("localhost", "http://127.0.0.1:"), ("0.0.0.0", "http://")],
 )
 def test_the_address_never_says_localhost(tmp_path: Path, host: str, start: str) -> None:
-    server = closed(Server([tmp_path], host=host, port=0, token="a b/c"))
+    server = closed(Server([tmp_path], host=host, port=0, token="a&b/c"))
     assert server.url.startswith(start)
-    assert server.url.endswith(f":{server.port}/?token=a%20b%2Fc")
+    assert server.url.endswith(f":{server.port}/?token=a%26b%2Fc")
     assert "localhost" not in server.url
 
 
