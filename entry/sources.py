@@ -26,6 +26,8 @@ from tensortap.dump import (
     shown_path,
 )
 
+from .patience import told_if_silent
+
 if TYPE_CHECKING:
     from tensortap.importers import CachedImport
     from tensortap.index import Log
@@ -122,7 +124,8 @@ def served(paths: list[Path]) -> list[Path]:
     found = []
     for path in paths:
         check_reachable(path)
-        _check_allowed(path)
+        with told_if_silent(path):
+            _check_allowed(path)
         cached = imported(path)
         if cached is None:
             _check_no_other_file(path)
