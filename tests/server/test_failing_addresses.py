@@ -16,7 +16,7 @@ from range_server import Server, serving
 from werkzeug.test import TestResponse
 
 from tensortap.dump import DumpWriter, path_of
-from tensortap.server import create_app
+from tensortap.server import create_app, live
 
 
 @pytest.fixture(scope="module")
@@ -106,8 +106,11 @@ def test_runs_that_were_removed_go(written: Path, tmp_path: Path) -> None:
         until(lambda: list(_runs(client)) == ["big"], "the run to go")
 
 
-def test_changes_are_told_while_the_server_does_not_answer(web: Server) -> None:
+def test_changes_are_told_while_the_server_does_not_answer(
+    web: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     client = _client(web)
+    monkeypatch.setattr(live, "PATIENCE", 0.1)  # however busy the machine is: the tests' own is a minute
     web.odd = "waits"
     answers: list[int] = []
     asking = threading.Thread(
