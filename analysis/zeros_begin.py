@@ -58,10 +58,12 @@ class Begin(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """What a captured node gave at a step: nothing but zeros; how much of it is NaN or infinite."""
+    """What a captured node gave at a step: nothing but zeros (or False); how much of it is NaN or infinite;
+    whether no element is zero (or False)."""
 
     zero: bool
     bad: int
+    full: bool
 
 
 class _Flow(NamedTuple):
@@ -146,16 +148,27 @@ def _reason(flow: _Flow, row: int) -> tuple[str, str, bool]:
     zero, unseen = flow.zeros(inputs), [source for source in inputs if source not in flow.seen]
     if reason == "dead input":
         return _dead_factor(flow, zero, why) if zero else ("mask", "its factors are zero in turn", not unseen)
-    sure = not flow.gradients(unseen)
+    # No zeros come to a constant from further behind, and none is ever captured.
+    sure = all(flow.roles.graph.op_type[source] == "Const" for source in flow.gradients(unseen))
     if op_type in _CHOOSING:
-        spoilt = [source for source in _left_out(flow, flow.gradients(inputs)) if flow.seen[source].bad]
-        if spoilt:
-            name, count = flow.roles.graph.names[spoilt[0]], flow.seen[spoilt[0]].bad
-            what = counted(count, "NaN or infinite element")
-            return reason, f"{name}:0 holds {what}, in place of which it puts 0", sure
+        return reason, _why_chosen(flow, row, _left_out(flow, flow.gradients(inputs))) or why, sure
     if op_type in _SUMS and inputs and not zero:
         return "cancelled", "what it adds is not zero, but the sum is", sure and not unseen
     return reason, why, sure
+
+
+def _why_chosen(flow: _Flow, row: int, left_out: list[int]) -> str:
+    """Why a node that chooses gives zeros, though gradients are offered that are not; empty if none is."""
+    names = flow.roles.graph.names
+    for source in left_out:
+        if flow.seen[source].bad:
+            what = counted(flow.seen[source].bad, "NaN or infinite element")
+            return f"{names[source]}:0 holds {what}, in place of which it puts 0"
+    condition = next((source for source, _, position in flow.roles.inputs(row) if position == 0), -1)
+    told = flow.seen.get(condition)
+    always = "" if told is None else "False" if told.zero else "True" if told.full else ""
+    since = f", as {names[condition]}:0 is {always} everywhere" if always else ""
+    return f"it chooses 0 in place of {names[left_out[0]]}:0{since}" if left_out else ""
 
 
 def _dead_factor(flow: _Flow, zero: list[int], why: str) -> tuple[str, str, bool]:
@@ -214,11 +227,13 @@ def _seen_at(view: RunView, graph: str, step: int) -> dict[int, _Seen]:
         zero = (rows["zero"] == rows["size"]) & (rows["size"] > 0)
         bad = rows["nan"] + rows["pos_inf"] + rows["neg_inf"]
         found: dict[int, _Seen] = {}
-        for code, flag, count in zip(rows.tensor.tolist(), zero.tolist(), bad.tolist(), strict=True):
+        columns = (rows.tensor, zero, bad, rows["zero"] == 0)
+        for code, flag, count, full in zip(*(column.tolist() for column in columns), strict=True):
             tensor = view.tensors[code]
             if tensor.graph == graph and tensor.slot == 0 and tensor.row >= 0:
-                known = found.get(tensor.row, _Seen(True, 0))
-                found[tensor.row] = _Seen(known.zero and flag, max(known.bad, int(count)))
+                known = found.get(tensor.row, _Seen(zero=True, bad=0, full=True))
+                bad_now = max(known.bad, int(count))
+                found[tensor.row] = _Seen(known.zero and flag, bad_now, known.full and full)
         return found
 
     return view.once(f"zeros of {graph} at {step}", find)

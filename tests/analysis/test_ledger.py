@@ -56,6 +56,37 @@ def test_weights_that_are_zero_are_no_dead_input(tmp_path: Path) -> None:
     assert entry.why.endswith("its other factor, dense/kernel, is zero")
 
 
+@pytest.mark.parametrize(
+    ("captured", "reason", "why"),
+    [
+        ({"loss": SOME}, "mask", ""),
+        ({"loss": SOME, "condition": SOME > 0}, "mask", ", as gradient_tape/condition:0 is True everywhere"),
+        ({"loss": SOME, "condition": SOME < 0}, "mask", ", as gradient_tape/condition:0 is False everywhere"),
+        ({"loss": SOME, "condition": np.arange(4) > 1}, "mask", ""),
+        ({"condition": SOME > 0}, "unknown", ""),  # what it is given may be zero
+    ],
+)
+def test_a_constant_that_is_chosen_in_place_of_a_gradient_needs_no_capture(
+    tmp_path: Path, captured: dict[str, np.ndarray], reason: str, why: str
+) -> None:
+    """As tf.where, tf.maximum and tf.clip_by_value do: the zeros are a constant, and none is captured."""
+    nodes = (
+        *(*TRAINING[:4], node("gradient_tape/loss", "Mul", "loss"), node("gradient_tape/zeros", "Const")),
+        node("gradient_tape/condition", "Less", "x", dtype="bool"),
+        node(
+            *("gradient_tape/choice", "SelectV2"),
+            *("gradient_tape/condition", "gradient_tape/zeros", "gradient_tape/loss"),
+        ),
+        node("gradient_tape/g", "MatMul", "x", "gradient_tape/choice", kind="gradient", of="dense/kernel"),
+    )
+    fed = [(f"gradient_tape/{name}", value, 0) for name, value in captured.items()]
+    fed += [(f"gradient_tape/{name}", ZERO, 0) for name in ("choice", "g")]
+    (entry,) = (e for e in dead_layer_ledger(made_run(tmp_path, nodes, fed)) if e.reason)
+    assert (entry.reason, entry.begins) == (reason, "gradient_tape/choice:0")
+    told = f"(SelectV2): it chooses 0 in place of gradient_tape/loss:0{why}"
+    assert entry.why.endswith(told) == (reason == "mask")
+
+
 @pytest.mark.parametrize(("dtype", "listed"), [("int64", False), ("uint32", False), ("float32", True)])
 def test_the_state_of_a_seed_is_no_layer(tmp_path: Path, dtype: str, listed: bool) -> None:
     state = node(
