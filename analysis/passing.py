@@ -11,6 +11,7 @@ from .roles import roles_of
 
 Slot = tuple[int, int]  # (row of a node, output slot)
 _LOOPS = ("body", "cond")
+_CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 _GRAPHS = 32  # that are remembered
 
 
@@ -28,7 +29,28 @@ class Passing:
             row = None if info.caller is None else self.graph.rows.get(info.caller)
             if row is not None and info.role != "cond":
                 called.setdefault(row, []).append(name)
-        return called
+        return called | {row: [name] for row, name in self.again.items()}
+
+    @cached_property
+    def again(self) -> dict[int, str]:
+        """Row of each further call of a function, behind the one that the graph names -> the function."""
+        first = {info.caller: name for name, info in self.graph.functions.items() if info.role == "call"}
+        found: dict[int, str] = {}
+        for row in range(len(self.graph)):
+            if self.graph.op_type[row] in _CALLS and self.graph.names[row] not in first:
+                name = roles_of(self.graph).attributes(row).get("f", "")
+                if name in first.values():
+                    found[row] = name
+        return found
+
+    @cached_property
+    def _calls(self) -> dict[str, list[int]]:
+        """The calls of each function that is called several times, in the order of its visits."""
+        found: dict[str, list[int]] = {}
+        for row, name in self.again.items():
+            caller = self.graph.rows.get(self.graph.functions[name].caller or "")
+            found.setdefault(name, [] if caller is None else [caller]).append(row)
+        return {name: sorted(rows) for name, rows in found.items()}
 
     @cached_property
     def _outputs(self) -> dict[str, list[Slot]]:
@@ -83,11 +105,28 @@ class Passing:
         (None: they are not comparable): what the caller passes; in a loop also what the body returned the
         time before."""
         if not (visit and self.replaced(row)):
-            for source, slot, _ in roles_of(self.graph).inputs(row):
-                yield (source, slot), None
+            for given in self._given(row, visit):
+                yield given, None
         if visit != 0:
             for handed in self.handed_on(row):
                 yield handed, None if visit is None else visit - 1
+
+    def _given(self, row: int, visit: int | None) -> Iterator[Slot]:
+        """What the calls of a function give to an argument: that which a visit is, where it can be told."""
+        roles, calls = roles_of(self.graph), self._calls.get(self.graph.function[row], [])
+        if not calls:
+            yield from ((source, slot) for source, slot, _ in roles.inputs(row))
+            return
+        once = all(self._runs_once(call) for call in calls)
+        if once and visit is not None and visit < len(calls):
+            calls = [calls[visit]]
+        for call in calls:
+            place = self._places[row]
+            yield from ((source, slot) for source, slot, at in roles.inputs(call) if at == place)
+
+    def _runs_once(self, row: int) -> bool:
+        info = self.graph.functions.get(self.graph.function[row])
+        return info is None or info.role == "root"
 
     def replaced(self, row: int) -> bool:
         """Whether an argument of a loop that is entered once a step holds what the loop began with at its

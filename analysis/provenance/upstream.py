@@ -62,6 +62,9 @@ class Upstream:
             _Way((source, slot), position, self._same_time(source, row, visit), ())
             for source, slot, position in self.roles.inputs(row)
         )
+        if row in self.passing.again:  # the call that the graph names has what it returned among its inputs
+            for slot in range(len(self.graph.slot_texts(row))):
+                waiting.extend(_Way(each, RETURNED, None, ()) for each in self.passing.returned((row, slot)))
         seen: set[tuple[Slot, int | None]] = set()
         while waiting:
             way = waiting.popleft()

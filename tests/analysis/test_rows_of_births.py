@@ -13,6 +13,12 @@ import tensortap
 from tensortap.analysis import nan_report
 from tensortap.index import LogIndex, RunIndex
 
+
+@tf.function
+def _log(x: Any) -> Any:
+    return tf.math.log(x)
+
+
 X = np.arange(1, 13, dtype=np.float32).reshape(4, 3)
 X[1, 2] = 0  # of the sample p1
 WAYS: dict[str, tuple[Callable[[Any], Any], str | None]] = {
@@ -20,6 +26,7 @@ WAYS: dict[str, tuple[Callable[[Any], Any], str | None]] = {
     "roll": (lambda x: tf.roll(x, [1, 2], [0, 1]), "p1"),
     "gather": (lambda x: tf.gather(x, [3, 2, 1, 0]), "p1"),
     "chosen": (lambda x: tf.where(tf.zeros_like(x, tf.bool), tf.gather(x, [1, 1, 1, 1]), x), "p1"),
+    "called twice": (lambda x: tf.abs(_log(x + 1.0) + _log(x)) + 2.0, "p1"),
     "sorted": (lambda x: tf.sort(x, 0), None),
     "scattered": (lambda x: tf.tensor_scatter_nd_update(tf.ones([4, 3]), [[3], [2], [1], [0]], x), None),
     "stitched": (lambda x: tf.dynamic_stitch([[1, 3], [0, 2]], [x[:2], x[2:]]), None),
@@ -51,3 +58,13 @@ def test_the_sample_is_right_or_not_told(runs: dict[str, RunIndex], way: str) ->
     first = nan_report(runs[way]).births[0].elements[0]
     assert first.sample == WAYS[way][1]
     assert (first.row is None) == (first.sample is None)
+
+
+def test_of_two_calls_of_a_function_the_right_one_is_told(runs: dict[str, RunIndex]) -> None:
+    """GIVEN a function that is called twice, of which the second call makes an infinity."""
+    report = nan_report(runs["called twice"])
+    birth = report.births[0]
+    assert (birth.op_type, birth.verdict, birth.visit) == ("Log", "born", 1)
+    assert birth.explanation is not None
+    assert birth.explanation.text == "log(0) = -inf: 1 element of x:0 is exactly 0."
+    assert "PartitionedCall" not in {each.op_type for each in report.births}
