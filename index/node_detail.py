@@ -163,13 +163,14 @@ def _outputs(run: RunIndex, graph: GraphIndex, row: int) -> list[OutputDetail]:
         consumers.setdefault(slot, {})[graph.names[target]] = None
     captured = run.captured_slots(graph.id, node)
     count = max(int(graph.slots[row]), *(slot + 1 for slot in (*consumers, *captured)), 0)
-    outputs = []
+    outputs, texts = [], graph.slot_texts(row)
     for slot in range(count) if count <= _MAX_SLOTS else sorted({*consumers, *captured}):
-        dtype, shape = _slot(graph, row, slot)
+        dtype, shape = texts[slot] if slot < len(texts) else ("", "")
         snapshots, kept = captured.get(slot, (0, 0))
         outputs.append(
             OutputDetail(
-                tensor_name(node, slot), slot, dtype, shape, snapshots, kept, list(consumers.get(slot, ()))
+                *(tensor_name(node, slot), slot, dtype, shape_text(shape)),
+                *(snapshots, kept, list(consumers.get(slot, ()))),
             )
         )
     return outputs

@@ -9,27 +9,24 @@ import numpy as np
 
 from ..kept_values import kept_values
 from ..limits import LARGEST
-from ..ops import ops
-from ..roles import Roles
 from ..rows import Rows, distinct
 from ..tensor_role import TensorRole
 from ..view import RunView
 from .finding import Evidence, Hit, Severity
 from .rule import Limits, rule
+from .taken import taken_by_weights
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _LOOKED_INTO = 50  # batches of labels that are counted
 _MAX_BYTES = 1 << 20
 _MOST_CLASSES = 10_000
-_FOLLOWED = 1000  # nodes
-_CALLS = ops("PartitionedCall StatefulPartitionedCall While StatelessWhile If StatelessIf Case StatelessCase")
 
 
 def feeds_layer(view: RunView, tensor: TensorRole) -> bool:
     """Whether an input goes into a layer (and is no target or weight of the loss)."""
     roles = view.roles(tensor.graph)
     if not any(roles.graph.layer.values):
-        return _meets_weights(roles, tensor)
+        return bool(taken_by_weights(view, tensor).tensors)
     waiting, seen = list(roles.consumers(tensor.row, tensor.slot)), set[int]()
     while waiting and len(seen) < 1000:
         row = waiting.pop()
@@ -40,22 +37,6 @@ def feeds_layer(view: RunView, tensor: TensorRole) -> bool:
             return True
         waiting += roles.consumers(row, None) if roles.graph.op_type[row] in _HANDING_ON else []
     return False
-
-
-def _meets_weights(roles: Roles, tensor: TensorRole) -> bool:
-    """Whether anything that is computed of a tensor is put together with a variable, as far as that can be
-    told: a target meets none. Behind a call or loop it may."""
-    waiting, seen = list(roles.consumers(tensor.row, tensor.slot)), set[int]()
-    while waiting and len(seen) < _FOLLOWED:
-        row = waiting.pop()
-        if row in seen or roles.is_backward(row):
-            continue
-        seen.add(row)
-        others = {source for source, _, _ in roles.inputs(row)}
-        if roles.graph.op_type[row] in _CALLS or any(roles.kind.get(source) == "weight" for source in others):
-            return True
-        waiting += roles.consumers(row)
-    return len(seen) >= _FOLLOWED
 
 
 def is_number(view: RunView, tensor: TensorRole, rows: Rows) -> bool:
@@ -90,9 +71,12 @@ _HANDING_ON = ("_Arg", "Identity", "Cast", "Reshape", "ExpandDims", "OptionalGet
     next_look="The histogram of the input.",
 )
 def input_not_normalised(view: RunView, limits: Limits) -> Iterable[Hit]:
-    for tensor in view.of_kind("input"):
+    for fed in view.of_kind("input"):
+        if not feeds_layer(view, fed) or not is_number(view, fed, view.rows([fed], floats=False)):
+            continue
+        tensor, is_sure = _judged(view, fed)
         rows = view.rows([tensor], floats=False)
-        if not len(rows) or not feeds_layer(view, tensor) or not is_number(view, tensor, rows):
+        if not len(rows):
             continue
         shapes = [
             view.run.catalog.shapes.values[code] for code in view.run.catalog.column("shape", rows.rows)
@@ -108,7 +92,7 @@ def input_not_normalised(view: RunView, limits: Limits) -> Iterable[Hit]:
         far = wide and extreme > limits["far"] * limits["range"]
         if not shifted and not far:
             continue
-        severity: Severity = "high" if shifted and far else "low"
+        severity: Severity = "high" if shifted and far and is_sure else "low"
         text = f"{tensor.name} has mean {mean:.3g} over {samples:,} samples and reaches {extreme:.4g}."
         yield Hit.at(
             *(rows.steps, len(rows.steps), tensor, text),
@@ -116,6 +100,16 @@ def input_not_normalised(view: RunView, limits: Limits) -> Iterable[Hit]:
             Evidence(int(rows.step[furthest]), "abs max", extreme, limits["range"]),
             severity=severity,
         )
+
+
+def _judged(view: RunView, fed: TensorRole) -> tuple[TensorRole, bool]:
+    """What the first weights take of an input, and whether that was captured: a model may scale it itself."""
+    taken = taken_by_weights(view, fed)
+    if taken.as_it_is:
+        return fed, True
+    wanted = set(taken.tensors)
+    scaled = view.where(lambda t: t.graph == fed.graph and (t.row, t.slot) in wanted)
+    return (scaled[0], True) if scaled else (fed, False)
 
 
 @rule(

@@ -41,6 +41,29 @@ def test_targets_are_no_inputs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("captured", "scale", "found"),
+    [(True, 0.01, []), (True, 1.0, [("scaled:0", "high")]), (False, 0.01, [("x:0", "low")])],
+)
+def test_what_the_model_scales_itself_is_judged_behind_that(
+    tmp_path: Path, captured: bool, scale: float, found: list[tuple[str, str]]
+) -> None:
+    product = node("product", "MatMul", "scaled", "w")
+    nodes = (X, WEIGHT, node("scaled", "Mul", "x"), product, node("loss", "Sum", "product"), GRADIENT)
+    values = np.linspace(-10, 50, 64).astype(np.float32)
+    fed: list[Fed] = [("x", values, step) for step in STEPS]
+    fed += [("scaled", (values - 20) * scale + 20 * (scale == 1), step) for step in STEPS if captured]
+    hits = found_by("InputNotNormalised", made_run(tmp_path, nodes, fed))
+    assert [(hit.tensor, hit.severity) for hit in hits] == found
+
+
+def test_what_a_batch_normalization_takes_need_not_be_normalised(tmp_path: Path) -> None:
+    norm, product = node("norm", "FusedBatchNormV3", "x"), node("product", "MatMul", "norm", "w")
+    nodes = (X, WEIGHT, norm, product, node("loss", "Sum", "product"), GRADIENT)
+    fed: list[Fed] = [("x", np.linspace(5, 50, 64).astype(np.float32), step) for step in STEPS]
+    assert found_by("InputNotNormalised", made_run(tmp_path, nodes, fed)) == []
+
+
+@pytest.mark.parametrize(
     ("losses", "text"),
     [
         ([1.2, *np.linspace(200, 20, 39)], "It began with 1.2."),
