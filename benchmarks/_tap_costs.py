@@ -15,10 +15,11 @@ from unittest import mock
 from _train_steps import Step, make_step
 
 PLAIN = "plain"
+RETURNED = "TensorFlow alone, all tensors returned"
 HANDED_OVER = "tap, values of all nodes handed over"
 SUMMARIES = "tap, summaries of all nodes"
 VALUES = "tap, values of all nodes"
-FIRST_CALLS = ("first plain", "first tapped")
+FIRST_CALLS = ("first plain", "first returning all", "first tapped")
 Figures = dict[str, float]
 
 
@@ -95,12 +96,12 @@ def without_hook() -> Iterator[None]:
 UNTOUCHED: list[Any] = []  # TensorFlow's own function, once it is imported
 
 
-def ready_step(model: str, quick: bool) -> Step:
+def ready_step(model: str, quick: bool, *, returning_all: bool = False) -> Step:
     """A train step that has not run yet; notes what TensorFlow is without a tap."""
     from tensorflow.python.eager import context
 
     UNTOUCHED[:] = [context.Context.call_function]
-    return make_step(model, quick)
+    return make_step(model, quick, returning_all=returning_all)
 
 
 def tap_rows(model: str, quick: bool, steps: int, rounds: int) -> list[Row]:
@@ -108,6 +109,8 @@ def tap_rows(model: str, quick: bool, steps: int, rounds: int) -> list[Row]:
     from tensortap.capture import Tap, Watch
 
     step = ready_step(model, quick)
+    returning = make_step(model, quick, returning_all=True)
+    returning()
     watches = {
         "tap, step not watched": Watch(steps=lambda step: False),
         "tap, summaries of layer outputs and gradients": Watch(kinds=["output", "gradient"], steps=1),
@@ -120,6 +123,10 @@ def tap_rows(model: str, quick: bool, steps: int, rounds: int) -> list[Row]:
         with without_hook():
             return step()
 
+    def returned() -> Any:
+        with without_hook():
+            return returning()
+
     def tapped(tap: Tap) -> Any:
         with tap.step():
             return step()
@@ -130,7 +137,10 @@ def tap_rows(model: str, quick: bool, steps: int, rounds: int) -> list[Row]:
             discards = mock.patch("tensortap.capture.tap.BatchWriter", lambda *_: Discard())
             with discards if mode == HANDED_OVER else nullcontext():
                 taps[mode] = Tap(Path(logdir) / str(index), watch)
-        runs: dict[str, tuple[Step, Step]] = {PLAIN: (plain, lambda: None)}
+        runs: dict[str, tuple[Step, Step]] = {
+            PLAIN: (plain, lambda: None),
+            RETURNED: (returned, lambda: None),
+        }
         with next(iter(taps.values())).step(0):
             step()  # traced under a tap: layers and gradients are known only then
         for mode, tap in taps.items():
@@ -196,15 +206,17 @@ def queue_figures(model: str, quick: bool, queue_bytes: int) -> Figures:
     return {"queue": most / queue_bytes, "queue waited": waited}
 
 
-def first_call(model: str, quick: bool, tapped: bool) -> Figures:
-    """CPU seconds until the first call of a train step has returned: trace, tapping, run."""
+def first_call(model: str, quick: bool, way: str) -> Figures:
+    """CPU seconds until the first call of a train step has returned: trace, tapping, run. `way` is one of
+    `FIRST_CALLS`."""
     from tensortap.capture import Tap, Watch
     from tensortap.dump import warm_up
 
     warm_up()  # numba's import is no part of TensorFlow's first call
-    step = ready_step(model, quick)
+    _, returning_all, tapped = FIRST_CALLS
+    step = ready_step(model, quick, returning_all=way == returning_all)
     with tempfile.TemporaryDirectory() as logdir:
-        tap = Tap(Path(logdir) / "r", Watch(steps=1, keep="value")) if tapped else None
+        tap = Tap(Path(logdir) / "r", Watch(steps=1, keep="value")) if way == tapped else None
         began = time.process_time()
         if tap is None:
             step()
@@ -214,7 +226,7 @@ def first_call(model: str, quick: bool, tapped: bool) -> Figures:
         seconds = time.process_time() - began
         if tap is not None:
             tap.close()
-    return {FIRST_CALLS[tapped]: seconds}
+    return {way: seconds}
 
 
 def interleaved(runs: dict[str, tuple[Step, Step]], steps: int, rounds: int) -> dict[str, Timings]:

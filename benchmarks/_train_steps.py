@@ -8,8 +8,16 @@ from typing import Any
 Step = Callable[[], Any]
 
 
-def make_step(model: str, quick: bool) -> Step:
-    """A train step over one batch, like a user's custom loop."""
+# What `Watch()` leaves out as bookkeeping, and handles.
+NOT_RETURNED = ("Const", "Placeholder", "NoOp", "VarHandleOp")
+
+
+def make_step(model: str, quick: bool, *, returning_all: bool = False) -> Step:
+    """A train step over one batch, like a user's custom loop.
+
+    With `returning_all` the traced function itself returns every tensor that it computes: what TensorFlow
+    takes to hand them over when no tap is there.
+    """
     import tensorflow as tf
 
     keras_model, x, y = cnn(quick) if model == "cnn" else transformer(quick)
@@ -25,10 +33,15 @@ def make_step(model: str, quick: bool) -> Step:
             loss = loss_of(y, keras_model(x, training=True))
         gradients = tape.gradient(loss, keras_model.trainable_variables)
         optimizer.apply_gradients(zip(gradients, keras_model.trainable_variables, strict=True))
-        return loss
+        return (loss, all_tensors()) if returning_all else (loss,)
+
+    def all_tensors() -> list[Any]:
+        operations = tf.compat.v1.get_default_graph().get_operations()
+        tensors = [tensor for each in operations if each.type not in NOT_RETURNED for tensor in each.outputs]
+        return [tensor for tensor in tensors if tensor.dtype not in (tf.resource, tf.variant)]
 
     batch = tf.constant(x), tf.constant(y)
-    return lambda: train(*batch).numpy()
+    return lambda: train(*batch)[0].numpy()
 
 
 def cnn(quick: bool) -> tuple[Any, Any, Any]:
