@@ -5,28 +5,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from tensortap.index import RunIndex
 
+from .absorbed import absorbed_updates
 from .cuts import cut_of, is_unused
 from .fired import Zeros, ZerosOf, counted_of
 from .growing import remembered
 from .handles import is_unsure
-from .kept_values import kept_values
 from .left_out import WHY_LEFT_OUT, is_left_out
 from .roles import Roles
-from .rows import Rows
 from .tensor_role import TensorRole
 from .trained_gradients import trained_gradients
 from .view import RunView
 from .zeros_begin import Begin, zeros_begin
 
-Array = np.ndarray[Any, np.dtype[Any]]
 _INTEGERS = ("int", "uint", "bool")
-_PAIRS = 4  # pairs of neighbouring steps whose values are compared, a variable
 Advance = Callable[[int, int, str], None]
 UNUSED = "nothing that the loss is made of depends on it"
 # Why there is no gradient where no op cuts it off, by whether the step asks for one.
@@ -56,7 +50,8 @@ class LedgerEntry:
             empty.
         absorbed: share of the elements with a gradient that did not change although they were updated
             (w + update == w in the dtype of w), None where it cannot be told; absorbed_steps: over how many
-            pairs of neighbouring steps.
+            pairs of neighbouring steps, absorbed_of: of how many whose values were kept; absorbed_at: the
+            first step of each pair at which some were.
     """
 
     variable: str
@@ -77,6 +72,8 @@ class LedgerEntry:
     dead_since: int | None = None
     dead_steps: int = 0
     passing_steps: int = 0
+    absorbed_of: int = 0
+    absorbed_at: tuple[int, ...] = ()
 
 
 def dead_layer_ledger(
@@ -145,7 +142,7 @@ def _entry(view: RunView, tensor: TensorRole, zeros: ZerosOf, weight: TensorRole
         cut = cut_of(view.run, view.roles(tensor.graph), tensor.variable)
     if cut is not None:
         begin = Begin("disconnected", cut.why, f"{cut.node}:0")
-    absorbed, pairs = _absorbed(view, tensor, weight)
+    absorbed = absorbed_updates(view, tensor, weight)
     return LedgerEntry(
         variable=tensor.variable,
         tensor=tensor.name,
@@ -159,36 +156,12 @@ def _entry(view: RunView, tensor: TensorRole, zeros: ZerosOf, weight: TensorRole
         reason=begin.reason,
         why=begin.why,
         begins=begin.begins,
-        absorbed=absorbed,
-        absorbed_steps=pairs,
+        absorbed=absorbed.share,
+        absorbed_steps=absorbed.pairs,
+        absorbed_of=absorbed.of,
+        absorbed_at=absorbed.at,
         cut_by="" if cut is None else cut.op_type,
         dead_since=zeros.since,
         dead_steps=zeros.lasting,
         passing_steps=zeros.passing,
     )
-
-
-def _absorbed(view: RunView, tensor: TensorRole, weight: TensorRole | None) -> tuple[float | None, int]:
-    """(share, pairs of steps): of the elements whose gradient is not 0, those whose weight is the same a step
-    later. Needs values of the weight at neighbouring steps, and of the gradient at the first of them."""
-    kept = view.run.catalog.tensors.kept
-    if weight is None or not kept.of(tensor.code) or not kept.of(weight.code):
-        return None, 0
-    grads, weights = _kept_by_step(view.rows([tensor])), _kept_by_step(view.rows([weight]))
-    pairs = [step for step in grads if step in weights and step + 1 in weights]
-    same = moved = used = 0
-    for step in pairs[:: max(len(pairs) // _PAIRS, 1)][:_PAIRS]:
-        wanted = [grads[step], weights[step], weights[step + 1]]
-        values = [value for _, value in kept_values(view.run, wanted)]
-        if len(values) == 3 and len({value.shape for value in values}) == 1:
-            gradient_value, before, after = values
-            pushed = gradient_value != 0
-            same += int(np.count_nonzero(pushed & (before == after)))
-            moved += int(np.count_nonzero(pushed))
-            used += 1
-    return (same / moved if moved else None), used
-
-
-def _kept_by_step(rows: Rows) -> dict[int, int]:
-    kept = rows.kept
-    return dict(zip(rows.step[kept].tolist(), rows.rows[kept].tolist(), strict=True))

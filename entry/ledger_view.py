@@ -60,6 +60,15 @@ def _table(entries: Sequence[LedgerEntry]) -> object:
             f"{entry.steps:,}",
             "" if entry.first_zero_step is None else str(entry.first_zero_step),
             "" if _has_none(entry) else f"{entry.zero_share:.0%}",
-            "not known" if entry.absorbed is None else f"{entry.absorbed:.0%}",
+            _lost(entry),
         )
     return table
+
+
+def _lost(entry: LedgerEntry) -> str:
+    """The share of updates that are lost, and of how many pairs of steps where not all were compared."""
+    if entry.absorbed is None:
+        return "not known"
+    chosen = entry.absorbed_steps < entry.absorbed_of
+    pairs = f" ({entry.absorbed_steps:,} of {entry.absorbed_of:,} pairs)" if chosen else ""
+    return f"{entry.absorbed:.0%}{pairs}"

@@ -146,18 +146,19 @@ def _ledger(view: RunView) -> list[LedgerEntry]:
 def absorbed_update(view: RunView, limits: Limits) -> Iterable[Hit]:
     weights = {(tensor.graph, tensor.variable): tensor for tensor in view.of_kind("weight")}
     for entry, tensor in _entries(view):
-        if entry.absorbed is not None and entry.absorbed > limits["share"]:
-            step = view.rows([tensor]).step
+        if entry.absorbed is not None and entry.absorbed_at and entry.absorbed > limits["share"]:
             weight = weights.get((entry.graph, entry.variable))
             dtype = f" in {_dtype(view, weight)}" if weight else ""
             text = f"{entry.absorbed:.0%} of the updates of {entry.variable} change nothing"
             text += f": w + update == w{dtype}."
-            evidence = [Evidence(int(step[-1]), "share of absorbed updates", entry.absorbed, limits["share"])]
-            pairs = entry.absorbed_steps
-            at = (int(step[0]), int(step[-1]), pairs, pairs)
+            first, last = entry.absorbed_at[0], entry.absorbed_at[-1]
+            evidence = [Evidence(last, "share of absorbed updates", entry.absorbed, limits["share"])]
+            at = (first, last, len(entry.absorbed_at), entry.absorbed_steps)
             whole = entry.absorbed >= _WHOLLY and tensor.is_kernel
             severity: Severity | None = "high" if whole else None
             kept = "pairs of steps with kept values"
+            if entry.absorbed_steps < entry.absorbed_of:
+                kept += f", chosen evenly of {entry.absorbed_of:,}"
             yield Hit(tensor.code, text, evidence, *at, severity=severity, looked_at=kept)
 
 

@@ -79,6 +79,9 @@ export interface LedgerEntry {
   begins: string;
   /** Share of updates that changed nothing; null where that cannot be told. */
   absorbed: number | null;
+  /** Over how many pairs of neighbouring steps, of how many whose values were kept. */
+  absorbed_steps: number;
+  absorbed_of: number;
 }
 
 export interface LedgerAnswer extends Analysed {

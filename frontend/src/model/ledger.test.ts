@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import type { LedgerEntry } from './findings';
-import { ledgerHeading, zeroAt } from './ledger';
+import { comparedPairs, ledgerHeading, zeroAt } from './ledger';
 
 function entry(change: Partial<LedgerEntry>): LedgerEntry {
   const nothing = { variable: 'v', tensor: 'v:0', graph: 'g', layer: 'l', first_zero_step: null, zero_share: 0, why: '', begins: '' };
-  return { ...nothing, steps: 4, zero_steps: 0, reason: '', absorbed: null, ...change };
+  return { ...nothing, steps: 4, zero_steps: 0, reason: '', absorbed: null, absorbed_steps: 0, absorbed_of: 0, ...change };
 }
 
 const DEAD = entry({ reason: 'dead activation', zero_steps: 4 });
@@ -20,4 +20,10 @@ test('variables without a gradient are counted apart from dead layers', () => {
 
 test('a gradient that is not there is never said to be zero at no step', () => {
   expect([DEAD, FROZEN, CUT_OFF, LOST].map(zeroAt)).toEqual(['4 of 4 steps', 'no gradient', '4 of 4 steps', 'never']);
+});
+
+test('a share of lost updates says of how many pairs of steps it is, unless it is of all', () => {
+  const some = entry({ absorbed: 0.5, absorbed_steps: 32, absorbed_of: 1500 });
+  expect(comparedPairs(some)).toBe('of 32 of 1,500 pairs of steps');
+  expect(comparedPairs(entry({ absorbed: 0.5, absorbed_steps: 11, absorbed_of: 11 }))).toBe('');
 });

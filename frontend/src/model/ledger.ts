@@ -17,3 +17,8 @@ export function zeroAt(entry: LedgerEntry): string {
   if (hasNoGradient(entry)) return 'no gradient';
   return entry.zero_steps > 0 ? `${formatCount(entry.zero_steps)} of ${counted(entry.steps, 'step')}` : 'never';
 }
+
+/** Of how many pairs of neighbouring steps the share of lost updates is, where not all were compared; else empty. */
+export function comparedPairs({ absorbed_steps, absorbed_of }: LedgerEntry): string {
+  return absorbed_steps < absorbed_of ? `of ${formatCount(absorbed_steps)} of ${formatCount(absorbed_of)} pairs of steps` : '';
+}

@@ -2,7 +2,7 @@ import { type ComponentChildren, Fragment } from 'preact';
 import { counted, formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible';
 import type { LedgerEntry } from '../../model/findings';
-import { ledgerHeading, zeroAt } from '../../model/ledger';
+import { comparedPairs, ledgerHeading, zeroAt } from '../../model/ledger';
 import { ledger, ledgerHealthy, ledgerNews, ledgerProgress } from '../../state/ledger';
 import { Failure } from '../kit/Message';
 import { TensorLink } from './Places';
@@ -71,7 +71,10 @@ function Row({ entry }: { entry: LedgerEntry }) {
         {zeroAt(entry)}
         {entry.first_zero_step !== null && <div class="faint">since {entry.first_zero_step}</div>}
       </td>
-      <td class="num">{entry.absorbed === null ? <span class="faint">not known</span> : `${(100 * entry.absorbed).toFixed(0)} %`}</td>
+      <td class="num">
+        {entry.absorbed === null ? <span class="faint">not known</span> : `${(100 * entry.absorbed).toFixed(0)} %`}
+        {comparedPairs(entry) && <div class="faint">{comparedPairs(entry)}</div>}
+      </td>
     </tr>
   );
 }

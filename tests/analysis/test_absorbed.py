@@ -1,0 +1,49 @@
+"""Updates that are rounded away: of how many pairs of steps the share is, and since when."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made_runs import GRADIENT, TRAINING, found_by, made_run
+
+from tensortap.analysis import LedgerEntry, dead_layer_ledger
+from tensortap.index import RunIndex
+
+ONES = np.ones(4, np.float32)
+
+
+def trained(folder: Path, steps: int, first: int = 0) -> RunIndex:
+    """A run of a weight that moves at every third step only; values are kept of `steps`, from one on."""
+    fed = [("w", ONES * ((step + 2) // 3), step) for step in range(first, first + steps)]
+    fed += [(GRADIENT.name, ONES, step) for step in range(first, first + steps)]
+    return made_run(folder, TRAINING, fed, keep="value")
+
+
+def entry_of(run: RunIndex) -> LedgerEntry:
+    return next(entry for entry in dead_layer_ledger(run) if entry.variable == "dense/kernel")
+
+
+def test_of_a_short_run_all_pairs_of_steps_are_compared(tmp_path: Path) -> None:
+    entry = entry_of(trained(tmp_path, 13))
+    assert (entry.absorbed, entry.absorbed_steps, entry.absorbed_of) == (8 / 12, 12, 12)
+    assert entry.absorbed_at == (1, 2, 4, 5, 7, 8, 10, 11)
+
+
+def test_of_a_long_run_some_are_chosen_evenly_and_the_ledger_and_the_finding_say_so(tmp_path: Path) -> None:
+    run = trained(tmp_path, 100, first=50)
+    entry = entry_of(run)
+    assert (entry.absorbed_steps, entry.absorbed_of) == (32, 99)
+    assert entry.absorbed == pytest.approx(2 / 3, abs=0.1)
+    assert entry.absorbed_at[0] < 56 and entry.absorbed_at[-1] > 143
+    (finding,) = found_by("AbsorbedUpdate", run)
+    lost = len(entry.absorbed_at)
+    assert (finding.first_step, finding.steps, finding.of) == (entry.absorbed_at[0], lost, 32)
+    assert finding.looked_at == "pairs of steps with kept values, chosen evenly of 99"
+
+
+def test_the_finding_counts_the_pairs_at_which_updates_were_lost(tmp_path: Path) -> None:
+    (finding,) = found_by("AbsorbedUpdate", trained(tmp_path, 13))
+    assert (finding.first_step, finding.last_step, finding.steps, finding.of) == (1, 11, 8, 12)
+    assert finding.looked_at == "pairs of steps with kept values"
