@@ -47,7 +47,7 @@ WEAPONS = {
     "long": "L" * 4000,
     "deep": "d/" * 400 + "leaf",
 }
-RUN = "exp<img src=x onerror=alert(5)>\u202e"
+RUN = "exp<img src=x onerror=alert(5)>\u202eb"
 STEPS = 3
 
 
@@ -86,6 +86,7 @@ def unchecked() -> AbstractContextManager[object]:
 def write_hostile_dump(logdir: Path) -> None:
     """One run, three steps; a NaN from the second one on, so that every view has something to say."""
     info = {"__proto__": {"polluted": 1}, "command": WEAPONS["script"], WEAPONS["image"]: WEAPONS["terminal"]}
+    info |= {WEAPONS["terminal"]: WEAPONS["right_to_left"], "tensorflow": WEAPONS["c1"]}
     with unchecked(), DumpWriter(logdir, run=RUN, info=info) as writer:
         graph = writer.graph(hostile_graph())
         for step in range(STEPS):

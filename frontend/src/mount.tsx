@@ -3,6 +3,7 @@ import { render } from 'preact';
 import type { Provider } from './api/provider';
 import { begin } from './begin';
 import { installProbe } from './lib/probe';
+import { drawVisibly } from './lib/visible_page';
 import { syncAddress } from './state/address';
 import { graph, overlay, prefetchNeighbours } from './state/graph';
 import { startPolling } from './state/live';
@@ -26,5 +27,6 @@ export async function mount(root: HTMLElement, provider: Promise<Provider> = beg
   syncAddress();
   startPolling();
   prefetchNeighbours();
+  drawVisibly();
   render(<App />, root);
 }

@@ -9,13 +9,13 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from browser_page import TapPage
+from browser_page import TapPage, run_row
 from browser_site import Serve
 from hostile_dump import RUN, WEAPONS, write_hostile_dump
 from playwright.sync_api import Frame, expect
 from tensorboard_process import Start
 
-from tensortap.dump import escaped
+from tensortap.dump import escaped, repair_run
 
 # What a script of the dump would have left behind.
 TRACES = """() => ({
@@ -26,7 +26,16 @@ TRACES = """() => ({
     scripts: [...document.scripts].filter(script =>
         (script.src && !script.src.startsWith(location.origin)) || script.text.includes('hacked')).length,
 })"""
+# All that the page draws or reads out.
+TEXTS = """() => {
+    const texts = [document.title], nodes = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (nodes.nextNode()) texts.push(nodes.currentNode.data);
+    for (const each of document.querySelectorAll('[title], [aria-label]'))
+        texts.push(each.title ?? '', each.getAttribute('aria-label') ?? '');
+    return texts;
+}"""
 NOTHING = {"hacked": None, "polluted": None, "prototype": [], "elements": 0, "scripts": 0}
+COPY = f"{RUN}\x1b[31m.repaired"  # no writer of ours makes such a folder, but a person can
 TABS = ("overview", "history", "histogram", "value", "source")
 
 
@@ -35,6 +44,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The log directory."""
     logdir = tmp_path_factory.mktemp("hostile")
     write_hostile_dump(logdir)
+    repair_run(logdir / RUN, logdir / COPY)
     return logdir
 
 
@@ -53,11 +63,27 @@ class Watched:
         assert self.hosts - {""} == {urlsplit(own).netloc}
         for frame in tap.page.frames:
             assert traces(frame) == NOTHING, frame.url
+            expect_visible(frame)
 
 
 def traces(frame: Frame) -> dict[str, object]:
     found: dict[str, object] = frame.evaluate(TRACES)
     return found
+
+
+def expect_visible(frame: Frame) -> None:
+    """Nothing on show holds a control character or direction mark: it would pass for something else."""
+    assert [text for text in frame.evaluate(TEXTS) if unseen(text)] == [], frame.url
+
+
+def written_out(name: str) -> str:
+    return name.replace("\x1b", "\\u001b").replace("\u202e", "\\u202e")
+
+
+def unseen(text: str) -> list[str]:
+    for emoji in WEAPONS["emoji"].split("/"):
+        text = text.replace(emoji, "")  # joined
+    return [c for c in text if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp") and c not in "\n\t"]
 
 
 def test_every_view_shows_them_as_text(tap: TapPage, serve: Serve, hostile: Path) -> None:
@@ -70,14 +96,30 @@ def test_every_view_shows_them_as_text(tap: TapPage, serve: Serve, hostile: Path
     for tab in TABS:
         tap.show_tab(tab)
         tap.wait_until_ready()
+        expect_visible(tap.page.main_frame)
     expect(tap.page.get_by_test_id("inspector")).to_contain_text(WEAPONS["script"])
     tap.page.keyboard.press("n")
     expect(tap.page.get_by_test_id("problem").first).to_be_visible()
     for view in ("Tensors", "Events", "Timeline", "Graph"):
         tap.page.get_by_role("button", name=view, exact=True).click()
         tap.wait_until_ready()
+        expect_visible(tap.page.main_frame)
     tap.search("<img src=x")
     watched.expect_nothing(tap, site.url)
+
+
+def test_names_of_runs_and_facts_are_written_out(tap: TapPage, serve: Serve, hostile: Path) -> None:
+    """GIVEN a run with a direction mark in its name, and its copy THEN both are told apart and opened."""
+    tap.enter(serve(hostile))
+    picker = tap.page.get_by_test_id("run-picker")
+    for name in (RUN, COPY):
+        picker.click()
+        expect_visible(tap.page.main_frame)
+        run_row(tap.page, written_out(name)).click()
+        expect(picker).to_have_text(written_out(name))
+        expect(picker).to_have_attribute("aria-label", f"Run: {written_out(name)}")
+        tap.wait_until_ready()
+        expect_visible(tap.page.main_frame)
 
 
 def test_a_report_of_diff_shows_them_as_text(tap: TapPage, hostile: Path, tmp_path: Path) -> None:
@@ -90,8 +132,7 @@ def test_a_report_of_diff_shows_them_as_text(tap: TapPage, hostile: Path, tmp_pa
     shown = tap.page.locator("body").inner_text() + tap.page.title()
     for weapon in WEAPONS.values():
         assert escaped(weapon).strip() in shown
-    shown = shown.replace(WEAPONS["emoji"], "")  # joined
-    assert [c for c in shown if unicodedata.category(c) in ("Cc", "Cf") and c not in "\n\t"] == []
+    assert unseen(shown) == []
     assert watched.hosts == {""} and watched.dialogs == []
     assert traces(tap.page.main_frame) == NOTHING
     assert tap.page.locator("a, img, svg, script, iframe, link, form").count() == 0

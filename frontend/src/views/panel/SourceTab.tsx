@@ -101,7 +101,7 @@ function SourceText() {
   }
   return (
     <section class="source mono" aria-label="Source" tabIndex={0} data-testid="source">
-      {text.split('\n').map((line, i) => (
+      {text.split(/\r?\n/).map((line, i) => (
         <div key={i} class="source-line" ref={i + 1 === current.line ? marked : null} data-current={i + 1 === current.line}>
           <span class="source-number">{i + 1}</span>
           <span>{line || ' '}</span>
