@@ -18,7 +18,7 @@ _INTERVAL = 5.0  # s; it takes some milliseconds, of a server's few hundred mega
 
 def share_one_allocator() -> None:
     """Has Arrow allocate as everything else does, in a process of our own, and that keep little of what was
-    freed: at a run that grew to 600,000 snapshots 150 MB less."""
+    freed: at a run that grew to 600,000 snapshots 50 MB less."""
     pa.set_memory_pool(pa.system_memory_pool())
     tune = _of_glibc("mallopt")
     if tune is not None:

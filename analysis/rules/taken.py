@@ -10,9 +10,7 @@ from ..view import RunView
 
 _FOLLOWED = 2000  # nodes
 _HANDING_ON = ("_Arg", "Identity", "Cast", "Reshape", "ExpandDims", "OptionalGetValue")
-_NORMALISING = ops(
-    "FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3 Cos Sin Tanh Sigmoid Softmax L2Normalize"
-)
+_NORMALISING = ops("FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3 Cos Sin Tanh Sigmoid Softmax")
 # Products with weights, and what may hold them.
 _WEIGHING = ops(
     "MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3 Einsum Conv2D Conv3D DepthwiseConv2dNative "
