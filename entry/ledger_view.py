@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tensortap.analysis import LedgerEntry
 
 _MOST = 40  # variables that are listed, unless all are asked for
+_LEAST = 0.005  # share of lost updates up to which none is told: it is shown as 0 %
 _WORDS = {"": "learns", "unknown": "zero, reason not captured"}
 
 
@@ -26,7 +27,7 @@ def print_ledger(run: str, entries: Sequence[LedgerEntry], out: Console, *, ever
         out.print(cell(f"{run}: no gradient was captured, so there is nothing to tell.", "yellow"))
         out.print("Capture gradients and weights: Watch(), or Watch(kinds=('gradient', 'weight')).")
         return
-    dead = [entry for entry in entries if entry.reason or entry.absorbed]
+    dead = [entry for entry in entries if entry.reason or (entry.absorbed or 0) > _LEAST]
     colour = "bold green" if not dead else "bold"
     apart = sum(_has_none(entry) for entry in dead)
     names = f"{counted(len(entries), 'variable')}, {len(dead) - apart:,} with zeros or lost updates"

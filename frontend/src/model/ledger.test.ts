@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { LedgerEntry } from './findings';
-import { comparedPairs, ledgerHeading, zeroAt } from './ledger';
+import { comparedPairs, hasNews, ledgerHeading, zeroAt } from './ledger';
 
 function entry(change: Partial<LedgerEntry>): LedgerEntry {
   const nothing = { variable: 'v', tensor: 'v:0', graph: 'g', layer: 'l', first_zero_step: null, zero_share: 0, why: '', begins: '' };
@@ -26,4 +26,9 @@ test('a share of lost updates says of how many pairs of steps it is, unless it i
   const some = entry({ absorbed: 0.5, absorbed_steps: 32, absorbed_of: 1500 });
   expect(comparedPairs(some)).toBe('of 32 of 1,500 pairs of steps');
   expect(comparedPairs(entry({ absorbed: 0.5, absorbed_steps: 11, absorbed_of: 11 }))).toBe('');
+});
+
+test('a share of lost updates that is shown as 0 % is no news', () => {
+  expect([DEAD, FROZEN, LOST].map(hasNews)).toEqual([true, true, true]);
+  expect([null, 0, 0.0008, 0.005].map((absorbed) => hasNews(entry({ absorbed })))).toEqual([false, false, false, false]);
 });

@@ -4,6 +4,11 @@ import type { LedgerEntry } from './findings';
 /** Whether a variable has no gradient at all, not even one of zeros: it is frozen, or cut off from the loss. */
 export const hasNoGradient = (entry: LedgerEntry): boolean => entry.reason === 'disconnected' && entry.zero_steps === 0;
 
+const LEAST = 0.005; // share of lost updates up to which none is told: it is shown as 0 %
+
+/** Whether there is something to tell of a variable: zeros, no gradient, or lost updates. */
+export const hasNews = (entry: LedgerEntry): boolean => entry.reason !== '' || (entry.absorbed ?? 0) > LEAST;
+
 /** What is wrong with the variables that are listed: those without a gradient are counted apart, as frozen ones are no dead layers. */
 export function ledgerHeading(listed: readonly LedgerEntry[]): string {
   const apart = listed.filter(hasNoGradient).length;

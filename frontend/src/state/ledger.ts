@@ -1,5 +1,6 @@
 import { computed, signal } from '@preact/signals';
-import type { LedgerEntry, Progress } from '../model/findings';
+import type { Progress } from '../model/findings';
+import { hasNews } from '../model/ledger';
 import { view } from './choices';
 import { analysedRun, settled } from './findings';
 import { api } from './provider';
@@ -12,8 +13,6 @@ export const ledger = resource(
   computed(() => (view.value === 'problems' ? analysedRun.value : null)),
   ({ id }, abort) => settled(() => api().ledger(id, abort), abort, ledgerProgress),
 );
-
-const hasNews = (entry: LedgerEntry): boolean => entry.reason !== '' || (entry.absorbed ?? 0) > 0;
 
 /** Variables whose gradients are zero or whose updates are lost, the deadest first; and how many others there are. */
 export const ledgerNews = computed(() => (ledger.data.value?.entries ?? []).filter(hasNews));
