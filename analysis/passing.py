@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from functools import cached_property, lru_cache
 
-from tensortap.index import FunctionInfo, GraphIndex
+from tensortap.index import GraphIndex
 
 from .roles import roles_of
 
@@ -141,25 +141,37 @@ class Passing:
     def _repeats(self, node: str | None) -> bool:
         """Whether a node runs several times a step, as far as the graph tells."""
         row = self.graph.rows.get(node or "")
-        return row is not None and any(info.role in _LOOPS for info, _ in self._around(row))
+        return row is not None and self._loops.get(self.graph.function[row]) is not None
 
     def outermost(self, row: int) -> int:
         """Row of the outermost loop that a node is in; the node itself without one."""
-        loops = [caller for info, caller in self._around(row) if info.role in _LOOPS and caller is not None]
-        return loops[-1] if loops else row
+        loop = self._loops.get(self.graph.function[row])
+        return row if loop is None or loop < 0 else loop
 
-    def _around(self, row: int) -> Iterator[tuple[FunctionInfo, int | None]]:
-        """The functions that a node is in, the innermost first, and the row of the node that calls each."""
-        graph, seen, at = self.graph, set[int](), row
-        while at not in seen:
-            seen.add(at)
-            info = graph.functions.get(graph.function[at])
-            caller = None if info is None else graph.rows.get(info.caller or "")
-            if info is not None:
-                yield info, caller
+    @cached_property
+    def _loops(self) -> dict[str, int | None]:
+        """Function -> row of the outermost loop that it runs in; -1 where the graph does not hold that row,
+        None outside of loops. Each function is looked at once, however deep they are nested."""
+        graph, found = self.graph, dict[str, int | None]()
+        for function in graph.functions:
+            for name in reversed(self._outwards(function, found)):
+                info = graph.functions[name]
+                caller = graph.rows.get(info.caller or "", -1)
+                own = caller if info.role in _LOOPS else None
+                outer = found.get(graph.function[caller]) if caller >= 0 else None
+                found[name] = outer if own is None or (outer is not None and outer >= 0) else own
+        return found
+
+    def _outwards(self, function: str, known: Container[str]) -> list[str]:
+        """A function, the one that calls it, and so on, up to one that is known, or was met before."""
+        graph, met = self.graph, dict[str, None]()
+        while function in graph.functions and function not in known and function not in met:
+            met[function] = None
+            caller = graph.rows.get(graph.functions[function].caller or "")
             if caller is None:
-                return
-            at = caller
+                break
+            function = graph.function[caller]
+        return list(met)
 
 
 @lru_cache(maxsize=_GRAPHS)

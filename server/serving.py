@@ -104,12 +104,7 @@ class Server:
                 f"{trusted_proxy[:100]!r} is not the IP address of a proxy.",
                 "Use --trusted-proxy ADDRESS, as in 127.0.0.1; names and '*' would trust too many.",
             )
-        if token and not is_token(token):
-            raise ServingError(
-                "The token holds a blank or another character that no header carries, or is too long.",
-                "Use 16 letters and digits or more, or leave it out: then a fresh one is made.",
-            )
-        self.token = (token or new_token()) if use_token else None
+        self.token = _usable(token or new_token()) if use_token else None
         self._socket = open_socket(host, port)
         self.port: int = self._socket.getsockname()[1]
         self.moved = port is None and self.port != DEFAULT_PORT
@@ -249,6 +244,15 @@ def _listen(family: socket.AddressFamily, address: str, port: int) -> socket.soc
         found.close()
         raise
     return found
+
+
+def _usable(token: str) -> str:
+    if not is_token(token):
+        raise ServingError(
+            "The token holds a blank or another character that no header carries, or is too long.",
+            "Use 16 letters and digits or more, or leave it out: then a fresh one is made.",
+        )
+    return token
 
 
 def _url(host: str, port: int, token: str | None) -> str:

@@ -13,7 +13,7 @@ from tensortap.index import RETURNED
 from ..ops import ops
 from .flow import BadFlow, BadTensor
 from .image import image_axes
-from .index_maps import Call, Part, Wanted, inputs_of_element, is_followed
+from .index_maps import Call, Part, Wanted, inputs_of_element
 from .kept import Kept
 from .samples import sample_of
 from .step import Slot
@@ -183,9 +183,14 @@ def _row_of(flow: BadFlow, trail: list[Element]) -> int | None:
 
 
 def _rows_may_move(flow: BadFlow, last: Element) -> bool:
-    """Whether an op that reorders rows, or is not known, lies at the end of a trail or before it."""
-    graph, roles = flow.tensors.graph, flow.tensors.roles
-    if last.kind not in ("input", "weight") and not is_followed(last.op_type):
+    """Whether a trail ends at an op that is not understood (its inputs were kept), or behind one that moves
+    rows."""
+    graph, roles, tensors = flow.tensors.graph, flow.tensors.roles, flow.tensors
+    given = [(source, slot) for source, slot, _ in roles.inputs(graph.rows[last.node])]
+    if any(slot in tensors.captured and tensors.snapshot(slot).kept for slot in given) and last.kind not in (
+        "input",
+        "weight",
+    ):
         return True
     seen, left = set[int](), [graph.rows[last.node]]
     while left:

@@ -55,11 +55,6 @@ def aligned(shape: Shape, index: Index) -> tuple[Part, ...]:
     return tuple(0 if extent == 1 else at for extent, at in zip(shape, tail, strict=True))
 
 
-def is_followed(op_type: str) -> bool:
-    """Whether it is known here which elements an element of the op's output is made of."""
-    return op_type in MAPS or op_type in WINDOWS or op_type in ELEMENTWISE
-
-
 def _by_position(call: Call, index: Index) -> Wanted:
     """Elementwise, with broadcasting: right for every op whose float inputs broadcast to its output."""
     found: Wanted = []

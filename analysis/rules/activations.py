@@ -56,8 +56,8 @@ def dead_relu(view: RunView, limits: Limits) -> Iterable[Hit]:
             text=lambda t, value: f"{_how_many(value)} of the elements of {t.name} are above 0.",
         )
     )
-    for hit in found:  # a ReLU in a hinge loss that is 0 everywhere has done its work
-        fitted = is_fitted(view, view.tensors[hit.tensor].graph, hit.first_step)
+    for hit in found:  # a ReLU in a hinge loss that is mostly 0 has done its work
+        fitted = is_fitted(view, view.tensors[hit.tensor].graph, hit.first_step, MOSTLY)
         yield replace(hit, severity="low") if fitted else hit
     known = {hit.tensor for hit in found}
     possible = limits["layer_share"] * limits["active"] + 1 - limits["layer_share"]

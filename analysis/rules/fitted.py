@@ -10,11 +10,11 @@ from ..view import RunView
 _LEFT = 1e-6  # of the largest loss: then gradients are small, as they are to be
 
 
-def is_fitted(view: RunView, graph: str, step: int) -> bool:
-    """Whether the loss is exactly 0 from a step on (a hinge loss)."""
+def is_fitted(view: RunView, graph: str, step: int, share: float = 1.0) -> bool:
+    """Whether the loss is exactly 0 (a hinge loss) at such a share of the steps from one on."""
     rows = _losses(view, graph)
     rows = rows.part(rows.step >= step)
-    return len(rows) > 0 and bool(np.all(rows["zero"] == rows["size"]))
+    return len(rows) > 0 and float(np.mean(rows["zero"] == rows["size"])) >= share
 
 
 def has_converged(view: RunView, graph: str, step: int) -> bool:

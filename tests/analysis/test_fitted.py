@@ -16,7 +16,7 @@ def test_a_relu_of_a_hinge_loss_that_is_zero_is_not_dead(tmp_path: Path) -> None
     nodes = (*TRAINING[:3], node("hinge", "Relu", "product"), node("loss", "Sum", "hinge"), GRADIENT)
     for name, least, severity in (("hinge", 0, "low"), ("dead", 1, "high")):
         fed: list[Fed] = [("hinge", ONES if step < 10 else 0 * ONES, step) for step in STEPS]
-        fed += [("loss", np.float32(max(10 - step, least)), step) for step in STEPS]
+        fed += [("loss", np.float32(max(10 - step, least, step == 20)), step) for step in STEPS]
         (hit,) = found_by("DeadRelu", made_run(tmp_path, nodes, fed, name=name))
         assert hit.severity == severity
 

@@ -27,6 +27,7 @@ WAYS: dict[str, tuple[Callable[[Any], Any], str | None]] = {
     "gather": (lambda x: tf.gather(x, [3, 2, 1, 0]), "p1"),
     "chosen": (lambda x: tf.where(tf.zeros_like(x, tf.bool), tf.gather(x, [1, 1, 1, 1]), x), "p1"),
     "called twice": (lambda x: tf.abs(_log(x + 1.0) + _log(x)) + 2.0, "p1"),
+    "moved and joined": (lambda x: tf.concat([tf.ones_like(x), x[::-1]], 0)[3:7], None),
     "sorted": (lambda x: tf.sort(x, 0), None),
     "scattered": (lambda x: tf.tensor_scatter_nd_update(tf.ones([4, 3]), [[3], [2], [1], [0]], x), None),
     "stitched": (lambda x: tf.dynamic_stitch([[1, 3], [0, 2]], [x[:2], x[2:]]), None),
