@@ -152,6 +152,8 @@ def _reason(flow: _Flow, row: int) -> tuple[str, str, bool]:
     sure = all(flow.roles.graph.op_type[source] == "Const" for source in flow.gradients(unseen))
     if op_type in _CHOOSING:
         return reason, _why_chosen(flow, row, _left_out(flow, flow.gradients(inputs))) or why, sure
+    if op_type == "Relu6Grad" and _is_at_its_upper_end(flow, row):
+        return "saturated activation", "the activation is stuck at 6, its upper end", sure
     if op_type in _SUMS and inputs and not zero:
         return "cancelled", "what it adds is not zero, but the sum is", sure and not unseen
     return reason, why, sure
@@ -169,6 +171,13 @@ def _why_chosen(flow: _Flow, row: int, left_out: list[int]) -> str:
     always = "" if told is None else "False" if told.zero else "True" if told.full else ""
     since = f", as {names[condition]}:0 is {always} everywhere" if always else ""
     return f"it chooses 0 in place of {names[left_out[0]]}:0{since}" if left_out else ""
+
+
+def _is_at_its_upper_end(flow: _Flow, row: int) -> bool:
+    """Whether the output of a Relu6 that passes nothing on is nowhere 0: then it is 6, its upper end."""
+    outputs = [source for source, _, position in flow.roles.inputs(row) if position == 1]
+    relu6 = [source for source in outputs if flow.roles.graph.op_type[source] == "Relu6"]
+    return any(source in flow.seen and flow.seen[source].full for source in relu6)
 
 
 def _dead_factor(flow: _Flow, zero: list[int], why: str) -> tuple[str, str, bool]:

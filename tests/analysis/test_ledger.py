@@ -87,6 +87,29 @@ def test_a_constant_that_is_chosen_in_place_of_a_gradient_needs_no_capture(
     assert entry.why.endswith(told) == (reason == "mask")
 
 
+@pytest.mark.parametrize(
+    ("output", "reason"),
+    [
+        (6 * SOME, "saturated activation"),
+        (ZERO, "dead activation"),
+        (np.float32([6, 0, 6, 0]), "dead activation"),
+        (None, "dead activation"),  # not captured
+    ],
+)
+def test_a_relu6_at_its_upper_end_is_saturated(
+    tmp_path: Path, output: np.ndarray | None, reason: str
+) -> None:
+    nodes = (
+        *(*TRAINING[:4], node("gradient_tape/loss", "Mul", "loss"), node("relu", "Relu6", "product")),
+        node("gradient_tape/relu", "Relu6Grad", "gradient_tape/loss", "relu"),
+        node("gradient_tape/g", "MatMul", "x", "gradient_tape/relu", kind="gradient", of="dense/kernel"),
+    )
+    fed = [("gradient_tape/loss", SOME, 0), ("gradient_tape/relu", ZERO, 0), ("gradient_tape/g", ZERO, 0)]
+    fed += [] if output is None else [("relu", output, 0)]
+    (entry,) = (e for e in dead_layer_ledger(made_run(tmp_path, nodes, fed)) if e.reason)
+    assert (entry.reason, entry.begins) == (reason, "gradient_tape/relu:0")
+
+
 @pytest.mark.parametrize(("dtype", "listed"), [("int64", False), ("uint32", False), ("float32", True)])
 def test_the_state_of_a_seed_is_no_layer(tmp_path: Path, dtype: str, listed: bool) -> None:
     state = node(
