@@ -17,7 +17,9 @@ from .view import RunView
 
 _MAX_WALK = 400  # nodes that are walked back from one gradient
 _HANDING_ON = ("_Arg", "Identity", "IdentityN", "Reshape")
-_LISTING = ("TensorListFromTensor", "TensorListSetItem", "AddN", *_HANDING_ON)  # lists of gradients, too
+# Lists of gradients, too, and of what the forward pass keeps for the backward pass.
+_LISTING = ("TensorListFromTensor", "TensorListSetItem", "TensorListPushBack", "AddN", *_HANDING_ON)
+_POPPING = "TensorListPopBack"
 _LIST = "variant"
 _FLOATS = ("float", "bfloat", "complex")
 _CHOOSING = ops("Select SelectV2")
@@ -212,6 +214,8 @@ def _handed_on(
     called = passing_of(roles.graph).called.get(row, ())
     if len(called) == 1:  # of branches, one alone was taken
         return passing_of(roles.graph).returned((row, slot))
+    if roles.graph.op_type[row] == _POPPING and dtype != _LIST and row not in captured:
+        return [(source, behind) for source, behind, position in roles.inputs(row) if position == 0]
     kinds = _LISTING if dtype == _LIST else _HANDING_ON
     if roles.graph.op_type[row] not in kinds or (dtype != _LIST and row in captured):
         return []

@@ -95,3 +95,38 @@ def test_zeros_are_followed_through_loops_and_not_into_the_forward_pass(
     entries = {entry.variable: entry for entry in dead_layer_ledger(log.runs[0])}
     assert (entries["rnn/kernel"].reason, entries["rnn/kernel"].begins) == (reason, begins)
     assert entries["out/kernel"].reason == of_out
+
+
+def remembering() -> tuple[list[Node], dict[str, Function]]:
+    """The same layer with a kernel in its loop: the forward pass keeps what it was given at each visit in a
+    list, which the backward pass takes it from."""
+    pop = replace(node("gradient_tape/pop", "TensorListPopBack", "stack"), output_shapes=[[], [None]])
+    kernel = replace(node("gradient_tape/kernel", "MatMul"), inputs=["gradient_tape/pop:1"])
+    kernel.inputs.append("gradient_tape/tanh:0")
+    stack = replace(node("stack", "_Arg", dtype="variant"), inputs=["rnn:1"])
+    total = node("gradient_tape/sum", "AddN", "gradient_tape/ys", "gradient_tape/kernel")
+    nodes = [each for each in NODES if each.name != total.name]
+    nodes += within("body", node("rnn/in", "Mul", "take"))
+    nodes += within("body", node("rnn/push", "TensorListPushBack", "hold", "rnn/in", dtype="variant"))
+    nodes += within("back", stack, replace(pop, output_dtypes=["variant", "float32"]), kernel, total)
+    return nodes, FUNCTIONS | {"body": replace(FUNCTIONS["body"], outputs=["rnn/tanh:0", "rnn/push:0"])}
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"), [(ZERO, "dead input"), (SOME, "mask"), (None, "unknown")], ids=str
+)
+def test_what_a_loop_kept_for_the_backward_pass_is_a_dead_input(
+    tmp_path: Path, given: np.ndarray | None, reason: str
+) -> None:
+    nodes, functions = remembering()
+    zero = ("gradient_tape/kernel", "gradient_tape/sum", "gradient_tape/rnn")
+    with DumpWriter(tmp_path, run="made") as writer:
+        graph = writer.graph(Graph("step", nodes, functions=functions))
+        for name in [*FLOATS, "gradient_tape/kernel"]:
+            writer.log(name, ZERO if name in zero else SOME, step=0, graph=graph)
+        if given is not None:
+            writer.log("rnn/in", given, step=0, graph=graph)
+    log = LogIndex(tmp_path)
+    log.refresh()
+    entry = next(entry for entry in dead_layer_ledger(log.runs[0]) if entry.variable == "rnn/kernel")
+    assert (entry.reason, entry.begins) == (reason, "gradient_tape/kernel:0")
