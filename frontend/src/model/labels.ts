@@ -1,7 +1,8 @@
-import { counted } from '../lib/format.ts';
-/** What is written into a node's box. */
+/** What is written into a node's box, below its label; what is not seen in an op type or shape written out. */
 
 import type { DictColumn, TextColumn } from '../lib/columns';
+import { counted } from '../lib/format';
+import { visible } from '../lib/visible';
 import { entityLabel, ownLabel, type ScopeTree } from './tree';
 
 export interface LabelColumns {
@@ -16,8 +17,8 @@ export function nodeSubtitle(tree: ScopeTree, columns: LabelColumns, row: number
   const shape = columns.shapes.at(row);
   const label = entityLabel(tree, columns.paths, row);
   const told = label === opType || label.startsWith(`${opType}_`) || label.endsWith(`/${opType}`);
-  if (told) return shape;
-  return shape ? `${opType} ${shape}` : opType;
+  if (told) return visible(shape);
+  return visible(shape ? `${opType} ${shape}` : opType);
 }
 
 /** Second line of a scope: how much is in it, of which blocks a stack is made, and for a function what calls it. */
@@ -25,7 +26,7 @@ export function scopeSubtitle(tree: ScopeTree, columns: Omit<LabelColumns, 'shap
   const nodes = tree.nodesIn[scope]!;
   const count = counted(nodes, 'node');
   const stack = tree.stacks.get(scope);
-  if (stack) return `${ownLabel(tree, columns.paths, scope)} … ${stack.last} · ${count}`;
+  if (stack) return visible(`${ownLabel(tree, columns.paths, scope)} … ${stack.last} · ${count}`);
   const owner = tree.owner[scope]!;
-  return owner < 0 ? count : `${columns.opTypes.at(owner)} · ${count}`;
+  return owner < 0 ? count : visible(`${columns.opTypes.at(owner)} · ${count}`);
 }

@@ -129,7 +129,7 @@ function addClosed(frame: Frame, boxes: BoxList, i: number, items: TextItem[]): 
     items.push({ text: title, x: x + indent, y: y + height / 2 - lift, size, weight: 600, colour: style.text, align: 'left', alpha });
   if (!detailed) return;
   const small = roundSize(SUBTITLE_FONT * scene.zoom);
-  const text = fitter.fit(visible(scopeSubtitle(drawing.tree, drawing.graph, entity - drawing.tree.nodeCount)), small, 400, room);
+  const text = fitter.fit(scopeSubtitle(drawing.tree, drawing.graph, entity - drawing.tree.nodeCount), small, 400, room);
   if (text)
     items.push({ text, x: x + indent, y: y + height / 2 + lift, size: small, weight: 400, colour: style.subtitle, align: 'left', alpha });
 }

@@ -69,7 +69,7 @@ export class TitlePlacer {
     items.push({ ...common, text, x, size, weight: 600, colour: theme.scopeTitle });
     const small = roundSize((size * SUBTITLE_FONT) / SCOPE_FONT);
     const from = x + textWidth + 0.7 * size;
-    const told = scene.zoom < FITS_FROM ? '' : visible(scopeSubtitle(drawing.tree, drawing.graph, entity - drawing.tree.nodeCount));
+    const told = scene.zoom < FITS_FROM ? '' : scopeSubtitle(drawing.tree, drawing.graph, entity - drawing.tree.nodeCount);
     const end = from + fitter.width(told, small, 400);
     const shown = told !== '' && end <= place.right;
     if (shown) items.push({ ...common, text: told, x: from, size: small, weight: 400, colour: theme.edgeLabel });
