@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -14,6 +14,8 @@ from tensortap.index import RETURNED, GraphIndex
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _BACKWARD = re.compile(r"(^|/)gradient(s|_tape)(_\d+)?/")
+_READS = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableV2")
+_FED = ("_Arg", "Placeholder", "IteratorGetNext")
 _LOSS = re.compile(r"loss", re.IGNORECASE)
 _FLOATS = ("float", "bfloat", "complex")
 _UPDATE = re.compile(r"Assign|(Resource)?((Sparse)?Apply|Scatter(?!Nd$|NdNon)|StridedSliceAssign)")
@@ -121,11 +123,9 @@ class Roles:
 
     @cached_property
     def reached(self) -> Array:
-        """Which nodes of the forward pass depend on a weight."""
+        """Which nodes of the forward pass depend on a weight; without any, on what is fed."""
         mask = np.zeros(len(self.graph), np.bool_)
-        stack = self.of_kind("weight") or [
-            row for row in range(len(self.graph)) if self.graph.op_type[row] == "ReadVariableOp"
-        ]
+        stack = self.of_kind("weight") or self._of_op(_READS) or self._of_op(_FED)
         while stack:
             row = stack.pop()
             if mask[row] or self.is_backward(row):
@@ -134,27 +134,35 @@ class Roles:
             stack += self.consumers(row)
         return mask
 
+    def _of_op(self, op_types: Collection[str]) -> list[int]:
+        return [row for row in range(len(self.graph)) if self.graph.op_type[row] in op_types]
+
     @cached_property
     def loss(self) -> int | None:
         """Row of the scalar that is minimised: the last scalar of the forward pass that depends on weights
         and has `loss` in its name, or else the scalar that a root function returns; None if nothing fits."""
         graph = self.graph
-        scalars = [
-            row
-            for row in np.flatnonzero(self.reached).tolist()
-            if graph.shape[row] == "scalar" and graph.dtype[row].startswith(_FLOATS)
+        floats = [
+            row for row in np.flatnonzero(self.reached).tolist() if graph.dtype[row].startswith(_FLOATS)
         ]
-        named = [
-            r
-            for r in scalars
-            if _LOSS.search(graph.names[r]) and not graph.layer[r] and not self.variable.get(r)
-        ]
+        scalars = [row for row in floats if graph.shape[row] == "scalar"]
+        # Behind the call of a function shapes may not be known.
+        summed = [row for row in floats if not graph.shape[row] and graph.op_type[row] in ("Mean", "Sum")]
+        named = self._named(scalars) or self._named(summed)
         if named:
             return max(named, key=lambda row: int(graph.order[row]))
         computed = [row for row in scalars if graph.op_type[row] not in ("ReadVariableOp", "_Arg", "Const")]
         feeds = [row for row in computed if any(map(self.is_backward, self._followers(row)))]
         returned = [row for row in computed if graph.op_type[row] == "Identity" and not self.consumers(row)]
         return min(feeds or returned or computed, key=lambda row: int(graph.order[row]), default=None)
+
+    def _named(self, rows: Iterable[int]) -> list[int]:
+        graph = self.graph
+        return [
+            row
+            for row in rows
+            if _LOSS.search(graph.names[row]) and not graph.layer[row] and not self.variable.get(row)
+        ]
 
     def _followers(self, row: int) -> Iterator[int]:
         for follower in self.consumers(row):

@@ -189,8 +189,10 @@ def _gather(call: Call, index: Index) -> Wanted:
     """out[…] = params[…, indices[…], …]; no batch dimensions."""
     indices, axis = call.shapes[1], call.integers(2, None) if len(call.shapes) > 2 else np.array(0)
     shape = call.shapes[0]
-    if indices is None or shape is None or axis is None or int(call.attributes.get("batch_dims", "0")):
+    if indices is None or axis is None or int(call.attributes.get("batch_dims", "0")):
         return []
+    if shape is None:  # rows of a variable
+        return [(1, tuple(index[int(axis) : int(axis) + len(indices)]))] if int(axis) >= 0 else []
     dim = int(axis) % len(shape)
     place = index[dim : dim + len(indices)]
     which = call.integers(1, tuple(place))

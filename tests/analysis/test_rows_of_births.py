@@ -21,6 +21,7 @@ def _log(x: Any) -> Any:
 
 X = np.arange(1, 13, dtype=np.float32).reshape(4, 3)
 X[1, 2] = 0  # of the sample p1
+TABLE = tf.Variable(np.arange(13, dtype=np.float32))
 WAYS: dict[str, tuple[Callable[[Any], Any], str | None]] = {
     "reverse": (lambda x: tf.reverse(x, [0]), "p1"),
     "roll": (lambda x: tf.roll(x, [1, 2], [0, 1]), "p1"),
@@ -28,6 +29,7 @@ WAYS: dict[str, tuple[Callable[[Any], Any], str | None]] = {
     "chosen": (lambda x: tf.where(tf.zeros_like(x, tf.bool), tf.gather(x, [1, 1, 1, 1]), x), "p1"),
     "called twice": (lambda x: tf.abs(_log(x + 1.0) + _log(x)) + 2.0, "p1"),
     "moved and joined": (lambda x: tf.concat([tf.ones_like(x), x[::-1]], 0)[3:7], None),
+    "looked up": (lambda x: tf.gather(TABLE, tf.cast(x, tf.int32)), "p1"),
     "sorted": (lambda x: tf.sort(x, 0), None),
     "scattered": (lambda x: tf.tensor_scatter_nd_update(tf.ones([4, 3]), [[3], [2], [1], [0]], x), None),
     "stitched": (lambda x: tf.dynamic_stitch([[1, 3], [0, 2]], [x[:2], x[2:]]), None),
@@ -69,3 +71,10 @@ def test_of_two_calls_of_a_function_the_right_one_is_told(runs: dict[str, RunInd
     assert birth.explanation is not None
     assert birth.explanation.text == "log(0) = -inf: 1 element of x:0 is exactly 0."
     assert "PartitionedCall" not in {each.op_type for each in report.births}
+
+
+@pytest.mark.parametrize("way", ["called twice", "looked up", "reverse"])
+def test_the_loss_is_known_behind_calls_tables_and_without_variables(
+    runs: dict[str, RunIndex], way: str
+) -> None:
+    assert nan_report(runs[way]).loss == "loss:0"
