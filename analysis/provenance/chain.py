@@ -12,7 +12,7 @@ MAX_LINKS = 500
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One non-finite tensor on the way; `nan`, `inf`: how many elements of `size`."""
+    """One non-finite tensor on the way; `nan`, `inf`: how many of `size`, at the first `visit` with any."""
 
     tensor: str
     node: str
@@ -22,6 +22,7 @@ class Link:
     inf: int
     size: int
     verdict: str
+    visit: int
 
 
 def chain(flow: BadFlow, birth: Slot) -> list[Link]:
@@ -59,4 +60,5 @@ def _link(flow: BadFlow, slot: Slot) -> Link:
         inf=found.pos_inf + found.neg_inf,
         size=found.size,
         verdict=bad.verdict,
+        visit=bad.visit,
     )

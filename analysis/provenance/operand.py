@@ -18,7 +18,8 @@ _WORDS = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 @dataclass(frozen=True, slots=True)
 class Operand:
     """Counts and extrema of a tensor. `known` is False where it was not captured; `constant` says that it is
-    a constant of the graph. min, max, abs_max are over the finite elements, NaN where there are none."""
+    a constant of the graph. min, max, abs_max are over the finite elements, NaN where there are none; `visit`
+    is the one they are of."""
 
     tensor: str
     known: bool
@@ -36,6 +37,7 @@ class Operand:
     abs_max: float = math.nan
     constant: bool = False
     kept: bool = False
+    visit: int = 0
 
     @property
     def inf(self) -> int:
@@ -76,6 +78,7 @@ def of_snapshot(snapshot: Snapshot, tensor: str = "") -> Operand:
         max=snapshot.max,
         abs_max=snapshot.abs_max,
         kept=snapshot.kept,
+        visit=snapshot.visit,
     )
 
 

@@ -179,10 +179,13 @@ def test_an_element_proves_that_a_power_overflows(run_named: Get) -> None:
 
 
 def test_a_loop_says_which_visit(run_named: Get) -> None:
-    birth = nan_report(run_named("in_a_loop")).births[0]
+    report = nan_report(run_named("in_a_loop"))
+    birth = report.births[0]
     assert birth.visit == 2
+    assert [link.visit for link in report.chain[:3]] == [2, 2, 2]
     visits = [element.visit for element in birth.elements[0].trail if element.tensor == "while/mul:0"]
     assert visits == [1, 0]
+    assert [(operand.tensor, operand.visit) for operand in birth.inputs] == [("while/Identity_3:0", 1)]
 
 
 @pytest.mark.parametrize(

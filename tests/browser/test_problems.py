@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from browser_page import TapPage
-from browser_site import Site
+from browser_site import Serve, Site
+from nan_programs import X, in_a_loop
 from playwright.sync_api import expect
 
 import tensortap
+from tensortap import Tap, Watch, every
 
 
 def test_list_leads_to_the_first_nan(tap: TapPage, site: Site) -> None:
@@ -85,6 +88,28 @@ def test_the_page_of_problems_tells_the_truth_first(tap: TapPage, site: Site) ->
     tap.page.get_by_test_id("show-chain").click()
     tap.expect_inspected("compile_loss/_careless_loss/Log")
     expect(tap.page.get_by_test_id("chain")).to_have_attribute("aria-checked", "true")
+
+
+def test_a_birth_in_a_loop_is_shown_at_its_visit(tap: TapPage, serve: Serve, tmp_path: Path) -> None:
+    """All is finite at the first visit: the birth, and the way back from it, lead to the visits they name."""
+    with Tap(tmp_path / "loop", watch=Watch(steps=every(1), keep="value")) as taken:
+        taken.function(in_a_loop)(X)
+    tap.enter(serve(tmp_path))
+    tap.page.keyboard.press("w")
+    card, visit = tap.page.get_by_test_id("birth-card"), tap.page.get_by_test_id("visit-picker")
+    expect(card.locator("h3").first).to_have_text("Infinity is born at step 0 (visit 2) in while/Exp")
+    way_back = card.locator(".led-back li", has_text="while/mul:0")
+    expect(way_back.nth(0)).to_contain_text("while/mul:0 (visit 1) = 695.6")
+    expect(way_back.nth(1)).to_contain_text("while/mul:0 = 6.65")
+    way_back.first.get_by_role("button").click()
+    tap.expect_inspected("while/mul")
+    expect(visit).to_have_value("1")
+    card.get_by_role("button", name="while/Identity_3:0 (visit 1)").first.click()
+    tap.expect_inspected("while/Identity_3")
+    expect(visit).to_have_value("1")
+    tap.page.get_by_test_id("show-chain").click()
+    tap.expect_inspected("while/Exp")
+    expect(visit).to_have_value("2")
 
 
 def test_a_healthy_run_is_told_so(tap: TapPage, site: Site) -> None:

@@ -91,6 +91,7 @@ export interface LedgerAnswer extends Analysed {
 /** Counts and extrema of an output or input of a birth. */
 export interface Operand {
   tensor: string;
+  visit: number;
   known: boolean;
   size: number;
   nan: number;
@@ -104,6 +105,7 @@ export interface Operand {
 
 export interface ElementStep {
   tensor: string;
+  visit: number;
   index: number[];
   value: Measured;
   /** In words; empty for a scalar. */
@@ -137,6 +139,8 @@ export interface Birth {
 
 export interface Link {
   tensor: string;
+  /** The first at which it is not finite. */
+  visit: number;
   node: string;
   op_type: string;
   nan: number;

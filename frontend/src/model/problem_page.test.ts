@@ -65,6 +65,12 @@ describe('order of the findings', () => {
 describe('what is said of a birth', () => {
   it('names kind, step and node', () => {
     expect(birthTitle(birth({}), report(24))).toBe('Infinity is born at step 25 in loss/Log');
+    expect(birthTitle(birth({ visit: 0 }), report(24))).toBe('Infinity is born at step 25 in loss/Log');
+  });
+
+  it('names the visit of a node in a loop', () => {
+    expect(birthTitle(birth({ visit: 3 }), report(24))).toBe('Infinity is born at step 25 (visit 3) in loss/Log');
+    expect(birthTitle(birth({ visit: 3, verdict: 'suspected' }), report(24))).toContain('at step 25 (visit 3) in loss/Log');
   });
 
   it('does not call a birth what a variable brought along', () => {

@@ -49,6 +49,9 @@ export function isIntended(problem: NonfiniteProblem, report: NanReport | null):
 
 export const bad = (birth: Birth): 'NaN' | 'Infinity' => (birth.output.nan > 0 ? 'NaN' : 'Infinity');
 
+/** Which time within its step a node in a loop ran; nothing for the first, as on the command line. */
+export const visitText = ({ visit = 0 }: { visit?: number }): string => (visit > 0 ? ` (visit ${visit})` : '');
+
 /** What happened, in one line. */
 export function birthTitle(birth: Birth, report: NanReport): string {
   const [what, node] = [bad(birth), visible(birth.node)];
@@ -62,9 +65,9 @@ export function birthTitle(birth: Birth, report: NanReport): string {
     case 'constant':
       return `${what} is a constant of the program`;
     case 'suspected':
-      return `${what} appears first at step ${birth.step} in ${node}${of}; not all of its inputs were captured`;
+      return `${what} appears first at step ${birth.step}${visitText(birth)} in ${node}${of}; not all of its inputs were captured`;
     default:
-      return `${what} is born at step ${birth.step} in ${node}${of}`;
+      return `${what} is born at step ${birth.step}${visitText(birth)} in ${node}${of}`;
   }
 }
 

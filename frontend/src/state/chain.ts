@@ -25,6 +25,6 @@ export function showChain(): void {
   batch(() => {
     chainShown.value = true;
     view.value = 'graph';
-    goTo({ graph: birth.graph, tensor: birth.tensor, step: birth.step });
+    goTo({ graph: birth.graph, tensor: birth.tensor, step: birth.step, visit: birth.visit });
   });
 }

@@ -39,12 +39,13 @@ export function chooseGraph(graph: string | null): void {
   });
 }
 
-/** Goes to a tensor at a step, from a list of problems or a table. */
-export function goTo(place: { graph?: string; tensor: string; step?: number; tab?: PanelTab }): void {
+/** Goes to a tensor at a step, and at a visit of it, from a list of problems or a table. */
+export function goTo(place: { graph?: string; tensor: string; step?: number; visit?: number; tab?: PanelTab }): void {
   batch(() => {
     if (place.graph !== undefined) chooseGraph(place.graph);
     if (place.step !== undefined) goToStep(place.step);
     if (place.tab !== undefined) panelTab.value = place.tab;
     selectTensor(place.tensor);
+    chosenVisit.value = place.visit || null; // the first is chosen by choosing none
   });
 }

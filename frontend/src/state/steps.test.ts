@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import type { Provider } from '../api/provider';
-import { chosenGraph, chosenStep, openScopes } from './choices';
+import { chosenGraph, chosenStep, chosenVisit, openScopes } from './choices';
 import { useProvider } from './provider';
 import { graphId, runList } from './runs';
 import { goTo } from './selection';
@@ -38,7 +38,10 @@ test('steps are those of the graph on show; another graph keeps the nearest step
   expect([step.value, stepIndex.value]).toEqual([11, 0]);
 
   openScopes.value = ['a'];
-  goTo({ graph: 'fit', tensor: 'a:0', step: 5 });
+  goTo({ graph: 'fit', tensor: 'a:0', step: 5, visit: 3 });
   await vi.waitFor(() => expect(stepColumns.value.step).toEqual([0, 5, 10]));
   expect([graphId.value, step.value, openScopes.value]).toEqual(['fit', 5, null]);
+  expect(chosenVisit.value).toBe(3);
+  goTo({ tensor: 'a:0', step: 5 });
+  expect(chosenVisit.value).toBeNull();
 });

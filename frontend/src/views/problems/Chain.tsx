@@ -13,7 +13,7 @@ export function Chain({ report, step }: { report: NanReport; step: number }) {
             type="button"
             class="chain-link"
             title={visible(link.tensor)}
-            onClick={() => goTo({ graph: report.graph, tensor: link.tensor, step })}
+            onClick={() => goTo({ graph: report.graph, tensor: link.tensor, step, visit: link.visit })}
           >
             <b>{visible(link.op_type || link.node)}</b>
             <span class="num">{badText(link)}</span>

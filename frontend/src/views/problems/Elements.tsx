@@ -3,6 +3,7 @@ import { counted } from '../../lib/format';
 import { visible } from '../../lib/visible';
 import { exactText } from '../../model/elements';
 import type { Birth, ElementStep } from '../../model/findings';
+import { visitText } from '../../model/problem_page';
 import { goTo } from '../../state/selection';
 import { focusedElement } from '../../state/value';
 
@@ -41,6 +42,7 @@ function Step({ birth, element }: { birth: Birth; element: ElementStep }) {
       <button type="button" class="link" title="Show this element" onClick={() => showElement(birth, element)}>
         {placeOf(element)}
         <span class="mono">{visible(element.tensor)}</span>
+        {visitText(element)}
       </button>{' '}
       = <b class="num">{exact(Number(element.value))}</b>
       {element.equal && (
@@ -64,7 +66,7 @@ function placeOf({ place, index }: ElementStep): string {
 /** The value viewer at an element; it scrolls there once the value is on show. */
 function showElement(birth: Birth, element: ElementStep): void {
   batch(() => {
-    goTo({ graph: birth.graph, tensor: element.tensor, step: birth.step, tab: 'value' });
+    goTo({ graph: birth.graph, tensor: element.tensor, step: birth.step, visit: element.visit, tab: 'value' });
     focusedElement.value = element.index;
   });
 }

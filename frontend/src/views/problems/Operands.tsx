@@ -20,7 +20,7 @@ export function Operands({ birth }: { birth: Birth }) {
             <td class="faint">{role}</td>
             <td>
               <TensorLink
-                place={{ graph: birth.graph, tensor: operand.tensor, step: birth.step }}
+                place={{ graph: birth.graph, tensor: operand.tensor, step: birth.step, visit: operand.visit }}
                 {...(operand.kept && { tab: 'value' })}
               />
             </td>

@@ -1,6 +1,7 @@
 import { visible } from '../../lib/visible';
 import type { StackFrame } from '../../model/answers';
 import type { PanelTab } from '../../model/deep_link';
+import { visitText } from '../../model/problem_page';
 import { view } from '../../state/choices';
 import { goTo } from '../../state/selection';
 
@@ -8,6 +9,7 @@ export interface Place {
   graph: string;
   tensor: string;
   step: number;
+  visit?: number;
 }
 
 /** A tensor's name that leads to it: to its panel here, or on the graph. */
@@ -15,6 +17,7 @@ export function TensorLink({ place, tab }: { place: Place; tab?: PanelTab }) {
   return (
     <button type="button" class="link mono" title="Show it in the panel" onClick={() => goTo({ ...place, ...(tab && { tab }) })}>
       {visible(place.tensor)}
+      {visitText(place)}
     </button>
   );
 }

@@ -37,7 +37,7 @@ function ChainLink({ link, graph, step }: { link: Link; graph: string; step: num
       class={`chip ${link.nan > 0 ? 'nan' : 'inf'}`}
       title={`${link.tensor}: ${bad}`}
       data-testid="chain-link"
-      onClick={() => goTo({ graph, tensor: link.tensor, step })}
+      onClick={() => goTo({ graph, tensor: link.tensor, step, visit: link.visit })}
     >
       {link.op_type || link.node}
     </button>

@@ -16,8 +16,7 @@ export function isSelected(row: Snapshot): boolean {
 }
 
 function select(row: Snapshot): void {
-  goTo({ tensor: row.tensor, step: row.step });
-  if (row.visit > 0) chosenVisit.value = row.visit;
+  goTo({ tensor: row.tensor, step: row.step, visit: row.visit });
 }
 
 /** The table's scrolling element, and how high it is. */
