@@ -82,7 +82,17 @@ def extra_layer(matching: Matching, row: int) -> str:
         return ""
     has, only, new, other = ("B", only_b, in_b, matching.a) if in_b else ("A", only_a, in_a, matching.b)
     layer = only.layer(new[0])
-    return f"the layer {layer}, which only {has} has" if layer and layer not in other.layer.values else ""
+    if not layer or layer in other.layer.values or _renamed(matching, layer, has):
+        return ""
+    return f"the layer {layer}, which only {has} has"
+
+
+def _renamed(matching: Matching, layer: str, side: str) -> bool:
+    """Whether nodes of a layer of one side have partners in a layer that only the other side knows."""
+    pairs = matching.partner.items() if side == "A" else ((b, a) for a, b in matching.partner.items())
+    graph, other = (matching.a, matching.b) if side == "A" else (matching.b, matching.a)
+    own = {"", *graph.layer.values}
+    return any(graph.layer[row] == layer and other.layer[partner] not in own for row, partner in pairs)
 
 
 def _alone(matching: Matching, row: int) -> tuple[_Only, _Only, list[int], list[int]]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from rich.console import Console
+from two_dumps import compared, node
 
 from tensortap.analysis import Comparison, Side, TensorDifference, compare
 from tensortap.analysis.compare.aligned import StepRows, joined
@@ -202,6 +203,21 @@ def test_a_layer_that_only_one_side_has_is_named_first(tmp_path: Path) -> None:
     )
     back = compare(Side(runs["b"]), Side(runs["a"])).first
     assert back is not None and back.extra == "the layer net/noise, which only A has"
+
+
+def test_a_renamed_layer_that_got_an_op_is_not_one_more(tmp_path: Path) -> None:
+    def program(layer: str, *extra: str) -> tuple[list[Node], dict[str, Any]]:
+        nodes, value = [node("x", "Placeholder")], np.linspace(-1, 1, 8, dtype=np.float32)
+        values = {"x": value}
+        for op in ("Exp", "Sin", *extra, "Tanh"):
+            nodes.append(node(f"net/{layer}/{op}", op, nodes[-1].name, layer=f"net/{layer}"))
+            value = values[nodes[-1].name] = -value if op == "Neg" else getattr(np, op.lower())(value)
+        return nodes, values
+
+    found = compared(tmp_path, program("block"), program("mixer", "Neg")).first
+    assert found is not None
+    assert (found.difference.tensor, found.difference.other) == ("net/block/Tanh:0", "net/mixer/Tanh:0")
+    assert (found.extra, "In B it takes net/mixer/Neg (Neg), which A lacks" in found.text) == ("", True)
 
 
 def test_tensors_that_are_captured_meanwhile_have_no_partner() -> None:
