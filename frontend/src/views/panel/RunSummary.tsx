@@ -1,5 +1,6 @@
 import { formatAgo, formatCount } from '../../lib/format';
 import type { WorkerEntry } from '../../model/answers';
+import { visitText } from '../../model/problem_page';
 import { writingState } from '../../model/writing_state';
 import { view } from '../../state/choices';
 import { births, report, severeCount } from '../../state/findings';
@@ -102,6 +103,7 @@ function textOf(value: unknown): string | null {
 function FirstProblem() {
   const [birth, first] = [report.value?.births[0], wrongProblems.value[0]];
   const [nan, at] = birth ? [birth.output.nan, birth.step] : [first?.nan, first?.first_step];
+  const visit = birth?.visit ?? 0;
   const place = birth ?? first;
   const looking = report.value === null && births.error.value === null;
   if (looking || !place || nan === undefined || at === undefined) return null;
@@ -109,11 +111,12 @@ function FirstProblem() {
     <button
       type="button"
       class="panel-alert"
-      onClick={() => goTo({ graph: place.graph, tensor: place.tensor, step: at })}
+      onClick={() => goTo({ graph: place.graph, tensor: place.tensor, step: at, visit })}
       data-testid="first-problem"
     >
       <b>
         First {nan > 0 ? 'NaN' : 'Inf'} at step {at}
+        {visitText({ visit })}
       </b>
       <span class="truncate">{place.tensor}</span>
     </button>
