@@ -87,6 +87,13 @@ def _by_step(rows: Rows) -> tuple[Array, Array]:
     return steps, np.add.reduceat(loss, starts) / np.diff(np.append(starts, len(step)))
 
 
+def _clear(loss: Array, third: int) -> bool:
+    """Whether losses that stay do not differ by half from the first one, which they may have fallen from
+    before the first third ended, nor mostly from each other; single ones may be far off (small batches)."""
+    usual = float(np.quantile(loss, 0.75))
+    return bool(loss[-third:].min() > 0 and np.quantile(loss[-third:], 0.25) > 0.5 * max(loss[0], usual))
+
+
 @rule(
     "LossNotDecreasing",
     "a loss that stays where it is, or grows",
@@ -125,7 +132,7 @@ def loss_not_decreasing(view: RunView, limits: Limits) -> Iterable[Hit]:
         if scattered := fallen >= wanted and not jumped:
             text = f"{text} It fell by less than it scatters."
             wanted = min(scatter / abs(begin), limits["most_percent"] / 100) if begin else wanted
-        severity: Severity | None = None if grew or loss[-third:].min() > 0.5 * loss.max() else "low"
+        severity: Severity | None = None if grew or _clear(loss, third) else "low"
         if not grew and (len(steps) < _FEW or scattered):
             severity = severity or "medium"
         if _has_rivals(view, tensor):

@@ -77,3 +77,21 @@ def test_a_loss_that_jumped_and_never_came_back_grew(tmp_path: Path, losses: lis
     hits = found_by("LossNotDecreasing", made_run(tmp_path, TRAINING, fed))
     assert [hit.severity for hit in hits] == (["high"] if text else [])
     assert all(hit.text.startswith("The loss grew") and hit.text.endswith(text) for hit in hits)
+
+
+@pytest.mark.parametrize(
+    ("losses", "severity"),
+    [
+        ([1.0, 0.7, 1.5, 1.1, 0.6, 1.4, 0.9, 1.2] * 5, "high"),  # small batches: one may be far below another
+        ([9.0] + [1.0, 0.7, 1.5, 1.1, 0.6, 1.4, 0.9, 1.2] * 5, "low"),  # it fell at once
+        ([1.0, 0.01, 3.0, 0.2, 0.1, 2.0, 0.02, 1.2] * 5, "low"),  # nobody knows
+        ([1.0, 0.7, 1.5, 1.1, -0.6, 1.4, 0.9, 1.2] * 5, "low"),  # as a policy's
+    ],
+)
+def test_a_loss_that_scatters_and_stays_is_clear_unless_it_scatters_by_far(
+    tmp_path: Path, losses: list[float], severity: str
+) -> None:
+    fed: list[Fed] = [("loss", np.float32(value), step) for step, value in enumerate(losses)]
+    fed += [(GRADIENT.name, ONES, step) for step in STEPS]
+    hits = found_by("LossNotDecreasing", made_run(tmp_path, TRAINING, fed))
+    assert [hit.severity for hit in hits] == [severity]
