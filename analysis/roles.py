@@ -118,8 +118,10 @@ class Roles:
 
     @cached_property
     def trained(self) -> dict[str, int]:
-        """Path of each variable that gets a gradient -> row of the gradient."""
-        return {self.variable[row]: row for row in self.of_kind("gradient") if row in self.variable}
+        """Path of each variable that gets a gradient -> row of the gradient. A constant is none: the program
+        puts zeros where a tape gives None."""
+        rows = (row for row in self.of_kind("gradient") if self.graph.op_type[row] != "Const")
+        return {self.variable[row]: row for row in rows if row in self.variable}
 
     @cached_property
     def reached(self) -> Array:

@@ -221,6 +221,22 @@ def test_a_variable_without_the_gradient_that_is_asked_for_is_worse_than_a_froze
     assert all(f.text.endswith("It changes all the same: something else updates it.") for f in told)
 
 
+def test_zeros_that_a_program_puts_where_there_is_no_gradient_are_none(tmp_path: Path) -> None:
+    """GIVEN a loop that puts zeros where the tape gives None: a constant, which no tap captures."""
+    head = replace(node("v", "ReadVariableOp", kind="weight", of="head/kernel"), layer="head")
+    head.attributes["tensortap.trainable"] = "true"
+    nodes = (
+        *(X, head, node("round", "Round", "v"), node("w", "ReadVariableOp", kind="weight", of="dense/kernel")),
+        *(node("product", "Mul", "w", "round"), node("loss", "Sum", "product")),
+        node("zeros_like", "Const", kind="gradient", of="head/kernel"),
+        node("gradient_tape/g", "Mul", "x", kind="gradient", of="dense/kernel"),
+    )
+    run = made_run(tmp_path, nodes, [(name, SOME, n) for n in range(3) for name in ("v", "gradient_tape/g")])
+    (entry,) = (each for each in dead_layer_ledger(run) if each.variable == "head/kernel")
+    assert (entry.reason, entry.cut_by, entry.begins) == ("disconnected", "Round", "round:0")
+    assert [finding.severity for finding in found_by("DeadGradient", run)] == ["high"]
+
+
 def test_of_an_op_whose_gradient_is_always_0_the_forward_pass_tells(tmp_path: Path) -> None:
     nodes = (
         *(X, node("w", "ReadVariableOp", kind="weight", of="dense/kernel")),
