@@ -226,7 +226,8 @@ def test_zeros_that_a_program_puts_where_there_is_no_gradient_are_none(tmp_path:
     head = replace(node("v", "ReadVariableOp", kind="weight", of="head/kernel"), layer="head")
     head.attributes["tensortap.trainable"] = "true"
     nodes = (
-        *(X, head, node("round", "Round", "v"), node("w", "ReadVariableOp", kind="weight", of="dense/kernel")),
+        *(X, head, node("round", "Round", "v")),
+        node("w", "ReadVariableOp", kind="weight", of="dense/kernel"),
         *(node("product", "Mul", "w", "round"), node("loss", "Sum", "product")),
         node("zeros_like", "Const", kind="gradient", of="head/kernel"),
         node("gradient_tape/g", "Mul", "x", kind="gradient", of="dense/kernel"),
