@@ -192,6 +192,8 @@ class _AtStep:
             entry for entry in self.tensors if wanted is None or (entry.graph, entry.tensor, step_a) in wanted
         ]
         left, right = self._left()
+        differ = any(entry.verdict in _DIFFER for entry in shown)
+        runs = self.a.run, self.b.run
         return Comparison(
             a=self._info(self.a, step_a),
             b=self._info(self.b, step_b),
@@ -199,12 +201,20 @@ class _AtStep:
             graphs=[graph_pair(matching) for matching, _, _ in self.flows],
             tensors=shown,
             counts={v: sum(entry.verdict == v for entry in shown) for v in VERDICTS},
-            first=first_divergence((self.a.run, self.b.run), self.flows, self.tensors, self, number),
+            first=first_divergence(runs, self.flows, self.tensors, self, number) if differ else None,
             only_a=left,
             only_b=right,
-            differ=any(entry.verdict in _DIFFER for entry in shown),
-            notes=list(self._notes(number, total)),
+            differ=differ,
+            notes=[*self._unshown(shown), *self._notes(number, total)],
         )
+
+    def _unshown(self, shown: list[TensorDifference]) -> Iterator[str]:
+        """What `where` keeps from being told."""
+        if self.tensors and not shown:
+            yield "No tensor that both captured at this step fits the condition."
+        if self.differs and not any(entry.verdict in _DIFFER for entry in shown):
+            apart = counted(sum(entry.verdict in _DIFFER for entry in self.tensors), "tensor")
+            yield f"Beyond rounding, but left out by the condition: {apart}."
 
     def _left(self) -> tuple[list[Unmatched], list[Unmatched]]:
         left, right = list[Unmatched](), list[Unmatched]()

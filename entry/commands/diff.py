@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tensortap.dump import InvalidValueError
+from tensortap.dump import NotFoundError
 
-from ..arguments import natural, source
+from ..arguments import condition, natural, source
 from ..diff_view import print_comparison
 from ..progress import rules_progress
 from ..runs import only_run
@@ -40,8 +40,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--step-b", type=natural, metavar="M", help="the step of B, where it is another one")
     parser.add_argument("--worker", metavar="ID", help="whose snapshots; default: the first that wrote")
     parser.add_argument("--worker-b", metavar="ID", help="of B; default: in one run that of A")
-    parser.add_argument("--where", metavar="CONDITION", help="only tensors of A that fit: \"op == 'MatMul'\"")
-    parser.add_argument("--sort", default="order", metavar="KEY", help=f"{SORTS} (the worst first)")
+    parser.add_argument(
+        "--where", type=condition, metavar="CONDITION", help="only tensors of A that fit: \"op == 'MatMul'\""
+    )
+    parser.add_argument(
+        "--sort", type=_sort, default="order", metavar="KEY", help=f"{SORTS} (the worst first)"
+    )
     parser.add_argument("--limit", type=natural, default=30, help="tensors that are listed (default: 30)")
     parser.add_argument(
         "--all", action="store_true", help="list equal tensors and those apart by rounding, too"
@@ -63,6 +67,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
+def _sort(text: str) -> str:
+    from tensortap.analysis import DIFFERENCE_SORTS
+
+    if text not in DIFFERENCE_SORTS:
+        raise argparse.ArgumentTypeError(
+            f"{text[:80]!r} is no metric; use one of {', '.join(DIFFERENCE_SORTS)}"
+        )
+    return text
+
+
 def _match(text: str) -> tuple[str, str]:
     left, found, right = text.partition("=")
     if not (left and found and right):
@@ -81,12 +95,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _compare(arguments: argparse.Namespace) -> Comparison:
-    from tensortap.analysis import DIFFERENCE_SORTS, Side, compare, read_matches
+    from tensortap.analysis import Side, check_pairs, compare, read_matches
 
-    if arguments.sort not in DIFFERENCE_SORTS:
-        raise InvalidValueError(
-            f"--sort {arguments.sort!r} is no metric.", f"Use one of {', '.join(DIFFERENCE_SORTS)}."
-        )
     run_a = only_run(arguments.a)
     run_b = run_a if arguments.b is None else only_run(arguments.b)
     step_b = arguments.step if arguments.step_b is None else arguments.step_b
@@ -94,15 +104,21 @@ def _compare(arguments: argparse.Namespace) -> Comparison:
     a, b = Side(run_a, arguments.step, arguments.worker), Side(run_b, step_b, worker_b)
     a.check()
     if run_a is run_b and a == b:
-        raise InvalidValueError(
-            "This compares a run with itself.", "Name a second run, or --step N --step-b M, or --worker-b."
+        raise argparse.ArgumentError(
+            None,
+            "This compares a run with itself: name a second run, or --step N --step-b M, or --worker-b.",
         )
+    by_hand = dict(arguments.match)
+    try:
+        check_pairs(run_a, run_b, by_hand)
+    except NotFoundError as error:
+        raise argparse.ArgumentError(None, f"--match: {error}") from None
     matches = {} if arguments.matches is None else read_matches(arguments.matches)
     with rules_progress() as advance:
         return compare(
             a,
             b,
-            matches=matches | dict(arguments.match),
+            matches=matches | by_hand,
             where=arguments.where,
             progress=advance,
         )

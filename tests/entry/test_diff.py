@@ -94,12 +94,35 @@ def test_two_steps_of_one_run(run: Run, two: Path) -> None:
 
 
 def test_what_makes_no_sense(run: Run, two: Path) -> None:
-    assert "compares a run with itself" in run("diff", two / "a")[2]
     assert "has no worker 'nope'" in run("diff", two / "a", "--worker", "nope")[2]
-    assert "is no metric" in run("diff", two / "a", two / "b", "--sort", "beauty")[2]
     assert "no snapshot at step 7" in run("diff", two / "a", two / "b", "--step", "7")[2]
-    status, _, err = run("diff", two / "a", two / "b", "--match", "Exp")
-    assert (status, "NODE_IN_A=NODE_IN_B" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((), "compares a run with itself: name a second run"),
+        (("b", "--sort", "beauty"), "is no metric; use one of order, "),
+        (("b", "--where", "op =="), "--where"),
+        (("b", "--match", "Exp"), "NODE_IN_A=NODE_IN_B"),
+        (("b", "--match", "nope=Exp"), "--match: No graph of A that was captured has a node 'nope'"),
+        (("b", "--match", "Exp=nope"), "--match: No graph of B that was captured has a node 'nope'"),
+    ],
+)
+def test_wrong_usage_is_status_2(run: Run, two: Path, arguments: tuple[str, ...], told: str) -> None:
+    places = [two / "b" if argument == "b" else argument for argument in arguments]
+    status, out, err = run("diff", two / "a", *places)
+    assert (status, out, told in err) == (2, "", True)
+
+
+def test_a_condition_that_nothing_that_differs_fits(run: Run, two: Path) -> None:
+    status, out, _ = run("diff", two / "a", two / "b", "--where", "op == 'Relu'")
+    assert (status, out.splitlines()[1]) == (1, "Nothing could be compared.")
+    assert "Note: No tensor that both captured at this step fits the condition." in out
+    assert "Note: Beyond rounding, but left out by the condition: 2 tensors." in out
+    assert "It begins" not in out
+    status, out, _ = run("diff", two / "a", two / "b", "--where", "op == 'Placeholder'")
+    assert (status, "It begins" in out, "left out by the condition: 2 tensors." in out) == (0, False, True)
 
 
 def test_nothing_compared_is_no_agreement(run: Run, two: Path, tmp_path: Path) -> None:
