@@ -108,7 +108,8 @@ def _operand(operand: Operand) -> str:
         else "nothing finite is known"
     )
     zeros = f", {counted(operand.zero, 'zero')}" if operand.zero else ""
-    return f"{operand.tensor}  {names + ' of ' if bad else ''}{operand.size:,}, {span}{zeros}"
+    when = f" (visit {operand.visit})" if operand.visit else ""
+    return f"{operand.tensor}{when}  {names + ' of ' if bad else ''}{operand.size:,}, {span}{zeros}"
 
 
 def _print_trace(trace: ElementTrace, out: Console, trail: int) -> None:

@@ -9,7 +9,8 @@ import pytest
 from rich.console import Console
 
 from tensortap.analysis.provenance.elements import Element, ElementTrace
-from tensortap.nan_view import _exact, _print_trace
+from tensortap.analysis.provenance.operand import Operand
+from tensortap.nan_view import _exact, _operand, _print_trace
 
 
 def lines(steps: int, most: int, *, cut: bool = False) -> list[str]:
@@ -44,3 +45,11 @@ def test_elements_are_written_with_the_digits_that_tell_them_apart() -> None:
     values = (1.0000004, 0.1, 300.0, 1.0000000000002, float("nan"), float("inf"))
     written = [_exact(float(np.float32(value)) if value != values[3] else value) for value in values]
     assert written == ["1.0000004", "0.1", "300", "1.0000000000002", "nan", "inf"]
+
+
+def test_an_input_of_a_birth_in_a_loop_names_its_visit() -> None:
+    at_visit, at_once = (
+        Operand("x:0", True, size=2, positive=2, min=0.5, max=1.0, visit=visit) for visit in (1, 0)
+    )
+    assert _operand(at_visit) == "x:0 (visit 1)  2, 0.5 … 1"
+    assert _operand(at_once) == "x:0  2, 0.5 … 1"
