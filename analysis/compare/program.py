@@ -11,6 +11,7 @@ import numpy as np
 
 from tensortap.index import FrameDetail, GraphIndex
 
+from ..ops import ops
 from ..provenance.operand import constant_text, nested_list
 from ..roles import roles_of
 from .match import Matching
@@ -19,6 +20,7 @@ from .numbering import numbering
 
 Frames = Callable[[str, str], FrameDetail | None]  # (side, node) -> the line that made it
 _IGNORED = ("T", "dtype", "Tin", "Tout", "DstT", "SrcT", "container", "shared_name")  # a dtype is told apart
+_PYTHON = ops("PyFunc PyFuncStateless EagerPyFunc")  # their token only counts the functions of a process
 _NARROW: dict[str, Callable[[str], np.floating[Any]]] = {"float32": np.float32, "float16": np.float16}
 _FLOAT = re.compile(r"(?<![\w.])-?\d+\.\d+(?:e[+-]?\d+)?(?![\w.])")
 _LONGEST_READ = 10_000  # characters in which numbers are looked for
@@ -67,10 +69,11 @@ def _only_rounded(texts: tuple[str, str], dtypes: tuple[str, str]) -> bool:
 
 def _attributes(matching: Matching, row: int, partner: int) -> list[str]:
     left, right = roles_of(matching.a).attributes(row), roles_of(matching.b).attributes(partner)
+    ignored = (*_IGNORED, "token") if matching.a.op_type[row] in _PYTHON else _IGNORED
     return [
         f"Its attribute {name} is {_as_written(left[name])} in A, {_as_written(right[name])} in B."
         for name in sorted(left.keys() & right.keys())
-        if left[name] != right[name] and not name.startswith(("_", "tensortap.")) and name not in _IGNORED
+        if left[name] != right[name] and not name.startswith(("_", "tensortap.")) and name not in ignored
     ]
 
 

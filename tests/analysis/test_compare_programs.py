@@ -327,3 +327,14 @@ def test_random_numbers_of_another_dtype_are_no_other_seed(tmp_path: Path) -> No
     rounded = drawn(7, others.astype(np.float16), normal)
     assert told("normal", rounded, drawn(7, draws, normal)) == ("draw:0", computes)
     assert told("seed", drawn(8, others), drawn(7, draws))[0] == "key:0"
+
+
+def test_the_token_of_a_python_function_is_no_reason(tmp_path: Path) -> None:
+    def program(token: str, value: float) -> tuple[list[Node], Values]:
+        attributes = {"token": token, "rate": str(value)}
+        nodes = [X, node("call", "PyFunc", "x", shape=[2, 4], attributes=attributes)]
+        return nodes, {"x": DATA, "call": DATA + value}
+
+    first = compared(tmp_path, program("pyfunc_1", 0), program("pyfunc_3", 1)).first
+    assert first is not None
+    assert first.text.endswith("computes something else. Its attribute rate is 0 in A, 1 in B.")
