@@ -142,7 +142,8 @@ class Roles:
     @cached_property
     def loss(self) -> int | None:
         """Row of the scalar that is minimised: the last scalar of the forward pass that depends on weights
-        and has `loss` in its name, or else the scalar that a root function returns; None if nothing fits."""
+        and has `loss` in its name, or else the last that a gradient tape is given, or else the scalar that a
+        root function returns; None if nothing fits."""
         graph = self.graph
         floats = [
             row for row in np.flatnonzero(self.reached).tolist() if graph.dtype[row].startswith(_FLOATS)
@@ -150,13 +151,17 @@ class Roles:
         scalars = [row for row in floats if graph.shape[row] == "scalar"]
         # Behind the call of a function shapes may not be known.
         summed = [row for row in floats if not graph.shape[row] and graph.op_type[row] in ("Mean", "Sum")]
-        named = self._named(scalars) or self._named(summed)
+        named = self._named(scalars) or self._named(summed) or self._given(scalars)
         if named:
             return max(named, key=lambda row: int(graph.order[row]))
         computed = [row for row in scalars if graph.op_type[row] not in ("ReadVariableOp", "_Arg", "Const")]
         feeds = [row for row in computed if any(map(self.is_backward, self._followers(row)))]
         returned = [row for row in computed if graph.op_type[row] == "Identity" and not self.consumers(row)]
         return min(feeds or returned or computed, key=lambda row: int(graph.order[row]), default=None)
+
+    def _given(self, rows: Iterable[int]) -> list[int]:
+        """Those that a tape is given; a product may be the loss times a loss scale."""
+        return [row for row in rows if self.kind.get(row) == "loss" and self.graph.op_type[row] != "Mul"]
 
     def _named(self, rows: Iterable[int]) -> list[int]:
         graph = self.graph

@@ -184,6 +184,21 @@ def test_a_loss_that_the_step_returns_is_told_once(tmp_path: Path) -> None:
     assert [f.tensor for f in found_by("LossNotDecreasing", made_run(tmp_path, nodes, fed))] == ["mean:0"]
 
 
+def test_a_part_of_the_loss_that_the_tape_is_given_is_none(tmp_path: Path) -> None:
+    """GIVEN a term that enters with a negative factor, and so grows as it should (as a VAE's)."""
+    term, error = node("term", "Mean", "product"), node("error", "Mean", "product")
+    nodes = (
+        *(each for each in TRAINING if each.name != "loss"),
+        *(replace(each, output_shapes=[[]]) for each in (term, error, node("half", "Mul", "term"))),
+        replace(node("total", "Sub", "error", "half", kind="loss"), output_shapes=[[]]),
+        node("gradient_tape/h", "Mul", "term"),
+    )
+    fed = [("term", np.float32(-2 + step / 30), step) for step in range(30)]
+    fed += [("total", np.float32(9 - step / 5), step) for step in range(30)]
+    run = made_run(tmp_path, nodes, [*fed, *((GRADIENT.name, SOME, step) for step in range(30))])
+    assert found_by("LossNotDecreasing", run) == []
+
+
 @pytest.mark.parametrize(("reads", "severity"), [(True, "low"), (False, "high")])
 def test_steps_that_train_against_each_other_are_rivals(tmp_path: Path, reads: bool, severity: str) -> None:
     def step_of(mine: str, others: str) -> tuple[Node, ...]:
