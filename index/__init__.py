@@ -9,6 +9,7 @@ from .decode import STATISTICS_COLUMNS
 from .edges import RETURNED, Edges
 from .events import FedText, RunEvent, RunEvents, StepBatch
 from .find import Filters, SnapshotPage, check_filters, find_rows, snapshot_place, snapshots, undecided
+from .forward import forward_node
 from .graph import FunctionInfo, GraphIndex
 from .graphs import GraphOverview
 from .histograms import MAX_BINS, HistogramSeries, histograms
@@ -101,6 +102,7 @@ __all__ = [
     "find_histogram",
     "find_histograms",
     "find_rows",
+    "forward_node",
     "graphs_of_name",
     "histograms",
     "history",

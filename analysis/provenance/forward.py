@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tensortap.index import FrameDetail
+from tensortap.index import FrameDetail, forward_node
 
 from ..ops import ops
 from ..roles import Roles
@@ -58,6 +58,8 @@ def forward_of(flow: BadFlow, row: int) -> Forward | None:
         return None
     graph = roles.graph
     found = next(_candidates(roles, row), None)
+    if found is None:
+        found = _of_same_name(roles, row)
     if found is None:
         return None
     chosen = _chooser(flow, found)
@@ -112,6 +114,16 @@ def _candidates(roles: Roles, row: int) -> Iterator[int]:
             if graph.op_type[taker] in inputs and not roles.is_backward(taker) and _fits(roles, taker, source)
         ]
     yield from sorted(found, key=lambda each: not scope.endswith(graph.names[each].rpartition("/")[0]))
+
+
+def _of_same_name(roles: Roles, row: int) -> int | None:
+    """The op that TensorFlow named a node after, if both take the same tensor of the forward pass: by the
+    name alone, gradient_tape/sub (a part of a softmax's) would belong to any node `sub`."""
+    found = roles.graph.rows.get(forward_node(roles.graph.names[row], roles.graph.rows) or "")
+    if found is None:
+        return None
+    taken = {(source, slot) for source, slot, _ in roles.inputs(found)}
+    return found if taken.intersection(_forward_inputs(roles, row)) else None
 
 
 def _fits(roles: Roles, taker: int, source: int) -> bool:

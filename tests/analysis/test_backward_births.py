@@ -154,3 +154,24 @@ def test_the_gradient_of_a_root_names_the_root(tmp_path: Path) -> None:
     assert birth.forward.node == "root"
     assert birth.explanation is not None
     assert "two tf.where" in birth.explanation.help
+
+
+@pytest.mark.parametrize(("takes", "forward"), [("logs", "mul"), ("other", None)])
+def test_the_gradient_of_an_op_that_takes_what_it_takes_names_it(
+    tmp_path: Path, takes: str, forward: str | None
+) -> None:
+    """GIVEN p * log(q) masked by a select; WHERE the node takes another tensor its name means nothing."""
+    logs, other = node("logs", "Placeholder", kind="input"), node("other", "Placeholder", kind="input")
+    nodes = (
+        *(X, logs, other, node("mul", "Mul", "x", "logs"), node("chosen", "SelectV2", "ok", "mul", "zeros")),
+        *(node("ok", "Placeholder", dtype="bool"), node("zeros", "Const"), node("loss", "Sum", "chosen")),
+        node("gradient_tape/SelectV2", "SelectV2", "ok", "zeros", "zeros"),
+        node("gradient_tape/mul/Mul", "Mul", "gradient_tape/SelectV2", takes, kind="gradient"),
+    )
+    inf = np.inf
+    held = {"x": [1, 0], "logs": [0, -inf], "other": [0, -inf], "mul": [0, np.nan], "chosen": [0, 0]}
+    held |= {"loss": 0, "gradient_tape/SelectV2": [1, 0], "gradient_tape/mul/Mul": [0, np.nan]}
+    fed = [(name, np.array(value, np.float32), 0) for name, value in held.items()]
+    births = nan_report(made_run(tmp_path, nodes, fed)).births
+    (birth,) = [birth for birth in births if birth.tensor == "gradient_tape/mul/Mul:0"]
+    assert (birth.forward and birth.forward.node) == forward
