@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -12,11 +13,15 @@ import numpy as np
 from tensortap.dump import NotFoundError
 from tensortap.index import GraphIndex
 
+from ..provenance.operand import constant_text
 from ..roles import roles_of
 from .signature import Neighbourhood, mixed
 
 Array = np.ndarray[Any, np.dtype[Any]]
+Use = tuple[object, ...]
 How = Literal["hand", "name", "structure", "scope"]
+_MOST_PASSES = 8  # over what structure left
+_NUMBER = re.compile(r"_\d+$")
 _ROUNDS = (4, 2, 1)  # the widest neighbourhood first: it tells most
 _MOST_SWEEPS, _LEAST_SWEEPS = (
     64,
@@ -80,7 +85,7 @@ def match_nodes(a: GraphIndex, b: GraphIndex, by_hand: Mapping[str, str] | None 
     _by_name_and_inputs(found)
     if found.left_a() and found.left_b():
         _by_structure(found)
-        _by_scope(found)
+        _by_use_and_scope(found)
     return found
 
 
@@ -164,6 +169,68 @@ def _takes_the_same(found: Matching, row: int, other: int) -> bool:
         (found.partner.get(source, -1), slot, place) for source, slot, place in roles_of(found.a).inputs(row)
     ]
     return left == roles_of(found.b).inputs(other)
+
+
+def _by_use_and_scope(found: Matching) -> None:
+    """Each tells the other more: a scope that turned out to be renamed has nodes that others take."""
+    for _ in range(min(max(_SWEPT // (len(found.a) + len(found.b)), 1), _MOST_PASSES)):
+        before = len(found.partner)
+        _by_use(found)
+        _by_scope(found)
+        if len(found.partner) == before:
+            break
+
+
+def _by_use(found: Matching) -> None:
+    """Nodes that alone on their side do what they do to what are pairs. Where the batch is another and a
+    framework numbered a layer anew, neither names nor shapes tell; in data flow order each pair tells the
+    next, also those of one name behind it."""
+    _by_name_and_inputs(found)
+    left = found.left_a()
+    of_a, of_b = _Uses(found.a, left, found.partner), _Uses(found.b, found.left_b(), found.taken)
+    for row in _in_flow(found.a, left):
+        other = of_b.alone(of_a.of(row, found.partner.get))
+        if other >= 0 and other not in found.taken and of_a.is_alone(row):
+            found.add(row, other, "name" if found.a.names[row] == found.b.names[other] else "structure")
+
+
+class _Uses:
+    """What the nodes of a graph without a partner do, and to what; of those that take anything.
+
+    Args:
+        left: the rows without a partner; known: those with one.
+    """
+
+    def __init__(self, graph: GraphIndex, left: list[int], known: Collection[int]) -> None:
+        self._graph, self._known = graph, known
+        rows: dict[Use, list[int]] = {}
+        for row in left:
+            use = self.of(row, lambda source: source)
+            if use is not None:
+                rows.setdefault(use, []).append(row)
+        self._alone = {use: found[0] for use, found in rows.items() if len(found) == 1}
+
+    def of(self, row: int, partner: Callable[[int], int | None]) -> Use | None:
+        """Op, name without its scopes and number, and what it takes, in terms of `partner`; None where that
+        is nothing, or without one. A constant without a partner is what its elements are."""
+        graph, roles = self._graph, roles_of(self._graph)
+        taken: list[tuple[int | str, int, int]] = []
+        for source, slot, place in roles.inputs(row):
+            constant = graph.op_type[source] == "Const" and source not in self._known
+            at = constant_text(roles.attributes(source)) if constant else partner(source)
+            if at is None:
+                return None
+            taken.append((at, slot, place))
+        name = _NUMBER.sub("", graph.names[row].rpartition("/")[2])
+        return (graph.op_type[row], _is_float(graph.dtype[row]), name, *taken) if taken else None
+
+    def alone(self, use: Use | None) -> int:
+        """The only row of that use, -1 without one."""
+        return -1 if use is None else self._alone.get(use, -1)
+
+    def is_alone(self, row: int) -> bool:
+        """Whether no other does the same."""
+        return self.alone(self.of(row, lambda source: source)) == row
 
 
 def _is_float(dtype: str) -> bool:

@@ -338,3 +338,25 @@ def test_the_token_of_a_python_function_is_no_reason(tmp_path: Path) -> None:
     first = compared(tmp_path, program("pyfunc_1", 0), program("pyfunc_3", 1)).first
     assert first is not None
     assert first.text.endswith("computes something else. Its attribute rate is 0 in A, 1 in B.")
+
+
+def test_a_layer_that_is_numbered_anew_in_another_batch_breaks_no_chain(tmp_path: Path) -> None:
+    def of(batch: int, number: str) -> tuple[list[Node], Values]:
+        pool, shape = f"net/pool{number}", [batch]
+        nodes = [
+            node("IteratorGetNext", "IteratorGetNext", shape=[batch, 4]),
+            constant(f"{pool}/Mean/axis", "1"),
+            node(f"{pool}/Mean", "Mean", "IteratorGetNext", f"{pool}/Mean/axis", shape=shape),
+            node("net/head/Tanh", "Tanh", f"{pool}/Mean", shape=shape),
+            *(node(f"net/head/{name}", "Neg", "net/head/Tanh", shape=shape) for name in ("Neg", "Neg_1")),
+        ]
+        data = np.ones((batch, 4), np.float32)
+        taken = dict.fromkeys([each.name for each in nodes[2:]], data[:, 0])
+        return nodes, {"IteratorGetNext": data} | taken
+
+    found = compared(tmp_path, of(32, ""), of(16, "_7"))
+    assert (found.only_a, found.only_b) == ([], [])
+    hows = {entry.tensor: entry.matched for entry in found.tensors}
+    assert hows["net/pool/Mean:0"] == "structure"
+    assert {hows[f"net/head/{name}:0"] for name in ("Tanh", "Neg", "Neg_1")} == {"name"}
+    assert found.first is not None and found.first.difference.node == "IteratorGetNext"
