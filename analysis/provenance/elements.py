@@ -15,6 +15,7 @@ from .flow import BadFlow, BadTensor
 from .image import image_axes
 from .index_maps import Call, Part, Wanted, inputs_of_element
 from .kept import Kept
+from .lists import LISTS, behind_list
 from .samples import sample_of
 from .step import Slot
 from .upstream import Source
@@ -232,6 +233,11 @@ class _Step:
         if len(self._inputs) == 1 and self.op_type in ("Identity", "StopGradient"):
             only = self._resolved(visit).get(0)
             return None if only is None else _Blamed(*only, index)
+        if self.op_type in LISTS:
+            behind = behind_list(self._flow, kept, (self._slot, visit, index))
+            held = None if behind is None else kept.read(*behind)
+            same = held is not None and np.array_equal(held.astype(np.float64), value, equal_nan=True)
+            return _Blamed(*behind) if behind is not None and same else None
         return _blame(self.op_type, self._without_weights(self.offers(kept, visit, index)), index, value)
 
     def offers(self, kept: Kept, visit: int | None, index: tuple[int, ...]) -> list[_Offer]:

@@ -19,6 +19,15 @@ def _log(x: Any) -> Any:
     return tf.math.log(x)
 
 
+def _written_downwards(x: Any) -> Any:
+    filled = tf.while_loop(
+        lambda turn, rows: turn < 4,
+        lambda turn, rows: (turn + 1, rows.write(3 - turn, tf.gather(x, turn) * 1.0)),
+        (0, tf.TensorArray(tf.float32, 4)),
+    )[1]
+    return filled.stack()
+
+
 X = np.arange(1, 13, dtype=np.float32).reshape(4, 3)
 X[1, 2] = 0  # of the sample p1
 TABLE = tf.Variable(np.arange(13, dtype=np.float32))
@@ -30,6 +39,9 @@ WAYS: dict[str, tuple[Callable[[Any], Any], str | None]] = {
     "called twice": (lambda x: tf.abs(_log(x + 1.0) + _log(x)) + 2.0, "p1"),
     "moved and joined": (lambda x: tf.concat([tf.ones_like(x), x[::-1]], 0)[3:7], None),
     "looked up": (lambda x: tf.gather(TABLE, tf.cast(x, tf.int32)), "p1"),
+    "mapped": (lambda x: tf.map_fn(lambda row: row * 1.0, x[::-1]), "p1"),
+    "mapped by columns": (lambda x: tf.map_fn(lambda column: column[::-1], tf.transpose(x)), "p1"),
+    "written downwards": (_written_downwards, "p1"),
     "sorted": (lambda x: tf.sort(x, 0), None),
     "scattered": (lambda x: tf.tensor_scatter_nd_update(tf.ones([4, 3]), [[3], [2], [1], [0]], x), None),
     "stitched": (lambda x: tf.dynamic_stitch([[1, 3], [0, 2]], [x[:2], x[2:]]), None),
@@ -61,6 +73,12 @@ def test_the_sample_is_right_or_not_told(runs: dict[str, RunIndex], way: str) ->
     first = nan_report(runs[way]).births[0].elements[0]
     assert first.sample == WAYS[way][1]
     assert (first.row is None) == (first.sample is None)
+
+
+@pytest.mark.parametrize("way", ["mapped", "mapped by columns", "written downwards"])
+def test_a_loop_over_rows_is_followed_to_what_was_fed(runs: dict[str, RunIndex], way: str) -> None:
+    last = nan_report(runs[way]).births[0].elements[0].trail[-1]
+    assert (last.kind, last.index, last.value) == ("input", (1, 2), 0.0)
 
 
 def test_of_two_calls_of_a_function_the_right_one_is_told(runs: dict[str, RunIndex]) -> None:
