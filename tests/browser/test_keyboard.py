@@ -88,3 +88,33 @@ def test_esc_in_the_search_gives_the_keys_back_to_the_graph(tap: TapPage, site: 
     tap.page.keyboard.press("v")
     expect(tap.page.get_by_role("tab", name="Value")).to_have_attribute("aria-selected", "true")
     tap.expect_inspected(relu.removesuffix(":0"))
+
+
+def test_without_a_node_the_enlarged_panel_makes_room_for_the_graph(
+    tap: TapPage, site: Site, relu: str
+) -> None:
+    """GIVEN an enlarged panel WHEN going back to where no node was selected THEN the graph is there."""
+    tap.enter(site)
+    graph = tap.page.get_by_role("button", name="Tensors", exact=True)  # of the views
+    expect(graph).to_be_visible()
+    tap.page.keyboard.press("e")
+    expect(graph).to_be_visible()
+    tap.page.keyboard.press("e")
+    tap.page.evaluate("tensor => { location.hash += `&tensor=${encodeURIComponent(tensor)}`; }", relu)
+    tap.expect_inspected(relu.rpartition(":")[0])
+    tap.page.keyboard.press("e")
+    expect(graph).to_be_hidden()
+    tap.page.go_back()
+    expect(graph).to_be_visible()
+    tap.page.go_forward()
+    expect(graph).to_be_hidden()
+    tap.page.keyboard.press("Escape")
+    expect(graph).to_be_visible()
+
+
+def test_g_goes_along_the_views_as_they_stand(tap: TapPage, site: Site) -> None:
+    tap.enter(site)
+    views = tap.page.get_by_role("group", name="View", exact=True)
+    for name in ("Tensors", "Timeline", "Source", "Problems", "Compare", "Stepper", "Events", "Graph"):
+        tap.page.keyboard.press("g")
+        expect(views.get_by_role("button", name=name, exact=True, pressed=True)).to_be_visible()

@@ -72,7 +72,7 @@ export type TableRows = 'step' | 'all';
 
 export type CompareAt = 'first' | 'step';
 
-export const VIEWS = ['graph', 'table', 'timeline', 'problems', 'source', 'compare', 'events', 'stepper'] as const;
+export const VIEWS = ['graph', 'table', 'timeline', 'source', 'problems', 'compare', 'stepper', 'events'] as const;
 export type View = (typeof VIEWS)[number];
 
 export const PANEL_TABS = ['overview', 'history', 'histogram', 'value', 'source'] as const;

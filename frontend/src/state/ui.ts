@@ -1,4 +1,5 @@
 import { computed, signal } from '@preact/signals';
+import { chosenTensor } from './choices';
 import { severeCount } from './findings';
 import { panelOpen, problemsOpen } from './preferences';
 import { problemCount } from './problems';
@@ -6,8 +7,14 @@ import { problemCount } from './problems';
 /** What of the page is open; none of it belongs in the address. */
 export const helpOpen = signal(false);
 
-/** The node panel takes the whole width. */
-export const panelMaximised = signal(false);
+const maximiseAsked = signal(false);
+
+/** The node panel takes the whole width: as was asked for, while there is a node to show. */
+export const panelMaximised = computed(() => maximiseAsked.value && chosenTensor.value !== null);
+
+export function maximisePanel(on: boolean): void {
+  maximiseAsked.value = on && chosenTensor.value !== null;
+}
 
 // With the node panel beside it, less would leave the graph half of the page.
 const WIDE = window.matchMedia('(min-width: 1680px)');
@@ -28,5 +35,5 @@ export function toggleProblems(): void {
 
 export function togglePanel(): void {
   panelOpen.value = !panelOpen.value;
-  panelMaximised.value = false;
+  maximisePanel(false);
 }

@@ -4,7 +4,7 @@ import { splitScope } from '../../model/tensor_name';
 import { panelTab } from '../../state/choices';
 import { node } from '../../state/node';
 import { selectedNode, selectTensor } from '../../state/selection';
-import { panelMaximised, togglePanel } from '../../state/ui';
+import { maximisePanel, panelMaximised, togglePanel } from '../../state/ui';
 import { IconButton } from '../kit/Button';
 import { CopyButton } from '../kit/CopyButton';
 import { Failure } from '../kit/Message';
@@ -98,9 +98,7 @@ function PanelHeader({ name }: { name: string }) {
           small
           icon={maximised ? 'collapse' : 'expand'}
           label={maximised ? 'Back beside the graph (e)' : 'Enlarge (e)'}
-          onClick={() => {
-            panelMaximised.value = !maximised;
-          }}
+          onClick={() => maximisePanel(!maximised)}
         />
         <IconButton small icon="close" label="Close (Esc)" onClick={() => (maximised ? togglePanel() : selectTensor(null))} />
       </div>

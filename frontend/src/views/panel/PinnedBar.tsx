@@ -3,7 +3,7 @@ import { chosenTensor, panelTab, pins } from '../../state/choices';
 import { comparedTensors, isPinned, pinsFull, togglePin } from '../../state/pins';
 import { historyView } from '../../state/preferences';
 import { selectTensor } from '../../state/selection';
-import { panelMaximised } from '../../state/ui';
+import { maximisePanel } from '../../state/ui';
 import { IconButton } from '../kit/Button';
 
 /** Pins the selected tensor, or lets go of it. */
@@ -54,7 +54,7 @@ export function PinnedBar() {
 function showSideBySide(): void {
   if (chosenTensor.value === null) selectTensor(pins.value[0] ?? null);
   panelTab.value = 'overview';
-  panelMaximised.value = true;
+  maximisePanel(true);
 }
 
 function compare(): void {

@@ -4,7 +4,7 @@ import { togglePin } from '../../state/pins';
 import { toggleTheme } from '../../state/preferences';
 import { selectTensor } from '../../state/selection';
 import { stepBy, toggleFollowing } from '../../state/steps';
-import { helpOpen, panelMaximised, togglePanel, toggleProblems } from '../../state/ui';
+import { helpOpen, maximisePanel, panelMaximised, togglePanel, toggleProblems } from '../../state/ui';
 import { togglePlay } from './playback';
 
 export interface KeyRow {
@@ -27,10 +27,10 @@ export const KEYS: readonly Command[] = [
   { keys: ['l'], does: 'Follow the latest step', run: toggleFollowing },
   {
     keys: ['g'],
-    does: 'Graph, table of tensors, timeline, problems, source, compare, events',
+    does: 'Next view: graph, tensors, timeline, source, problems, compare, stepper, events',
     run: () => {
       view.value = VIEWS[(VIEWS.indexOf(view.value) + 1) % VIEWS.length] ?? 'graph';
-      panelMaximised.value = false;
+      maximisePanel(false);
     },
   },
   { keys: ['o'], does: 'Overview of the node', run: toTab('overview') },
@@ -42,7 +42,7 @@ export const KEYS: readonly Command[] = [
     keys: ['e'],
     does: 'Enlarge the node panel',
     run: () => {
-      panelMaximised.value = !panelMaximised.value;
+      maximisePanel(!panelMaximised.value);
     },
   },
   { keys: ['\\'], does: 'Show or hide the node panel', run: togglePanel },
@@ -52,7 +52,7 @@ export const KEYS: readonly Command[] = [
     does: 'What is wrong: all problems, explained',
     run: () => {
       view.value = view.value === 'problems' ? 'graph' : 'problems';
-      panelMaximised.value = false;
+      maximisePanel(false);
     },
   },
   // In the graph, the graph's own search takes this key first.
@@ -70,7 +70,7 @@ export const KEYS: readonly Command[] = [
     does: 'Back: help, enlarged panel, selection',
     run: () => {
       if (helpOpen.value) helpOpen.value = false;
-      else if (panelMaximised.value) panelMaximised.value = false;
+      else if (panelMaximised.value) maximisePanel(false);
       else selectTensor(null);
     },
   },
