@@ -6,41 +6,31 @@ import threading
 from pathlib import Path
 
 import numpy as np
-import pytest
+from hanging_disk import hanging_disk
 from playwright.sync_api import Browser, expect
 
-from tensortap.dump import DumpWriter, find_runs
-from tensortap.server import Server, live
+from tensortap.dump import DumpWriter
+from tensortap.server import Server
 
 
-def test_a_disk_that_hangs_is_told_until_it_answers(
-    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    healed = threading.Event()
-
-    def find(*arguments: object) -> list[tuple[str, Path]]:
-        healed.wait()
-        return find_runs(*arguments)  # type: ignore[arg-type]
-
-    monkeypatch.setattr("tensortap.index.log.find_runs", find)
-    monkeypatch.setattr(live, "FINDING", 0.0)
-    monkeypatch.setattr(live, "PATIENCE", 0.1)
+def test_a_disk_that_hangs_is_told_until_it_answers(browser: Browser, tmp_path: Path) -> None:
     with DumpWriter(tmp_path / "my-logs", run="first") as writer:
         writer.log("x:0", np.ones(3), step=0)
-    server = Server([tmp_path / "my-logs"], port=0)
-    serving = threading.Thread(target=server.run)
-    serving.start()
-    page = browser.new_page()  # not `tap`: Chromium logs each 503 as an error
-    try:
-        page.goto(server.url)
-        told = page.get_by_test_id("error-state")
-        expect(told).to_contain_text("The log directory has not answered for")
-        expect(told).to_contain_text("by itself")
-        healed.set()
-        expect(page.get_by_test_id("run-picker")).to_have_text("first")
-        expect(told).to_have_count(0)
-    finally:
-        healed.set()
-        page.close()
-        server.close()
-        serving.join()
+    with hanging_disk(patience=0.1) as healed:
+        server = Server([tmp_path / "my-logs"], port=0)
+        serving = threading.Thread(target=server.run)
+        serving.start()
+        page = browser.new_page()  # not `tap`: Chromium logs each 503 as an error
+        try:
+            page.goto(server.url)
+            told = page.get_by_test_id("error-state")
+            expect(told).to_contain_text("The log directory has not answered for")
+            expect(told).to_contain_text("by itself")
+            healed.set()
+            expect(page.get_by_test_id("run-picker")).to_have_text("first")
+            expect(told).to_have_count(0)
+        finally:
+            healed.set()
+            page.close()
+            server.close()
+            serving.join()

@@ -9,26 +9,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hanging_disk import hanging_disk
 from polling import until
 
-from tensortap.dump import DumpWriter, find_runs
+from tensortap.dump import DumpWriter
 from tensortap.server import create_app, live
 
 
 @pytest.fixture
-def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+def hanging() -> Iterator[threading.Event]:
     """Nobody gets to know what lies in a folder until it is set."""
-    healed = threading.Event()
-
-    def find(*arguments: object) -> list[tuple[str, Path]]:
-        healed.wait()
-        return find_runs(*arguments)  # type: ignore[arg-type]
-
-    monkeypatch.setattr("tensortap.index.log.find_runs", find)
-    monkeypatch.setattr(live, "FINDING", 0.0)
-    monkeypatch.setattr(live, "PATIENCE", 0.0)
-    yield healed
-    healed.set()
+    with hanging_disk(patience=0.0) as healed:
+        yield healed
 
 
 @pytest.fixture

@@ -1,0 +1,32 @@
+"""A log directory on a disk that hangs: nobody gets to know what lies in it until it is healed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tensortap.dump import find_runs
+from tensortap.server import live
+
+
+@contextmanager
+def hanging_disk(patience: float) -> Iterator[threading.Event]:
+    """Hangs until the event is set; servers wait for runs no longer than `patience` seconds."""
+    healed = threading.Event()
+
+    def find(*arguments: object) -> list[tuple[str, Path]]:
+        healed.wait()
+        return find_runs(*arguments)  # type: ignore[arg-type]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tensortap.index.log.find_runs", find)
+        patch.setattr(live, "FINDING", 0.0)
+        patch.setattr(live, "PATIENCE", patience)
+        try:
+            yield healed
+        finally:
+            healed.set()
