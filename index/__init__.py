@@ -18,6 +18,7 @@ from .last_snapshots import LastSnapshot, last_snapshots
 from .log import Changes, LogIndex
 from .no_value import NoValue, no_value
 from .node_detail import CallDetail, FrameDetail, InputDetail, NodeDetail, OutputDetail, node_detail
+from .node_trends import NodeTrends, node_trends
 from .predicate import parse_predicate
 from .run import RunIndex, RunOverview, RunReplacedError, open_run
 from .saved import cache_folder
@@ -72,6 +73,7 @@ __all__ = [
     "LogIndex",
     "NoValue",
     "NodeDetail",
+    "NodeTrends",
     "NonfiniteElements",
     "OutputDetail",
     "Run",
@@ -112,6 +114,7 @@ __all__ = [
     "locate",
     "no_value",
     "node_detail",
+    "node_trends",
     "nonfinite_elements",
     "not_counted",
     "open_logdir",

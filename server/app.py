@@ -19,6 +19,7 @@ from . import (
     graphs,
     histograms,
     live,
+    node_trends,
     nodes,
     problems,
     replays,
@@ -49,6 +50,7 @@ NOUNS = (
     findings,
     differences,
     timelines,
+    node_trends,
     static_files,
 )
 
