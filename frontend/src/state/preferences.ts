@@ -72,6 +72,12 @@ export const tableColumns = remembered<readonly ColumnId[] | null>('tableColumns
   Array.isArray(stored) ? TABLE_COLUMNS.map(({ id }) => id).filter((id) => stored.includes(id)) : null,
 );
 /** What is muted in each run: names of rules. */
+/** What was chosen in the command palette, the last first: group and text. */
+export const recentChoices = remembered<readonly (readonly [string, string])[]>('recentChoices', [], (stored) =>
+  Array.isArray(stored)
+    ? stored.filter((one) => Array.isArray(one) && one.length === 2 && one.every((part) => typeof part === 'string'))
+    : null,
+);
 export const mutedFindings = remembered<Readonly<Record<string, readonly string[]>>>('muted', {}, (stored) => {
   if (typeof stored !== 'object' || stored === null || Array.isArray(stored)) return null;
   const runs = Object.entries(stored).filter(([, rules]) => Array.isArray(rules) && rules.every((rule) => typeof rule === 'string'));

@@ -1,4 +1,4 @@
-import { batch, computed } from '@preact/signals';
+import { batch, computed, signal } from '@preact/signals';
 import { filesByNodes, healthByNode, linesOf, parsePlace } from '../model/source_lines';
 import { sourcePlace, view } from './choices';
 import { graph, overlay } from './graph';
@@ -7,11 +7,14 @@ import { api } from './provider';
 import { resource } from './resource';
 import { graphId, runDetail, runId } from './runs';
 
-/** The user's program beside the nodes it made. Fetched while it is on show. */
+/** Whether something besides the source view wants the lines: a search for one. */
+export const linesWanted = signal(false);
+
+/** The user's program beside the nodes it made. Fetched while it is on show, or once lines are searched for. */
 export const sourceMap = resource(
   computed(() => {
     const entry = runDetail.value?.graphs.find((candidate) => candidate.id === graphId.value);
-    if (view.value !== 'source' || runId.value === null || !entry) return null;
+    if ((view.value !== 'source' && !linesWanted.value) || runId.value === null || !entry) return null;
     const subject = `${runId.value} ${entry.id}`;
     return { key: `${subject} ${entry.nodes}`, subject, run: runId.value, graph: entry.id };
   }),

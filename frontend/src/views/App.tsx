@@ -1,12 +1,14 @@
 import { useEffect } from 'preact/hooks';
 import { chosenRun, view } from '../state/choices';
 import { connectionError } from '../state/live';
+import { paletteOpen } from '../state/palette';
 import { panelOpen, panelWidth, theme } from '../state/preferences';
 import { readings } from '../state/reading';
 import { runEntry, runList, runs, unopened } from '../state/runs';
 import { helpOpen, panelMaximised, problemsShown } from '../state/ui';
 import { CodeBlock } from './kit/CopyButton';
 import { Message } from './kit/Message';
+import { Palette } from './palette/Palette';
 import { NodePanel } from './panel/NodePanel';
 import { Banner } from './shell/Banner';
 import { Centre } from './shell/Centre';
@@ -38,6 +40,7 @@ export function App() {
       </div>
       <Body />
       {helpOpen.value && <Help />}
+      {paletteOpen.value && <Palette />}
     </div>
   );
 }

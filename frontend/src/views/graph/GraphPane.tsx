@@ -35,6 +35,8 @@ export interface GraphPaneProps {
   /** Rows of nodes to mark, each leading to the next: how NaN went from its birth to the loss. */
   readonly chain: readonly number[];
   /** Paths of stacks that are taken apart; `*` for all. */
+  /** Lends what the pane shows to the rest of the page; null when the pane goes. */
+  readonly onModel?: (model: GraphView | null) => void;
   readonly unstacked: readonly string[];
   readonly trace: Trace | null;
   /** Where a path begins that has no end yet. */
@@ -68,6 +70,10 @@ export function GraphPane(props: GraphPaneProps) {
 
   const focusGraph = () => surface.current?.focus();
   const onKeyDown = (event: KeyboardEvent) => {
+  useEffect(() => {
+    latest.current.onModel?.(model);
+    return () => latest.current.onModel?.(null);
+  }, [model]);
     if (handleKey(model, event)) event.preventDefault();
   };
   const [status, hover, legend] = [model.status.value, model.hover.value, model.colouring.value?.legend];

@@ -60,10 +60,8 @@ export function SearchBox({ model, onDone }: SearchBoxProps) {
 function useDraft(model: GraphView): [string, (text: string) => void] {
   const [draft, setDraft] = useState('');
   const searched = model.finder.text.value;
-  // Cleared from outside (Esc on the graph, another graph): follow.
-  useEffect(() => {
-    if (searched === '') setDraft('');
-  }, [searched]);
+  // Searched or cleared from outside (the palette, Esc on the graph, another graph): follow.
+  useEffect(() => setDraft(searched), [searched]);
   useEffect(() => {
     // Enter may have searched meanwhile, and gone to a hit.
     const searchDraft = () => draft !== model.finder.text.value && search(model, draft);

@@ -2,6 +2,7 @@
 
 import { INF, NAN } from '../../model/node_values';
 import type { GraphView } from './graph_view';
+import { withGraph } from './on_show';
 
 export function search(model: GraphView, text: string): void {
   const { drawing } = model;
@@ -10,6 +11,14 @@ export function search(model: GraphView, text: string): void {
   const state = (row: number): number => health[drawing.tree.entityOf[row]!]!;
   model.finder.search(text, drawing.graph, drawing.tree, { nan: (row) => state(row) === NAN, inf: (row) => state(row) === INF });
   model.viewport.changed();
+}
+
+/** Searches the graph of the run from elsewhere on the page, and goes to the first hit. */
+export function searchFor(text: string): void {
+  withGraph((model) => {
+    search(model, text);
+    nextHit(model, 1);
+  });
 }
 
 export function clearSearch(model: GraphView): void {

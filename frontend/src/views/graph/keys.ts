@@ -8,20 +8,20 @@ import { clearOne, moveSelection, selectOuter, toggleSelected } from './walk';
 export interface GraphKey {
   readonly keys: readonly string[];
   readonly does: string;
-}
-
-interface KeyRow extends GraphKey {
+  /** What keys do by themselves where there are several, for the command palette. */
+  readonly each?: Readonly<Record<string, string>>;
   /** `event.key` to what it does, false where it does nothing now; rows without are done by the pointer or by the search box. */
   readonly actions?: Readonly<Record<string, (model: GraphView) => unknown>>;
 }
 
 const ZOOM = 1.35;
 
-const ROWS: readonly KeyRow[] = [
+export const GRAPH_KEYS: readonly GraphKey[] = [
   { keys: ['drag', 'Shift+wheel'], does: 'Pan' },
   {
     keys: ['wheel', 'pinch', '+', '-'],
     does: 'Zoom at the pointer; with + and - at the centre',
+    each: { '+': 'Zoom in', '-': 'Zoom out' },
     actions: {
       '+': (m) => m.viewport.zoomSmoothly(ZOOM),
       '=': (m) => m.viewport.zoomSmoothly(ZOOM),
@@ -34,11 +34,13 @@ const ROWS: readonly KeyRow[] = [
   {
     keys: ['n', 'N'],
     does: 'Next, previous search hit, or node of the trace',
+    each: { n: 'Next search hit, or node of the trace', N: 'Previous search hit, or node of the trace' },
     actions: { n: (m) => nextHit(m, 1) || nextTraced(m, 1), N: (m) => nextHit(m, -1) || nextTraced(m, -1) },
   },
   {
     keys: ['i', 'd'],
     does: 'Trace all that the selection depends on, all that depends on it',
+    each: { i: 'Trace the inputs: all that the selection depends on', d: 'Trace the outputs: all that depends on the selection' },
     actions: { i: (m) => traceSelection(m, 'inputs'), d: (m) => traceSelection(m, 'outputs') },
   },
   { keys: ['b'], does: 'Shortest path: begin at the selection, then end there', actions: { b: (m) => traceSelection(m, 'path') } },
@@ -57,11 +59,13 @@ const ROWS: readonly KeyRow[] = [
   {
     keys: ['[', ']'],
     does: 'Close all scopes, open all scopes',
+    each: { '[': 'Close all scopes', ']': 'Open all scopes' },
     actions: { '[': (m) => m.setAllOpen(false), ']': (m) => m.setAllOpen(true) },
   },
   {
     keys: ['u', 'U'],
     does: 'Take the stack of repeated blocks apart, or put it together; all stacks',
+    each: { u: 'Take the stack of repeated blocks apart, or put it together', U: 'Take all stacks apart, or put them together' },
     actions: { u: (m) => toggleStack(m, m.shown(m.selected)), U: toggleAllStacks },
   },
   { keys: ['right click', 'Shift+F10'], does: 'All that can be done with a node or scope' },
@@ -69,9 +73,7 @@ const ROWS: readonly KeyRow[] = [
   { keys: ['Esc'], does: 'Clear the search, then the trace, then the selection', actions: { Escape: clearOne } },
 ];
 
-export const GRAPH_KEYS: readonly GraphKey[] = ROWS;
-
-const ACTIONS = new Map(ROWS.flatMap((row) => Object.entries(row.actions ?? {})));
+const ACTIONS = new Map(GRAPH_KEYS.flatMap((row) => Object.entries(row.actions ?? {})));
 
 /** Does what a key says; false if the key means nothing to the graph. */
 export function handleKey(model: GraphView, event: KeyboardEvent): boolean {

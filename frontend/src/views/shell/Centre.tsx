@@ -16,6 +16,7 @@ import { DifferenceNotice } from '../compare/DifferenceNotice';
 import { EventsView } from '../events/EventsView';
 import { GraphPane } from '../graph/GraphPane';
 import { IconButton, Segmented, Switch } from '../kit/Button';
+import { graphOnShow } from '../graph/on_show';
 import { Failure } from '../kit/Message';
 import { ProblemsView } from '../problems/ProblemsView';
 import { SourceView } from '../source/SourceView';
@@ -26,7 +27,7 @@ import { ColourControl } from './ColourControl';
 import { NothingCaptured } from './NothingCaptured';
 import { WorkerNotice } from './WorkerNotice';
 
-const VIEWS = [
+export const VIEW_NAMES = [
   { value: 'graph', label: 'Graph' },
   { value: 'table', label: 'Tensors' },
   { value: 'timeline', label: 'Timeline' },
@@ -48,7 +49,7 @@ export function Centre() {
         )}
         <Segmented
           label="View"
-          options={VIEWS}
+          options={VIEW_NAMES}
           value={view.value}
           onChange={(next) => {
             view.value = next;
@@ -104,6 +105,9 @@ function GraphView() {
         onTrace={(kind, name) => (kind ? startTrace(kind, name) : clearTrace())}
         {...(openScopes.peek() && { expandedScopes: openScopes.peek() ?? [] })}
         onExpandedChange={(scopes) => keepOpenScopes(graph.data.value?.id ?? '', scopes)}
+        onModel={(model) => {
+          graphOnShow.value = model;
+        }}
       />
     </div>
   );

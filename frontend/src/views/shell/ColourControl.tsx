@@ -23,6 +23,12 @@ const STATISTIC_LABELS: Record<(typeof STATISTIC_NAMES)[number], string> = {
   inf_share: 'Inf %',
 };
 
+/** All of them. */
+export const COLOURINGS: readonly { value: string; label: string }[] = [
+  ...KINDS,
+  ...STATISTIC_NAMES.map((name) => ({ value: `statistic:${name}`, label: STATISTIC_LABELS[name] })),
+];
+
 /** What the boxes of the graph are coloured by. */
 export function ColourControl() {
   return (

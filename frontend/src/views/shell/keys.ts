@@ -1,5 +1,6 @@
 import { VIEWS } from '../../model/deep_link';
 import { chosenTensor, panelTab, view } from '../../state/choices';
+import { togglePalette } from '../../state/palette';
 import { togglePin } from '../../state/pins';
 import { toggleTheme } from '../../state/preferences';
 import { selectTensor } from '../../state/selection';
@@ -10,6 +11,8 @@ import { togglePlay } from './playback';
 export interface KeyRow {
   readonly keys: readonly string[];
   readonly does: string;
+  /** What keys do by themselves where there are several, for the command palette. */
+  readonly each?: Readonly<Record<string, string>>;
 }
 
 interface Command extends KeyRow {
@@ -22,7 +25,17 @@ const toTab = (tab: typeof panelTab.value) => () => {
 
 /** The page's own keys: the help overlay lists them, the handler below runs them. */
 export const KEYS: readonly Command[] = [
-  { keys: ['←', '→'], does: 'Previous, next step', run: (key) => stepBy(key === 'ArrowLeft' ? -1 : 1) },
+  {
+    keys: ['Ctrl+K'],
+    does: 'Find anything: commands, nodes, ops, layers, lines of the program, problems, steps, runs',
+    run: togglePalette,
+  },
+  {
+    keys: ['←', '→'],
+    does: 'Previous, next step',
+    each: { '←': 'Previous step', '→': 'Next step' },
+    run: (key) => stepBy(key === 'ArrowLeft' ? -1 : 1),
+  },
   { keys: ['p'], does: 'Play and pause', run: togglePlay },
   { keys: ['l'], does: 'Follow the latest step', run: toggleFollowing },
   {
@@ -56,7 +69,11 @@ export const KEYS: readonly Command[] = [
     },
   },
   // In the graph, the graph's own search takes this key first.
-  { keys: ['/'], does: 'Search the graph, filter the table', run: () => document.querySelector<HTMLElement>('.table-search')?.focus() },
+  {
+    keys: ['/'],
+    does: 'Search the graph, filter the table',
+    run: () => document.querySelector<HTMLElement>('.table-search, .graph-search-input')?.focus(),
+  },
   { keys: ['t'], does: 'Light or dark', run: toggleTheme },
   {
     keys: ['?'],
@@ -78,8 +95,16 @@ export const KEYS: readonly Command[] = [
 
 const NAMES: Record<string, string> = { ArrowLeft: '←', ArrowRight: '→', Escape: 'Esc' };
 
+/** `event.key` of a key as it is written. */
+export const eventKey = (name: string): string => Object.entries(NAMES).find(([, written]) => written === name)?.[0] ?? name;
+
 /** Runs a key's command unless a text field, or the part of the page that has the focus, wants the key itself. */
 export function onPageKey(event: KeyboardEvent): void {
+  if (isPaletteKey(event)) {
+    event.preventDefault();
+    togglePalette();
+    return;
+  }
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
   const name = NAMES[event.key] ?? event.key;
   const command = KEYS.find((candidate) => candidate.keys.includes(name));
@@ -87,6 +112,10 @@ export function onPageKey(event: KeyboardEvent): void {
   event.preventDefault();
   command.run(event.key);
 }
+
+/** From text fields, too. */
+const isPaletteKey = (event: KeyboardEvent): boolean =>
+  event.key.toLowerCase() === 'k' && (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey;
 
 function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;

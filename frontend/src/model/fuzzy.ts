@@ -1,0 +1,122 @@
+/**
+ * Fuzzy matching, as editors have it: the letters of a term in their order, not necessarily side by side (`mtml` is in MatMul). What stands together,
+ * begins a word (`_`, `/`, `.`, camelCase) or lies in the last part of a path weighs more. A text is a piece of a longer one, so that a column of names is searched without making a string of each.
+ */
+
+const LETTER = 16;
+const TOGETHER = 12;
+const LABEL_START = 14;
+const WORD_START = 10;
+const IN_LABEL = 8;
+const WHOLE_LABEL = 24;
+const GAP = 3;
+const MOST_GAP = 12;
+const LENGTH = 0.1;
+/** A term right behind the one before it: `block 1` means block_1, not the 1 at the end of block_0_1. */
+const NEXT_TERM = 20;
+
+const [SLASH, UPPER_A, UPPER_Z, LOWER_A, LOWER_Z, ZERO, NINE] = [47, 65, 90, 97, 122, 48, 57];
+
+/** A query's terms; all of them must match. */
+export const fuzzyTerms = (query: string): string[] => query.toLowerCase().split(/\s+/).filter(Boolean);
+
+/**
+ * How well `text[start:end]` fits, -1 where a term does not. `lower` is `text` in lower case, of the same length. `places` gets the positions of the matched
+ * letters in the whole `text`.
+ */
+export function fuzzyScore(text: string, lower: string, start: number, end: number, terms: readonly string[], places?: number[]): number {
+  let label = end - 1; // a search for the slash would go on into other rows
+  while (label > start && lower.charCodeAt(label - 1) !== SLASH) label--;
+  let total = 0;
+  let next = -1;
+  for (const term of terms) {
+    const score = termScore(text, lower, start, end, label, next, term, places);
+    if (score < 0) return -1;
+    total += score;
+    next = found[term.length - 1]! + 1;
+  }
+  return Math.max(0, total - LENGTH * (end - start));
+}
+
+/** Of a text of its own. */
+export function fuzzyMatch(text: string, terms: readonly string[]): { score: number; places: number[] } {
+  const places: number[] = [];
+  return { score: fuzzyScore(text, lowerOf(text), 0, text.length, terms, places), places };
+}
+
+/** Where lower case has another length (İ), places would not fit. */
+export function lowerOf(text: string): string {
+  const lower = text.toLowerCase();
+  return lower.length === text.length ? lower : text;
+}
+
+let found = new Int32Array(64);
+
+function termScore(
+  text: string,
+  lower: string,
+  start: number,
+  end: number,
+  label: number,
+  next: number,
+  term: string,
+  places: number[] | undefined,
+): number {
+  const length = term.length;
+  if (length > found.length) found = new Int32Array(2 * length);
+  const at = bestTogether(text, lower, start, end, label, next, term);
+  if (at >= 0) for (let i = 0; i < length; i++) found[i] = at + i;
+  else if (!scattered(lower, start, end, term)) return -1;
+  if (places) for (let i = 0; i < length; i++) places.push(found[i]!);
+  let score = (found[0]! >= label ? IN_LABEL : 0) + nextBonus(lower, next, found[0]!);
+  if (length === end - label && found[0] === label) score += WHOLE_LABEL;
+  for (let i = 0; i < length; i++) {
+    const place = found[i]!;
+    const before = i === 0 ? place - 1 : found[i - 1]!;
+    const begins = startBonus(text, start, label, place);
+    const gap = place - before - 1;
+    score += LETTER + (i > 0 && gap === 0 ? Math.max(TOGETHER, begins) : begins - Math.min(MOST_GAP, gap === 0 ? 0 : GAP + gap));
+  }
+  return score;
+}
+
+/** The place of the whole term that begins best, the last of equal ones; -1 for none. */
+function bestTogether(text: string, lower: string, start: number, end: number, label: number, next: number, term: string): number {
+  const first = term.charCodeAt(0);
+  let [best, most] = [-1, -1];
+  for (let at = end - term.length; at >= start; at--) {
+    if (lower.charCodeAt(at) !== first || !lower.startsWith(term, at)) continue;
+    const bonus = startBonus(text, start, label, at) + (at >= label ? IN_LABEL : 0) + nextBonus(lower, next, at);
+    if (bonus > most) [best, most] = [at, bonus];
+  }
+  return best;
+}
+
+/** The letters as far to the end as they are, then as close together as they are from the first of those on. */
+function scattered(lower: string, start: number, end: number, term: string): boolean {
+  let letter = term.length - 1;
+  let at = end - 1;
+  for (; at >= start && letter >= 0; at--) if (lower.charCodeAt(at) === term.charCodeAt(letter)) letter--;
+  if (letter >= 0) return false;
+  for (at++, letter = 0; letter < term.length; at++) if (lower.charCodeAt(at) === term.charCodeAt(letter)) found[letter++] = at;
+  return true;
+}
+
+/** `next` is where the term before ended, -1 for the first; a separator within a name may lie between. */
+function nextBonus(lower: string, next: number, place: number): number {
+  const follows = place === next || (place === next + 1 && lower.charCodeAt(next) !== SLASH);
+  return next >= 0 && follows ? NEXT_TERM : 0;
+}
+
+function startBonus(text: string, start: number, label: number, place: number): number {
+  if (place === label) return LABEL_START;
+  if (place === start) return WORD_START;
+  const [before, here] = [text.charCodeAt(place - 1), text.charCodeAt(place)];
+  if (!isLetter(before) && !isDigit(before)) return isLetter(here) || isDigit(here) || before === SLASH ? WORD_START : 0;
+  const camel = here >= UPPER_A && here <= UPPER_Z && before >= LOWER_A && before <= LOWER_Z;
+  return camel || (isDigit(here) && !isDigit(before)) ? WORD_START - 2 : 0;
+}
+
+/** Anything beyond ASCII counts as a letter. */
+const isLetter = (code: number): boolean => (code >= LOWER_A && code <= LOWER_Z) || (code >= UPPER_A && code <= UPPER_Z) || code > 127;
+const isDigit = (code: number): boolean => code >= ZERO && code <= NINE;

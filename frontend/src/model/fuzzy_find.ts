@@ -1,0 +1,74 @@
+/** Looks for the best fuzzy matches of many texts, a piece at a time, so that typing goes on meanwhile. */
+
+import { TextColumn } from '../lib/columns';
+import { fuzzyScore, lowerOf } from './fuzzy';
+import { isAscii, loweredWhole } from './lowered';
+
+/** What is searched: a column of names, or a list. */
+export interface Texts {
+  readonly length: number;
+  at(row: number): string | undefined;
+}
+
+export interface Match {
+  readonly row: number;
+  readonly score: number;
+}
+
+/** Half a frame, so that a key typed meanwhile is drawn in time. */
+const PIECE_MS = 8;
+/** So many rows take far less than a piece. */
+const ROWS_BETWEEN_LOOKS = 1024;
+
+/** The rows that fit best, best first (of equal ones the first), at most `most`; null once `signal` is aborted. */
+export async function findFuzzy(
+  texts: Texts,
+  terms: readonly string[],
+  most: number,
+  signal: AbortSignal,
+): Promise<readonly Match[] | null> {
+  const score = scorer(texts, terms);
+  const best: Match[] = [];
+  let began = performance.now();
+  for (let row = 0; row < texts.length; row++) {
+    if (row % ROWS_BETWEEN_LOOKS === 0 && performance.now() - began > PIECE_MS) {
+      await pause();
+      if (signal.aborted) return null;
+      began = performance.now();
+    }
+    const points = score(row);
+    if (points >= 0 && (best.length < most || points > best[best.length - 1]!.score)) insert(best, { row, score: points }, most);
+  }
+  return signal.aborted ? null : best;
+}
+
+/** Scores a row: of a column of ASCII without making its text. */
+export function scorer(texts: Texts, terms: readonly string[]): (row: number) => number {
+  if (texts instanceof TextColumn && isAscii(texts)) {
+    const [whole, lower, { offsets }] = [texts.whole(), loweredWhole(texts), texts];
+    return (row) => fuzzyScore(whole, lower, offsets[row]!, offsets[row + 1]!, terms);
+  }
+  return (row) => {
+    const text = texts.at(row) ?? '';
+    return fuzzyScore(text, lowerOf(text), 0, text.length, terms);
+  };
+}
+
+function insert(best: Match[], match: Match, most: number): void {
+  let at = best.length;
+  while (at > 0 && best[at - 1]!.score < match.score) at--;
+  best.splice(at, 0, match);
+  if (best.length > most) best.pop();
+}
+
+/** Lets the page handle what waits; unlike a timer it is not slowed down. */
+function pause(): Promise<void> {
+  return new Promise((resolve) => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => {
+      port1.close();
+      resolve();
+    };
+    port2.postMessage(null);
+  });
+}

@@ -1,0 +1,185 @@
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { Latest } from '../../lib/latest';
+import { visible } from '../../lib/visible';
+import { fuzzyMatch, fuzzyTerms } from '../../model/fuzzy';
+import { paletteOpen, rememberChoice } from '../../state/palette';
+import { linesWanted } from '../../state/source';
+import { Icon } from '../kit/Icon';
+import { findChoices, type Group, type Listed } from './find';
+import { allSources } from './sources';
+
+const close = () => {
+  paletteOpen.value = false;
+};
+
+/** One field that finds everything: commands, nodes, ops, layers, lines of the program, problems, steps, runs. */
+export function Palette() {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    linesWanted.value = true;
+    const shown = dialog.current;
+    shown?.showModal();
+    return () => shown?.close(); // however it goes, the focus is given back
+  }, []);
+  return (
+    <dialog
+      class="dialog palette"
+      aria-label="Find anything"
+      data-testid="palette"
+      ref={dialog}
+      onClose={close}
+      onClick={(event) => event.target === dialog.current && close()}
+    >
+      <Finder onDone={() => dialog.current?.close()} />
+    </dialog>
+  );
+}
+
+function Finder({ onDone }: { onDone: () => void }) {
+  const [text, setText] = useState('');
+  const [active, setActive] = useState(0);
+  const field = useRef<HTMLInputElement>(null);
+  const groups = useGroups(text, () => setActive(0));
+  const rows = groups?.flatMap(({ choices }) => choices) ?? [];
+  const choose = (row: Listed | undefined) => {
+    if (!row) return;
+    if (row.fill === undefined) {
+      if (row.of !== 'Search') rememberChoice(row.of, row.text);
+      onDone(); // first: what is done may want the focus
+      row.run?.();
+      return;
+    }
+    setText(row.fill);
+    field.current?.focus();
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const to = target(event, active, rows.length);
+    if (event.key === 'Enter' && !event.isComposing) choose(rows[active]);
+    else if (to !== null) setActive(to);
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <div class="palette-card" onKeyDown={onKeyDown}>
+      <div class="palette-head">
+        <Icon name="search" />
+        <input
+          ref={field}
+          class="palette-field"
+          type="text"
+          role="combobox"
+          aria-expanded={rows.length > 0}
+          aria-controls="palette-list"
+          aria-activedescendant={rows.length > 0 ? `palette-${active}` : undefined}
+          aria-autocomplete="list"
+          aria-label="Find anything"
+          placeholder="A command, node, op, layer, train.py:17, step 40, problem or run"
+          spellcheck={false}
+          autocomplete="off"
+          data-testid="palette-field"
+          value={text}
+          onInput={(event) => setText(event.currentTarget.value)}
+        />
+        <kbd>Esc</kbd>
+      </div>
+      <Rows groups={groups ?? []} terms={fuzzyTerms(text)} active={active} onPoint={setActive} onChoose={choose} />
+      <div class="offscreen" role="status">
+        {text !== '' && groups ? `${rows.length} found` : ''}
+      </div>
+    </div>
+  );
+}
+
+/** What a text finds; what was found before stays until it is known. */
+function useGroups(text: string, onFound: () => void): readonly Group[] | null {
+  const [groups, setGroups] = useState<readonly Group[] | null>(null);
+  const latest = useMemo(() => new Latest(), []);
+  const sources = allSources();
+  useEffect(() => {
+    void findChoices(text, sources, latest.start()).then((found) => {
+      if (found === null) return;
+      setGroups(found);
+      onFound();
+    });
+  }, [text]);
+  useEffect(() => () => latest.cancel(), []);
+  return groups;
+}
+
+const PAGE = 8;
+
+/** Where a key leads to, around the ends; null for other keys. */
+function target(event: KeyboardEvent, active: number, count: number): number | null {
+  if (count === 0 || event.altKey || event.metaKey) return null;
+  const control = event.ctrlKey ? { n: 1, p: -1 }[event.key] : undefined; // as in editors and shells
+  const offset = control ?? { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (offset !== undefined) return (active + offset + count) % count;
+  if (event.key === 'PageDown') return Math.min(count - 1, active + PAGE);
+  if (event.key === 'PageUp') return Math.max(0, active - PAGE);
+  return null;
+}
+
+interface RowsProps {
+  groups: readonly Group[];
+  terms: readonly string[];
+  active: number;
+  onPoint: (index: number) => void;
+  onChoose: (row: Listed) => void;
+}
+
+function Rows({ groups, terms, active, onPoint, onChoose }: RowsProps) {
+  const list = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest' });
+  }, [active, groups]);
+  let index = 0;
+  return (
+    <div ref={list} id="palette-list" class="palette-list" role="listbox" aria-label="Found">
+      {groups.map(({ title, choices }) => (
+        // biome-ignore lint/a11y/useSemanticElements: a list box may hold groups, not field sets
+        <div key={title} role="group" aria-label={title}>
+          <div class="palette-group" aria-hidden="true">
+            {title}
+          </div>
+          {choices.map((row) => {
+            const at = index++;
+            return (
+              <div
+                key={`${row.of} ${row.text}`}
+                id={`palette-${at}`}
+                class="palette-row"
+                role="option"
+                aria-selected={at === active}
+                tabIndex={-1}
+                data-testid="palette-row"
+                onPointerMove={() => at !== active && onPoint(at)}
+                onClick={() => onChoose(row)}
+              >
+                <Marked text={row.text} terms={row.of === 'Search' ? [] : terms} />
+                {title === 'Recent' && <span class="palette-detail">{row.of}</span>}
+                {row.detail && <span class="palette-detail num">{visible(row.detail)}</span>}
+                {row.key && <kbd>{row.key}</kbd>}
+              </div>
+            );
+          })}
+        </div>
+      ))}
+    </div>
+  );
+}
+
+/** A text with the letters that matched; the end of a long one is kept in view, because it tells names apart. */
+function Marked({ text, terms }: { text: string; terms: readonly string[] }) {
+  const places = new Set(terms.length > 0 ? fuzzyMatch(text, terms).places : []);
+  const runs: { text: string; marked: boolean }[] = [];
+  for (let i = 0; i < text.length; i++) {
+    const [last, marked] = [runs.at(-1), places.has(i)];
+    if (last?.marked === marked) last.text += text[i];
+    else runs.push({ text: text[i]!, marked });
+  }
+  return (
+    <span class="palette-text" title={visible(text)}>
+      <bdi>{runs.map((run, i) => (run.marked ? <mark key={i}>{visible(run.text)}</mark> : visible(run.text)))}</bdi>
+    </span>
+  );
+}

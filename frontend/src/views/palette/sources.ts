@@ -1,0 +1,140 @@
+/** What the command palette finds besides commands; a new kind of thing is one row. */
+
+import type { DictColumn } from '../../lib/columns';
+import { counted, formatCount } from '../../lib/format';
+import type { Texts } from '../../model/fuzzy_find';
+import { rowOf } from '../../model/graph';
+import { linesOf } from '../../model/source_lines';
+import { view } from '../../state/choices';
+import { shownGroups } from '../../state/findings';
+import { graph } from '../../state/graph';
+import { wrongProblems } from '../../state/problems';
+import { runId, runs } from '../../state/runs';
+import { goTo, selectNode } from '../../state/selection';
+import { showLine, sourceFiles, sourceMap } from '../../state/source';
+import { allSteps, goToStep } from '../../state/steps';
+import { searchFor } from '../graph/go';
+import { withGraph } from '../graph/on_show';
+import { showRun } from '../shell/RunPicker';
+import { COMMAND_LISTS } from './commands';
+
+/** One row of the palette. */
+export interface Choice {
+  readonly text: string;
+  readonly detail?: string;
+  readonly key?: string;
+  /** Text to go on typing instead of doing something. */
+  readonly fill?: string;
+  readonly run?: () => void;
+}
+
+export interface Source {
+  readonly group: string;
+  /** Rows on show at most. */
+  readonly most: number;
+  readonly texts: Texts;
+  choice(row: number): Choice;
+  /** The row of a text; -1 for none. */
+  rowOf(text: string): number;
+}
+
+/** A source of a list that is there. */
+function listed(group: string, most: number, choices: readonly Choice[]): Source {
+  const texts = choices.map(({ text }) => text);
+  return { group, most, texts, choice: (row) => choices[row]!, rowOf: (text) => texts.indexOf(text) };
+}
+
+/** In the order in which they stand where nothing tells them apart. */
+export function allSources(): Source[] {
+  return [commands(), nodes(), ops(), layers(), lines(), problems(), steps(), otherRuns()];
+}
+
+const commands = (): Source =>
+  listed(
+    'Commands',
+    8,
+    COMMAND_LISTS.flatMap((list) => list().map(({ title, ...rest }) => ({ text: title, ...rest }))),
+  );
+
+/** These views show the selected node themselves. */
+const WITH_NODE: readonly string[] = ['graph', 'table', 'source', 'stepper'];
+
+function nodes(): Source {
+  const drawn = graph.data.value;
+  if (!drawn) return listed('Nodes', 0, []);
+  const choice = (row: number): Choice => ({
+    text: drawn.names.at(row),
+    detail: drawn.opTypes.at(row),
+    run: () => {
+      selectNode(drawn.names.at(row));
+      if (!WITH_NODE.includes(view.value)) withGraph(() => undefined);
+    },
+  });
+  return { group: 'Nodes', most: 8, texts: drawn.names, choice, rowOf: (text) => rowOf(drawn, text) };
+}
+
+const ops = (): Source => valuesOf('Ops', 'op', graph.data.value?.opTypes);
+const layers = (): Source => valuesOf('Layers', 'layer', graph.data.value?.layers);
+
+/** Values of a column, which the graph's search finds. */
+function valuesOf(group: string, field: string, column: DictColumn | undefined): Source {
+  const counts = new Map<number, number>();
+  for (const code of column?.codes ?? []) counts.set(code, (counts.get(code) ?? 0) + 1);
+  const choices = (column?.values ?? []).flatMap((text, code) =>
+    text === '' ? [] : [{ text, detail: counted(counts.get(code) ?? 0, 'node'), run: () => searchFor(`${field}:${text}`) }],
+  );
+  return listed(group, 4, choices);
+}
+
+/** Files of the program, and their lines that made nodes. */
+function lines(): Source {
+  const map = sourceMap.data.value;
+  const choices = sourceFiles.value.flatMap(({ file, nodes: count }): Choice[] => {
+    const made = linesOf(
+      map!,
+      map!.files.findIndex((one) => one.file === file),
+    );
+    const inside = [...made.values()].sort((a, b) => a.line - b.line);
+    return [
+      { text: file, detail: counted(count, 'node'), run: () => showLine(file, null) },
+      ...inside.map(({ line, nodes: rows, through }) => ({
+        text: `${file}:${line}`,
+        detail: rows.length > 0 ? counted(rows.length, 'node') : `${formatCount(through)} in calls`,
+        run: () => showLine(file, line),
+      })),
+    ];
+  });
+  return listed('Source', 5, choices);
+}
+
+function problems(): Source {
+  const found = shownGroups.value.flatMap((group) => group.findings);
+  const show = (place: { graph: string; tensor: string; first_step: number }) => () =>
+    goTo({ graph: place.graph, tensor: place.tensor, step: place.first_step });
+  return listed('Problems', 6, [
+    ...found.map((finding) => ({ text: `${finding.rule}: ${finding.tensor}`, detail: `step ${finding.first_step}`, run: show(finding) })),
+    ...wrongProblems.value.map((one) => ({
+      text: `${one.nan > 0 ? 'NaN' : 'Inf'} in ${one.tensor}`,
+      detail: `step ${one.first_step}`,
+      run: show(one),
+    })),
+  ]);
+}
+
+function steps(): Source {
+  const all = allSteps.value.step;
+  const choice = (row: number): Choice => ({ text: `step ${all[row]}`, run: () => goToStep(all[row]!) });
+  const texts = { length: all.length, at: (row: number) => `step ${all[row]}` };
+  return { group: 'Steps', most: 4, texts, choice, rowOf: (text) => all.indexOf(Number(text.slice(5))) };
+}
+
+const otherRuns = (): Source =>
+  listed(
+    'Runs',
+    5,
+    runs.value.map(({ id, name, steps: of }) => ({
+      text: name,
+      detail: id === runId.value ? 'on show' : counted(of.count, 'step'),
+      run: () => showRun(id),
+    })),
+  );
