@@ -114,19 +114,44 @@ class TappedSession:
             try:
                 outcome = self.session.run(more, **arguments)
             except Exception as error:
-                if not _is_to_blame(error):
+                if not self._is_to_blame(error):
                     raise
+                alone = self.session.run(fetches, **arguments)  # if that fails, too, it was not for the taps
                 self._given_up.add(run.names)
                 capture.failed("Session.run", "could not be tapped", error)
-                return self.session.run(fetches, **arguments)
+                return alone
             finally:
                 inside = self._taps.take()
-        values = {tensor: [value] for tensor, value in zip(run.fetched, outcome["values"], strict=True)}
-        given = {tensor: [fed[tensor]] for tensor in run.fed}
+        try:
+            self._hand_over(capture, run, fed, outcome, inside)
+        except Exception as error:
+            capture.failed("Session.run", "ran, but its tensors could not be handed over", error)
+        return outcome["user"]
+
+    def _hand_over(
+        self,
+        capture: StepCapture,
+        run: _Run,
+        fed: Mapping[Any, Array],
+        outcome: Mapping[str, Any],
+        inside: Mapping[Any, Sequence[Array | None]],
+    ) -> None:
+        """Gives a run's tensors to the capture. The program may write into what it fed and was returned as
+        soon as this is over."""
+        shared = [*fed.values(), *_arrays(outcome["user"])]
+        found = zip(run.fetched, outcome["values"], strict=True)
+        values = {tensor: [_own(value, shared)] for tensor, value in found}
+        given = {tensor: [fed[tensor].copy()] for tensor in run.fed}
         capture.take_tensors(
             str(run.names), run.handle, [(run.fed, given), (run.fetched, values), (run.tapped, inside)]
         )
-        return outcome["user"]
+
+    def _is_to_blame(self, error: Exception) -> bool:
+        """Whether the taps made a run fail: before anything ran, or in one of their nodes."""
+        # Hooks of a MonitoredSession raise what they like, also when all has run.
+        unwrapped = isinstance(self.session, tf.compat.v1.Session | tf.compat.v1.InteractiveSession)
+        before = unwrapped and isinstance(error, ValueError | TypeError | RuntimeError)
+        return before or f"node {NAME}/" in str(error)
 
     def _planned(self, capture: StepCapture, asked: Sequence[Any], fed: Mapping[Any, Array]) -> _Run | None:
         """How to capture a run; None if nothing of it is watched, or it failed before."""
@@ -160,11 +185,6 @@ def _request(graph: Any, fetches: Any, feed_dict: Any) -> tuple[list[Any], dict[
         return None
 
 
-def _is_to_blame(error: Exception) -> bool:
-    """Whether the taps made a run fail: before anything ran, or in one of their nodes."""
-    return isinstance(error, ValueError | TypeError | RuntimeError) or f"node {NAME}/" in str(error)
-
-
 def _asked(graph: Any, fetches: Any) -> list[Any]:
     """The tensors and operations in a structure of fetches."""
     flat = tf.nest.flatten(fetches, expand_composites=True)
@@ -182,3 +202,15 @@ def _fed(graph: Any, feed_dict: Any) -> dict[Any, Array]:
         for tensor, part in parts:
             found[tensor.ref()] = np.asarray(part, dtype=tensor.dtype.as_numpy_dtype)
     return found
+
+
+def _arrays(fetched: Any) -> list[Array]:
+    """The arrays in what a run returned to the program, which may write into them."""
+    return [value for value in tf.nest.flatten(fetched) if isinstance(value, np.ndarray)]
+
+
+def _own(value: Any, shared: Sequence[Array]) -> Any:
+    """A fetched value, copied if the program has the memory that it lies in, too."""
+    if isinstance(value, np.ndarray) and any(np.may_share_memory(value, each) for each in shared):
+        return value.copy()
+    return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import tensorflow as tf
 from dumped import Dumped
 
 from tensortap.capture import Tap, TapWarning, Watch
+from tensortap.capture.batch_writer import BatchWriter
 
 tf1 = tf.compat.v1
 ALL = Watch(steps=1, keep="value")
@@ -191,6 +193,58 @@ def test_a_monitored_session(network: Any, tmp_path: Path) -> None:
     dumped = Dumped(tmp_path / "r")
     assert float(dumped.value("loss:0")) == losses[0]
     assert len(dumped.at("bidirectional_rnn/fw/while/state:0")) == 5
+
+
+def test_arrays_of_the_program_may_be_used_again_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [64], name="x")
+        tf.reshape(tf.identity(x, name="y"), [8, 8], name="z")
+    written = threading.Event()
+    wait = BatchWriter.prepare
+    monkeypatch.setattr(BatchWriter, "prepare", lambda writer: (wait(writer), written.wait(60)))
+
+    with Tap(tmp_path / "r", ALL) as tap, tf1.Session(graph=graph) as session:
+        memory = np.zeros(64 + 16, np.float32)
+        aligned = memory[-memory.ctypes.data % 64 // 4 :][:64]  # TensorFlow takes such memory as it is
+        run = tap.session(session).run
+        for step in range(3):
+            aligned[:] = step
+            got = run({"y": "y:0", "z": "z:0"}, {x: aligned})["z"]
+            got[:] = -1.0
+        written.set()
+
+    dumped = Dumped(tmp_path / "r")
+    for name in ("x:0", "y:0", "z:0"):
+        assert [row.value.flat[0] for row in dumped.at(name)] == [0.0, 1.0, 2.0], name
+
+
+def test_a_run_that_fails_by_itself_is_made_once(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+    class Refusing(tf1.train.SessionRunHook):  # type: ignore[misc]
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            raise ValueError("no good loss")
+
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [2], name="x")
+        count = tf1.get_variable("count", initializer=0.0, use_resource=True)
+        more, now = count.assign_add(tf.reduce_sum(x), read_value=True), count.read_value()
+        with (
+            Tap(tmp_path / "r", ALL) as tap,
+            tf1.train.MonitoredSession(hooks=[Refusing()]) as monitored,
+            pytest.raises(ValueError, match="no good loss"),
+        ):
+            tap.session(monitored).run(more, {x: [1.0, 1.0]})
+        with tf1.Session(graph=graph) as session, Tap(tmp_path / "s", ALL) as tap:
+            session.run(count.initializer)
+            tapped = tap.session(session)
+            with pytest.raises(ValueError, match="Cannot feed value of shape"):
+                tapped.run(more, {x: [1.0]})
+            tapped.run(more, {x: [1.0, 1.0]})
+            assert session.run(now) == 2.0
+
+    assert not [warning for warning in recwarn if issubclass(warning.category, TapWarning)]
+    assert Dumped(tmp_path / "s").at("Sum:0")
 
 
 def test_what_is_not_seen_is_told(network: Any, tmp_path: Path) -> None:
