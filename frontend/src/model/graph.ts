@@ -107,7 +107,7 @@ export interface ColourBy {
   readonly verdicts?: Uint8Array;
 }
 
-export const COLOUR_KINDS = ['health', 'statistic', 'op', 'dtype', 'layer', 'device', 'difference', 'changed'] as const;
+export const COLOUR_KINDS = ['health', 'statistic', 'size', 'op', 'dtype', 'layer', 'device', 'difference', 'changed'] as const;
 export type ColourKind = (typeof COLOUR_KINDS)[number];
 
 /** Statistics a node can be coloured by; shares are parts of the tensor's size. */

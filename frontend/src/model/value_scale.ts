@@ -1,6 +1,6 @@
 /** From a statistic's values to places on a colour scale, 0 to 1. */
 
-import { formatNumber } from '../lib/format';
+import { formatBytes, formatNumber } from '../lib/format';
 import type { StatisticName } from './graph';
 
 export interface ValueScale {
@@ -46,6 +46,17 @@ function logarithmic(positive: Float64Array): ValueScale {
   const range = Math.log(high / low);
   const place = (value: number): number => (value <= low ? 0 : Math.min(1, Math.log(value / low) / range));
   const ticks = [0, 0.25, 0.5, 0.75, 1].map((at) => ({ place: at, label: formatNumber(low * Math.exp(at * range), 2) }));
+  return { place, ticks, diverging: false };
+}
+
+/** Of bytes: from a power of two to another, with ticks at powers of two. */
+export function byteScale(bytes: Float64Array): ValueScale {
+  const sorted = bytes.filter((size) => size > 0).sort();
+  const low = Math.floor(Math.log2(part(sorted, LOW_PART) || 1));
+  const high = Math.max(Math.ceil(Math.log2(part(sorted, HIGH_PART) || 1)), low + 4);
+  const place = (size: number): number => Math.min(1, Math.max(0, (Math.log2(Math.max(1, size)) - low) / (high - low)));
+  const powers = [0, 0.25, 0.5, 0.75, 1].map((at) => 2 ** Math.round(low + at * (high - low)));
+  const ticks = powers.map((size) => ({ place: place(size), label: formatBytes(size).replace('.0 ', ' ') }));
   return { place, ticks, diverging: false };
 }
 

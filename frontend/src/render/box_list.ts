@@ -24,6 +24,26 @@ export class BoxList {
     this.alpha[i] = alpha;
   }
 
+  /** The same boxes in lists of at most so many. */
+  inParts(most: number): BoxList[] {
+    if (this.count <= most) return [this];
+    return Array.from({ length: Math.ceil(this.count / most) }, (_, part) =>
+      this.part(part * most, Math.min(this.count, (part + 1) * most)),
+    );
+  }
+
+  private part(from: number, to: number): BoxList {
+    const part = new BoxList();
+    part.count = to - from;
+    part.entity = this.entity.subarray(from, to);
+    part.x = this.x.subarray(from, to);
+    part.y = this.y.subarray(from, to);
+    part.width = this.width.subarray(from, to);
+    part.height = this.height.subarray(from, to);
+    part.alpha = this.alpha.subarray(from, to);
+    return part;
+  }
+
   private grow(): void {
     const larger = <T extends Int32Array | Float32Array | Uint8Array>(old: T, made: T): T => {
       made.set(old);

@@ -3,10 +3,11 @@
 import type { DictColumn } from '../lib/columns';
 import { VERDICTS } from '../model/comparison';
 import type { ColourBy, ColourKind, GraphData, StatisticName } from '../model/graph';
+import { bytesByEntity } from '../model/node_bytes';
 import { FINE, forEachUpwards, healthByEntity, INF, NAN, NOT_CAPTURED, NOT_COUNTED, valuesByEntity } from '../model/node_values';
 import type { StepStatistics } from '../model/steps';
 import type { ScopeTree } from '../model/tree';
-import { valueScale } from '../model/value_scale';
+import { byteScale, type ValueScale, valueScale } from '../model/value_scale';
 import { CATEGORY_COUNT, categoryStyle, SCALE_STEPS, scaleColours, scaleStyle } from './palettes';
 import type { BoxStyle, Theme } from './theme';
 
@@ -26,6 +27,8 @@ export type Legend =
       readonly colours: readonly string[];
       readonly ticks: readonly { readonly place: number; readonly label: string }[];
       readonly missing: BoxStyle;
+      /** Why a box has no colour. */
+      readonly missingLabel: string;
     };
 
 export interface Colouring {
@@ -50,6 +53,7 @@ export function makeColouring(input: ColouringInput): Colouring {
   const { kind, statistic } = input.colour;
   if (kind === 'health') return { ...byHealth(input, health), health };
   if (kind === 'statistic') return { ...byStatistic(input, statistic ?? 'abs_max'), health };
+  if (kind === 'size') return { ...bySize(input), health };
   if (kind === 'difference') return { ...byDifference(input), health };
   if (kind === 'changed') return { ...byChange(input), health };
   return { ...byCategory(input, kind), health };
@@ -149,6 +153,16 @@ const STATISTIC_TITLES: Record<StatisticName, string> = {
 function byStatistic({ tree, overlay, theme }: ColouringInput, name: StatisticName): Colours {
   const values = valuesByEntity(tree, overlay, name);
   const scale = valueScale(name, values.subarray(0, tree.nodeCount));
+  return onScale(theme, values, scale, STATISTIC_TITLES[name], 'not captured');
+}
+
+function bySize({ graph, tree, overlay, theme }: ColouringInput): Colours {
+  const bytes = bytesByEntity(tree, graph, overlay);
+  return onScale(theme, bytes, byteScale(bytes.subarray(0, tree.nodeCount)), 'Size of the outputs', 'shape not known');
+}
+
+/** `values` of all entities, NaN where there is none. */
+function onScale(theme: Theme, values: Float64Array, scale: ValueScale, title: string, missingLabel: string): Colours {
   const colours = scaleColours(theme, scale.diverging);
   const styles = [theme.node, theme.hollow, ...colours.map((colour) => scaleStyle(colour, theme))];
   const index = new Uint8Array(values.length).fill(1);
@@ -156,11 +170,11 @@ function byStatistic({ tree, overlay, theme }: ColouringInput, name: StatisticNa
     const value = values[entity]!;
     if (!Number.isNaN(value)) index[entity] = 2 + Math.round(scale.place(value) * (SCALE_STEPS - 1));
   }
-  return { index, styles, legend: { kind: 'scale', title: STATISTIC_TITLES[name], colours, ticks: scale.ticks, missing: theme.hollow } };
+  return { index, styles, legend: { kind: 'scale', title, colours, ticks: scale.ticks, missing: theme.hollow, missingLabel } };
 }
 
 const CATEGORY_COLUMNS: Record<
-  Exclude<ColourKind, 'health' | 'statistic' | 'difference' | 'changed'>,
+  Exclude<ColourKind, 'health' | 'statistic' | 'size' | 'difference' | 'changed'>,
   { title: string; of: (graph: GraphData) => DictColumn; none: string }
 > = {
   op: { title: 'Op type', of: (graph) => graph.opTypes, none: 'unknown' },

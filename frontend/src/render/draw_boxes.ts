@@ -3,6 +3,7 @@
 import { opFamily } from '../model/op_kinds';
 import type { BoxList } from './box_list';
 import type { Frame } from './frame';
+import type { Pen } from './pen';
 import type { BoxStyle } from './theme';
 
 /** Farther out boxes are plain rectangles in one colour: all of them, or neighbours would look different. */
@@ -94,14 +95,7 @@ function drawSheets({ context, scene }: Frame, boxes: BoxList, batch: readonly n
   context.stroke();
 }
 
-function addBox(
-  context: CanvasRenderingContext2D,
-  { x, y, width, height }: BoxList,
-  i: number,
-  kind: number,
-  zoom: number,
-  inset: number,
-): void {
+function addBox(context: Pen, { x, y, width, height }: BoxList, i: number, kind: number, zoom: number, inset: number): void {
   const radius = kind === SMALL ? height[i]! / 2 : (kind === CLOSED ? 8 : 6) * zoom;
   context.roundRect(
     x[i]! + inset,

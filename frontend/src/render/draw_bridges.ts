@@ -4,6 +4,7 @@ import { BRIDGE_IN, BRIDGE_OUT, HUB_IN, HUB_OUT, STUB_IN, STUB_OUT } from '../la
 import { HEADER } from '../layout/sizes';
 import type { BoxList } from './box_list';
 import type { Frame } from './frame';
+import type { Pen } from './pen';
 import { arrowHead } from './trace';
 
 const FROM_ZOOM = 0.22;
@@ -73,7 +74,7 @@ export function entryX({ drawing }: Pick<Frame, 'drawing'>, entity: number): num
   return placed.plug[scope]!;
 }
 
-function fromPlug(context: CanvasRenderingContext2D, x: number, top: number, below: number, toX: number, toY: number, zoom: number): void {
+function fromPlug(context: Pen, x: number, top: number, below: number, toX: number, toY: number, zoom: number): void {
   const land = Math.min(toY, below + 34 * zoom);
   context.moveTo(x, top);
   context.lineTo(x, below);
@@ -81,7 +82,7 @@ function fromPlug(context: CanvasRenderingContext2D, x: number, top: number, bel
   context.lineTo(toX, toY);
 }
 
-function toPlug(context: CanvasRenderingContext2D, fromX: number, fromY: number, x: number, bottom: number, zoom: number): void {
+function toPlug(context: Pen, fromX: number, fromY: number, x: number, bottom: number, zoom: number): void {
   const leave = Math.max(fromY, bottom - 34 * zoom);
   context.moveTo(fromX, fromY);
   context.lineTo(fromX, leave);

@@ -4,6 +4,7 @@ import { mixColours } from '../lib/colour';
 import { INF, NAN } from '../model/node_values';
 import type { BoxList } from './box_list';
 import type { Frame } from './frame';
+import type { Pen } from './pen';
 
 /** Corners are round where they can be seen. */
 const ROUND_FROM = 46;
@@ -51,7 +52,7 @@ function isRound({ width, height }: Pick<BoxList, 'width' | 'height'>, i: number
   return width[i]! > ROUND_FROM && height[i]! > ROUND_FROM / 2;
 }
 
-function addScope(context: CanvasRenderingContext2D, { x, y, width, height }: BoxList, i: number, radius: number, inset: number): void {
+function addScope(context: Pen, { x, y, width, height }: BoxList, i: number, radius: number, inset: number): void {
   const [w, h] = [Math.max(1, width[i]! - 2 * inset), Math.max(1, height[i]! - 2 * inset)];
   if (isRound({ width, height }, i)) context.roundRect(x[i]! + inset, y[i]! + inset, w, h, radius);
   else context.rect(x[i]! + inset, y[i]! + inset, w, h);

@@ -6,6 +6,7 @@ import type { MetaEdges } from '../model/meta_edges';
 import type { ScopeTree } from '../model/tree';
 import type { Colouring } from './colouring';
 import type { Motion } from './motion';
+import type { Pen } from './pen';
 import type { Scene } from './scene';
 import type { TextFitter } from './text';
 import type { Theme } from './theme';
@@ -21,7 +22,7 @@ export interface Drawing {
 }
 
 export interface Frame {
-  readonly context: CanvasRenderingContext2D;
+  readonly context: Pen;
   readonly drawing: Drawing;
   readonly scene: Scene;
   readonly motion: Motion;

@@ -11,23 +11,34 @@ import { TitlePlacer } from './draw_titles';
 import type { Frame } from './frame';
 
 export function paint(frame: Frame): void {
+  for (const piece of paintingOf(frame, Number.POSITIVE_INFINITY)) piece();
+}
+
+/** The same in pieces of at most so many boxes each, to be done one after the other: a whole graph takes longer than a page may be busy. */
+export function paintingOf(frame: Frame, most: number): (() => void)[] {
   const { context, scene, theme } = frame;
-  context.fillStyle = theme.background;
-  context.fillRect(0, 0, scene.view.width, scene.view.height);
-  for (let depth = 0; depth < scene.depth; depth++) {
-    const { scopes, boxes } = scene.level(depth);
-    drawScopeBodies(frame, scopes, depth);
-    drawBlocks(frame, scopes);
-    drawBridges(frame, scopes);
-    drawEdges(frame, scopes);
-    drawBoxes(frame, boxes);
-  }
-  for (let depth = 0; depth < scene.depth; depth++) {
-    const { scopes, boxes } = scene.level(depth);
-    drawEdgeLabels(frame, scopes, depth);
-    drawBoxLabels(frame, boxes);
-  }
+  const levels = scene.levels
+    .slice(0, scene.depth)
+    .map(({ scopes, boxes }, depth) => ({ scopes: scopes.inParts(most), boxes: boxes.inParts(most), depth }));
   const titles = new TitlePlacer(frame);
-  for (let depth = 0; depth < scene.depth; depth++) titles.draw(scene.level(depth).scopes, depth);
-  for (let depth = 0; depth < scene.depth; depth++) drawMarkers(frame, scene.level(depth).boxes);
+  const ground = () => {
+    context.fillStyle = theme.background;
+    context.fillRect(0, 0, scene.view.width, scene.view.height);
+  };
+  return [
+    ground,
+    ...levels.flatMap(({ scopes, boxes, depth }) => [
+      ...scopes.map((part) => () => drawScopeBodies(frame, part, depth)),
+      ...scopes.map((part) => () => drawBlocks(frame, part)),
+      ...scopes.map((part) => () => drawBridges(frame, part)),
+      ...scopes.map((part) => () => drawEdges(frame, part)),
+      ...boxes.map((part) => () => drawBoxes(frame, part)),
+    ]),
+    ...levels.flatMap(({ scopes, boxes, depth }) => [
+      ...scopes.map((part) => () => drawEdgeLabels(frame, part, depth)),
+      ...boxes.map((part) => () => drawBoxLabels(frame, part)),
+    ]),
+    ...levels.flatMap(({ scopes, depth }) => scopes.map((part) => () => titles.draw(part, depth))),
+    ...levels.flatMap(({ boxes }) => boxes.map((part) => () => drawMarkers(frame, part))),
+  ];
 }

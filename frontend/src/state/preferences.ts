@@ -1,5 +1,6 @@
 import { computed, effect, type Signal, signal } from '@preact/signals';
 import { COMPARED, type ComparedName } from '../model/history_compare';
+import { NATURAL_PICTURE, type PictureWish, readPictureWish } from '../model/picture_wish';
 import { type ColumnId, TABLE_COLUMNS } from '../model/tensor_table';
 
 const PREFIX = 'tensortap.';
@@ -71,13 +72,13 @@ export const histogramMode = remembered<'ridgeline' | 'heatmap' | 'overlay'>('hi
 export const tableColumns = remembered<readonly ColumnId[] | null>('tableColumns', null, (stored) =>
   Array.isArray(stored) ? TABLE_COLUMNS.map(({ id }) => id).filter((id) => stored.includes(id)) : null,
 );
-/** What is muted in each run: names of rules. */
 /** What was chosen in the command palette, the last first: group and text. */
 export const recentChoices = remembered<readonly (readonly [string, string])[]>('recentChoices', [], (stored) =>
   Array.isArray(stored)
     ? stored.filter((one) => Array.isArray(one) && one.length === 2 && one.every((part) => typeof part === 'string'))
     : null,
 );
+/** What is muted in each run: names of rules. */
 export const mutedFindings = remembered<Readonly<Record<string, readonly string[]>>>('muted', {}, (stored) => {
   if (typeof stored !== 'object' || stored === null || Array.isArray(stored)) return null;
   const runs = Object.entries(stored).filter(([, rules]) => Array.isArray(rules) && rules.every((rule) => typeof rule === 'string'));
@@ -98,3 +99,5 @@ export const comparedStatistic = remembered<ComparedName>(
   'mean',
   (stored) => COMPARED.find(({ id }) => id === stored)?.id ?? null,
 );
+/** How the graph was last saved as a picture. */
+export const pictureWish = remembered<PictureWish>('picture', NATURAL_PICTURE, readPictureWish);

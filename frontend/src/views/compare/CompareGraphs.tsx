@@ -109,6 +109,7 @@ function Side({ name, graph, colour, selected, onSelect }: SideProps) {
           selected={selected}
           colour={colour}
           theme={theme.value}
+          subject={[name, graph?.name ?? '']}
           chain={NOTHING}
           legendElsewhere
           unstacked={unstacked}

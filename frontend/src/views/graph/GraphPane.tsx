@@ -8,6 +8,7 @@ import './search.css';
 import './legend.css';
 import './tooltip.css';
 import './overlays.css';
+import './picture.css';
 import { GraphMenu } from './GraphMenu';
 import { GraphView } from './graph_view';
 import { handleKey } from './keys';
@@ -30,13 +31,15 @@ export interface GraphPaneProps {
   readonly selected: string | null;
   readonly colour: ColourBy;
   readonly theme: 'light' | 'dark';
+  /** What the graph is of, for pictures of it: run, graph, step. */
+  readonly subject: readonly string[];
   readonly onSelect: (name: string | null) => void;
   readonly onHover?: (name: string | null) => void;
+  /** Lends what the pane shows to the rest of the page; null when the pane goes. */
+  readonly onModel?: (model: GraphView | null) => void;
   /** Rows of nodes to mark, each leading to the next: how NaN went from its birth to the loss. */
   readonly chain: readonly number[];
   /** Paths of stacks that are taken apart; `*` for all. */
-  /** Lends what the pane shows to the rest of the page; null when the pane goes. */
-  readonly onModel?: (model: GraphView | null) => void;
   readonly unstacked: readonly string[];
   readonly trace: Trace | null;
   /** Where a path begins that has no end yet. */
@@ -67,13 +70,13 @@ export function GraphPane(props: GraphPaneProps) {
   useScreen(model, surface, canvases);
   useShown(model, props);
   useEffect(() => searchKeys(pane), []);
-
-  const focusGraph = () => surface.current?.focus();
-  const onKeyDown = (event: KeyboardEvent) => {
   useEffect(() => {
     latest.current.onModel?.(model);
     return () => latest.current.onModel?.(null);
   }, [model]);
+
+  const focusGraph = () => surface.current?.focus();
+  const onKeyDown = (event: KeyboardEvent) => {
     if (handleKey(model, event)) event.preventDefault();
   };
   const [status, hover, legend] = [model.status.value, model.hover.value, model.colouring.value?.legend];
@@ -81,7 +84,7 @@ export function GraphPane(props: GraphPaneProps) {
     <div ref={pane} class="graph-pane" data-theme={theme} data-status={status.kind} data-layouts={model.layouts.value}>
       {/* Tab goes from the tools to the graph, to what it answered, to the panel. */}
       <SearchBox model={model} onDone={focusGraph} />
-      <Toolbar model={model} />
+      <Toolbar model={model} subject={props.subject} />
       <div
         ref={surface}
         class="graph-surface"

@@ -46,7 +46,7 @@ const WIDTH = 188;
 const MARGIN = 14;
 
 function Scale({ legend }: { legend: Extract<Legend, { kind: 'scale' }> }) {
-  const { colours, ticks, missing } = legend;
+  const { colours, ticks, missing, missingLabel } = legend;
   const step = (WIDTH - 2 * MARGIN) / colours.length;
   return (
     <>
@@ -72,7 +72,7 @@ function Scale({ legend }: { legend: Extract<Legend, { kind: 'scale' }> }) {
         })}
       </svg>
       <div class="graph-legend-note">
-        <Swatch style={missing} /> not captured
+        <Swatch style={missing} /> {missingLabel}
       </div>
     </>
   );

@@ -2,10 +2,11 @@ import { useEffect, useRef } from 'preact/hooks';
 import { moveFocus } from '../kit/Popover';
 import { toggleAllStacks } from './commands';
 import type { GraphView } from './graph_view';
-import { GraphIcon, type GraphIconName } from './icons';
+import { PictureMenu } from './PictureMenu';
+import { ToolButton } from './ToolButton';
 
 /** Buttons over the graph's upper right corner: one stop of the Tab key, the arrow keys go from one to the next. */
-export function Toolbar({ model }: { model: GraphView }) {
+export function Toolbar({ model, subject }: { model: GraphView; subject: readonly string[] }) {
   const progress = model.progress.value;
   const root = useRef<HTMLDivElement>(null);
   useEffect(() => tabTo(root.current, null), []);
@@ -45,6 +46,8 @@ export function Toolbar({ model }: { model: GraphView }) {
         pressed={model.showControl.value}
         onClick={() => model.setShowControl(!model.showControl.value)}
       />
+      <span class="graph-rule" />
+      <PictureMenu model={model} subject={subject} />
       {progress && <Progress done={progress.done} total={progress.total} onCancel={() => model.cancel()} />}
     </div>
   );
@@ -55,30 +58,6 @@ function tabTo(root: HTMLElement | null, wanted: EventTarget | null): void {
   const buttons = [...(root?.querySelectorAll<HTMLElement>('.graph-button') ?? [])];
   const stop = buttons.find((button) => button === wanted) ?? buttons[0];
   for (const button of buttons) button.tabIndex = button === stop ? 0 : -1;
-}
-
-interface ToolButtonProps {
-  icon: GraphIconName;
-  label: string;
-  onClick: () => void;
-  pressed?: boolean;
-  disabled?: boolean;
-}
-
-function ToolButton({ icon, label, onClick, pressed, disabled = false }: ToolButtonProps) {
-  return (
-    <button
-      type="button"
-      class="graph-button"
-      aria-label={label}
-      title={label}
-      aria-pressed={pressed}
-      disabled={disabled}
-      onClick={onClick}
-    >
-      <GraphIcon name={icon} />
-    </button>
-  );
 }
 
 function Progress({ done, total, onCancel }: { done: number; total: number; onCancel: () => void }) {

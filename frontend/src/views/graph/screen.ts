@@ -1,14 +1,14 @@
 /** The canvases of a graph pane: repaints when asked, at most once a frame, at the screen's own resolution. */
 
-import { drawHighlights, type Highlights } from '../../render/draw_highlights';
+import { drawHighlights } from '../../render/draw_highlights';
 import type { Frame } from '../../render/frame';
 import { MINIMAP, minimapCamera, paintMinimap, viewFrame } from '../../render/minimap';
 import { paint } from '../../render/painter';
 import { Scene } from '../../render/scene';
 import { TextFitter } from '../../render/text';
 import type { GraphView } from './graph_view';
+import { areEmpty, highlightsOf } from './highlights';
 import { COVERED } from './viewport';
-import { shownOnce } from './where';
 
 export interface Canvases {
   readonly graph: HTMLCanvasElement;
@@ -126,25 +126,10 @@ export class Screen {
 
   private paintHighlights(frame: Frame): void {
     const { model } = this;
-    const row = model.finder.currentRow;
-    const hover = model.hover.value;
-    const highlights: Highlights = {
-      selected: model.shown(model.selected),
-      hovered: hover?.entity ?? -1,
-      hoveredEdge: hover?.edge ?? -1,
-      neighbours: model.neighbours,
-      hits: model.finder.marks,
-      currentHit: row < 0 ? -1 : model.shown(frame.drawing.tree.entityOf[row]!),
-      marks: model.marks,
-      chain: model.marks ? shownOnce(model, model.chain) : [],
-      traced: model.tracer.marks,
-      path: shownOnce(model, model.tracer.path),
-    };
-    const points = Math.max(highlights.selected, highlights.hovered, highlights.hoveredEdge, highlights.currentHit);
-    const empty = points < 0 && !highlights.hits && !highlights.marks && !highlights.traced;
+    const highlights = highlightsOf(model);
     // A hidden canvas costs nothing; an empty one is cleared and composed with each frame.
-    this.canvases.highlights.hidden = empty;
-    if (empty) return;
+    this.canvases.highlights.hidden = areEmpty(highlights);
+    if (areEmpty(highlights)) return;
     const { highlights: context } = this.contexts;
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     drawHighlights({ ...frame, context }, model.viewport.camera, highlights);

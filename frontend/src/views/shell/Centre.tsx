@@ -5,9 +5,10 @@ import { report } from '../../state/findings';
 import { graph, overlay } from '../../state/graph';
 import { panelOpen, theme } from '../../state/preferences';
 import { computedOverlay } from '../../state/replay';
-import { detailOutdated, run, runDetail } from '../../state/runs';
+import { detailOutdated, run, runDetail, runEntry } from '../../state/runs';
 import { selectedNode, selectNode } from '../../state/selection';
 import { stepperColour } from '../../state/stepper';
+import { step } from '../../state/steps';
 import { timeline } from '../../state/timeline';
 import { clearTrace, pathStart, startTrace } from '../../state/trace';
 import { problemsShown, togglePanel, toggleProblems } from '../../state/ui';
@@ -15,8 +16,8 @@ import { CompareView } from '../compare/CompareView';
 import { DifferenceNotice } from '../compare/DifferenceNotice';
 import { EventsView } from '../events/EventsView';
 import { GraphPane } from '../graph/GraphPane';
-import { IconButton, Segmented, Switch } from '../kit/Button';
 import { graphOnShow } from '../graph/on_show';
+import { IconButton, Segmented, Switch } from '../kit/Button';
 import { Failure } from '../kit/Message';
 import { ProblemsView } from '../problems/ProblemsView';
 import { SourceView } from '../source/SourceView';
@@ -94,6 +95,7 @@ function GraphView() {
         selected={selectedNode.value}
         colour={view.value === 'stepper' ? stepperColour.value : graphColour.value}
         theme={theme.value}
+        subject={[runEntry.value?.name ?? '', graph.data.value?.name ?? '', ...(step.value === null ? [] : [`step ${step.value}`])]}
         chain={chainRows.value}
         unstacked={unstacked.value}
         trace={trace.value}
@@ -103,11 +105,11 @@ function GraphView() {
           unstacked.value = paths;
         }}
         onTrace={(kind, name) => (kind ? startTrace(kind, name) : clearTrace())}
-        {...(openScopes.peek() && { expandedScopes: openScopes.peek() ?? [] })}
-        onExpandedChange={(scopes) => keepOpenScopes(graph.data.value?.id ?? '', scopes)}
         onModel={(model) => {
           graphOnShow.value = model;
         }}
+        {...(openScopes.peek() && { expandedScopes: openScopes.peek() ?? [] })}
+        onExpandedChange={(scopes) => keepOpenScopes(graph.data.value?.id ?? '', scopes)}
       />
     </div>
   );

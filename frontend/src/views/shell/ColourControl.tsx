@@ -4,6 +4,7 @@ import { Select } from '../kit/Button';
 
 const KINDS = [
   { value: 'health', label: 'Health' },
+  { value: 'size', label: 'Size' },
   { value: 'op', label: 'Op type' },
   { value: 'dtype', label: 'Dtype' },
   { value: 'layer', label: 'Layer' },
@@ -11,7 +12,7 @@ const KINDS = [
   { value: 'difference', label: 'Difference to run B' },
 ];
 
-const STATISTIC_LABELS: Record<(typeof STATISTIC_NAMES)[number], string> = {
+export const STATISTIC_LABELS: Record<(typeof STATISTIC_NAMES)[number], string> = {
   mean: 'Mean',
   std: 'Std',
   min: 'Min',

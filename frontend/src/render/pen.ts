@@ -1,0 +1,28 @@
+/** The part of a 2D canvas that graphs are drawn with. What has it can be drawn on: a canvas, or an SVG file (svg_context.ts). */
+export type Pen = Pick<
+  CanvasRenderingContext2D,
+  | 'fillStyle'
+  | 'strokeStyle'
+  | 'lineWidth'
+  | 'lineJoin'
+  | 'globalAlpha'
+  | 'font'
+  | 'textAlign'
+  | 'textBaseline'
+  | 'setLineDash'
+  | 'beginPath'
+  | 'closePath'
+  | 'moveTo'
+  | 'lineTo'
+  | 'bezierCurveTo'
+  | 'arcTo'
+  | 'arc'
+  | 'rect'
+  | 'roundRect'
+  | 'fill'
+  | 'stroke'
+  | 'fillRect'
+  | 'clearRect'
+  | 'fillText'
+  | 'strokeText'
+>;

@@ -1,0 +1,136 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { downloadBlob, fileName } from '../../lib/download';
+import { formatCount } from '../../lib/format';
+import { PICTURE_SCALES, type PictureScale, type PictureWish } from '../../model/picture_wish';
+import type { PicturePlan } from '../../render/picture';
+import { pictureWish } from '../../state/preferences';
+import { Segmented, Switch } from '../kit/Button';
+import { Popover } from '../kit/Popover';
+import type { GraphView } from './graph_view';
+import { Picture } from './picture';
+import { ToolButton } from './ToolButton';
+
+interface PictureMenuProps {
+  model: GraphView;
+  /** What the graph is of: run, graph, step. */
+  subject: readonly string[];
+}
+
+/** Saves the graph as SVG or PNG. */
+export function PictureMenu({ model, subject }: PictureMenuProps) {
+  const job = useJob(model, subject);
+  return (
+    // The toolbar's arrow keys are not those of the menu.
+    <div onKeyDown={(event) => (event.target as Element).closest('.popover') && event.stopPropagation()}>
+      <Popover
+        label="Save picture"
+        end
+        className="picture-popover"
+        trigger={(open, toggle) => (
+          <ToolButton icon="picture" label="Save picture" pressed={open} disabled={model.status.value.kind !== 'ready'} onClick={toggle} />
+        )}
+      >
+        {() => <Choices model={model} subject={subject} job={job} />}
+      </Popover>
+    </div>
+  );
+}
+
+interface Job {
+  /** What part of the file is made; null while none is. */
+  readonly share: number | null;
+  readonly error: string;
+  start(picture: Picture, wish: PictureWish): Promise<void>;
+  cancel(): void;
+}
+
+function useJob(model: GraphView, subject: readonly string[]): Job {
+  const [share, setShare] = useState<number | null>(null);
+  const [error, setError] = useState('');
+  const abort = useRef(new AbortController());
+  useEffect(() => () => abort.current.abort(), [model]);
+  return {
+    share,
+    error,
+    start: async (picture, { format }) => {
+      abort.current = new AbortController();
+      const { signal } = abort.current;
+      setError('');
+      setShare(0);
+      try {
+        downloadBlob(`${fileName(...subject)}.${format}`, await picture.file(setShare, signal));
+      } catch (failure) {
+        if (!signal.aborted) setError(String(failure instanceof Error ? failure.message : failure));
+      }
+      setShare(null);
+    },
+    cancel: () => abort.current.abort(),
+  };
+}
+
+const WHATS = [
+  { value: 'shown', label: 'On show' },
+  { value: 'whole', label: 'Whole graph' },
+] as const;
+
+const FORMATS = [
+  { value: 'svg', label: 'SVG' },
+  { value: 'png', label: 'PNG' },
+] as const;
+
+const SCALES = PICTURE_SCALES.map((scale) => ({ value: String(scale), label: `${scale}×` }));
+
+function Choices({ model, subject, job }: PictureMenuProps & { job: Job }) {
+  const wish = pictureWish.value;
+  const choose = (part: Partial<PictureWish>) => {
+    pictureWish.value = { ...wish, ...part };
+  };
+  const { drawing } = model;
+  const colouring = model.colouring.value;
+  if (!drawing || !colouring) return null;
+  const picture = new Picture(model, drawing, wish, [...subject, `colours: ${colouring.legend.title}`].join(' · '));
+  return (
+    <div class="picture-menu">
+      <Segmented label="What" options={WHATS} value={wish.what} onChange={(what) => choose({ what })} />
+      <div class="row">
+        <Segmented label="Format" options={FORMATS} value={wish.format} onChange={(format) => choose({ format })} />
+        {wish.format === 'png' && (
+          <Segmented
+            label="Size"
+            options={SCALES}
+            value={String(wish.scale)}
+            onChange={(scale) => choose({ scale: Number(scale) as PictureScale })}
+          />
+        )}
+      </div>
+      <div class="row">
+        <Switch label="Legend" on={wish.legend} onChange={() => choose({ legend: !wish.legend })} />
+        <Switch label="Caption" on={wish.caption} onChange={() => choose({ caption: !wish.caption })} />
+      </div>
+      <p class="faint num" data-testid="picture-size">
+        {told(picture.plan, wish)}
+      </p>
+      {job.error !== '' && <p role="alert">{job.error}</p>}
+      {job.share === null ? (
+        <button type="button" class="button primary" data-testid="save-picture" onClick={() => void job.start(picture, wish)}>
+          Save picture
+        </button>
+      ) : (
+        <div class="row">
+          <progress max={1} value={job.share} aria-label="Picture drawn" />
+          <button type="button" class="button" onClick={job.cancel}>
+            Cancel
+          </button>
+        </div>
+      )}
+    </div>
+  );
+}
+
+function told({ width, height, tooLarge, scale }: PicturePlan, { format }: PictureWish): string {
+  const size = `${formatCount(width)} × ${formatCount(height)}`;
+  if (format === 'svg') return `${size}, text stays text`;
+  if (tooLarge === null) return `${size} pixels`;
+  const wanted = `${formatCount(tooLarge.width)} × ${formatCount(tooLarge.height)}`;
+  return `${wanted} pixels are more than a canvas takes. Saved at ${Number(scale.toPrecision(2))}×: ${size} pixels. SVG has no such limit.`;
+}

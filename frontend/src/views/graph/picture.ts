@@ -1,0 +1,163 @@
+/** Pictures of the graph as files: the same renderer on a canvas of any size, or on an SVG document. */
+
+import type { PictureWish } from '../../model/picture_wish';
+import { Footer } from '../../render/draw_footer';
+import { drawHighlights } from '../../render/draw_highlights';
+import type { Drawing, Frame } from '../../render/frame';
+import { Motion } from '../../render/motion';
+import { paintingOf } from '../../render/painter';
+import type { Pen } from '../../render/pen';
+import { type PicturePlan, planPicture } from '../../render/picture';
+import { Scene } from '../../render/scene';
+import { type FontMeasure, SvgContext } from '../../render/svg_context';
+import { TextFitter } from '../../render/text';
+import { FONT } from '../../render/theme';
+import type { GraphView } from './graph_view';
+import { areEmpty, highlightsOf } from './highlights';
+
+/** A page that works longer without a pause feels stuck. */
+const BUSY_MS = 12;
+const BOXES_A_PIECE = 1000;
+/** Titles that follow the view stay this far below its upper edge. */
+const TITLES_FROM = 8;
+
+/** A picture that was planned, and is made by `file`. */
+export class Picture {
+  readonly plan: PicturePlan;
+  private readonly footer: Footer;
+  private readonly fitter: TextFitter;
+
+  /** `caption`: what stands below the picture, and is its title. */
+  constructor(
+    private readonly model: GraphView,
+    private readonly drawing: Drawing,
+    private readonly wish: PictureWish,
+    private readonly caption: string,
+  ) {
+    this.fitter = new TextFitter(measuring());
+    const { placed, tree } = drawing;
+    const { camera, view } = model.viewport;
+    const whole = { width: placed.width[tree.nodeCount]!, height: placed.height[tree.nodeCount]! };
+    this.plan = planPicture(wish, { camera, view, whole, footer: (width) => this.footerOf(width).height });
+    this.footer = this.footerOf(this.plan.view.width);
+  }
+
+  /** Makes the file; `progress` gets what part of it is done. Throws the signal's reason once it is aborted. */
+  async file(progress: (share: number) => void, abort: AbortSignal): Promise<Blob> {
+    return this.wish.format === 'svg' ? this.svg(progress, abort) : this.png(progress, abort);
+  }
+
+  private async svg(progress: (share: number) => void, abort: AbortSignal): Promise<Blob> {
+    const { view } = this.plan;
+    const context = new SvgContext(fontsOf(measuring()));
+    await inPieces(this.graphPieces(context), progress, abort);
+    context.flush();
+    this.highlight(context);
+    context.flush();
+    this.footer.draw(context, view.height);
+    const size = { width: view.width, height: view.height + this.footer.height };
+    return new Blob(context.finish({ ...size, family: FONT, title: this.caption }), { type: 'image/svg+xml' });
+  }
+
+  private async png(progress: (share: number) => void, abort: AbortSignal): Promise<Blob> {
+    const { width, height, view, ratio } = this.plan;
+    const { canvas, context } = canvasOf(width, height);
+    context.scale(ratio, ratio);
+    await inPieces(this.graphPieces(context), progress, abort);
+    if (!areEmpty(this.highlights())) {
+      // On a canvas of its own: it clears what it leaves free.
+      const above = canvasOf(width, height);
+      above.context.scale(ratio, ratio);
+      this.highlight(above.context);
+      context.setTransform(1, 0, 0, 1, 0, 0);
+      context.drawImage(above.canvas, 0, 0);
+      context.scale(ratio, ratio);
+    }
+    this.footer.draw(context, view.height);
+    const blob = await new Promise<Blob | null>((done) => canvas.toBlob(done, 'image/png'));
+    abort.throwIfAborted();
+    if (!blob) throw new Error(`This browser makes no picture of ${width} × ${height} pixels. Choose a smaller one, or SVG.`);
+    return blob;
+  }
+
+  private graphPieces(context: Pen): (() => void)[] {
+    return paintingOf(this.frame(context), BOXES_A_PIECE);
+  }
+
+  private highlight(context: Pen): void {
+    const highlights = this.highlights();
+    if (!areEmpty(highlights)) drawHighlights(this.frame(context), this.plan.camera, highlights);
+  }
+
+  /** What the pointer is over is no part of a picture. */
+  private highlights() {
+    return { ...highlightsOf(this.model), hovered: -1, hoveredEdge: -1 };
+  }
+
+  private frame(context: Pen): Frame {
+    const { drawing, fitter, model } = this;
+    const { camera, view } = this.plan;
+    const [scene, motion] = [new Scene(), new Motion()];
+    scene.collect(drawing.placed, motion, camera, view);
+    const showControl = model.showControl.value;
+    return {
+      context,
+      drawing,
+      scene,
+      motion,
+      colouring: model.colouring.value!,
+      theme: model.themeColours,
+      fitter,
+      showControl,
+      covered: TITLES_FROM,
+    };
+  }
+
+  private footerOf(width: number): Footer {
+    const { wish, caption, model, fitter } = this;
+    const legend = wish.legend ? (model.colouring.value?.legend ?? null) : null;
+    return new Footer(fitter, model.themeColours, { caption: wish.caption ? caption : '', legend }, width);
+  }
+}
+
+async function inPieces(pieces: readonly (() => void)[], progress: (share: number) => void, abort: AbortSignal): Promise<void> {
+  let begun = performance.now();
+  for (const [i, piece] of pieces.entries()) {
+    piece();
+    if (performance.now() - begun < BUSY_MS) continue;
+    progress((i + 1) / pieces.length);
+    await new Promise((resume) => setTimeout(resume));
+    abort.throwIfAborted();
+    begun = performance.now();
+  }
+}
+
+function canvasOf(width: number, height: number): { canvas: HTMLCanvasElement; context: CanvasRenderingContext2D } {
+  const canvas = document.createElement('canvas');
+  [canvas.width, canvas.height] = [width, height];
+  const context = canvas.getContext('2d');
+  if (!context) throw new Error(`This browser gives no canvas of ${width} × ${height} pixels. Choose a smaller picture, or SVG.`);
+  return { canvas, context };
+}
+
+const measuring = (): CanvasRenderingContext2D => canvasOf(1, 1).context;
+
+function fontsOf(context: CanvasRenderingContext2D): FontMeasure {
+  const drops = new Map<string, number>();
+  const ascent = (font: string, baseline: CanvasTextBaseline): number => {
+    context.font = font;
+    context.textBaseline = baseline;
+    return context.measureText('x').actualBoundingBoxAscent;
+  };
+  return {
+    width: (text, font) => {
+      context.font = font;
+      return context.measureText(text).width;
+    },
+    drop: (font) => {
+      const known = drops.get(font) ?? ascent(font, 'alphabetic') - ascent(font, 'middle');
+      drops.set(font, known);
+      return known;
+    },
+  };
+}
