@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from . import tf_private
 from .naming import short_function_name
+from .trouble import first_line, warn
 
 _SCRATCH = "scratch_graph"  # where Keras infers shapes; nothing in it ever runs
 _MAX_TRACES = 512  # of the latest graphs; a graph is asked for right after it was traced
@@ -55,6 +56,7 @@ class LayerTracker:
         self.trained: set[str] = set()  # paths of variables that have gradients
         self._local = threading.local()
         self._undo: list[Callable[[], None]] = []
+        self._has_told = False
 
     def install(self) -> None:
         layer_call = keras.layers.Layer.__call__
@@ -66,7 +68,8 @@ class LayerTracker:
         def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
             with self._inside(layer) as note:
                 outputs = layer_call(layer, *args, **kwargs)
-                note(outputs)
+                with self._never_raising():
+                    note(outputs)
             return outputs
 
         @functools.wraps(apply)
@@ -75,21 +78,25 @@ class LayerTracker:
             grads = list(grads)
             if trainable_variables is not None:
                 trainable_variables = list(trainable_variables)
-            self._note_gradients(optimizer, grads, trainable_variables)
+            with self._never_raising():
+                self._note_gradients(optimizer, grads, trainable_variables)
             outcome = apply(optimizer, grads, trainable_variables)
-            self._note_variables(optimizer.variables)
+            with self._never_raising():
+                self._note_variables(optimizer.variables)
             return outcome
 
         @functools.wraps(derive)
         def noted_derive(tape: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
             gradients = derive(tape, target, sources, *args, **kwargs)
-            self._note_derived(target, sources, gradients)
-            self._note_watched(tape, sources)
+            with self._never_raising():
+                self._note_derived(target, sources, gradients)
+                self._note_watched(tape, sources)
             return gradients
 
         @functools.wraps(assign)
         def noted_assign(variable: Any, value: Any) -> Any:
-            self._note_variables([variable])  # of losses and metrics nothing else tells
+            with self._never_raising():
+                self._note_variables([variable])  # of losses and metrics nothing else tells
             return assign(variable, value)
 
         self._replace(tf.GradientTape, "gradient", noted_derive)
@@ -138,6 +145,19 @@ class LayerTracker:
             stack = self._local.stack = []
         return stack
 
+    @contextmanager
+    def _never_raising(self) -> Iterator[None]:
+        """For notes, which are taken inside of the user's calls; what goes wrong is told once."""
+        try:
+            yield
+        except Exception as error:
+            if not self._has_told:
+                self._has_told = True
+                warn(
+                    "tensortap: not all layers and gradients of a function were noted"
+                    f" ({type(error).__name__}: {first_line(error)}). It runs, and is captured, all the same."
+                )
+
     def _replace(self, owner: type, name: str, replacement: Callable[..., Any]) -> None:
         original = getattr(owner, name)
         setattr(owner, name, replacement)
@@ -176,7 +196,7 @@ class LayerTracker:
             # in the end.
             if operation.type != "Placeholder":
                 trace.layers.setdefault(operation.name, path)
-        for tensor in tf.nest.flatten(outputs):
+        for tensor in keras.tree.flatten(outputs):
             if tf.is_tensor(tensor) and getattr(tensor, "graph", None) is graph:
                 trace.outputs.setdefault(tensor.name, path)
 
@@ -184,7 +204,8 @@ class LayerTracker:
         if _traced_graph() is None:
             return
         for variable in variables:
-            handle = getattr(getattr(variable, "value", None), "handle", None)
+            # Not its `value`: that may be cast, by nodes of the function that is traced.
+            handle = getattr(getattr(variable, "_value", None), "handle", None)
             if handle is not None and hasattr(handle, "_id"):
                 number = tf_private.tensor_id(handle)
                 self._variables[number] = str(variable.path)

@@ -37,20 +37,24 @@ class Trouble:
             if kind in self._told:
                 return ""
             self._told[kind] = said
-        text = f"tensortap, run {self._where!r}: {said}"
-        try:
-            warnings.warn(text, TapWarning, stacklevel=2)
-        except Exception:
-            # The program turns warnings into errors, shows them its own way, or has closed stderr; this one
-            # must not end its training, nor the thread that writes.
-            with contextlib.suppress(Exception):
-                _log.warning(text)
+        warn(f"tensortap, run {self._where!r}: {said}")
         return said
 
     def told(self, *kinds: str) -> str:
         """What was said of the first of these kinds that there was; empty if there was none."""
         with self._lock:
             return next((self._told[kind] for kind in kinds if kind in self._told), "")
+
+
+def warn(text: str) -> None:
+    """A `TapWarning`."""
+    try:
+        warnings.warn(text, TapWarning, stacklevel=3)
+    except Exception:
+        # The program turns warnings into errors, shows them its own way, or has closed stderr; this one
+        # must not end its training, nor the thread that writes.
+        with contextlib.suppress(Exception):
+            _log.warning(text)
 
 
 def say(sentence: str) -> None:
