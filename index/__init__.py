@@ -34,7 +34,8 @@ from .steps import StepRange, parse_steps
 from .suggest import did_you_mean
 from .surface import Log, Run, Table, Tensor, Tensors, open_logdir, set_viewer
 from .tensors import NO_GRAPH
-from .timeline import TIMELINE_STATISTICS, Timeline, timeline
+from .timeline import Timeline, timeline
+from .timeline_cells import TIMELINE_STATISTICS
 from .trends import Trend, trends
 from .uncounted import not_counted, snapshots_not_counted
 from .values import (

@@ -1,78 +1,122 @@
-"""A graph's nodes folded into a few scopes: the rows of a timeline."""
+"""A graph's nodes folded into a tree of scopes: the rows of a timeline."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from operator import itemgetter
+from typing import Literal
 
 _Place = tuple[int, ...]  # last members of a row and of the scopes around it
+
+_NUMBER = re.compile(r"(?<=.)_\d+$")
+_MANY = 3  # ops of one name and other numbers are one row, and scopes are worth a look inside
 
 
 @dataclass(frozen=True, slots=True)
 class ScopeRow:
-    """A scope (`path`: what its members share), or one node. `members`: positions in the paths given."""
+    """A scope (`path`: what its members share), one node, or the ops right in a scope that differ by a number
+    (`AddN …`). `members`: positions in the paths given; `depth`: how many open rows it lies in."""
 
     path: str
     members: list[int]
-    leaf: bool
+    kind: Literal["node", "scope", "numbered"]
+    depth: int = 0
+    is_open: bool = False
 
 
-def scope_rows(paths: Sequence[str], scope: str, most: int) -> list[ScopeRow]:
-    """What lies below a scope, opened as far as `most` rows hold it: the largest scope is opened first.
+def scope_rows(
+    paths: Sequence[str],
+    scope: str,
+    most: int,
+    *,
+    opened: Collection[str] = (),
+    closed: Collection[str] = (),
+) -> list[ScopeRow]:
+    """What lies below a scope, opened as far as `most` rows hold it: level by level, the largest scope first.
 
     Args:
         paths: display paths, `/` between scopes. scope: a path; empty for all.
+        most: rows. Nodes right below the scope are there anyway, and not counted.
+        opened, closed: paths of rows that are open, or not, whatever room there is. Ops that differ by a
+            number, and scopes of one or two, are one row until they are opened.
 
     Returns:
-        Rows of one scope next to each other, otherwise in the order of their last members: a scope is done
-        with its last one, while its first may be a constant that could run at any time. More than `most` only
-        where the scope itself, or the only one in it, holds more.
+        Each open row, then what lies in it; otherwise in the order of their last members: a scope is done
+        with its last one, while its first may be a constant that could run at any time.
     """
     prefix = f"{scope}/" if scope else ""
     inside = [i for i, path in enumerate(paths) if path.startswith(prefix) or path == scope]
     rows: list[tuple[_Place, ScopeRow]] = []
-    closed: list[tuple[int, _Place, ScopeRow]] = []  # scopes, the largest first
-    count, parts = 0, _children(paths, inside, len(prefix))
-    place: _Place = ()
-    while True:
-        count += len(parts)
+    waiting: list[tuple[int, int, _Place, ScopeRow]] = []  # level by level, the largest first
+
+    def add(parts: list[ScopeRow], place: _Place) -> None:
         for part in parts:
             where = (*place, part.members[-1])
-            if part.leaf:
-                rows.append((where, part))
+            if part.kind == "node":
+                rows.append((where, replace(part, depth=len(place))))
             else:
-                heappush(closed, (-len(part.members), where, part))
-        if not closed:
-            break
-        _, place, row = heappop(closed)
-        parts = _children(paths, row.members, len(row.path) + 1)
-        count -= 1
-        if count and count + len(parts) > most:
-            rows.append((place, row))
-            parts, count = [], count + 1
+                heappush(waiting, (len(place), -len(part.members), where, part))
+
+    top = _children(paths, inside, len(prefix))
+    add(top, ())
+    count, deepest = len(waiting), len(paths)
+    while waiting:
+        depth, _, place, row = heappop(waiting)
+        parts = _parts(paths, row)
+        worth_it = row.kind == "scope" and len(row.members) >= _MANY and depth <= deepest
+        if worth_it and count + len(parts) > most:  # what is deeper would open here and there, as it happens
+            worth_it, deepest = False, depth
+        alone = row.kind == "scope" and len(top) == 1 == len(place)
+        is_open = row.path in opened or ((worth_it or alone) and row.path not in closed)
+        rows.append((place, replace(row, depth=depth, is_open=is_open)))
+        if is_open:
+            add(parts, place)
+            count += 0 if row.path in opened else len(parts)
     return [row for _, row in sorted(rows, key=itemgetter(0))]
 
 
+def _parts(paths: Sequence[str], row: ScopeRow) -> list[ScopeRow]:
+    """What an open row shows below it."""
+    if row.kind == "numbered":
+        return [ScopeRow(paths[i], [i], "node") for i in row.members]
+    return _children(paths, row.members, len(row.path) + 1)
+
+
 def _children(paths: Sequence[str], members: Sequence[int], start: int) -> list[ScopeRow]:
-    """The scopes and nodes right below a scope whose path ends before `start`; chains of scopes are one."""
+    """The scopes and nodes right below a scope whose path ends before `start`; chains of scopes are one, and
+    so are many nodes that differ by a number."""
     groups: dict[str, list[int]] = {}
     for i in members:
         groups.setdefault(paths[i][start:].partition("/")[0], []).append(i)
-    return [_row(paths, group, start) for group in groups.values()]
+    rows, numbered = [], dict[str, list[ScopeRow]]()
+    for label, group in groups.items():
+        row = _row(paths, group, start)
+        if row.kind == "node" and row.path[start:] == label:
+            numbered.setdefault(_NUMBER.sub("", label), []).append(row)
+        else:
+            rows.append(row)
+    for stem, alike in numbered.items():
+        if len(alike) < _MANY:
+            rows += alike
+        else:
+            path = f"{alike[0].path[:start]}{stem} …"
+            rows.append(ScopeRow(path, sorted(i for row in alike for i in row.members), "numbered"))
+    return rows
 
 
 def _row(paths: Sequence[str], members: list[int], start: int) -> ScopeRow:
     first = paths[members[0]]
     if all(paths[i] == first for i in members):
-        return ScopeRow(first, members, True)
+        return ScopeRow(first, members, "node")
     end = _segment_end(first, start)
     while (further := _segment_end(first, end + 1)) > end and further < len(first):
         if not all(paths[i].startswith(first[: further + 1]) for i in members):
             break
         end = further
-    return ScopeRow(first[:end], members, False)
+    return ScopeRow(first[:end], members, "scope")
 
 
 def _segment_end(path: str, start: int) -> int:

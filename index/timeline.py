@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,38 +12,36 @@ from tensortap.dump import SelectionError
 
 from .catalog import Catalog
 from .choose import worker_code
+from .columns import Coded
 from .graph import GraphIndex
 from .run import RunIndex
 from .scope_rows import ScopeRow, scope_rows
 from .steps import parse_steps
-from .unknown import unknown_counts
+from .timeline_cells import TIMELINE_STATISTICS, Candidates, candidates
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
-FINE, INF, NAN = 1, 2, 3
-# Shares are parts of all elements of a cell, the others the largest (or smallest) of any tensor in it.
-_SHARES = {"zero_share": ("zero",), "nan_share": ("nan",), "inf_share": ("pos_inf", "neg_inf")}
-_EXTREMES: dict[str, np.ufunc] = {
-    "min": np.fmin,
-    "max": np.fmax,
-    "abs_max": np.fmax,
-    "std": np.fmax,
-    "l2": np.fmax,
-}
-TIMELINE_STATISTICS = (*_EXTREMES, "mean", *_SHARES)
+# Ops whose outputs do not die, however many zeros they have: what a program is given, and constants.
+_GIVEN = {"_Arg", "IteratorGetNext", "Placeholder", "PlaceholderWithDefault", "ReadVariableOp", "Variable"}
+_GIVEN |= {"VariableV2", "Const", "Fill", "MatrixBandPart", "OneHot", "OnesLike", "ZerosLike"}
+# And ops that make no other numbers of it.
+_HANDED_ON = {"BroadcastTo", "Cast", "ExpandDims", "Identity", "Reshape", "Squeeze", "Transpose"}
+_HANDS = 3  # doubled each time
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Row-major matrices `[rows, columns]`: `value` (NaN: nothing captured, or nothing finite) and `health`
-    (0 nothing captured, 1 fine, 2 an infinity, 3 a NaN).
+    """Rows, columns, and row-major arrays [rows × columns] of the snapshot that stands for each cell: that of
+    the worst tensor in the row, at the steps of the column.
 
     Attributes:
-        rows: in data flow order, a scope where its last node is. nodes: how many captured ones each row
-            holds. node: the name of a row's only node, else empty.
+        rows: a tree in data flow order (see `scope_rows`). nodes: how many captured ones each row holds.
+        node: the name of a row's only node, else empty.
         first, last: the steps that each column spans.
-        bad: the first step of a cell that holds its worst health; -1 for none.
+        value: the statistic; NaN where nothing was captured, nothing finite, or nothing that counts.
+        health: 0 nothing captured, or not counted, 1 fine, 2 an infinity, 3 a NaN. bad: elements like that.
+        step, visit: of the snapshot; -1 for none. tensor: its name; empty for none.
     """
 
     rows: list[ScopeRow]
@@ -52,7 +51,10 @@ class Timeline:
     last: Array
     value: Floats
     health: Array
-    bad: Array
+    bad: Floats
+    step: Floats
+    visit: Floats
+    tensor: Coded
 
 
 def timeline(
@@ -65,13 +67,19 @@ def timeline(
     columns: int = 600,
     steps: object = None,
     worker: str | None = None,
+    opened: Collection[str] = (),
+    closed: Collection[str] = (),
 ) -> Timeline:
     """A statistic of what lies below a scope, over the steps of a graph.
 
+    A cell shows its worst tensor: the largest number, for `min` the smallest, for `mean` the furthest from 0.
+    The share of zeros is that of floating point tensors of several elements that are computed: a mean over
+    weights and inputs would hide a layer that dies.
+
     Args:
-        statistic: one of `TIMELINE_STATISTICS`. `mean`: of all finite elements.
+        statistic: one of `TIMELINE_STATISTICS`, of a tensor's finite elements; shares are of all of them.
         scope: a display path; empty for the whole graph.
-        rows: scopes are opened, the largest first, while the rows are no more than that.
+        rows, opened, closed: which scopes are open, see `scope_rows`.
         columns: more steps than that share columns.
         steps: a range (see `parse_steps`); all by default.
 
@@ -82,15 +90,21 @@ def timeline(
         raise SelectionError(
             f"There is no timeline of {statistic[:80]!r}.", f"Use one of {', '.join(TIMELINE_STATISTICS)}."
         )
-    catalog, graph = run.catalog, run.graph(graph_id)
-    tensors, nodes = _captured(catalog, graph, graph_id)
-    order = np.argsort(graph.order[nodes], kind="stable")
-    tensors, nodes = tensors[order], nodes[order]
-    found = scope_rows([graph.paths[node] for node in nodes.tolist()], scope, rows)
+    graph = run.graph(graph_id)
+    tensors, nodes = _captured(run.catalog, graph, graph_id)
+    paths = [graph.paths[node] for node in nodes.tolist()]
+    found = scope_rows(paths, scope, rows, opened=opened, closed=closed)
     at = parse_steps(steps).of(run.steps_of(graph_id).step)
     held = np.arange(len(at)) * min(columns, len(at)) // max(1, len(at))
     starts = np.flatnonzero(np.diff(held, prepend=-1))
-    cells = _Cells(catalog, _row_of(len(catalog.tensors), tensors, found), at, held, len(found), worker)
+    row_of = np.full(len(tensors), -1, np.int64)
+    for i, row in enumerate(found):  # the row furthest in stands last
+        row_of[row.members] = i
+    picked = _picked(run.catalog, tensors[row_of >= 0], at, worker)
+    place = _place_of(run.catalog, tensors, picked)
+    told = candidates(run.catalog, picked, statistic, place, _computed(graph)[nodes[place]])
+    column = held[np.searchsorted(at, run.catalog.column("step", picked))]
+    chosen = _chosen(told, row_of[place], column, found, len(starts))
     members = [np.unique(nodes[row.members]) for row in found]
     return Timeline(
         rows=found,
@@ -98,90 +112,83 @@ def timeline(
         node=[graph.names[member[0]] if len(member) == 1 else "" for member in members],
         first=at[starts],
         last=at[np.append(starts[1:], len(at)) - 1] if len(at) else at,
-        value=cells.value(statistic),
-        health=cells.health,
-        bad=cells.bad,
+        **_cells(run.catalog, told, chosen),
     )
 
 
+def _computed(graph: GraphIndex) -> Array:
+    """Which nodes compute something, bool [nodes]: others hand on what is given."""
+    data = np.flatnonzero((graph.edges.input == 0) & (graph.edges.control == 0))
+    source = np.arange(len(graph))
+    source[graph.edges.target[data]] = graph.edges.source[data]
+    source = np.where(graph.op_type.where(_HANDED_ON.__contains__), source, np.arange(len(graph)))
+    for _ in range(_HANDS):
+        source = source[source]
+    return ~graph.op_type.where(_GIVEN.__contains__)[source]
+
+
 def _captured(catalog: Catalog, graph: GraphIndex, graph_id: str) -> tuple[Array, Array]:
-    """Codes of the captured tensors, and the rows of their nodes in the graph."""
+    """Codes of the captured tensors in data flow order, and the rows of their nodes in the graph."""
     codes = catalog.tensors.in_graph(graph_id)
     names, _ = catalog.tensors.nodes_and_slots(codes)
     rows = np.array([graph.rows.get(name, -1) for name in names], np.int64)
-    return codes[rows >= 0], rows[rows >= 0]
+    codes, rows = codes[rows >= 0], rows[rows >= 0]
+    order = np.argsort(graph.order[rows], kind="stable")
+    return codes[order], rows[order]
 
 
-def _row_of(count: int, tensors: Array, rows: list[ScopeRow]) -> Array:
-    """The timeline's row of every tensor code, -1 for none."""
-    row_of = np.full(count, -1, np.int64)
-    for i, row in enumerate(rows):
-        row_of[tensors[row.members]] = i
-    return row_of
+def _picked(catalog: Catalog, tensors: Array, steps: Array, worker: str | None) -> Array:
+    """The rows of the catalog with the snapshots of some tensors at some steps."""
+    tensor = catalog.column("tensor", slice(0, catalog.rows))
+    wanted = np.zeros(1 + max(tensor.max(initial=-1), tensors.max(initial=-1)), np.bool_)
+    wanted[tensors] = True
+    rows = np.flatnonzero(wanted[tensor])
+    if worker is not None:
+        rows = rows[catalog.column("worker", rows) == worker_code(catalog, worker)]
+    return rows[np.isin(catalog.column("step", rows), steps)]  # a step may just have appeared
 
 
-class _Cells:
-    """The snapshots of a timeline by the cell that each falls into."""
+def _place_of(catalog: Catalog, tensors: Array, picked: Array) -> Array:
+    """Where the tensor of each row of the catalog stands in `tensors`."""
+    place = np.zeros(1 + tensors.max(initial=-1), np.int64)
+    place[tensors] = np.arange(len(tensors))
+    found: Array = place[catalog.column("tensor", picked)]
+    return found
 
-    def __init__(
-        self, catalog: Catalog, row_of: Array, steps: Array, held: Array, height: int, worker: str | None
-    ) -> None:
-        self._catalog = catalog
-        self._count = height * (int(held[-1]) + 1 if len(held) else 0)
-        tensor = catalog.column("tensor", slice(0, catalog.rows))
-        # A tensor, or a step, may just have appeared.
-        known = tensor < len(row_of)
-        rows = np.flatnonzero(known)[row_of[tensor[known]] >= 0]
-        if worker is not None:
-            rows = rows[catalog.column("worker", rows) == worker_code(catalog, worker)]
-        step = catalog.column("step", rows)
-        at = np.searchsorted(steps, step)
-        seen = np.isin(step, steps)
-        self._rows, self._step = rows[seen], step[seen]
-        width = int(held[-1]) + 1 if len(held) else 0
-        self._cell = row_of[tensor[self._rows]] * width + held[at[seen]]
-        self.health, self.bad = self._health()
 
-    def _column(self, name: str) -> Array:
-        return self._catalog.column(name, self._rows)
+def _chosen(told: Candidates, row: Array, column: Array, rows: list[ScopeRow], width: int) -> Array:
+    """Which candidate stands for each cell, int64 [rows × columns], -1 for none. An open row shows the worst
+    of those in it."""
+    chosen = told.worst(np.arange(len(row)), row * width + column, len(rows) * width)
+    chosen = chosen.reshape(len(rows), width)
+    for i in range(len(rows) - 1, -1, -1):
+        if rows[i].is_open:
+            end = next((j for j in range(i + 1, len(rows)) if rows[j].depth <= rows[i].depth), len(rows))
+            inside, at = np.nonzero(chosen[i + 1 : end] >= 0)
+            chosen[i] = told.worst(chosen[i + 1 : end][inside, at], at, width)
+    return chosen.ravel()
 
-    def _unknown(self, *names: str) -> Array:
-        """Which rows do not tell one of these counts."""
-        unknown = unknown_counts(self._catalog, self._rows)
-        masks = [unknown[name] for name in names if name in unknown]
-        return np.logical_or.reduce(masks) if masks else np.zeros(len(self._rows), np.bool_)
 
-    def _sum(self, values: Array) -> Floats:
-        sums: Floats = np.asarray(np.bincount(self._cell, values, self._count), np.float64)
-        return sums
+def _cells(catalog: Catalog, told: Candidates, chosen: Array) -> dict[str, Any]:
+    """What a timeline tells of the candidates that stand for its cells."""
+    step, visit, tensor = (catalog.column(name, told.row) for name in ("step", "visit", "tensor"))
+    return {
+        "value": _taken(told.value, chosen, np.nan),
+        "health": _taken(told.health, chosen, 0).astype(np.uint8),
+        "bad": _taken(told.bad, chosen, 0),
+        "step": _taken(step, chosen, -1).astype(np.float64),
+        "visit": _taken(visit, chosen, -1).astype(np.float64),
+        "tensor": _names(catalog, _taken(tensor, chosen, -1)),
+    }
 
-    def _health(self) -> tuple[Array, Array]:
-        infinite = (self._column("pos_inf") > 0) | (self._column("neg_inf") > 0)
-        each = np.where(self._column("nan") > 0, NAN, np.where(infinite, INF, FINE))
-        each = np.where((each == FINE) & self._unknown("nan", "pos_inf", "neg_inf"), 0, each)
-        health = np.zeros(self._count, np.int64)
-        np.maximum.at(health, self._cell, each)
-        worst = np.flatnonzero((each > FINE) & (each == health[self._cell]))
-        bad = np.full(self._count, np.iinfo(np.int64).max)
-        np.minimum.at(bad, self._cell[worst], self._step[worst])
-        return health.astype(np.uint8), np.where(health > FINE, bad, -1).astype(np.float64)
 
-    def value(self, statistic: str) -> Floats:
-        """The statistic of every cell."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            if statistic in _SHARES:
-                part = sum(self._column(name).astype(np.float64) for name in _SHARES[statistic])
-                part = np.where(self._unknown("size", *_SHARES[statistic]) & (part == 0), np.nan, part)
-                return self._sum(np.asarray(part)) / self._sum(self._column("size"))
-            if statistic == "mean":
-                return self._mean()
-        values = np.full(self._count, np.nan)
-        _EXTREMES[statistic].at(values, self._cell, self._column(statistic))
-        return values
+def _taken(values: Array, chosen: Array, missing: float) -> Array:
+    """The value of each chosen candidate; `missing` where there is none."""
+    return np.append(values, np.array([missing], values.dtype))[chosen]
 
-    def _mean(self) -> Floats:
-        """Weighted by finite elements."""
-        bad = sum(self._column(name).astype(np.float64) for name in ("nan", "pos_inf", "neg_inf"))
-        finite = self._column("size") - bad
-        means = np.where(finite > 0, self._column("mean"), 0.0)
-        return self._sum(means * finite) / self._sum(finite)
+
+def _names(catalog: Catalog, tensors: Array) -> Coded:
+    """Names of tensors by their codes; empty for -1."""
+    codes, names = np.unique(tensors, return_inverse=True)
+    texts = ["" if code < 0 else catalog.tensors.names[code] for code in codes.tolist()]
+    return Coded(names.astype(np.int32), texts)

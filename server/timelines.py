@@ -16,6 +16,7 @@ blueprint = Blueprint("timelines", __name__)
 
 ROWS, MAX_ROWS = 40, 1000
 COLUMNS, MAX_COLUMNS = 600, 2000
+KINDS = ["node", "scope", "numbered"]
 
 
 @blueprint.get("/api/runs/<run>/graphs/<graph>/timeline")
@@ -28,20 +29,37 @@ def one_timeline(run: str, graph: str) -> Response:
     rows = parameters.count("rows", ROWS, low=1, high=MAX_ROWS)
     columns = parameters.count("columns", COLUMNS, low=1, high=MAX_COLUMNS)
     which = {name: parameters.text(name) for name in ("steps", "worker")}
+    opened, closed = ((parameters.text(name) or "").split("\n") for name in ("opened", "closed"))
     parameters.done()
-    found = timeline(current_run(run), graph, statistic, scope=scope, rows=rows, columns=columns, **which)
+    found = timeline(
+        current_run(run),
+        graph,
+        statistic,
+        scope=scope,
+        rows=rows,
+        columns=columns,
+        opened=opened,
+        closed=closed,
+        **which,
+    )
     shown = found.rows[:MAX_ROWS]
     cells = len(shown) * len(found.first)
     return columns_reply(
         {"statistic": statistic, "scope": scope, "left_out": len(found.rows) - len(shown)},
         [
             Column("path", "utf8", Texts.of([row.path for row in shown])),
+            Column("kind", "dict", [KINDS.index(row.kind) for row in shown], KINDS),
+            Column("depth", "i32", [row.depth for row in shown]),
+            Column("open", "u8", [row.is_open for row in shown]),
             Column("node", "utf8", Texts.of(found.node[:MAX_ROWS])),
             Column("nodes", "i32", found.nodes[:MAX_ROWS]),
             Column("first_step", "f64", found.first),
             Column("last_step", "f64", found.last),
             Column("value", "f64", found.value[:cells]),
             Column("health", "u8", found.health[:cells]),
-            Column("bad_step", "f64", found.bad[:cells]),
+            Column("bad", "f64", found.bad[:cells]),
+            Column("step", "f64", found.step[:cells]),
+            Column("visit", "f64", found.visit[:cells]),
+            Column("tensor", "dict", found.tensor.codes[:cells], found.tensor.values),
         ],
     )

@@ -18,7 +18,7 @@ def test_a_bad_cell_leads_to_its_step_and_node(tap: TapPage, site: Site) -> None
     bad = rows.and_(tap.page.locator("[data-health=nan]")).first
     expect(bad).to_be_visible()
     tap.wait_until_ready()
-    while bad.locator(".faint").count():  # a scope says how many nodes it has
+    while bad.locator("[aria-expanded]").count():  # a scope, or several ops
         path = bad.get_attribute("data-path") or ""
         bad.click()
         expect(tap.page.get_by_test_id("timeline")).to_have_attribute("data-scope", path)
@@ -34,12 +34,67 @@ def test_an_address_opens_the_timeline_of_a_scope(tap: TapPage, site: Site) -> N
     tap.enter(site)
     tap.choose_run("digits")
     tap.page.get_by_role("button", name="Timeline").click()
-    scope = tap.page.get_by_test_id("timeline-row").filter(has=tap.page.locator(".faint")).first
+    scope = tap.page.get_by_test_id("timeline-row").filter(has=tap.page.locator("[aria-expanded]")).first
     path = scope.get_attribute("data-path") or ""
-    scope.click()
+    scope.locator(".timeline-name").click()
     expect(tap.page.get_by_test_id("timeline")).to_have_attribute("data-scope", path)
     tap.page.reload()
     tap.wait_until_ready()
     expect(tap.page.get_by_test_id("timeline")).to_have_attribute("data-scope", path)
     tap.page.get_by_role("button", name="All scopes").click()
     expect(tap.page.get_by_test_id("timeline")).to_have_attribute("data-scope", "")
+
+
+def _timeline(tap: TapPage, site: Site, run: str) -> None:
+    tap.enter(site)
+    tap.choose_run(run)
+    tap.page.get_by_role("button", name="Timeline").click()
+    tap.wait_until_ready()
+
+
+def test_rows_are_opened_and_closed_by_hand_and_kept_in_the_address(tap: TapPage, site: Site) -> None:
+    """GIVEN rows WHEN signs are clicked, and an arrow key is pressed THEN they open, close, and stay so."""
+    _timeline(tap, site, "digits")
+    rows = tap.page.get_by_test_id("timeline-row")
+    shut = rows.filter(has=tap.page.locator("[aria-expanded=false]")).first
+    path = shut.get_attribute("data-path") or ""
+    row = tap.page.locator(f'[data-testid=timeline-row][data-path="{path}"]').first
+    inside = tap.page.locator(f'[data-testid=timeline-row][data-path^="{path}/"]')
+    expect(inside).to_have_count(0)
+    row.get_by_test_id("timeline-sign").click()
+    expect(row.locator("[aria-expanded=true]")).to_be_visible()
+    tap.wait_until_ready()
+    expect(inside.first).to_be_visible()
+    tap.page.reload()
+    tap.wait_until_ready()
+    expect(inside.first).to_be_visible()
+    row.locator(".timeline-name").focus()
+    tap.page.keyboard.press("ArrowLeft")
+    expect(row.locator("[aria-expanded=false]")).to_be_visible()
+    expect(inside).to_have_count(0)
+    tap.page.keyboard.press("ArrowDown")
+    focused = "document.activeElement.closest('[data-testid=timeline-row]').dataset.path"
+    assert tap.page.evaluate(focused) != path
+
+
+def test_the_first_bad_cell_is_marked_and_leads_to_its_tensor(tap: TapPage, site: Site) -> None:
+    """GIVEN a run that went NaN THEN the first bad cell is told, and shows its tensor, step and number."""
+    _timeline(tap, site, "digits-nan")
+    run = tensortap.open(site.logdir).runs["digits-nan"]
+    step = min(found.step for found in run.find(where="nan + pos_inf + neg_inf > 0"))
+    tap.page.get_by_test_id("timeline-first").click()
+    tap.wait_until_ready()
+    assert f"step={step}&" in tap.page.url
+    tensor = f"{tap.page.get_by_test_id('inspector').get_attribute('data-node')}:0"
+    first = tap.page.locator("[data-testid=timeline-row]", has_text=", the first")
+    cells = tap.page.get_by_test_id("timeline-cells")
+    row, canvas = first.bounding_box(), cells.bounding_box()
+    assert row and canvas
+    column = sorted({found.step for found in run.find()}).index(step)
+    width = canvas["width"] / len(run.steps)
+    cells.hover(position={"x": (column + 0.5) * width, "y": row["y"] - canvas["y"] + 9})
+    tip = tap.page.get_by_test_id("timeline-tip")
+    expect(tip).to_contain_text(f"step {step} · ")
+    expect(tip).to_contain_text(tensor)
+    told = run.tensor(tensor, step=step).summary
+    expect(tip).to_contain_text(f"{told.nan or told.pos_inf + told.neg_inf:,} element")

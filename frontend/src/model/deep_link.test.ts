@@ -10,6 +10,8 @@ const FULL: DeepLink = {
   tensor: 'dense/MatMul:0',
   visit: 3,
   view: 'timeline',
+  unfolded: ['model/AddN …'],
+  folded: ['a,b', 'c'],
   scope: 'model/dense',
   match: 'conv|pool',
   where: 'nan > 0 & x',

@@ -16,6 +16,9 @@ export interface DeepLink {
   view: View;
   /** What the timeline looks into; empty for everything. */
   scope: string;
+  /** Its rows that were opened and closed by hand. */
+  unfolded: readonly string[];
+  folded: readonly string[];
   /** How the table of tensors is filtered (by name, by numbers) and sorted (a column, `-` in front for descending). */
   match: string;
   where: string;
@@ -88,6 +91,8 @@ export const EMPTY_LINK: DeepLink = {
   visit: null,
   view: 'graph',
   scope: '',
+  unfolded: [],
+  folded: [],
   match: '',
   where: '',
   sort: 'tensor',
@@ -131,7 +136,7 @@ export function encodeLink(link: DeepLink): string {
   if (link.dims !== null) parts.push(`dims=${mappingText(link.dims)}`);
   if (link.range !== null) add('range', `${link.range.first}-${link.range.last}`);
   if (link.pins.length > 0) parts.push(`pins=${link.pins.map(encodePart).join(',')}`);
-  for (const key of ['open', 'unstacked'] as const) {
+  for (const key of ['open', 'unstacked', 'unfolded', 'folded'] as const) {
     const list = link[key]?.map(encodePart).join(',') ?? '';
     if (list !== '' && list.length <= LONGEST_LIST) parts.push(`${key}=${list}`);
   }
@@ -171,7 +176,7 @@ export function decodeLink(hash: string): DeepLink {
   link.range = parseRange(found.get('range'));
   link.pins = (found.get('pins')?.split(',') ?? []).map(decodePart).filter(Boolean).slice(0, MOST_PINS);
   link.open = found.get('open')?.split(',').map(decodePart) ?? null;
-  link.unstacked = found.get('unstacked')?.split(',').map(decodePart) ?? EMPTY_LINK.unstacked;
+  for (const key of ['unstacked', 'unfolded', 'folded'] as const) link[key] = found.get(key)?.split(',').map(decodePart) ?? EMPTY_LINK[key];
   link.trace = parseTrace(found.get('trace'));
   return link;
 }

@@ -1,19 +1,29 @@
 import { expect, test } from 'vitest';
-import { columnOfStep, rowLabel, scopeTrail, stepOfCell, type Timeline, worstOfRow } from './timeline';
+import { DictColumn } from '../lib/columns';
+import { cellOfNode, columnOfStep, rowLabel, scopeTrail, type Timeline, type TimelineRow, worstOfRow } from './timeline';
+
+const row = (path: string, depth: number, kind: TimelineRow['kind'] = 'node'): TimelineRow => ({
+  path,
+  kind,
+  depth,
+  open: kind !== 'node',
+  node: kind === 'node' ? path : '',
+  nodes: kind === 'node' ? 1 : 2,
+});
 
 /** Two rows over the steps 0–9, 10–19 and 30. */
 const timeline: Timeline = {
   scope: 'net',
-  rows: [
-    { path: 'net/a', node: '', nodes: 2 },
-    { path: 'net/b', node: 'net/b', nodes: 1 },
-  ],
+  rows: [row('net/a', 0, 'scope'), row('net/b', 0)],
   leftOut: 0,
   first: Float64Array.of(0, 10, 30),
   last: Float64Array.of(9, 19, 30),
   value: Float64Array.of(1, 2, Number.NaN, 4, 5, 6),
   health: Uint8Array.of(1, 1, 0, 1, 3, 3),
-  bad: Float64Array.of(-1, -1, -1, -1, 14, 30),
+  bad: Float64Array.of(0, 0, 0, 0, 2, 2),
+  step: Float64Array.of(3, 12, -1, 0, 14, 30),
+  visit: Float64Array.of(0, 0, -1, 0, 0, 0),
+  tensor: DictColumn.of(['net/a/x:0', 'net/a/x:0', '', 'net/b:0', 'net/b:0', 'net/b:0']),
 };
 
 test.each([
@@ -27,10 +37,6 @@ test.each([
   expect(columnOfStep(timeline, step)).toBe(column);
 });
 
-test('a bad cell leads to the step that turned bad, a fine one to its first', () => {
-  expect([stepOfCell(timeline, 0, 1), stepOfCell(timeline, 1, 1)]).toEqual([10, 14]);
-});
-
 test('a row tells its worst health and since when', () => {
   expect([worstOfRow(timeline, 0), worstOfRow(timeline, 1)]).toEqual([
     { health: 1, step: null },
@@ -38,8 +44,43 @@ test('a row tells its worst health and since when', () => {
   ]);
 });
 
-test('names are those below the scope; the trail leads back', () => {
-  expect([rowLabel('net/a', 'net'), rowLabel('network', 'net'), rowLabel('a/b', '')]).toEqual(['a', 'network', 'a/b']);
+/** What two open scopes and a row of numbered ops hold. */
+const tree: Timeline = {
+  ...timeline,
+  scope: '',
+  rows: [
+    row('net', 0, 'scope'),
+    row('net/a', 1, 'scope'),
+    row('net/a/x', 2),
+    row('net/network', 1),
+    row('net/Add …', 1, 'numbered'),
+    row('net/Add_1', 2),
+    row('network', 0),
+    row('AddN …', 0, 'numbered'),
+  ],
+};
+
+test('names are those below the row around them', () => {
+  expect(tree.rows.map((_, i) => rowLabel(tree, i))).toEqual(['net', 'a', 'x', 'network', 'Add …', 'Add_1', 'network', 'AddN …']);
+  expect(timeline.rows.map((_, i) => rowLabel(timeline, i))).toEqual(['a', 'b']);
+});
+
+test.each([
+  ['net/a/x', 2],
+  ['net/a/y', 1],
+  ['net/z', 0],
+  ['net/Add_1', 5],
+  ['net/Add_20', 4],
+  ['net/Add', 4],
+  ['AddN_7', 7],
+  ['network', 6],
+  ['elsewhere', null],
+])('%s stands in the row furthest in that holds it', (path, found) => {
+  expect(cellOfNode(tree, path, 15)?.row ?? null).toBe(found);
+  expect(cellOfNode(tree, path, 25)).toBeNull();
+});
+
+test('the trail leads back', () => {
   expect(scopeTrail('a/b')).toEqual([
     { label: 'a', path: 'a' },
     { label: 'b', path: 'a/b' },

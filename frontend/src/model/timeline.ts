@@ -1,6 +1,6 @@
 /** Steps × scopes of one statistic, as `…/graphs/<graph>/timeline` sends it. */
 
-import { decodeColumns } from '../lib/columns';
+import { type DictColumn, decodeColumns } from '../lib/columns';
 
 export const UNSEEN = 0;
 export const FINE_CELL = 1;
@@ -8,8 +8,12 @@ export const INF_CELL = 2;
 export const NAN_CELL = 3;
 
 export interface TimelineRow {
-  /** A display path: of a scope, or of a single node. */
+  /** A display path: of a scope, of a single node, or of ops that differ by a number (`net/AddN …`). */
   readonly path: string;
+  readonly kind: 'node' | 'scope' | 'numbered';
+  /** How many open rows it lies in. */
+  readonly depth: number;
+  readonly open: boolean;
   /** Name of the row's only node, else empty. */
   readonly node: string;
   readonly nodes: number;
@@ -22,26 +26,41 @@ export interface Timeline {
   /** The steps that each column spans. */
   readonly first: Float64Array;
   readonly last: Float64Array;
-  /** Row-major cells; NaN where nothing was captured. */
+  /** Row-major cells, each of its worst tensor's snapshot: the first NaN or Inf, else the worst number. NaN where there is none. */
   readonly value: Float64Array;
   readonly health: Uint8Array;
-  /** First step in a cell with its worst health, -1 for none. */
+  /** How many of its elements are NaN or infinite. */
   readonly bad: Float64Array;
+  /** -1 where nothing was captured. */
+  readonly step: Float64Array;
+  readonly visit: Float64Array;
+  readonly tensor: DictColumn;
 }
 
 /** Decodes the answer; throws `ColumnsError`. */
 export function decodeTimeline(buffer: ArrayBuffer): Timeline {
   const columns = decodeColumns(buffer);
   const [path, node, nodes] = [columns.text('path'), columns.text('node'), columns.i32('nodes')];
+  const [kind, depth, open] = [columns.dict('kind'), columns.i32('depth'), columns.u8('open')];
   return {
     scope: String(columns.meta.scope ?? ''),
-    rows: Array.from(nodes, (count, i) => ({ path: path.at(i), node: node.at(i), nodes: count })),
+    rows: Array.from(nodes, (count, i) => ({
+      path: path.at(i),
+      kind: kind.at(i) as TimelineRow['kind'],
+      depth: depth[i] as number,
+      open: open[i] === 1,
+      node: node.at(i),
+      nodes: count,
+    })),
     leftOut: Number(columns.meta.left_out ?? 0),
     first: columns.f64('first_step'),
     last: columns.f64('last_step'),
     value: columns.f64('value'),
     health: columns.u8('health'),
-    bad: columns.f64('bad_step'),
+    bad: columns.f64('bad'),
+    step: columns.f64('step'),
+    visit: columns.f64('visit'),
+    tensor: columns.dict('tensor'),
   };
 }
 
@@ -61,24 +80,37 @@ export function columnOfStep(timeline: Timeline, step: number): number {
   return -1;
 }
 
-/** Where a cell leads: to the step that turned bad where it holds one, else to its first one. */
-export function stepOfCell(timeline: Timeline, row: number, column: number): number {
-  const bad = timeline.bad[cellOf(timeline, row, column)] as number;
-  return bad >= 0 ? bad : (timeline.first[column] as number);
-}
-
 /** The worst health of a row and the step at which that begins. */
 export function worstOfRow(timeline: Timeline, row: number): { health: number; step: number | null } {
   const width = timeline.first.length;
   const health = timeline.health.subarray(row * width, (row + 1) * width);
   const worst = health.reduce((a, b) => Math.max(a, b), UNSEEN);
-  const column = health.indexOf(worst);
-  return { health: worst, step: worst > FINE_CELL ? stepOfCell(timeline, row, column) : null };
+  const step = timeline.step[cellOf(timeline, row, health.indexOf(worst))];
+  return { health: worst, step: worst > FINE_CELL ? (step ?? null) : null };
 }
 
-/** A row's name below the scope that is looked into. */
-export function rowLabel(path: string, scope: string): string {
-  return scope !== '' && path.startsWith(`${scope}/`) ? path.slice(scope.length + 1) : path;
+/** A row's name below the open row that it lies in, or below the scope that is looked into. */
+export function rowLabel(timeline: Timeline, index: number): string {
+  const { path, depth } = timeline.rows[index] as TimelineRow;
+  let above = index - 1;
+  while (above >= 0 && (timeline.rows[above] as TimelineRow).depth >= depth) above--;
+  const around = timeline.rows[above];
+  // Ops that differ by a number lie in their scope, not in each other.
+  const scope = around?.kind === 'numbered' ? around.path.replace(/[^/]*$/, '') : `${around?.path ?? timeline.scope}/`;
+  return scope.length > 1 && path.startsWith(scope) ? path.slice(scope.length) : path;
+}
+
+/** Whether a node lies in a row. */
+function holds({ path, kind }: TimelineRow, node: string): boolean {
+  if (kind === 'numbered') return `${node.replace(/(?<=[^/])_\d+$/, '')} …` === path;
+  return node === path || (kind === 'scope' && node.startsWith(`${path}/`));
+}
+
+/** The cell of a node at a step: in the row furthest in that holds it; null where it is not on show. */
+export function cellOfNode(timeline: Timeline, path: string, step: number): { row: number; column: number } | null {
+  const column = columnOfStep(timeline, step);
+  const row = timeline.rows.findLastIndex((candidate) => holds(candidate, path));
+  return row < 0 || column < 0 ? null : { row, column };
 }
 
 /** A scope and the scopes around it, outermost first. */

@@ -24,6 +24,8 @@ const link = computed<DeepLink>(() => ({
   visit: choices.chosenVisit.value,
   view: choices.view.value,
   scope: choices.timelineScope.value,
+  unfolded: choices.unfolded.value,
+  folded: choices.folded.value,
   match: choices.tableFilter.value.match,
   where: choices.tableFilter.value.where,
   sort: sortText(choices.tableSort.value),
@@ -56,6 +58,8 @@ function apply(next: DeepLink): void {
     choices.chosenVisit.value = next.visit;
     choices.view.value = next.view;
     choices.timelineScope.value = next.scope;
+    choices.unfolded.value = next.unfolded;
+    choices.folded.value = next.folded;
     choices.tableFilter.value = { ...choices.tableFilter.value, match: next.match, where: next.where };
     choices.tableSort.value = parseSort(next.sort);
     choices.sourcePlace.value = next.place;

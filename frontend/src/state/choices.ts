@@ -30,6 +30,9 @@ export const tableFilter = signal<TableFilter>(NO_FILTER);
 export const tableSort = signal<TableSort>(parseSort(EMPTY_LINK.sort));
 /** The scope that the timeline looks into; empty for all. */
 export const timelineScope = signal<string>(EMPTY_LINK.scope);
+/** Its rows that were opened and closed by hand. */
+export const unfolded = signal<readonly string[]>(EMPTY_LINK.unfolded);
+export const folded = signal<readonly string[]>(EMPTY_LINK.folded);
 /** The file and line of the program on show; empty follows the selected node. */
 export const sourcePlace = signal<string>(EMPTY_LINK.place);
 export const panelTab = signal<PanelTab>(EMPTY_LINK.panel);
@@ -54,3 +57,10 @@ export const unstacked = signal<readonly string[]>(EMPTY_LINK.unstacked);
 export const trace = signal<Trace | null>(EMPTY_LINK.trace);
 /** `health`, `op`, …, or `statistic:abs_max`. */
 export const colour = signal<string>(EMPTY_LINK.color);
+
+/** Another graph has other scopes. */
+export function resetTimeline(): void {
+  timelineScope.value = EMPTY_LINK.scope;
+  unfolded.value = EMPTY_LINK.unfolded;
+  folded.value = EMPTY_LINK.folded;
+}

@@ -1,7 +1,7 @@
 import { batch, computed } from '@preact/signals';
 import type { PanelTab } from '../model/deep_link';
 import { parseTensorName, tensorName } from '../model/tensor_name';
-import { chosenGraph, chosenTensor, chosenVisit, openScopes, panelTab, sourcePlace, timelineScope, unstacked, view } from './choices';
+import { chosenGraph, chosenTensor, chosenVisit, openScopes, panelTab, resetTimeline, sourcePlace, unstacked, view } from './choices';
 import { panelOpen } from './preferences';
 import { graphId } from './runs';
 import { goToStep } from './steps';
@@ -33,7 +33,7 @@ export function chooseGraph(graph: string | null): void {
       openScopes.value = null;
       unstacked.value = [];
       clearTrace();
-      timelineScope.value = '';
+      resetTimeline();
     }
     chosenGraph.value = graph;
   });

@@ -1,9 +1,13 @@
-import { computed } from '@preact/signals';
-import { timelineScope, view } from './choices';
-import { colourBy } from './graph';
+import { batch, computed } from '@preact/signals';
+import { rowOf } from '../model/graph';
+import { cellOf, cellOfNode, FINE_CELL, type TimelineRow } from '../model/timeline';
+import { folded, timelineScope, unfolded, view } from './choices';
+import { colourBy, graph } from './graph';
+import { wrongProblems } from './problems';
 import { api } from './provider';
 import { resource } from './resource';
 import { graphId, runId, runRevision, workerId } from './runs';
+import { goTo } from './selection';
 import { serverSteps } from './steps';
 
 /** What a cell shows: the statistic that colours the graph, or its health. */
@@ -14,10 +18,39 @@ export const timeline = resource(
   computed(() => {
     if (view.value !== 'timeline' || runId.value === null || graphId.value === null) return null;
     const [scope, statistic] = [timelineScope.value, timelineStatistic.value ?? 'nan_share'];
+    const [opened, closed] = [unfolded.value.join('\n') || null, folded.value.join('\n') || null];
     const subject = `${runId.value} ${graphId.value} ${workerId.value} ${statistic} ${scope}`;
-    const key = `${subject} ${serverSteps.value} ${runRevision.value}`;
-    const query = { statistic, scope: scope || null, worker: workerId.value, steps: serverSteps.value };
+    const key = `${subject} ${serverSteps.value} ${runRevision.value} ${opened} ${closed}`;
+    const query = { statistic, scope: scope || null, worker: workerId.value, steps: serverSteps.value, opened, closed };
     return { key, subject, run: runId.value, graph: graphId.value, query };
   }),
   ({ run, graph, query }, abort) => api().timeline(run, graph, query, abort),
 );
+
+/** The first NaN or Inf that may be wrong and that lies in a cell on show. */
+export const firstBad = computed(() => {
+  const [data, shown] = [timeline.data.value, graph.data.value];
+  if (data === null || shown === null) return null;
+  for (const problem of wrongProblems.value) {
+    if (problem.graph !== shown.id) continue;
+    const cell = cellOfNode(data, shown.paths.at(rowOf(shown, problem.node)), problem.first_step);
+    if (cell && (data.health[cellOf(data, cell.row, cell.column)] ?? 0) > FINE_CELL) return { ...cell, problem };
+  }
+  return null;
+});
+
+/** Opens or closes a row by hand. */
+export function toggleRow({ path, open }: TimelineRow): void {
+  batch(() => {
+    const others = (paths: readonly string[]) => paths.filter((other) => other !== path);
+    unfolded.value = open ? others(unfolded.value) : [...others(unfolded.value), path];
+    folded.value = open ? [...others(folded.value), path] : others(folded.value);
+  });
+}
+
+/** Goes to the step and the tensor that a cell shows; nowhere where nothing was captured. */
+export function goToCell(row: number, column: number): void {
+  const data = timeline.data.value;
+  const at = data ? cellOf(data, row, column) : -1;
+  if (data?.tensor.at(at)) goTo({ tensor: data.tensor.at(at), step: data.step[at] as number, visit: data.visit[at] as number });
+}

@@ -5,6 +5,12 @@ import { IconButton } from '../kit/Button';
 import { STEPPER_KEYS } from '../stepper/keys';
 import { KEYS, type KeyRow } from './keys';
 
+/** What the names of the timeline do. */
+const TIMELINE_KEYS: readonly KeyRow[] = [
+  { keys: ['↑', '↓'], does: 'Move along the rows' },
+  { keys: ['→', '←'], does: 'Open, close the row' },
+];
+
 /** What lib/grid_keys.ts does. */
 const TABLE_KEYS: readonly KeyRow[] = [
   { keys: ['↑', '↓', 'PgUp', 'PgDn'], does: 'Move along the rows: of the tensors, of the elements of a value' },
@@ -33,6 +39,8 @@ export function Help() {
         <KeyTable rows={GRAPH_KEYS} />
         <h3>In tables</h3>
         <KeyTable rows={TABLE_KEYS} />
+        <h3>In the timeline</h3>
+        <KeyTable rows={TIMELINE_KEYS} />
         <h3>In the stepper</h3>
         <KeyTable rows={STEPPER_KEYS} />
         <h3>Colours</h3>

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { counted, formatAgo } from '../../lib/format';
 import type { RunEntry } from '../../model/answers';
 import { writingState } from '../../model/writing_state';
-import { chosenGraph, chosenRun, chosenStep, chosenWorker, openScopes, timelineScope } from '../../state/choices';
+import { chosenGraph, chosenRun, chosenStep, chosenWorker, openScopes, resetTimeline } from '../../state/choices';
 import { reloadRuns } from '../../state/live';
 import { runEntry, runId, runs } from '../../state/runs';
 import { moveFocus, Popover } from '../kit/Popover';
@@ -17,7 +17,7 @@ export function showRun(id: string): void {
     chosenWorker.value = null;
     chosenStep.value = null;
     openScopes.value = null;
-    timelineScope.value = '';
+    resetTimeline();
   });
 }
 

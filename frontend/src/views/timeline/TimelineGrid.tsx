@@ -1,40 +1,19 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { formatCount, formatNumber } from '../../lib/format';
 import { virtualWindow } from '../../lib/virtual';
-import { visible } from '../../lib/visible';
-import { splitScope } from '../../model/tensor_name';
-import {
-  cellOf,
-  columnOfStep,
-  INF_CELL,
-  NAN_CELL,
-  rowLabel,
-  stepOfCell,
-  type Timeline,
-  type TimelineRow,
-  UNSEEN,
-  worstOfRow,
-} from '../../model/timeline';
+import { columnOfStep, type Timeline, worstOfRow } from '../../model/timeline';
 import { hoveredStep } from '../../state/node';
 import { theme } from '../../state/preferences';
-import { selectedNode, selectNode } from '../../state/selection';
-import { goToStep, step } from '../../state/steps';
-import { timelineStatistic } from '../../state/timeline';
+import { step } from '../../state/steps';
+import { firstBad, goToCell } from '../../state/timeline';
 import { palette } from '../charts/theme';
-import { moveFocus } from '../kit/Popover';
 import { useSize } from '../kit/use_size';
-import { paintCells } from './cells';
-import { lookInto, scale } from './TimelineView';
+import { type Cell, CellTip } from './CellTip';
+import { markCell, paintCells } from './cells';
+import { RowName } from './RowName';
+import { scale } from './TimelineView';
 
 const ROW = 22;
 const AXIS = 20;
-
-interface Cell {
-  row: number;
-  column: number;
-  x: number;
-  y: number;
-}
 
 /** Names on the left, one strip of cells each; only the rows in view exist. */
 export function TimelineGrid({ timeline }: { timeline: Timeline }) {
@@ -47,15 +26,16 @@ export function TimelineGrid({ timeline }: { timeline: Timeline }) {
     const offset = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
     if (offset === 0) return;
     event.preventDefault();
-    moveFocus(ref.current, offset);
+    const names = [...(ref.current?.querySelectorAll<HTMLElement>('.timeline-name') ?? [])];
+    names[names.indexOf(document.activeElement as HTMLElement) + offset]?.focus();
   };
   return (
     <div class="timeline-scroll" ref={ref} onScroll={(event) => setScroll(event.currentTarget.scrollTop)} onKeyDown={onKeyDown}>
       <Axis timeline={timeline} />
       <div class="timeline-rows" style={{ height: `${timeline.rows.length * ROW}px` }}>
         <div class="timeline-names" style={{ paddingTop: `${seen.first * ROW}px` }}>
-          {timeline.rows.slice(seen.first, seen.last).map((row, i) => (
-            <RowName key={row.path} row={row} timeline={timeline} index={seen.first + i} hovered={hover?.row === seen.first + i} />
+          {timeline.rows.slice(seen.first, seen.last).map(({ kind, path }, i) => (
+            <RowName key={`${kind} ${path}`} timeline={timeline} index={seen.first + i} hovered={hover?.row === seen.first + i} />
           ))}
         </div>
         <Strips
@@ -105,51 +85,6 @@ function Axis({ timeline }: { timeline: Timeline }) {
   );
 }
 
-/** A node is selected, a scope is looked into. */
-function open(row: TimelineRow): void {
-  if (row.node !== '') selectNode(row.node);
-  else lookInto(row.path);
-}
-
-interface RowNameProps {
-  row: TimelineRow;
-  timeline: Timeline;
-  index: number;
-  hovered: boolean;
-}
-
-function RowName({ row, timeline, index, hovered }: RowNameProps) {
-  const worst = worstOfRow(timeline, index);
-  const word = worst.health === NAN_CELL ? 'NaN' : 'Inf';
-  const health = worst.step === null ? '' : `, ${word} from step ${worst.step}`;
-  const { scope, label } = splitScope(rowLabel(row.path, timeline.scope));
-  return (
-    <button
-      type="button"
-      class="timeline-name"
-      onClick={() => open(row)}
-      title={`${visible(row.path)}${health}`}
-      data-health={worst.health === NAN_CELL ? 'nan' : worst.health === INF_CELL ? 'inf' : 'fine'}
-      data-hovered={hovered}
-      data-selected={row.node !== '' && row.node === selectedNode.value}
-      data-testid="timeline-row"
-      data-path={row.path}
-    >
-      <span class="timeline-label">
-        <span>{scope}</span>
-        <span>{label}</span>
-      </span>
-      {row.node === '' && (
-        <span class="faint num">
-          {formatCount(row.nodes)}
-          <span class="offscreen"> nodes</span>
-        </span>
-      )}
-      {health && <span class="offscreen">{health}</span>}
-    </button>
-  );
-}
-
 interface StripsProps {
   timeline: Timeline;
   scroll: number;
@@ -163,6 +98,7 @@ function Strips({ timeline, scroll, height, hover, setHover }: StripsProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const colours = useMemo(() => palette(theme.value), [theme.value]);
   const columns = timeline.first.length;
+  const bad = firstBad.value;
   const current = step.value === null ? -1 : columnOfStep(timeline, step.value);
 
   useLayoutEffect(() => {
@@ -171,12 +107,14 @@ function Strips({ timeline, scroll, height, hover, setHover }: StripsProps) {
     const first = Math.floor(scroll / ROW);
     const last = Math.min(timeline.rows.length, Math.ceil((scroll + height) / ROW));
     const cells = { fine: colours.fine, nan: colours['nan-fill'], inf: colours['inf-fill'], scale: scale.value };
-    paintCells(context, timeline, { first, last, height: ROW, scroll }, width, cells);
+    const band = { first, last, height: ROW, scroll };
+    paintCells(context, timeline, band, width, cells);
+    if (bad) markCell(context, timeline, bad, band, width, colours.text);
     if (current < 0) return;
     context.strokeStyle = colours.accent;
     context.lineWidth = 2;
     context.strokeRect((current * width) / columns - 0.5, 1, Math.max(3, width / columns), height - 2);
-  }, [timeline, scroll, width, height, colours, current, scale.value]);
+  }, [timeline, scroll, width, height, colours, current, scale.value, bad]);
 
   const cellAt = (event: MouseEvent): Cell | null => {
     const box = canvas.current?.getBoundingClientRect();
@@ -191,9 +129,7 @@ function Strips({ timeline, scroll, height, hover, setHover }: StripsProps) {
   };
   const onClick = (event: MouseEvent) => {
     const cell = cellAt(event);
-    if (!cell) return;
-    goToStep(stepOfCell(timeline, cell.row, cell.column));
-    open(timeline.rows[cell.row] as TimelineRow);
+    if (cell) goToCell(cell.row, cell.column);
   };
   return (
     <div class="timeline-strips" ref={ref}>
@@ -221,30 +157,4 @@ function prepared(canvas: HTMLCanvasElement | null, width: number, height: numbe
   canvas.style.height = `${height}px`;
   context.scale(ratio, ratio);
   return context;
-}
-
-const TIP_WIDTH = 260;
-
-function CellTip({ timeline, cell, width, height, top }: { timeline: Timeline; cell: Cell; width: number; height: number; top: number }) {
-  const at = cellOf(timeline, cell.row, cell.column);
-  const [first, last] = [timeline.first[cell.column], timeline.last[cell.column]];
-  const health = timeline.health[at] ?? UNSEEN;
-  const statistic = timelineStatistic.value;
-  const facts = [
-    health === UNSEEN ? 'not captured' : health === NAN_CELL ? 'NaN' : health === INF_CELL ? 'Inf' : 'finite',
-    health !== UNSEEN && statistic !== null ? `${statistic.replace('_', ' ')} ${formatNumber(timeline.value[at] as number)}` : '',
-  ];
-  const left = Math.max(0, Math.min(cell.x + 14, width - TIP_WIDTH));
-  const below = cell.y + 60 < height;
-  return (
-    <div
-      class="tooltip num"
-      style={{ left: `${left}px`, top: `${top + (below ? cell.y + 16 : cell.y - 52)}px`, maxWidth: `${TIP_WIDTH}px` }}
-    >
-      <b class="truncate">{visible((timeline.rows[cell.row] as TimelineRow).path)}</b>
-      <div>
-        {first === last ? `step ${first}` : `steps ${first}–${last}`} · {facts.filter(Boolean).join(' · ')}
-      </div>
-    </div>
-  );
 }

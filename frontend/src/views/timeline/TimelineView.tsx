@@ -1,13 +1,16 @@
 import { batch, computed } from '@preact/signals';
 import { counted } from '../../lib/format.ts';
+import { visible } from '../../lib/visible';
+import { splitScope } from '../../model/tensor_name';
 import { scopeTrail } from '../../model/timeline';
 import { valueScale } from '../../model/value_scale';
 import { openScopes, timelineScope, view } from '../../state/choices';
 import { nothingCaptured, run } from '../../state/runs';
-import { timeline, timelineStatistic } from '../../state/timeline';
+import { firstBad, goToCell, timeline, timelineStatistic } from '../../state/timeline';
 import { ColourScale } from '../kit/ColourScale';
 import { Icon } from '../kit/Icon';
 import { Failure, Message } from '../kit/Message';
+import { STATISTIC_LABELS } from '../shell/ColourControl';
 import { NothingCaptured } from '../shell/NothingCaptured';
 import { colormapOf } from './cells';
 import { TimelineGrid } from './TimelineGrid';
@@ -28,6 +31,7 @@ export function TimelineView() {
       <div class="timeline-head">
         <Trail scope={data.scope} />
         <span class="grow" />
+        <First />
         <Legend />
       </div>
       {data.rows.length === 0 || data.first.length === 0 ? <Nothing scope={data.scope} /> : <TimelineGrid timeline={data} />}
@@ -75,13 +79,36 @@ function Trail({ scope }: { scope: string }) {
   );
 }
 
+/** The way to the first cell that turned bad. */
+function First() {
+  const first = firstBad.value;
+  if (first === null) return null;
+  const { problem } = first;
+  const { label } = splitScope(problem.node);
+  return (
+    <button
+      type="button"
+      class="button small"
+      onClick={() => goToCell(first.row, first.column)}
+      title={`The framed cell: ${visible(problem.tensor)}`}
+      data-testid="timeline-first"
+    >
+      First {problem.nan > 0 ? 'NaN' : 'Inf'}: step {problem.first_step}, {label}
+    </button>
+  );
+}
+
+const WORST = 'A cell shows one tensor of its scope: that with the largest number; of Min the smallest, of Mean the furthest from 0';
+
 function Legend() {
   const current = scale.value;
   const ticks = current?.ticks ?? [];
+  const statistic = timelineStatistic.value;
   return (
     <div class="timeline-legend num">
       {current && (
         <>
+          {statistic && <span title={WORST}>{STATISTIC_LABELS[statistic]} of the worst tensor</span>}
           <span>{ticks[0]?.label}</span>
           <ColourScale name={colormapOf(current)} />
           <span>{ticks[ticks.length - 1]?.label}</span>

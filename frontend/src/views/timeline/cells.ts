@@ -57,3 +57,23 @@ export function paintCells(context: CanvasRenderingContext2D, timeline: Timeline
     }
   }
 }
+
+/** Width of the narrowest mark. */
+const MARK = 7;
+
+/** Frames a cell, however narrow it is. */
+export function markCell(
+  context: CanvasRenderingContext2D,
+  timeline: Timeline,
+  cell: { row: number; column: number },
+  band: Band,
+  width: number,
+  colour: string,
+): void {
+  const unit = width / timeline.first.length;
+  const wide = Math.max(MARK, unit);
+  const left = Math.min(width - wide, Math.max(0, (cell.column + 0.5) * unit - wide / 2));
+  context.strokeStyle = colour;
+  context.lineWidth = 2;
+  context.strokeRect(left + 1, cell.row * band.height - band.scroll + 1, wide - 2, band.height - 2);
+}
