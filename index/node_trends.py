@@ -15,7 +15,7 @@ from .choose import worker_code
 from .graph import GraphIndex
 from .run import RunIndex
 from .steps import parse_steps
-from .timeline import TIMELINE_STATISTICS
+from .timeline_cells import TIMELINE_STATISTICS
 from .unknown import unknown_counts
 
 Array = np.ndarray[Any, np.dtype[Any]]
