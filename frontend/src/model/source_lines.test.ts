@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { filesByNodes, linesOf, parsePlace, type SourceMap, worst } from './source_lines';
+import { filesByNodes, filesCalled, linesOf, parsePlace, type SourceMap, worst } from './source_lines';
 
 const MAP: SourceMap = {
   files: [
@@ -56,4 +56,16 @@ describe('lines of a file', () => {
     expect(parsePlace('C:\\a.py:12')).toEqual({ file: 'C:\\a.py', line: 12 });
     expect(parsePlace('a.py')).toEqual({ file: 'a.py', line: null });
   });
+});
+
+it.each([
+  ['/a/train.py', ['/a/train.py']],
+  ['train.py', ['/a/train.py', '/b/train.py']],
+  ['b/train.py', ['/b/train.py']],
+  ['net/model.py', ['C:\\net\\model.py']],
+  ['rain.py', []],
+  ['zzz.py', []],
+])('%s is the file of that path, or those whose path ends so', (name, found) => {
+  const files = ['/a/train.py', '/b/train.py', 'C:\\net\\model.py'].map((file) => ({ file }));
+  expect(filesCalled(files, name).map(({ file }) => file)).toEqual(found);
 });

@@ -23,6 +23,12 @@ export function parsePlace(text: string): { file: string; line: number | null } 
   return found ? { file: found[1] as string, line: Number(found[2]) } : { file: text, line: null };
 }
 
+/** The files that a name means: the one of that path, else those whose path ends so. */
+export function filesCalled<T extends { file: string }>(files: readonly T[], name: string): T[] {
+  const exact = files.find(({ file }) => file === name);
+  return exact ? [exact] : files.filter(({ file }) => file.replaceAll('\\', '/').endsWith(`/${name}`));
+}
+
 /** Lines of a file that made nodes. A line that recurs in a stack counts once. */
 export function linesOf(map: SourceMap, file: number): Map<number, SourceLine> {
   const lines = new Map<number, SourceLine>();

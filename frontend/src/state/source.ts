@@ -1,5 +1,5 @@
 import { batch, computed, signal } from '@preact/signals';
-import { filesByNodes, healthByNode, linesOf, parsePlace } from '../model/source_lines';
+import { filesByNodes, filesCalled, healthByNode, linesOf, parsePlace } from '../model/source_lines';
 import { sourcePlace, view } from './choices';
 import { graph, overlay } from './graph';
 import { node } from './node';
@@ -26,9 +26,17 @@ export const sourceFiles = computed(() => (sourceMap.data.value ? filesByNodes(s
 /** The innermost line of the selected node. */
 export const selectedFrame = computed(() => node.data.value?.stack.at(-1) ?? null);
 
+/** The files that the chosen place may mean; null where none is chosen. */
+export const askedFiles = computed(() =>
+  sourcePlace.value === '' ? null : filesCalled(sourceFiles.value, parsePlace(sourcePlace.value).file),
+);
+
 /** What is on show: the chosen place, else that of the selected node, else the file that made most nodes. */
 export const place = computed(() => {
-  if (sourcePlace.value !== '') return parsePlace(sourcePlace.value);
+  if (askedFiles.value !== null) {
+    const { file, line } = parsePlace(sourcePlace.value);
+    return { file: askedFiles.value.length === 1 ? askedFiles.value[0]!.file : file, line };
+  }
   const frame = selectedFrame.value;
   if (frame) return { file: frame.file, line: frame.line };
   return { file: sourceFiles.value[0]?.file ?? '', line: null };

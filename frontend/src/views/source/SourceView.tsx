@@ -3,7 +3,7 @@ import { counted, formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible';
 import { type SourceLine, worst } from '../../model/source_lines';
 import { runDetail } from '../../state/runs';
-import { nodeHealth, place, showLine, sourceFiles, sourceLines, sourceMap, sourceText } from '../../state/source';
+import { askedFiles, nodeHealth, place, showLine, sourceFiles, sourceLines, sourceMap, sourceText } from '../../state/source';
 import { Select } from '../kit/Button';
 import { Failure, Message } from '../kit/Message';
 import { NothingCaptured } from '../shell/NothingCaptured';
@@ -23,6 +23,7 @@ export function SourceView() {
       </Message>
     );
   }
+  if (askedFiles.value !== null && askedFiles.value.length !== 1) return <Which called={place.value.file} files={askedFiles.value} />;
   return (
     <div class="pane-body source-view" data-testid="source-view">
       <div class="source-bar">
@@ -39,6 +40,26 @@ export function SourceView() {
         <LineNodes />
       </div>
     </div>
+  );
+}
+
+/** A name that an address holds may be that of several files, or of none. */
+function Which({ called, files }: { called: string; files: readonly { file: string }[] }) {
+  const name = visible(called);
+  return (
+    <Message
+      title={files.length > 0 ? `${formatCount(files.length)} files are called ${name}` : `No file called ${name} made this graph`}
+      testid="source-which"
+    >
+      <p>{files.length > 0 ? 'Choose the one that is meant.' : 'These did:'}</p>
+      {(files.length > 0 ? files : sourceFiles.value).map(({ file }) => (
+        <p key={file}>
+          <button type="button" class="link-name" onClick={() => showLine(file, place.value.line)}>
+            {visible(file)}
+          </button>
+        </p>
+      ))}
+    </Message>
   );
 }
 
