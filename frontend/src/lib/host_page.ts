@@ -47,8 +47,12 @@ export function rememberForHost(hash: string): void {
 
 /** The address that shows this state to somebody else. */
 export function shareAddress(): string {
+  return addressOf(exactPlace(location.hash));
+}
+
+/** The same of another state. */
+export function addressOf(hash: string): string {
   const around = host();
-  const hash = exactPlace(location.hash);
   return around ? hostAddress(around.href, hash) : location.href.replace(/#.*$/, '') + hash;
 }
 

@@ -9,6 +9,8 @@ const FULL: DeepLink = {
   follow: true,
   tensor: 'dense/MatMul:0',
   visit: 3,
+  selected: 'model/block_0..block_3',
+  enlarged: true,
   view: 'timeline',
   unfolded: ['model/AddN …'],
   folded: ['a,b', 'c'],

@@ -13,6 +13,10 @@ export interface DeepLink {
   follow: boolean;
   tensor: string | null;
   visit: number | null;
+  /** Path of the scope that is selected on the graph, where no node is. */
+  selected: string | null;
+  /** Whether the node panel takes the whole page. */
+  enlarged: boolean;
   view: View;
   /** What the timeline looks into; empty for everything. */
   scope: string;
@@ -89,6 +93,8 @@ export const EMPTY_LINK: DeepLink = {
   follow: false,
   tensor: null,
   visit: null,
+  selected: null,
+  enlarged: false,
   view: 'graph',
   scope: '',
   unfolded: [],
@@ -119,17 +125,18 @@ export const EMPTY_LINK: DeepLink = {
 /** Browsers and mail programs cut addresses that are much longer than this: more opened scopes or stacks taken apart are left out. */
 const LONGEST_LIST = 1200;
 
-const TEXTS = ['run', 'graph', 'worker', 'tensor', 'other', 'otherWorker'] as const;
+const TEXTS = ['run', 'graph', 'worker', 'tensor', 'selected', 'other', 'otherWorker'] as const;
 const NUMBERS = ['step', 'visit', 'otherStep'] as const;
 
 export function encodeLink(link: DeepLink): string {
   const parts: string[] = [];
   const add = (key: string, value: string | number) => parts.push(`${key}=${encodePart(String(value))}`);
-  for (const key of ['run', 'graph', 'worker', 'step', 'tensor', 'visit', 'other', 'otherStep', 'otherWorker'] as const) {
+  for (const key of ['run', 'graph', 'worker', 'step', 'tensor', 'visit', 'selected', 'other', 'otherStep', 'otherWorker'] as const) {
     const value = link[key];
     if (value !== null) add(key, value);
   }
   if (link.follow) add('follow', 1);
+  if (link.enlarged) add('enlarged', 1);
   for (const key of ['view', 'scope', 'match', 'where', 'sort', 'place', 'panel', 'color', 'at', 'rank', 'saw', 'of', 'rows'] as const)
     if (link[key] !== EMPTY_LINK[key]) add(key, link[key]);
   if (link.value !== null) add('value', link.value);
@@ -160,6 +167,7 @@ export function decodeLink(hash: string): DeepLink {
   for (const key of TEXTS) link[key] = decodePart(found.get(key) ?? '') || null;
   for (const key of NUMBERS) link[key] = wholeNumber(found.get(key));
   link.follow = found.get('follow') === '1';
+  link.enlarged = found.get('enlarged') === '1';
   link.view = VIEWS.find((view) => view === found.get('view')) ?? EMPTY_LINK.view;
   for (const key of ['scope', 'match', 'where', 'place', 'saw'] as const) link[key] = decodePart(found.get(key) ?? '');
   link.sort = decodePart(found.get('sort') ?? '') || EMPTY_LINK.sort;

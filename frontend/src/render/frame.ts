@@ -30,6 +30,8 @@ export interface Frame {
   readonly theme: Theme;
   readonly fitter: TextFitter;
   readonly showControl: boolean;
+  /** What is on show of the bookmarked entities. */
+  readonly bookmarks: ReadonlySet<number>;
   /** Height of what lies over the view's upper edge, in pixels of the page. */
   readonly covered: number;
 }

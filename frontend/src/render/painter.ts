@@ -1,5 +1,6 @@
 /** Paints a scene: depth by depth scope bodies, edges, boxes; then the texts and markers on top of them, titles over what they may cover. */
 
+import { drawBookmarks } from './draw_bookmarks';
 import { drawBoxes } from './draw_boxes';
 import { drawBridges } from './draw_bridges';
 import { drawEdgeLabels } from './draw_edge_labels';
@@ -40,5 +41,6 @@ export function paintingOf(frame: Frame, most: number): (() => void)[] {
     ]),
     ...levels.flatMap(({ scopes, depth }) => scopes.map((part) => () => titles.draw(part, depth))),
     ...levels.flatMap(({ boxes }) => boxes.map((part) => () => drawMarkers(frame, part))),
+    ...levels.flatMap(({ scopes, boxes }) => [...scopes, ...boxes].map((part) => () => drawBookmarks(frame, part))),
   ];
 }

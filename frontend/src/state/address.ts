@@ -6,6 +6,7 @@ import { parseSort, sortText } from '../model/tensor_table';
 import { sameTrace } from '../model/trace';
 import { asked } from './asked';
 import * as choices from './choices';
+import { panelOpen } from './preferences';
 import { graphId, runId } from './runs';
 import { following, step } from './steps';
 import { applyValueLink, valueLink } from './value';
@@ -22,6 +23,8 @@ const link = computed<DeepLink>(() => ({
   follow: following.value && step.value !== null,
   tensor: choices.chosenTensor.value,
   visit: choices.chosenVisit.value,
+  selected: choices.chosenScope.value,
+  enlarged: choices.enlarged.value && choices.chosenTensor.value !== null,
   view: choices.view.value,
   scope: choices.timelineScope.value,
   unfolded: choices.unfolded.value,
@@ -56,6 +59,9 @@ function apply(next: DeepLink): void {
     choices.chosenStep.value = next.follow ? null : next.step;
     choices.chosenTensor.value = next.tensor;
     choices.chosenVisit.value = next.visit;
+    choices.chosenScope.value = next.tensor === null ? next.selected : null;
+    choices.enlarged.value = next.enlarged;
+    if (next.enlarged) panelOpen.value = true;
     choices.view.value = next.view;
     choices.timelineScope.value = next.scope;
     choices.unfolded.value = next.unfolded;

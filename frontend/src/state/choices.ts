@@ -23,6 +23,10 @@ export const compareSort = signal<CompareSort>(parseCompareSort(EMPTY_LINK.rank)
 export const chosenStep = signal<number | null>(EMPTY_LINK.step);
 /** `node:slot`, or null where nothing is selected. */
 export const chosenTensor = signal<string | null>(EMPTY_LINK.tensor);
+/** Path of the scope that is selected on the graph, where no node is. */
+export const chosenScope = signal<string | null>(EMPTY_LINK.selected);
+/** Whether the node panel is to take the whole page, as far as there is a node. */
+export const enlarged = signal(EMPTY_LINK.enlarged);
 export const chosenVisit = signal<number | null>(EMPTY_LINK.visit);
 export const view = signal<View>(EMPTY_LINK.view);
 /** How the table of tensors is filtered and sorted. */

@@ -1,4 +1,5 @@
 import { computed, effect, type Signal, signal } from '@preact/signals';
+import { type Bookmark, readBookmarks } from '../model/bookmarks';
 import { COMPARED, type ComparedName } from '../model/history_compare';
 import { NATURAL_PICTURE, type PictureWish, readPictureWish } from '../model/picture_wish';
 import { type ColumnId, TABLE_COLUMNS } from '../model/tensor_table';
@@ -99,5 +100,7 @@ export const comparedStatistic = remembered<ComparedName>(
   'mean',
   (stored) => COMPARED.find(({ id }) => id === stored)?.id ?? null,
 );
+/** Places to come back to, of each run. */
+export const keptBookmarks = remembered<Readonly<Record<string, readonly Bookmark[]>>>('bookmarks', {}, readBookmarks);
 /** How the graph was last saved as a picture. */
 export const pictureWish = remembered<PictureWish>('picture', NATURAL_PICTURE, readPictureWish);

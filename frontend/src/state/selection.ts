@@ -1,7 +1,7 @@
 import { batch, computed } from '@preact/signals';
 import type { PanelTab } from '../model/deep_link';
 import { parseTensorName, tensorName } from '../model/tensor_name';
-import { chosenGraph, chosenTensor, chosenVisit, openScopes, panelTab, resetTimeline, sourcePlace, unstacked, view } from './choices';
+import { chosenGraph, chosenScope, chosenTensor, chosenVisit, openScopes, panelTab, resetTimeline, sourcePlace, unstacked, view } from './choices';
 import { panelOpen } from './preferences';
 import { graphId } from './runs';
 import { goToStep } from './steps';
@@ -12,13 +12,22 @@ export const selected = computed(() => (chosenTensor.value === null ? null : par
 export const selectedNode = computed(() => selected.value?.node ?? null);
 
 export function selectNode(node: string | null): void {
-  if (node === selectedNode.value) return;
+  if (node === selectedNode.value && chosenScope.value === null) return;
   selectTensor(node === null ? null : tensorName(node, 0));
+}
+
+/** Selects a scope of the graph by its path: no node is, then. */
+export function selectScope(path: string): void {
+  batch(() => {
+    selectTensor(null);
+    chosenScope.value = path;
+  });
 }
 
 export function selectTensor(tensor: string | null): void {
   batch(() => {
     chosenTensor.value = tensor;
+    chosenScope.value = null;
     chosenVisit.value = null;
     // The program shows the line of what is selected, unless a line was chosen whose node it is.
     if (view.value !== 'source') sourcePlace.value = '';

@@ -1,19 +1,17 @@
 import { computed, signal } from '@preact/signals';
-import { chosenTensor } from './choices';
+import { chosenTensor, enlarged } from './choices';
 import { severeCount } from './findings';
 import { panelOpen, problemsOpen } from './preferences';
 import { problemCount } from './problems';
 
-/** What of the page is open; none of it belongs in the address. */
+/** What of the page is open; but for the enlarged panel none of it belongs in the address. */
 export const helpOpen = signal(false);
 
-const maximiseAsked = signal(false);
-
 /** The node panel takes the whole width: as was asked for, while there is a node to show. */
-export const panelMaximised = computed(() => maximiseAsked.value && chosenTensor.value !== null);
+export const panelMaximised = computed(() => enlarged.value && chosenTensor.value !== null);
 
 export function maximisePanel(on: boolean): void {
-  maximiseAsked.value = on && chosenTensor.value !== null;
+  enlarged.value = on && chosenTensor.value !== null;
 }
 
 // With the node panel beside it, less would leave the graph half of the page.

@@ -115,7 +115,7 @@ function Side({ name, graph, colour, selected, onSelect }: SideProps) {
           unstacked={unstacked}
           trace={trace}
           pathStart={pathStart}
-          onSelect={onSelect}
+          onSelect={(name) => onSelect(name?.endsWith('/') ? null : name)}
           onUnstack={setUnstacked}
           onTrace={(kind, from) => {
             const path = kind === 'path';

@@ -27,12 +27,15 @@ export interface GraphPaneProps {
   /** Null while it is on its way. */
   readonly graph: GraphData | null;
   readonly overlay: StepStatistics | null;
-  /** Name of the selected node. */
+  /** Name of the selected node, or path of the selected scope with a slash at its end. */
   readonly selected: string | null;
   readonly colour: ColourBy;
   readonly theme: 'light' | 'dark';
   /** What the graph is of, for pictures of it: run, graph, step. */
   readonly subject: readonly string[];
+  /** Names with a star, as `selected`. */
+  readonly bookmarks?: readonly string[];
+  readonly onBookmark?: () => void;
   readonly onSelect: (name: string | null) => void;
   readonly onHover?: (name: string | null) => void;
   /** Lends what the pane shows to the rest of the page; null when the pane goes. */
@@ -130,14 +133,20 @@ function useScreen(model: GraphView, surface: Reference<HTMLDivElement>, canvase
   }, [model]);
 }
 
+const NONE: readonly string[] = [];
+
 /** Tells the model what the page shows. The scopes to open matter only when a graph comes. */
 function useShown(model: GraphView, props: GraphPaneProps): void {
-  const { graph, overlay, selected, colour, theme, chain, unstacked, trace, pathStart, expandedScopes } = props;
+  const { graph, overlay, selected, colour, theme, chain, unstacked, trace, pathStart, expandedScopes, bookmarks = NONE } = props;
   useLayoutEffect(() => model.setColours(overlay, colour, theme), [model, overlay, colour.kind, colour.statistic, colour.verdicts, theme]);
   useLayoutEffect(() => model.setUnstacked(unstacked), [model, unstacked]);
   useLayoutEffect(() => model.setGraph(graph, expandedScopes ?? null), [model, graph]);
   useLayoutEffect(() => model.select(selected), [model, selected, graph]);
   useLayoutEffect(() => model.setChain(chain), [model, chain]);
+  useLayoutEffect(() => {
+    model.bookmarks = bookmarks;
+    model.viewport.changed();
+  }, [model, bookmarks]);
   useLayoutEffect(() => model.setTrace(trace, pathStart), [model, trace, pathStart]);
 }
 
@@ -145,6 +154,7 @@ function eventsOf(latest: { current: GraphPaneProps }): GraphEvents {
   return {
     select: (name) => latest.current.onSelect(name),
     hover: (name) => latest.current.onHover?.(name),
+    bookmark: latest.current.onBookmark && (() => latest.current.onBookmark?.()),
     expanded: (scopes) => latest.current.onExpandedChange?.(scopes),
     unstack: (paths) => latest.current.onUnstack(paths),
     trace: (kind, name) => latest.current.onTrace(kind, name),

@@ -27,7 +27,13 @@ export function PictureMenu({ model, subject }: PictureMenuProps) {
         end
         className="picture-popover"
         trigger={(open, toggle) => (
-          <ToolButton icon="picture" label="Save picture" pressed={open} disabled={model.status.value.kind !== 'ready'} onClick={toggle} />
+          <ToolButton
+            icon="picture"
+            label="Save picture"
+            {...(open && { pressed: true })}
+            disabled={model.status.value.kind !== 'ready'}
+            onClick={toggle}
+          />
         )}
       >
         {() => <Choices model={model} subject={subject} job={job} />}

@@ -17,7 +17,8 @@ export function commandsFor(model: GraphView, entity: number): Command[] {
   if (!drawing || entity < 0) return [];
   const scope = entity - drawing.tree.nodeCount;
   const [stack, trace] = [stackCommands(model, entity), traceCommands(model, entity)];
-  return scope > 0 ? [...scopeCommands(model, scope), ...stack, ...trace] : [...trace, ...stack];
+  const own = scope > 0 ? [...scopeCommands(model, scope), ...stack, ...trace] : [...trace, ...stack];
+  return [...own, ...bookmarkCommands(model, entity)];
 }
 
 function scopeCommands(model: GraphView, scope: number): Command[] {
@@ -69,6 +70,16 @@ function traceCommands(model: GraphView, entity: number): Command[] {
       run: trace('path'),
     },
   ];
+}
+
+function bookmarkCommands(model: GraphView, entity: number): Command[] {
+  const { bookmark } = model.events;
+  if (!bookmark) return [];
+  const run = () => {
+    model.pick(entity);
+    bookmark();
+  };
+  return [{ label: 'Bookmark, or no longer', key: 'a', run }];
 }
 
 /** Traces the selection; false if there is none. */

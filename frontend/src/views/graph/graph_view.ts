@@ -5,7 +5,7 @@ import { type LayoutClient, layoutOf } from '../../layout/client';
 import type { LayoutReply, LoadedReply } from '../../layout/messages';
 import { PlacedGraph } from '../../layout/placed';
 import type { LayoutUpdate } from '../../layout/update';
-import { type ColourBy, type GraphData, rowOf } from '../../model/graph';
+import type { ColourBy, GraphData } from '../../model/graph';
 import { type Marks, markNodes, type Neighbour, shownNeighbours } from '../../model/neighbours';
 import { smallNodes } from '../../model/small_nodes';
 import { hasBlocks } from '../../model/stack_choices';
@@ -23,6 +23,7 @@ import { Finder } from './finder';
 import { search } from './go';
 import { holdPlace } from './hold_place';
 import type { Screen } from './screen';
+import { entityNamed, selectedName } from './selected_name';
 import { Tracer } from './tracer';
 import type { GraphEvents, Hover, Menu, Status } from './types';
 import { prefersStillness, Viewport } from './viewport';
@@ -58,6 +59,8 @@ export class GraphView {
   marks: Marks | null = null;
   overlay: StepStatistics | null = null;
   unstacked: readonly string[] = [];
+  /** Names of what has a star. */
+  bookmarks: readonly string[] = [];
 
   private screen: Screen | null = null;
   private client: LayoutClient | null = null;
@@ -166,14 +169,14 @@ export class GraphView {
     this.screen?.request();
   }
 
-  /** Selection from outside: shows the node unless the choice was made here. */
+  /** Selection from outside, by name (see selected_name.ts): shows it unless the choice was made here. */
   select(name: string | null): void {
     this.wanted = name;
     if (!this.drawing || name === this.reported) return;
     this.reported = name;
-    const row = name === null ? -1 : rowOf(this.drawing.graph, name);
-    if (row < 0) this.setSelected(-1);
-    else this.reveal(this.drawing.tree.entityOf[row]!);
+    const entity = entityNamed(this.drawing, name);
+    if (entity < 0) this.setSelected(-1);
+    else this.reveal(entity);
   }
 
   /** Selection by the user. */
@@ -181,8 +184,7 @@ export class GraphView {
     this.setSelected(entity);
     const { drawing } = this;
     if (!drawing) return;
-    const row = entity < drawing.tree.nodeCount ? entity : drawing.tree.owner[entity - drawing.tree.nodeCount]!;
-    this.reported = entity >= 0 && row >= 0 ? drawing.graph.names.at(row) : null;
+    this.reported = selectedName(drawing, entity);
     this.events.select(this.reported);
   }
 
@@ -313,8 +315,7 @@ export class GraphView {
   /** In a later version of a graph things may have other numbers. */
   private renumber(): void {
     this.hover.value = null;
-    const row = this.reported === null ? -1 : rowOf(this.drawing!.graph, this.reported);
-    this.setSelected(row < 0 ? -1 : this.drawing!.tree.entityOf[row]!);
+    this.setSelected(entityNamed(this.drawing!, this.reported));
     if (this.finder.text.value !== '') search(this, this.finder.text.value);
   }
 

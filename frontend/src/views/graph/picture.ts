@@ -14,6 +14,7 @@ import { TextFitter } from '../../render/text';
 import { FONT } from '../../render/theme';
 import type { GraphView } from './graph_view';
 import { areEmpty, highlightsOf } from './highlights';
+import { bookmarkedOnShow } from './where';
 
 /** A page that works longer without a pause feels stuck. */
 const BUSY_MS = 12;
@@ -99,7 +100,6 @@ export class Picture {
     const { camera, view } = this.plan;
     const [scene, motion] = [new Scene(), new Motion()];
     scene.collect(drawing.placed, motion, camera, view);
-    const showControl = model.showControl.value;
     return {
       context,
       drawing,
@@ -108,7 +108,8 @@ export class Picture {
       colouring: model.colouring.value!,
       theme: model.themeColours,
       fitter,
-      showControl,
+      showControl: model.showControl.value,
+      bookmarks: bookmarkedOnShow(model),
       covered: TITLES_FROM,
     };
   }

@@ -9,6 +9,7 @@ import { TextFitter } from '../../render/text';
 import type { GraphView } from './graph_view';
 import { areEmpty, highlightsOf } from './highlights';
 import { COVERED } from './viewport';
+import { bookmarkedOnShow } from './where';
 
 export interface Canvases {
   readonly graph: HTMLCanvasElement;
@@ -112,6 +113,7 @@ export class Screen {
       theme: this.model.themeColours,
       fitter: this.fitter,
       showControl: this.model.showControl.value,
+      bookmarks: bookmarkedOnShow(this.model),
       covered: COVERED,
     };
   }

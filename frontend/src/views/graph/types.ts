@@ -20,8 +20,11 @@ export interface Menu {
 }
 
 export interface GraphEvents {
+  /** See selected_name.ts. */
   select(name: string | null): void;
   hover(name: string | null): void;
+  /** Bookmarks what is selected; absent where nothing can be bookmarked. */
+  readonly bookmark?: (() => void) | undefined;
   expanded(scopes: readonly string[]): void;
   /** Which stacks are not wanted from now on. */
   unstack(paths: readonly string[]): void;

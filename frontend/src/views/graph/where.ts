@@ -2,12 +2,19 @@
 
 import { type Rect, toScreenX, toScreenY } from '../../render/camera';
 import type { GraphView } from './graph_view';
+import { entityNamed } from './selected_name';
 
 /** Nodes as they are drawn now: what hides several of them is there once. */
 export function shownOnce(model: GraphView, rows: Iterable<number>): number[] {
   const { drawing } = model;
   if (!drawing) return [];
   return [...new Set([...rows].map((row) => model.shown(drawing.tree.entityOf[row]!)))].filter((entity) => entity >= 0);
+}
+
+/** What stands for the bookmarks now: the things themselves, or the closed scopes that hide them. */
+export function bookmarkedOnShow(model: GraphView): ReadonlySet<number> {
+  const { drawing, bookmarks } = model;
+  return new Set(drawing ? bookmarks.map((name) => model.shown(entityNamed(drawing, name))) : []);
 }
 
 /** Where an entity is in the pane, in pixels. */

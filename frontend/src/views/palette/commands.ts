@@ -2,6 +2,7 @@
 
 import { copyText } from '../../lib/clipboard';
 import { shareAddress } from '../../lib/host_page';
+import { bookmarks, goToBookmark } from '../../state/bookmarks';
 import { showChain } from '../../state/chain';
 import { chosenTensor, colour, view } from '../../state/choices';
 import { report, shownGroups } from '../../state/findings';
@@ -107,5 +108,18 @@ function copies(): Command[] {
   ];
 }
 
+const saves = (): Command[] => [
+  {
+    title: 'Save picture …',
+    run: () => withGraph(() => document.querySelector<HTMLElement>('.graph-toolbar [aria-label="Save picture"]')?.click()),
+  },
+];
+
+const marked = (): Command[] =>
+  bookmarks.value.map((bookmark) => ({
+    title: `Bookmark: ${bookmark.name}${bookmark.step === null ? '' : `, step ${bookmark.step}`}`,
+    run: () => goToBookmark(bookmark),
+  }));
+
 /** A list of commands; those that do nothing now are left out of it. A new one is one row. */
-export const COMMAND_LISTS: readonly (() => readonly Command[])[] = [views, goTos, colourings, pageKeys, graphKeys, copies];
+export const COMMAND_LISTS: readonly (() => readonly Command[])[] = [views, goTos, colourings, pageKeys, graphKeys, copies, saves, marked];

@@ -10,6 +10,7 @@ import { CopyButton } from '../kit/CopyButton';
 import { Failure } from '../kit/Message';
 import { Tabs } from '../kit/Tabs';
 import { ValueTab } from '../value/ValueTab';
+import { BookmarkButton } from './BookmarkButton';
 import { ComputedBadge } from './ComputedBadge';
 import { HistogramTab } from './HistogramTab';
 import { HistoryTab } from './HistoryTab';
@@ -93,6 +94,7 @@ function PanelHeader({ name }: { name: string }) {
         </div>
       </div>
       <div class="row panel-actions">
+        <BookmarkButton />
         <PinButton />
         <IconButton
           small

@@ -1,12 +1,13 @@
+import { bookmarkedPlaces, toggleBookmark } from '../../state/bookmarks';
 import { chainRows, chainShown } from '../../state/chain';
-import { openScopes, trace, unstacked, view } from '../../state/choices';
+import { chosenScope, openScopes, trace, unstacked, view } from '../../state/choices';
 import { graphColour } from '../../state/comparison';
 import { report } from '../../state/findings';
 import { graph, overlay } from '../../state/graph';
 import { panelOpen, theme } from '../../state/preferences';
 import { computedOverlay } from '../../state/replay';
 import { detailOutdated, run, runDetail, runEntry } from '../../state/runs';
-import { selectedNode, selectNode } from '../../state/selection';
+import { selectedNode, selectNode, selectScope } from '../../state/selection';
 import { stepperColour } from '../../state/stepper';
 import { step } from '../../state/steps';
 import { timeline } from '../../state/timeline';
@@ -92,7 +93,9 @@ function GraphView() {
       <GraphPane
         graph={graph.data.value}
         overlay={view.value === 'stepper' ? computedOverlay.data.value : overlay.data.value}
-        selected={selectedNode.value}
+        selected={selectedNode.value ?? (chosenScope.value === null ? null : `${chosenScope.value}/`)}
+        bookmarks={bookmarkedPlaces.value}
+        onBookmark={toggleBookmark}
         colour={view.value === 'stepper' ? stepperColour.value : graphColour.value}
         theme={theme.value}
         subject={[runEntry.value?.name ?? '', graph.data.value?.name ?? '', ...(step.value === null ? [] : [`step ${step.value}`])]}
@@ -100,7 +103,7 @@ function GraphView() {
         unstacked={unstacked.value}
         trace={trace.value}
         pathStart={pathStart.value}
-        onSelect={selectNode}
+        onSelect={(name) => (name?.endsWith('/') ? selectScope(name.slice(0, -1)) : selectNode(name))}
         onUnstack={(paths) => {
           unstacked.value = paths;
         }}

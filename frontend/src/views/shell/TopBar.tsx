@@ -12,6 +12,7 @@ import { helpOpen } from '../../state/ui';
 import { IconButton } from '../kit/Button';
 import { CopyButton } from '../kit/CopyButton';
 import { Icon } from '../kit/Icon';
+import { Bookmarks } from './Bookmarks';
 import { Picker } from './Picker';
 import { RunPicker } from './RunPicker';
 import { WayBadge } from './WayBadge';
@@ -29,6 +30,7 @@ export function TopBar() {
       <WorkerPicker />
       <div class="grow" />
       <ProblemsButton />
+      <Bookmarks />
       <CopyButton text={shareAddress} label="Copy a link to what is on show" icon="link" large />
       <IconButton
         icon={theme.value === 'dark' ? 'sun' : 'moon'}

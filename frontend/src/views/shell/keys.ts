@@ -1,4 +1,5 @@
 import { VIEWS } from '../../model/deep_link';
+import { toggleBookmark } from '../../state/bookmarks';
 import { chosenTensor, panelTab, view } from '../../state/choices';
 import { togglePalette } from '../../state/palette';
 import { togglePin } from '../../state/pins';
@@ -57,6 +58,12 @@ export const KEYS: readonly Command[] = [
     run: () => {
       maximisePanel(!panelMaximised.value);
     },
+  },
+  {
+    keys: ['a', 'A'],
+    does: 'Bookmark the node, scope or view at this step, or no longer; list the bookmarks',
+    each: { a: 'Bookmark what is on show, or no longer', A: 'List the bookmarks' },
+    run: (key) => (key === 'a' ? toggleBookmark() : document.querySelector<HTMLElement>('[data-testid=bookmarks]')?.click()),
   },
   { keys: ['\\'], does: 'Show or hide the node panel', run: togglePanel },
   { keys: ['n'], does: 'Show or hide the problems', run: toggleProblems },

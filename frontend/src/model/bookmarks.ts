@@ -1,0 +1,45 @@
+/** Places of a run that somebody wants to come back to. */
+
+export interface Bookmark {
+  /** What the address holds: `#run=…`. */
+  readonly link: string;
+  readonly graph: string;
+  /** The node's name, a scope's path with a slash at its end, or empty for what is on show as a whole. */
+  readonly place: string;
+  readonly step: number | null;
+  readonly name: string;
+  readonly note: string;
+}
+
+/** What tells bookmarks apart: one a place and step. */
+export type BookmarkKey = Pick<Bookmark, 'graph' | 'place' | 'step'>;
+
+export function sameBookmark(a: BookmarkKey, b: BookmarkKey): boolean {
+  return a.graph === b.graph && a.place === b.place && a.step === b.step;
+}
+
+/** What a place is called until it is given a name: the end of its path, or the view. */
+export function naturalName(place: string, view: string): string {
+  if (place === '') return `${view.slice(0, 1).toUpperCase()}${view.slice(1)}`;
+  return place.replace(/\/$/, '').replace(/^.*\//, '');
+}
+
+/** All of them as text, a name and a link each. */
+export function bookmarksText(bookmarks: readonly Bookmark[], address: (link: string) => string): string {
+  const entry = ({ name, note, link }: Bookmark) => `${name}${note === '' ? '' : `: ${note}`}\n${address(link)}\n`;
+  return bookmarks.map(entry).join('\n');
+}
+
+/** Those of each run, as they were stored; what is none is left out. */
+export function readBookmarks(stored: unknown): Readonly<Record<string, readonly Bookmark[]>> | null {
+  if (typeof stored !== 'object' || stored === null || Array.isArray(stored)) return null;
+  const lists = Object.entries(stored).map(([run, list]) => [run, Array.isArray(list) ? list.filter(isBookmark) : []] as const);
+  return Object.fromEntries(lists);
+}
+
+function isBookmark(stored: unknown): stored is Bookmark {
+  if (typeof stored !== 'object' || stored === null) return false;
+  const { link, graph, place, step, name, note } = stored as Record<string, unknown>;
+  const texts = [link, graph, place, name, note].every((text) => typeof text === 'string');
+  return texts && (step === null || Number.isSafeInteger(step)) && String(link).startsWith('#');
+}

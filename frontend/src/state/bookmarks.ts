@@ -1,0 +1,74 @@
+import { computed, signal } from '@preact/signals';
+import { exactPlace } from '../lib/host_page';
+import { type Bookmark, type BookmarkKey, naturalName, sameBookmark } from '../model/bookmarks';
+import { chosenScope, view } from './choices';
+import { keptBookmarks } from './preferences';
+import { graphId, runId } from './runs';
+import { selectedNode } from './selection';
+import { step } from './steps';
+
+/** Bookmarks of the run on show, kept in this browser; the newest is the last. */
+export const bookmarks = computed<readonly Bookmark[]>(() => (runId.value === null ? [] : (keptBookmarks.value[runId.value] ?? [])));
+
+/** What a bookmark of what is on show is of. */
+const here = computed<BookmarkKey>(() => {
+  const scope = chosenScope.value === null ? '' : `${chosenScope.value}/`;
+  return { graph: graphId.value ?? '', place: selectedNode.value ?? scope, step: step.value };
+});
+
+export const bookmarkedHere = computed(() => bookmarks.value.some((one) => sameBookmark(one, here.value)));
+
+/** Places of the graph on show that are bookmarked, at any step. */
+export const bookmarkedPlaces = computed(() =>
+  bookmarks.value.filter(({ graph, place }) => graph === graphId.value && place !== '').map(({ place }) => place),
+);
+
+interface Removed {
+  readonly run: string;
+  readonly bookmark: Bookmark;
+  readonly at: number;
+}
+
+/** What was removed last, until something else is done with bookmarks. */
+const lastRemoved = signal<Removed | null>(null);
+export const removedBookmark = computed(() => (lastRemoved.value?.run === runId.value ? lastRemoved.value.bookmark : null));
+
+function keep(list: readonly Bookmark[]): void {
+  if (runId.value === null) return;
+  lastRemoved.value = null;
+  keptBookmarks.value = { ...keptBookmarks.value, [runId.value]: list };
+}
+
+/** Bookmarks what is on show, or takes its bookmark away. */
+export function toggleBookmark(): void {
+  const found = bookmarks.value.find((one) => sameBookmark(one, here.value));
+  if (found) {
+    removeBookmark(found);
+    return;
+  }
+  const name = naturalName(here.value.place, view.value);
+  keep([...bookmarks.value, { ...here.value, link: exactPlace(location.hash), name, note: '' }]);
+}
+
+export function removeBookmark(bookmark: Bookmark): void {
+  const at = bookmarks.value.indexOf(bookmark);
+  if (at < 0 || runId.value === null) return;
+  keep(bookmarks.value.filter((one) => one !== bookmark));
+  lastRemoved.value = { run: runId.value, bookmark, at };
+}
+
+export function undoRemoval(): void {
+  const removed = lastRemoved.value;
+  if (removed === null || removedBookmark.value === null) return;
+  keep(bookmarks.value.toSpliced(removed.at, 0, removed.bookmark));
+}
+
+/** Gives it another name or note. */
+export function changeBookmark(bookmark: Bookmark, part: Partial<Pick<Bookmark, 'name' | 'note'>>): void {
+  keep(bookmarks.value.map((one) => (one === bookmark ? { ...one, ...part } : one)));
+}
+
+/** Goes to where it was set. */
+export function goToBookmark({ link }: Bookmark): void {
+  location.hash = link;
+}
