@@ -11,7 +11,7 @@ from .examined import Examined, StepSummaries
 from .firing import Firing, describe
 from .flight_recorder import FlightRecorder, HeldStep, Ring
 from .snapshots import Batch, Entry, Event, GraphHandle
-from .triggers import Finding, Trigger
+from .triggers import Finding, Trigger, check_finding
 from .trouble import Trouble
 
 MAX_FIRINGS = 100  # of one tap: what goes wrong that often is known by then
@@ -106,7 +106,10 @@ class TriggerSink:
 
     def _check(self, summaries: StepSummaries) -> Finding | None:
         try:
-            return self._trigger.check(summaries)
+            finding = self._trigger.check(summaries)
+            if finding is not None:
+                check_finding(finding)
+            return finding
         except Exception as error:
             self._trouble.tell(
                 "trigger", f"the trigger {self._trigger!r} failed", "Correct it. Training goes on.", error

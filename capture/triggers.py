@@ -36,6 +36,14 @@ class Finding(NamedTuple):
     trigger: str = ""
 
 
+def check_finding(found: Any) -> None:
+    """Looks at what a program's own trigger has found. Raises TypeError."""
+    if not isinstance(found, Finding):
+        raise TypeError(f"check() returned {found!r}, which is neither a Finding nor None")
+    if not isinstance(found.reason, str) or not isinstance(found.tensor, Examined | None):
+        raise TypeError(f"{found!r} needs a reason that is text, and a tensor of the step or None")
+
+
 class Trigger(ABC):
     """A condition on the tensors of a step; `a | b` fires when either does.
 
@@ -94,13 +102,27 @@ class NonFinite(Trigger):
         return nan > 0 or (self._inf and inf > 0)
 
     def _origin(self, bad: list[Examined]) -> Examined:
-        """The first that does not have it from an input; of tensors in a loop, the first."""
+        """The first that does not have it from another; of tensors in a loop, of its first bad visit."""
         names = {tensor.name for tensor in bad}
+        visits: dict[str, int] = {}
         for tensor in bad:
-            node = self._graphs.node(tensor.graph, tensor.candidate.node)
-            if node is not None and names.isdisjoint(node.inputs):
-                return tensor
-        return bad[0]
+            function = tensor.candidate.function
+            visits[function] = min(visits.get(function, tensor.visit), tensor.visit)
+        origins = [
+            tensor
+            for tensor in bad
+            if tensor.visit == visits[tensor.candidate.function] and names.isdisjoint(self._sources(tensor))
+        ]
+        # A variable may be read again after the step has written what went wrong.
+        computed = [tensor for tensor in origins if tensor.candidate.op_type != "ReadVariableOp"]
+        return (computed or origins or bad)[0]
+
+    def _sources(self, tensor: Examined) -> list[str]:
+        node = self._graphs.node(tensor.graph, tensor.candidate.node)
+        if node is None:
+            return [tensor.name]  # nothing is known of it: no origin
+        graph = tensor.graph
+        return self._graphs.sources(graph, node) + self._graphs.returned(graph, node)
 
     def __repr__(self) -> str:
         given = [repr(self._given)] if self._given is not None else []
@@ -182,6 +204,7 @@ class AnyTrigger(Trigger):
         findings = [(trigger, trigger.check(step)) for trigger in self.triggers]
         for trigger, finding in findings:
             if finding is not None:
+                check_finding(finding)
                 return finding._replace(trigger=finding.trigger or repr(trigger))
         return None
 
