@@ -111,6 +111,7 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
             return
         self._running = attribute
         self._begun = None
+        self._tap._guard.wants_return = False  # what fired in an earlier fit ended that one
         self._tap._begin(layer_paths(self.model))
         original = _without_finished(getattr(self.model, attribute))
         if original is not None:

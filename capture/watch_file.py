@@ -40,8 +40,8 @@ class WatchFile:
     def __init__(self, run_dir: Path, own: Sequence[Watch]) -> None:
         self._path = run_dir / FILE
         self._own = tuple(own)
-        self._started_ns = time.time_ns()
         self._next_look = 0.0
+        self._old = self._found()  # its time says little: a file that was made before may be moved here later
         self._seen: _Stamp | None = None
         self._begun: dict[str, int] = {}  # a rule's text -> the step at which it was first read
 
@@ -66,11 +66,15 @@ class WatchFile:
 
     def _stamp(self) -> _Stamp | None:
         """Differs when the file does; None if there is none that counts."""
+        found = self._found()
+        return None if found == self._old else found
+
+    def _found(self) -> _Stamp | None:
         try:
             found = os.lstat(self._path)
         except OSError:
             return None
-        if not stat.S_ISREG(found.st_mode) or found.st_mtime_ns < self._started_ns:
+        if not stat.S_ISREG(found.st_mode):
             return None
         return found.st_mtime_ns, found.st_size, found.st_ino
 

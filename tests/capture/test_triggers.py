@@ -21,6 +21,7 @@ from tensortap.capture import (
     Tap,
     TapWarning,
     TrainingStoppedError,
+    Trigger,
     Watch,
     WatchError,
     every,
@@ -133,6 +134,16 @@ def test_a_keras_fit_ends_with_the_step_that_went_wrong(tmp_path: Path, stop: An
     assert max(Dumped(tmp_path / "r").steps) == BAD
 
 
+def test_the_next_fit_is_not_ended_by_what_fired_in_the_one_before(tmp_path: Path) -> None:
+    model = mlp()
+    x, y = data(batches=4)
+    third = lambda step: step.step == 2  # noqa: E731
+    with Tap(tmp_path / "r", Watch(kinds="loss", steps=1), on=third, stop="return") as tap:
+        for _ in range(2):
+            model.fit(x, y, batch_size=BATCH, verbose=0, callbacks=[tap.callback()])
+    assert int(model.optimizer.iterations.numpy()) == 3 + 4
+
+
 def test_a_condition_over_summaries_runs_training_until_it_holds(tmp_path: Path) -> None:
     def large(step: StepSummaries) -> str | None:
         summary = step["double:0"]
@@ -240,6 +251,23 @@ def test_a_trigger_that_fails_is_told_once_and_training_goes_on(tmp_path: Path) 
             step(x)
         tap.close()
     assert [each.category for each in told].count(TapWarning) == 1
+    assert Dumped(tmp_path / "r").steps == [0, 1, 2]
+
+
+@pytest.mark.parametrize("found", [True, Finding(3), Finding("bad", "total:0")])  # type: ignore[arg-type]
+def test_a_trigger_that_finds_no_finding_is_told_and_all_is_written(tmp_path: Path, found: Any) -> None:
+    class Own(Trigger):
+        watches = (Watch("total", steps=1),)
+
+        def check(self, step: StepSummaries) -> Any:
+            return found
+
+    tap = Tap(tmp_path / "r", Watch("total", steps=1), on=Own() | NonFinite(), stop="return")
+    step = step_of(tap)
+    with pytest.warns(TapWarning, match="the trigger .* failed .TypeError: .*Training goes on"):
+        for x in batches(3, bad=1.0):
+            step(x)
+        tap.close()
     assert Dumped(tmp_path / "r").steps == [0, 1, 2]
 
 

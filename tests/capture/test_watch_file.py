@@ -79,6 +79,16 @@ def test_an_edited_watch_json_is_obeyed_from_the_next_step_on(job: Job) -> None:
     assert job.tap.watches == (Watch("total", steps=every(5)),)
 
 
+def test_a_file_that_was_made_before_the_job_and_moved_there_is_obeyed(job: Job, tmp_path: Path) -> None:
+    job.steps(1)
+    (tmp_path / "made.json").write_text(json.dumps([{"nodes": "root", "steps": [2]}]))
+    os.utime(tmp_path / "made.json", (0, 0))
+    (tmp_path / "made.json").rename(job.run_dir / "watch.json")
+    job.steps(3)
+    job.tap.close()
+    assert job.kept == {"total:0": [0], "root:0": [2]}
+
+
 def test_a_rule_that_stays_does_not_begin_again(job: Job) -> None:
     job.steps(1)
     rule: dict[str, Any] = {"nodes": "root", "steps": {"next": 2}}
