@@ -55,14 +55,7 @@ test.each([
 });
 
 test('a short number keeps what seven characters hold', () => {
-  expect([0.69318, 12333, -0.1111111, -0.00098036, -123456, 2.0554e-33, -2.0554e-133, Number.NaN].map(formatShort)).toEqual([
-    '0.6932',
-    '12,333',
-    '-0.1111',
-    '-9.8e-4',
-    '-1.2e5',
-    '2.1e-33',
-    '-2.1e-133',
-    'NaN',
-  ]);
+  expect(
+    [0.69318, 12333, -0.1111111, -0.00098036, -123456, 2.0554e-33, -2.0554e-133, Number.NaN].map((value) => formatShort(value)),
+  ).toEqual(['0.6932', '12,333', '-0.1111', '-9.8e-4', '-1.2e5', '2.1e-33', '-2.1e-133', 'NaN']);
 });

@@ -29,10 +29,10 @@ export function formatNumber(value: number, digits = 4): string {
   return size >= 1000 ? GROUPS.format(rounded) : String(rounded);
 }
 
-/** A number in at most seven characters, where two significant digits can be written so. */
-export function formatShort(value: number): string {
+/** A number in at most so many characters, where two significant digits can be written so. */
+export function formatShort(value: number, most = 7): string {
   const texts = [4, 3, 2].map((digits) => formatNumber(value, digits));
-  return texts.find((text) => text.length <= 7) ?? tidyExponent(value.toExponential(1));
+  return texts.find((text) => text.length <= most) ?? tidyExponent(value.toExponential(1));
 }
 
 function tidyExponent(text: string): string {

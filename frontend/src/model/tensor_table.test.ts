@@ -1,6 +1,20 @@
 import { expect, test } from 'vitest';
 import type { Snapshot } from './answers';
-import { cellNumber, cellText, columnsFor, NO_FILTER, parsePattern, parseSort, sortText, tableQuery, trendOf } from './tensor_table';
+import {
+  cellNumber,
+  cellText,
+  columnsFor,
+  NO_FILTER,
+  numberText,
+  parsePattern,
+  parseSort,
+  patternError,
+  sortText,
+  TABLE_COLUMNS,
+  type TableColumn,
+  tableQuery,
+  trendOf,
+} from './tensor_table';
 
 const BY_NAME = { column: 'tensor', descending: false } as const;
 
@@ -12,6 +26,8 @@ test('what is asked of the server', () => {
 
 test('a pattern that is no regular expression matches as text', () => {
   expect(parsePattern('a(')).toBeNull();
+  expect(patternError('a(')).toBe('No regular expression (unterminated group): names that hold the text as it stands are listed.');
+  expect(patternError('a|b')).toBeNull();
   expect(tableQuery({ ...NO_FILTER, match: 'loss/[' }, BY_NAME).match).toBe('(?i)loss/\\[');
 });
 
@@ -50,4 +66,21 @@ test('cells', () => {
   expect(['tensor', 'shape', 'dtype', 'layer'].map((id) => cellText(row, id as 'tensor'))).toEqual(['a:0', '2×3', 'float32', '']);
   expect([cellNumber(row, 'inf'), cellNumber(row, 'mean')]).toEqual([3, 0.5]);
   expect(cellText({ ...row, shape: [] }, 'shape')).toBe('scalar');
+});
+
+const column = (id: string) => TABLE_COLUMNS.find((candidate) => candidate.id === id) as TableColumn;
+
+test.each([
+  ['mean', -0.0002234567, '-0.000223'],
+  ['mean', -1.23456e-10, '-1.23e-10'],
+  ['mean', -1.23456e-308, '-1.2e-308'],
+  ['mean', 12345.678, '12,350'],
+  ['mean', Number.NaN, '–'],
+  ['nan', 123456789, '1.23e8'],
+  ['nan', Number.NaN, '?'],
+  ['size', 12345678, '1.235e7'],
+  ['size', 123456, '123,456'],
+  ['step', 1234567, '1234567'],
+])('in the column %s %d has no more digits than fit', (id, value, text) => {
+  expect(numberText(column(id), value)).toBe(text);
 });

@@ -1,3 +1,4 @@
+import { formatCount, formatShort } from '../lib/format';
 import type { Snapshot } from './answers';
 import { COUNTS, infinities, type MeasureName, STATISTICS, shapeText } from './statistics';
 
@@ -7,7 +8,7 @@ import { COUNTS, infinities, type MeasureName, STATISTICS, shapeText } from './s
  */
 export const TABLE_COLUMNS = [
   { id: 'tensor', label: 'Tensor', text: true, width: 180, rank: 0 },
-  { id: 'step', label: 'Step', text: false, width: 64, rank: 0 },
+  { id: 'step', label: 'Step', text: false, width: 84, rank: 0 },
   { id: 'visit', label: 'Visit', text: false, width: 56, rank: 13 },
   { id: 'trend', label: 'Trend', text: true, width: 92, rank: 3 },
   { id: 'op_type', label: 'Op', text: true, width: 104, rank: 8 },
@@ -68,10 +69,21 @@ const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
 /** Null where the text is no regular expression. */
 export function parsePattern(text: string): RegExp | null {
+  const read = readPattern(text);
+  return read instanceof RegExp ? read : null;
+}
+
+/** Why a text is no regular expression; null where it is one. */
+export function patternError(text: string): string | null {
+  const read = readPattern(text);
+  return read instanceof RegExp ? null : `No regular expression (${read}): names that hold the text as it stands are listed.`;
+}
+
+function readPattern(text: string): RegExp | string {
   try {
     return new RegExp(text, 'i');
-  } catch {
-    return null;
+  } catch (error) {
+    return String(error).replace(/^.*: /s, '').toLowerCase();
   }
 }
 
@@ -100,6 +112,24 @@ export function cellText(row: Snapshot, column: ColumnId): string {
   if (column === 'shape') return shapeText(row);
   return column === 'op_type' || column === 'layer' ? (row[column] ?? '') : '';
 }
+
+/** Pixels of a digit, and of a cell's padding. */
+const DIGIT = 7.5;
+const PADDING = 20;
+
+/** A number as a column shows it: with fewer digits where there is no room for all, as a number that is cut is another one. */
+export function numberText({ id, width }: TableColumn, value: number): string {
+  if (id === 'step' || id === 'visit') return String(value);
+  const room = Math.floor((width - PADDING) / DIGIT);
+  if (COUNT_COLUMNS.includes(id)) {
+    const text = Number.isNaN(value) ? '?' : formatCount(value);
+    return text.length <= room ? text : formatShort(value, room);
+  }
+  return Number.isNaN(value) ? '–' : formatShort(value, room);
+}
+
+/** Counts may be unknown. */
+export const COUNT_COLUMNS: readonly ColumnId[] = ['size', 'nan', 'inf', 'zero'];
 
 export function cellNumber(row: Snapshot, column: ColumnId): number {
   if (column === 'inf') return infinities(row);

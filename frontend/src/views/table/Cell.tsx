@@ -1,17 +1,16 @@
-import { formatCount, formatNumber } from '../../lib/format';
+import { formatCount } from '../../lib/format';
 import type { Snapshot } from '../../model/answers';
 import { sampleText } from '../../model/sample';
 import { LABELS } from '../../model/statistics';
 import { splitScope } from '../../model/tensor_name';
-import { type ColumnId, cellNumber, cellText, type TableColumn, trendOf } from '../../model/tensor_table';
+import { COUNT_COLUMNS, cellNumber, cellText, numberText, type TableColumn, trendOf } from '../../model/tensor_table';
 import { tableSort } from '../../state/choices';
 import { Sparkline } from './Sparkline';
 
-const COUNT_COLUMNS: readonly ColumnId[] = ['size', 'nan', 'inf', 'zero'];
-
-export function Cell({ column: { id, text }, row }: { column: TableColumn; row: Snapshot }) {
+export function Cell({ column, row }: { column: TableColumn; row: Snapshot }) {
+  const { id, text } = column;
   if (id === 'trend') return <td class="trend">{row.trend && <Sparkline trend={row.trend} name={LABELS[trendOf(tableSort.value)]} />}</td>;
-  if (!text) return <NumberCell id={id} value={cellNumber(row, id)} />;
+  if (!text) return <NumberCell column={column} value={cellNumber(row, id)} />;
   const shown = cellText(row, id);
   return (
     <td class={`text-${id}`} title={shown}>
@@ -45,7 +44,8 @@ function Kept({ row }: { row: Snapshot }) {
   );
 }
 
-function NumberCell({ id, value }: { id: ColumnId; value: number }) {
+function NumberCell({ column, value }: { column: TableColumn; value: number }) {
+  const { id } = column;
   const bad = (id === 'nan' || id === 'inf') && value > 0 ? id : '';
   const plain = id === 'step' || id === 'visit';
   const unknown = COUNT_COLUMNS.includes(id) && Number.isNaN(value);
@@ -55,13 +55,7 @@ function NumberCell({ id, value }: { id: ColumnId; value: number }) {
       title={unknown ? 'unknown: the run was imported from a format that does not tell' : String(value)}
       data-zero={value === 0 && !plain}
     >
-      {unknown ? '?' : numberText(id, value)}
+      {numberText(column, value)}
     </td>
   );
-}
-
-function numberText(id: ColumnId, value: number): string {
-  if (COUNT_COLUMNS.includes(id)) return formatCount(value);
-  if (Number.isNaN(value)) return '–';
-  return id === 'step' || id === 'visit' ? String(value) : formatNumber(value);
 }

@@ -4,7 +4,7 @@ import { downloadText, fileName } from '../../lib/download';
 import { formatCount, counted as formatCounted } from '../../lib/format';
 import type { Snapshot } from '../../model/answers';
 import { FIELDS, TEXT_FIELDS } from '../../model/condition';
-import { cellNumber, cellText, parsePattern, TABLE_COLUMNS, type TableFilter } from '../../model/tensor_table';
+import { cellNumber, cellText, patternError, TABLE_COLUMNS, type TableFilter } from '../../model/tensor_table';
 import { tableFilter as filter, tableRows } from '../../state/choices';
 import { graph } from '../../state/graph';
 import { runEntry } from '../../state/runs';
@@ -31,6 +31,7 @@ interface ToolbarProps {
 
 export function TableToolbar({ list, undecided, refused }: ToolbarProps) {
   const wrong = whereError.value ?? refused;
+  const unread = patternError(filter.value.match);
   return (
     <div class="table-toolbar">
       <Segmented
@@ -56,6 +57,11 @@ export function TableToolbar({ list, undecided, refused }: ToolbarProps) {
           {wrong}
         </span>
       )}
+      {unread !== null && (
+        <span class="table-error" role="status" data-testid="table-unread">
+          {unread}
+        </span>
+      )}
       {wrong === null && undecided > 0 && (
         <span class="table-note faint" role="status" data-testid="table-undecided">
           {formatCounted(undecided, 'snapshot')} left out: whether the condition holds is unknown, as the source of the import does not tell
@@ -73,7 +79,6 @@ function change(part: Partial<TableFilter>): void {
 /** A pattern for the name and a condition on the numbers; `wrong`: why the latter cannot be read. */
 function TextFilters({ wrong }: { wrong: string | null }) {
   const { match, where } = filter.value;
-  const valid = parsePattern(match) !== null;
   return (
     <>
       <input
@@ -81,8 +86,7 @@ function TextFilters({ wrong }: { wrong: string | null }) {
         type="search"
         placeholder="Filter by name (regular expression)   /"
         aria-label="Filter tensors by name"
-        aria-invalid={!valid}
-        title={valid ? '' : 'Not a regular expression; matched as plain text'}
+        aria-invalid={patternError(match) !== null}
         value={match}
         onInput={(event) => change({ match: event.currentTarget.value })}
         data-testid="table-filter"
