@@ -90,3 +90,19 @@ class GraphLookup:
             self._nodes = {id(graph): (graph, {node.name: node for node in graph.nodes})}
             known = self._nodes[id(graph)]
         return known[1].get(name)
+
+    def sources(self, graph: Graph | None, node: Node) -> list[str]:
+        """Names of the tensors that a node reads: instead of an argument, what the caller hands over."""
+        return [self._handed_over(graph, name) for name in node.inputs if not name.startswith("^")]
+
+    def returned(self, graph: Graph | None, node: Node) -> list[str]:
+        """Names of what the functions that a node calls return."""
+        called = () if graph is None else graph.functions.values()
+        return [name for function in called if function.caller == node.name for name in function.outputs]
+
+    def _handed_over(self, graph: Graph | None, name: str) -> str:
+        argument = self.node(graph, parse_tensor_name(name)[0])
+        while argument is not None and argument.op_type == "_Arg" and argument.inputs:
+            name = argument.inputs[0]
+            argument = self.node(graph, parse_tensor_name(name)[0])
+        return name

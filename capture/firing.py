@@ -122,7 +122,9 @@ def describe(finding: Finding, step: StepSummaries, trigger: str, first_step: in
     tensor = finding.tensor
     if tensor is None:
         return Firing(step.step, trigger, finding.reason, first_step=first_step)
-    node = GraphLookup().node(tensor.graph, tensor.candidate.node)
+    graphs = GraphLookup()
+    node = graphs.node(tensor.graph, tensor.candidate.node)
+    sources = [] if node is None else graphs.sources(tensor.graph, node)
     return Firing(
         step=step.step,
         trigger=trigger,
@@ -131,7 +133,7 @@ def describe(finding: Finding, step: StepSummaries, trigger: str, first_step: in
         node=tensor.candidate.node,
         op_type=tensor.candidate.op_type,
         source=_source(tensor, node),
-        inputs=tuple(_inputs(node, step)),
+        inputs=tuple(_inputs(sources, step, tensor.visit)),
         first_step=first_step,
     )
 
@@ -143,10 +145,10 @@ def _source(tensor: Examined, node: Node | None) -> Frame | None:
     return stack[-1] if stack else None
 
 
-def _inputs(node: Node | None, step: StepSummaries) -> Iterator[InputState]:
-    names = [] if node is None else [name for name in node.inputs if not name.startswith("^")]
+def _inputs(names: Sequence[str], step: StepSummaries, visit: int) -> Iterator[InputState]:
+    at_visit = {each.name: each for each in step.tensors if each.visit == visit}
     for name in names[:_MAX_INPUTS]:
-        seen = step.tensor(name)
+        seen = at_visit.get(name) or step.tensor(name)
         if seen is None:
             yield InputState(name)
         else:

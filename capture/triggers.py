@@ -103,16 +103,13 @@ class NonFinite(Trigger):
 
     def _origin(self, bad: list[Examined]) -> Examined:
         """The first that does not have it from another; of tensors in a loop, of its first bad visit."""
-        names = {tensor.name for tensor in bad}
         visits: dict[str, int] = {}
         for tensor in bad:
             function = tensor.candidate.function
             visits[function] = min(visits.get(function, tensor.visit), tensor.visit)
-        origins = [
-            tensor
-            for tensor in bad
-            if tensor.visit == visits[tensor.candidate.function] and names.isdisjoint(self._sources(tensor))
-        ]
+        first = [tensor for tensor in bad if tensor.visit == visits[tensor.candidate.function]]
+        names = {tensor.name for tensor in first}
+        origins = [tensor for tensor in first if names.isdisjoint(self._sources(tensor))]
         # A variable may be read again after the step has written what went wrong.
         computed = [tensor for tensor in origins if tensor.candidate.op_type != "ReadVariableOp"]
         return (computed or origins or bad)[0]

@@ -325,3 +325,39 @@ def test_an_overflow_that_no_scale_mends_is(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(triggers, "_OVERFLOWS", 3)
     (firing,) = scaled_training(tmp_path / "r", 1e6 * data()[0][:BATCH], 6, 2.0**127).fired
     assert firing.step == 2
+
+
+def test_the_origin_is_found_through_functions_and_loops(tmp_path: Path) -> None:
+    inner = tf.function(lambda x: tf.multiply(tf.exp(x, name="exp"), 2.0), autograph=False)
+
+    def handed_in(x: tf.Tensor) -> tf.Tensor:
+        return inner(tf.math.log(x, name="log"))
+
+    def looped(x: tf.Tensor) -> tf.Tensor:
+        def body(n: tf.Tensor, a: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            doubled = tf.multiply(a, 2.0, name="doubled")
+            return n + 1, tf.math.log(tf.subtract(3.0 - tf.cast(n, tf.float32), doubled, name="difference"))
+
+        return tf.while_loop(lambda n, _: n < 5, body, (0, x[0]), name="loop")[1]
+
+    found = {}
+    for name, function in (("functions", handed_in), ("loop", looped)):
+        tap = Tap(tmp_path / name, Watch(steps=1), on=NonFinite())
+        tap.function(function, autograph=False)(tf.constant([-1.0, 2.0]))
+        tap.close()
+        (firing,) = tap.fired
+        found[name] = firing.op_type, [(each.nan, each.inf) for each in firing.inputs]
+
+    assert found == {"functions": ("Log", [(0, 0)]), "loop": ("Log", [(0, 0)])}
+
+
+def test_a_nan_of_the_data_is_not_blamed_on_the_layer_that_reads_it(tmp_path: Path) -> None:
+    x, y = data()
+    x[BATCH, 0] = np.nan  # in the second batch
+    model = mlp()
+    tap = Tap(tmp_path / "r", Watch(steps=1), on=NonFinite())
+
+    model.fit(x, y, batch_size=BATCH, shuffle=False, verbose=0, callbacks=[tap.callback()])
+    tap.close()
+
+    assert (tap.fired[0].step, tap.fired[0].op_type) == (1, "IteratorGetNext")
