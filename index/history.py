@@ -44,13 +44,14 @@ def history(
     graph: str | None = None,
     worker: str | None = None,
     steps: object = None,
+    visit: int | None = None,
     limit: int | None = None,
 ) -> History:
     """The snapshots of one tensor.
 
     Args:
         graph: only this graph's; by default those of all graphs that captured a tensor of that name.
-        steps: a range of steps (see `parse_steps`).
+        steps: a range of steps (see `parse_steps`). visit: only this one of each step.
         limit: at most so many rows, evenly thinned; the first and last stay.
 
     Raises:
@@ -58,6 +59,8 @@ def history(
     """
     catalog = run.catalog
     code, rows = tensor_rows(catalog, tensor, graph, parse_steps(steps), worker)
+    if visit is not None:
+        rows = rows[catalog.column("visit", rows) == visit]
     kept = rows[thin(len(rows), limit)]
     thinned = len(rows) if len(kept) < len(rows) else None
     name, graph = catalog.tensors.names[code], catalog.tensors.graph_of(code)

@@ -60,7 +60,8 @@ def several_histograms(run: str) -> Response:
 
 
 def _which(parameters: Parameters) -> dict[str, Any]:
-    return {name: parameters.text(name) for name in ("graph", "worker", "steps")}
+    texts = {name: parameters.text(name) for name in ("graph", "worker", "steps")}
+    return texts | {"visit": parameters.integer("visit", None, low=0, high=2**31 - 1)}
 
 
 def _thinned(rows: int | None) -> dict[str, int]:

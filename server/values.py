@@ -8,6 +8,7 @@ from flask import Blueprint, Response
 
 from tensortap.index import (
     RunIndex,
+    Selection,
     Snapshot,
     kept_shape,
     locate,
@@ -43,9 +44,8 @@ def one_value(run: str) -> Response:
     array = read_slice(index, snapshot, selection, limit=MAX_SLICE)
     chosen = FORMATS[name]
     response = Response(chosen.encode(array, snapshot, resolved, scale), content_type=chosen.content_type)
-    response.headers["Content-Disposition"] = (
-        f'{chosen.disposition}; filename="{_file_name(snapshot)}.{name}"'
-    )
+    file = f"{_file_name(snapshot, resolved)}.{name}"
+    response.headers["Content-Disposition"] = f'{chosen.disposition}; filename="{file}"'
     return response
 
 
@@ -78,6 +78,19 @@ class _Which:
         )
 
 
-def _file_name(snapshot: Snapshot) -> str:
+def _file_name(snapshot: Snapshot, selection: Selection) -> str:
+    """Says which tensor, step and visit it is, and which part of it: files of other parts stand beside it."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "_", snapshot.tensor).strip("._")[-100:]
-    return f"{name or 'tensor'}-step{snapshot.step}"
+    visit = f"-visit{snapshot.visit}" if snapshot.visit else ""
+    parts = selection.text.split(",")
+    part = "" if all(part in ("", ":") for part in parts) else "-at_" + "_".join(map(_speakable, parts))
+    return f"{name or 'tensor'}-step{snapshot.step}{visit}{part[:120]}"
+
+
+def _speakable(part: str) -> str:
+    """A part of a selection without colons, which not every file system takes: `10to20`, `all`, `allby2`."""
+    first, *bounds = part.split(":")
+    if not bounds:
+        return first
+    span = f"{first}to{bounds[0]}" if first or bounds[0] else "all"
+    return span + "".join(f"by{step}" for step in bounds[1:])

@@ -21,6 +21,13 @@ def test_a_row_a_snapshot_in_order_of_step_and_visit(run, graph_id):
     assert np.array_equal(found.columns["max"][1::2], found.columns["max"][::2] * 2)
 
 
+def test_one_visit_of_each_step(run):
+    alone = history(run, "dense/Relu:0", visit=1)
+    assert alone.columns["step"].tolist() == list(range(0, 60, 10))
+    assert set(alone.columns["visit"].tolist()) == {1}
+    assert len(history(run, "dense/Relu:0", visit=7).columns["step"]) == 0
+
+
 def test_the_slot_may_be_left_out_and_steps_restricted(run):
     assert history(run, "dense/Relu", steps="20:40").columns["step"].tolist() == [20, 20, 30, 30]
     assert history(run, "dense/Relu", steps=50).columns["visit"].tolist() == [0, 1]

@@ -11,8 +11,8 @@ from small_dump import Api
 ROUTES = {
     "snapshots": "graph worker node tensor match op_type layer dtype where step "
     "nonfinite kept sort limit offset",
-    "history": "tensor graph worker steps limit",
-    "histograms": "tensor graph worker steps scale bins low high limit merge",
+    "history": "tensor graph worker steps visit limit",
+    "histograms": "tensor graph worker steps visit scale bins low high limit merge",
     "value": "tensor step visit worker graph selection format low high",
     "nonfinite": "tensor step visit worker graph limit",
     "source": "file",

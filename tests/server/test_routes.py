@@ -185,12 +185,30 @@ def test_histograms(api: Api, first: str) -> None:
     assert linear["approximate"] is True
     assert (linear["edges"][0], linear["edges"][-1]) == (-1, 1)
     assert len(api.json(f"{first}/histograms?{MATMUL}&merge=visits")["rows"]) == 3
+    for route, rows in (
+        ("histograms", lambda answer: answer["rows"]),
+        ("history", lambda answer: answer["columns"]["step"]),
+    ):
+        assert [len(rows(api.json(f"{first}/{route}?{MATMUL}&visit={visit}"))) for visit in (0, 1)] == [3, 0]
 
 
 def test_value_as_npy(api: Api, first: str) -> None:
     answer = api.get(f"{first}/value?{MATMUL}&step=0&selection=1:,::2")
     np.testing.assert_array_equal(np.load(io.BytesIO(answer.get_data())), WEIGHTS[1:, ::2])
-    assert answer.headers["Content-Disposition"] == 'attachment; filename="dense_MatMul_0-step0.npy"'
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("step=0", "dense_MatMul_0-step0.npy"),
+        ("step=0&selection=:,:", "dense_MatMul_0-step0.npy"),
+        ("step=0&selection=1:,::2", "dense_MatMul_0-step0-at_1to_allby2.npy"),
+        ("step=1&selection=0:2,-1&format=csv", "dense_MatMul_0-step1-at_0to2_-1.csv"),
+    ],
+)
+def test_a_saved_value_is_called_as_what_it_holds(api: Api, first: str, query: str, name: str) -> None:
+    answer = api.get(f"{first}/value?{MATMUL}&{query}")
+    assert answer.headers["Content-Disposition"] == f'attachment; filename="{name}"'
 
 
 def test_value_as_json(api: Api, first: str) -> None:

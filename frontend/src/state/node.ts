@@ -33,6 +33,14 @@ export const captured = computed<boolean | null>(() => {
   return (detail.outputs.find((output) => output.slot === selected.value?.slot)?.snapshots ?? 0) > 0;
 });
 
+/** The selected output, if the node is known not to have it: an address can ask for any. */
+export const lostSlot = computed<number | null>(() => {
+  const [detail, chosen] = [node.data.value, selected.value];
+  if (detail === null || chosen === null || detail.name !== chosen.node) return null;
+  const nothing = detail.outputs.length === 0 && chosen.slot === 0; // it stands for the node
+  return nothing || detail.outputs.some(({ slot }) => slot === chosen.slot) ? null : chosen.slot;
+});
+
 const tensorRequest = computed(() => {
   const tensor = chosenTensor.value;
   if (tensor === null || place.value === null || !panelOpen.value || !captured.value) return null;
@@ -68,12 +76,23 @@ export const snapshots = resource(
   },
 );
 
+/** Visits of the tensor at the step on show, ascending. */
+export const visits = computed<number[]>(() => visitsOf(snapshots.data.value?.rows ?? []));
+
+/** The snapshot on show: at the chosen visit (else the first), of the latest worker that has it. */
+export const snapshot = computed<Snapshot | null>(() => {
+  const found = snapshots.data.value;
+  if (!found || found.step !== (computedPlace.value?.step ?? step.value)) return null;
+  return snapshotAt(found.rows, chosenVisit.value);
+});
+
 export const history = resource(
   computed(() => {
     const wanted = tensorRequest.value;
-    return wanted && { ...wanted, steps: serverSteps.value, key: `${wanted.key} ${serverSteps.value}` };
+    const [steps, visit] = [serverSteps.value, chosenVisit.value];
+    return wanted && { ...wanted, steps, visit, key: `${wanted.key} ${steps} ${visit}` };
   }),
-  ({ run, graph, worker, tensor, steps }, abort) => api().history(run, tensor, { graph, worker, steps }, abort),
+  ({ run, graph, worker, tensor, steps, visit }, abort) => api().history(run, tensor, { graph, worker, steps, visit }, abort),
 );
 
 /** More steps than that are thinned evenly by the server. */
@@ -82,13 +101,13 @@ const MOST_HISTOGRAMS = 200;
 type TensorRequest = NonNullable<typeof tensorRequest.value>;
 
 function histogramsOf(wanted: TensorRequest, scale: 'symlog' | 'linear') {
-  const steps = serverSteps.value;
-  return { ...wanted, scale, steps, subject: `${wanted.subject} ${scale}`, key: `${wanted.key} ${scale} ${steps}` };
+  const [steps, visit] = [serverSteps.value, chosenVisit.value];
+  return { ...wanted, scale, steps, visit, subject: `${wanted.subject} ${scale}`, key: `${wanted.key} ${scale} ${steps} ${visit}` };
 }
 
 function loadHistograms(wanted: ReturnType<typeof histogramsOf>, abort: AbortSignal) {
-  const { graph, worker, scale, steps } = wanted;
-  const query = { graph, worker, scale, steps, merge: 'visits', limit: MOST_HISTOGRAMS };
+  const { graph, worker, scale, steps, visit } = wanted;
+  const query = { graph, worker, scale, steps, visit, merge: 'visits', limit: MOST_HISTOGRAMS };
   return api().histograms(wanted.run, wanted.tensor, query, abort);
 }
 
@@ -118,24 +137,17 @@ export const stepHistogram = resource(
     const at = computedRequest.value?.step ?? step.value;
     if (wanted === null || at === null || (panelTab.value !== 'overview' && panelTab.value !== 'histogram')) return null;
     const scale = panelTab.value === 'overview' ? 'symlog' : histogramScale.value;
-    const key = `${wanted.subject} ${scale} ${at} ${stepColumns.value.snapshots[stepIndex.value]}`;
-    return { ...wanted, scale, at, subject: `${wanted.subject} ${scale}`, key };
+    // Beside the numbers of one visit, its own.
+    const own = visits.value.length > 1 ? (snapshot.value?.visit ?? null) : null;
+    const visit = panelTab.value === 'overview' ? own : chosenVisit.value;
+    const key = `${wanted.subject} ${scale} ${at} ${visit} ${stepColumns.value.snapshots[stepIndex.value]}`;
+    return { ...wanted, scale, at, visit, subject: `${wanted.subject} ${scale}`, key };
   }),
   (wanted, abort) => {
-    const { graph, worker, scale, at } = wanted;
-    return api().histograms(wanted.run, wanted.tensor, { graph, worker, scale, merge: 'visits', steps: at }, abort);
+    const { graph, worker, scale, at, visit } = wanted;
+    return api().histograms(wanted.run, wanted.tensor, { graph, worker, scale, visit, merge: 'visits', steps: at }, abort);
   },
 );
-
-/** Visits of the tensor at the step on show, ascending. */
-export const visits = computed<number[]>(() => visitsOf(snapshots.data.value?.rows ?? []));
-
-/** The snapshot on show: at the chosen visit (else the first), of the latest worker that has it. */
-export const snapshot = computed<Snapshot | null>(() => {
-  const found = snapshots.data.value;
-  if (!found || found.step !== (computedPlace.value?.step ?? step.value)) return null;
-  return snapshotAt(found.rows, chosenVisit.value);
-});
 
 /** Step under the pointer in a chart, so that charts and the slider can point at the same place. */
 export const hoveredStep = signal<number | null>(null);

@@ -1,7 +1,18 @@
 import { batch, computed } from '@preact/signals';
 import type { PanelTab } from '../model/deep_link';
 import { parseTensorName, tensorName } from '../model/tensor_name';
-import { chosenGraph, chosenScope, chosenTensor, chosenVisit, openScopes, panelTab, resetTimeline, sourcePlace, unstacked, view } from './choices';
+import {
+  chosenGraph,
+  chosenScope,
+  chosenTensor,
+  chosenVisit,
+  openScopes,
+  panelTab,
+  resetTimeline,
+  sourcePlace,
+  unstacked,
+  view,
+} from './choices';
 import { panelOpen } from './preferences';
 import { graphId } from './runs';
 import { goToStep } from './steps';

@@ -19,6 +19,7 @@ import { Failure } from '../kit/Message';
 import { HistogramDownload } from './HistogramDownload';
 import { NoNumbers } from './NoNumbers';
 import { NotCaptured } from './NotCaptured';
+import { VisitNote } from './VisitNote';
 
 const MODES = [
   { value: 'ridgeline', label: 'Ridgeline' },
@@ -61,7 +62,10 @@ export function HistogramTab() {
         <HistogramDownload histograms={data} />
       </div>
       <HistogramChart data={data} />
-      <p class="chart-note faint">{note(data)}</p>
+      <p class="chart-note faint">
+        <VisitNote />
+        {note(data)}
+      </p>
     </div>
   );
 }

@@ -18,6 +18,7 @@ import { HistoryDownload } from './HistoryDownload';
 import { brush, LogSwitch, stepOf } from './history_controls';
 import { NoNumbers } from './NoNumbers';
 import { NotCaptured } from './NotCaptured';
+import { VisitNote } from './VisitNote';
 
 const VIEWS = [
   { value: 'one', label: 'This tensor' },
@@ -75,8 +76,8 @@ function OneHistory() {
       <HistoryChart />
       <p class="chart-note faint">
         {data.rows.length} snapshots{data.thinned_from ? ` of ${data.thinned_from}, evenly chosen` : ''}
-        {shownRange.value ? ` in steps ${shownRange.value.first}–${shownRange.value.last}` : ''}. {note()} Click a step to go there, drag
-        over steps to look at them alone, double click for all.
+        {shownRange.value ? ` in steps ${shownRange.value.first}–${shownRange.value.last}` : ''}. <VisitNote />
+        {note()} Click a step to go there, drag over steps to look at them alone, double click for all.
       </p>
     </>
   );

@@ -2,7 +2,7 @@ import type { ComponentType } from 'preact';
 import type { PanelTab } from '../../model/deep_link';
 import { splitScope } from '../../model/tensor_name';
 import { panelTab } from '../../state/choices';
-import { node } from '../../state/node';
+import { lostSlot, node } from '../../state/node';
 import { selectedNode, selectTensor } from '../../state/selection';
 import { maximisePanel, panelMaximised, togglePanel } from '../../state/ui';
 import { IconButton } from '../kit/Button';
@@ -14,6 +14,7 @@ import { BookmarkButton } from './BookmarkButton';
 import { ComputedBadge } from './ComputedBadge';
 import { HistogramTab } from './HistogramTab';
 import { HistoryTab } from './HistoryTab';
+import { NoSuchOutput } from './NoSuchOutput';
 import { OverviewTab } from './OverviewTab';
 import { PinButton, PinnedBar } from './PinnedBar';
 import { RunSummary } from './RunSummary';
@@ -55,7 +56,7 @@ export function NodePanel() {
             />
           </div>
           <div class="panel-body" role="tabpanel" aria-label={panelTab.value}>
-            <Tab />
+            {lostSlot.value !== null && panelTab.value !== 'source' ? <NoSuchOutput slot={lostSlot.value} /> : <Tab />}
           </div>
         </>
       )}

@@ -1,0 +1,59 @@
+"""A node that ran several times a step: what is drawn of it is of all visits, or of the chosen one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from browser_page import TapPage
+from browser_site import Serve
+from playwright.sync_api import expect
+
+from tensortap.dump import DumpWriter, Graph, Node
+
+STEPS, VISITS = 4, 3
+
+
+@pytest.fixture
+def loop(tap: TapPage, serve: Serve, tmp_path: Path) -> TapPage:
+    """The page of a node in a loop; visit v holds 10^v and 3 · 10^v, at every step."""
+    with DumpWriter(tmp_path, run="loop") as writer:
+        node = Node("while/Mul", "Mul", output_dtypes=["float32"], output_shapes=[[2]])
+        graph = writer.graph(Graph("loop", [node]))
+        for step in range(STEPS):
+            for visit in range(VISITS):
+                array = np.float32([10**visit, 3 * 10**visit])
+                writer.log("while/Mul:0", array, step=step, visit=visit, graph=graph)
+    site = serve(tmp_path)
+    tap.enter(site)
+    tap.go_to(site, "loop", "while/Mul:0", STEPS - 1)
+    return tap
+
+
+def test_the_history_is_of_the_chosen_visit(loop: TapPage) -> None:
+    loop.show_tab("history")
+    note = loop.page.locator(".chart-note")
+    expect(note).to_contain_text(f"{STEPS * VISITS} snapshots. All {VISITS} visits of each step")
+    loop.page.get_by_test_id("visit-picker").select_option("2")
+    expect(note).to_contain_text(f"{STEPS} snapshots. Visit 2 of each step")
+    loop.page.get_by_test_id("all-visits").click()
+    expect(note).to_contain_text(f"{STEPS * VISITS} snapshots. All {VISITS} visits of each step")
+
+
+def test_histograms_are_of_the_visit_whose_numbers_stand_beside_them(loop: TapPage) -> None:
+    loop.page.get_by_test_id("visit-picker").select_option("2")
+    assert loop.statistic("min") == 100
+    small = loop.page.get_by_test_id("summary").locator(".mini-histogram")
+    expect(small).to_have_text("100")  # its only tick; of all visits 1, 10 and 100
+    loop.show_tab("histogram")
+    expect(loop.page.locator(".chart-note")).to_contain_text("Visit 2 of each step")
+
+
+def test_an_output_that_is_not_there_is_told(loop: TapPage) -> None:
+    loop.page.evaluate("() => { location.hash = location.hash.replace('Mul:0', 'Mul:7') }")
+    told = loop.page.get_by_test_id("no-output")
+    expect(told).to_contain_text("Mul has no output :7")
+    expect(told).to_contain_text("It has 1 output: :0.")
+    told.get_by_role("button", name="Show :0").click()
+    expect(loop.page.get_by_test_id("summary")).to_be_visible()
