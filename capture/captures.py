@@ -55,10 +55,6 @@ class Capture(Protocol):
         """Layer paths of the model, as far as they are known."""
 
     @property
-    def embeds_sources(self) -> bool:
-        """Whether the graph should carry the text of user files."""
-
-    @property
     def records(self) -> bool:
         """Whether the calls of this step are recorded."""
 

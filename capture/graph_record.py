@@ -12,7 +12,7 @@ from .closure import TracedFunction, argument_inputs, callees
 from .graph_def import serialized_graph_def
 from .layer_map import LayerMap
 from .meanings import meaning
-from .provenance import Stack, sources_of, stacks_of
+from .provenance import Stack, stacks_of
 from .replicas import replica_numbers
 from .shapes import dtype_text, static_shape
 
@@ -26,17 +26,14 @@ def graph_of(
     short: Mapping[str, str],
     layers: LayerMap,
     candidates: Candidates,
-    *,
-    sources: bool = True,
 ) -> Graph:
-    """A closure as the dump records it.
+    """A closure as the dump records it, without the text of user files.
 
     Args:
         functions: breadth first, the root first.
         names: (function, op or argument name) -> unique node name.
         short: runtime name of a function -> its name in the graph.
         candidates: give the kind of each tensor and the variable of each gradient.
-        sources: whether to embed the text of user files.
     """
     stacks = _Stacks()
     passed = _passed_arguments(functions, names)
@@ -70,7 +67,6 @@ def graph_of(
         nodes=nodes,
         functions={short[name]: _function(function, short, names) for name, function in functions.items()},
         stacks=stacks.all,
-        sources=sources_of(stacks.all) if sources else {},
         graph_def=serialized_graph_def(functions, short),
     )
 

@@ -89,6 +89,7 @@ class Guard:
         background: Background,
         *,
         exact: bool,
+        sources: bool,
         info: Mapping[str, Any],
     ) -> Recordings | None:
         """The recordings of the tap; they are told what the trigger says of each step.
@@ -102,7 +103,15 @@ class Guard:
             raise WatchError("Record(on_trigger=True) waits for a trigger.", "Add on=NonFinite().")
         way: Way = "shadow" if exact else "in-place"
         self._recordings = Recordings(
-            run_dir, record, self._trouble, reserve, background.note_lost, self._patience, way=way, info=info
+            run_dir,
+            record,
+            self._trouble,
+            reserve,
+            background.note_lost,
+            self._patience,
+            way=way,
+            sources=sources,
+            info=info,
         )
         return self._recordings
 

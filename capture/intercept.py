@@ -235,8 +235,7 @@ class Interceptor:
         recorded = self._recorded.get(function)
         if recorded is None:
             known = [path for capture in captures for path in capture.known_layers]
-            sources = all(capture.embeds_sources for capture in captures)
-            recorded = record_function(function, inputs, self.tracker, known_layers=known, sources=sources)
+            recorded = record_function(function, inputs, self.tracker, known_layers=known)
             self._recorded[function] = recorded
         return recorded
 

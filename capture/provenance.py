@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import os
 import sysconfig
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -66,7 +66,7 @@ def is_user_file(path: str) -> bool:
     return not inside_library and str(resolved.parent) != _OWN_FOLDER
 
 
-def sources_of(stacks: Iterable[Stack]) -> Mapping[str, str]:
+def sources_of(stacks: Iterable[Sequence[Frame]]) -> Mapping[str, str]:
     """File -> text, for the files named in `stacks`; large ones are left out."""
     texts: dict[str, str] = {}
     room = MAX_SOURCES

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,7 @@ from .kinds import Kinds
 from .layer_map import LayerMap
 from .layers import LayerTracker
 from .naming import short_function_names, unique_node_names
+from .provenance import sources_of
 from .random_ops import DRAWN_BY, RANDOM_OPS
 from .shapes import capturable_dtype, static_shape
 
@@ -35,6 +36,14 @@ class RecordedFunction:
     functions: dict[str, TracedFunction]
     candidates: dict[Place, Candidate]
     graph: Graph
+
+    @cached_property
+    def _with_sources(self) -> Graph:
+        return replace(self.graph, sources=sources_of(self.graph.stacks))
+
+    def graph_for(self, *, sources: bool) -> Graph:
+        """The graph, with the text of user files or without; the same object each time."""
+        return self._with_sources if sources else self.graph
 
     @cached_property
     def dataset_functions(self) -> list[str]:
@@ -62,7 +71,6 @@ def record_function(
     tracker: LayerTracker,
     *,
     known_layers: Collection[str] = (),
-    sources: bool = True,
 ) -> RecordedFunction:
     """Looks at a registered function and all that it calls.
 
@@ -70,7 +78,6 @@ def record_function(
         inputs: what it is called with.
         known_layers: layer paths of the model, used where the functions were traced before the tracker was
             installed.
-        sources: whether to embed the text of user files.
     """
     functions = closure(root, inputs, tracker.variable_of)
     names = unique_node_names(functions)
@@ -83,7 +90,7 @@ def record_function(
             function, short[function.name], names, Kinds(function, layers, tracker)
         )
     }
-    graph = graph_of(functions, names, short, layers, candidates, sources=sources)
+    graph = graph_of(functions, names, short, layers, candidates)
     return RecordedFunction(root, functions, candidates, graph)
 
 

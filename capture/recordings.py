@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tensortap.dump import Way, ensure_run, write_graph
+from tensortap.dump import Graph, Way, ensure_run, write_graph
 
 from .disk_reserve import DiskReserve
 from .held_recordings import HeldRecordings, Item
@@ -65,6 +65,7 @@ class Recordings:
         info: facts for the run, if it is not there yet.
         patience: seconds that training waits for the verdict on an earlier step, if a trigger decides.
         way: how the tap captures; the graph is written as of that way.
+        sources: whether the graph embeds the text of user files.
     """
 
     def __init__(
@@ -77,12 +78,14 @@ class Recordings:
         patience: float,
         *,
         way: Way,
+        sources: bool,
         info: Mapping[str, Any],
     ) -> None:
         self._run_dir, self._record, self._trouble = run_dir, record, trouble
         self._reserve, self._note_lost = reserve, note_lost
         self.lost = 0  # recordings of calls that were to be recorded
         self._way: Way = way
+        self._sources = sources
         self._info = dict(info)
         self._held = HeldRecordings(record.before, patience) if record.on_trigger else None
         # What a trigger had written was in memory before.
@@ -95,7 +98,7 @@ class Recordings:
         self._busy = False
         self._thread: threading.Thread | None = None
         self._pid = os.getpid()
-        self._graphs: dict[int, str] = {}  # id() of a graph, which lives as long as its function does
+        self._graphs: dict[int, tuple[Graph, str]] = {}  # by id(); held, lest that comes back
 
     def wants(self, steps: range) -> bool:
         """Whether one of these steps is recorded, be it into memory."""
@@ -167,7 +170,8 @@ class Recordings:
             if call is None:
                 return
             reason = f"{ASKED_FOR}{self._record.steps!r}"
-            item = Item(call, recorded.graph, step, self._number(step), reason, seen)
+            graph = recorded.graph_for(sources=self._sources)
+            item = Item(call, graph, step, self._number(step), reason, seen)
             at_once = self._asked_for(entry.steps)
             if at_once:
                 self._put([item])
@@ -257,11 +261,10 @@ class Recordings:
         if not self._reserve.is_kept(self._run_dir):
             self._lose()
             return
-        graph_id = self._graphs.get(id(graph))
-        if graph_id is None:
-            graph_id = self._graphs[id(graph)] = write_graph(
-                self._run_dir, replace(graph, way=self._way), "zstd"
-            )
+        if id(graph) not in self._graphs:
+            name = write_graph(self._run_dir, replace(graph, way=self._way), "zstd")
+            self._graphs[id(graph)] = graph, name
+        _, graph_id = self._graphs[id(graph)]
         recording = replace(
             item.call.finished(),
             step=item.step,

@@ -76,7 +76,7 @@ class LoadedCall:
     def recorded(self) -> RecordedFunction:
         """What is known of the function; looked at when it is asked for, as that takes longer than a run."""
         with RecordedInputs(self._recording.arguments) as inputs, _making_sense():
-            return record_function(self._root, inputs, LayerTracker(), sources=False)
+            return record_function(self._root, inputs, LayerTracker())
 
     def _renamed(self, name: str) -> str:
         # short_function_name takes what TensorFlow puts around a name off again

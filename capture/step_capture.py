@@ -99,10 +99,10 @@ class Outlet:
                 "Watch(steps=1) is for all of them; steps count from 0.",
             )
 
-    def graph_of(self, recorded: RecordedFunction, way: Way) -> GraphHandle:
+    def graph_of(self, recorded: RecordedFunction, way: Way, *, sources: bool) -> GraphHandle:
         key = recorded.root, way
         if key not in self.graphs:
-            self.graphs[key] = GraphHandle(replace(recorded.graph, way=way))
+            self.graphs[key] = GraphHandle(replace(recorded.graph_for(sources=sources), way=way))
         return self.graphs[key]
 
     def selection_of(self, recorded: RecordedFunction, watches: tuple[Watch, ...]) -> Selection:
@@ -260,7 +260,7 @@ class StepCapture:
         if captured:
             if self._pending is not None:
                 self._pending.seen.add(captured)
-            self.put(self._outlet.graph_of(recorded, way), captured)
+            self.put(self._outlet.graph_of(recorded, way, sources=self.embeds_sources), captured)
 
     def take_tensors(
         self,

@@ -139,7 +139,7 @@ class Tap:
         )
         self._outlet = Outlet(background, trouble)
         self._outlet.recordings = guard.recordings(
-            record_of(record), self.run_dir, reserve, background, exact=exact, info=facts
+            record_of(record), self.run_dir, reserve, background, exact=exact, sources=sources, info=facts
         )
         watch_file = WatchFile(self.run_dir, watches)
         self._control = StepControl(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import keras
+import pytest
 import tensorflow as tf
 from dumped import Dumped
 from small_models import BATCH, Block, data, mlp
@@ -58,6 +59,23 @@ def test_sources_can_be_left_out(tmp_path: Path) -> None:
 
     assert graph.sources == {}
     assert graph.stacks
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_each_of_two_taps_has_the_sources_that_it_may(tmp_path: Path, first: bool) -> None:
+    function = tf.function(lambda x: tf.nn.relu(x, name="relu"))
+    taps = {
+        sources: Tap(tmp_path / str(sources), Watch(steps=1), sources=sources, record=1)
+        for sources in (first, not first)
+    }
+    for tap in taps.values():
+        with tap.step(0):
+            function(tf.ones(2))
+    for tap in taps.values():
+        tap.close()
+    for sources in taps:
+        graphs = Dumped(tmp_path / str(sources)).graphs()
+        assert [__file__ in graph.sources for graph in graphs] == [sources] * len(graphs)
 
 
 def test_edges_and_functions_are_closed(tmp_path: Path) -> None:
