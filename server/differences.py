@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from flask import Blueprint, Response
@@ -36,6 +37,7 @@ from .wire import plain
 blueprint = Blueprint("differences", __name__)
 MAX_ROWS = 5000
 _WHAT = ("a", "b", "difference", "ulp")
+_UNUSUAL = re.compile(r"[^A-Za-z0-9._-]+")  # in the name of a file
 
 
 @blueprint.get("/api/diff")
@@ -79,8 +81,14 @@ def _report(result: Comparison | None) -> Response:
     if result is None:
         raise NotFoundError("The comparison is not ready.", "Ask with format=json while it says working.")
     response = Response(comparison_html(result), content_type="text/html; charset=utf-8")
-    response.headers["Content-Disposition"] = 'attachment; filename="difference.html"'
+    response.headers["Content-Disposition"] = f'attachment; filename="{_report_name(result)}"'
     return response
+
+
+def _report_name(result: Comparison) -> str:
+    """Names both sides, so that reports of several pairs can lie beside one another."""
+    a, b = (_UNUSUAL.sub("_", side.run).strip("._")[-60:] or "run" for side in (result.a, result.b))
+    return f"{a}-step{result.a.step}-and-{b}-step{result.b.step}.html"
 
 
 def _sides(parameters: Parameters) -> tuple[Side, Side]:

@@ -80,6 +80,8 @@ def test_the_page_of_problems_tells_the_truth_first(tap: TapPage, site: Site) ->
     whole = "line => line.scrollWidth <= line.clientWidth && line.scrollHeight <= line.clientHeight"
     assert line.evaluate(whole)
     groups = tap.page.get_by_test_id("finding-group")
+    told = groups.evaluate_all("all => all.map(one => one.innerText.split('\\n').filter(line => line))")
+    assert all(len(set(lines)) == len(lines) for lines in told), "a sentence stands there twice"
     rule = str(groups.first.get_attribute("data-rule"))
     groups.first.get_by_role("button", name="Mute").click()
     expect(tap.page.locator("summary").filter(has_text=f"Muted: {rule}")).to_be_visible()

@@ -57,7 +57,8 @@ def test_the_report_is_a_file_to_download(api: Api, pair: str) -> None:
     ready(api, f"/api/diff?{pair}")
     answer = api.get(f"/api/diff?{pair}&format=html")
     assert answer.content_type == "text/html; charset=utf-8"
-    assert answer.headers["Content-Disposition"].startswith("attachment")
+    name = answer.headers["Content-Disposition"].partition("; ")[2]
+    assert name == 'filename="exp_first-step0-and-exp_first-step1.html"'
     assert "First divergence: <code>dense/MatMul:0</code>" in answer.get_data(as_text=True)
 
 

@@ -1,5 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { metricOf, parseCompareSort, pictureSelection, sortDifferences, type TensorDifference, telling, verdictsByRow } from './comparison';
+import {
+  earlierThan,
+  metricOf,
+  parseCompareSort,
+  pictureSelection,
+  sortDifferences,
+  type TensorDifference,
+  telling,
+  verdictsByRow,
+} from './comparison';
 import { makeGraph } from './graph_fixture';
 
 function difference(tensor: string, more: Partial<TensorDifference> = {}): TensorDifference {
@@ -63,4 +72,10 @@ test.each([
 
 test('the picture opens where the worst element lies', () => {
   expect(pictureSelection([4, 2, 5], [3, 0, 0])).toBe('3,:,:');
+});
+
+test('what diverges before the tensor that is told first is found', () => {
+  const rows = ['e:0', 'f:0', 'g:0'].map((name, i) => difference(name, { order: 9 - i, verdict: i === 2 ? 'inherited' : 'diverges' }));
+  expect(earlierThan(rows[0] as TensorDifference, rows)?.tensor).toBe('f:0');
+  expect(earlierThan(rows[1] as TensorDifference, rows)).toBeNull();
 });

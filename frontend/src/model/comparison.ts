@@ -70,6 +70,12 @@ export interface ComparisonSide {
   worker: string;
 }
 
+/** A tensor that diverges before the one that is told first, in data flow; null where none does. */
+export function earlierThan(first: TensorDifference, rows: readonly TensorDifference[]): TensorDifference | null {
+  const earlier = rows.filter((row) => row.verdict === 'diverges' && row.order < first.order);
+  return sortDifferences(earlier, 'order')[0] ?? null;
+}
+
 /** Whether two sides are one: a worker of a run at a step. */
 export function sameSide(a: ComparisonSide, b: ComparisonSide): boolean {
   return a.run_id === b.run_id && a.step === b.step && a.worker === b.worker;

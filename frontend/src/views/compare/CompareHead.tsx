@@ -64,7 +64,7 @@ export function CompareHead() {
           testid="compare-equal"
         />
         {reportHref.value !== null && (
-          <a class="button small" href={reportHref.value} download="difference.html" data-testid="compare-report">
+          <a class="button small" href={reportHref.value} download data-testid="compare-report">
             Report
           </a>
         )}

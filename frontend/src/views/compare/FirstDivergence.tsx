@@ -1,11 +1,13 @@
 import { visible } from '../../lib/visible';
-import { type Comparison, isBound, metricOf, type TensorDifference } from '../../model/comparison';
+import { type Comparison, earlierThan, isBound, metricOf, type TensorDifference } from '../../model/comparison';
+import { comparison } from '../../state/comparison';
 import { numberText } from './numbers';
 import { showDifference } from './show';
 
 /** Where the difference begins, why, what it takes, and the lines that made it. */
 export function FirstDivergence({ first }: { first: NonNullable<Comparison['first']> }) {
   const entry = first.difference;
+  const earlier = earlierThan(entry, comparison.data.value?.rows ?? []);
   const visit = entry.visits > 1 ? `, visit ${entry.visit}` : '';
   return (
     <div class="compare-first" data-testid="first-divergence" data-tensor={entry.tensor}>
@@ -20,6 +22,15 @@ export function FirstDivergence({ first }: { first: NonNullable<Comparison['firs
         </span>
       </p>
       <p>{first.text}</p>
+      {earlier && (
+        <p class="faint" data-testid="compare-earlier">
+          <button type="button" class="link-name" onClick={() => showDifference(earlier)}>
+            {visible(earlier.tensor)}
+          </button>{' '}
+          comes before it in the flow and diverges, too: neither is made of the other. What enters the step is told first (data, weights),
+          then the forward pass before the backward one, and floats before whole numbers.
+        </p>
+      )}
       <p class="faint num">{distance(entry)}</p>
       {first.inputs.map((input) => (
         <p key={input.tensor} class="faint num">

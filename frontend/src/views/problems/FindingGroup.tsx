@@ -12,6 +12,7 @@ export function FindingGroup({ group }: { group: Group }) {
   const [chosen, choose] = useState(0);
   const finding = group.findings[chosen] ?? group.findings[0];
   if (!finding) return null;
+  const others = group.findings.map((_, i) => i).filter((i) => i !== group.findings.indexOf(finding));
   return (
     <article class="problem-card" data-severity={group.severity} data-rule={group.rule} data-testid="finding-group">
       <h3>
@@ -26,13 +27,14 @@ export function FindingGroup({ group }: { group: Group }) {
       {group.findings.length > 1 && (
         <details class="problems-more" open={group.findings.length < 4}>
           <summary>
-            {formatCount(group.findings.length)} tensors, this is number {chosen + 1}
+            {formatCount(group.findings.length)} tensors, this is number {chosen + 1}; the others:
           </summary>
           <ul class="births">
-            {group.findings.map((other, i) => (
-              <li key={`${other.tensor} ${other.text}`}>
-                <button type="button" class="link" aria-current={i === chosen} onClick={() => choose(i)}>
-                  {visible(other.text)}
+            {others.map((i, place) => (
+              // By its place: the focus stays where it is, on the next sentence.
+              <li key={place}>
+                <button type="button" class="link" onClick={() => choose(i)}>
+                  {visible(group.findings[i]?.text ?? '')}
                 </button>
               </li>
             ))}
