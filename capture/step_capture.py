@@ -182,7 +182,7 @@ class StepCapture:
             self._outlet.unseen(
                 "choice",
                 error.message,
-                f"Correct the callable. The function {name} runs untapped, training goes on.",
+                f"{error.hint} The function {name} runs untapped, training goes on.",
                 error.__cause__,
             )
             return

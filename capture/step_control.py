@@ -12,7 +12,7 @@ from .snapshots import Entry
 from .step_capture import Outlet, StepCapture
 from .trouble import say
 from .watch import Watch
-from .watch_file import FILE, WatchFile, watch_facts
+from .watch_file import WatchFile, watch_facts
 from .watch_json import shown_rules
 
 
@@ -98,7 +98,7 @@ class StepControl:
             self._outlet.put_event(step, "watch", {"error": change.error})
         else:
             self.watches = change.watches
-            self._say_watches(step, FILE)
+            self._say_watches(step, change.source)
 
     def _say_watches(self, step: int, source: str) -> None:
         facts = watch_facts(self.watches, shown_rules(self.watches), source=source)

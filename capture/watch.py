@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Callable, Iterable
@@ -131,6 +132,10 @@ class Watch:
 
         found = watches_of_text(text, step)
         return found[0] if len(found) == 1 else Watches(found)
+
+    def __reduce__(self) -> Any:
+        given = {item.name: getattr(self, item.name) for item in fields(self) if item.init}
+        return functools.partial(Watch, **given), ()
 
     def _make_tests(self) -> Iterable[Test]:
         if self.nodes is not None:
@@ -264,7 +269,10 @@ def _ask(argument: str, choice: Callable[[Candidate], Any], candidate: Candidate
         return bool(choice(candidate))
     except Exception as error:
         message = f"{argument}={_text(choice)} of a Watch failed on node {candidate.node!r}"
-        raise ChoiceFailedError(message) from error
+        hint = (
+            "Correct the callable: it is given a Candidate (.node, .op_type, .layer, .dtype, .shape, .kind)."
+        )
+        raise ChoiceFailedError(message, hint) from error
 
 
 def _member(names: Iterable[str], text: Callable[[Candidate], str]) -> Test:

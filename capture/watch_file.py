@@ -23,10 +23,12 @@ _Stamp = tuple[int, int, int]
 
 
 class Change(NamedTuple):
-    """What a new watch.json says: the watches it asks for, or why it cannot be taken."""
+    """What a new watch.json says: the watches it asks for, or why it cannot be taken. `source` is who says so;
+    the program, where the file is gone."""
 
     watches: tuple[Watch, ...] | None
     error: str = ""
+    source: str = FILE
 
 
 class WatchFile:
@@ -56,7 +58,7 @@ class WatchFile:
             return None
         self._seen = stamp
         if stamp is None:
-            return Change(self._own)
+            return Change(self._own, source="program")
         try:
             return Change(self._read(step))
         except TensortapError as error:

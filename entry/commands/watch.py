@@ -81,6 +81,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise InvalidValueError("--reset takes no rule.", "Leave the others out.")
     if rule or arguments.reset:
         _check_running(reader)
+    if rule and not arguments.only:
+        _check_obeyed(arguments.path / FILE, before[-1] if before else {})
     earlier = _text(arguments.path / FILE)
     if arguments.reset:
         (arguments.path / FILE).unlink(missing_ok=True)
@@ -101,6 +103,15 @@ def _check_running(reader: RunReader) -> None:
         raise NotFoundError(
             f"The run {reader.path.name!r} is finished: no job would read the watch.",
             "Give the next job its watch: Tap(…, watch=Watch(…)).",
+        )
+
+
+def _check_obeyed(path: Path, latest: dict[str, Any]) -> None:
+    """Refuses to add to a file that the job has refused: it would refuse the new rule with it."""
+    if "error" in latest and path.exists() and path.stat().st_mtime <= float(latest.get("time", 0)):
+        raise InvalidValueError(
+            f"The job refuses what is written there already: {latest['error']}",
+            "Correct it, replace all by --only, or take it back by --reset.",
         )
 
 

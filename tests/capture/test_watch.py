@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from typing import Any
 
@@ -116,6 +117,19 @@ def test_mistakes_are_named(arguments: dict[str, Any], message: str) -> None:
         Watch(**arguments)
 
 
+@pytest.mark.parametrize(
+    "watch",
+    [
+        Watch("a", ops=["MatMul", "Relu"], steps=[1, every(5)], keep="value", sample=10, dtypes=tf.bfloat16),
+        Watch(kinds="loss") | Watch(re.compile("b", re.IGNORECASE), steps=log_spaced(3)),
+    ],
+)
+def test_a_watch_can_be_handed_to_another_process(watch: Watch | Watches) -> None:
+    again = pickle.loads(pickle.dumps(watch))
+    assert again == watch
+    assert repr(again) == repr(watch)
+
+
 def test_every_needs_a_start_that_exists() -> None:
     with pytest.raises(WatchError, match="numbered from 0"):
         every(2, start=-1)
@@ -127,8 +141,10 @@ def test_a_callable_that_fails_is_named_with_its_node() -> None:
     def ratio(candidate: Candidate) -> bool:
         return 1 / candidate.slot > 0
 
-    with pytest.raises(ChoiceFailedError, match="layers=ratio of a Watch failed on node 'cnn/relu/Relu'"):
+    failed = "layers=ratio of a Watch failed on node 'cnn/relu/Relu'"
+    with pytest.raises(ChoiceFailedError, match=failed) as error:
         Watch(layers=ratio).selects(RELU)
+    assert "a Candidate (.node, .op_type, .layer" in error.value.hint
 
 
 def test_repr_shows_what_was_given() -> None:

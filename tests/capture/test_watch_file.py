@@ -73,7 +73,7 @@ def test_an_edited_watch_json_is_obeyed_from_the_next_step_on(job: Job) -> None:
         (0, "program"),
         (3, "watch.json"),
         (7, "watch.json"),
-        (12, "watch.json"),
+        (12, "program"),
     ]
     assert job.answers[1]["rules"] == [{"nodes": "root", "steps": [{"range": [3, 5, 1]}], "keep": "value"}]
     assert job.tap.watches == (Watch("total", steps=every(5)),)
@@ -214,4 +214,15 @@ def test_a_rule_that_the_job_refuses_does_not_stay(
     assert "kinds='foo' is unknown" in capsys.readouterr().err
     assert not (job.run_dir / "watch.json").exists()
     assert dispatch(["watch", run, "--nodes", "root"]) == 0
+
+    monkeypatch.undo()
+    assert dispatch(["watch", run, "--kinds", "foo", "--wait", "0"]) == 0  # nobody is asked yet
+    monkeypatch.setattr(watch_file, "POLL_SECONDS", 0.0)
+    job.steps(1)
+    capsys.readouterr()
+    assert dispatch(["watch", run, "--nodes", "x", "--wait", "0"]) == 1
+    refused = capsys.readouterr().err.replace("\n", " ")
+    assert "kinds='foo' is unknown" in refused
+    assert "--only" in refused
+    assert dispatch(["watch", run, "--nodes", "x", "--only", "--wait", "0"]) == 0
     job.tap.close()
