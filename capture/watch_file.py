@@ -23,7 +23,7 @@ _Stamp = tuple[int, int, int]
 
 
 class Change(NamedTuple):
-    """What a new watch.json says: the watches it asks for, or why it cannot be taken. `source` is who says so;
+    """What a new watch.json says: the watches it asks for, or why it cannot be taken. By whom: `source`;
     the program, where the file is gone."""
 
     watches: tuple[Watch, ...] | None
