@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Self
 
+import tensorflow as tf
+
 from tensortap.dump import Frame, Function, Graph, Node, tensor_name
 
 from . import tf_private
@@ -209,5 +211,6 @@ class EagerBodies:
             local.recorder = outer
 
     def step(self, local: Any) -> AbstractContextManager[None]:
-        """For a step that begins: where it does so in such a body, its ops are noted for it."""
-        return self.body(local) if getattr(local, "recorder", None) is not None else nullcontext()
+        """For a step that begins: in such a body, or where functions run as eager code, its ops are noted."""
+        inside = getattr(local, "recorder", None) is not None
+        return self.body(local) if inside or tf.config.functions_run_eagerly() else nullcontext()

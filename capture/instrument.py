@@ -77,7 +77,7 @@ class InstrumentedFunction:
         self._rewritten = rewrite(recorded, chosen, muted, held)
         self._name = self._rewritten.name.encode()
         self._lock = threading.RLock()
-        self._has_run = False
+        self._has_run = self._discarded = False
         self._iterations: dict[TapQueue, int] = {}  # of branches in loops: the next one
         paths: dict[str, set[int]] = {}
         for queue in self._rewritten.queues:
@@ -111,6 +111,8 @@ class InstrumentedFunction:
         """
         extra = self._rewritten.outputs
         with self._lock:
+            if self._discarded:
+                raise TapFailedError("another thread has closed the tap")
             try:
                 with self._emptying_queues(receiver):
                     outputs = run(self._name, inputs, num_outputs + len(extra))
@@ -202,6 +204,7 @@ class InstrumentedFunction:
     def discard(self) -> None:
         """Takes the copies out of TensorFlow again."""
         with self._lock:
+            self._discarded = True
             self._rewritten.discard()
 
 

@@ -48,6 +48,7 @@ class Interceptor:
         with self._lock:
             self._users += 1
             if self._users == 1:
+                self._instrumented.clear()  # a call that went on after the last release may have given up
                 self.tracker.install()
                 self._uninstall = tf_private.install_call_hook(self._on_call)
 

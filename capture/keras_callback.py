@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import keras
-import tensorflow as tf
 
 from .layers import layer_paths
 
@@ -86,7 +85,7 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
         count = int(getattr(self.model, "steps_per_execution", 1))
         try:
             with self._tap._steps(self._first, count, next(iter(args), None)):
-                if getattr(self.model, "run_eagerly", False) or tf.config.functions_run_eagerly():
+                if getattr(self.model, "run_eagerly", False):
                     with self._tap.eager():
                         outcome = function(*args, **kwargs)
                 else:

@@ -248,9 +248,11 @@ class Tap:
         self._check_open()
         first = self._next_step if number is None else number
         self._lifetime.hold()
-        if not isinstance(first, Integral) or first < 0:
-            raise WatchError(f"step {first!r} is not possible.", "Steps are whole numbers, numbered from 0.")
-        with self._steps(first, 1), self._eager.step(self._local):
+        if not isinstance(first, Integral) or not 0 <= first < 1 << 63:
+            raise WatchError(
+                f"step {first!r} is not possible.", "Steps are whole numbers from 0 to 2^63 - 1."
+            )
+        with self._steps(first, 1):
             yield first
 
     @contextmanager
@@ -370,7 +372,7 @@ class Tap:
         self._local.in_step, self._local.capture = True, capture
         self._next_step = first + count
         try:
-            with INTERCEPTOR.step(self._control, capture):
+            with INTERCEPTOR.step(self._control, capture), self._eager.step(self._local):
                 yield
         except BaseException as error:
             self._control.end(steps, capture, error, source=source)

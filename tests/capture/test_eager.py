@@ -37,6 +37,20 @@ def test_ops_are_nodes_with_inputs_and_stacks(tmp_path: Path) -> None:
     assert graph.stacks[relu.stack][-1][0] == __file__
 
 
+def test_functions_that_run_eagerly_are_captured_op_by_op(tmp_path: Path) -> None:
+    tf.config.run_functions_eagerly(True)
+    try:
+        with Tap(tmp_path / "r", ALL) as tap:
+            tapped = tap.function(lambda x: tf.nn.relu(x))
+            tapped(tf.constant([-1.0, 2.0]))
+            with tap.step(1):
+                tf.function(lambda x: tf.nn.relu(x))(tf.constant([3.0]))
+    finally:
+        tf.config.run_functions_eagerly(False)
+    dumped = Dumped(tmp_path / "r")
+    assert [dumped.value("Relu:0", step).tolist() for step in (0, 1)] == [[0.0, 2.0], [3.0]]
+
+
 def test_steps_have_the_same_names_and_functions_their_own_graph(tmp_path: Path) -> None:
     @tf.function
     def inner(x: Any) -> Any:

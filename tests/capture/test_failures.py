@@ -108,6 +108,23 @@ def test_a_copy_that_does_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     tap.close()
 
 
+def test_a_tap_that_another_thread_closes_in_a_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counter = tf.Variable(0)
+    tap = Tap(tmp_path / "r", ALL)
+    call = InstrumentedFunction.call
+
+    def late(copy: InstrumentedFunction, *arguments: Any) -> Any:
+        tap.close()
+        copy.discard()  # as it does if there is no other tap
+        return call(copy, *arguments)
+
+    monkeypatch.setattr(InstrumentedFunction, "call", late)
+    count = tap.function(lambda: counter.assign_add(1))
+    with pytest.warns(TapWarning, match="could not run with taps .*closed the tap"):
+        assert count() == 1
+    assert counter.numpy() == 1
+
+
 def test_a_step_that_runs_out_of_memory_half_way_is_made_once(tmp_path: Path) -> None:
     """Variables are put back before the step is made again without taps."""
     counter, weight, calls = tf.Variable([0, 0]), tf.Variable(1.0), []
