@@ -96,7 +96,8 @@ def test_a_birth_in_a_loop_is_shown_at_its_visit(tap: TapPage, serve: Serve, tmp
     """All is finite at the first visit: the birth, and the way back from it, lead to the visits they name."""
     with Tap(tmp_path / "loop", watch=Watch(steps=every(1), keep="value")) as taken:
         taken.function(in_a_loop)(X)
-    tap.enter(serve(tmp_path))
+    site = serve(tmp_path)
+    tap.enter(site)
     tap.page.keyboard.press("w")
     card, visit = tap.page.get_by_test_id("birth-card"), tap.page.get_by_test_id("visit-picker")
     expect(card.locator("h3").first).to_have_text("Infinity is born at step 0 (visit 2) in while/Exp")
@@ -117,6 +118,11 @@ def test_a_birth_in_a_loop_is_shown_at_its_visit(tap: TapPage, serve: Serve, tmp
     tap.page.get_by_test_id("show-chain").click()
     tap.expect_inspected("while/Exp")
     expect(visit).to_have_value("2")
+    # Where no visit is named, as by a click on the graph, it is the first that is bad.
+    tap.go_to(site, "loop", "while/Exp:0", 0)
+    expect(visit).to_have_value("2")
+    visit.select_option("0")
+    expect(visit).to_have_value("0")
 
 
 def test_a_healthy_run_is_told_so(tap: TapPage, site: Site) -> None:

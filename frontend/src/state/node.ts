@@ -79,7 +79,7 @@ export const snapshots = resource(
 /** Visits of the tensor at the step on show, ascending. */
 export const visits = computed<number[]>(() => visitsOf(snapshots.data.value?.rows ?? []));
 
-/** The snapshot on show: at the chosen visit (else the first), of the latest worker that has it. */
+/** The snapshot on show: at the chosen visit (see `snapshotAt`), of the latest worker that has it. */
 export const snapshot = computed<Snapshot | null>(() => {
   const found = snapshots.data.value;
   if (!found || found.step !== (computedPlace.value?.step ?? step.value)) return null;

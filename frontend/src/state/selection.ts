@@ -66,6 +66,6 @@ export function goTo(place: { graph?: string; tensor: string; step?: number; vis
     if (place.step !== undefined) goToStep(place.step);
     if (place.tab !== undefined) panelTab.value = place.tab;
     selectTensor(place.tensor);
-    chosenVisit.value = place.visit || null; // the first is chosen by choosing none
+    chosenVisit.value = place.visit ?? null;
   });
 }

@@ -52,5 +52,8 @@ export function toggleRow({ path, open }: TimelineRow): void {
 export function goToCell(row: number, column: number): void {
   const data = timeline.data.value;
   const at = data ? cellOf(data, row, column) : -1;
-  if (data?.tensor.at(at)) goTo({ tensor: data.tensor.at(at), step: data.step[at] as number, visit: data.visit[at] as number });
+  if (!data?.tensor.at(at)) return;
+  const visit = data.visit[at] as number;
+  // The first one needs not be chosen: the cell tells the first that is bad.
+  goTo({ tensor: data.tensor.at(at), step: data.step[at] as number, ...(visit > 0 && { visit }) });
 }

@@ -5,6 +5,7 @@ import { visits } from '../../state/node';
 export function VisitNote() {
   const chosen = chosenVisit.value;
   if (chosen === null) return visits.value.length > 1 ? <>All {visits.value.length} visits of each step: choose one above. </> : null;
+  if (chosen === 0 && visits.value.length < 2) return null;
   const all = () => {
     chosenVisit.value = null;
   };

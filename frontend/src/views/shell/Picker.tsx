@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { Icon } from '../kit/Icon';
+import { LongName } from '../kit/LongName';
 import { Popover } from '../kit/Popover';
 
 export interface Choice {
@@ -42,7 +43,7 @@ export function Picker({ label, choices, selected, onSelect, none }: PickerProps
                 }}
               >
                 <span />
-                <span class="truncate">{choice.name}</span>
+                <LongName name={choice.name} />
                 {choice.detail && <span class="detail truncate">{choice.detail}</span>}
               </button>
             ))}
@@ -74,7 +75,9 @@ export function PickerButton({ label, name, open, toggle, before, testid }: Pick
       data-testid={testid}
     >
       {before}
-      <span class="picker-name">{name}</span>
+      <span class="picker-name">
+        <LongName name={name} />
+      </span>
       <Icon name="down" />
     </button>
   );

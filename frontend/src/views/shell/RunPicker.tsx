@@ -6,6 +6,7 @@ import { writingState } from '../../model/writing_state';
 import { chosenGraph, chosenRun, chosenStep, chosenWorker, openScopes, resetTimeline } from '../../state/choices';
 import { reloadRuns } from '../../state/live';
 import { runEntry, runId, runs } from '../../state/runs';
+import { LongName } from '../kit/LongName';
 import { moveFocus, Popover } from '../kit/Popover';
 import { PickerButton } from './Picker';
 
@@ -100,7 +101,7 @@ function RunRow({ run, onClick }: { run: RunEntry; onClick: () => void }) {
       data-selected={run.id === runId.value}
     >
       <span class="live-dot" data-live={run.live} title={STATES[state]} />
-      <span class="truncate">{run.name}</span>
+      <LongName name={run.name} />
       <span class="row">
         {(run.nonfinite ?? 0) > 0 && <span class="chip nan">NaN/Inf</span>}
         <span class="faint num">{formatAgo(when, Date.now() / 1000)}</span>

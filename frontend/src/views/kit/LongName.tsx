@@ -1,0 +1,13 @@
+/** Runs of one study differ at the end of their names: so much of it stays. */
+const END = 14;
+
+/** A name of which the middle gives way where there is no room for all of it. */
+export function LongName({ name }: { name: string }) {
+  const cut = Math.max(0, name.length - END);
+  return (
+    <span class="long-name" title={name}>
+      <span>{name.slice(0, cut)}</span>
+      <span>{name.slice(cut)}</span>
+    </span>
+  );
+}
