@@ -46,9 +46,35 @@ def test_axe_finds_nothing(audited: TapPage, site: Site, theme: str) -> None:
     audited.page.keyboard.press("?")
     found["help"] = violations(audited)
     audited.page.keyboard.press("Escape")
+    for text in ("", "conv"):
+        audited.page.keyboard.press("Control+k")
+        audited.page.get_by_test_id("palette-field").fill(text)
+        audited.page.get_by_test_id("palette-row").first.wait_for()
+        found[f"palette {text}"] = violations(audited)
+        audited.page.keyboard.press("Escape")
     audited.go_to(site, "digits-nan", f"{LOG}:0", step)
+    audited.page.get_by_test_id("search").focus()
+    found["search"] = violations(audited)
     for tab in TABS:
         audited.show_tab(tab)
         audited.wait_until_ready()
         found[f"panel {tab}"] = violations(audited)
+    assert {where: what for where, what in found.items() if what} == {}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_in_menus(audited: TapPage, site: Site, theme: str) -> None:
+    audited.page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
+    audited.enter(site)
+    audited.go_to(site, "digits-nan", f"{LOG}:0", audited.step())
+    audited.page.add_script_tag(path=AXE)
+    found = {}
+    audited.page.keyboard.press("a")
+    audited.page.keyboard.press("A")
+    audited.page.get_by_label("Name and note").click()
+    found["bookmarks"] = violations(audited)
+    audited.page.keyboard.press("Escape")
+    audited.page.get_by_role("button", name="Save picture").click()
+    audited.page.get_by_role("button", name="PNG").click()
+    found["picture"] = violations(audited)
     assert {where: what for where, what in found.items() if what} == {}

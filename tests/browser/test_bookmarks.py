@@ -6,6 +6,7 @@ import pytest
 from browser_page import TapPage
 from browser_site import Site
 from playwright.sync_api import Locator, expect
+from tensorboard_process import Start
 
 RELU = "digits_1/conv1_1/Relu"
 SCOPE = "digits_1/conv1_1"
@@ -105,3 +106,20 @@ def test_an_enlarged_panel_is_in_the_address(tap: TapPage, graph: Locator) -> No
     tap.page.keyboard.press("e")
     expect(tap.page.get_by_test_id("graph")).to_be_visible()
     assert "enlarged" not in hash_of(tap)
+
+
+def test_in_tensorboard_too(tap: TapPage, site: Site, start_tensorboard: Start) -> None:
+    board = start_tensorboard(site.logdir)
+    tap.page.goto(f"{board.root}/#tensortap")
+    tap.page.get_by_role("tab", name="Tensortap").click()
+    frame = tap.page.frame_locator("iframe")
+    expect(frame.locator(".graph-pane")).to_have_attribute("data-status", "ready")
+    frame.get_by_test_id("search").fill(RELU)
+    frame.get_by_test_id("search").press("Enter")
+    expect(frame.get_by_test_id("inspector")).to_have_attribute("data-node", RELU)
+    frame.get_by_test_id("bookmark").click()
+    frame.get_by_test_id("inspector").get_by_label("Close (Esc)").click()
+    expect(frame.get_by_test_id("inspector")).to_have_count(0)
+    frame.get_by_test_id("bookmarks").click()
+    frame.locator(".bookmark-go").click()
+    expect(frame.get_by_test_id("inspector")).to_have_attribute("data-node", RELU)

@@ -21,13 +21,6 @@ interface Ground {
   holes: string;
 }
 
-interface Halo {
-  readonly text: string;
-  readonly x: number;
-  readonly y: number;
-  readonly style: string;
-}
-
 export class SvgContext implements Pen {
   fillStyle: Paint = '#000000';
   strokeStyle: Paint = '#000000';
@@ -46,8 +39,6 @@ export class SvgContext implements Pen {
   private filled: string | null = null;
   /** A rectangle that holes may still be cut into. */
   private ground: Ground | null = null;
-  /** What stands around the letters of the text that comes next. */
-  private halo: Halo | null = null;
 
   constructor(private readonly fonts: FontMeasure) {}
 
@@ -116,25 +107,24 @@ export class SvgContext implements Pen {
   }
 
   fillText(text: string, x: number, y: number): void {
-    const halo = this.halo?.text === text && this.halo.x === x && this.halo.y === y ? this.halo.style : '';
-    if (halo !== '') this.halo = null;
     this.flush();
-    this.drawText(paint('fill', this.fillStyle, this.globalAlpha) + halo, text, x, y);
+    this.drawText(paint('fill', this.fillStyle, this.globalAlpha), '', text, x, y);
   }
 
+  /** Around the letters of a text that comes next; one element with `paint-order` would hide the letters where that is not known. */
   strokeText(text: string, x: number, y: number): void {
     this.flush();
-    this.halo = { text, x, y, style: `${this.strokeAttributes()} stroke-linejoin="${this.lineJoin}" paint-order="stroke"` };
+    const style = ` fill="none"${this.strokeAttributes()} stroke-linejoin="${this.lineJoin}"`;
+    this.drawText(style, ' aria-hidden="true" style="user-select:none"', text, x, y);
   }
 
   /** Puts down what waits for what may come after it; to be called where something else begins. */
   flush(): void {
-    const { filled, ground, halo } = this;
-    [this.filled, this.ground, this.halo] = [null, null, null];
+    const { filled, ground } = this;
+    [this.filled, this.ground] = [null, null];
     if (filled !== null) this.drawPath(filled);
     if (ground?.holes) this.put(ground.style, `<path fill-rule="evenodd" d="${shapePath(ground.shape)}${ground.holes}"/>`);
     else if (ground) this.put(ground.style, shapeElement(ground.shape));
-    if (halo) this.drawText(` fill="none"${halo.style}`, halo.text, halo.x, halo.y);
   }
 
   /** The document, in pieces that belong after each other. `family`: the font's names; `title`: what a reader calls the picture. */
@@ -156,7 +146,7 @@ export class SvgContext implements Pen {
     } else for (const shape of shapes) this.put(style, shapeElement(shape));
   }
 
-  private drawText(style: string, text: string, x: number, y: number): void {
+  private drawText(style: string, attributes: string, text: string, x: number, y: number): void {
     const [, weight = '400', size = '10'] = /^(\d+) ([\d.]+)px/.exec(this.font) ?? [];
     const anchor =
       { center: ' text-anchor="middle"', right: ' text-anchor="end"', end: ' text-anchor="end"' }[this.textAlign as string] ?? '';
@@ -165,7 +155,7 @@ export class SvgContext implements Pen {
     const length = ` textLength="${numeral(this.fonts.width(text, this.font))}" lengthAdjust="spacingAndGlyphs"`;
     this.put(
       ` font-size="${size}" font-weight="${weight}"${anchor}${style}`,
-      `<text x="${numeral(x)}" y="${numeral(base)}"${length}>${escaped(text)}</text>`,
+      `<text x="${numeral(x)}" y="${numeral(base)}"${length}${attributes}>${escaped(text)}</text>`,
     );
   }
 
