@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { makeGraph } from './graph_fixture';
 import { shortestPath, traceRows } from './paths';
-import { parseQuery, runQuery } from './search';
+import { parseQuery } from './query';
+import { runQuery } from './search';
 
 const graph = makeGraph(
   [
@@ -16,9 +17,9 @@ const graph = makeGraph(
   ],
   ['q -> scale', 'scale -> softmax', 'direct -> softmax_1', 'softmax -> after', 'lonely => waits'],
 );
-const found = (text: string): string[] => [...runQuery(graph, parseQuery(text))].map((row) => graph.paths.at(row));
+const found = (text: string): string[] => [...runQuery(graph, parseQuery(text)).rows].map((row) => graph.paths.at(row));
 const names = (rows: Int32Array): string[] => [...rows].map((row) => graph.paths.at(row));
-const row = (path: string): number => runQuery(graph, parseQuery(`/^${path}$/`))[0]!;
+const row = (path: string): number => runQuery(graph, parseQuery(`/^${path}$/`)).rows[0]!;
 
 test.each([
   ['MatMul->Softmax', ['direct', 'softmax_1']],
@@ -35,18 +36,43 @@ test.each([
   expect(found(text)).toEqual(wanted);
 });
 
-test('a step that is no regular expression is explained', () => {
+test('a row that cannot be read is explained', () => {
   expect(parseQuery('MatMul->(->Softmax').error).toMatch(/not a regular expression/);
+  for (const text of ['->', 'MatMul ->', '-> Softmax', 'a->->b']) expect(parseQuery(text).error).toMatch(/stands between two nodes/);
 });
 
-test('what lies far apart is not connected', () => {
-  const nodes = Array.from({ length: 14 }, (_, i) => ({ path: `n${i}`, op: i === 0 ? 'A' : i > 11 ? 'B' : 'C' }));
+test('any number of nodes may lie in between, but none that fits the step before', () => {
+  const nodes = Array.from({ length: 40 }, (_, i) => ({ path: `n${i}`, op: { 0: 'A', 1: 'A', 39: 'B' }[i] ?? 'C' }));
   const chain = makeGraph(
     nodes,
     nodes.slice(1).map((node, i) => `n${i} -> ${node.path}`),
   );
-  expect([...runQuery(chain, parseQuery('A->.*->B'))]).toEqual([]);
-  expect([...runQuery(chain, parseQuery('A->.*->C->.*->B'))].slice(-2)).toEqual([12, 13]);
+  expect([...runQuery(chain, parseQuery('A->.*->B')).rows]).toEqual([1, 39]);
+  expect([...runQuery(chain, parseQuery('A->.*->C->.*->B')).rows]).toEqual([1, 38, 39]);
+  expect([...runQuery(chain, parseQuery('A->B')).rows]).toEqual([]);
+});
+
+test('a step is looked for in op types and labels, whatever Keras made of it', () => {
+  const attention = makeGraph(
+    [
+      { path: 'mha/query/MatMul', op: 'BatchMatMulV2' },
+      { path: 'mha/query/add', op: 'AddV2' },
+      { path: 'mha/scores', op: 'Einsum' },
+      { path: 'mha/Softmax/mask', op: 'Mul' },
+      { path: 'mha/softmax_1', op: 'Softmax' },
+    ],
+    [
+      'mha/query/MatMul -> mha/query/add',
+      'mha/query/add -> mha/scores',
+      'mha/scores -> mha/Softmax/mask',
+      'mha/Softmax/mask -> mha/softmax_1',
+    ],
+  );
+  const hits = (text: string) => [...runQuery(attention, parseQuery(text)).rows];
+  expect(hits('MatMul->.*->Softmax')).toEqual([2, 4]);
+  expect(hits('matmul->add->einsum')).toEqual([0, 1, 2]);
+  expect(hits('^MatMul$->.*->Softmax')).toEqual([0, 4]); // its label
+  expect(hits('query->add')).toEqual([]); // a scope is no node
 });
 
 test('inputs and outputs are traced along data edges, nearest first', () => {

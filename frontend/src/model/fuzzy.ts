@@ -3,7 +3,8 @@
  * begins a word (`_`, `/`, `.`, camelCase) or lies in the last part of a path weighs more. A text is a piece of a longer one, so that a column of names is searched without making a string of each.
  */
 
-const LETTER = 16;
+/** Points of a matched letter, before what weighs more or less. */
+export const LETTER = 16;
 const TOGETHER = 12;
 const LABEL_START = 14;
 const WORD_START = 10;

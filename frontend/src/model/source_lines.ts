@@ -49,6 +49,22 @@ export function linesOf(map: SourceMap, file: number): Map<number, SourceLine> {
   return lines;
 }
 
+/**
+ * Rows of the nodes that a place of the program made, `train.py:17` or a file alone: those that the line made itself, else those made in calls from it. A
+ * file is named by its path or the end of it, in any case of letters. Null where the lines are not known.
+ */
+export function nodesOfPlace(map: SourceMap | null, text: string): number[] | null {
+  if (map === null) return null;
+  const { file, line } = parsePlace(text.toLowerCase());
+  const names = map.files.map((one) => one.file.toLowerCase().replaceAll('\\', '/'));
+  const exact = names.map((name) => name === file || name.endsWith(`/${file}`));
+  const wanted = exact.includes(true) ? exact : names.map((name) => name.includes(file));
+  const here = ([of, at]: [number, number]): boolean => wanted[of] === true && (line === null || at === line);
+  const made = (of: SourceMap['stacks']) => of.flatMap(({ nodes }) => nodes);
+  const own = made(map.stacks.filter(({ frames }) => frames.length > 0 && here(frames[frames.length - 1]!)));
+  return own.length > 0 ? own : made(map.stacks.filter(({ frames }) => frames.some(here)));
+}
+
 /** Files by how many nodes their lines made themselves, the most first: the model before the program that trains it. */
 export function filesByNodes(map: SourceMap): { file: string; embedded: boolean; nodes: number }[] {
   const counts = map.files.map(() => 0);

@@ -87,7 +87,7 @@ export function GraphPane(props: GraphPaneProps) {
     <div ref={pane} class="graph-pane" data-theme={theme} data-status={status.kind} data-layouts={model.layouts.value}>
       {/* Tab goes from the tools to the graph, to what it answered, to the panel. */}
       <SearchBox model={model} onDone={focusGraph} />
-      <Toolbar model={model} subject={props.subject} />
+      <Toolbar model={model} subject={props.subject} stacked={props.unstacked.length === 0} />
       <div
         ref={surface}
         class="graph-surface"

@@ -1,8 +1,12 @@
 import { useEffect, useState } from 'preact/hooks';
+import { paletteOpen } from '../../state/palette';
+import { runFacts } from '../../state/search_facts';
+import { linesWanted } from '../../state/source';
 import { clearSearch, hitAt, nextHit, search } from './go';
 import type { GraphView } from './graph_view';
 import { GraphIcon } from './icons';
 import { SearchResults } from './SearchResults';
+import { SearchSheet } from './SearchSheet';
 
 /** Typing stops for this long before a search of a large graph starts. */
 const PAUSE_MS = 60;
@@ -17,10 +21,15 @@ export function SearchBox({ model, onDone }: SearchBoxProps) {
   const { finder } = model;
   const [draft, setDraft] = useDraft(model);
   const [listed, setListed] = useState(false);
+  useNews(model);
   const searched = finder.text.value;
   const clear = () => {
     setDraft('');
     clearSearch(model);
+  };
+  const enter = () => {
+    setListed(true);
+    linesWanted.value = true; // a line of the program may be searched for
   };
   const leave = (event: FocusEvent & { currentTarget: HTMLElement }) => {
     if (!event.currentTarget.contains(event.relatedTarget as Node | null)) setListed(false);
@@ -29,18 +38,17 @@ export function SearchBox({ model, onDone }: SearchBoxProps) {
     setListed(false);
     hitAt(model, index);
   };
-  const [hits, error] = [finder.hits.value.length, finder.error.value];
+  const hits = finder.hits.value.length;
   return (
-    <search class={`graph-search graph-card ${searched ? 'graph-searching' : ''}`} onFocusIn={() => setListed(true)} onFocusOut={leave}>
+    <search class={`graph-search graph-card ${searched ? 'graph-searching' : ''}`} onFocusIn={enter} onFocusOut={leave}>
       <GraphIcon name="search" />
       <input
         type="text"
         class="graph-search-input"
         data-testid="search"
         placeholder="Search nodes"
-        title="Text, /regular expression/, op:MatMul, layer:dense, dtype:float32, shape:32x10, is:nan"
         aria-label="Search nodes"
-        aria-invalid={error !== null}
+        aria-invalid={finder.unread.value}
         spellcheck={false}
         autocomplete="off"
         value={draft}
@@ -50,8 +58,11 @@ export function SearchBox({ model, onDone }: SearchBoxProps) {
         }}
         onKeyDown={(event) => onSearchKey(event, model, clear, onDone)}
       />
-      {searched && <Hits model={model} hits={hits} error={error} />}
+      {draft === '' && <PaletteHint />}
+      {searched && <Hits model={model} />}
+      {draft === '' && listed && <SearchSheet model={model} onChoose={(text) => takeExample(text, setDraft)} onDone={focusBox} />}
       {searched && listed && hits > 0 && <SearchResults model={model} onChoose={choose} />}
+      {searched && listed && finder.told.value && <p class="graph-results graph-card graph-told">{finder.told.value}</p>}
     </search>
   );
 }
@@ -71,6 +82,46 @@ function useDraft(model: GraphView): [string, (text: string) => void] {
   return [draft, setDraft];
 }
 
+/** What was searched for is searched again when more becomes known of it: lines of the program, problems. */
+function useNews(model: GraphView): void {
+  const facts = runFacts.value;
+  useEffect(() => {
+    const { text, told } = model.finder;
+    if (/is:|problem:|source:|\.py/i.test(text.peek()) && told.peek() !== null) search(model, text.peek());
+  }, [facts, model]);
+}
+
+const focusBox = () => document.querySelector<HTMLElement>('.graph-search-input')?.focus();
+
+const focusExample = (box: HTMLElement) => box.closest('search')?.querySelector<HTMLElement>('.graph-example')?.focus();
+
+function takeExample(text: string, setDraft: (text: string) => void): void {
+  setDraft(text);
+  focusBox();
+}
+
+const PALETTE_KEY = /Mac|iPhone|iPad/.test(navigator.platform) ? '⌘ K' : 'Ctrl K';
+const PALETTE_LABEL = `${PALETTE_KEY}: find anything: commands, nodes, lines, problems`;
+
+/** A quiet way to the command palette, for those who do not know its key. */
+function PaletteHint() {
+  return (
+    <button
+      type="button"
+      class="graph-hint"
+      aria-label={PALETTE_LABEL}
+      title={PALETTE_LABEL}
+      tabIndex={-1} // Tab goes on to the tools; by keys it is the key that it names
+      data-testid="palette-hint"
+      onClick={() => {
+        paletteOpen.value = true;
+      }}
+    >
+      <kbd>{PALETTE_KEY}</kbd>
+    </button>
+  );
+}
+
 /** Enter and the arrows go from hit to hit, Esc clears the search and leaves it. */
 function onSearchKey(
   event: KeyboardEvent & { currentTarget: HTMLInputElement },
@@ -78,10 +129,12 @@ function onSearchKey(
   clear: () => void,
   onDone: () => void,
 ): void {
+  if (event.ctrlKey || event.metaKey) return; // keys of the page
   event.stopPropagation();
   const text = event.currentTarget.value;
   const back = event.key === 'ArrowUp' || (event.key === 'Enter' && event.shiftKey);
-  if (['Enter', 'ArrowDown', 'ArrowUp'].includes(event.key)) {
+  if (text === '' && event.key === 'ArrowDown') focusExample(event.currentTarget);
+  else if (['Enter', 'ArrowDown', 'ArrowUp'].includes(event.key)) {
     if (text !== model.finder.text.value) search(model, text);
     nextHit(model, back ? -1 : 1);
   } else if (event.key === 'Escape') {
@@ -91,10 +144,12 @@ function onSearchKey(
   event.preventDefault();
 }
 
-function Hits({ model, hits, error }: { model: GraphView; hits: number; error: string | null }) {
-  const at = model.finder.current.value;
+function Hits({ model }: { model: GraphView }) {
+  const { finder } = model;
+  const [hits, at, told] = [finder.hits.value.length, finder.current.value, finder.told.value];
   const total = hits.toLocaleString('en-US');
-  const text = error ?? (hits === 0 ? 'no hits' : at < 0 ? total : `${(at + 1).toLocaleString('en-US')} of ${total}`);
+  const count = hits === 0 ? 'no hits' : at < 0 ? total : `${(at + 1).toLocaleString('en-US')} of ${total}`;
+  const text = finder.unread.value ? 'not readable' : finder.fuzzy.value ? `${count}, fuzzy` : count;
   const steps = [
     { icon: 'up', label: 'Previous hit (Shift+Enter)', run: () => nextHit(model, -1) },
     { icon: 'down', label: 'Next hit (Enter)', run: () => nextHit(model, 1) },
@@ -102,8 +157,9 @@ function Hits({ model, hits, error }: { model: GraphView; hits: number; error: s
   ] as const;
   return (
     <>
-      <span class={`graph-hits ${error ? 'graph-error' : ''}`} role="status" title={text}>
+      <span class={`graph-hits ${finder.unread.value ? 'graph-error' : ''}`} role="status" title={told ?? undefined}>
         {text}
+        {told && <span class="graph-offscreen">: {told}</span>}
       </span>
       {steps.map(({ icon, label, run }) => (
         <button

@@ -6,7 +6,7 @@ import { PictureMenu } from './PictureMenu';
 import { ToolButton } from './ToolButton';
 
 /** Buttons over the graph's upper right corner: one stop of the Tab key, the arrow keys go from one to the next. */
-export function Toolbar({ model, subject }: { model: GraphView; subject: readonly string[] }) {
+export function Toolbar({ model, subject, stacked }: { model: GraphView; subject: readonly string[]; stacked: boolean }) {
   const progress = model.progress.value;
   const root = useRef<HTMLDivElement>(null);
   useEffect(() => tabTo(root.current, null), []);
@@ -35,7 +35,7 @@ export function Toolbar({ model, subject }: { model: GraphView; subject: readonl
       <ToolButton
         icon="stack"
         label="Stack repeated blocks (U)"
-        pressed={model.unstacked.length === 0}
+        pressed={stacked}
         disabled={!model.hasBlocks.value}
         onClick={() => toggleAllStacks(model)}
       />

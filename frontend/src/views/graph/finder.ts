@@ -1,24 +1,34 @@
 /** The search of one graph: its text, its hits in drawing order, and the one that is current. */
 
-import { computed, signal } from '@preact/signals';
+import { signal } from '@preact/signals';
 import type { GraphData } from '../../model/graph';
 import { type Marks, markNodes } from '../../model/neighbours';
-import { type HealthTest, parseQuery, runQuery } from '../../model/search';
+import { parseQuery } from '../../model/query';
+import { runQuery } from '../../model/search';
+import type { SearchFacts } from '../../model/search_facts';
 import type { ScopeTree } from '../../model/tree';
 
 export class Finder {
   readonly text = signal('');
   readonly hits = signal<Int32Array>(new Int32Array(0));
   readonly current = signal(-1);
-  readonly error = computed(() => parseQuery(this.text.value).error);
+  /** Whether only the letters of the text were found. */
+  readonly fuzzy = signal(false);
+  /** Whether the text cannot be read, and in words why there are no hits. */
+  readonly unread = signal(false);
+  readonly told = signal<string | null>(null);
   /** What was found; null without a search. */
   marks: Marks | null = null;
 
   /** Searches anew; the current hit is left to `step`. */
-  search(text: string, graph: GraphData, tree: ScopeTree, health: HealthTest): void {
+  search(text: string, graph: GraphData, tree: ScopeTree, facts: SearchFacts): void {
+    const query = parseQuery(text);
+    const { rows, fuzzy, told } = runQuery(graph, query, facts);
     this.text.value = text;
     this.current.value = -1;
-    const rows = runQuery(graph, parseQuery(text), health);
+    this.unread.value = query.error !== null;
+    this.told.value = told;
+    this.fuzzy.value = fuzzy;
     this.hits.value = rows;
     this.marks = markNodes(tree, rows);
   }
@@ -27,6 +37,8 @@ export class Finder {
     this.text.value = '';
     this.hits.value = new Int32Array(0);
     this.current.value = -1;
+    this.unread.value = this.fuzzy.value = false;
+    this.told.value = null;
     this.marks = null;
   }
 

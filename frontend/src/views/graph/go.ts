@@ -1,16 +1,27 @@
 /** Search and traces on the graph: what is found, and going from one to the next. */
 
 import { INF, NAN } from '../../model/node_values';
+import { NO_FACTS, type SearchFacts } from '../../model/search_facts';
+import { runFacts } from '../../state/search_facts';
 import type { GraphView } from './graph_view';
 import { withGraph } from './on_show';
 
 export function search(model: GraphView, text: string): void {
   const { drawing } = model;
-  const health = model.colouring.value?.health;
-  if (!drawing || !health) return;
-  const state = (row: number): number => health[drawing.tree.entityOf[row]!]!;
-  model.finder.search(text, drawing.graph, drawing.tree, { nan: (row) => state(row) === NAN, inf: (row) => state(row) === INF });
+  if (!drawing) return;
+  model.finder.search(text, drawing.graph, drawing.tree, factsOf(model));
   model.viewport.changed();
+}
+
+/** What is known of the nodes that a pane shows; of another run's graph only their health. */
+export function factsOf(model: GraphView): SearchFacts {
+  const { drawing } = model;
+  const health = model.colouring.value?.health;
+  if (!drawing || !health) return NO_FACTS;
+  const state = (row: number): number => health[drawing.tree.entityOf[row]!]!;
+  const { graph, problems, lines } = runFacts.value;
+  const known = graph === drawing.graph ? { problems, lines } : NO_FACTS;
+  return { ...NO_FACTS, ...known, nan: (row) => state(row) === NAN, inf: (row) => state(row) === INF };
 }
 
 /** Searches the graph of the run from elsewhere on the page, and goes to the first hit. */

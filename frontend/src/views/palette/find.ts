@@ -1,7 +1,7 @@
 /** What the palette lists for a text: groups of choices, those that fit best first. */
 
-import { fuzzyTerms } from '../../model/fuzzy';
-import { findFuzzy, type Match } from '../../model/fuzzy_find';
+import { fuzzyTerms, LETTER } from '../../model/fuzzy';
+import { findFuzzy } from '../../model/fuzzy_find';
 import { recentChoices } from '../../state/preferences';
 import { searchFor } from '../graph/go';
 import type { Choice, Source } from './sources';
@@ -19,28 +19,46 @@ export interface Group {
 const MOST_RECENT = 6;
 /** Commands are few and meant for this; names of nodes are many. */
 const COMMAND_BONUS = 6;
-/** What fits that much worse than the best is noise. */
+/** What fits that much worse than the best, or has fewer points a letter, is noise. */
 const WORTH = 0.55;
+const LEAST_A_LETTER = 0.75 * LETTER;
+
+interface Scored {
+  readonly choice: Listed;
+  readonly score: number;
+}
 
 /** Null once `signal` is aborted. */
 export async function findChoices(text: string, sources: readonly Source[], signal: AbortSignal): Promise<readonly Group[] | null> {
   const terms = fuzzyTerms(text);
   if (terms.length === 0) return atFirst(sources);
-  const found: { source: Source; matches: readonly Match[] }[] = [];
+  const found: { title: string; rows: Scored[] }[] = [];
   for (const source of sources) {
-    const matches = await findFuzzy(source.texts, terms, source.most, signal);
-    if (matches === null) return null;
-    if (matches.length > 0) found.push({ source, matches });
+    const rows = await inSource(source, text.trim(), terms, signal);
+    if (rows === null) return null;
+    found.push({ title: source.group, rows });
   }
-  const points = (one: (typeof found)[number]) => one.matches[0]!.score + (one.source.group === 'Commands' ? COMMAND_BONUS : 0);
-  const best = Math.max(...found.map(points), 0);
+  const points = ({ rows }: { rows: readonly Scored[] }) => rows[0]?.score ?? 0;
+  const best = Math.max(...found.map(points));
+  const letters = terms.reduce((sum, term) => sum + term.length, 0);
+  const least = Math.max(WORTH * best, LEAST_A_LETTER * letters);
   const groups = found
     .sort((a, b) => points(b) - points(a))
-    .map(({ source, matches }) => ({
-      title: source.group,
-      choices: matches.filter(({ score }) => score >= WORTH * best).map(({ row }) => ({ ...source.choice(row), of: source.group })),
-    }));
+    .map(({ title, rows }) => ({ title, choices: rows.filter(({ score }) => score >= least).map(({ choice }) => choice) }));
   return [...groups.filter(({ choices }) => choices.length > 0), inGraph(text.trim())];
+}
+
+/** The rows of one source, the best first; what the text itself asks for before all. */
+async function inSource(source: Source, text: string, terms: readonly string[], signal: AbortSignal): Promise<Scored[] | null> {
+  const matches = await findFuzzy(source.texts, terms, source.most, signal);
+  if (matches === null) return null;
+  const bonus = source.group === 'Commands' ? COMMAND_BONUS : 0;
+  const listed = (choice: Choice, score: number): Scored => ({ choice: { ...choice, of: source.group }, score });
+  const rows = matches.map(({ row, score }) => listed(source.choice(row), score + bonus));
+  const asked = source.asked?.(text);
+  if (!asked) return rows;
+  const most = Math.max(2 * LETTER * text.length, (rows[0]?.score ?? 0) + 1);
+  return [listed(asked, most), ...rows.filter(({ choice }) => choice.text !== asked.text)];
 }
 
 /** Without a text: what was chosen last, then all commands. */

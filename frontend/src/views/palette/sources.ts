@@ -5,6 +5,7 @@ import { counted, formatCount } from '../../lib/format';
 import type { Texts } from '../../model/fuzzy_find';
 import { rowOf } from '../../model/graph';
 import { linesOf } from '../../model/source_lines';
+import { nearestStep } from '../../model/step_list';
 import { view } from '../../state/choices';
 import { shownGroups } from '../../state/findings';
 import { graph } from '../../state/graph';
@@ -36,6 +37,8 @@ export interface Source {
   choice(row: number): Choice;
   /** The row of a text; -1 for none. */
   rowOf(text: string): number;
+  /** What a whole text means, where it says so itself. */
+  asked?(text: string): Choice | null;
 }
 
 /** A source of a list that is there. */
@@ -125,7 +128,14 @@ function steps(): Source {
   const all = allSteps.value.step;
   const choice = (row: number): Choice => ({ text: `step ${all[row]}`, run: () => goToStep(all[row]!) });
   const texts = { length: all.length, at: (row: number) => `step ${all[row]}` };
-  return { group: 'Steps', most: 4, texts, choice, rowOf: (text) => all.indexOf(Number(text.slice(5))) };
+  const asked = (text: string): Choice | null => {
+    const wanted = Number(/^(?:step\s*)?(\d{1,15})$/i.exec(text)?.[1] ?? Number.NaN);
+    const step = Number.isNaN(wanted) ? null : nearestStep(all, wanted);
+    if (step === null) return null;
+    const detail = step === wanted ? {} : { detail: `the nearest to ${wanted}` };
+    return { text: `step ${step}`, ...detail, run: () => goToStep(step) };
+  };
+  return { group: 'Steps', most: 4, texts, choice, rowOf: (text) => all.indexOf(Number(text.slice(5))), asked };
 }
 
 const otherRuns = (): Source =>

@@ -1,4 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks';
+import { SEARCH_FORMS } from '../../model/search_forms';
 import { helpOpen } from '../../state/ui';
 import { GRAPH_KEYS } from '../graph/keys';
 import { IconButton } from '../kit/Button';
@@ -16,6 +17,11 @@ const TABLE_KEYS: readonly KeyRow[] = [
   { keys: ['↑', '↓', 'PgUp', 'PgDn'], does: 'Move along the rows: of the tensors, of the elements of a value' },
   { keys: ['Home', 'End'], does: 'First, last tensor; first, last element of the row' },
   { keys: ['←', '→', 'Ctrl+Home', 'Ctrl+End'], does: 'Along the elements; to the first, the last element of the slice' },
+];
+
+const SEARCH_ROWS: readonly KeyRow[] = [
+  { keys: ['block_0'], does: 'A part of a name; where there is none, letters in their order' },
+  ...SEARCH_FORMS.map(({ form, does }) => ({ keys: [form], does })),
 ];
 
 const close = () => {
@@ -37,6 +43,8 @@ export function Help() {
         <KeyTable rows={KEYS} />
         <h3>In the graph</h3>
         <KeyTable rows={GRAPH_KEYS} />
+        <h3>What the search of the graph finds</h3>
+        <KeyTable rows={SEARCH_ROWS} />
         <h3>In tables</h3>
         <KeyTable rows={TABLE_KEYS} />
         <h3>In the timeline</h3>

@@ -1,0 +1,90 @@
+/**
+ * A search, read. Terms are separated by spaces and all must hold: a text in the name, `/a regular expression/`, a field (`op:MatMul`), a line of the
+ * program (`train.py:17`), or nodes in a row (`MatMul->.*->Softmax`, connected.ts).
+ */
+
+export const FIELDS = ['op', 'layer', 'dtype', 'shape', 'device', 'function', 'is', 'problem', 'source'] as const;
+export type Field = (typeof FIELDS)[number];
+
+export interface FieldTerm {
+  readonly kind: 'field';
+  readonly field: Field;
+  /** In lower case. */
+  readonly text: string;
+}
+
+/** One node of a connected pattern: its op type or label fits, or a field; null for any number of nodes. */
+export type ChainStep = RegExp | FieldTerm | null;
+
+export type Term =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'pattern'; readonly pattern: RegExp }
+  | FieldTerm
+  | { readonly kind: 'chain'; readonly steps: readonly ChainStep[] };
+
+export interface Query {
+  readonly terms: readonly Term[];
+  /** What is wrong with the text, in words for its author. */
+  readonly error: string | null;
+}
+
+const EXAMPLES: Record<Field, string> = {
+  op: 'op:MatMul',
+  layer: 'layer:dense',
+  dtype: 'dtype:float32',
+  shape: 'shape:32x10',
+  device: 'device:gpu',
+  function: 'function:train_step',
+  is: 'is:nan',
+  problem: 'problem:nan',
+  source: 'source:train.py:17',
+};
+
+/** What stands between spaces; a pattern runs to its closing slash, spaces and all, and a name like a/b is no pattern. */
+const WORDS = /(?:^|(?<=\s))\/((?:\\.|[^\\/])+)\/(?=\s|$)|(\S+)/g;
+/** `train.py:17`, and the file alone. */
+const PLACE = /\.(?:py|pyx|ipynb)(?::\d+)?$/i;
+/** An unfinished `/a regular expression`; a path may begin with a slash. */
+const UNCLOSED = /^\/.*[[\](){}*+?^$|\\]/;
+
+/** Never throws: `error` says what cannot be read. */
+export function parseQuery(text: string): Query {
+  const terms: Term[] = [];
+  let error: string | null = null;
+  for (const [, pattern, word] of text.replace(/\s*->\s*/g, '->').matchAll(WORDS)) {
+    try {
+      terms.push(pattern === undefined ? wordTerm(word!) : { kind: 'pattern', pattern: new RegExp(pattern, 'i') });
+    } catch (failure) {
+      error ??= (failure as Error).message.replace(/^Invalid regular expression: /, 'not a regular expression: ');
+    }
+  }
+  return { terms, error };
+}
+
+function wordTerm(word: string): Term {
+  if (word.includes('->')) {
+    const steps = word.split('->');
+    if (steps.includes('')) throw new SyntaxError('-> stands between two nodes: MatMul->Softmax, or MatMul->.*->Softmax');
+    return { kind: 'chain', steps: steps.map(chainStep) };
+  }
+  if (UNCLOSED.test(word)) throw new SyntaxError(`a regular expression ends with a slash, too: ${word}/`);
+  if (PLACE.test(word) && !/^source:/i.test(word)) return { kind: 'field', field: 'source', text: word.toLowerCase() };
+  return fieldTerm(word) ?? { kind: 'text', text: word.toLowerCase() };
+}
+
+function fieldTerm(word: string): FieldTerm | null {
+  const colon = word.indexOf(':');
+  const field = FIELDS.find((name) => name === word.slice(0, colon).toLowerCase());
+  if (!field) return null;
+  if (colon === word.length - 1) throw new SyntaxError(`${field}: goes on, as in ${EXAMPLES[field]}`);
+  return { kind: 'field', field, text: word.slice(colon + 1).toLowerCase() };
+}
+
+/** A product of matrices is an Einsum where Keras makes it. */
+const ALIASES: Readonly<Record<string, string>> = { matmul: 'MatMul|Einsum' };
+
+/** Throws SyntaxError for what is no regular expression. */
+function chainStep(text: string): ChainStep {
+  if (text === '.*') return null;
+  return fieldTerm(text) ?? new RegExp(ALIASES[text.toLowerCase()] ?? text, 'i');
+}

@@ -1,0 +1,49 @@
+import { useMemo, useRef } from 'preact/hooks';
+import { SEARCH_FORMS } from '../../model/search_forms';
+import { runFacts } from '../../state/search_facts';
+import { moveFocus } from '../kit/Popover';
+import { factsOf } from './go';
+import type { GraphView } from './graph_view';
+
+interface SearchSheetProps {
+  model: GraphView;
+  onChoose: (text: string) => void;
+  /** Gives the keyboard back to the box. */
+  onDone: () => void;
+}
+
+/** Below the empty box: what one can search for, with examples that this graph has hits for. A click takes one, the arrow keys go to them. */
+export function SearchSheet({ model, onChoose, onDone }: SearchSheetProps) {
+  const { drawing } = model;
+  const list = useRef<HTMLUListElement>(null);
+  const known = runFacts.value;
+  const rows = useMemo(() => {
+    if (!drawing) return [];
+    const facts = factsOf(model);
+    return SEARCH_FORMS.flatMap(({ form, does, example }) => {
+      const text = example(drawing.graph, facts);
+      return text === null ? [] : [{ form, does, text }];
+    });
+  }, [drawing, known, model]);
+  const onKeyDown = (event: KeyboardEvent) => {
+    const first = document.activeElement === list.current?.querySelector('button');
+    if (event.key === 'Escape' || (event.key === 'ArrowUp' && first)) onDone();
+    else if (event.key === 'ArrowDown' || event.key === 'ArrowUp') moveFocus(list.current, event.key === 'ArrowDown' ? 1 : -1);
+    else return;
+    event.stopPropagation();
+    event.preventDefault();
+  };
+  return (
+    <ul ref={list} onKeyDown={onKeyDown} class="graph-results graph-card" aria-label="What to search for" data-testid="search-sheet">
+      <li class="graph-more">A part of a name, its letters (mtml), or</li>
+      {rows.map(({ form, does, text }) => (
+        <li key={form}>
+          <button type="button" tabIndex={-1} class="graph-result graph-example" onClick={() => onChoose(text)}>
+            <code>{text}</code>
+            <span class="graph-result-type">{does}</span>
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,125 @@
+"""Finding: the command palette, and what the search box of the graph understands."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import keras
+import pytest
+import tensorflow as tf
+from browser_page import TapPage
+from browser_site import Serve, Site
+from playwright.sync_api import Locator, expect
+
+import tensortap
+
+
+@pytest.fixture
+def field(tap: TapPage, site: Site) -> Locator:
+    """The search box of the demo's graph."""
+    tap.enter(site)
+    tap.wait_until_ready()
+    return tap.page.get_by_test_id("search")
+
+
+def open_palette(tap: TapPage, text: str) -> Locator:
+    """The rows that the palette finds for a text; the first of them is chosen."""
+    tap.page.keyboard.press("Control+k")
+    tap.page.get_by_test_id("palette-field").fill(text)
+    return tap.page.get_by_test_id("palette-row")
+
+
+def test_the_palette_runs_a_command_and_offers_it_again(tap: TapPage, field: Locator) -> None:
+    """GIVEN a command found by its letters WHEN Enter THEN it is done, and first the next time."""
+    rows = open_palette(tap, "vw tmln")
+    expect(rows.first).to_have_text("View: Timeline")
+    expect(rows.first.locator("mark").first).to_have_text("V")
+    tap.page.keyboard.press("Enter")
+    expect(tap.page.get_by_test_id("palette")).to_have_count(0)
+    expect(tap.page.get_by_role("button", name="Timeline", exact=True)).to_have_attribute(
+        "aria-pressed", "true"
+    )
+
+    rows = open_palette(tap, "")
+    expect(rows.first).to_contain_text("View: Timeline")
+    expect(tap.page.get_by_role("group", name="Recent")).to_contain_text("View: Timeline")
+    tap.page.keyboard.press("Escape")
+    expect(tap.page.get_by_test_id("palette")).to_have_count(0)
+
+
+def test_the_palette_goes_to_nodes_and_steps(tap: TapPage, field: Locator) -> None:
+    """GIVEN a list box of what was found WHEN the arrows choose THEN the field names the row."""
+    rows = open_palette(tap, "conv1 relu")
+    node = tap.page.get_by_role("group", name="Nodes").get_by_test_id("palette-row").first
+    expect(node).to_be_visible()
+    chosen = tap.page.get_by_test_id("palette").locator("[aria-selected=true]")
+    tap.page.keyboard.press("ArrowUp")  # around the end: to search the graph
+    expect(chosen).to_contain_text("Search the graph")
+    combobox = tap.page.get_by_role("combobox", name="Find anything")
+    expect(combobox).to_have_attribute("aria-activedescendant", chosen.get_attribute("id") or "")
+    name = (node.locator(".palette-text").text_content() or "").strip()
+    node.click()
+    expect(tap.page.get_by_test_id("inspector")).to_have_attribute("data-node", name)
+
+    rows = open_palette(tap, "step 1")
+    expect(rows.first).to_have_text(re.compile("^step 1(?!.*nearest)"))
+    tap.page.keyboard.press("Enter")
+    tap.expect_step(1)
+    expect(open_palette(tap, "step 99999").first).to_contain_text("the nearest to 99999")
+
+
+def test_an_op_of_the_palette_is_searched_for_on_the_graph(tap: TapPage, field: Locator) -> None:
+    tap.page.get_by_role("button", name="Tensors", exact=True).click()
+    open_palette(tap, "conv2d")
+    tap.page.get_by_role("group", name="Ops").get_by_test_id("palette-row").first.click()
+    expect(field).to_have_value("op:Conv2D")
+    expect(tap.page.get_by_test_id("search-result").first).to_have_count(0)  # the list is the focused box's
+    expect(tap.page.get_by_test_id("inspector")).to_have_attribute("data-node", re.compile("convolution"))
+
+
+def test_letters_find_names_and_what_cannot_be_read_says_why(tap: TapPage, field: Locator) -> None:
+    box = tap.page.locator(".graph-search")
+    field.fill("mtml")
+    expect(box.get_by_role("status")).to_have_text(re.compile(r"^\d+, fuzzy$"))
+    field.press("Enter")
+    expect(box.get_by_role("status")).to_have_text(re.compile(r"^1 of \d+, fuzzy$"))
+    for text, why in [("->", "stands between two nodes"), ("op:", "op:MatMul"), ("[", "between slashes")]:
+        field.fill(text)
+        expect(box.locator(".graph-told")).to_contain_text(why)
+
+
+def test_lines_and_problems_are_searched_for(tap: TapPage, field: Locator) -> None:
+    """GIVEN the sheet below the empty box WHEN its line of the program is taken THEN its nodes are hits."""
+    field.focus()
+    sheet = tap.page.get_by_test_id("search-sheet")
+    expect(sheet.get_by_role("button", name=re.compile(r"\.py:\d+"))).to_be_visible()
+    field.press("ArrowDown")
+    expect(sheet.get_by_role("button").first).to_be_focused()
+    tap.page.keyboard.press("ArrowUp")
+    expect(field).to_be_focused()
+    sheet.get_by_role("button", name=re.compile(r"\.py:\d+")).click()
+    expect(tap.page.get_by_test_id("search-result").first).to_be_visible()
+    expect(field).to_be_focused()
+    field.fill("problem:*")
+    expect(tap.page.get_by_test_id("search-result").first).to_be_visible()
+
+
+def attention_run(folder: Path) -> Path:
+    """A log directory with one step of a Keras MultiHeadAttention and a dense layer after it."""
+    inputs = keras.Input((6, 8))
+    attended = keras.layers.MultiHeadAttention(2, 4, name="attention")(inputs, inputs)
+    model = keras.Model(inputs, keras.layers.Dense(3, name="head")(attended))
+    with tensortap.Tap(folder / "attention") as tap:
+        tap.function(lambda x: model(x, training=False))(tf.zeros((2, 6, 8)))
+    return folder
+
+
+def test_matmul_to_softmax_is_found_in_an_attention_layer(tap: TapPage, serve: Serve, tmp_path: Path) -> None:
+    """GIVEN an attention layer, whose products are Einsum and BatchMatMulV2 THEN both ends are hits."""
+    tap.enter(serve(attention_run(tmp_path)))
+    tap.page.get_by_test_id("search").fill("MatMul->.*->Softmax")
+    hits = tap.page.get_by_test_id("search-result")
+    expect(hits).to_have_count(2)
+    expect(hits.first).to_contain_text(re.compile("einsum", re.IGNORECASE))
+    expect(hits.last).to_contain_text("Softmax")
