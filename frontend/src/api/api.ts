@@ -18,6 +18,7 @@ import type { SampleKind } from '../model/events';
 import type { Findings, LedgerAnswer, NanAnswer } from '../model/findings';
 import { decodeGraph, type GraphData } from '../model/graph';
 import type { LogicResult, LogicTest } from '../model/logic_tests';
+import { decodeNodeTrends, type NodeTrend } from '../model/node_trends';
 import type { Computed, Recordings, ReplayAnswer } from '../model/replay';
 import type { SourceMap } from '../model/source_lines';
 import { decodeStep, type StepStatistics } from '../model/steps';
@@ -69,6 +70,11 @@ export class Api {
 
   async timeline(run: string, graph: string, query: Query, signal?: AbortSignal): Promise<Timeline> {
     return decodeTimeline(await this.provider.bytes(`runs/${pathOf(run)}/graphs/${pathOf(graph)}/timeline`, query, signal));
+  }
+
+  /** How a statistic of some nodes, given by their rows, moves over the steps. */
+  async nodeTrends(run: string, graph: string, query: Query, signal?: AbortSignal): Promise<Map<number, NodeTrend>> {
+    return decodeNodeTrends(await this.provider.bytes(`runs/${pathOf(run)}/graphs/${pathOf(graph)}/trends`, query, signal));
   }
 
   node(run: string, graph: string | null, node: string, signal?: AbortSignal): Promise<NodeDetail> {

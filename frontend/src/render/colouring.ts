@@ -138,7 +138,7 @@ function byChange({ tree, theme, colour }: ColouringInput): Colours {
   return { index, styles, legend: { kind: 'items', title: 'What-if', items } };
 }
 
-const STATISTIC_TITLES: Record<StatisticName, string> = {
+export const STATISTIC_TITLES: Record<StatisticName, string> = {
   mean: 'Mean',
   std: 'Standard deviation',
   min: 'Minimum',

@@ -4,6 +4,7 @@ import { opFamily } from '../model/op_kinds';
 import type { BoxList } from './box_list';
 import type { Frame } from './frame';
 import type { Pen } from './pen';
+import { textScale } from './text';
 import type { BoxStyle } from './theme';
 
 /** Farther out boxes are plain rectangles in one colour: all of them, or neighbours would look different. */
@@ -11,7 +12,7 @@ const DETAIL_FROM = 0.22;
 /** Narrower boxes (scopes that are open, yet too small to look into) are plain at any zoom. */
 export const LEAST_DETAILED = 9;
 
-const NODE = 0;
+export const NODE = 0;
 const SMALL = 1;
 const CLOSED = 2;
 const KINDS = 3;
@@ -19,6 +20,11 @@ const KINDS = 3;
 export function boxKind({ drawing }: Pick<Frame, 'drawing'>, entity: number): number {
   if (entity >= drawing.tree.nodeCount) return CLOSED;
   return drawing.small[entity] ? SMALL : NODE;
+}
+
+/** How round the corners of a box are; no rounder close up. */
+export function cornerRadius(kind: number, height: number, zoom: number): number {
+  return kind === SMALL ? height / 2 : (kind === CLOSED ? 8 : 6) * textScale(zoom);
 }
 
 export function boxStyle(frame: Frame, entity: number): BoxStyle {
@@ -77,7 +83,7 @@ function drawDetailed(frame: Frame, boxes: BoxList, batch: readonly number[], st
 
 /** A second sheet behind a closed scope says that there is more in it; a stack has a third one. */
 function drawSheets({ context, scene }: Frame, boxes: BoxList, batch: readonly number[], style: BoxStyle, sheet: number): void {
-  const offset = 3 * scene.zoom * sheet;
+  const offset = 3 * textScale(scene.zoom) * sheet;
   context.beginPath();
   for (const i of batch) {
     context.roundRect(
@@ -85,7 +91,7 @@ function drawSheets({ context, scene }: Frame, boxes: BoxList, batch: readonly n
       boxes.y[i]! + offset + 0.5,
       boxes.width[i]! - 2.8 * offset,
       boxes.height[i]!,
-      8 * scene.zoom,
+      cornerRadius(CLOSED, 0, scene.zoom),
     );
   }
   context.fillStyle = style.fill;
@@ -96,7 +102,7 @@ function drawSheets({ context, scene }: Frame, boxes: BoxList, batch: readonly n
 }
 
 function addBox(context: Pen, { x, y, width, height }: BoxList, i: number, kind: number, zoom: number, inset: number): void {
-  const radius = kind === SMALL ? height[i]! / 2 : (kind === CLOSED ? 8 : 6) * zoom;
+  const radius = cornerRadius(kind, height[i]!, zoom);
   context.roundRect(
     x[i]! + inset,
     y[i]! + inset,
@@ -116,13 +122,14 @@ function drawStripes({ context, scene, theme, drawing }: Frame, boxes: BoxList, 
     if (same) same.push(i);
     else byColour.set(colour, [i]);
   }
-  const width = Math.max(1.5, 3 * scene.zoom);
+  const scale = textScale(scene.zoom);
+  const width = Math.max(1.5, 3 * scale);
   for (const [colour, same] of byColour) {
     context.fillStyle = colour;
     context.beginPath();
     for (const i of same) {
-      const inset = boxes.height[i]! * 0.2;
-      context.roundRect(boxes.x[i]! + 5.5 * scene.zoom, boxes.y[i]! + inset, width, boxes.height[i]! - 2 * inset, width / 2);
+      const inset = Math.min(boxes.height[i]! * 0.2, 8 * scale);
+      context.roundRect(boxes.x[i]! + 5.5 * scale, boxes.y[i]! + inset, width, boxes.height[i]! - 2 * inset, width / 2);
     }
     context.fill();
   }

@@ -4,7 +4,7 @@ import type { BoxList } from './box_list';
 import { forEachRoute } from './draw_edges';
 import { drawTexts, type TextItem } from './draw_labels';
 import type { Frame } from './frame';
-import { roundSize } from './text';
+import { roundSize, textScale } from './text';
 
 const FROM_ZOOM = 0.8;
 const FONT = 9;
@@ -12,39 +12,55 @@ const FONT = 9;
 export function drawEdgeLabels(frame: Frame, scopes: BoxList, depth: number): void {
   const { scene, drawing, theme, motion } = frame;
   if (scene.zoom < FROM_ZOOM || motion.active) return;
-  const { tree, placed, meta } = drawing;
+  const { tree, placed } = drawing;
   const items: TextItem[] = [];
-  const size = roundSize(FONT * scene.zoom);
+  const scale = textScale(scene.zoom);
+  const size = roundSize(FONT * scale);
   const halo = theme.scopes[Math.min(depth, theme.scopes.length - 1)]!;
   for (let i = 0; i < scopes.count; i++) {
     const scope = scopes.entity[i]! - tree.nodeCount;
     const routes = placed.routes[scope];
     if (!routes) continue;
     const ox = scopes.x[i]! + placed.shift[scope]! * scene.zoom;
-    let labelled = -1;
-    forEachRoute(frame, scope, (m, at) => {
-      // A node's own shape is in its box: only what comes out of scopes needs a label, one a source.
-      if (meta.data[m] === 0 || meta.source[m] === labelled) return;
-      const text = edgeLabel(frame, m);
-      if (!text) return;
+    for (const { at, text, right } of labelled(frame, scope, routes)) {
       const x = ox + routes[at]! * scene.zoom;
       const y = scopes.y[i]! + routes[at + 1]! * scene.zoom;
-      if (x < -100 || y < -30 || x > scene.view.width || y > scene.view.height) return;
-      labelled = meta.source[m]!;
-      items.push({
-        text,
-        x: x + 5 * scene.zoom,
-        y: y + 9 * scene.zoom,
-        size,
-        weight: 400,
-        colour: theme.edgeLabel,
-        align: 'left',
-        alpha: 1,
-        halo,
-      });
-    });
+      if (x < -100 || y < -30 || x > scene.view.width + 100 || y > scene.view.height) continue;
+      const side = right ? 1 : -1;
+      const common = { text, size, weight: 400, colour: theme.edgeLabel, alpha: 1, halo } as const;
+      items.push({ ...common, x: x + side * 5 * scale, y: y + 9 * scale, align: right ? 'left' : 'right' });
+    }
   }
   drawTexts(frame, items);
+}
+
+interface Labelled {
+  readonly at: number;
+  readonly text: string;
+  /** On which side of the edges' beginning it stands: not on that where they all turn to. */
+  readonly right: boolean;
+}
+
+/** Where labels begin: a node's own shape is in its box, so only what comes out of scopes needs one, one a source. */
+function labelled(frame: Frame, scope: number, routes: Float32Array): Labelled[] {
+  const { meta } = frame.drawing;
+  const found: Labelled[] = [];
+  let [source, turnsRight, turnsLeft] = [-1, false, false];
+  forEachRoute(frame, scope, (m, at, points) => {
+    if (meta.data[m] === 0) return;
+    const turn = routes[at + 2 * (points - 1)]! - routes[at]!;
+    if (meta.source[m] !== source) {
+      [source, turnsRight, turnsLeft] = [meta.source[m]!, false, false];
+      const text = edgeLabel(frame, m);
+      if (!text) source = -1;
+      else found.push({ at, text, right: true });
+    }
+    if (source < 0) return;
+    turnsRight ||= turn > 1;
+    turnsLeft ||= turn < -1;
+    found[found.length - 1] = { ...found[found.length - 1]!, right: turnsLeft || !turnsRight };
+  });
+  return found;
 }
 
 function edgeLabel({ drawing }: Frame, m: number): string {

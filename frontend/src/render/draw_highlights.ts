@@ -1,12 +1,15 @@
 /** What changes as one points and clicks, on a canvas above the graph: hover, selection with its edges, search hits, marks. */
 
 import type { Marks, Neighbour } from '../model/neighbours';
+import { INF } from '../model/node_values';
 import { entityLabel } from '../model/tree';
-import type { BoxList } from './box_list';
+import { BoxList } from './box_list';
 import type { Camera } from './camera';
+import { boxKind, cornerRadius } from './draw_boxes';
 import { edgeWidth } from './draw_edges';
+import { drawMarkers } from './draw_markers';
 import type { Frame } from './frame';
-import { Linker, type ScreenBox, screenBox } from './links';
+import { Linker, screenBox } from './links';
 import { fontOf, roundSize } from './text';
 
 /** More links than this are drawn lightly. */
@@ -47,24 +50,44 @@ export function drawHighlights(frame: Frame, camera: Camera, highlights: Highlig
   if (highlights.hits) drawRings(frame, highlights.hits, theme.hit, true);
   if (highlights.hoveredEdge >= 0) drawHoveredEdge(frame, camera, highlights.hoveredEdge);
   if (highlights.hovered >= 0 && highlights.hovered !== highlights.selected)
-    outline(frame, screenBox(frame, camera, highlights.hovered), theme.hover, 1.5, 0);
+    outline(frame, camera, highlights.hovered, theme.hover, 1.5, 0);
   if (highlights.selected >= 0) drawSelection(frame, camera, highlights);
-  if (highlights.currentHit >= 0) outline(frame, screenBox(frame, camera, highlights.currentHit), theme.currentHit, 2.5, 3);
+  if (highlights.currentHit >= 0) outline(frame, camera, highlights.currentHit, theme.currentHit, 2.5, 3);
+  drawMarkersAgain(frame, highlights);
 }
 
-function outline({ context, scene }: Frame, box: ScreenBox, colour: string, width: number, distance: number): void {
+function outline(frame: Frame, camera: Camera, entity: number, colour: string, width: number, distance: number): void {
+  const { context, scene } = frame;
+  const box = screenBox(frame, camera, entity);
   const size = Math.max(8, box.width) + 2 * distance;
   const height = Math.max(8, box.height) + 2 * distance;
+  const radius = cornerRadius(boxKind(frame, entity), box.height, scene.zoom) + distance;
   context.beginPath();
-  context.roundRect(box.x - distance, box.y - distance, size, height, Math.min(height / 2, 8 * Math.min(1, scene.zoom) + distance));
+  context.roundRect(box.x - distance, box.y - distance, size, height, Math.min(height / 2, radius));
   context.strokeStyle = colour;
   context.lineWidth = width;
   context.stroke();
 }
 
+/** Markers of what is outlined, once more: no line runs through them. */
+function drawMarkersAgain(frame: Frame, { selected, hovered, neighbours, hits, currentHit, marks, traced }: Highlights): void {
+  const single = new Set([selected, hovered, currentHit, ...neighbours.map(({ entity }) => entity)]);
+  const outlined = new BoxList();
+  const { nodeCount } = frame.drawing.tree;
+  for (let depth = 0; depth < frame.scene.depth; depth++) {
+    const { entity, x, y, width, height, alpha, count } = frame.scene.level(depth).boxes;
+    for (let i = 0; i < count; i++) {
+      const at = entity[i]!;
+      if (frame.colouring.health[at]! < INF) continue;
+      const marked = [hits, marks, traced].some((each) => each && (at < nodeCount ? each.nodes[at] : each.inScope[at - nodeCount]));
+      if (marked || single.has(at)) outlined.push(at, x[i]!, y[i]!, width[i]!, height[i]!, alpha[i]!);
+    }
+  }
+  drawMarkers(frame, outlined);
+}
+
 function drawSelection(frame: Frame, camera: Camera, { selected, neighbours }: Highlights): void {
   const { context, theme } = frame;
-  const self = screenBox(frame, camera, selected);
   const linker = new Linker(frame, camera, selected, neighbours.length);
   const width = Math.max(1.6, edgeWidth(1, camera.zoom));
   for (const input of [true, false]) {
@@ -90,9 +113,9 @@ function drawSelection(frame: Frame, camera: Camera, { selected, neighbours }: H
       context.fill();
       context.globalAlpha = 1;
     }
-    for (const { entity } of side) outline(frame, screenBox(frame, camera, entity), colour, 1.75, 0);
+    for (const { entity } of side) outline(frame, camera, entity, colour, 1.75, 0);
   }
-  outline(frame, self, theme.selection, 2.5, 2);
+  outline(frame, camera, selected, theme.selection, 2.5, 2);
 }
 
 /** Arrows from each entity to the next; a chain may leave out what was not captured, so they need not follow edges. */

@@ -6,8 +6,10 @@ import { nodeSubtitle, scopeSubtitle } from '../model/labels';
 import { entityLabel } from '../model/tree';
 import type { BoxList } from './box_list';
 import { boxKind, boxStyle, LEAST_DETAILED } from './draw_boxes';
+import { drawSigns, type Sign } from './draw_signs';
+import { textMiddle, trendLabel } from './draw_trends';
 import type { Frame } from './frame';
-import { fontOf, roundSize, type Weight } from './text';
+import { fontOf, roundSize, textScale, type Weight } from './text';
 
 /** Smaller text is not drawn. */
 const LEAST_FONT = 6.5;
@@ -68,7 +70,7 @@ export function drawTexts({ context }: Frame, items: TextItem[]): void {
 
 /** At least the natural size, larger up to readable as far as the whole text fits. */
 function fontSize({ fitter, scene }: Frame, text: string, natural: number, weight: Weight, height: number, room: number): number {
-  const least = natural * scene.zoom;
+  const least = natural * textScale(scene.zoom);
   const wanted = Math.min(READABLE, height * 0.66);
   if (wanted <= least) return roundSize(least);
   return roundSize(Math.max(least, LEAST_FONT, Math.min(wanted, room / fitter.width(text, 1, weight))));
@@ -84,25 +86,31 @@ function addNode(frame: Frame, boxes: BoxList, i: number, items: TextItem[]): vo
   const [x, y, width, height] = [boxes.x[i]!, boxes.y[i]!, boxes.width[i]!, boxes.height[i]!];
   const style = boxStyle(frame, entity);
   const alpha = boxes.alpha[i]! / 255;
-  const indent = 14 * scene.zoom;
-  const room = width - indent - 8 * scene.zoom;
+  const scale = textScale(scene.zoom);
+  const indent = 14 * scale;
+  const room = width - indent - 8 * scale;
   const subtitle = scene.zoom >= SUBTITLE_FROM ? nodeSubtitle(drawing.tree, drawing.graph, entity) : '';
   const text = label(frame, entity);
-  const size = subtitle ? roundSize(NODE_FONT * scene.zoom) : fontSize(frame, text, NODE_FONT, 500, height, room);
+  const size = subtitle ? roundSize(NODE_FONT * scale) : fontSize(frame, text, NODE_FONT, 500, height, room);
   const title = fitter.fit(text, size, 500, room);
-  const middle = y + height / 2;
-  const lift = subtitle ? (NODE_HEIGHT * scene.zoom) / 5.2 : 0;
+  const middle = y + textMiddle(frame, entity, height);
+  const lift = subtitle ? (NODE_HEIGHT * scale) / 5.2 : 0;
   if (title) items.push({ text: title, x: x + indent, y: middle - lift, size, weight: 500, colour: style.text, align: 'left', alpha });
   if (!subtitle) return;
-  const small = roundSize(SUBTITLE_FONT * scene.zoom);
+  const small = roundSize(SUBTITLE_FONT * scale);
   const second = fitter.fit(subtitle, small, 400, room);
   if (second)
     items.push({ text: second, x: x + indent, y: middle + lift, size: small, weight: 400, colour: style.subtitle, align: 'left', alpha });
+  const value = trendLabel(frame, entity);
+  const end = x + indent + fitter.width(second, small, 400) + 10;
+  const right = x + width - 8 * scale;
+  if (value && end + fitter.width(value, small, 500) <= right)
+    items.push({ text: value, x: right, y: middle + lift, size: small, weight: 500, colour: style.text, align: 'right', alpha });
 }
 
 function addSmall(frame: Frame, boxes: BoxList, i: number, items: TextItem[]): void {
   const entity = boxes.entity[i]!;
-  const room = boxes.width[i]! - 10 * frame.scene.zoom;
+  const room = boxes.width[i]! - 10 * textScale(frame.scene.zoom);
   const size = fontSize(frame, label(frame, entity), SMALL_FONT, 400, Math.min(boxes.height[i]!, 11), room);
   const text = frame.fitter.fit(label(frame, entity), size, 400, room);
   if (!text) return;
@@ -119,34 +127,35 @@ function addClosed(frame: Frame, boxes: BoxList, i: number, items: TextItem[]): 
   const style = boxStyle(frame, entity);
   const alpha = boxes.alpha[i]! / 255;
   const detailed = scene.zoom >= SUBTITLE_FROM;
-  const indent = (scene.zoom >= GLYPH_FROM ? 28 : 8) * scene.zoom;
-  const room = width - indent - 8 * scene.zoom;
+  const scale = textScale(scene.zoom);
+  const indent = (scene.zoom >= GLYPH_FROM ? 28 : 8) * scale;
+  const room = width - indent - 8 * scale;
   const name = label(frame, entity);
-  const size = detailed ? roundSize(SCOPE_FONT * scene.zoom) : fontSize(frame, name, SCOPE_FONT, 600, height, room);
-  const lift = detailed ? (CLOSED_HEIGHT * scene.zoom) / 5.4 : 0;
+  const size = detailed ? roundSize(SCOPE_FONT * scale) : fontSize(frame, name, SCOPE_FONT, 600, height, room);
+  const lift = detailed ? (CLOSED_HEIGHT * scale) / 5.4 : 0;
   const title = fitter.fit(name, size, 600, room);
   if (title)
     items.push({ text: title, x: x + indent, y: y + height / 2 - lift, size, weight: 600, colour: style.text, align: 'left', alpha });
   if (!detailed) return;
-  const small = roundSize(SUBTITLE_FONT * scene.zoom);
+  const small = roundSize(SUBTITLE_FONT * scale);
   const text = fitter.fit(scopeSubtitle(drawing.tree, drawing.graph, entity - drawing.tree.nodeCount), small, 400, room);
   if (text)
     items.push({ text, x: x + indent, y: y + height / 2 + lift, size: small, weight: 400, colour: style.subtitle, align: 'left', alpha });
 }
 
-function drawPlus({ context, scene, drawing, theme }: Frame, boxes: BoxList): void {
-  const { zoom } = scene;
-  context.beginPath();
+/** In the colour of the box's own text: it has to be seen on any fill. */
+function drawPlus(frame: Frame, boxes: BoxList): void {
+  const { scene, drawing } = frame;
+  const scale = textScale(scene.zoom);
+  const byColour = new Map<string, Sign[]>();
   for (let i = 0; i < boxes.count; i++) {
-    if (boxes.entity[i]! < drawing.tree.nodeCount || boxes.width[i]! < 40) continue;
-    const [cx, cy, arm] = [boxes.x[i]! + 16 * zoom, boxes.y[i]! + boxes.height[i]! / 2, 3.6 * zoom];
-    context.roundRect(cx - 7.5 * zoom, cy - 7.5 * zoom, 15 * zoom, 15 * zoom, 4 * zoom);
-    context.moveTo(cx - arm, cy);
-    context.lineTo(cx + arm, cy);
-    context.moveTo(cx, cy - arm);
-    context.lineTo(cx, cy + arm);
+    const entity = boxes.entity[i]!;
+    if (entity < drawing.tree.nodeCount || boxes.width[i]! < 40) continue;
+    const { subtitle } = boxStyle(frame, entity);
+    const sign = { x: boxes.x[i]! + 16 * scale, y: boxes.y[i]! + boxes.height[i]! / 2, size: scale };
+    const same = byColour.get(subtitle);
+    if (same) same.push(sign);
+    else byColour.set(subtitle, [sign]);
   }
-  context.strokeStyle = theme.closed.subtitle;
-  context.lineWidth = Math.max(0.8, 1.25 * zoom);
-  context.stroke();
+  for (const [colour, signs] of byColour) drawSigns(frame, signs, null, colour, true);
 }

@@ -23,12 +23,13 @@ export function drawMarkers(frame: Frame, boxes: BoxList): void {
 }
 
 function drawBadge({ context, scene, theme, fitter }: Frame, boxes: BoxList, i: number, nan: boolean): void {
-  const size = roundSize(Math.max(7, 8.5 * scene.zoom));
+  const size = roundSize(Math.min(12, Math.max(7, 8.5 * scene.zoom)));
   const text = nan ? 'NaN' : 'Inf';
   const width = fitter.width(text, size, 600) + size;
   const height = size * 1.55;
-  const x = boxes.x[i]! + boxes.width[i]! - width + 5 * scene.zoom;
-  const y = boxes.y[i]! - height / 2;
+  // On the corner, clear of the box's texts.
+  const x = boxes.x[i]! + boxes.width[i]! - 0.6 * width;
+  const y = boxes.y[i]! - 0.72 * height;
   context.fillStyle = nan ? theme.nan.border : theme.inf.border;
   context.strokeStyle = theme.background;
   context.lineWidth = 1.5;

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
 import { LayoutEngine } from '../layout/engine';
 import { PlacedGraph } from '../layout/placed';
+import { HEADER } from '../layout/sizes';
 import { makeGraph, treeAndMeta } from '../model/graph_fixture';
 import { smallNodes } from '../model/small_nodes';
 import { type Camera, toScreenX, toScreenY } from './camera';
-import { TitlePlacer } from './draw_titles';
+import { type MovedTitle, TitlePlacer } from './draw_titles';
 import type { Frame } from './frame';
 import { Motion } from './motion';
 import { Scene } from './scene';
@@ -40,7 +41,7 @@ interface Drawn {
 }
 
 /** The texts of all titles as this camera sees them, and the grounds that were filled for them. */
-function titles(camera: Camera): { texts: Drawn[]; grounds: number[][] } {
+function titles(camera: Camera, view = VIEW): { texts: Drawn[]; grounds: number[][]; moved: MovedTitle[] } {
   const [texts, grounds, boxes]: [Drawn[], number[][], number[][]] = [[], [], []];
   const context = {
     measureText: (text: string) => ({ width: text.length * 20 * LETTER }),
@@ -50,18 +51,18 @@ function titles(camera: Camera): { texts: Drawn[]; grounds: number[][] } {
     ...{ beginPath() {}, strokeText() {}, stroke() {}, moveTo() {}, lineTo() {} },
   } as unknown as CanvasRenderingContext2D;
   const scene = new Scene();
-  scene.collect(drawing.placed, new Motion(), camera, VIEW);
+  scene.collect(drawing.placed, new Motion(), camera, view);
+  const moved: MovedTitle[] = [];
   const placer = new TitlePlacer({
-    ...{ context, drawing, scene, covered: COVERED, theme: themeOf('light') },
+    ...{ context, drawing, scene, covered: COVERED, moved, theme: themeOf('light') },
     fitter: new TextFitter(context),
   } as unknown as Frame);
   for (let depth = 0; depth < scene.depth; depth++) placer.draw(scene.level(depth).scopes, depth);
-  return { texts, grounds };
+  placer.drawFollowing();
+  return { texts, grounds, moved };
 }
 
 const origin = (scope: number) => drawing.placed.origin(drawing.tree.nodeCount + scope);
-const sorted = (texts: readonly Drawn[]) => texts.toSorted((a, b) => a.y - b.y).map(({ text }) => text);
-
 test('both texts of a title bar stand on a ground, which covers the edges that run through it', () => {
   const { x, y } = origin(1);
   const { texts, grounds } = titles({ x: x + 100, y: y + 100, zoom: 1 });
@@ -77,15 +78,45 @@ test('both texts of a title bar stand on a ground, which covers the edges that r
   }
 });
 
-test('titles that follow the view line up below what covers its upper edge, outer ones first', () => {
+/** Deep inside all three scopes, whose title bars are above the view. */
+function inside(view: typeof VIEW): Camera {
   const { x, y } = origin(3);
-  const camera = { x: x + 160, y: y + 80, zoom: 5 };
-  expect(toScreenY(camera, VIEW, origin(3).y)).toBeLessThan(COVERED);
-  const { texts } = titles(camera);
-  const names = texts.filter(({ text }) => !text.endsWith('nodes'));
-  expect(sorted(names)).toEqual(['outer', 'middle', 'inner']);
-  expect(Math.min(...names.map((name) => name.y))).toBeGreaterThan(COVERED);
-  expect(new Set(texts.map((name) => name.y)).size).toBe(3);
+  const camera = { x: x + 60, y: y + 80, zoom: 5 };
+  expect(toScreenY(camera, view, y)).toBeLessThan(COVERED);
+  return camera;
+}
+
+test('titles that follow the view stand in a row below what covers its upper edge, outer ones first', () => {
+  const { texts, moved } = titles(inside(VIEW));
+  expect(texts.map(({ text }) => text)).toEqual(['outer', 'middle', 'inner']);
+  expect(new Set(texts.map(({ y }) => y)).size).toBe(1);
+  expect(texts[0]!.y).toBeGreaterThan(COVERED);
+  for (const [i, { x }] of moved.slice(1).entries()) expect(x).toBeGreaterThan(moved[i]!.right);
+});
+
+test('where there is no room beside an outer title, an inner one stands below it', () => {
+  const narrow = { width: 200, height: 600 };
+  const { texts, moved } = titles(inside(narrow), narrow);
+  expect(texts.map(({ text }) => text)).toEqual(['outer', 'middle', 'inner']);
+  for (const [i, a] of moved.entries())
+    for (const b of moved.slice(i + 1)) expect(a.right <= b.x || b.right <= a.x || a.bottom <= b.y || b.bottom <= a.y).toBe(true);
+  expect(Math.max(...moved.map(({ right }) => right))).toBeLessThanOrEqual(narrow.width);
+});
+
+test('a title that follows has its own sign, left of its name', () => {
+  const { texts, moved } = titles(inside(VIEW));
+  for (const [i, title] of moved.entries()) {
+    expect(title.signRight).toBeGreaterThan(title.x + 12);
+    expect(texts[i]!.x).toBeGreaterThan(title.signRight);
+  }
+});
+
+test('far out a title ends where its title bar does, and hides nothing of what the scope holds', () => {
+  const { x, y } = origin(1);
+  const camera = { x, y, zoom: 0.35 };
+  const [ground] = titles(camera).grounds;
+  const bar = toScreenY(camera, VIEW, y + HEADER);
+  expect(ground![1]! + ground![3]!).toBeLessThanOrEqual(bar);
 });
 
 test('a title stays beside the sign that closes its scope, also at the left edge of the view', () => {

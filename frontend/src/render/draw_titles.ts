@@ -1,4 +1,7 @@
-/** Titles of open scopes. Far out they keep a readable size, like names on a map, and give way to those of larger scopes. */
+/**
+ * Titles of open scopes. Far out they keep a readable size, like names on a map, and give way to those of larger scopes.
+ * Where a scope's own title bar is out of view, its title follows the view: in rows below the tools, outer scopes first.
+ */
 
 import { HEADER, SCOPE_FONT, SUBTITLE_FONT } from '../layout/sizes';
 import { visible } from '../lib/visible';
@@ -6,136 +9,193 @@ import { scopeSubtitle } from '../model/labels';
 import { entityLabel } from '../model/tree';
 import type { BoxList } from './box_list';
 import { drawTexts, type TextItem } from './draw_labels';
+import { drawSigns, type Sign } from './draw_signs';
 import type { Frame } from './frame';
-import { roundSize } from './text';
+import { roundSize, textScale } from './text';
 
 /** Titles do not shrink below this. */
 const LEAST_FONT = 10.5;
 /** Those that follow the view do not grow above this. */
-const MOST_FOLLOWING = 15;
+const MOST_FOLLOWING = 14;
+/** They are no wider than this, and in no more rows. */
+const MOST_WIDTH = 210;
+const MOST_ROWS = 4;
+const GAP = 6;
 /** From this zoom on the title fits into the scope's title bar and cannot cover anything. */
 const FITS_FROM = 0.75;
 /** Those of scopes that begin left of the view begin here, as the search box does. */
-const SEEN_FROM = 18;
+const SEEN_FROM = 12;
 const MARGIN = 10;
 const LEAST_WIDTH = 56;
 /** From this zoom on there is the sign that closes the scope. */
 const SIGN_FROM = 0.45;
+const SIGN_MIDDLE = 16;
+const TEXT_FROM = 28;
 
-interface Placed {
+interface Area {
   readonly x: number;
   readonly y: number;
   readonly right: number;
   readonly bottom: number;
 }
 
-interface Place extends Placed {
-  readonly size: number;
-  /** Whether it stays in view while its scope is, over what the scope holds. */
-  readonly follows: boolean;
-  /** Whether it lies in the scope's own title bar, and not over what the scope holds. */
-  readonly inBar: boolean;
+/** A title that is not where its scope's title bar has it, in screen pixels; its sign, which closes the scope, reaches to `signRight`. */
+export interface MovedTitle extends Area {
+  readonly entity: number;
+  readonly signRight: number;
 }
 
-/** Outermost scopes come first: call once a depth. */
+/** A title that follows the view. */
+interface Chip extends Area {
+  readonly entity: number;
+  readonly text: string;
+  readonly size: number;
+  readonly ground: string;
+}
+
+/** Outermost scopes come first: call `draw` once a depth, then `drawFollowing`. */
 export class TitlePlacer {
-  private readonly taken: Placed[] = [];
+  private readonly taken: Area[] = [];
+  private readonly chips = new Map<number, Chip>();
 
   constructor(private readonly frame: Frame) {}
 
   draw(scopes: BoxList, depth: number): void {
     if (depth === 0) return;
     const { theme, scene } = this.frame;
-    const items: TextItem[] = [];
     const ground = theme.scopes[Math.min(depth, theme.scopes.length - 1)]!;
-    for (let i = 0; i < scopes.count; i++) this.addTitle(scopes, i, ground, items);
-    drawTexts(this.frame, items);
-    if (scene.zoom >= SIGN_FROM) drawMinus(this.frame, scopes, ground);
-  }
-
-  private addTitle(scopes: BoxList, i: number, ground: string, items: TextItem[]): void {
-    const { scene, theme, fitter, drawing } = this.frame;
-    const place = this.room(scopes, i);
-    if (!place) return;
-    const { x, size } = place;
-    const entity = scopes.entity[i]!;
-    const text = fitter.fit(visible(entityLabel(drawing.tree, drawing.graph.paths, entity)), size, 600, place.right - x);
-    if (!text) return;
-    const textWidth = fitter.width(text, size, 600);
-    const taken = this.takePlace({ ...place, right: x + textWidth }, scopes.y[i]! + scopes.height[i]!);
-    if (!taken) return;
-    const middle = (taken.y + taken.bottom) / 2;
-    const common = { y: middle + 0.5, align: 'left', alpha: scopes.alpha[i]! / 255, halo: ground } as const;
-    items.push({ ...common, text, x, size, weight: 600, colour: theme.scopeTitle });
-    const small = roundSize((size * SUBTITLE_FONT) / SCOPE_FONT);
-    const from = x + textWidth + 0.7 * size;
-    const told = scene.zoom < FITS_FROM ? '' : scopeSubtitle(drawing.tree, drawing.graph, entity - drawing.tree.nodeCount);
-    const end = from + fitter.width(told, small, 400);
-    const shown = told !== '' && end <= place.right;
-    if (shown) items.push({ ...common, text: told, x: from, size: small, weight: 400, colour: theme.edgeLabel });
-    const around = place.follows ? 4 : 2;
-    const [top, bottom] = [middle - size / 2 - around, middle + size / 2 + around];
-    backdrop(this.frame, { x: x - around - 1, y: top, right: (shown ? end : x + textWidth) + around + 1, bottom }, ground, place.follows);
-  }
-
-  /** Where a title may be; null where the scope is too small for one. It stays in view, clear of the tools, while its scope is. */
-  private room(scopes: BoxList, i: number): Place | null {
-    const { scene, covered } = this.frame;
-    const [x, y, width, height] = [scopes.x[i]!, scopes.y[i]!, scopes.width[i]!, scopes.height[i]!];
-    const follows = y < covered;
-    const natural = Math.max(LEAST_FONT, roundSize(SCOPE_FONT * scene.zoom));
-    const size = follows ? Math.min(MOST_FOLLOWING, natural) : natural;
-    const bar = follows ? size + 10 : Math.max(HEADER * scene.zoom, size + 5);
-    if (width < LEAST_WIDTH || height < bar + 8 || y + height < 0) return null;
-    const behindSign = scene.zoom >= SIGN_FROM && !follows;
-    const left = Math.max(x + (behindSign ? 28 * scene.zoom : 6), Math.min(SEEN_FROM, x + width - 160));
-    const top = follows ? Math.max(y, Math.min(covered, y + height - bar - 8)) : y;
-    const right = Math.min(x + width - MARGIN * scene.zoom, scene.view.width);
-    return { x: left, y: top, right, bottom: top + bar, size, follows, inBar: !follows && scene.zoom >= FITS_FROM };
-  }
-
-  /** Titles of inner scopes that follow the view, too, line up below those of outer ones; others give way to them. */
-  private takePlace(place: Place, end: number): Placed | null {
-    const height = place.bottom - place.y;
-    let taken: Placed = place;
-    for (;;) {
-      const other = place.inBar ? undefined : this.taken.find((candidate) => overlap(candidate, taken));
-      if (!other) break;
-      if (place.y !== this.frame.covered || other.bottom + height + 8 > end) return null;
-      taken = { ...place, y: other.bottom, bottom: other.bottom + height };
+    const texts: TextItem[] = [];
+    const signs: Sign[] = [];
+    for (let i = 0; i < scopes.count; i++) {
+      if (this.follows(scopes, i)) this.addChip(scopes, i, ground);
+      else {
+        const sign = scene.zoom >= SIGN_FROM && scopes.width[i]! >= 40 ? this.signOf(scopes, i) : null;
+        if (sign) signs.push(sign);
+        this.addTitle(scopes, i, ground, sign, texts);
+      }
     }
-    this.taken.push({ ...taken, x: taken.x - 5, right: taken.right + 5 });
-    return taken;
+    drawSigns(this.frame, signs, ground, theme.edgeLabel, false);
+    drawTexts(this.frame, texts);
+  }
+
+  /** Titles that follow the view, over all else. */
+  drawFollowing(): void {
+    const { frame, chips } = this;
+    const texts: TextItem[] = [];
+    for (const chip of chips.values()) {
+      const { entity, text, size, ground } = chip;
+      backdrop(frame, chip, ground, true);
+      const [middle, unit] = [(chip.y + chip.bottom) / 2, size / SCOPE_FONT];
+      const signed = frame.scene.zoom >= SIGN_FROM;
+      const x = chip.x + (signed ? 24 : 7) * unit;
+      const halo = { colour: frame.theme.scopeTitle, align: 'left', alpha: 1 } as const;
+      texts.push({ ...halo, text, x, y: middle + 0.5, size, weight: 600 });
+      if (signed) drawSigns(frame, [{ x: chip.x + 12.5 * unit, y: middle, size: 0.88 * unit }], ground, frame.theme.edgeLabel, false);
+      frame.moved?.push({ ...chip, entity, signRight: signed ? x - 2 : chip.x });
+    }
+    drawTexts(frame, texts);
+  }
+
+  /** Whether the title bar is behind the tools, or behind the title of a scope around it. */
+  private follows(scopes: BoxList, i: number): boolean {
+    const { covered, drawing } = this.frame;
+    if (scopes.y[i]! < covered) return true;
+    const around = drawing.tree.parent[scopes.entity[i]!]!;
+    const chip = this.chips.get(drawing.tree.nodeCount + around);
+    return chip !== undefined && scopes.y[i]! < chip.bottom;
+  }
+
+  private addChip(scopes: BoxList, i: number, ground: string): void {
+    const { scene, covered, fitter } = this.frame;
+    const [x, y, width, height] = [scopes.x[i]!, scopes.y[i]!, scopes.width[i]!, scopes.height[i]!];
+    const size = Math.min(MOST_FOLLOWING, Math.max(LEAST_FONT, roundSize(SCOPE_FONT * scene.zoom)));
+    const bar = size + 10;
+    // Of what is in view of its scope it hides a third at most.
+    if (width < LEAST_WIDTH || y + height - covered < 3 * bar) return;
+    const around = (scene.zoom >= SIGN_FROM ? 32 : 14) * (size / SCOPE_FONT);
+    const limit = Math.min(x + width - 4, scene.view.width - 8);
+    const text = fitter.fit(this.label(scopes.entity[i]!), size, 600, Math.min(MOST_WIDTH, width - 8) - around);
+    if (!text) return;
+    const wide = fitter.width(text, size, 600) + around;
+    const left = Math.round(Math.max(x + 4, Math.min(SEEN_FROM, x + width - 4 - wide)));
+    const place = this.freePlace({ x: left, y: covered, right: left + wide, bottom: covered + bar }, limit, y + height - 8);
+    if (!place) return;
+    this.taken.push(place);
+    this.chips.set(scopes.entity[i]!, { ...place, entity: scopes.entity[i]!, text, size, ground });
+  }
+
+  /** Beside what is taken as far as there is room, else in a row below it. */
+  private freePlace(wanted: Area, limit: number, end: number): Area | null {
+    const [width, height] = [wanted.right - wanted.x, wanted.bottom - wanted.y];
+    for (let row = 0; row < MOST_ROWS; row++) {
+      const y = wanted.y + row * (height + 3);
+      if (row > 0 && y + height > end) return null;
+      for (let x = wanted.x; x + width <= Math.max(limit, wanted.right); ) {
+        const place = { x, y, right: x + width, bottom: y + height };
+        const other = this.taken.find((candidate) => overlap(candidate, place));
+        if (!other) return place;
+        x = other.right + GAP;
+      }
+    }
+    return null;
+  }
+
+  private addTitle(scopes: BoxList, i: number, ground: string, sign: Sign | null, texts: TextItem[]): void {
+    const { scene, theme, fitter, drawing } = this.frame;
+    const { zoom } = scene;
+    const [x, y, width, height] = [scopes.x[i]!, scopes.y[i]!, scopes.width[i]!, scopes.height[i]!];
+    const size = Math.max(LEAST_FONT, roundSize(SCOPE_FONT * textScale(zoom)));
+    const bar = Math.max(HEADER * zoom, size + 5);
+    if (width < LEAST_WIDTH || height < bar + 8) return;
+    const entity = scopes.entity[i]!;
+    const left = sign ? sign.x + (TEXT_FROM - SIGN_MIDDLE) * textScale(zoom) : Math.max(x + 6, Math.min(SEEN_FROM + 6, x + width - 160));
+    const limit = Math.min(x + width - MARGIN * zoom, scene.view.width);
+    const text = fitter.fit(this.label(entity), size, 600, limit - left);
+    if (!text) return;
+    const small = roundSize((size * SUBTITLE_FONT) / SCOPE_FONT);
+    const from = left + fitter.width(text, size, 600) + 0.7 * size;
+    const told = zoom < FITS_FROM ? '' : scopeSubtitle(drawing.tree, drawing.graph, entity - drawing.tree.nodeCount);
+    const shown = told !== '' && from + fitter.width(told, small, 400) <= limit;
+    const right = shown ? from + fitter.width(told, small, 400) : from - 0.7 * size;
+    // Larger than the title bar it stands out at its top, so that it hides nothing of what the scope holds.
+    const top = y + Math.min(0, HEADER * zoom - bar);
+    const area = { x: left - 5, y: top, right: right + 5, bottom: top + bar };
+    if (zoom < FITS_FROM && this.taken.some((other) => overlap(other, area))) return;
+    this.taken.push(area);
+    const middle = top + bar / 2;
+    backdrop(this.frame, { x: left - 3, y: middle - size / 2 - 2, right: right + 3, bottom: middle + size / 2 + 2 }, ground, false);
+    const common = { y: middle + 0.5, align: 'left', alpha: scopes.alpha[i]! / 255, halo: ground } as const;
+    texts.push({ ...common, text, x: left, size, weight: 600, colour: theme.scopeTitle });
+    if (shown) texts.push({ ...common, text: told, x: from, size: small, weight: 400, colour: theme.edgeLabel });
+    if (sign && sign.x > x + SIGN_MIDDLE * sign.size + 0.5)
+      this.frame.moved?.push({ ...area, x: sign.x - 10 * sign.size, entity, signRight: left - 3 });
+  }
+
+  /** The sign stays in view while its scope does. */
+  private signOf(scopes: BoxList, i: number): Sign {
+    const { zoom } = this.frame.scene;
+    const size = textScale(zoom);
+    const [x, width] = [scopes.x[i]!, scopes.width[i]!];
+    const seen = Math.max(x + SIGN_MIDDLE * size, Math.min(SEEN_FROM + 8 * size, x + width - 160));
+    return { x: seen, y: scopes.y[i]! + (HEADER / 2) * zoom, size };
+  }
+
+  private label(entity: number): string {
+    return visible(entityLabel(this.frame.drawing.tree, this.frame.drawing.graph.paths, entity));
   }
 }
 
-function drawMinus({ context, scene, theme }: Frame, scopes: BoxList, ground: string): void {
-  const { zoom } = scene;
-  context.beginPath();
-  for (let i = 0; i < scopes.count; i++) {
-    if (scopes.width[i]! < 40) continue;
-    const [cx, cy, arm] = [scopes.x[i]! + 16 * zoom, scopes.y[i]! + (HEADER / 2) * zoom, 3.6 * zoom];
-    context.roundRect(cx - 7.5 * zoom, cy - 7.5 * zoom, 15 * zoom, 15 * zoom, 4 * zoom);
-    context.moveTo(cx - arm, cy);
-    context.lineTo(cx + arm, cy);
-  }
-  context.fillStyle = ground;
-  context.fill();
-  context.strokeStyle = theme.edgeLabel;
-  context.lineWidth = Math.max(0.8, 1.2 * zoom);
-  context.stroke();
-}
-
-function overlap(a: Placed, b: Placed): boolean {
+function overlap(a: Area, b: Area): boolean {
   return a.x < b.right && b.x < a.right && a.y < b.bottom && b.y < a.bottom;
 }
 
 /** What the texts stand on, so that edges in the title bar do not run through the letters; with a border over what the scope holds. */
-function backdrop({ context, theme }: Frame, { x, y, right, bottom }: Placed, colour: string, bordered: boolean): void {
-  context.globalAlpha = bordered ? 0.95 : 0.88;
+function backdrop({ context, theme }: Frame, { x, y, right, bottom }: Area, colour: string, bordered: boolean): void {
+  context.globalAlpha = bordered ? 0.96 : 0.88;
   context.fillStyle = colour;
   context.beginPath();
-  context.roundRect(x, y, right - x, bottom - y, 4);
+  const inset = bordered ? 0.5 : 0;
+  context.roundRect(x + inset, y + inset, right - x - 2 * inset, bottom - y - 2 * inset, bordered ? 6 : 4);
   context.fill();
   context.globalAlpha = 1;
   if (!bordered) return;

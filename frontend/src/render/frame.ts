@@ -5,6 +5,8 @@ import type { GraphData } from '../model/graph';
 import type { MetaEdges } from '../model/meta_edges';
 import type { ScopeTree } from '../model/tree';
 import type { Colouring } from './colouring';
+import type { MovedTitle } from './draw_titles';
+import type { ShownTrends } from './draw_trends';
 import type { Motion } from './motion';
 import type { Pen } from './pen';
 import type { Scene } from './scene';
@@ -34,4 +36,8 @@ export interface Frame {
   readonly bookmarks: ReadonlySet<number>;
   /** Height of what lies over the view's upper edge, in pixels of the page. */
   readonly covered: number;
+  /** Takes the titles that are drawn elsewhere than their scopes have them: there they can be clicked. */
+  readonly moved?: MovedTitle[];
+  /** What the lines in nodes show; null for none. */
+  readonly trends?: ShownTrends | null;
 }

@@ -9,6 +9,7 @@ import { drawBoxLabels } from './draw_labels';
 import { drawMarkers } from './draw_markers';
 import { drawBlocks, drawScopeBodies } from './draw_scopes';
 import { TitlePlacer } from './draw_titles';
+import { drawTrends } from './draw_trends';
 import type { Frame } from './frame';
 
 export function paint(frame: Frame): void {
@@ -37,10 +38,12 @@ export function paintingOf(frame: Frame, most: number): (() => void)[] {
     ]),
     ...levels.flatMap(({ scopes, boxes, depth }) => [
       ...scopes.map((part) => () => drawEdgeLabels(frame, part, depth)),
+      ...boxes.map((part) => () => drawTrends(frame, part)),
       ...boxes.map((part) => () => drawBoxLabels(frame, part)),
     ]),
     ...levels.flatMap(({ scopes, depth }) => scopes.map((part) => () => titles.draw(part, depth))),
     ...levels.flatMap(({ boxes }) => boxes.map((part) => () => drawMarkers(frame, part))),
     ...levels.flatMap(({ scopes, boxes }) => [...scopes, ...boxes].map((part) => () => drawBookmarks(frame, part))),
+    () => titles.drawFollowing(),
   ];
 }

@@ -12,6 +12,11 @@ export function fontOf(size: number, weight: Weight): string {
   return `${weight} ${size}px ${FONT}`;
 }
 
+/** Text, and what belongs to it, grows with the zoom no further than this: closer up there is room for more than letters. */
+const MOST_SCALE = 1.4;
+
+export const textScale = (zoom: number): number => Math.min(zoom, MOST_SCALE);
+
 /** Half pixels: fewer fonts for the canvas to keep. */
 export function roundSize(size: number): number {
   return Math.round(size * 2) / 2;

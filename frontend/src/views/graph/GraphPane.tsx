@@ -1,6 +1,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { registerGraphProbe } from '../../lib/probe';
 import type { ColourBy, GraphData } from '../../model/graph';
+import type { NodeTrends } from '../../model/node_trends';
 import type { StepStatistics } from '../../model/steps';
 import type { Trace, TraceKind } from '../../model/trace';
 import './graph.css';
@@ -37,6 +38,9 @@ export interface GraphPaneProps {
   readonly bookmarks?: readonly string[];
   readonly onBookmark?: () => void;
   readonly onSelect: (name: string | null) => void;
+  /** How the nodes in view moved over the steps; they are told by `onTrends`. */
+  readonly trends?: NodeTrends | null;
+  readonly onTrends?: (graph: GraphData, rows: readonly number[]) => void;
   readonly onHover?: (name: string | null) => void;
   /** Lends what the pane shows to the rest of the page; null when the pane goes. */
   readonly onModel?: (model: GraphView | null) => void;
@@ -102,7 +106,7 @@ export function GraphPane(props: GraphPaneProps) {
         <canvas ref={canvases.highlights} class="graph-canvas" aria-hidden="true" />
       </div>
       <TraceCard model={model} />
-      {legend && !props.legendElsewhere && <LegendBox legend={legend} />}
+      {legend && !props.legendElsewhere && <LegendBox legend={legend} lines={props.trends ?? null} />}
       <Minimap model={model} canvas={canvases.minimap} />
       {hover && !model.menu.value && <Tooltip model={model} hover={hover} />}
       <GraphMenu model={model} onDone={focusGraph} />
@@ -137,8 +141,12 @@ const NONE: readonly string[] = [];
 
 /** Tells the model what the page shows. The scopes to open matter only when a graph comes. */
 function useShown(model: GraphView, props: GraphPaneProps): void {
-  const { graph, overlay, selected, colour, theme, chain, unstacked, trace, pathStart, expandedScopes, bookmarks = NONE } = props;
+  const { graph, overlay, selected, colour, theme, chain, unstacked, trace, pathStart, expandedScopes, trends, bookmarks = NONE } = props;
   useLayoutEffect(() => model.setColours(overlay, colour, theme), [model, overlay, colour.kind, colour.statistic, colour.verdicts, theme]);
+  useLayoutEffect(() => {
+    model.lines.set(trends ?? null, model.drawing?.tree ?? null, overlay);
+    model.viewport.changed();
+  }, [model, trends, overlay, graph]);
   useLayoutEffect(() => model.setUnstacked(unstacked), [model, unstacked]);
   useLayoutEffect(() => model.setGraph(graph, expandedScopes ?? null), [model, graph]);
   useLayoutEffect(() => model.select(selected), [model, selected, graph]);
@@ -157,6 +165,7 @@ function eventsOf(latest: { current: GraphPaneProps }): GraphEvents {
     bookmark: latest.current.onBookmark && (() => latest.current.onBookmark?.()),
     expanded: (scopes) => latest.current.onExpandedChange?.(scopes),
     unstack: (paths) => latest.current.onUnstack(paths),
+    trends: (graph, rows) => latest.current.onTrends?.(graph, rows),
     trace: (kind, name) => latest.current.onTrace(kind, name),
   };
 }

@@ -1,9 +1,11 @@
 import { useState } from 'preact/hooks';
-import type { Legend, LegendItem } from '../../render/colouring';
+import { textWidth } from '../../lib/text_width';
+import type { NodeTrends } from '../../model/node_trends';
+import { type Legend, type LegendItem, STATISTIC_TITLES } from '../../render/colouring';
 import type { BoxStyle } from '../../render/theme';
 
 /** What the colours mean, in the graph's lower left corner. */
-export function LegendBox({ legend }: { legend: Legend }) {
+export function LegendBox({ legend, lines }: { legend: Legend; lines: NodeTrends | null }) {
   const [open, setOpen] = useState(true);
   return (
     <section class="graph-legend graph-card" aria-label="Legend">
@@ -11,6 +13,7 @@ export function LegendBox({ legend }: { legend: Legend }) {
         {legend.title}
       </button>
       {open && (legend.kind === 'items' ? <Items items={legend.items} /> : <Scale legend={legend} />)}
+      {open && lines && lines.ofNode.size > 0 && <Lines trends={lines} />}
     </section>
   );
 }
@@ -44,10 +47,21 @@ export function Swatch({ style, marker }: { style: BoxStyle; marker?: 'nan' | 'i
 
 const WIDTH = 188;
 const MARGIN = 14;
+const FONT = 9.5;
+const GAP = 6;
 
 function Scale({ legend }: { legend: Extract<Legend, { kind: 'scale' }> }) {
   const { colours, ticks, missing, missingLabel } = legend;
   const step = (WIDTH - 2 * MARGIN) / colours.length;
+  const labels = ticks.map(({ place, label }) => {
+    const x = MARGIN + place * (WIDTH - 2 * MARGIN);
+    const width = textWidth(label, FONT);
+    // At the ends they keep clear of the card's edge.
+    const left = Math.max(0, Math.min(WIDTH - width, x - width / 2));
+    return { x, label, left, right: left + width };
+  });
+  // Long numbers: every other one, so that none touches the next.
+  const roomy = labels.every(({ left }, i) => i === 0 || left >= labels[i - 1]!.right + GAP);
   return (
     <>
       <svg
@@ -59,21 +73,32 @@ function Scale({ legend }: { legend: Extract<Legend, { kind: 'scale' }> }) {
         {colours.map((colour, i) => (
           <rect key={colour} x={MARGIN + i * step} y="0" width={step + 0.6} height="10" fill={colour} />
         ))}
-        {ticks.map(({ place, label }) => {
-          const x = MARGIN + place * (WIDTH - 2 * MARGIN);
-          return (
-            <g key={place}>
-              <line x1={x} x2={x} y1="10" y2="13" />
-              <text x={x} y="24">
+        {labels.map(({ x, label, left }, i) => (
+          <g key={x}>
+            <line x1={x} x2={x} y1="10" y2="13" />
+            {(roomy || i % 2 === 0) && (
+              <text x={left} y="24">
                 {label}
               </text>
-            </g>
-          );
-        })}
+            )}
+          </g>
+        ))}
       </svg>
       <div class="graph-legend-note">
         <Swatch style={missing} /> {missingLabel}
       </div>
     </>
+  );
+}
+
+/** What the lines in the nodes show, while there are any. */
+function Lines({ trends: { statistic, first, last } }: { trends: NodeTrends }) {
+  return (
+    <div class="graph-legend-note graph-legend-lines" title={`Lines in nodes: steps ${first} to ${last}`}>
+      <svg class="graph-swatch" viewBox="0 0 18 12" aria-hidden="true">
+        <path d="M1 9 5 6.5 9 8 13 3.5 17 5" />
+      </svg>
+      {STATISTIC_TITLES[statistic]} over steps
+    </div>
   );
 }

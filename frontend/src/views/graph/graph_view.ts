@@ -16,6 +16,7 @@ import { type Anchor, anchorAt, heldCamera } from '../../render/anchor';
 import { easeOut, type Rect } from '../../render/camera';
 import { type Colouring, makeColouring } from '../../render/colouring';
 import { describe } from '../../render/draw_highlights';
+import type { MovedTitle } from '../../render/draw_titles';
 import type { Drawing } from '../../render/frame';
 import { MOTION_MS, Motion } from '../../render/motion';
 import { type ThemeName, themeOf } from '../../render/theme';
@@ -25,6 +26,7 @@ import { holdPlace } from './hold_place';
 import type { Screen } from './screen';
 import { entityNamed, selectedName } from './selected_name';
 import { Tracer } from './tracer';
+import { TrendLines } from './trend_lines';
 import type { GraphEvents, Hover, Menu, Status } from './types';
 import { prefersStillness, Viewport } from './viewport';
 
@@ -45,6 +47,7 @@ export class GraphView {
   readonly anyOpen = signal(false);
   readonly finder = new Finder();
   readonly tracer = new Tracer();
+  readonly lines = new TrendLines((graph, rows) => this.events.trends(graph, rows));
   /** Whether anything repeats in the graph, and where a path begins that has no end yet. */
   readonly hasBlocks = signal(false);
   readonly pathStart = signal<string | null>(null);
@@ -68,6 +71,8 @@ export class GraphView {
   private theme: ThemeName = 'light';
   private wanted: string | null = null;
   private reported: string | null = null;
+  /** Titles that are drawn elsewhere than their scopes have them, as of the last frame. */
+  moved: readonly MovedTitle[] = [];
   private anchor: Anchor | null = null;
   private motionStart = 0;
   private afterUpdate: (() => void)[] = [];
@@ -188,15 +193,9 @@ export class GraphView {
     this.events.select(this.reported);
   }
 
-  /** Selection that nobody has to be told of. */
-  highlight(entity: number): void {
-    this.setSelected(entity);
-  }
-
   setHover(hover: Hover | null): void {
-    const before = this.hover.value?.entity ?? -1;
+    const [before, now] = [this.hover.value?.entity ?? -1, hover?.entity ?? -1];
     this.hover.value = hover;
-    const now = hover?.entity ?? -1;
     if (now === before) return;
     this.screen?.request();
     const node = now >= 0 && this.drawing !== null && now < this.drawing.tree.nodeCount;
@@ -205,7 +204,10 @@ export class GraphView {
 
   toggle(scope: number): void {
     if (!this.drawing || scope <= 0) return;
-    this.setOpen([scope], !this.drawing.placed.open[scope], this.drawing.tree.nodeCount + scope);
+    const [entity, opens] = [this.drawing.tree.nodeCount + scope, !this.drawing.placed.open[scope]];
+    // Where the title follows the view, the place to hold is out of view, and the closed scope would be, too.
+    const away = !opens && this.moved.some((title) => title.entity === entity);
+    if (this.setOpen([scope], opens, entity) && away) this.afterUpdate.push(() => this.centre(entity, false));
   }
 
   /** Opens scopes around the first of them. */
@@ -226,9 +228,7 @@ export class GraphView {
   }
 
   fit(smoothly = true): void {
-    if (!this.drawing) return;
-    const { placed, tree } = this.drawing;
-    this.viewport.fit({ x: 0, y: 0, width: placed.width[tree.nodeCount]!, height: placed.height[tree.nodeCount]! }, smoothly);
+    if (this.drawing) this.viewport.fit(this.rect(this.drawing.tree.nodeCount)!, smoothly);
   }
 
   /** Opens what encloses an entity, selects it and brings it into view. */
@@ -265,9 +265,8 @@ export class GraphView {
 
   /** Position of an entity in the frame of the whole graph. */
   rect(entity: number): Rect | null {
-    if (!this.drawing) return null;
-    const { placed } = this.drawing;
-    return { ...placed.origin(entity), width: placed.width[entity]!, height: placed.height[entity]! };
+    const placed = this.drawing?.placed;
+    return placed ? { ...placed.origin(entity), width: placed.width[entity]!, height: placed.height[entity]! } : null;
   }
 
   /** Moves what is moving; true while there is more to come. */
@@ -364,7 +363,8 @@ export class GraphView {
     if (!this.motion.active) this.anchor = null;
   }
 
-  private setSelected(entity: number): void {
+  /** Selection that nobody has to be told of. */
+  setSelected(entity: number): void {
     this.selected = entity;
     this.setNeighbours();
     this.announcement.value = this.drawing && entity >= 0 ? `Selected ${describe(this.drawing, entity)}` : '';

@@ -15,7 +15,7 @@ export function holdPlace(model: GraphView): (() => void) | null {
   return () => {
     const again = find();
     if (again < 0) return;
-    model.highlight(again);
+    model.setSelected(again);
     const now = onScreen(model, model.shown(again));
     if (now) model.viewport.pan(before.x - now.x, before.y - now.y);
   };

@@ -111,6 +111,7 @@ export class Picture {
       showControl: model.showControl.value,
       bookmarks: bookmarkedOnShow(model),
       covered: TITLES_FROM,
+      trends: model.lines.shown,
     };
   }
 

@@ -2,6 +2,7 @@
 
 import { HEADER } from '../../layout/sizes';
 import { toGraphX, toGraphY } from '../../render/camera';
+import type { MovedTitle } from '../../render/draw_titles';
 import { edgeAt } from '../../render/edge_hit';
 import { type Hit, hitTest } from '../../render/hit';
 import type { GraphView } from './graph_view';
@@ -141,11 +142,20 @@ export class PointerInput {
 
   private hit(x: number, y: number): Hit | null {
     const { drawing, viewport } = this.model;
+    const title = this.movedTitle(x, y);
+    if (title) return { entity: title.entity, part: 'title' };
     return drawing && hitTest(drawing.placed, viewport.camera, viewport.view, x, y);
+  }
+
+  /** The title at a point that stands elsewhere than its scope has it. */
+  private movedTitle(x: number, y: number): MovedTitle | undefined {
+    return this.model.moved.findLast((title) => x >= title.x && x <= title.right && y >= title.y && y <= title.bottom);
   }
 
   private onSign(hit: Hit, x: number, y: number): boolean {
     const { drawing, viewport } = this.model;
+    const title = this.movedTitle(x, y);
+    if (title) return x <= title.signRight;
     if (!drawing || hit.entity < this.nodeCount || hit.part !== 'title' || viewport.camera.zoom < 0.45) return false;
     const origin = drawing.placed.origin(hit.entity);
     const [gx, gy] = [toGraphX(viewport.camera, viewport.view, x) - origin.x, toGraphY(viewport.camera, viewport.view, y) - origin.y];

@@ -1,6 +1,7 @@
 /** The canvases of a graph pane: repaints when asked, at most once a frame, at the screen's own resolution. */
 
 import { drawHighlights } from '../../render/draw_highlights';
+import type { MovedTitle } from '../../render/draw_titles';
 import type { Frame } from '../../render/frame';
 import { MINIMAP, minimapCamera, paintMinimap, viewFrame } from '../../render/minimap';
 import { paint } from '../../render/painter';
@@ -8,7 +9,7 @@ import { Scene } from '../../render/scene';
 import { TextFitter } from '../../render/text';
 import type { GraphView } from './graph_view';
 import { areEmpty, highlightsOf } from './highlights';
-import { COVERED } from './viewport';
+import { covered } from './viewport';
 import { bookmarkedOnShow } from './where';
 
 export interface Canvases {
@@ -49,6 +50,7 @@ export class Screen {
 
   close(): void {
     this.observer.disconnect();
+    this.model.lines.close();
     cancelAnimationFrame(this.requested);
   }
 
@@ -104,6 +106,8 @@ export class Screen {
     if (!drawing || !colouring || viewport.view.width === 0) return null;
     this.scene.collect(drawing.placed, motion, viewport.camera, viewport.view);
     const { graph } = this.contexts;
+    const moved: MovedTitle[] = [];
+    this.model.moved = moved;
     return {
       context: graph,
       drawing,
@@ -114,7 +118,9 @@ export class Screen {
       fitter: this.fitter,
       showControl: this.model.showControl.value,
       bookmarks: bookmarkedOnShow(this.model),
-      covered: COVERED,
+      covered: covered(viewport.view),
+      moved,
+      trends: this.model.lines.shown,
     };
   }
 
@@ -122,6 +128,7 @@ export class Screen {
     const { graph } = this.contexts;
     graph.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     paint(frame);
+    this.model.lines.watch(frame);
     this.paintHighlights(frame);
     this.paintMinimap(frame);
   }

@@ -1,5 +1,6 @@
 /** What the graph pane's parts tell each other. */
 
+import type { GraphData } from '../../model/graph';
 import type { TraceKind } from '../../model/trace';
 
 export type Status = { readonly kind: 'empty' | 'loading' | 'ready' } | { readonly kind: 'failed'; readonly message: string };
@@ -25,6 +26,8 @@ export interface GraphEvents {
   hover(name: string | null): void;
   /** Bookmarks what is selected; absent where nothing can be bookmarked. */
   readonly bookmark?: (() => void) | undefined;
+  /** Which nodes, by their rows, are large enough in view for a line of how they moved. */
+  trends(graph: GraphData, rows: readonly number[]): void;
   expanded(scopes: readonly string[]): void;
   /** Which stacks are not wanted from now on. */
   unstack(paths: readonly string[]): void;

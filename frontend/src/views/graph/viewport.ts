@@ -19,8 +19,7 @@ const FLIGHT_MS = 220;
 const READABLE = 0.84;
 /** Room for the search box and the toolbar. */
 const TOOLS = 58;
-/** As far down they reach. */
-export const COVERED = 48;
+const NARROW = 480;
 /** Room for the legend and the minimap. */
 const LEGENDS = 145;
 const SIDES = 24;
@@ -129,4 +128,9 @@ export class Viewport {
 
 export function prefersStillness(): boolean {
   return matchMedia('(prefers-reduced-motion: reduce)').matches;
+}
+
+/** How far down the tools over the view reach: in a narrow one (overlays.css) they stand in two rows. */
+export function covered(view: View): number {
+  return view.width <= NARROW ? 92 : 49;
 }

@@ -4,6 +4,7 @@ import { chosenScope, openScopes, trace, unstacked, view } from '../../state/cho
 import { graphColour } from '../../state/comparison';
 import { report } from '../../state/findings';
 import { graph, overlay } from '../../state/graph';
+import { nodeTrends, trendNodes } from '../../state/node_trends';
 import { panelOpen, theme } from '../../state/preferences';
 import { computedOverlay } from '../../state/replay';
 import { detailOutdated, run, runDetail, runEntry } from '../../state/runs';
@@ -104,6 +105,10 @@ function GraphView() {
         trace={trace.value}
         pathStart={pathStart.value}
         onSelect={(name) => (name?.endsWith('/') ? selectScope(name.slice(0, -1)) : selectNode(name))}
+        trends={nodeTrends.value}
+        onTrends={(graph, rows) => {
+          trendNodes.value = { graph, rows };
+        }}
         onUnstack={(paths) => {
           unstacked.value = paths;
         }}
