@@ -8,17 +8,20 @@ const FONTS: FontMeasure = {
   drop: (font) => Number(/([\d.]+)px/.exec(font)?.[1]) / 3,
 };
 
+const decode = (part: Uint8Array): string => new TextDecoder().decode(part);
+
 /** The elements of what is drawn, without the document around them. */
 function drawn(draw: (context: SvgContext) => void): string {
   const context = new SvgContext(FONTS);
   draw(context);
   const [, ...parts] = context.finish({ width: 100, height: 50, family: 'Inter', title: 'a picture' });
-  return parts.join('').replace(/\n/g, '');
+  return parts.map(decode).join('').replace(/\n/g, '');
 }
 
 describe('SvgContext', () => {
   test('the document has a size, a font and a title', () => {
-    const [head] = new SvgContext(FONTS).finish({ width: 100.5, height: 50, family: '"Inter", sans', title: '<a> & b' });
+    const [first] = new SvgContext(FONTS).finish({ width: 100.5, height: 50, family: '"Inter", sans', title: '<a> & b' });
+    const head = decode(first!);
     expect(head).toContain('width="100.5" height="50" viewBox="0 0 100.5 50"');
     expect(head).toContain('font-family="&quot;Inter&quot;, sans"');
     expect(head).toContain('<title>&lt;a&gt; &amp; b</title>');

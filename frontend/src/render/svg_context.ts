@@ -21,6 +21,10 @@ interface Ground {
   holes: string;
 }
 
+const ENCODER = new TextEncoder();
+/** Characters. */
+const PART = 1 << 16;
+
 export class SvgContext implements Pen {
   fillStyle: Paint = '#000000';
   strokeStyle: Paint = '#000000';
@@ -31,7 +35,9 @@ export class SvgContext implements Pen {
   textAlign: CanvasTextAlign = 'start';
   textBaseline: CanvasTextBaseline = 'alphabetic';
 
-  private readonly parts: string[] = [];
+  /** What was written, encoded as it grows: 25 MB at once take half a second. */
+  private readonly parts: Uint8Array<ArrayBuffer>[] = [];
+  private text = '';
   private group = '';
   private path = new SvgPath();
   private dash: readonly number[] = [];
@@ -128,14 +134,16 @@ export class SvgContext implements Pen {
   }
 
   /** The document, in pieces that belong after each other. `family`: the font's names; `title`: what a reader calls the picture. */
-  finish({ width, height, family, title }: { width: number; height: number; family: string; title: string }): string[] {
+  finish({ width, height, family, title }: { width: number; height: number; family: string; title: string }): Uint8Array<ArrayBuffer>[] {
     this.flush();
     const size = `width="${numeral(width)}" height="${numeral(height)}" viewBox="0 0 ${numeral(width)} ${numeral(height)}"`;
     const head =
       '<?xml version="1.0" encoding="UTF-8"?>\n' +
       `<svg xmlns="http://www.w3.org/2000/svg" ${size} font-family="${escaped(family)}" stroke-miterlimit="10" xml:space="preserve">` +
       `<title>${escaped(title)}</title>\n`;
-    return [head, ...this.parts, this.group === '' ? '</svg>\n' : '</g></svg>\n'];
+    this.text += this.group === '' ? '</svg>\n' : '</g></svg>\n';
+    this.encode();
+    return [ENCODER.encode(head), ...this.parts];
   }
 
   private drawPath(style: string): void {
@@ -161,10 +169,16 @@ export class SvgContext implements Pen {
 
   private put(style: string, element: string): void {
     if (style !== this.group) {
-      this.parts.push(this.group === '' ? `<g${style}>\n` : `</g><g${style}>\n`);
+      this.text += this.group === '' ? `<g${style}>\n` : `</g><g${style}>\n`;
       this.group = style;
     }
-    this.parts.push(`${element}\n`);
+    this.text += `${element}\n`;
+    if (this.text.length > PART) this.encode();
+  }
+
+  private encode(): void {
+    this.parts.push(ENCODER.encode(this.text));
+    this.text = '';
   }
 
   private strokeAttributes(): string {

@@ -1,3 +1,4 @@
+import { type Signal, useSignal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { downloadBlob, fileName } from '../../lib/download';
 import { formatCount } from '../../lib/format';
@@ -43,32 +44,39 @@ export function PictureMenu({ model, subject }: PictureMenuProps) {
 }
 
 interface Job {
-  /** What part of the file is made; null while none is. */
-  readonly share: number | null;
+  readonly busy: boolean;
+  /** What part of the file is made. */
+  readonly share: Signal<number>;
   readonly error: string;
   start(picture: Picture, wish: PictureWish): Promise<void>;
   cancel(): void;
 }
 
 function useJob(model: GraphView, subject: readonly string[]): Job {
-  const [share, setShare] = useState<number | null>(null);
+  const [busy, setBusy] = useState(false);
+  const share = useSignal(0);
   const [error, setError] = useState('');
   const abort = useRef(new AbortController());
   useEffect(() => () => abort.current.abort(), [model]);
   return {
+    busy,
     share,
     error,
     start: async (picture, { format }) => {
       abort.current = new AbortController();
       const { signal } = abort.current;
       setError('');
-      setShare(0);
+      setBusy(true);
+      share.value = 0;
+      const progress = (done: number) => {
+        share.value = done;
+      };
       try {
-        downloadBlob(`${fileName(...subject)}.${format}`, await picture.file(setShare, signal));
+        downloadBlob(`${fileName(...subject)}.${format}`, await picture.file(progress, signal));
       } catch (failure) {
         if (!signal.aborted) setError(String(failure instanceof Error ? failure.message : failure));
       }
-      setShare(null);
+      setBusy(false);
     },
     cancel: () => abort.current.abort(),
   };
@@ -117,18 +125,25 @@ function Choices({ model, subject, job }: PictureMenuProps & { job: Job }) {
         {told(picture.plan, wish)}
       </p>
       {job.error !== '' && <p role="alert">{job.error}</p>}
-      {job.share === null ? (
+      {job.busy ? (
+        <Progress job={job} />
+      ) : (
         <button type="button" class="button primary" data-testid="save-picture" onClick={() => void job.start(picture, wish)}>
           Save picture
         </button>
-      ) : (
-        <div class="row">
-          <progress max={1} value={job.share} aria-label="Picture drawn" />
-          <button type="button" class="button" onClick={job.cancel}>
-            Cancel
-          </button>
-        </div>
       )}
+    </div>
+  );
+}
+
+/** Apart, because it changes often. */
+function Progress({ job }: { job: Job }) {
+  return (
+    <div class="row">
+      <progress max={1} value={job.share.value} aria-label="Picture drawn" />
+      <button type="button" class="button" onClick={job.cancel}>
+        Cancel
+      </button>
     </div>
   );
 }
