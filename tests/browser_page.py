@@ -109,5 +109,5 @@ class TapPage:
 def run_row(page: Page | FrameLocator, name: str) -> Locator:
     """The row of a run in the run menu."""
     exactly = re.compile(rf"^{re.escape(name)}$")
-    label = page.locator(".truncate").filter(has_text=exactly)
+    label = page.locator(".long-name").filter(has_text=exactly)
     return page.get_by_test_id("run-row").filter(has=label)
