@@ -37,7 +37,8 @@ _Size = tuple[str, str, int, int, int]
 @dataclass(frozen=True, slots=True)
 class GraphOverview:
     """A graph in numbers; `nonfinite`: snapshots with a NaN or infinity, None where none is known to hold
-    one, and the source of an import does not tell of all. Steps: those with its snapshots.
+    one, and the source of an import does not tell of all. Steps: those with its snapshots. Workers: those
+    that captured any, by when they first did in this run.
 
     `way`: how its tensors were captured (`in-place`, `shadow`, or empty if that is unknown).
     """
@@ -53,6 +54,7 @@ class GraphOverview:
     first_step: int | None
     last_step: int | None
     step_count: int
+    workers: list[str]
 
 
 @dataclass(slots=True)
@@ -74,6 +76,8 @@ class GraphShelf:
         self._sizes: dict[str, tuple[tuple[int, bool], _Size]] = {}
         self._node_counts = node_counts  # of recorded graphs, whose ids are hashes: shared by all runs
         self._untold: tuple[int, Int64s] = (-1, np.zeros(0, np.int64))  # of how many rows
+        self._workers: set[tuple[int, int]] = set()  # codes of a graph and of a worker that captured it
+        self._seen_rows = 0  # of which these are
         self._lock = threading.RLock()
 
     def poll(self) -> None:
@@ -155,8 +159,20 @@ class GraphShelf:
             snapshots, nonfinite, untold = numbers
             steps = self._catalog.graph_steps.of(code).span()
             bad = at_least(nonfinite, untold)
-            found.append(GraphOverview(graph_id, *self._size(graph_id), snapshots, bad, *steps))
+            workers = self._workers_of(code)
+            found.append(GraphOverview(graph_id, *self._size(graph_id), snapshots, bad, *steps, workers))
         return sorted(found, key=lambda graph: -graph.snapshots)
+
+    def _workers_of(self, graph: int | None) -> list[str]:
+        """The workers that captured tensors of a graph (by its code). Only new rows are looked at."""
+        catalog, seen = self._catalog, self._seen_rows
+        if seen < catalog.rows:
+            rows, width = slice(seen, catalog.rows), len(catalog.workers)
+            graphs = catalog.tensors.columns(len(catalog.tensors))[0][catalog.column("tensor", rows)]
+            pairs = np.unique(graphs.astype(np.int64) * width + catalog.column("worker", rows))
+            self._workers |= {divmod(pair, width) for pair in pairs.tolist()}
+            self._seen_rows = catalog.rows
+        return [catalog.workers[worker] for of, worker in sorted(self._workers) if of == graph]
 
     def _uncounted(self, count: int) -> Int64s:
         """`not_counted_by_tensor` of the first tensors; counted anew where there are more snapshots."""

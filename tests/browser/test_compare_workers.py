@@ -137,13 +137,33 @@ def test_a_worker_that_is_not_there_is_told_and_one_alone_is_no_choice(tap: TapP
     expect(page.get_by_test_id("compare-workers")).to_have_count(0)
 
 
-def test_a_worker_without_numbers_in_the_graph_on_show_is_told(tap: TapPage, workers: Site) -> None:
+def test_a_worker_is_shown_in_its_own_graph(tap: TapPage, workers: Site) -> None:
     """The graph with most snapshots is that of rank 1, which has an op more."""
     page = tap.page
     tap.enter(workers)
     run = tap.run_id("pair")
-    page.goto(f"{workers.url}#run={run}&worker={ranks_of(page, run)[0]}")
+    told = page.evaluate("run => fetch(`api/runs/${run}`).then(answer => answer.json())", run)["graphs"]
+    first, second = ranks_of(page, run)
+    graph = {
+        worker: next(graph["id"] for graph in told if worker in graph["workers"])
+        for worker in (first, second)
+    }
+    page.goto(f"{workers.url}#run={run}")
+    tap.wait_until_ready()
+    for rank, worker in enumerate((first, second)):
+        page.get_by_role("button", name="Worker:").click()
+        page.get_by_role("dialog", name="Worker").get_by_text(f"rank {rank}").click()
+        page.wait_for_url(f"**graph={graph[worker]}**worker={worker}**")
+    page.goto(f"{workers.url}#run={run}&worker={first}")
+    page.wait_for_url(f"**graph={graph[first]}**")
     notice = page.get_by_test_id("worker-notice")
-    expect(notice).to_contain_text("rank 0 captured nothing of this graph at step 2; another graph")
+    expect(notice).to_have_count(0)
+
+    page.goto(f"{workers.url}#run={run}&worker={first}&graph={graph[second]}")
+    expect(notice).to_contain_text("rank 0 captured nothing of this graph at step 2; its own is")
+    page.get_by_test_id("own-graph").click()
+    page.wait_for_url(f"**graph={graph[first]}**")
+    expect(notice).to_have_count(0)
+    page.goto(f"{workers.url}#run={run}&worker={first}&graph={graph[second]}")
     page.get_by_role("button", name="Show all workers").click()
     expect(notice).to_have_count(0)

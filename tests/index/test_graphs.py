@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from tensortap.dump import NotFoundError
-from tensortap.index import node_detail, source
+from tensortap.dump import DumpWriter, NotFoundError
+from tensortap.index import LogIndex, node_detail, source
 from tensortap.index.forward import forward_node
 from tensortap.index.graph import shape_text
 
@@ -149,3 +150,20 @@ def test_the_forward_node_of_a_gradient(name, forward):
 )
 def test_shapes_are_spelled(text, shape):
     assert shape_text(text) == shape
+
+
+def test_a_graph_knows_the_workers_that_captured_it(tmp_path):
+    """GIVEN two workers, each with a graph of its own and one in common THEN each graph tells whose it is."""
+    writers = [DumpWriter(tmp_path, "r", rank=rank) for rank in range(2)]
+    log = LogIndex(tmp_path)
+    for step in range(2):
+        for rank, writer in enumerate(writers):
+            for graph in ("both", f"of {rank}"):
+                writer.log("a:0", np.zeros(1), step=step, graph=graph)
+            writer.flush()
+        log.refresh()
+    told = {graph.id: graph.workers for graph in log.runs[0].graphs}
+    first, second = (worker.id for worker in log.runs[0].workers)
+    assert told == {"both": [first, second], "of 0": [first], "of 1": [second]}
+    for writer in writers:
+        writer.close()

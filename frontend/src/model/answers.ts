@@ -72,6 +72,8 @@ export interface GraphEntry {
   nonfinite: number | null;
   /** Those at which the graph was captured. */
   steps: StepSpan;
+  /** Ids of the workers that captured it. */
+  workers: string[];
 }
 
 export interface WorkerEntry {

@@ -3,7 +3,7 @@ import type { GraphEntry } from './answers';
 import { graphChoices } from './graph_choices';
 
 function graph(id: string, name: string, first: number | null, last: number | null, snapshots: number): GraphEntry {
-  return { id, name, way: '', nodes: 1200, edges: 0, functions: 0, snapshots, nonfinite: 0, steps: { first, last, count: 1 } };
+  return { id, name, way: '', nodes: 1200, edges: 0, functions: 0, snapshots, nonfinite: 0, steps: { first, last, count: 1 }, workers: [] };
 }
 
 test('graphs of one name are told apart by their steps', () => {

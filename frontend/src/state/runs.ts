@@ -1,5 +1,5 @@
 import { computed, effect, signal } from '@preact/signals';
-import type { RunDetail, RunEntry, RunList } from '../model/answers';
+import type { GraphEntry, RunDetail, RunEntry, RunList } from '../model/answers';
 import { runCalled } from '../model/asked';
 import { chosenGraph, chosenRun, chosenWorker } from './choices';
 import { api } from './provider';
@@ -69,12 +69,19 @@ export const nothingCaptured = computed(() => runEntry.value?.snapshots === 0);
 /** The graph that was picked for a run without a choice; it stays, even when another one overtakes it while the run goes on. */
 const pickedGraph = signal<{ run: string; graph: string } | null>(null);
 
-/** The graph on show: the chosen one, else the one with most snapshots. */
+/** The graph of which a worker captured most; null where it captured none. */
+export function graphOfWorker(worker: string | null): GraphEntry | null {
+  return runDetail.value?.graphs.find((graph) => worker !== null && graph.workers.includes(worker)) ?? null;
+}
+
+/** The graph on show: the chosen one, else the one with most snapshots, of the chosen worker if there is one. */
 export const graphId = computed<string | null>(() => {
   const graphs = runDetail.value?.graphs ?? [];
   const find = (id: string | null | undefined) => graphs.find((graph) => graph.id === id);
   const picked = pickedGraph.value?.run === runId.value ? pickedGraph.value?.graph : null;
-  return (find(chosenGraph.value) ?? find(picked) ?? graphs[0])?.id ?? null;
+  const fits = (graph: GraphEntry | undefined) => graph && (chosenWorker.value === null || graph.workers.includes(chosenWorker.value));
+  const best = fits(find(picked)) ? find(picked) : (graphOfWorker(chosenWorker.value) ?? find(picked) ?? graphs[0]);
+  return (find(chosenGraph.value) ?? best)?.id ?? null;
 });
 
 effect(() => {

@@ -6,6 +6,7 @@ import {
   chosenScope,
   chosenTensor,
   chosenVisit,
+  chosenWorker,
   openScopes,
   panelTab,
   resetTimeline,
@@ -14,7 +15,7 @@ import {
   view,
 } from './choices';
 import { panelOpen } from './preferences';
-import { graphId } from './runs';
+import { graphId, graphOfWorker, runDetail } from './runs';
 import { goToStep } from './steps';
 import { clearTrace } from './trace';
 
@@ -56,6 +57,16 @@ export function chooseGraph(graph: string | null): void {
       resetTimeline();
     }
     chosenGraph.value = graph;
+  });
+}
+
+/** Another worker keeps the graph on show where it captured any of it; else its own is shown. */
+export function chooseWorker(worker: string | null): void {
+  batch(() => {
+    const captured = runDetail.value?.graphs.find((graph) => graph.id === graphId.value)?.workers ?? [];
+    const own = worker === null || captured.includes(worker) ? null : graphOfWorker(worker);
+    if (own !== null) chooseGraph(own.id);
+    chosenWorker.value = worker;
   });
 }
 

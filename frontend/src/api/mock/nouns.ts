@@ -83,6 +83,7 @@ export function graphEntries(run: MockRun): RunDetail['graphs'] {
       snapshots: runEntry(run).snapshots,
       nonfinite: runEntry(run).nonfinite,
       steps: runEntry(run).steps,
+      workers: [WORKER],
     },
   ];
 }

@@ -2,12 +2,12 @@ import { counted } from '../../lib/format';
 import { shareAddress } from '../../lib/host_page';
 import { graphChoices } from '../../model/graph_choices';
 import { byRank, workerName } from '../../model/worker_names';
-import { chosenStep, chosenWorker, view } from '../../state/choices';
+import { chosenStep, view } from '../../state/choices';
 import { severeCount } from '../../state/findings';
 import { theme, toggleTheme } from '../../state/preferences';
 import { intendedProblems, problemCount } from '../../state/problems';
 import { graphId, nanUncounted, nothingCaptured, run, runEntry, workerId } from '../../state/runs';
-import { chooseGraph } from '../../state/selection';
+import { chooseGraph, chooseWorker } from '../../state/selection';
 import { helpOpen } from '../../state/ui';
 import { IconButton } from '../kit/Button';
 import { CopyButton } from '../kit/CopyButton';
@@ -80,7 +80,7 @@ function WorkerPicker() {
       choices={choices}
       selected={workerId.value}
       onSelect={(id) => {
-        chosenWorker.value = id;
+        chooseWorker(id);
         chosenStep.value = null;
       }}
     />
