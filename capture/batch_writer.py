@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from tensortap.dump import DumpWriter, InvalidNameError, InvalidValueError, Snapshot, warm_up
 
 from .disk_reserve import DiskReserve
-from .snapshots import Batch, Captured, Event, GraphHandle
+from .snapshots import Batch, Captured, Event, GraphHandle, held_bytes
 from .trouble import Trouble
 
 _CHECK_SECONDS = 1.0
@@ -178,9 +178,11 @@ def _next_part(batch: Batch) -> list[Captured]:
     """The next snapshots of a batch, taken out of it, so that they are freed when they are written."""
     part: list[Captured] = []
     nbytes = 0
-    while batch.captured and (not part or nbytes + batch.captured[0].array.nbytes <= _PART_BYTES):
+    while batch.captured and nbytes < _PART_BYTES:
+        nbytes += held_bytes(batch.captured[0].array)
+        if part and nbytes > _PART_BYTES:
+            break
         part.append(batch.captured.popleft())
-        nbytes += part[-1].array.nbytes
     return part
 
 

@@ -18,7 +18,7 @@ from .layers import LayerTracker
 from .naming import unused
 from .provenance import is_user_file, sources_of
 from .shapes import capturable_dtype, dtype_text, static_shape
-from .snapshots import Captured, GraphHandle
+from .snapshots import Captured, GraphHandle, held_bytes
 from .step_capture import StepCapture
 from .watch import Watch
 from .wish import selected
@@ -156,10 +156,11 @@ class EagerRecorder:
         if chosen is None:
             return
         array = tf_private.as_array(tensor)
-        if array.nbytes > self._room:
+        nbytes = held_bytes(array)
+        if nbytes > self._room:
             self._dropped += 1
             return
-        self._room -= array.nbytes
+        self._room -= nbytes
         self._captured.append(Captured(candidate, 0, array, *chosen.wish))
 
     def _stack(self) -> int:

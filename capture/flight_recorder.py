@@ -8,7 +8,7 @@ from numbers import Integral
 from typing import Any
 
 from .errors import WatchError
-from .snapshots import Batch, Captured
+from .snapshots import Batch, Captured, held_bytes
 from .triggers import every_step
 from .watch import Watch, Watches
 
@@ -70,7 +70,9 @@ class HeldStep:
     def __post_init__(self) -> None:
         # Many tensors of a step show the same memory.
         arrays = [item.array for batch in self.batches for item in batch.captured]
-        buffers = {(array.__array_interface__["data"][0], array.nbytes): array.nbytes for array in arrays}
+        buffers = {
+            (array.__array_interface__["data"][0], array.nbytes): held_bytes(array) for array in arrays
+        }
         self.nbytes = sum(buffers.values())
 
     def as_wanted(self) -> list[Batch]:
@@ -94,7 +96,7 @@ def _held(item: Captured) -> Captured | None:
 
 
 def _with(batch: Batch, captured: list[Captured]) -> Batch:
-    nbytes = sum(item.array.nbytes for item in captured)
+    nbytes = sum(held_bytes(item.array) for item in captured)
     return Batch(batch.step, batch.time, batch.graph, deque(captured), nbytes)
 
 

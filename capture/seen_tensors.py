@@ -9,7 +9,7 @@ import numpy as np
 
 from tensortap.dump import InvalidValueError, array_hash
 
-from .snapshots import Captured
+from .snapshots import Captured, held_bytes
 
 _MOST_BYTES = 16 << 20  # each takes about 4 ns to hash
 _MOST_VISITS = 10_000
@@ -32,10 +32,11 @@ class SeenTensors:
         """Tensors of the call."""
         for candidate, visit, array, *_ in captured:
             name = candidate.name
-            if array.nbytes > self._left or len(self._visits) == _MOST_VISITS:
+            nbytes = held_bytes(array)
+            if nbytes > self._left or len(self._visits) == _MOST_VISITS:
                 self._left_out.add(name)
             elif name not in self._left_out:
-                self._left -= array.nbytes
+                self._left -= nbytes
                 self._visits.append((name, visit - self._before.get(name, 0), array))
 
     def hashes(self) -> dict[str, list[str]]:

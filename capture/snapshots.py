@@ -18,6 +18,11 @@ from .wish import Wish
 Array = np.ndarray[Any, Any]
 
 
+def held_bytes(array: Array) -> int:
+    """Memory that an array takes, its texts included: `nbytes` counts only where they are."""
+    return array.nbytes + sum(map(len, array.flat)) if array.dtype.hasobject else array.nbytes
+
+
 @dataclass(eq=False)
 class GraphHandle:
     """A graph that is written once, before the first snapshot of it; `id` is set then, and `graph` let go.

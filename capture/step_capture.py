@@ -21,7 +21,7 @@ from .plan import Plan
 from .recorded import Place, RecordedFunction
 from .recordings import Pending, Recordings
 from .seen_tensors import SeenTensors
-from .snapshots import Batch, Captured, Entry, Event, GraphHandle
+from .snapshots import Batch, Captured, Entry, Event, GraphHandle, held_bytes
 from .trouble import Trouble
 from .watch import Watch
 from .wish import Selected, selected
@@ -312,7 +312,7 @@ class StepCapture:
         """Hands tensors of one graph to the writer's thread."""
         if self.plan is not None:
             captured = self.plan.apply(captured)
-        nbytes = sum(item.array.nbytes for item in captured)
+        nbytes = sum(held_bytes(item.array) for item in captured)
         self._outlet.background.put(Batch(self.step, time.time(), graph, captured, nbytes, entry=self.entry))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import tensorflow as tf
 from dumped import Dumped
 
 from tensortap.capture import Tap, Watch
+from tensortap.capture.batch_writer import BatchWriter
 
 ALL = Watch(steps=1, keep="value")
 NUMBERS = [0, 1, 2, 3, 7]
@@ -51,6 +53,18 @@ def test_text(tmp_path: Path) -> None:
     assert dumped.value("joined:0", 0).tolist() == [b"x", "ÿz".encode()]
     # Two shapes are two traces, and so two graphs.
     assert dumped.value("joined:0", 1).tolist() == b"onetwo"
+
+
+def test_the_bytes_of_texts_count_for_the_queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    goes_on = threading.Event()
+    monkeypatch.setattr(BatchWriter, "prepare", lambda _: goes_on.wait(60))
+    with Tap(tmp_path / "r", Watch("join", steps=1), queue_bytes=1 << 20, when_full="drop") as tap:
+        join = tap.function(lambda text: tf.strings.join([text, text], name="join"))
+        for _ in range(3):
+            join(tf.constant([b"x" * (250 << 10)]))  # two of 500 KiB fit
+        goes_on.set()
+    assert Dumped(tmp_path / "r").steps == [0, 1]
+    assert tap.dropped == 1
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2), (1, 2, 3, 4, 5)])
