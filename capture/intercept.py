@@ -10,6 +10,7 @@ from typing import Any
 from . import tf_private
 from .candidates import Candidate
 from .captures import Capture, Captures, PendingRecording
+from .errors import ChoiceFailedError
 from .instrument import InstrumentedFunction, TapFailedError
 from .layers import LayerTracker
 from .memory import SHARE, available_bytes, estimated_bytes
@@ -203,11 +204,7 @@ class Interceptor:
         if not watches and not drawn:  # the step is only recorded
             return None
         recorded = self._record(function, inputs, captures)
-        chosen = [
-            place
-            for place, candidate in recorded.candidates.items()
-            if any(watch.selects(candidate) for watch in watches)
-        ]
+        chosen = _chosen(recorded, captures)
         if watches and not chosen:
             for capture in captures:
                 capture.missed(function)
@@ -255,6 +252,28 @@ class Interceptor:
         self._state.clear()
         self._instrumented.clear()
         self._recorded.clear()
+
+
+def _chosen(recorded: RecordedFunction, captures: Sequence[Capture]) -> set[Place]:
+    """What the captures select. One of several whose callable raises says so when it is given its tensors.
+
+    Raises:
+        ChoiceFailedError: a callable of a watch raised, and nothing else is selected.
+    """
+    chosen: set[Place] = set()
+    failure: ChoiceFailedError | None = None
+    for capture in captures:
+        try:
+            chosen |= {
+                place
+                for place, candidate in recorded.candidates.items()
+                if any(watch.selects(candidate) for watch in capture.watches)
+            }
+        except ChoiceFailedError as error:
+            failure = error
+    if failure is not None and not chosen:
+        raise failure
+    return chosen
 
 
 def _undone(before: StateBefore) -> str:

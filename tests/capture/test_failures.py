@@ -281,6 +281,22 @@ def test_choices_that_raise(tmp_path: Path) -> None:
         assert same(fit_tapped(Tap(tmp_path / "b", Watch(steps=lambda step: step < 1 / 0))), fit_plain())
 
 
+def test_a_choice_that_raises_stops_no_other_tap(tmp_path: Path) -> None:
+    def fails(candidate: Candidate) -> bool:
+        raise ValueError("no idea")
+
+    function = tf.function(lambda x: tf.nn.relu(x, name="relu"))
+    wrong, right = Tap(tmp_path / "wrong", Watch(fails, steps=1)), Tap(tmp_path / "right", ALL)
+    with pytest.warns(TapWarning, match="no idea") as told:
+        for step in range(2):
+            with wrong.step(step), right.step(step):
+                function(tf.ones(2))
+        wrong.close()
+        right.close()
+    assert ["run 'wrong'" in str(each.message) for each in told] == [True]
+    assert Dumped(tmp_path / "right").steps == [0, 1]
+
+
 def test_warnings_as_errors_do_not_end_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
