@@ -82,17 +82,23 @@ function healthFact(health: number): Fact[] {
   return [{ name: 'health', value: HEALTH[health] ?? 'not captured' }];
 }
 
-export function describeEdge({ graph, tree, meta }: Subject, edge: number): Description {
+/** A single edge tells its tensor, and which nodes it joins where scopes hide them. */
+export function describeEdge({ graph, tree, meta, step, rowsOf }: Subject, edge: number): Description {
   const label = (entity: number): string => visible(entityLabel(tree, graph.paths, entity));
   const facts: Fact[] = [];
-  const first = meta.edge[edge]!;
-  const source = graph.edges.source[first]!;
+  const [from, to, first] = [meta.source[edge]!, meta.target[edge]!, meta.edge[edge]!];
+  const [source, target, slot] = [graph.edges.source[first]!, graph.edges.target[first]!, graph.edges.slot[first]!];
   if (meta.data[edge]! > 0 && meta.single[edge]) {
-    facts.push({ name: 'tensor', value: `${graph.names.at(source)}:${graph.edges.slot[first]}` });
-    if (graph.edges.slot[first] === 0)
-      facts.push({ name: 'type', value: [graph.dtypes.at(source), graph.shapes.at(source)].filter(Boolean).join(' ') });
+    facts.push({ name: 'tensor', value: visible(`${graph.names.at(source)}:${slot}`) });
+    // The graph tells the first output of a node only, the step on show of each that was captured.
+    const captured = step ? [...rowsOf(source)].find((row) => step.slot[row] === slot) : undefined;
+    const dtype = slot === 0 ? graph.dtypes.at(source) : captured === undefined ? '' : step!.dtype.at(captured);
+    const type = [dtype, slot === 0 ? graph.shapes.at(source) : ''].filter(Boolean).join(' ');
+    if (type) facts.push({ name: 'type', value: visible(type) });
+    if (from >= tree.nodeCount) facts.push({ name: 'from', value: visible(graph.names.at(source)) });
+    if (to >= tree.nodeCount && meta.data[edge] === 1) facts.push({ name: 'to', value: visible(graph.names.at(target)) });
   }
   if (meta.data[edge]! > 1) facts.push({ name: 'data edges', value: formatCount(meta.data[edge]!) });
   if (meta.control[edge]! > 0) facts.push({ name: 'control edges', value: formatCount(meta.control[edge]!) });
-  return { title: `${label(meta.source[edge]!)} → ${label(meta.target[edge]!)}`, name: '', facts };
+  return { title: `${label(from)} → ${label(to)}`, name: '', facts };
 }

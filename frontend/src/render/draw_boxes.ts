@@ -103,13 +103,11 @@ function drawSheets({ context, scene }: Frame, boxes: BoxList, batch: readonly n
 
 function addBox(context: Pen, { x, y, width, height }: BoxList, i: number, kind: number, zoom: number, inset: number): void {
   const radius = cornerRadius(kind, height[i]!, zoom);
-  context.roundRect(
-    x[i]! + inset,
-    y[i]! + inset,
-    Math.max(1, width[i]! - 2 * inset),
-    Math.max(1, height[i]! - 2 * inset),
-    Math.max(0, radius),
-  );
+  // On whole pixels: a border between two of them would be a blur.
+  const [left, top] = [Math.round(x[i]!), Math.round(y[i]!)];
+  const wide = Math.max(1, Math.round(x[i]! + width[i]!) - left - 2 * inset);
+  const high = Math.max(1, Math.round(y[i]! + height[i]!) - top - 2 * inset);
+  context.roundRect(left + inset, top + inset, wide, high, Math.max(0, radius));
 }
 
 /** A bar on the left in the colour of the op's family. */

@@ -53,9 +53,11 @@ function isRound({ width, height }: Pick<BoxList, 'width' | 'height'>, i: number
 }
 
 function addScope(context: Pen, { x, y, width, height }: BoxList, i: number, radius: number, inset: number): void {
-  const [w, h] = [Math.max(1, width[i]! - 2 * inset), Math.max(1, height[i]! - 2 * inset)];
-  if (isRound({ width, height }, i)) context.roundRect(x[i]! + inset, y[i]! + inset, w, h, radius);
-  else context.rect(x[i]! + inset, y[i]! + inset, w, h);
+  const [left, top] = [Math.round(x[i]!), Math.round(y[i]!)];
+  const wide = Math.max(1, Math.round(x[i]! + width[i]!) - left - 2 * inset);
+  const high = Math.max(1, Math.round(y[i]! + height[i]!) - top - 2 * inset);
+  if (isRound({ width, height }, i)) context.roundRect(left + inset, top + inset, wide, high, radius);
+  else context.rect(left + inset, top + inset, wide, high);
 }
 
 export function drawBlocks({ context, theme, scene, drawing }: Frame, scopes: BoxList): void {

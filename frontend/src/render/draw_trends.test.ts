@@ -75,7 +75,7 @@ test('steps with NaN and infinities have strips in their colours, the step on sh
 });
 
 test('texts make room little by little, and only where a line may come', () => {
-  const middles = [1, 1.6, 1.75, 1.9, 3].map((zoom) => textMiddle(drawn(zoom).frame, 0, 36 * zoom) / zoom);
+  const middles = [1, 1.7, 1.8, 1.9, 3].map((zoom) => textMiddle(drawn(zoom).frame, 0, 36 * zoom) / zoom);
   expect(middles.slice(0, 2)).toEqual([18, 18]);
   expect(middles.toSorted((a, b) => b - a)).toEqual(middles);
   expect(textMiddle(drawn(3).frame, 1, HEIGHT)).toBe(HEIGHT / 2);

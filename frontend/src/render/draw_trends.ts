@@ -17,9 +17,9 @@ export interface ShownTrends extends NodeTrends {
 }
 
 /** From this zoom on a node has room for a line: it is a dozen pixels high then. */
-const TRENDS_FROM = 1.9;
+const TRENDS_FROM = 1.86;
 /** From here on its texts move up, little by little. */
-const ROOM_FROM = 1.6;
+const ROOM_FROM = 1.72;
 /** Lines on show; nobody compares more, and each costs a request. */
 const MOST_TRENDS = 200;
 const LEAST_WIDTH = 40;
