@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { lostOf, runCalled } from './asked';
+import { lostOf, lostOnGraph, runCalled } from './asked';
+import { makeGraph } from './graph_fixture';
 
 const GRAPHS = [{ id: 'fit' }, { id: 'predict' }];
 const WORKERS = [{ id: 'a-1' }, { id: 'a-2' }];
@@ -23,6 +24,15 @@ test('a worker that is not there is named, with whose numbers are shown in its p
   const asked = { graph: null, worker: 'b-7', step: null };
   expect(lostOf(asked, GRAPHS, WORKERS, [5], 5)).toBe('The run has no worker b-7: all of them are on show.');
   expect(lostOf(asked, GRAPHS, WORKERS.slice(1), [5], 5)).toBe('The run has no worker b-7: its only one is on show.');
+});
+
+test('a scope that the graph does not have, and a colouring that there is not, are named', () => {
+  const graph = makeGraph(['model/block_0/Relu', 'model/block_1/Relu']);
+  const lost = (selected: string | null, color: string | null) => lostOnGraph({ selected, color }, graph);
+  expect([lost('model', 'size'), lost('model/block_0..block_1', 'statistic:mean'), lost(null, null)]).toEqual([null, null, null]);
+  expect(lost('model/block', null)).toBe('The graph has no scope model/block.');
+  expect(lost('mod', 'zzz')).toBe('The graph has no scope mod. Nothing can be coloured by zzz: health is on show.');
+  expect(lost(null, 'statistic:zzz')).toBe('There is no statistic zzz: abs_max is on show.');
 });
 
 test('nothing is said before the run and its steps are there', () => {

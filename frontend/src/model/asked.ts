@@ -1,4 +1,5 @@
 import type { GraphEntry, RunEntry, WorkerEntry } from './answers';
+import { COLOUR_KINDS, type GraphData, STATISTIC_NAMES } from './graph';
 
 /** What an address asks for that the page may not find. */
 export interface Asked {
@@ -6,6 +7,9 @@ export interface Asked {
   graph: string | null;
   worker: string | null;
   step: number | null;
+  /** A scope, and what the graph is coloured by. */
+  selected: string | null;
+  color: string | null;
 }
 
 /** In one line, what of the asked is not in the run, and what is shown in its place; null where all of it is there. */
@@ -24,6 +28,25 @@ export function lostOf(
   if (asked.step !== null && shown !== null && !steps.includes(asked.step))
     lines.push(`Step ${asked.step} was not captured: the nearest one, ${shown}, is on show.`);
   return lines.length === 0 ? null : lines.join(' ');
+}
+
+/** The same of what is asked of the graph on show. */
+export function lostOnGraph(asked: Pick<Asked, 'selected' | 'color'>, graph: Pick<GraphData, 'paths' | 'nodeCount'>): string | null {
+  const lines: string[] = [];
+  if (asked.selected !== null && !hasScope(graph, asked.selected)) lines.push(`The graph has no scope ${asked.selected}.`);
+  const [kind, statistic] = asked.color?.split(':') ?? [];
+  if (kind !== undefined && !COLOUR_KINDS.some((known) => known === kind))
+    lines.push(`Nothing can be coloured by ${asked.color}: health is on show.`);
+  else if (kind === 'statistic' && !STATISTIC_NAMES.some((known) => known === statistic))
+    lines.push(`There is no statistic ${statistic ?? ''}: abs_max is on show.`);
+  return lines.length === 0 ? null : lines.join(' ');
+}
+
+/** Of a stack (`block_0..block_3`) its first block must be there. */
+function hasScope({ paths, nodeCount }: Pick<GraphData, 'paths' | 'nodeCount'>, path: string): boolean {
+  const inside = `${path.replace(/\.\.[^/]*$/, '')}/`;
+  for (let row = 0; row < nodeCount; row++) if (paths.at(row).startsWith(inside)) return true;
+  return false;
 }
 
 /** Id of the run that an id, or a name that is one run's alone, stands for; itself where no run is called so. */

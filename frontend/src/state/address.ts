@@ -104,7 +104,8 @@ const chosen = computed<Place>(() => ({
 
 /** Takes up an address, and what it asks for. */
 function take(next: DeepLink): void {
-  asked.value = { run: next.run, graph: next.graph, worker: next.worker, step: next.follow ? null : next.step };
+  const { run, graph, worker, selected, color } = next;
+  asked.value = { run, graph, worker, selected, color, step: next.follow ? null : next.step };
   apply(next);
 }
 

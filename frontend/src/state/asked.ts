@@ -1,11 +1,20 @@
 import { computed, signal } from '@preact/signals';
-import { type Asked, lostOf } from '../model/asked';
-import { chosenGraph, chosenRun, chosenStep, chosenWorker } from './choices';
-import { runDetail } from './runs';
+import { type Asked, lostOf, lostOnGraph } from '../model/asked';
+import { chosenGraph, chosenRun, chosenScope, chosenStep, chosenWorker, colour } from './choices';
+import { graph } from './graph';
+import { graphId, runDetail } from './runs';
 import { allSteps, step } from './steps';
 
 /** What the address asked for; null once the message about it was put away. */
 export const asked = signal<Asked | null>(null);
+
+/** Of that, what the graph on show does not have. */
+const lostHere = computed<string | null>(() => {
+  const [wanted, shown] = [asked.value, graph.data.value];
+  if (wanted === null || shown === null || shown.id !== graphId.value) return null;
+  const selected = wanted.selected === chosenScope.value ? wanted.selected : null;
+  return lostOnGraph({ selected, color: wanted.color === colour.value ? wanted.color : null }, shown);
+});
 
 /** What the address asked for and is not there, while what is shown in its place has not been left. */
 export const lost = computed<string | null>(() => {
@@ -16,5 +25,6 @@ export const lost = computed<string | null>(() => {
     worker: wanted.worker === chosenWorker.value ? wanted.worker : null,
     step: wanted.step === chosenStep.value ? wanted.step : null,
   };
-  return lostOf(still, run.graphs, run.workers, allSteps.value.step, step.value);
+  const texts = [lostOf(still, run.graphs, run.workers, allSteps.value.step, step.value), lostHere.value];
+  return texts.filter((text) => text !== null).join(' ') || null;
 });
