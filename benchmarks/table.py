@@ -79,7 +79,8 @@ window.bench = {
         document.querySelector('.tensor-table table').focus();
         const pressed = {key, bubbles: true, cancelable: true};
         return frames(count, i => {
-            if (i % 2 === 0) document.activeElement.dispatchEvent(new KeyboardEvent('keydown', pressed));
+            const held = new KeyboardEvent('keydown', {...pressed, repeat: i > 0});
+            if (i % 2 === 0) document.activeElement.dispatchEvent(held);
         });
     },
     sort: async label => {

@@ -6,6 +6,7 @@ import { parseSort, sortText } from '../model/tensor_table';
 import { sameTrace } from '../model/trace';
 import { asked } from './asked';
 import * as choices from './choices';
+import { flying } from './flying';
 import { panelOpen } from './preferences';
 import { graphId, runId } from './runs';
 import { following, step } from './steps';
@@ -134,6 +135,8 @@ export function syncAddress(): () => void {
     const next = link.value;
     // Somebody has just gone elsewhere, and the event that tells of it is still to come: their address stays.
     if (location.hash !== known) return;
+    // Browsers take 200 addresses in 30 seconds, and nobody goes back through all that flew by.
+    if (flying.value) return;
     write(next, isNewPlace(shown, chosen.value));
     known = location.hash;
     rememberForHost(encodeLink(next));

@@ -2,6 +2,7 @@ import { signal } from '@preact/signals';
 import { expect, test, vi } from 'vitest';
 import { ApiError, NoAnswer } from '../api/provider';
 import { Lru } from '../lib/lru';
+import { fly, flying } from './flying';
 import { type Request, resource } from './resource';
 import { askAgain } from './unanswered';
 
@@ -94,4 +95,23 @@ test('what nobody answered is asked again when the server is back; other failure
   expect(asked).toBe(3);
   found.reload();
   await vi.waitFor(() => expect(found.data.value).toBe(4));
+});
+
+test('while a held key flies by, what it passes is asked for now and then, and at last what it came to', () => {
+  vi.useFakeTimers();
+  const wanted = signal<Request | null>(request('0', 's'));
+  const { open, load } = byHand();
+  resource(wanted, load);
+  for (let i = 1; i <= 30; i++) {
+    fly();
+    wanted.value = request(String(i), 's');
+    vi.advanceTimersByTime(33);
+  }
+  expect(flying.value).toBe(true);
+  expect(open.size).toBeGreaterThan(4);
+  expect(open.size).toBeLessThan(9);
+  vi.advanceTimersByTime(200);
+  expect(flying.value).toBe(false);
+  expect(open.has('30')).toBe(true);
+  vi.useRealTimers();
 });

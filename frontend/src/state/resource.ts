@@ -1,6 +1,7 @@
 import { batch, computed, effect, type ReadonlySignal, signal } from '@preact/signals';
 import { isAbort, Latest } from '../lib/latest';
 import type { Lru } from '../lib/lru';
+import { flying } from './flying';
 import { noteAnswer } from './unanswered';
 
 /** Something loaded from the provider: the last data, whether newer data is on its way, and what went wrong. */
@@ -22,6 +23,9 @@ export interface ResourceOptions<T> {
   cache?: Lru<string, T>;
 }
 
+/** While a held key flies by, one request in so long is enough to follow it. */
+const PACE_MS = 150;
+
 /** Loads whenever the request changes; a newer request aborts the one under way, and only the newest answer is kept. */
 export function resource<R extends Request, T>(
   request: ReadonlySignal<R | null>,
@@ -38,6 +42,8 @@ export function resource<R extends Request, T>(
   let subject: string | null = null;
   let key: string | null = null;
   let reloaded = 0;
+  let begun = Number.NEGATIVE_INFINITY;
+  let waiting: ReturnType<typeof setTimeout> | undefined;
 
   const reload = () => {
     reloads.value++;
@@ -54,7 +60,13 @@ export function resource<R extends Request, T>(
   effect(() => {
     const wanted = request.value;
     const again = reloads.value;
+    clearTimeout(waiting);
     if (wanted?.key === key && again === reloaded) return;
+    const early = flying.value ? begun + PACE_MS - performance.now() : 0;
+    if (early > 0) {
+      waiting = setTimeout(reload, early);
+      return;
+    }
     key = wanted?.key ?? null;
     reloaded = again;
     if (wanted === null || wanted.subject !== subject) {
@@ -72,6 +84,7 @@ export function resource<R extends Request, T>(
       return;
     }
     const abort = latest.start();
+    begun = performance.now();
     loading.value = true;
     load(wanted, abort).then(
       (value) => {

@@ -4,6 +4,7 @@ import { isAbort } from '../../lib/latest';
 import { scrollScale, scrollTo } from '../../lib/virtual';
 import type { Snapshot } from '../../model/answers';
 import { chosenTensor, chosenVisit } from '../../state/choices';
+import { fly } from '../../state/flying';
 import { goTo } from '../../state/selection';
 import type { SnapshotPages } from '../../state/snapshot_pages';
 import { step } from '../../state/steps';
@@ -61,6 +62,7 @@ export function useSelectedRow(list: SnapshotPages, scroller: Scroller) {
     const index = rowAfterKey(event.key, from ?? first, list.total, Math.floor(scroller.height / ROW) - 2);
     if (index === null || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
+    if (event.repeat) fly();
     // The first key selects the row on top of those in view.
     const next = from === null && event.key.startsWith('Arrow') ? first : index;
     bringIntoView(scroller, next, list.total, 'key');
