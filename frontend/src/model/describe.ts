@@ -1,9 +1,10 @@
 /** What a tooltip says about an entity or an edge of the graph: rows of a name and a value. */
 
-import { formatCount, formatNumber } from '../lib/format';
+import { formatBytes, formatCount, formatNumber } from '../lib/format';
 import { visible } from '../lib/visible';
 import type { GraphData } from './graph';
 import type { MetaEdges } from './meta_edges';
+import { bytesOfNode } from './node_bytes';
 import { FINE, INF, NAN, NOT_COUNTED } from './node_values';
 import type { StepStatistics } from './steps';
 import { entityLabel, type ScopeTree, scopePath, stackSize } from './tree';
@@ -50,6 +51,8 @@ function nodeFacts(subject: Subject, node: number): Fact[] {
   const facts: Fact[] = [{ name: 'op type', value: graph.opTypes.at(node) }];
   const tensor = [graph.dtypes.at(node), graph.shapes.at(node)].filter(Boolean).join(' ');
   if (tensor) facts.push({ name: 'output', value: graph.slots[node]! > 1 ? `${tensor} and ${graph.slots[node]! - 1} more` : tensor });
+  const bytes = bytesOfNode(graph, subject.step, subject.rowsOf(node), node);
+  if (!Number.isNaN(bytes)) facts.push({ name: 'size', value: formatBytes(bytes) });
   if (graph.layers.at(node)) facts.push({ name: 'layer', value: graph.layers.at(node) });
   return [...facts, ...statisticFacts(subject, node)];
 }

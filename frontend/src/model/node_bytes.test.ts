@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { DictColumn } from '../lib/columns';
 import type { GraphData } from './graph';
 import { makeGraph, makeStep, treeOf } from './graph_fixture';
-import { bytesByEntity, elementsOf } from './node_bytes';
+import { bytesByEntity, bytesOfNode, elementsOf } from './node_bytes';
 import { byteScale } from './value_scale';
 
 const NONE = Number.NaN;
@@ -47,6 +47,9 @@ test('what was captured is what it was; of several visits that of one, of severa
   const found = bytes(graph, step);
   expect(found.slice(0, 3)).toEqual([80, 20, NONE]);
   expect(found.at(-1)).toBe(80); // the scope: its largest node
+  const rows = [[0], [1, 2], [3]];
+  expect(rows.map((own, node) => bytesOfNode(graph, step, own, node))).toEqual([80, 20, NONE]);
+  expect(bytesOfNode(graphOf(['float64', '3', 1]), null, [0], 0)).toBe(24);
 });
 
 test('ticks are powers of two, and the ends hold what lies beyond', () => {

@@ -20,6 +20,16 @@ export function bytesByEntity(tree: ScopeTree, graph: GraphData, step: StepStati
   return bytes;
 }
 
+/** The same of one node; `rows`: those of the step that are its own. */
+export function bytesOfNode(graph: GraphData, step: StepStatistics | null, rows: Iterable<number>, node: number): number {
+  let [bytes, outputs] = [0, 0];
+  for (const row of step ? rows : []) {
+    bytes += bytesOfRow(step!, step!.column('size'), row);
+    outputs++;
+  }
+  return outputs > 0 && outputs >= graph.slots[node]! ? bytes : declaredBytes(graph, node);
+}
+
 /** Of nodes all of whose outputs were captured; of those that ran several times what one visit took. */
 function capturedBytes(nodeCount: number, graph: GraphData, step: StepStatistics | null): Float64Array {
   const bytes = new Float64Array(nodeCount);
@@ -28,10 +38,14 @@ function capturedBytes(nodeCount: number, graph: GraphData, step: StepStatistics
   for (let row = 0; step && sizes && row < step.count; row++) {
     const node = step.node[row]!;
     if (node < 0 || node >= nodeCount) continue;
-    bytes[node]! += (sizes[row]! / Math.max(1, step.visits[row]!)) * itemsize(step.dtype.at(row));
+    bytes[node]! += bytesOfRow(step, sizes, row);
     outputs[node]!++;
   }
   return bytes.map((sum, node) => (outputs[node]! > 0 && outputs[node]! >= graph.slots[node]! ? sum : Number.NaN));
+}
+
+function bytesOfRow(step: StepStatistics, sizes: Float64Array, row: number): number {
+  return (sizes[row]! / Math.max(1, step.visits[row]!)) * itemsize(step.dtype.at(row));
 }
 
 /** Of a node with one output whose shape is known beforehand. */
