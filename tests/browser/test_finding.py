@@ -44,6 +44,7 @@ def test_the_palette_runs_a_command_and_offers_it_again(tap: TapPage, field: Loc
     rows = open_palette(tap, "")
     expect(rows.first).to_contain_text("View: Timeline")
     expect(tap.page.get_by_role("group", name="Recent")).to_contain_text("View: Timeline")
+    expect(rows.filter(has_text="Trace the inputs")).to_have_count(0)  # nothing is selected
     tap.page.keyboard.press("Escape")
     expect(tap.page.get_by_test_id("palette")).to_have_count(0)
 

@@ -21,18 +21,33 @@ const [SLASH, UPPER_A, UPPER_Z, LOWER_A, LOWER_Z, ZERO, NINE] = [47, 65, 90, 97,
 /** A query's terms; all of them must match. */
 export const fuzzyTerms = (query: string): string[] => query.toLowerCase().split(/\s+/).filter(Boolean);
 
+/** Whether `lower[start:end]` holds the whole term of a number; to be asked from the front to the end. */
+export type Holds = (term: number, start: number, end: number) => boolean;
+
 /**
  * How well `text[start:end]` fits, -1 where a term does not. `lower` is `text` in lower case, of the same length. `places` gets the positions of the matched
- * letters in the whole `text`.
+ * letters in the whole `text`. `holds` spares a long text searches for terms that are not there.
  */
-export function fuzzyScore(text: string, lower: string, start: number, end: number, terms: readonly string[], places?: number[]): number {
+export function fuzzyScore(
+  text: string,
+  lower: string,
+  start: number,
+  end: number,
+  terms: readonly string[],
+  places?: number[],
+  holds?: Holds,
+): number {
   let label = end - 1; // a search for the slash would go on into other rows
   while (label > start && lower.charCodeAt(label - 1) !== SLASH) label--;
   let total = 0;
   let next = -1;
-  for (const term of terms) {
-    const score = termScore(text, lower, start, end, label, next, term, places);
-    if (score < 0) return -1;
+  for (let i = 0; i < terms.length; i++) {
+    const term = terms[i]!;
+    if (term.length > found.length) found = new Int32Array(2 * term.length);
+    const whole = holds?.(i, start, end) !== false && together(text, lower, start, end, label, next, term);
+    if (!whole && !scattered(lower, start, end, term)) return -1;
+    if (places) for (let letter = 0; letter < term.length; letter++) places.push(found[letter]!);
+    const score = placesScore(text, lower, start, end, label, next, term);
     total += score;
     next = found[term.length - 1]! + 1;
   }
@@ -53,22 +68,8 @@ export function lowerOf(text: string): string {
 
 let found = new Int32Array(64);
 
-function termScore(
-  text: string,
-  lower: string,
-  start: number,
-  end: number,
-  label: number,
-  next: number,
-  term: string,
-  places: number[] | undefined,
-): number {
-  const length = term.length;
-  if (length > found.length) found = new Int32Array(2 * length);
-  const at = bestTogether(text, lower, start, end, label, next, term);
-  if (at >= 0) for (let i = 0; i < length; i++) found[i] = at + i;
-  else if (!scattered(lower, start, end, term)) return -1;
-  if (places) for (let i = 0; i < length; i++) places.push(found[i]!);
+/** Points of the letters that `found` has the places of. */
+function placesScore(text: string, lower: string, start: number, end: number, label: number, next: number, { length }: string): number {
   let score = (found[0]! >= label ? IN_LABEL : 0) + nextBonus(lower, next, found[0]!);
   if (length === end - label && found[0] === label) score += WHOLE_LABEL;
   for (let i = 0; i < length; i++) {
@@ -81,16 +82,18 @@ function termScore(
   return score;
 }
 
-/** The place of the whole term that begins best, the last of equal ones; -1 for none. */
-function bestTogether(text: string, lower: string, start: number, end: number, label: number, next: number, term: string): number {
-  const first = term.charCodeAt(0);
-  let [best, most] = [-1, -1];
-  for (let at = end - term.length; at >= start; at--) {
-    if (lower.charCodeAt(at) !== first || !lower.startsWith(term, at)) continue;
+/** Where the whole term is there, takes its place that begins best, the last of equal ones. */
+function together(text: string, lower: string, start: number, end: number, label: number, next: number, term: string): boolean {
+  let best = -1;
+  let most = -1;
+  for (let at = lower.indexOf(term, start); at >= 0 && at + term.length <= end; at = lower.indexOf(term, at + 1)) {
     const bonus = startBonus(text, start, label, at) + (at >= label ? IN_LABEL : 0) + nextBonus(lower, next, at);
-    if (bonus > most) [best, most] = [at, bonus];
+    if (bonus < most) continue;
+    best = at;
+    most = bonus;
   }
-  return best;
+  if (best >= 0) for (let i = 0; i < term.length; i++) found[i] = best + i;
+  return best >= 0;
 }
 
 /** The letters as far to the end as they are, then as close together as they are from the first of those on. */

@@ -1,7 +1,7 @@
 /** Looks for the best fuzzy matches of many texts, a piece at a time, so that typing goes on meanwhile. */
 
 import { TextColumn } from '../lib/columns';
-import { fuzzyScore, lowerOf } from './fuzzy';
+import { fuzzyScore, type Holds, lowerOf } from './fuzzy';
 import { isAscii, loweredWhole } from './lowered';
 
 /** What is searched: a column of names, or a list. */
@@ -42,15 +42,29 @@ export async function findFuzzy(
   return signal.aborted ? null : best;
 }
 
-/** Scores a row: of a column of ASCII without making its text. */
+/** Scores rows, which are asked for in their order: of a column of ASCII without making their texts. */
 export function scorer(texts: Texts, terms: readonly string[]): (row: number) => number {
   if (texts instanceof TextColumn && isAscii(texts)) {
     const [whole, lower, { offsets }] = [texts.whole(), loweredWhole(texts), texts];
-    return (row) => fuzzyScore(whole, lower, offsets[row]!, offsets[row + 1]!, terms);
+    const holds = holder(lower, terms);
+    return (row) => fuzzyScore(whole, lower, offsets[row]!, offsets[row + 1]!, terms, undefined, holds);
   }
   return (row) => {
     const text = texts.at(row) ?? '';
     return fuzzyScore(text, lowerOf(text), 0, text.length, terms);
+  };
+}
+
+/** Looks for the next place of each term at once in all rows, which engines are fastest at. */
+function holder(lower: string, terms: readonly string[]): Holds {
+  const next = terms.map(() => -1);
+  return (term, start, end) => {
+    const text = terms[term]!;
+    if (next[term]! < start) {
+      const at = lower.indexOf(text, start);
+      next[term] = at < 0 ? lower.length : at;
+    }
+    return next[term]! + text.length <= end;
   };
 }
 

@@ -97,11 +97,13 @@ function stepRows(search: Search, step: Exclude<ChainStep, null>): Uint8Array {
   else {
     const fits = graph.opTypes.values.map((value) => step.test(value));
     for (let row = 0; row < rows.length; row++) {
-      if (fits[graph.opTypes.codes[row]!] || step.test(graph.names.at(row).replace(/^.*\//, ''))) rows[row] = 1;
+      if (fits[graph.opTypes.codes[row]!] || step.test(labelOf(graph.names.at(row)))) rows[row] = 1;
     }
   }
   return rows;
 }
+
+const labelOf = (name: string): string => name.slice(name.lastIndexOf('/') + 1);
 
 function dictOf(graph: GraphData, field: Exclude<Field, 'shape' | 'is' | 'problem' | 'source'>): DictColumn {
   return { op: graph.opTypes, layer: graph.layers, dtype: graph.dtypes, device: graph.devices, function: graph.functions }[field];

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { paletteOpen } from '../../state/palette';
 import { runFacts } from '../../state/search_facts';
 import { linesWanted } from '../../state/source';
@@ -19,12 +19,12 @@ interface SearchBoxProps {
 
 export function SearchBox({ model, onDone }: SearchBoxProps) {
   const { finder } = model;
-  const [draft, setDraft] = useDraft(model);
+  const draft = useDraft(model);
   const [listed, setListed] = useState(false);
   useNews(model);
   const searched = finder.text.value;
   const clear = () => {
-    setDraft('');
+    draft.type('');
     clearSearch(model);
   };
   const enter = () => {
@@ -51,35 +51,54 @@ export function SearchBox({ model, onDone }: SearchBoxProps) {
         aria-invalid={finder.unread.value}
         spellcheck={false}
         autocomplete="off"
-        value={draft}
+        value={draft.text}
         onInput={(event) => {
-          setDraft(event.currentTarget.value);
+          draft.type(event.currentTarget.value);
           setListed(true);
         }}
-        onKeyDown={(event) => onSearchKey(event, model, clear, onDone)}
+        onKeyDown={(event) => onSearchKey(event, model, draft, () => [clear(), onDone()])}
       />
-      {draft === '' && <PaletteHint />}
+      {draft.text === '' && <PaletteHint />}
       {searched && <Hits model={model} />}
-      {draft === '' && listed && <SearchSheet model={model} onChoose={(text) => takeExample(text, setDraft)} onDone={focusBox} />}
+      {draft.text === '' && listed && <SearchSheet model={model} onChoose={(text) => takeExample(text, draft)} onDone={focusBox} />}
       {searched && listed && hits > 0 && <SearchResults model={model} onChoose={choose} />}
       {searched && listed && finder.told.value && <p class="graph-results graph-card graph-told">{finder.told.value}</p>}
     </search>
   );
 }
 
-/** What is typed; it is searched for once typing stops. */
-function useDraft(model: GraphView): [string, (text: string) => void] {
-  const [draft, setDraft] = useState('');
+interface Draft {
+  readonly text: string;
+  /** Something is typed: it is searched for once typing stops. */
+  readonly type: (text: string) => void;
+  /** Searches for it at once. */
+  readonly search: (text: string) => void;
+}
+
+function useDraft(model: GraphView): Draft {
+  const [text, setText] = useState('');
+  const timer = useRef(0);
+  const own = useRef('');
   const searched = model.finder.text.value;
-  // Searched or cleared from outside (the palette, Esc on the graph, another graph): follow.
-  useEffect(() => setDraft(searched), [searched]);
+  // Searched or cleared from outside (the palette, Esc on the graph, another graph): follow. After a search of its own more may have been typed already.
   useEffect(() => {
-    // Enter may have searched meanwhile, and gone to a hit.
-    const searchDraft = () => draft !== model.finder.text.value && search(model, draft);
-    const timer = setTimeout(searchDraft, PAUSE_MS);
-    return () => clearTimeout(timer);
-  }, [draft, model]);
-  return [draft, setDraft];
+    if (searched === own.current) return;
+    clearTimeout(timer.current);
+    own.current = searched;
+    setText(searched);
+  }, [searched]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const now = (wanted: string) => {
+    clearTimeout(timer.current);
+    own.current = wanted;
+    if (wanted !== model.finder.text.peek()) search(model, wanted);
+  };
+  const type = (wanted: string) => {
+    setText(wanted);
+    clearTimeout(timer.current);
+    timer.current = window.setTimeout(() => now(wanted), PAUSE_MS);
+  };
+  return { text, type, search: now };
 }
 
 /** What was searched for is searched again when more becomes known of it: lines of the program, problems. */
@@ -95,8 +114,8 @@ const focusBox = () => document.querySelector<HTMLElement>('.graph-search-input'
 
 const focusExample = (box: HTMLElement) => box.closest('search')?.querySelector<HTMLElement>('.graph-example')?.focus();
 
-function takeExample(text: string, setDraft: (text: string) => void): void {
-  setDraft(text);
+function takeExample(text: string, draft: Draft): void {
+  draft.type(text);
   focusBox();
 }
 
@@ -123,23 +142,17 @@ function PaletteHint() {
 }
 
 /** Enter and the arrows go from hit to hit, Esc clears the search and leaves it. */
-function onSearchKey(
-  event: KeyboardEvent & { currentTarget: HTMLInputElement },
-  model: GraphView,
-  clear: () => void,
-  onDone: () => void,
-): void {
+function onSearchKey(event: KeyboardEvent & { currentTarget: HTMLInputElement }, model: GraphView, draft: Draft, leave: () => void): void {
   if (event.ctrlKey || event.metaKey) return; // keys of the page
   event.stopPropagation();
   const text = event.currentTarget.value;
   const back = event.key === 'ArrowUp' || (event.key === 'Enter' && event.shiftKey);
   if (text === '' && event.key === 'ArrowDown') focusExample(event.currentTarget);
   else if (['Enter', 'ArrowDown', 'ArrowUp'].includes(event.key)) {
-    if (text !== model.finder.text.value) search(model, text);
+    draft.search(text);
     nextHit(model, back ? -1 : 1);
   } else if (event.key === 'Escape') {
-    clear();
-    onDone();
+    leave();
   } else return;
   event.preventDefault();
 }

@@ -10,6 +10,8 @@ export interface GraphKey {
   readonly does: string;
   /** What keys do by themselves where there are several, for the command palette. */
   readonly each?: Readonly<Record<string, string>>;
+  /** It is about what is selected. */
+  readonly selected?: boolean;
   /** `event.key` to what it does, false where it does nothing now; rows without are done by the pointer or by the search box. */
   readonly actions?: Readonly<Record<string, (model: GraphView) => unknown>>;
 }
@@ -29,7 +31,12 @@ export const GRAPH_KEYS: readonly GraphKey[] = [
     },
   },
   { keys: ['f'], does: 'Fit the whole graph into view', actions: { f: (m) => m.fit() } },
-  { keys: ['z'], does: 'Centre on the selection', actions: { z: (m) => m.selected >= 0 && m.centre(m.shown(m.selected), true) } },
+  {
+    keys: ['z'],
+    selected: true,
+    does: 'Centre on the selection',
+    actions: { z: (m) => m.selected >= 0 && m.centre(m.shown(m.selected), true) },
+  },
   { keys: ['/', 'Ctrl+F'], does: 'Search; Enter and Shift+Enter go to the next and the previous hit' },
   {
     keys: ['n', 'N'],
@@ -39,11 +46,17 @@ export const GRAPH_KEYS: readonly GraphKey[] = [
   },
   {
     keys: ['i', 'd'],
+    selected: true,
     does: 'Trace all that the selection depends on, all that depends on it',
-    each: { i: 'Trace the inputs: all that the selection depends on', d: 'Trace the outputs: all that depends on the selection' },
+    each: { i: 'Trace the inputs of the selection', d: 'Trace the outputs of the selection' },
     actions: { i: (m) => traceSelection(m, 'inputs'), d: (m) => traceSelection(m, 'outputs') },
   },
-  { keys: ['b'], does: 'Shortest path: begin at the selection, then end there', actions: { b: (m) => traceSelection(m, 'path') } },
+  {
+    keys: ['b'],
+    selected: true,
+    does: 'Shortest path: begin at the selection, then end there',
+    actions: { b: (m) => traceSelection(m, 'path') },
+  },
   {
     keys: ['↑', '↓'],
     does: 'Go to an input, to a consumer',
@@ -55,7 +68,7 @@ export const GRAPH_KEYS: readonly GraphKey[] = [
     actions: { ArrowLeft: (m) => moveSelection(m, 'left'), ArrowRight: (m) => moveSelection(m, 'right') },
   },
   { keys: ['Enter', 'double click'], does: 'Open or close the scope', actions: { Enter: toggleSelected } },
-  { keys: ['Backspace'], does: 'Go out to the enclosing scope', actions: { Backspace: selectOuter } },
+  { keys: ['Backspace'], selected: true, does: 'Go out to the enclosing scope', actions: { Backspace: selectOuter } },
   {
     keys: ['[', ']'],
     does: 'Close all scopes, open all scopes',

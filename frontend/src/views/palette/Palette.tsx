@@ -6,7 +6,7 @@ import { paletteOpen, rememberChoice } from '../../state/palette';
 import { linesWanted } from '../../state/source';
 import { Icon } from '../kit/Icon';
 import { findChoices, type Group, type Listed } from './find';
-import { allSources } from './sources';
+import { sources } from './sources';
 
 const close = () => {
   paletteOpen.value = false;
@@ -15,11 +15,15 @@ const close = () => {
 /** One field that finds everything: commands, nodes, ops, layers, lines of the program, problems, steps, runs. */
 export function Palette() {
   const dialog = useRef<HTMLDialogElement>(null);
+  const then = useRef<(() => void) | undefined>(undefined);
   useEffect(() => {
     linesWanted.value = true;
     const shown = dialog.current;
     shown?.showModal();
-    return () => shown?.close(); // however it goes, the focus is given back
+    return () => {
+      shown?.close(); // gives the focus back, which what was chosen may want for itself
+      then.current?.();
+    };
   }, []);
   return (
     <dialog
@@ -27,15 +31,20 @@ export function Palette() {
       aria-label="Find anything"
       data-testid="palette"
       ref={dialog}
-      onClose={close}
+      onClose={(event) => event.currentTarget.isConnected && close()} // by the browser; told later, maybe when it is open again
       onClick={(event) => event.target === dialog.current && close()}
     >
-      <Finder onDone={() => dialog.current?.close()} />
+      <Finder
+        onDone={(run) => {
+          then.current = run;
+          close();
+        }}
+      />
     </dialog>
   );
 }
 
-function Finder({ onDone }: { onDone: () => void }) {
+function Finder({ onDone }: { onDone: (run?: () => void) => void }) {
   const [text, setText] = useState('');
   const [active, setActive] = useState(0);
   const field = useRef<HTMLInputElement>(null);
@@ -45,8 +54,7 @@ function Finder({ onDone }: { onDone: () => void }) {
     if (!row) return;
     if (row.fill === undefined) {
       if (row.of !== 'Search') rememberChoice(row.of, row.text);
-      onDone(); // first: what is done may want the focus
-      row.run?.();
+      onDone(row.run);
       return;
     }
     setText(row.fill);
@@ -54,7 +62,8 @@ function Finder({ onDone }: { onDone: () => void }) {
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const to = target(event, active, rows.length);
-    if (event.key === 'Enter' && !event.isComposing) choose(rows[active]);
+    if (event.key === 'Escape') onDone();
+    else if (event.key === 'Enter' && !event.isComposing) choose(rows[active]);
     else if (to !== null) setActive(to);
     else return;
     event.preventDefault();
@@ -91,17 +100,16 @@ function Finder({ onDone }: { onDone: () => void }) {
 }
 
 /** What a text finds; what was found before stays until it is known. */
-function useGroups(text: string, onFound: () => void): readonly Group[] | null {
+function useGroups(text: string, onText: () => void): readonly Group[] | null {
   const [groups, setGroups] = useState<readonly Group[] | null>(null);
   const latest = useMemo(() => new Latest(), []);
-  const sources = allSources();
+  const known = sources.value; // lines and findings may come while it is open
   useEffect(() => {
-    void findChoices(text, sources, latest.start()).then((found) => {
-      if (found === null) return;
-      setGroups(found);
-      onFound();
+    void findChoices(text, known, latest.start()).then((found) => {
+      if (found !== null) setGroups(found);
     });
-  }, [text]);
+  }, [text, known]);
+  useEffect(onText, [text]);
   useEffect(() => () => latest.cancel(), []);
   return groups;
 }

@@ -4,7 +4,7 @@ import { copyText } from '../../lib/clipboard';
 import { shareAddress } from '../../lib/host_page';
 import { bookmarks, goToBookmark } from '../../state/bookmarks';
 import { showChain } from '../../state/chain';
-import { chosenTensor, colour, view } from '../../state/choices';
+import { chosenScope, chosenTensor, colour, view } from '../../state/choices';
 import { report, shownGroups } from '../../state/findings';
 import { wrongProblems } from '../../state/problems';
 import { goTo, selectedNode } from '../../state/selection';
@@ -14,7 +14,7 @@ import { GRAPH_KEYS } from '../graph/keys';
 import { withGraph } from '../graph/on_show';
 import { VIEW_NAMES } from '../shell/Centre';
 import { COLOURINGS } from '../shell/ColourControl';
-import { eventKey, KEYS } from '../shell/keys';
+import { eventKey, KEYS, type KeyRow } from '../shell/keys';
 
 export interface Command {
   readonly title: string;
@@ -45,14 +45,17 @@ function colourings(): Command[] {
   }));
 }
 
-/** Esc closes the palette, whose own key it is while it is open. */
+/** Esc and Ctrl+K are the palette's own keys while it is open. */
+const isOffered = ({ keys, selected }: KeyRow): boolean =>
+  keys[0] !== 'Esc' && keys[0] !== 'Ctrl+K' && (!selected || chosenTensor.value !== null || chosenScope.value !== null);
+
 const pageKeys = (): Command[] =>
-  KEYS.filter(({ keys }) => keys[0] !== 'Esc' && keys[0] !== 'Ctrl+K').flatMap(({ keys, does, each, run }) =>
+  KEYS.filter(isOffered).flatMap(({ keys, does, each, run }) =>
     titled(keys, does, each).map(({ key, title }) => ({ title, key, run: () => run(eventKey(key)) })),
   );
 
 const graphKeys = (): Command[] =>
-  GRAPH_KEYS.filter(({ keys }) => keys[0] !== 'Esc').flatMap(({ keys, does, each, actions }) =>
+  GRAPH_KEYS.filter(isOffered).flatMap(({ keys, does, each, actions }) =>
     titled(keys, does, each).flatMap(({ key, title }) => {
       const action = actions?.[eventKey(key)];
       return action ? [{ title: `Graph: ${title}`, key, run: () => withGraph(action) }] : [];

@@ -20,7 +20,7 @@ const MOST_RECENT = 6;
 /** Commands are few and meant for this; names of nodes are many. */
 const COMMAND_BONUS = 6;
 /** What fits that much worse than the best, or has fewer points a letter, is noise. */
-const WORTH = 0.55;
+const WORTH = 0.65;
 const LEAST_A_LETTER = 0.75 * LETTER;
 
 interface Scored {

@@ -1,5 +1,6 @@
 /** What the command palette finds besides commands; a new kind of thing is one row. */
 
+import { computed } from '@preact/signals';
 import type { DictColumn } from '../../lib/columns';
 import { counted, formatCount } from '../../lib/format';
 import type { Texts } from '../../model/fuzzy_find';
@@ -45,11 +46,6 @@ export interface Source {
 function listed(group: string, most: number, choices: readonly Choice[]): Source {
   const texts = choices.map(({ text }) => text);
   return { group, most, texts, choice: (row) => choices[row]!, rowOf: (text) => texts.indexOf(text) };
-}
-
-/** In the order in which they stand where nothing tells them apart. */
-export function allSources(): Source[] {
-  return [commands(), nodes(), ops(), layers(), lines(), problems(), steps(), otherRuns()];
 }
 
 const commands = (): Source =>
@@ -148,3 +144,9 @@ const otherRuns = (): Source =>
       run: () => showRun(id),
     })),
   );
+
+/** In the order in which they stand where nothing tells them apart. */
+const KINDS = [commands, nodes, ops, layers, lines, problems, steps, otherRuns].map((source) => computed(source));
+
+/** What can be found now; made anew only where something changed. */
+export const sources = computed<readonly Source[]>(() => KINDS.map((kind) => kind.value));

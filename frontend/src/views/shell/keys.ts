@@ -14,6 +14,8 @@ export interface KeyRow {
   readonly does: string;
   /** What keys do by themselves where there are several, for the command palette. */
   readonly each?: Readonly<Record<string, string>>;
+  /** It is about what is selected. */
+  readonly selected?: boolean;
 }
 
 interface Command extends KeyRow {
@@ -47,13 +49,19 @@ export const KEYS: readonly Command[] = [
       maximisePanel(false);
     },
   },
-  { keys: ['o'], does: 'Overview of the node', run: toTab('overview') },
-  { keys: ['s'], does: 'History of its statistics', run: toTab('history') },
-  { keys: ['h'], does: 'Histograms', run: toTab('histogram') },
-  { keys: ['v'], does: 'Value', run: toTab('value') },
-  { keys: ['k'], does: 'Pin the tensor, to compare histories', run: () => chosenTensor.value !== null && togglePin(chosenTensor.value) },
+  { keys: ['o'], selected: true, does: 'Overview of the node', run: toTab('overview') },
+  { keys: ['s'], selected: true, does: 'History of its statistics', run: toTab('history') },
+  { keys: ['h'], selected: true, does: 'Histograms', run: toTab('histogram') },
+  { keys: ['v'], selected: true, does: 'Value', run: toTab('value') },
+  {
+    keys: ['k'],
+    selected: true,
+    does: 'Pin the tensor, to compare histories',
+    run: () => chosenTensor.value !== null && togglePin(chosenTensor.value),
+  },
   {
     keys: ['e'],
+    selected: true,
     does: 'Enlarge the node panel',
     run: () => {
       maximisePanel(!panelMaximised.value);
