@@ -11,7 +11,7 @@ from .examined import Examined, StepSummaries
 from .firing import Firing, describe
 from .flight_recorder import FlightRecorder, HeldStep, Ring
 from .snapshots import Batch, Entry, Event, GraphHandle
-from .triggers import Finding, Trigger, check_finding
+from .triggers import Finding, Selector, Trigger, check_finding, parts_of
 from .trouble import Trouble
 
 MAX_FIRINGS = 100  # of one tap: what goes wrong that often is known by then
@@ -54,6 +54,9 @@ class TriggerSink:
         self._was_true = False
         self._still_written = 0  # steps after the latest firing
         self._firings = 0
+        # Parts of the trigger that had nothing to look at yet: a loss that is not known is never a spike.
+        self._idle = {repr(part): Selector(part.watches) for part in parts_of(trigger) if part.watches}
+        self._has_looked = False
 
     def prepare(self) -> None:
         self._sink.prepare()
@@ -76,6 +79,12 @@ class TriggerSink:
 
     def close(self, dropped: int) -> int:
         lost = self._end_step(self._current[0], "") if self._current else 0
+        if self._idle and self._has_looked:
+            self._trouble.tell(
+                "idle",
+                f"{' and '.join(self._idle)} had nothing to look at in any step",
+                "Say which tensors: LossSpike(10, tensor='name of the loss'), NonFinite(Watch(…)).",
+            )
         return lost + self._write(self._ring.empty(fired=False)) + self._sink.close(dropped)
 
     def _end_step(self, batch: Batch, error: str) -> int:
@@ -91,6 +100,7 @@ class TriggerSink:
                 for item in batch.captured
             ],
         )
+        self._has_looked |= not error
         finding = self._check(summaries)
         appeared = finding is not None and not self._was_true
         self._was_true = finding is not None
@@ -106,6 +116,9 @@ class TriggerSink:
 
     def _check(self, summaries: StepSummaries) -> Finding | None:
         try:
+            candidates = [tensor.candidate for tensor in summaries.tensors] if self._idle else []
+            for part in [part for part, looks_at in self._idle.items() if any(map(looks_at, candidates))]:
+                del self._idle[part]
             finding = self._trigger.check(summaries)
             if finding is not None:
                 check_finding(finding)

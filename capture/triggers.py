@@ -194,7 +194,7 @@ class AnyTrigger(Trigger):
     def __init__(self, triggers: Iterable[Trigger]) -> None:
         parts: list[Trigger] = []
         for trigger in triggers:
-            parts += trigger.triggers if isinstance(trigger, AnyTrigger) else (trigger,)
+            parts += parts_of(trigger)
         self.triggers: tuple[Trigger, ...] = tuple(parts)
 
     def check(self, step: StepSummaries) -> Finding | None:
@@ -225,6 +225,11 @@ class Condition(Trigger):
 
     def __repr__(self) -> str:
         return str(getattr(self._condition, "__name__", self._condition))
+
+
+def parts_of(trigger: Trigger) -> tuple[Trigger, ...]:
+    """The triggers of which a trigger is made."""
+    return trigger.triggers if isinstance(trigger, AnyTrigger) else (trigger,)
 
 
 def as_trigger(given: Any) -> Trigger:

@@ -243,6 +243,20 @@ def test_the_recorder_keeps_to_its_memory(tmp_path: Path) -> None:
     assert [row.step for row in Dumped(tmp_path / "r").at("big:0")] == [6, 7, 8, 9]
 
 
+def test_a_trigger_that_never_had_anything_to_look_at_is_told(tmp_path: Path) -> None:
+    with pytest.warns(TapWarning) as told:
+        tap = Tap(
+            tmp_path / "r", Watch("total", steps=1), on=NonFinite() | LossSpike(10) | (lambda step: False)
+        )
+        step = step_of(tap)
+        for x in batches(3, bad=1.0):
+            step(x)
+        tap.close()
+    (message,) = [str(each.message) for each in told]
+    assert "LossSpike(10) had nothing to look at in any step" in message
+    assert "NonFinite()" not in message
+
+
 def test_a_trigger_that_fails_is_told_once_and_training_goes_on(tmp_path: Path) -> None:
     tap = Tap(tmp_path / "r", Watch("total", steps=1), on=lambda step: step["no such tensor"].max > 1)
     step = step_of(tap)
