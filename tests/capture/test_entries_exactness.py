@@ -50,6 +50,33 @@ def trains_in_a_function(tap: Tap | None, folder: Path) -> Any:
     return losses, weights_of(model)
 
 
+def trains_in_loops_and_branches(tap: Tap | None, folder: Path) -> Any:
+    """A recurrent layer, an inner function, and an optimizer in a branch in a loop."""
+    keras.utils.set_random_seed(0)
+    recurrent, last = keras.layers.LSTM(3), keras.layers.Dense(1, kernel_initializer="ones")
+    optimizer = keras.optimizers.SGD(0.1)
+    x = tf.constant(X[:BATCH, None, :] * np.ones((1, 4, 1), np.float32))
+    last(recurrent(x))
+    variables = recurrent.trainable_variables + last.trainable_variables
+    optimizer.build(variables)
+    scores = tf.function(lambda x: last(recurrent(x)))
+
+    def train(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(scores(x) - 1.0))
+        optimizer.apply(tape.gradient(loss, variables), variables)
+        return loss
+
+    def step(x: Any) -> Any:
+        def body(i: Any, total: Any) -> Any:
+            return i + 1, total + tf.cond(i % 2 == 0, lambda: train(x), lambda: tf.reduce_sum(scores(x)))
+
+        return tf.while_loop(lambda i, _: i < 4, body, [0, 0.0])[1]
+
+    function = tf.function(step) if tap is None else tap.function(step)
+    return [float(function(x)) for _ in range(2)], [variable.numpy().tobytes() for variable in variables]
+
+
 def trains_eagerly(tap: Tap | None, folder: Path) -> Any:
     model = mlp()
     optimizer = keras.optimizers.SGD(0.1)
@@ -78,7 +105,15 @@ def runs_a_saved_model(tap: Tap | None, folder: Path) -> Any:
 
 
 @pytest.mark.parametrize(
-    "trial", [evaluates, predicts, trains_in_a_function, trains_eagerly, runs_a_saved_model]
+    "trial",
+    [
+        evaluates,
+        predicts,
+        trains_in_a_function,
+        trains_in_loops_and_branches,
+        trains_eagerly,
+        runs_a_saved_model,
+    ],
 )
 def test_results_are_bit_identical(tmp_path: Path, trial: Trial) -> None:
     plain = trial(None, tmp_path)

@@ -56,8 +56,10 @@ for number, batch in enumerate(strategy.experimental_distribute_dataset(batches)
 fed.close()
 
 exact = Tap(sys.argv[1] + "-exact", Watch(steps=1), exact=True)
-assert trained([exact.callback()]) == trained([])
-exact.close()
+in_place = Tap(sys.argv[1] + "-place", Watch(kinds=["output", "gradient", "weight"], steps=1))
+for tap in (exact, in_place):
+    assert trained([tap.callback()]) == trained([])
+    tap.close()
 """
 
 
