@@ -2,6 +2,7 @@ import { batch, computed } from '@preact/signals';
 import { rowOf } from '../model/graph';
 import { cellOf, cellOfNode, FINE_CELL, type TimelineRow } from '../model/timeline';
 import { folded, timelineScope, unfolded, view } from './choices';
+import { report } from './findings';
 import { colourBy, graph } from './graph';
 import { wrongProblems } from './problems';
 import { api } from './provider';
@@ -27,14 +28,21 @@ export const timeline = resource(
   ({ run, graph, query }, abort) => api().timeline(run, graph, query, abort),
 );
 
-/** The first NaN or Inf that may be wrong and that lies in a cell on show. */
+/** Where a NaN or Inf that may be wrong was born, then where others appeared, in order. */
+const badPlaces = computed(() => [
+  ...(report.value?.births ?? []).map(({ graph, node, tensor, step }) => ({ graph, node, tensor, step })),
+  ...wrongProblems.value.map(({ graph, node, tensor, first_step }) => ({ graph, node, tensor, step: first_step })),
+]);
+
+/** The first of them that lies in a cell on show. */
 export const firstBad = computed(() => {
   const [data, shown] = [timeline.data.value, graph.data.value];
   if (data === null || shown === null) return null;
-  for (const problem of wrongProblems.value) {
-    if (problem.graph !== shown.id) continue;
-    const cell = cellOfNode(data, shown.paths.at(rowOf(shown, problem.node)), problem.first_step);
-    if (cell && (data.health[cellOf(data, cell.row, cell.column)] ?? 0) > FINE_CELL) return { ...cell, problem };
+  for (const place of badPlaces.value) {
+    if (place.graph !== shown.id) continue;
+    const cell = cellOfNode(data, shown.paths.at(rowOf(shown, place.node)), place.step);
+    const health = cell && (data.health[cellOf(data, cell.row, cell.column)] ?? 0);
+    if (cell && health && health > FINE_CELL) return { ...cell, ...place, health };
   }
   return null;
 });

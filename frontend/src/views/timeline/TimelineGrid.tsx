@@ -99,6 +99,13 @@ function Strips({ timeline, scroll, height, hover, setHover }: StripsProps) {
   const colours = useMemo(() => palette(theme.value), [theme.value]);
   const columns = timeline.first.length;
   const bad = firstBad.value;
+  // Who leaves by a key does so without the pointer.
+  useEffect(
+    () => () => {
+      hoveredStep.value = null;
+    },
+    [],
+  );
   const current = step.value === null ? -1 : columnOfStep(timeline, step.value);
 
   useLayoutEffect(() => {

@@ -2,11 +2,12 @@ import { batch, computed } from '@preact/signals';
 import { counted } from '../../lib/format.ts';
 import { visible } from '../../lib/visible';
 import { splitScope } from '../../model/tensor_name';
-import { scopeTrail } from '../../model/timeline';
+import { NAN_CELL, scopeTrail } from '../../model/timeline';
 import { valueScale } from '../../model/value_scale';
 import { openScopes, timelineScope, view } from '../../state/choices';
 import { nothingCaptured, run } from '../../state/runs';
-import { firstBad, goToCell, timeline, timelineStatistic } from '../../state/timeline';
+import { goTo } from '../../state/selection';
+import { firstBad, timeline, timelineStatistic } from '../../state/timeline';
 import { ColourScale } from '../kit/ColourScale';
 import { Icon } from '../kit/Icon';
 import { Failure, Message } from '../kit/Message';
@@ -83,17 +84,16 @@ function Trail({ scope }: { scope: string }) {
 function First() {
   const first = firstBad.value;
   if (first === null) return null;
-  const { problem } = first;
-  const { label } = splitScope(problem.node);
+  const { label } = splitScope(first.node);
   return (
     <button
       type="button"
       class="button small"
-      onClick={() => goToCell(first.row, first.column)}
-      title={`The framed cell: ${visible(problem.tensor)}`}
+      onClick={() => goTo(first)}
+      title={`The framed cell: ${visible(first.tensor)}`}
       data-testid="timeline-first"
     >
-      First {problem.nan > 0 ? 'NaN' : 'Inf'}: step {problem.first_step}, {label}
+      First {first.health === NAN_CELL ? 'NaN' : 'Inf'}: step {first.step}, {label}
     </button>
   );
 }
