@@ -20,6 +20,7 @@ from .provenance import is_user_file, sources_of
 from .shapes import capturable_dtype, dtype_text, static_shape
 from .snapshots import Captured, GraphHandle, held_bytes
 from .step_capture import StepCapture
+from .task_stack import TaskStack
 from .watch import Watch
 from .wish import selected
 
@@ -35,8 +36,8 @@ class EagerRecorder:
 
     Args:
         capture: of the step it is in; None where that is not watched, and then nothing is noted.
-        outer: the recorder that the thread is in already. It notes nothing meanwhile: the step of this one
-            is another one, or the same ops would be noted twice.
+        owner: of several recorders of one owner only the innermost notes: the step of an outer one is another
+            one, or the same ops would be noted twice.
     """
 
     def __init__(
@@ -44,13 +45,12 @@ class EagerRecorder:
         capture: StepCapture | None,
         tracker: LayerTracker,
         *,
-        outer: EagerRecorder | None,
+        owner: object,
         sources: bool,
         max_bytes: int,
     ) -> None:
         self._capture = capture if capture is not None and capture.watches else None
-        self._outer = outer
-        self._notes = False
+        self.owner = owner
         self._tracker = tracker
         self._sources = sources
         self._room = max_bytes
@@ -62,25 +62,14 @@ class EagerRecorder:
         self._captured: deque[Captured] = deque()
 
     def __enter__(self) -> Self:
-        if self._outer is not None:
-            self._outer._note_ops(False)
-        self._note_ops(True)
+        if self._capture is not None:
+            tf_private.add_op_callback(self._on_op)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._note_ops(False)
-        if self._outer is not None:
-            self._outer._note_ops(True)
         if self._capture is not None:
+            tf_private.remove_op_callback(self._on_op)
             self._hand_over(self._capture)
-
-    def _note_ops(self, wanted: bool) -> None:
-        """From here on ops of this thread are noted, or not."""
-        if self._capture is None or wanted == self._notes:
-            return
-        self._notes = wanted
-        change = tf_private.add_op_callback if wanted else tf_private.remove_op_callback
-        change(self._on_op)
 
     def _hand_over(self, capture: StepCapture) -> None:
         try:
@@ -105,7 +94,7 @@ class EagerRecorder:
         if graph is not None or op_type.startswith(_FUNCTION_MARKS):
             return  # tracing, or a function, which is captured as such
         capture = self._capture
-        if capture is None:
+        if capture is None or _innermost(self.owner) is not self:
             return
         try:
             self._note(capture, op_type, inputs, outputs)
@@ -186,8 +175,16 @@ class EagerRecorder:
         )
 
 
+_RECORDERS: TaskStack[EagerRecorder] = TaskStack("tensortap recorders")
+
+
+def _innermost(owner: object) -> EagerRecorder | None:
+    """Of the recorders of that owner which this thread, or task, is in."""
+    return next((recorder for recorder in _RECORDERS if recorder.owner is owner), None)
+
+
 class EagerBodies:
-    """The `with tap.eager()` of a tap; which one a thread is in lies in `local`, with its step's capture."""
+    """The `with tap.eager()` of a tap."""
 
     def __init__(self, tracker: LayerTracker, *, sources: bool, max_bytes: int) -> None:
         self._tracker = tracker
@@ -195,23 +192,15 @@ class EagerBodies:
         self._max_bytes = max_bytes
 
     @contextmanager
-    def body(self, local: Any) -> Iterator[None]:
-        """Notes the ops of this thread for the step it is in."""
-        outer: EagerRecorder | None = getattr(local, "recorder", None)
-        local.recorder = EagerRecorder(
-            getattr(local, "capture", None),
-            self._tracker,
-            outer=outer,
-            sources=self._sources,
-            max_bytes=self._max_bytes,
+    def body(self, capture: StepCapture | None) -> Iterator[None]:
+        """Notes the ops of this thread for the step it is in, whose capture is given."""
+        recorder = EagerRecorder(
+            capture, self._tracker, owner=self, sources=self._sources, max_bytes=self._max_bytes
         )
-        try:
-            with local.recorder:
-                yield
-        finally:
-            local.recorder = outer
+        with _RECORDERS.inside(recorder), recorder:
+            yield
 
-    def step(self, local: Any) -> AbstractContextManager[None]:
+    def step(self, capture: StepCapture | None) -> AbstractContextManager[None]:
         """For a step that begins: in such a body, or where functions run as eager code, its ops are noted."""
-        inside = getattr(local, "recorder", None) is not None
-        return self.body(local) if inside or tf.config.functions_run_eagerly() else nullcontext()
+        wanted = _innermost(self) is not None or tf.config.functions_run_eagerly()
+        return self.body(capture) if wanted else nullcontext()

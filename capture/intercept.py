@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any
 
 from . import tf_private
@@ -18,6 +19,7 @@ from .obstacles import MUTED
 from .recorded import Place, RecordedFunction, record_function
 from .shadow import NoShadowError, Shadow, ShadowFailedError
 from .state_before import StateBefore, StateReader, changed_bytes
+from .task_stack import TaskStack
 from .trouble import first_line
 from .watch import Watch
 
@@ -30,6 +32,18 @@ class _OtherStepError(Exception):
     why it failed."""
 
 
+@dataclass(frozen=True, eq=False)
+class OpenStep:
+    """A step that a thread or task is in; `capture` is None where nothing of it is captured."""
+
+    owner: object
+    capture: Capture | None
+
+
+_STEPS: TaskStack[OpenStep] = TaskStack("tensortap steps")
+_PAUSE = OpenStep(None, None)  # nothing outside of it is captured
+
+
 class Interceptor:
     """Installed while any tap is in use. Calls outside of a watched step pass through untouched."""
 
@@ -38,7 +52,6 @@ class Interceptor:
         self._lock = threading.RLock()
         self._users = 0
         self._uninstall: Any = None
-        self._local = threading.local()
         self._recorded: dict[str, RecordedFunction] = {}
         self._copies: dict[tuple[str, frozenset[Place], bool, bool], InstrumentedFunction] = {}
         self._instrumented: dict[_Key, InstrumentedFunction | Shadow | None] = {}
@@ -62,28 +75,25 @@ class Interceptor:
                 self.tracker.uninstall()
                 self._discard()
 
-    @contextmanager
-    def step(self, owner: object, capture: Capture | None) -> Iterator[None]:
-        """Captures the calls that this thread makes in the body; None: captures nothing for `owner`.
+    def step(self, owner: object, capture: Capture | None) -> AbstractContextManager[None]:
+        """Captures the calls that this thread, or task, makes in the body; None: nothing for `owner`.
 
         Captures of other owners go on, an outer capture of the same owner pauses.
         """
-        others = tuple(active for active in self._captures() if active.owner is not owner)
-        with self._capturing(others if capture is None else (*others, capture)):
-            yield
+        return _STEPS.inside(OpenStep(owner, capture))
 
-    @contextmanager
-    def _capturing(self, captures: tuple[Capture, ...]) -> Iterator[None]:
-        before = self._captures()
-        self._local.captures = captures
-        try:
-            yield
-        finally:
-            self._local.captures = before
+    def step_of(self, owner: object) -> OpenStep | None:
+        """The innermost step of that owner which this thread, or task, is in."""
+        return next((step for step in _STEPS if step.owner is owner), None)
 
     def _captures(self) -> tuple[Capture, ...]:
-        captures: tuple[Capture, ...] = getattr(self._local, "captures", ())
-        return captures
+        """Of each owner the innermost, outer ones first."""
+        found: dict[int, Capture | None] = {}
+        for step in _STEPS:
+            if step is _PAUSE:
+                break
+            found.setdefault(id(step.owner), step.capture)
+        return tuple(capture for capture in reversed(found.values()) if capture is not None)
 
     def _on_call(
         self, run: tf_private.CallFunction, name: bytes, inputs: Sequence[Any], num_outputs: int
@@ -117,7 +127,7 @@ class Interceptor:
         recording = [capture for capture in captures if capture.records]
         if not recording:
             return begun
-        with self._capturing(()), tf_private.not_recorded():
+        with _STEPS.inside(_PAUSE), tf_private.not_recorded():
             try:
                 with self._lock:
                     recorded = self._record(function, inputs, captures)
@@ -144,7 +154,7 @@ class Interceptor:
         function = name.decode() if isinstance(name, bytes) else name
         drawn = {place: node for recording in pending for place, node in recording.draws.items()}
         key = _key(function, captures, bool(drawn))
-        with self._capturing(()), tf_private.not_recorded():
+        with _STEPS.inside(_PAUSE), tf_private.not_recorded():
             instrumented = self._instrument(key, inputs, captures, drawn)
         if instrumented is None:
             return run(name, inputs, num_outputs)
@@ -152,7 +162,7 @@ class Interceptor:
         shadowed = isinstance(instrumented, Shadow)
         receiver = Captures(recorded, captures, "shadow" if shadowed else "in-place", pending)
         try:
-            with self._capturing(()):
+            with _STEPS.inside(_PAUSE):
                 before = None if shadowed else self._state_of(recorded).read(inputs)
         except Exception as error:
             self._give_up(key, captures, "could not be tapped", error)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from . import tf_private
 from .errors import WatchError
+from .task_stack import Opened, TaskStack
 from .traced_dataset import Choose, Noted, TracedDataset
 from .trouble import Trouble
 
@@ -21,14 +21,21 @@ MAX_TEXT = 400_000  # bytes of their ids, and as many of their files
 _KEEP_ORDER = ("Prefetch", "Options", "Map", "Repeat", "Take", "AssertCardinality")
 
 
+class _Note(NamedTuple):
+    samples: Samples
+    noted: Noted
+
+
+_NOTES: TaskStack[_Note] = TaskStack("tensortap batches")
+
+
 class Samples:
     """What is known of one tap's batches."""
 
     def __init__(self, trouble: Trouble) -> None:
         self._trouble = trouble
         self._traced: list[TracedDataset] = []
-        self._waiting: set[int] = set()  # threads that have noted a batch, and not yet run its step
-        self._local = threading.local()
+        self._waiting: set[Opened[_Note]] = set()  # noted, but their step has not run yet
 
     def note(self, ids: Any, files: Any) -> None:
         """Says what feeds the step that this thread is in, or its next one.
@@ -39,19 +46,30 @@ class Samples:
         if ids is None and files is None:
             raise WatchError("batch() says nothing.", "Give ids=, files=, or both.")
         noted = Noted(*(None if each is None else _listed(each) for each in (ids, files)))
-        before = getattr(self._local, "told", None)
+        before = self._take_note()
         if before is not None:
             if any(new is not None and old is not None for new, old in zip(noted, before, strict=True)):
                 self._tell_unused()
             # One call may say the ids, and another the files.
             noted = Noted(*(old if new is None else new for new, old in zip(noted, before, strict=True)))
-        self._local.told = noted
-        self._waiting.add(threading.get_ident())
+        self._waiting.add(_NOTES.push(_Note(self, noted)))
+
+    def _take_note(self) -> Noted | None:
+        """What this thread, or task, has noted last."""
+        for opened in _NOTES.opened():
+            note = opened.item
+            if note is not None and note.samples is self:
+                opened.end()
+                self._waiting.discard(opened)
+                return note.noted
+        return None
 
     def close(self) -> None:
         """The tap is closed: no step will come for what was noted last."""
         if self._waiting:
             self._tell_unused()
+        while self._waiting:
+            self._waiting.pop().end()
 
     def _tell_unused(self) -> None:
         self._trouble.tell(
@@ -74,9 +92,7 @@ class Samples:
 
     def take(self, first: int, count: int, source: Any) -> Iterator[tuple[int, dict[str, Any]]]:
         """(step, facts of its event) of steps that have run, numbered from `first`."""
-        told = getattr(self._local, "told", None)
-        self._local.told = None
-        self._waiting.discard(threading.get_ident())
+        told = self._take_note()
         if told is not None:
             yield first, _facts(told)
             return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -118,7 +117,7 @@ class Tap:
         self._eager = EagerBodies(INTERCEPTOR.tracker, sources=sources, max_bytes=limit)
         rank = process_rank(rank)
         self._known_layers: list[str] = []
-        self._next_step, self._local = 0, threading.local()
+        self._next_step = 0
         trouble = Trouble(self.run)
         reserve = DiskReserve(byte_count("disk_reserve", disk_reserve), trouble)
         tell_of_earlier_job(self.run_dir, trouble)
@@ -236,7 +235,9 @@ class Tap:
     def step(self, number: int | None = None) -> Iterator[int]:
         """Captures the functions that this thread calls in the body as one step; yields its number.
 
-        Gradients that a tape computes outside of a tapped function belong in the body, too.
+        Gradients that a tape computes outside of a tapped function belong in the body, too. In an event loop
+        the body is that of this task and of those that are started in it, as long as it lasts: coroutines
+        that take turns have steps of their own.
 
         Args:
             number: the step, >= 0; counted by the tap if left out.
@@ -271,7 +272,7 @@ class Tap:
             with self.step(), self.eager():
                 yield
             return
-        with self._eager.body(self._local):
+        with self._eager.body(self._capture):
             yield
 
     def saved_model(self, model: Any) -> TappedModel:
@@ -304,7 +305,8 @@ class Tap:
     @property
     def _capture(self) -> StepCapture | None:
         """What this thread's current step captures, if it is watched."""
-        return getattr(self._local, "capture", None)
+        step = INTERCEPTOR.step_of(self._control)
+        return step.capture if step is not None and isinstance(step.capture, StepCapture) else None
 
     def batch(self, *, ids: Any = None, files: Any = None) -> None:
         """Notes which samples feed the step that this thread is in, or else its next one.
@@ -339,8 +341,8 @@ class Tap:
 
     @property
     def in_step(self) -> bool:
-        """Whether this thread is inside a step of this tap."""
-        return bool(getattr(self._local, "in_step", False))
+        """Whether this thread is inside a step of this tap; in an event loop, whether this task is."""
+        return INTERCEPTOR.step_of(self._control) is not None
 
     def _begin(self, known_layers: Sequence[str]) -> None:
         """Keras begins: what it traces from now on is noted."""
@@ -368,17 +370,13 @@ class Tap:
         """`count` steps in one call, numbered from `first`; `source` is the iterator that feeds them."""
         steps = range(first, first + count)
         capture = self._control.begin(first, count, self._known_layers)
-        outer = getattr(self._local, "in_step", False), getattr(self._local, "capture", None)
-        self._local.in_step, self._local.capture = True, capture
         self._next_step = first + count
         try:
-            with INTERCEPTOR.step(self._control, capture), self._eager.step(self._local):
+            with INTERCEPTOR.step(self._control, capture), self._eager.step(capture):
                 yield
         except BaseException as error:
             self._control.end(steps, capture, error, source=source)
             raise
-        finally:
-            self._local.in_step, self._local.capture = outer
         self._control.end(steps, capture, source=source)
 
     def _check_open(self) -> None:

@@ -1,0 +1,134 @@
+"""Coroutines and generators that take turns in one thread have steps of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import gc
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+from dumped import Dumped
+
+import tensortap
+from tensortap.capture import Tap, Watch
+
+ALL = Watch(steps=1, keep="value")
+
+
+def doubled(folder: Path) -> dict[int, list[float]]:
+    """What the node `double` computed, by step, in the order of visits."""
+    found: dict[int, list[float]] = {}
+    for tensor in tensortap.open(folder).runs["r"].find("double|Mul"):
+        found.setdefault(int(tensor.step), []).append(float(tensor))
+    return found
+
+
+def double_in(tap: Tap) -> Any:
+    return tap.function(lambda x: tf.multiply(x, 2.0, name="double"))
+
+
+def test_coroutines_have_their_own_steps_and_samples(tmp_path: Path) -> None:
+    async def serve(number: int, turn: asyncio.Barrier) -> None:
+        tap.batch(ids=[number])
+        await turn.wait()
+        with tap.step(100 + number):
+            await turn.wait()
+            double(tf.constant(float(number)))
+            await turn.wait()
+            double(tf.constant(number + 0.5))
+        assert not tap.in_step
+
+    async def serve_all() -> None:
+        turn = asyncio.Barrier(3)
+        await asyncio.gather(*(serve(number, turn) for number in range(3)))
+
+    with Tap(tmp_path / "r", ALL) as tap:
+        double = double_in(tap)
+        asyncio.run(serve_all())
+        double(tf.constant(7.0))
+    assert doubled(tmp_path) == {0: [14.0], 100: [0.0, 1.0], 101: [2.0, 3.0], 102: [4.0, 5.0]}
+    run = tensortap.open(tmp_path).runs["r"]
+    assert [batch.ids for step in (100, 101, 102) for batch in run.batch(step)] == [["0"], ["1"], ["2"]]
+
+
+def test_eager_coroutines_note_their_own_operations(tmp_path: Path) -> None:
+    async def compute(number: int, turn: asyncio.Barrier) -> None:
+        with tap.step(number), tap.eager():
+            await turn.wait()
+            _ = tf.constant(float(number)) * 2.0
+            await turn.wait()
+
+    async def compute_all() -> None:
+        turn = asyncio.Barrier(3)
+        await asyncio.gather(*(compute(number, turn) for number in range(3)))
+
+    with Tap(tmp_path / "r", ALL) as tap:
+        asyncio.run(compute_all())
+        _ = tf.constant(9.0) * 2.0
+    assert doubled(tmp_path) == {0: [0.0], 1: [2.0], 2: [4.0]}
+
+
+def test_what_is_started_in_a_step_belongs_to_it_until_it_ends(tmp_path: Path) -> None:
+    async def report(ended: asyncio.Event) -> None:
+        double(tf.constant(1.0))
+        await ended.wait()
+        double(tf.constant(2.0))
+
+    async def serve() -> None:
+        ended, begun = asyncio.Event(), asyncio.Event()
+        with tap.step(5):
+            task = asyncio.create_task(report(ended))
+            asyncio.get_running_loop().call_soon(begun.set)  # behind the beginning of the task
+            await begun.wait()
+        ended.set()
+        await task
+
+    with Tap(tmp_path / "r", ALL) as tap:
+        double = double_in(tap)
+        asyncio.run(serve())
+    assert doubled(tmp_path) == {0: [4.0], 5: [2.0]}
+
+
+def test_generators_end_in_any_order(tmp_path: Path) -> None:
+    def stream(number: int) -> Iterator[None]:
+        with tap.step(number):
+            yield
+            double(tf.constant(float(number)))
+            yield
+
+    with Tap(tmp_path / "r", ALL) as tap:
+        double = double_in(tap)
+        streams = [stream(number) for number in (10, 11)]
+        for each in streams:
+            next(each)
+        streams[0].close()
+        next(streams[1])
+        streams[1].close()
+        assert not tap.in_step
+        double(tf.constant(3.0))
+    assert doubled(tmp_path) == {0: [6.0], 11: [22.0]}
+
+
+def test_a_step_that_ends_in_another_context_has_ended(tmp_path: Path) -> None:
+    async def stream() -> AsyncIterator[None]:
+        with tap.step(3):
+            yield
+
+    async def begin() -> None:
+        await anext(aiter(stream()))  # and forgotten: the event loop closes it, in a task of its own
+        gc.collect()
+
+    with Tap(tmp_path / "r", ALL) as tap:
+        double = double_in(tap)
+        context = contextvars.copy_context()
+        step = tap.step(4)
+        context.run(step.__enter__)
+        assert context.run(lambda: tap.in_step)
+        step.__exit__(None, None, None)
+        assert not context.run(lambda: tap.in_step)
+        asyncio.run(begin())
+        double(tf.constant(3.0))
+    assert Dumped(tmp_path / "r").steps == [0]
