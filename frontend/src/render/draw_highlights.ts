@@ -54,6 +54,8 @@ export function drawHighlights(frame: Frame, camera: Camera, highlights: Highlig
   if (highlights.selected >= 0) drawSelection(frame, camera, highlights);
   if (highlights.currentHit >= 0) outline(frame, camera, highlights.currentHit, theme.currentHit, 2.5, 3);
   drawMarkersAgain(frame, highlights);
+  // Titles that follow the view are over all else.
+  for (const { x, y, right, bottom } of frame.moved ?? []) context.clearRect(x, y, right - x, bottom - y);
 }
 
 function outline(frame: Frame, camera: Camera, entity: number, colour: string, width: number, distance: number): void {

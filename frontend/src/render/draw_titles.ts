@@ -27,6 +27,8 @@ const FITS_FROM = 0.75;
 const SEEN_FROM = 12;
 const MARGIN = 10;
 const LEAST_WIDTH = 56;
+/** Narrower scopes have no sign either. */
+const LEAST_SIGNED = 40;
 /** From this zoom on there is the sign that closes the scope. */
 const SIGN_FROM = 0.45;
 const SIGN_MIDDLE = 16;
@@ -67,9 +69,10 @@ export class TitlePlacer {
     const texts: TextItem[] = [];
     const signs: Sign[] = [];
     for (let i = 0; i < scopes.count; i++) {
+      if (scopes.width[i]! < LEAST_SIGNED) continue;
       if (this.follows(scopes, i)) this.addChip(scopes, i, ground);
       else {
-        const sign = scene.zoom >= SIGN_FROM && scopes.width[i]! >= 40 ? this.signOf(scopes, i) : null;
+        const sign = scene.zoom >= SIGN_FROM ? this.signOf(scopes, i) : null;
         if (sign) signs.push(sign);
         this.addTitle(scopes, i, ground, sign, texts);
       }
