@@ -16,7 +16,7 @@ import tensorflow as tf
 from . import tf_private
 from .closure import TracedFunction, callees
 from .merges import ACTIVATIONS, CONTRACTIONS, ELEMENTWISE, Merges
-from .uses import VIEWS, Uses
+from .uses import ALIASES, VIEWS, Uses
 
 _ATTRIBUTE = "_tensortap_duplicate"  # keeps the optimiser from taking the duplicate for the original
 DUPLICATE = "/tensortap_duplicate"  # ends the name of each
@@ -25,12 +25,16 @@ _PASSES = ("arithmetic_optimization", "constant_folding", "remapping")
 _HELD_ANYWAY = frozenset({"Const", "ReadVariableOp"})
 
 # `activation(contraction + bias)` becomes one kernel, whose bits differ from those of its parts if the
-# activation is one of these (Mul, Neg, AddV2: gelu; AddV2: a residual), or if the parts would be rounded to
-# 16 bits each. Otherwise (Relu, none) they agree, and the kernel may be taken apart: contractions are not
-# cheap. A factor and a batch normalization with constant statistics are taken in as well.
+# activation is one of these (Mul, Neg, AddV2: gelu; AddV2: a residual; Relu: only of NaN, of which the kernel
+# makes 0, so that a tap would make NaN where training has none), or if the parts would be rounded to 16 bits
+# each. A factor and a batch normalization with constant statistics are taken in as well.
 _BIASES = frozenset({"Add", "AddV2", "BiasAdd"})
 _OUTPUTS = {"Add": "z", "AddV2": "z", "BiasAdd": "output"}
 _LOW_PRECISION = (tf.bfloat16.as_datatype_enum, tf.float16.as_datatype_enum)
+_CLIPPING = frozenset({"Relu", "Relu6"})
+_ACTIVATIONS = _CLIPPING | ACTIVATIONS
+_BINARY = "Add AddN AddV2 Div DivNoNan Maximum Minimum Mul MulNoNan Pow RealDiv SquaredDifference Sub"
+_UNARY = ELEMENTWISE - set(_BINARY.split())
 
 _LARGEST_CONSTANT = 64 << 10  # bytes; larger ones are no factors of a chain
 
@@ -107,16 +111,18 @@ class Duplicates:
         operations = {use.op for use in uses}
         # What an inner function returns may be used, or not: a forward function returns all for its gradient.
         returned = all_uses.count(None) if self._uses.is_root else 0
+        if node.op == "Softmax":  # and its logarithm, if nothing else uses it, become LogSoftmax
+            return operations == {"Log"} and len(uses) + returned == 1
         if node.op in ELEMENTWISE:
+            if self._is_result_of_merge(node):
+                return not returned and len(uses) == 1 and operations <= _UNARY
             return len(uses) + returned <= 1 and all(
                 use.op in ELEMENTWISE and self._merges.are_merged(node, use) for use in uses
             )
         if returned or not uses:
             return False
         if node.op == "BiasAdd":
-            return operations <= ACTIVATIONS
-        if node.op == "Softmax":
-            return operations == {"Log"}
+            return operations <= _ACTIVATIONS
         if node.op in CONTRACTIONS and len(uses) == 1:
             return self._is_merged_contraction(node, uses[0])
         return False
@@ -126,6 +132,33 @@ class Duplicates:
             rounds_once = node.attr["T"].type in _LOW_PRECISION
             return rounds_once or self._is_merged(use, f"{use.name}:{_OUTPUTS[use.op]}:0")
         return _is_frozen_normalization(use) or bool(use.op == "Mul")
+
+    def _is_result_of_merge(self, node: tf_private.NodeDef) -> bool:
+        """Whether a node is merged with those before it. What is merged may be read, and stays as it is."""
+        if node.op == "Log":
+            softmax, reference = self._producer(node.input[0])
+            return softmax is not None and softmax.op == "Softmax" and self._is_merged(softmax, reference)
+        return node.op in _CLIPPING and self._is_fused(node)
+
+    def _is_fused(self, activation: tf_private.NodeDef) -> bool:
+        """Whether an activation is computed in one kernel with the contraction and the bias before it."""
+        bias, added = self._producer(activation.input[0])
+        if bias is None or bias.op not in _BIASES or len(self._uses.uses_of(added)) != 1:
+            return False
+        contraction, product = self._producer(bias.input[0])
+        return (
+            contraction is not None
+            and contraction.op in CONTRACTIONS
+            and len(self._uses.uses_of(product)) == 1
+        )
+
+    def _producer(self, reference: str) -> tuple[tf_private.NodeDef | None, str]:
+        """The node that computes a tensor, through aliases, and the name of the tensor there."""
+        node = self._uses.node_of(reference)
+        while node is not None and node.op in ALIASES and node.op != "IdentityN":
+            reference = node.input[0]
+            node = self._uses.node_of(reference)
+        return node, reference
 
     def _begins_sum(self, node: tf_private.NodeDef, reference: str) -> bool:
         """Whether an AddN begins with this tensor, because nothing else holds it."""

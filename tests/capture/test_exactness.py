@@ -66,6 +66,10 @@ def test_weights_are_bit_identical(
     assert (tmp_path / "r").exists()
 
 
+def with_nan(x: Any) -> Any:
+    return tf.where(x > 2.5, np.nan, x)
+
+
 SHAPE = (64, 32)
 FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "constants": lambda x, w: tf.exp((x * 0.3) * 0.7 / 1.1),
@@ -77,7 +81,6 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "named sum": lambda x, w: tf.add_n([tf.matmul(x + i, w, name=name) for i, name in enumerate("cba")]),
     "shared factor": lambda x, w: x * (tf.sin(x) + w[0]) + x * tf.exp(x),
     "doubled": lambda x, w: functools.reduce(lambda total, _: total + total, range(2), tf.sin(x) + w[0]) + x,
-    "log of softmax": lambda x, w: tf.math.log(tf.nn.softmax(x @ w)) * 0.3,
     "optimizer": lambda x, w: x - 0.01 * (x * 0.9 + tf.sin(x) * 0.1) / (tf.sqrt(tf.square(x) * 0.999) + 1e-7),
     "normalization": lambda x, w: tf.nn.relu(
         tf.nn.batch_normalization(x @ w, *tf.nn.moments(x @ w, 0), w[0], w[1], 1e-3)
@@ -101,6 +104,9 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     ),
     "chain": lambda x, w: functools.reduce(lambda total, _: total * 0.999, range(8), x),
     "unused": lambda x, w: (x * 0.3, tf.identity(x * 0.3))[0] * 0.7,
+    "clipped NaN": lambda x, w: tf.nn.relu(tf.nn.bias_add(with_nan(x) @ w, w[0])),
+    "clipped and scaled NaN": lambda x, w: tf.nn.relu6(tf.nn.bias_add(with_nan(x) @ w, w[0])) * w[1],
+    "log softmax": lambda x, w: tf.math.log(tf.nn.softmax(x * 200.0)) * 0.3,
     "unary": lambda x, w: tf.tanh(tf.sigmoid(tf.exp(x))),
 }
 
