@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import itertools
+import weakref
+from collections.abc import Callable, Iterator
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
@@ -16,14 +19,28 @@ if TYPE_CHECKING:
 
 
 class TappedFunction:
-    """Calls a `tf.function` and counts its steps. Whatever else is asked of it, the `tf.function` answers."""
+    """Calls a `tf.function` and counts its steps. Whatever else is asked of it, the `tf.function` answers.
 
-    def __init__(self, tap: Tap, function: Callable[..., Any], options: dict[str, Any]) -> None:
+    It says that it is of the `tf.function`'s class, so that TensorFlow saves it as such: as an attribute of a
+    module and as a signature.
+
+    Args:
+        steps: where the numbers of its steps come from; those from 0 if left out.
+    """
+
+    def __init__(
+        self,
+        tap: Tap,
+        function: Callable[..., Any],
+        options: dict[str, Any],
+        steps: Iterator[int] | None = None,
+    ) -> None:
         if not callable(function):
             raise WatchError(f"{function!r} is no function.", "Use tap.function(f), or @tap.function.")
         self._tap = tap
-        self._function = function if _is_traced(function) else tf.function(function, **options)
-        self._next_step = 0
+        self._function: Any = function if _is_traced(function) else tf.function(function, **options)
+        self._steps = itertools.count() if steps is None else steps
+        self._bound: weakref.WeakKeyDictionary[Any, TappedFunction] = weakref.WeakKeyDictionary()
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -31,10 +48,8 @@ class TappedFunction:
             self._tell_dataset(str(getattr(self, "__name__", "of a dataset")))
         if not tf_private.executing_eagerly() or self._tap.in_step or self._tap.closed:
             return self._function(*args, **kwargs)
-        step = self._next_step
-        self._next_step += 1
         source = next((given for given in args if isinstance(given, tf.data.Iterator)), None)
-        with self._tap._steps(step, 1, source):
+        with self._tap._steps(next(self._steps), 1, source):
             return self._function(*args, **kwargs)
 
     def _tell_dataset(self, name: str) -> None:
@@ -47,12 +62,28 @@ class TappedFunction:
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """A method of `instance`; all instances share one count of steps."""
-        return self if instance is None else functools.partial(self, instance)
+        if instance is None:
+            return self
+        bind = getattr(self._function, "__get__", None)
+        method = None if bind is None else bind(instance, owner)
+        if method is None or isinstance(method, MethodType):  # of a composite tensor: it is an argument
+            return functools.partial(self, instance)
+        if instance not in self._bound:  # TensorFlow keeps one, too: what is saved is told by identity
+            self._bound[instance] = TappedFunction(self._tap, method, {}, self._steps)
+        return self._bound[instance]
 
     def __getattr__(self, name: str) -> Any:
         if name == "_function":  # asked for before it is there, e.g. by copy.copy
             raise AttributeError(name)
         return getattr(self._function, name)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return type(self._function)
+
+    def _clone(self, python_function: Callable[..., Any]) -> TappedFunction:
+        """What a distribution strategy runs in its stead: the same for all replicas."""
+        return TappedFunction(self._tap, self._function._clone(python_function), {}, self._steps)
 
 
 def _is_traced(function: Any) -> bool:

@@ -220,7 +220,7 @@ class Tap:
         """Like `tf.function` (whose options it takes), tapped; also a decorator. Each call is a step.
 
         A function counts its own steps from 0. Inside `with tap.step(n): …` that step is taken instead.
-        What is already a `tf.function` is tapped as it is.
+        What is already a `tf.function` is tapped as it is. `tf.saved_model.save` saves the `tf.function`.
 
         Raises:
             TapClosedError: the tap is closed.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +74,37 @@ def test_a_loaded_keras_export(tmp_path: Path) -> None:
 
     np.testing.assert_array_equal(output, model(x))
     assert any(np.array_equal(row.value, output) for row in Dumped(tmp_path / "r").rows)
+
+
+def test_a_tapped_function_is_saved_as_what_it_taps(tmp_path: Path) -> None:
+    scalar = [tf.TensorSpec([], tf.float32)]
+
+    with Tap(tmp_path / "r", ALL) as tap:
+
+        class Model(tf.Module):  # type: ignore[misc]
+            def __init__(self) -> None:
+                self.weight = tf.Variable(2.0)
+                self.half = tap.function(lambda x: self.weight * x / 4.0, input_signature=scalar)
+
+            @tap.function(input_signature=scalar)
+            def scale(self, x: Any) -> Any:
+                return self.weight * x
+
+        model, other = Model(), Model()
+        other.weight.assign(5.0)
+        assert [model.scale(3.0), other.scale(3.0), model.half(3.0)] == [6.0, 15.0, 1.5]
+        tf.saved_model.save(model, str(tmp_path / "model"), signatures={"named": model.scale})
+        restored = tf.train.Checkpoint(model=model)
+        restored.restore(restored.save(tmp_path / "checkpoint" / "x")).assert_consumed()
+        gone = weakref.ref(other)
+        del other
+        gc.collect()
+        assert gone() is None
+
+    assert Dumped(tmp_path / "r").steps == [0, 1]
+    loaded = tf.saved_model.load(str(tmp_path / "model"))
+    assert [loaded.scale(4.0), loaded.half(4.0)] == [8.0, 2.0]
+    assert loaded.signatures["named"](tf.constant(4.0))["output_0"] == 8.0
 
 
 def test_a_missing_model_says_so(tmp_path: Path) -> None:

@@ -7,9 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import tensorflow as tf
 from dumped import Dumped
 
 import tensortap
+from tensortap.capture import Tap, Watch
 
 PROGRAM = """
 import sys, numpy as np, keras, tensorflow as tf
@@ -87,6 +89,16 @@ def test_mirrored_strategy(tmp_path: Path) -> None:
     exact = Dumped(tmp_path / "r-exact")
     assert {graph.way for graph in exact.graphs()} == {"shadow"}
     assert {row.device[-5:] for row in exact.rows} >= {"CPU:0", "CPU:1"}
+
+
+def test_a_strategy_runs_a_tapped_function_as_one_step(tmp_path: Path) -> None:
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    with Tap(tmp_path / "r", Watch(steps=1, keep="value")) as tap:
+        double = tap.function(lambda x: tf.multiply(x, 2.0, name="twice"))
+        for step in range(2):
+            assert strategy.run(double, args=(tf.constant(float(step)),)) == 2.0 * step
+    dumped = Dumped(tmp_path / "r")
+    assert [dumped.value("twice:0", step) for step in range(2)] == [0.0, 2.0]
 
 
 def check_traced_batches(logdir: Path) -> None:
