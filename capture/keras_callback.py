@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 
+from .drawn import Drawn
 from .layers import layer_paths
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
         self._begun: int | None = None  # the batch that Keras has announced, until it runs
         self._batch = 0  # that batch, by its number in the epoch
         self._first = 0  # its number as a step
+        self._drawn = Drawn()
+        self._count = 0  # batches of the call that ran last; 0 if it did not run here
 
     def on_train_begin(self, logs: Any = None) -> None:
         self._start("train_function")
@@ -82,9 +85,11 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
         announced, self._begun = self._begun, None
         if announced is None or self._tap.closed:
             return function(*args, **kwargs)
-        count = int(getattr(self.model, "steps_per_execution", 1))
+        source = next(iter(args), None)
+        most = int(getattr(self.model, "steps_per_execution", 1))
+        self._count = self._drawn.by_call(source, most, (self.params or {}).get("steps") or -1)
         try:
-            with self._tap._steps(self._first, count, next(iter(args), None)):
+            with self._tap._steps(self._first, self._count, source):
                 if getattr(self.model, "run_eagerly", False):
                     with self._tap.eager():
                         outcome = function(*args, **kwargs)
@@ -109,7 +114,7 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
             self._tap._tell_wrong_backend(keras.backend.backend())
             return
         self._running = attribute
-        self._begun = None
+        self._begun, self._drawn = None, Drawn()
         self._tap._guard.wants_return = False  # what fired in an earlier fit ended that one
         self._tap._begin(layer_paths(self.model))
         original = _without_finished(getattr(self.model, attribute))
@@ -131,13 +136,14 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
     def _batch_begins(self, attribute: str, batch: int) -> None:
         if self._running == attribute:
             self._begun = batch
-            self._first = self._tap.next_step
+            self._first, self._count = self._tap.next_step, 0
             self._batch = batch
 
     def _batch_ends(self, attribute: str, batch: int) -> None:
-        """`batch` is the last that was run; with `steps_per_execution` another one than was begun."""
+        """`batch` is the last that was run; with `steps_per_execution` another one than was begun, and as if
+        there were batches behind the end of the data."""
         if self._running == attribute:
-            self._tap._count_to(self._first + max(batch - self._batch, 0) + 1)
+            self._tap._count_to(self._first + (self._count or max(batch - self._batch, 0) + 1))
 
 
 def _without_finished(function: Any) -> Any:

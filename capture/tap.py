@@ -198,9 +198,9 @@ class Tap:
         """A Keras callback for `fit`, `evaluate` or `predict`: `model.fit(…, callbacks=[tap.callback()])`.
 
         A step is a batch; steps are numbered from 0 and go on across epochs, and across several `fit` of
-        one tap. With `steps_per_execution=k` a call makes k steps; it is captured if one of them is
-        watched, under the number of the first, and its batches are visits. Validation inside `fit` is not
-        captured.
+        one tap. With `steps_per_execution=k` a call makes k steps (fewer at the end of data whose number of
+        batches is known); it is captured if one of them is watched, under the number of the first, and its
+        batches are visits. Validation inside `fit` is not captured.
 
         Raises:
             TapClosedError: the tap is closed.

@@ -7,6 +7,7 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from dumped import Dumped
 from small_models import BATCH, data, mlp
 
@@ -141,7 +142,24 @@ def test_several_steps_in_one_call_are_visits(tmp_path: Path) -> None:
     dumped = Dumped(tmp_path / "r")
     assert dumped.steps == [3]
     assert [row.visit for row in dumped.rows] == [0, 1, 2]
-    assert tap.next_step == 9  # Keras counts three batches for the last call, too
+    assert tap.next_step == 7  # Keras says that the last call ends with batch 8
+
+
+def test_calls_of_several_steps_are_numbered_by_their_batches(tmp_path: Path) -> None:
+    x, y = data(batches=4)
+    tap = Tap(tmp_path / "r", Watch("hidden.*Relu$", steps=1))
+    model = mlp(steps_per_execution=3)
+    model.fit(x, y, batch_size=BATCH, epochs=2, verbose=0, callbacks=[tap.callback()])
+    assert Dumped(tmp_path / "r").steps == [0, 3, 4, 7]
+
+    model.evaluate(x, y, batch_size=BATCH, verbose=0, callbacks=[tap.callback()])
+    model.predict(x, batch_size=BATCH, verbose=0, callbacks=[tap.callback()])
+    endless = tf.data.Dataset.from_tensor_slices((x, y)).batch(BATCH).repeat()
+    model.fit(endless, steps_per_epoch=4, epochs=2, shuffle=False, verbose=0, callbacks=[tap.callback()])
+    dumped = Dumped(tmp_path / "r")
+    assert dumped.steps == [0, 3, 4, 7, 8, 11, 12, 15, 16, 19, 22, 25]
+    visits = {(row.step, row.visit) for row in dumped.rows}
+    assert [len([at for at in visits if at[0] == step]) for step in (0, 3, 15, 19)] == [3, 1, 1, 3]
 
 
 def test_evaluate_and_predict_are_captured_when_asked(tmp_path: Path) -> None:

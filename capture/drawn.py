@@ -1,0 +1,48 @@
+"""How many batches a call of several steps draws: fewer than it could, where the data end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from . import tf_private
+
+
+class Drawn:
+    """Counts what the calls of a model's train (test, predict) function draw from their iterator."""
+
+    def __init__(self) -> None:
+        self._iterator: Any = None
+        self._left = -1  # batches; negative if that is not known
+
+    def by_call(self, source: Any, most: int, epoch: int) -> int:
+        """Batches that the next call draws, from 1 to `most`.
+
+        Args:
+            source: what it is given: an iterator, or batches that were drawn already.
+            most: the model's `steps_per_execution`; taken where the size of the data is not known.
+            epoch: batches of an epoch, as far as Keras knows; negative if it does not.
+        """
+        if most == 1:
+            return 1
+        if isinstance(source, list | tuple):
+            return min(max(len(source), 1), most)
+        if source is not self._iterator:
+            self._iterator, self._left = source, _size_of(source, epoch)
+        count = min(self._left, most) if self._left > 0 else most
+        self._left -= count
+        return count
+
+
+def _size_of(iterator: Any, epoch: int) -> int:
+    """Batches of the dataset that an iterator reads; negative if there is no end, or none known."""
+    try:
+        with tf_private.not_recorded():
+            datasets = list(tf_private.upstream_datasets(iterator))
+            size, first = (int(datasets[at].cardinality()) for at in (0, -1))
+    except Exception:  # an iterator of another kind, as those of distribution strategies
+        return -1
+    # Keras cuts arrays into batches behind Dataset.range(1), which hides how many there are.
+    arrays = first == 1 and "Range" in type(datasets[-1]).__name__
+    return epoch if arrays and size == tf.data.UNKNOWN_CARDINALITY else size
