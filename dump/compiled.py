@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Callable
 from functools import cache
@@ -39,6 +40,17 @@ _ARGUMENTS = {
 _RESULTS = {"pack_nonzero": "int64"}
 
 
+# A child that is forked while another thread imports or compiles would find half of numba, and locks that
+# nobody opens. So forks wait; compiling may fork itself.
+_COMPILING = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_COMPILING.acquire,
+        after_in_parent=_COMPILING.release,
+        after_in_child=_COMPILING.release,
+    )
+
+
 class CannotCompileError(Exception):
     """numba is missing, switched off or broken here; plain NumPy must do."""
 
@@ -65,7 +77,8 @@ def _compile(name: str, result: str, arguments: tuple[str, ...]) -> Kernel:
     if key in _broken():
         raise CannotCompileError(key)
     try:
-        return _compile_now(name, result, arguments)
+        with _COMPILING:
+            return _compile_now(name, result, arguments)
     except Exception as error:
         _broken().add(key)
         logging.getLogger("tensortap").warning("Statistics run 10 times slower, as numba failed: %s", error)

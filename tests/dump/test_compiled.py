@@ -40,6 +40,38 @@ def test_without_jit(tmp_path: Path) -> None:
     assert "NUMBA_DISABLE_JIT" in done.stderr
 
 
+FORKED_MEANWHILE = """
+import os, signal, sys, threading
+
+begun = threading.Event()
+
+class Finder:
+    def find_spec(self, name, path, target=None):
+        if name == "numba.core":
+            begun.set()
+
+sys.meta_path.insert(0, Finder())
+import numpy as np
+from tensortap.dump import summarize
+thread = threading.Thread(target=summarize, args=(np.ones(3, np.float32),))
+thread.start()
+begun.wait()
+child = os.fork()
+if child:
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0
+else:
+    signal.alarm(60)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_child_that_is_forked_while_numba_is_imported(tmp_path: Path) -> None:
+    done = measure(FORKED_MEANWHILE, tmp_path)
+    assert done.stdout == 2 * EXPECTED
+    assert "10 times slower" not in done.stderr
+
+
 def test_damaged_kept_code_is_compiled_again(tmp_path: Path) -> None:
     assert measure("", tmp_path).stdout == EXPECTED
     kept = [path for path in (tmp_path / "cache").rglob("*") if path.suffix in (".nbi", ".nbc")]
