@@ -75,6 +75,11 @@ test('a step is looked for in op types and labels, whatever Keras made of it', (
   expect(hits('query->add')).toEqual([]); // a scope is no node
 });
 
+test('a step may be called as what every object of JavaScript has', () => {
+  const graph = makeGraph(['constructor', 'after'], ['constructor -> after']);
+  expect([...runQuery(graph, parseQuery('constructor->after')).rows]).toEqual([0, 1]);
+});
+
 test('inputs and outputs are traced along data edges, nearest first', () => {
   expect(names(traceRows(graph.nodeCount, graph.edges, [row('after')], 'inputs'))).toEqual(['softmax', 'scale', 'q']);
   expect(names(traceRows(graph.nodeCount, graph.edges, [row('q')], 'outputs'))).toEqual(['scale', 'softmax', 'after']);

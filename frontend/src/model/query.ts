@@ -81,10 +81,10 @@ function fieldTerm(word: string): FieldTerm | null {
 }
 
 /** A product of matrices is an Einsum where Keras makes it. */
-const ALIASES: Readonly<Record<string, string>> = { matmul: 'MatMul|Einsum' };
+const ALIASES = new Map([['matmul', 'MatMul|Einsum']]);
 
 /** Throws SyntaxError for what is no regular expression. */
 function chainStep(text: string): ChainStep {
   if (text === '.*') return null;
-  return fieldTerm(text) ?? new RegExp(ALIASES[text.toLowerCase()] ?? text, 'i');
+  return fieldTerm(text) ?? new RegExp(ALIASES.get(text.toLowerCase()) ?? text, 'i');
 }

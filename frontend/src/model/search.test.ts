@@ -76,8 +76,9 @@ describe('search', () => {
     expect(found('zq')).toEqual([]);
   });
 
-  test("a tensor's name finds its node", () => {
+  test("a tensor's name finds its node; a slot alone is no name", () => {
     expect(found('net/dense/MatMul:0')).toEqual(['MatMul']);
+    expect(found(':0')).toEqual([]);
   });
 
   test('lines of the program and problems of the run', () => {

@@ -63,8 +63,8 @@ function markWord(search: Search, text: string, hit: Uint8Array): void {
   markText(graph.names, text, hit);
   markText(graph.paths, text, hit);
   if (text.includes('/') && !found()) markWithoutNumbers(graph.names, text, hit);
-  const node = text.replace(/:\d+$/, ''); // of a tensor's name
-  if (node !== text && !found()) markText(graph.names, node, hit);
+  const node = /^(.+):\d+$/.exec(text)?.[1]; // of a tensor's name
+  if (node !== undefined && !found()) markText(graph.names, node, hit);
   if (!found()) markContaining(graph.opTypes, text, hit);
   if (!found()) markContaining(graph.layers, text, hit);
   if (!found() && markFuzzy(graph, text, hit)) search.fuzzy = true;
