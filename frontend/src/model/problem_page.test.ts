@@ -3,6 +3,7 @@ import type { NonfiniteProblem } from './answers';
 import type { Birth, Finding, NanReport } from './findings';
 import {
   birthReason,
+  birthsFirst,
   birthTitle,
   chainGoal,
   groupBirths,
@@ -160,4 +161,11 @@ describe('what the page says of births', () => {
   it('does not count constants as births', () => {
     expect(moreBirths([birth({ verdict: 'born' }), birth({ verdict: 'constant' })])).toBe('1 more birth and 1 constant');
   });
+});
+
+it('what was born heads the tensors, in the order of the births', () => {
+  const [sub, log, exp, out] = ['sub:0', 'log:0', 'exp:0', 'out:0'].map((tensor) => ({ graph: 'g', tensor }) as NonfiniteProblem);
+  const told = report(null, [birth({ graph: 'g', tensor: 'exp:0' }), birth({ graph: 'g', tensor: 'log:0' })]);
+  expect(birthsFirst([sub!, log!, exp!, out!], told)).toEqual([exp, log, sub, out]);
+  expect(birthsFirst([sub!, log!], null)).toEqual([sub, log]);
 });

@@ -47,6 +47,13 @@ export function isIntended(problem: NonfiniteProblem, report: NanReport | null):
   return problem.first_step < report.step; // the report is of the first step with a birth that matters
 }
 
+/** The tensors that births name head a list of them, in their order: in a loop the flow also leads back, so what stands first there may have been handed it. */
+export function birthsFirst(problems: readonly NonfiniteProblem[], report: NanReport | null): NonfiniteProblem[] {
+  const born = new Map((report?.births ?? []).map(({ graph, tensor }, i) => [`${graph} ${tensor}`, i]));
+  const place = ({ graph, tensor }: NonfiniteProblem) => born.get(`${graph} ${tensor}`) ?? born.size;
+  return [...problems].sort((a, b) => place(a) - place(b));
+}
+
 export const bad = (birth: Birth): 'NaN' | 'Infinity' => (birth.output.nan > 0 ? 'NaN' : 'Infinity');
 
 /** Which time within its step a node in a loop ran; nothing for the first, as on the command line. */

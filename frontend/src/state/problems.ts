@@ -1,6 +1,6 @@
 import { computed } from '@preact/signals';
 import type { NonfiniteProblem } from '../model/answers';
-import { isIntended } from '../model/problem_page';
+import { birthsFirst, isIntended } from '../model/problem_page';
 import { raised, unseen } from './events';
 import { births, report } from './findings';
 import { api } from './provider';
@@ -23,10 +23,16 @@ const sorted = computed(() => {
   const known = found !== null && (found.births.length > 0 || !births.loading.value);
   const named = new Set(found?.demoted.map((birth) => `${birth.graph} ${birth.tensor}`));
   const meant = (problem: NonfiniteProblem) => isIntended(problem, found) && (known || named.has(`${problem.graph} ${problem.tensor}`));
-  return { wrong: all.filter((problem) => !meant(problem)), intended: all.filter(meant) };
+  return {
+    wrong: birthsFirst(
+      all.filter((problem) => !meant(problem)),
+      found,
+    ),
+    intended: all.filter(meant),
+  };
 });
 
-/** Tensors whose NaN or Inf may be wrong, in order of appearance; and those whose are meant, or without effect. */
+/** Tensors whose NaN or Inf may be wrong, those that are born so first, then in order of appearance; and those whose are meant, or without effect. */
 export const wrongProblems = computed(() => sorted.value.wrong);
 export const intendedProblems = computed(() => sorted.value.intended);
 

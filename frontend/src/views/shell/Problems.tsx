@@ -14,7 +14,7 @@ import { Failure, Message } from '../kit/Message';
 import { Birth } from './Birth';
 import { Findings } from './Findings';
 
-/** The tensors that hold NaN or Inf, in order of first step and then data flow: the first one is where to look. */
+/** The tensors that hold NaN or Inf: where it was born, then the others in order of first step and data flow. The first one is where to look. */
 export function Problems() {
   return (
     <aside class="sidebar" aria-label="Problems" style={{ width: `${problemsWidth.value}px` }}>
