@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, Self
 
 import tensorflow as tf
@@ -68,7 +68,8 @@ class EagerRecorder:
 
     def __exit__(self, *exc: object) -> None:
         if self._capture is not None:
-            tf_private.remove_op_callback(self._on_op)
+            with suppress(KeyError):  # another thread ends it, as it may a generator: it notes nothing more
+                tf_private.remove_op_callback(self._on_op)
             self._hand_over(self._capture)
 
     def _hand_over(self, capture: StepCapture) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import gc
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -132,3 +133,14 @@ def test_a_step_that_ends_in_another_context_has_ended(tmp_path: Path) -> None:
         asyncio.run(begin())
         double(tf.constant(3.0))
     assert Dumped(tmp_path / "r").steps == [0]
+
+
+def test_an_eager_body_may_be_ended_by_another_thread(tmp_path: Path) -> None:
+    with Tap(tmp_path / "r", ALL) as tap, ThreadPoolExecutor(1) as pool:
+        body = tap.eager()
+        pool.submit(body.__enter__).result()
+        pool.submit(lambda: tf.constant(1.0) * 2.0).result()
+        body.__exit__(None, None, None)
+        assert not pool.submit(lambda: tap.in_step).result()
+        pool.submit(lambda: tf.constant(2.0) * 2.0).result()
+    assert doubled(tmp_path) == {0: [2.0]}
