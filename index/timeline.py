@@ -37,6 +37,7 @@ class Timeline:
 
     Attributes:
         rows: a tree in data flow order (see `scope_rows`). nodes: how many captured ones each row holds.
+        left_out: rows beyond `limit`.
         node: the name of a row's only node, else empty.
         first, last: the steps that each column spans.
         value: the statistic; NaN where nothing was captured, nothing finite, or nothing that counts.
@@ -45,6 +46,7 @@ class Timeline:
     """
 
     rows: list[ScopeRow]
+    left_out: int
     nodes: list[int]
     node: list[str]
     first: Array
@@ -64,6 +66,7 @@ def timeline(
     *,
     scope: str = "",
     rows: int = 40,
+    limit: int | None = None,
     columns: int = 600,
     steps: object = None,
     worker: str | None = None,
@@ -80,6 +83,7 @@ def timeline(
         statistic: one of `TIMELINE_STATISTICS`, of a tensor's finite elements; shares are of all of them.
         scope: a display path; empty for the whole graph.
         rows, opened, closed: which scopes are open, see `scope_rows`.
+        limit: at most so many rows, the first ones: memory is of these, times the columns.
         columns: more steps than that share columns.
         steps: a range (see `parse_steps`); all by default.
 
@@ -93,13 +97,12 @@ def timeline(
     graph = run.graph(graph_id)
     tensors, nodes = _captured(run.catalog, graph, graph_id)
     paths = [graph.paths[node] for node in nodes.tolist()]
-    found = scope_rows(paths, scope, rows, opened=opened, closed=closed)
+    whole = scope_rows(paths, scope, rows, opened=opened, closed=closed)
+    found = whole[:limit]
     at = parse_steps(steps).of(run.steps_of(graph_id).step)
     held = np.arange(len(at)) * min(columns, len(at)) // max(1, len(at))
     starts = np.flatnonzero(np.diff(held, prepend=-1))
-    row_of = np.full(len(tensors), -1, np.int64)
-    for i, row in enumerate(found):  # the row furthest in stands last
-        row_of[row.members] = i
+    row_of = _row_of(len(tensors), found)
     picked = _picked(run.catalog, tensors[row_of >= 0], at, worker)
     place = _place_of(run.catalog, tensors, picked)
     told = candidates(run.catalog, picked, statistic, place, _computed(graph)[nodes[place]])
@@ -108,6 +111,7 @@ def timeline(
     members = [np.unique(nodes[row.members]) for row in found]
     return Timeline(
         rows=found,
+        left_out=len(whole) - len(found),
         nodes=[len(member) for member in members],
         node=[graph.names[member[0]] if len(member) == 1 else "" for member in members],
         first=at[starts],
@@ -137,6 +141,14 @@ def _captured(catalog: Catalog, graph: GraphIndex, graph_id: str) -> tuple[Array
     return codes[order], rows[order]
 
 
+def _row_of(tensors: int, rows: list[ScopeRow]) -> Array:
+    """The row furthest in that holds each tensor, int64 [tensors]; -1 for none."""
+    found = np.full(tensors, -1, np.int64)
+    for i, row in enumerate(rows):  # that stands last
+        found[row.members] = i
+    return found
+
+
 def _picked(catalog: Catalog, tensors: Array, steps: Array, worker: str | None) -> Array:
     """The rows of the catalog with the snapshots of some tensors at some steps."""
     tensor = catalog.column("tensor", slice(0, catalog.rows))
@@ -158,14 +170,14 @@ def _place_of(catalog: Catalog, tensors: Array, picked: Array) -> Array:
 
 def _chosen(told: Candidates, row: Array, column: Array, rows: list[ScopeRow], width: int) -> Array:
     """Which candidate stands for each cell, int64 [rows × columns], -1 for none. An open row shows the worst
-    of those in it."""
+    of those in it, and of its own, whose rows are left out."""
     chosen = told.worst(np.arange(len(row)), row * width + column, len(rows) * width)
     chosen = chosen.reshape(len(rows), width)
     for i in range(len(rows) - 1, -1, -1):
         if rows[i].is_open:
             end = next((j for j in range(i + 1, len(rows)) if rows[j].depth <= rows[i].depth), len(rows))
-            inside, at = np.nonzero(chosen[i + 1 : end] >= 0)
-            chosen[i] = told.worst(chosen[i + 1 : end][inside, at], at, width)
+            inside, at = np.nonzero(chosen[i:end] >= 0)
+            chosen[i] = told.worst(chosen[i:end][inside, at], at, width)
     return chosen.ravel()
 
 

@@ -113,6 +113,14 @@ def test_an_open_row_shows_the_worst_of_what_lies_in_it(run):
     assert _row(found, "net", "tensor")[:2] == ["net/relu:0", "net/dense:0"]
 
 
+def test_rows_beyond_the_limit_have_no_cells_and_count_in_what_they_lie_in(run):
+    found = timeline(run, "-", "abs_max", opened=["net"], limit=2)
+    assert [row.path for row in found.rows] == ["net", "net/relu"]
+    assert (found.left_out, found.value.size) == (2, 2 * 8)
+    assert _row(found, "net") == [1, 2, 4, 6, 8, 10, 12, 14]
+    assert _row(found, "net", "tensor") == ["net/relu:0"] + ["net/dense:0"] * 7
+
+
 @pytest.mark.parametrize(("statistic", "worst"), [("min", -6), ("max", 3), ("mean", -6), ("l2", 12)])
 def test_what_is_worst_is_a_matter_of_the_statistic(run, statistic, worst):
     assert _row(timeline(run, "-", statistic), "net")[3] == worst
