@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import keras
+import numpy as np
 import pytest
 import tensorflow as tf
 from browser_page import TapPage
@@ -13,6 +14,20 @@ from browser_site import Serve, Site
 from playwright.sync_api import Locator, expect
 
 import tensortap
+
+# Whether a highlight is drawn around the node of an op, above the graph.
+OUTLINED = """op => {
+    const [, canvas] = document.querySelectorAll('.graph-canvas');
+    const name = window.tensortap.nodes().find(node => node.endsWith('/' + op));
+    const box = name && window.tensortap.node(name);
+    if (!box) return false;
+    const { left, top, width } = canvas.getBoundingClientRect();
+    const scale = canvas.width / width;
+    const [x, y] = [(box.x + box.width / 2 - left) * scale, (box.y + box.height - top) * scale];
+    const patch = new OffscreenCanvas(8, 8).getContext('2d', { willReadFrequently: true });
+    patch.drawImage(canvas, x - 4, y - 4, 8, 8, 0, 0, 8, 8);
+    return patch.getImageData(0, 0, 8, 8).data.some((value, i) => i % 4 === 3 && value > 128);
+}"""
 
 
 @pytest.fixture
@@ -70,6 +85,57 @@ def test_the_palette_goes_to_nodes_and_steps(tap: TapPage, field: Locator) -> No
     expect(open_palette(tap, "step 99999").first).to_contain_text("the nearest to 99999")
 
 
+def test_the_palette_shows_a_scope_from_any_view(tap: TapPage, field: Locator) -> None:
+    tap.page.get_by_role("button", name="Tensors", exact=True).click()
+    open_palette(tap, "conv1")
+    row = tap.page.get_by_role("group", name="Scopes").get_by_test_id("palette-row").first
+    expect(row).to_contain_text(re.compile(r"\d+ nodes$"))
+    path = row.locator(".palette-text").text_content() or ""
+    row.click()
+    tap.wait_until_ready()
+    tap.page.wait_for_function("path => window.tensortap.nodeState(path)?.selected === true", arg=path)
+
+
+def test_the_legend_has_a_command_and_bad_nodes_have_keys(tap: TapPage, site: Site) -> None:
+    """GIVEN a run with NaN WHEN m and M THEN the nodes that hold it are selected in turn."""
+    tap.enter(site)
+    tap.choose_run("digits-nan")
+    open_palette(tap, "legend")
+    tap.page.keyboard.press("Enter")
+    title = tap.page.get_by_role("region", name="Legend").get_by_role("button")
+    expect(title).to_have_attribute("aria-expanded", "false")
+
+    inspector = tap.page.get_by_test_id("inspector")
+    tap.page.get_by_test_id("graph").focus()
+    tap.page.keyboard.press("m")
+    expect(inspector).to_be_visible()
+    first = inspector.get_attribute("data-node") or ""
+    tap.wait_until_ready()
+    assert tap.page.evaluate("name => window.tensortap.nodeState(name).nonfinite", first)
+    tap.page.keyboard.press("m")
+    expect(inspector).not_to_have_attribute("data-node", first)
+    tap.page.keyboard.press("M")
+    expect(inspector).to_have_attribute("data-node", first)
+
+
+def test_on_a_mac_keys_are_those_of_its_keyboard(tap: TapPage, site: Site) -> None:
+    tap.page.add_init_script("Object.defineProperty(navigator, 'platform', { get: () => 'MacIntel' })")
+    tap.enter(site)
+    expect(tap.page.get_by_test_id("palette-hint")).to_have_text("⌘ K")
+    tap.page.keyboard.press("?")
+    sheet = tap.page.get_by_role("dialog", name="Help")
+    expect(sheet.locator("kbd", has_text=re.compile("^⌘ (K|F|z)$"))).to_have_count(3)
+    expect(sheet.locator("kbd", has_text="Ctrl")).to_have_count(0)
+
+
+def test_a_run_without_lines_says_so(tap: TapPage, serve: Serve, tmp_path: Path) -> None:
+    with tensortap.DumpWriter(tmp_path, run="numpy") as writer:
+        writer.log("weights:0", np.ones(3), step=0)
+    tap.enter(serve(tmp_path))
+    open_palette(tap, "train.py:17")
+    expect(tap.page.get_by_role("group", name="Source")).to_contain_text("does not say which lines")
+
+
 def test_an_op_of_the_palette_is_searched_for_on_the_graph(tap: TapPage, field: Locator) -> None:
     tap.page.get_by_role("button", name="Tensors", exact=True).click()
     open_palette(tap, "conv2d")
@@ -124,3 +190,9 @@ def test_matmul_to_softmax_is_found_in_an_attention_layer(tap: TapPage, serve: S
     expect(hits).to_have_count(2)
     expect(hits.first).to_contain_text(re.compile("einsum", re.IGNORECASE))
     expect(hits.last).to_contain_text("Softmax")
+    tap.page.get_by_test_id("search").press("Enter")
+    tap.wait_until_ready()
+    tap.unselect()
+    tap.page.wait_for_function(OUTLINED, arg="Mul")  # the way between them
+    tap.page.get_by_test_id("search").fill("op:Softmax")
+    tap.page.wait_for_function(f"op => !({OUTLINED})(op)", arg="Mul")

@@ -1,7 +1,6 @@
 /** Talks to the layout worker. One client a graph: closing it ends the worker and all it was doing. */
 
-import type { GraphData } from '../model/graph';
-import { rowOf } from '../model/graph';
+import { callerRows, type GraphData } from '../model/graph';
 import { type LayoutReply, type LayoutRequest, loadRequest } from './messages';
 
 /** A worker that waits for the next graph: starting one takes a tenth of a second. */
@@ -84,14 +83,4 @@ export class LayoutClient {
   private send(request: LayoutRequest): void {
     this.worker.postMessage(request);
   }
-}
-
-/** Nodes that call a function: their body is drawn as a scope in their place. */
-function callerRows(graph: GraphData): number[] {
-  const callers = new Set<number>();
-  for (const { caller } of Object.values(graph.functionInfo)) {
-    const row = caller === null ? -1 : rowOf(graph, caller);
-    if (row >= 0) callers.add(row);
-  }
-  return [...callers];
 }

@@ -95,3 +95,16 @@ test('the shortest path is told in the order of the data', () => {
   const between = shortestPath(graph.nodeCount, graph.edges, [row('q'), row('scale')], [row('lonely'), row('after')]);
   expect(names(between)).toEqual(['scale', 'softmax', 'after']);
 });
+
+test('the shortest ways between the ends are told, and no other nodes', () => {
+  const ways = (text: string) => runQuery(graph, parseQuery(text)).ways.map(names);
+  expect(ways('MatMul->.*->Softmax')).toEqual([
+    ['q', 'scale', 'softmax'],
+    ['direct', 'softmax_1'],
+  ]);
+  expect(ways('layer:attention->.*->Mul->.*->Relu')).toEqual([['q', 'scale', 'softmax', 'after']]);
+  expect(ways('MatMul->.*->Softmax /_1$/')).toEqual([['direct', 'softmax_1']]);
+  expect(ways('Relu->.*->MatMul')).toEqual([]);
+  const ring = makeGraph(['A', 'B', 'C'], ['A -> B', 'B -> A', 'B -> C']);
+  expect(runQuery(ring, parseQuery('A->.*->A->.*->C')).ways.map((way) => [...way])).toEqual([[0, 1, 0, 1, 2]]);
+});

@@ -98,6 +98,16 @@ export function rowOf(graph: GraphData, name: string): number {
   return rows.get(name) ?? -1;
 }
 
+/** Nodes that call a function: their body is drawn as a scope in their place. */
+export function callerRows(graph: GraphData): number[] {
+  const callers = new Set<number>();
+  for (const { caller } of Object.values(graph.functionInfo)) {
+    const row = caller === null ? -1 : rowOf(graph, caller);
+    if (row >= 0) callers.add(row);
+  }
+  return [...callers];
+}
+
 /** What the boxes are coloured by. */
 export interface ColourBy {
   readonly kind: ColourKind;

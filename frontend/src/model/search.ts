@@ -13,23 +13,26 @@ export interface SearchResult {
   readonly rows: Int32Array;
   /** Whether a text was in no name and only its letters were found. */
   readonly fuzzy: boolean;
+  /** The shortest ways between the ends of connected patterns that were found, as rows in the data's order. */
+  readonly ways: readonly Int32Array[];
   /** Why there are no hits, where more is known than that. */
   readonly told: string | null;
 }
 
-const NOTHING: SearchResult = { rows: new Int32Array(0), fuzzy: false, told: null };
+const NOTHING: SearchResult = { rows: new Int32Array(0), fuzzy: false, ways: [], told: null };
 
 /** One search: the graph, what is known of its nodes, and what its terms had to be taken for. */
 interface Search {
   readonly graph: GraphData;
   readonly facts: SearchFacts;
   fuzzy: boolean;
+  ways: Int32Array[];
 }
 
 export function runQuery(graph: GraphData, query: Query, facts: SearchFacts = NO_FACTS): SearchResult {
   if (query.error !== null) return { ...NOTHING, told: query.error };
   if (query.terms.length === 0) return NOTHING;
-  const search: Search = { graph, facts, fuzzy: false };
+  const search: Search = { graph, facts, fuzzy: false, ways: [] };
   const matches = new Uint8Array(graph.nodeCount).fill(1);
   const hit = new Uint8Array(graph.nodeCount);
   let told: string | null = null;
@@ -41,7 +44,8 @@ export function runQuery(graph: GraphData, query: Query, facts: SearchFacts = NO
   }
   const rows: number[] = [];
   for (let row = 0; row < matches.length; row++) if (matches[row]) rows.push(row);
-  return { rows: Int32Array.from(rows), fuzzy: search.fuzzy && rows.length > 0, told: rows.length > 0 ? null : told };
+  const ways = search.ways.filter((way) => matches[way[0]!] || matches[way[way.length - 1]!]);
+  return { rows: Int32Array.from(rows), fuzzy: search.fuzzy && rows.length > 0, ways, told: rows.length > 0 ? null : told };
 }
 
 function markTerm(search: Search, term: Term, hit: Uint8Array): void {
@@ -52,7 +56,7 @@ function markTerm(search: Search, term: Term, hit: Uint8Array): void {
       if (term.pattern.test(graph.names.at(row)) || term.pattern.test(graph.paths.at(row))) hit[row] = 1;
   } else if (term.kind === 'chain') {
     const steps = term.steps.map((step) => step && stepRows(search, step));
-    markConnected(graph.nodeCount, graph.edges, steps, hit);
+    search.ways.push(...markConnected(graph.nodeCount, graph.edges, steps, hit));
   } else markField(search, term, hit);
 }
 

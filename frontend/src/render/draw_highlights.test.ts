@@ -5,7 +5,7 @@ import { themeOf } from './theme';
 
 const NOTHING: Highlights = {
   ...{ selected: -1, hovered: -1, hoveredEdge: -1, currentHit: -1 },
-  ...{ neighbours: [], chain: [], path: [] },
+  ...{ neighbours: [], chain: [], path: [], ways: [] },
   ...{ hits: null, marks: null, traced: null },
 };
 

@@ -28,6 +28,8 @@ export interface Highlights {
   /** What the search found. */
   readonly hits: Marks | null;
   readonly currentHit: number;
+  /** Entities on the way from hit to hit. */
+  readonly ways: readonly (readonly number[])[];
   readonly marks: Marks | null;
   /** Entities that lead from one to the next. */
   readonly chain: readonly number[];
@@ -47,6 +49,10 @@ export function drawHighlights(frame: Frame, camera: Camera, highlights: Highlig
   }
   if (highlights.marks) drawRings(frame, highlights.marks, theme.nan.border, false);
   drawChain(frame, camera, highlights.chain, theme.nan.border);
+  for (const way of highlights.ways) {
+    drawChain(frame, camera, way, theme.hit);
+    for (const entity of way) outline(frame, camera, entity, theme.hit, 1.25, 0);
+  }
   if (highlights.hits) drawRings(frame, highlights.hits, theme.hit, true);
   if (highlights.hoveredEdge >= 0) drawHoveredEdge(frame, camera, highlights.hoveredEdge);
   if (highlights.hovered >= 0 && highlights.hovered !== highlights.selected)

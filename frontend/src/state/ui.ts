@@ -6,6 +6,7 @@ import { problemCount } from './problems';
 
 /** What of the page is open; but for the enlarged panel none of it belongs in the address. */
 export const helpOpen = signal(false);
+export const legendOpen = signal(true);
 
 /** The node panel takes the whole width: as was asked for, while there is a node to show. */
 export const panelMaximised = computed(() => enlarged.value && chosenTensor.value !== null);
@@ -34,4 +35,8 @@ export function toggleProblems(): void {
 export function togglePanel(): void {
   panelOpen.value = !panelOpen.value;
   maximisePanel(false);
+}
+
+export function toggleLegend(): void {
+  legendOpen.value = !legendOpen.value;
 }

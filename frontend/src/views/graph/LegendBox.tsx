@@ -1,15 +1,15 @@
-import { useState } from 'preact/hooks';
 import { textWidth } from '../../lib/text_width';
 import type { NodeTrends } from '../../model/node_trends';
 import { type Legend, type LegendItem, STATISTIC_TITLES } from '../../render/colouring';
 import type { BoxStyle } from '../../render/theme';
+import { legendOpen, toggleLegend } from '../../state/ui';
 
 /** What the colours mean, in the graph's lower left corner. */
 export function LegendBox({ legend, lines }: { legend: Legend; lines: NodeTrends | null }) {
-  const [open, setOpen] = useState(true);
+  const open = legendOpen.value;
   return (
     <section class="graph-legend graph-card" aria-label="Legend">
-      <button type="button" class="graph-legend-title" aria-expanded={open} onClick={() => setOpen(!open)}>
+      <button type="button" class="graph-legend-title" aria-expanded={open} onClick={toggleLegend}>
         {legend.title}
       </button>
       {open && (legend.kind === 'items' ? <Items items={legend.items} /> : <Scale legend={legend} />)}

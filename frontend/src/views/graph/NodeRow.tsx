@@ -1,5 +1,6 @@
 import type { GraphData } from '../../model/graph';
 import { splitScope } from '../../model/tensor_name';
+import { CutPath } from '../kit/CutPath';
 
 interface NodeRowProps {
   graph: GraphData;
@@ -16,11 +17,7 @@ export function NodeRow({ graph, row, current, testid, onChoose }: NodeRowProps)
     <button type="button" class="graph-result" data-testid={testid} aria-current={current} onClick={onChoose}>
       <span>{label}</span>
       <span class="graph-result-type">{graph.opTypes.at(row)}</span>
-      {scope && (
-        <span class="graph-result-scope">
-          <bdi>{scope}</bdi>
-        </span>
-      )}
+      {scope && <CutPath path={scope.replace(/\/$/, '')} class="graph-result-scope" />}
     </button>
   );
 }

@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { keyName } from '../../lib/key_name';
 import { paletteOpen } from '../../state/palette';
 import { runFacts } from '../../state/search_facts';
 import { linesWanted } from '../../state/source';
@@ -119,7 +120,7 @@ function takeExample(text: string, draft: Draft): void {
   focusBox();
 }
 
-const PALETTE_KEY = /Mac|iPhone|iPad/.test(navigator.platform) ? '⌘ K' : 'Ctrl K';
+const PALETTE_KEY = keyName('Ctrl+K');
 const PALETTE_LABEL = `${PALETTE_KEY}: find anything: commands, nodes, lines, problems`;
 
 /** A quiet way to the command palette, for those who do not know its key. */

@@ -17,19 +17,22 @@ export class Finder {
   /** Whether the text cannot be read, and in words why there are no hits. */
   readonly unread = signal(false);
   readonly told = signal<string | null>(null);
+  /** The ways between the ends of what was found in a row. */
+  ways: readonly Int32Array[] = [];
   /** What was found; null without a search. */
   marks: Marks | null = null;
 
   /** Searches anew; the current hit is left to `step`. */
   search(text: string, graph: GraphData, tree: ScopeTree, facts: SearchFacts): void {
     const query = parseQuery(text);
-    const { rows, fuzzy, told } = runQuery(graph, query, facts);
+    const { rows, fuzzy, ways, told } = runQuery(graph, query, facts);
     this.text.value = text;
     this.current.value = -1;
     this.unread.value = query.error !== null;
     this.told.value = told;
     this.fuzzy.value = fuzzy;
     this.hits.value = rows;
+    this.ways = ways;
     this.marks = markNodes(tree, rows);
   }
 
@@ -39,6 +42,7 @@ export class Finder {
     this.current.value = -1;
     this.unread.value = this.fuzzy.value = false;
     this.told.value = null;
+    this.ways = [];
     this.marks = null;
   }
 

@@ -5,6 +5,7 @@ import { NO_FACTS, type SearchFacts } from '../../model/search_facts';
 import { runFacts } from '../../state/search_facts';
 import type { GraphView } from './graph_view';
 import { withGraph } from './on_show';
+import { entityNamed } from './selected_name';
 
 export function search(model: GraphView, text: string): void {
   const { drawing } = model;
@@ -32,6 +33,14 @@ export function searchFor(text: string): void {
   });
 }
 
+/** Shows and selects a scope on the graph, of whichever view. */
+export function goToScope(path: string): void {
+  withGraph((model) => {
+    const entity = model.drawing ? entityNamed(model.drawing, `${path}/`) : -1;
+    if (entity >= 0) model.reveal(entity, true);
+  });
+}
+
 export function clearSearch(model: GraphView): void {
   model.finder.clear();
   model.viewport.changed();
@@ -45,6 +54,19 @@ export const hitAt = (model: GraphView, index: number): boolean => goTo(model, m
 
 /** Goes to the next node of the trace; false if there is none. */
 export const nextTraced = (model: GraphView, direction: 1 | -1): boolean => goTo(model, model.tracer.step(direction));
+
+/** Goes to the next node with NaN or Inf at the step on show, around the ends; false if there is none. */
+export function nextBad(model: GraphView, direction: 1 | -1): boolean {
+  const { drawing, selected } = model;
+  if (!drawing) return false;
+  const { tree, graph } = drawing;
+  const { nan, inf } = factsOf(model);
+  const bad = Array.from(graph.opTypes.codes.keys()).filter((row) => nan(row) || inf(row));
+  const from = selected < tree.nodeCount ? selected : tree.owner[selected - tree.nodeCount]!;
+  const next = direction > 0 ? (bad.find((row) => row > from) ?? bad[0]) : (bad.findLast((row) => row < from) ?? bad.at(-1));
+  if (next === undefined) model.announcement.value = 'No node has NaN or Inf at this step';
+  return goTo(model, next ?? -1);
+}
 
 export const tracedAt = (model: GraphView, index: number): boolean => goTo(model, model.tracer.choose(index));
 

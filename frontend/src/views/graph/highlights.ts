@@ -15,6 +15,7 @@ export function highlightsOf(model: GraphView): Highlights {
     neighbours: model.neighbours,
     hits: model.finder.marks,
     currentHit: drawing && row >= 0 ? model.shown(drawing.tree.entityOf[row]!) : -1,
+    ways: model.finder.ways.map((way) => shownOnce(model, way)),
     marks: model.marks,
     chain: model.marks ? shownOnce(model, model.chain) : [],
     traced: model.tracer.marks,

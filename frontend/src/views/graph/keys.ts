@@ -1,7 +1,7 @@
 /** The graph's keys: one row a key, for the help overlay and for the handler. */
 
 import { toggleAllStacks, toggleStack, traceSelection } from './commands';
-import { nextHit, nextTraced } from './go';
+import { nextBad, nextHit, nextTraced } from './go';
 import type { GraphView } from './graph_view';
 import { clearOne, moveSelection, selectOuter, toggleSelected } from './walk';
 
@@ -43,6 +43,12 @@ export const GRAPH_KEYS: readonly GraphKey[] = [
     does: 'Next, previous search hit, or node of the trace',
     each: { n: 'Next search hit, or node of the trace', N: 'Previous search hit, or node of the trace' },
     actions: { n: (m) => nextHit(m, 1) || nextTraced(m, 1), N: (m) => nextHit(m, -1) || nextTraced(m, -1) },
+  },
+  {
+    keys: ['m', 'M'],
+    does: 'Next, previous node with NaN or Inf at this step',
+    each: { m: 'Next node with NaN or Inf at this step', M: 'Previous node with NaN or Inf at this step' },
+    actions: { m: (m) => nextBad(m, 1), M: (m) => nextBad(m, -1) },
   },
   {
     keys: ['i', 'd'],

@@ -1,9 +1,11 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { keyName } from '../../lib/key_name';
 import { Latest } from '../../lib/latest';
 import { visible } from '../../lib/visible';
 import { fuzzyMatch, fuzzyTerms } from '../../model/fuzzy';
 import { paletteOpen, rememberChoice } from '../../state/palette';
 import { linesWanted } from '../../state/source';
+import { CutPath } from '../kit/CutPath';
 import { Icon } from '../kit/Icon';
 import { findChoices, type Group, type Listed } from './find';
 import { sources } from './sources';
@@ -12,7 +14,7 @@ const close = () => {
   paletteOpen.value = false;
 };
 
-/** One field that finds everything: commands, nodes, ops, layers, lines of the program, problems, steps, runs. */
+/** One field that finds everything: commands, nodes, scopes, ops, layers, lines of the program, problems, steps, runs. */
 export function Palette() {
   const dialog = useRef<HTMLDialogElement>(null);
   const then = useRef<(() => void) | undefined>(undefined);
@@ -82,7 +84,7 @@ function Finder({ onDone }: { onDone: (run?: () => void) => void }) {
           aria-activedescendant={rows.length > 0 ? `palette-${active}` : undefined}
           aria-autocomplete="list"
           aria-label="Find anything"
-          placeholder="A command, node, op, layer, train.py:17, step 40, problem or run"
+          placeholder="A command, node, scope, layer, train.py:17, step 40, problem or run"
           spellcheck={false}
           autocomplete="off"
           data-testid="palette-field"
@@ -143,12 +145,17 @@ function Rows({ groups, terms, active, onPoint, onChoose }: RowsProps) {
   let index = 0;
   return (
     <div ref={list} id="palette-list" class="palette-list" role="listbox" aria-label="Found">
-      {groups.map(({ title, choices }) => (
+      {groups.map(({ title, choices, note }) => (
         // biome-ignore lint/a11y/useSemanticElements: a list box may hold groups, not field sets
         <div key={title} role="group" aria-label={title}>
           <div class="palette-group" aria-hidden="true">
             {title}
           </div>
+          {note && (
+            <div class="palette-row palette-note" role="option" aria-disabled="true" aria-selected="false" tabIndex={-1}>
+              {note}
+            </div>
+          )}
           {choices.map((row) => {
             const at = index++;
             return (
@@ -163,10 +170,14 @@ function Rows({ groups, terms, active, onPoint, onChoose }: RowsProps) {
                 onPointerMove={() => at !== active && onPoint(at)}
                 onClick={() => onChoose(row)}
               >
-                <Marked text={row.text} terms={row.of === 'Search' ? [] : terms} />
+                <CutPath path={row.text} marked={row.of === 'Search' ? undefined : lettersOf(row.text, terms)} class="palette-text" />
                 {title === 'Recent' && <span class="palette-detail">{row.of}</span>}
-                {row.detail && <span class="palette-detail num">{visible(row.detail)}</span>}
-                {row.key && <kbd>{row.key}</kbd>}
+                {row.detail && (
+                  <span class="palette-detail num" title={visible(row.detail)}>
+                    {visible(row.detail)}
+                  </span>
+                )}
+                {row.key && <kbd>{keyName(row.key)}</kbd>}
               </div>
             );
           })}
@@ -176,18 +187,6 @@ function Rows({ groups, terms, active, onPoint, onChoose }: RowsProps) {
   );
 }
 
-/** A text with the letters that matched; the end of a long one is kept in view, because it tells names apart. */
-function Marked({ text, terms }: { text: string; terms: readonly string[] }) {
-  const places = new Set(terms.length > 0 ? fuzzyMatch(text, terms).places : []);
-  const runs: { text: string; marked: boolean }[] = [];
-  for (let i = 0; i < text.length; i++) {
-    const [last, marked] = [runs.at(-1), places.has(i)];
-    if (last?.marked === marked) last.text += text[i];
-    else runs.push({ text: text[i]!, marked });
-  }
-  return (
-    <span class="palette-text" title={visible(text)}>
-      <bdi>{runs.map((run, i) => (run.marked ? <mark key={i}>{visible(run.text)}</mark> : visible(run.text)))}</bdi>
-    </span>
-  );
-}
+/** Positions of the letters that matched. */
+const lettersOf = (text: string, terms: readonly string[]): ReadonlySet<number> =>
+  new Set(terms.length > 0 ? fuzzyMatch(text, terms).places : []);

@@ -9,7 +9,7 @@ import { report, shownGroups } from '../../state/findings';
 import { wrongProblems } from '../../state/problems';
 import { goTo, selectedNode } from '../../state/selection';
 import { goToStep, stepColumns, stepIndex } from '../../state/steps';
-import { maximisePanel } from '../../state/ui';
+import { maximisePanel, toggleLegend } from '../../state/ui';
 import { GRAPH_KEYS } from '../graph/keys';
 import { withGraph } from '../graph/on_show';
 import { VIEW_NAMES } from '../shell/Centre';
@@ -111,7 +111,8 @@ function copies(): Command[] {
   ];
 }
 
-const saves = (): Command[] => [
+const onTheGraph = (): Command[] => [
+  { title: 'Graph: Show or hide the legend', run: () => withGraph(toggleLegend) },
   {
     title: 'Save picture …',
     run: () => withGraph(() => document.querySelector<HTMLElement>('.graph-toolbar [aria-label="Save picture"]')?.click()),
@@ -125,4 +126,13 @@ const marked = (): Command[] =>
   }));
 
 /** A list of commands; those that do nothing now are left out of it. A new one is one row. */
-export const COMMAND_LISTS: readonly (() => readonly Command[])[] = [views, goTos, colourings, pageKeys, graphKeys, copies, saves, marked];
+export const COMMAND_LISTS: readonly (() => readonly Command[])[] = [
+  views,
+  goTos,
+  colourings,
+  pageKeys,
+  graphKeys,
+  copies,
+  onTheGraph,
+  marked,
+];

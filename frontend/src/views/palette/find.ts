@@ -14,6 +14,8 @@ export interface Listed extends Choice {
 export interface Group {
   readonly title: string;
   readonly choices: readonly Listed[];
+  /** Why there are none. */
+  readonly note?: string;
 }
 
 const MOST_RECENT = 6;
@@ -45,7 +47,11 @@ export async function findChoices(text: string, sources: readonly Source[], sign
   const groups = found
     .sort((a, b) => points(b) - points(a))
     .map(({ title, rows }) => ({ title, choices: rows.filter(({ score }) => score >= least).map(({ choice }) => choice) }));
-  return [...groups.filter(({ choices }) => choices.length > 0), inGraph(text.trim())];
+  const notes = sources.flatMap(({ group, lacks }) => {
+    const note = lacks?.(text);
+    return note ? [{ title: group, choices: [], note }] : [];
+  });
+  return [...groups.filter(({ choices }) => choices.length > 0), ...notes, inGraph(text.trim())];
 }
 
 /** The rows of one source, the best first; what the text itself asks for before all. */

@@ -5,6 +5,7 @@ import type { DictColumn } from '../../lib/columns';
 import { counted, formatCount } from '../../lib/format';
 import type { Texts } from '../../model/fuzzy_find';
 import { rowOf } from '../../model/graph';
+import { scopeList } from '../../model/scope_list';
 import { linesOf } from '../../model/source_lines';
 import { nearestStep } from '../../model/step_list';
 import { view } from '../../state/choices';
@@ -15,7 +16,7 @@ import { runId, runs } from '../../state/runs';
 import { goTo, selectNode } from '../../state/selection';
 import { showLine, sourceFiles, sourceMap } from '../../state/source';
 import { allSteps, goToStep } from '../../state/steps';
-import { searchFor } from '../graph/go';
+import { goToScope, searchFor } from '../graph/go';
 import { withGraph } from '../graph/on_show';
 import { showRun } from '../shell/RunPicker';
 import { COMMAND_LISTS } from './commands';
@@ -40,6 +41,8 @@ export interface Source {
   rowOf(text: string): number;
   /** What a whole text means, where it says so itself. */
   asked?(text: string): Choice | null;
+  /** Why it has nothing of what a text asks for. */
+  lacks?(text: string): string | null;
 }
 
 /** A source of a list that is there. */
@@ -70,6 +73,20 @@ function nodes(): Source {
     },
   });
   return { group: 'Nodes', most: 8, texts: drawn.names, choice, rowOf: (text) => rowOf(drawn, text) };
+}
+
+/** Scopes of the graph, which they are shown on. */
+function scopes(): Source {
+  const drawn = graph.data.value;
+  if (!drawn) return listed('Scopes', 0, []);
+  const { paths, nodes: held } = scopeList(drawn);
+  const choice = (row: number): Choice => ({
+    text: paths.at(row),
+    detail: counted(held[row]!, 'node'),
+    run: () => goToScope(paths.at(row)),
+  });
+  const rowOfPath = (text: string) => Array.from(held.keys()).findIndex((row) => paths.at(row) === text);
+  return { group: 'Scopes', most: 4, texts: paths, choice, rowOf: rowOfPath };
 }
 
 const ops = (): Source => valuesOf('Ops', 'op', graph.data.value?.opTypes);
@@ -103,8 +120,15 @@ function lines(): Source {
       })),
     ];
   });
-  return listed('Source', 5, choices);
+  const lacks = (text: string) =>
+    map !== null && sourceFiles.value.length === 0 && PLACE.test(text)
+      ? 'This run does not say which lines of a program made its nodes'
+      : null;
+  return { ...listed('Source', 5, choices), lacks };
 }
+
+/** What can only mean a file of a program, or a line. */
+const PLACE = /\.(?:py|pyx|ipynb)\b|^\s*(?:source|lines?)\b/i;
 
 function problems(): Source {
   const found = shownGroups.value.flatMap((group) => group.findings);
@@ -146,7 +170,7 @@ const otherRuns = (): Source =>
   );
 
 /** In the order in which they stand where nothing tells them apart. */
-const KINDS = [commands, nodes, ops, layers, lines, problems, steps, otherRuns].map((source) => computed(source));
+const KINDS = [commands, nodes, scopes, ops, layers, lines, problems, steps, otherRuns].map((source) => computed(source));
 
 /** What can be found now; made anew only where something changed. */
 export const sources = computed<readonly Source[]>(() => KINDS.map((kind) => kind.value));

@@ -1,4 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks';
+import { keyName } from '../../lib/key_name';
 import { SEARCH_FORMS } from '../../model/search_forms';
 import { helpOpen } from '../../state/ui';
 import { GRAPH_KEYS } from '../graph/keys';
@@ -69,7 +70,7 @@ function KeyTable({ rows }: { rows: readonly KeyRow[] }) {
           <span>{row.does}</span>
           <span class="keys">
             {row.keys.map((key) => (
-              <kbd key={key}>{key}</kbd>
+              <kbd key={key}>{keyName(key)}</kbd>
             ))}
           </span>
         </li>

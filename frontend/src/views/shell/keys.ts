@@ -30,7 +30,7 @@ const toTab = (tab: typeof panelTab.value) => () => {
 export const KEYS: readonly Command[] = [
   {
     keys: ['Ctrl+K'],
-    does: 'Find anything: commands, nodes, ops, layers, lines of the program, problems, steps, runs',
+    does: 'Find anything: commands, nodes, scopes, ops, layers, lines of the program, problems, steps, runs',
     run: togglePalette,
   },
   {

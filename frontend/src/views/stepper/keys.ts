@@ -4,7 +4,7 @@ import { moveBy, moveOut, moveToNext, redoChange, undoChange } from '../../state
 interface StepperKey {
   readonly keys: readonly string[];
   readonly does: string;
-  /** `event.key`, with `Ctrl+` in front, to what it does. */
+  /** `event.key`, with `Ctrl+` in front (Cmd on a Mac), to what it does. */
   readonly actions: Readonly<Record<string, () => unknown>>;
 }
 
@@ -40,8 +40,8 @@ export const STEPPER_KEYS: readonly StepperKey[] = [
 
 export function onStepperKey(event: KeyboardEvent): void {
   const typing = event.target instanceof HTMLElement && event.target.closest('input, select, textarea') !== null;
-  if (typing || event.altKey || event.metaKey || computing.value !== null) return;
-  const name = event.ctrlKey ? `Ctrl+${event.key}` : event.key;
+  if (typing || event.altKey || computing.value !== null) return;
+  const name = event.ctrlKey || event.metaKey ? `Ctrl+${event.key}` : event.key;
   const action = STEPPER_KEYS.find((row) => name in row.actions)?.actions[name];
   if (!action) return;
   event.preventDefault();
