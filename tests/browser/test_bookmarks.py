@@ -123,3 +123,27 @@ def test_in_tensorboard_too(tap: TapPage, site: Site, start_tensorboard: Start) 
     frame.get_by_test_id("bookmarks").click()
     frame.locator(".bookmark-go").click()
     expect(frame.get_by_test_id("inspector")).to_have_attribute("data-node", RELU)
+
+
+def test_two_windows_share_the_list(tap: TapPage, graph: Locator) -> None:
+    other = tap.page.context.new_page()
+    other.goto(tap.page.url)
+    star = other.get_by_test_id("bookmark")
+    expect(star).to_have_attribute("aria-pressed", "false")
+    graph.press("a")
+    expect(star).to_have_attribute("aria-pressed", "true")
+    other.get_by_label("Next step").click()
+    expect(star).to_have_attribute("aria-pressed", "false")
+    star.click()
+    expect(rows(tap)).to_have_count(2)
+    other.close()
+
+
+def test_each_view_has_a_bookmark_of_its_own(tap: TapPage, graph: Locator) -> None:
+    graph.press("Escape")
+    tap.page.wait_for_function("() => !location.hash.includes('tensor=')")
+    for view in ("Timeline", "Source"):
+        tap.page.get_by_role("button", name=view, exact=True).click()
+        tap.page.wait_for_function("view => location.hash.includes(`view=${view}`)", arg=view.lower())
+        tap.page.keyboard.press("a")
+    expect(rows(tap)).to_have_text([f"Timelinestep {STEP}", f"Sourcestep {STEP}"])

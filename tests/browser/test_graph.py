@@ -127,3 +127,12 @@ def test_a_link_keeps_what_is_open(tap: TapPage, graph: Locator) -> None:
     tap.page.reload()
     tap.wait_until_ready()
     assert set(layers) <= set(tap.drawn_nodes())
+
+
+def test_a_link_keeps_that_all_is_closed(tap: TapPage, graph: Locator) -> None:
+    graph.press("[")
+    tap.page.wait_for_function("() => /open=(&|$)/.test(location.hash)")
+    closed = tap.drawn_nodes()
+    tap.page.reload()
+    tap.wait_until_ready()
+    assert tap.drawn_nodes() == closed

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Bookmark, bookmarksText, naturalName, readBookmarks, sameBookmark } from './bookmarks';
+import { type Bookmark, bookmarksText, type Here, isOf, naturalName, readBookmarks } from './bookmarks';
 
 const RELU: Bookmark = { link: '#run=r&tensor=net/Relu:0', graph: 'g', place: 'net/Relu', step: 4, name: 'Relu', note: '' };
 
@@ -9,10 +9,19 @@ test('a bookmark is called as its place, or as the view', () => {
   expect(naturalName('', 'timeline')).toBe('Timeline');
 });
 
+const HERE: Here = { graph: 'g', place: 'net/Relu', step: 4, view: 'graph' };
+
 test('one place at another step is another bookmark', () => {
-  expect(sameBookmark(RELU, { ...RELU, name: 'x' } as Bookmark)).toBe(true);
-  expect(sameBookmark(RELU, { ...RELU, step: 5 })).toBe(false);
-  expect(sameBookmark(RELU, { ...RELU, graph: 'h' })).toBe(false);
+  expect(isOf({ ...RELU, name: 'x' }, HERE)).toBe(true);
+  expect(isOf(RELU, { ...HERE, step: 5 })).toBe(false);
+  expect(isOf(RELU, { ...HERE, graph: 'h' })).toBe(false);
+});
+
+test('a node has one bookmark in all views; without a place each view has its own', () => {
+  expect(isOf(RELU, { ...HERE, view: 'table' })).toBe(true);
+  const timeline = { ...RELU, link: '#run=r&view=timeline', place: '' };
+  expect(isOf(timeline, { ...HERE, place: '', view: 'timeline' })).toBe(true);
+  expect(isOf(timeline, { ...HERE, place: '', view: 'table' })).toBe(false);
 });
 
 test('all of them as text', () => {

@@ -1,5 +1,7 @@
 /** Places of a run that somebody wants to come back to. */
 
+import { decodeLink, type View } from './deep_link';
+
 export interface Bookmark {
   /** What the address holds: `#run=…`. */
   readonly link: string;
@@ -11,11 +13,15 @@ export interface Bookmark {
   readonly note: string;
 }
 
-/** What tells bookmarks apart: one a place and step. */
-export type BookmarkKey = Pick<Bookmark, 'graph' | 'place' | 'step'>;
+/** What is on show. */
+export interface Here extends Pick<Bookmark, 'graph' | 'place' | 'step'> {
+  readonly view: View;
+}
 
-export function sameBookmark(a: BookmarkKey, b: BookmarkKey): boolean {
-  return a.graph === b.graph && a.place === b.place && a.step === b.step;
+/** Whether it is a bookmark of what is on show: there is one a place and step, and without a place one a view and step. */
+export function isOf(bookmark: Bookmark, here: Here): boolean {
+  const same = bookmark.graph === here.graph && bookmark.place === here.place && bookmark.step === here.step;
+  return same && (here.place !== '' || decodeLink(bookmark.link).view === here.view);
 }
 
 /** What a place is called until it is given a name: the end of its path, or the view. */

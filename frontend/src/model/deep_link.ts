@@ -35,7 +35,7 @@ export interface DeepLink {
   /** How its dimensions are laid out; null is the view's own way. */
   dims: DimMapping | null;
   color: string;
-  /** Opened scopes of the graph; null where they are the graph's own choice, or too many for an address. */
+  /** Opened scopes of the graph, empty where all are closed; null where they are the graph's own choice, or too many for an address. */
   open: readonly string[] | null;
   /** Stacks of repeated blocks that were taken apart; `*` for all. */
   unstacked: readonly string[];
@@ -145,7 +145,8 @@ export function encodeLink(link: DeepLink): string {
   if (link.pins.length > 0) parts.push(`pins=${link.pins.map(encodePart).join(',')}`);
   for (const key of ['open', 'unstacked', 'unfolded', 'folded'] as const) {
     const list = link[key]?.map(encodePart).join(',') ?? '';
-    if (list !== '' && list.length <= LONGEST_LIST) parts.push(`${key}=${list}`);
+    const natural = link[key] === null || (key !== 'open' && list === ''); // that none is open is a choice
+    if (!natural && list.length <= LONGEST_LIST) parts.push(`${key}=${list}`);
   }
   if (link.trace !== null) parts.push(`trace=${traceText(link.trace)}`);
   return parts.length === 0 ? '' : `#${parts.join('&')}`;
@@ -182,11 +183,15 @@ export function decodeLink(hash: string): DeepLink {
   link.of = found.get('of') === 'ids' ? 'ids' : 'files';
   link.rows = found.get('rows') === 'all' ? 'all' : 'step';
   link.range = parseRange(found.get('range'));
-  link.pins = (found.get('pins')?.split(',') ?? []).map(decodePart).filter(Boolean).slice(0, MOST_PINS);
-  link.open = found.get('open')?.split(',').map(decodePart) ?? null;
-  for (const key of ['unstacked', 'unfolded', 'folded'] as const) link[key] = found.get(key)?.split(',').map(decodePart) ?? EMPTY_LINK[key];
+  link.pins = (parseList(found.get('pins')) ?? []).slice(0, MOST_PINS);
+  link.open = parseList(found.get('open'));
+  for (const key of ['unstacked', 'unfolded', 'folded'] as const) link[key] = parseList(found.get(key)) ?? EMPTY_LINK[key];
   link.trace = parseTrace(found.get('trace'));
   return link;
+}
+
+function parseList(text: string | undefined): string[] | null {
+  return text?.split(',').map(decodePart).filter(Boolean) ?? null;
 }
 
 function traceText({ kind, from, to }: Trace): string {

@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals';
 import { exactPlace } from '../lib/host_page';
-import { type Bookmark, type BookmarkKey, naturalName, sameBookmark } from '../model/bookmarks';
+import { type Bookmark, type Here, isOf, naturalName } from '../model/bookmarks';
 import { chosenScope, view } from './choices';
 import { keptBookmarks } from './preferences';
 import { graphId, runId } from './runs';
@@ -10,13 +10,12 @@ import { step } from './steps';
 /** Bookmarks of the run on show, kept in this browser; the newest is the last. */
 export const bookmarks = computed<readonly Bookmark[]>(() => (runId.value === null ? [] : (keptBookmarks.value[runId.value] ?? [])));
 
-/** What a bookmark of what is on show is of. */
-const here = computed<BookmarkKey>(() => {
+const here = computed<Here>(() => {
   const scope = chosenScope.value === null ? '' : `${chosenScope.value}/`;
-  return { graph: graphId.value ?? '', place: selectedNode.value ?? scope, step: step.value };
+  return { graph: graphId.value ?? '', place: selectedNode.value ?? scope, step: step.value, view: view.value };
 });
 
-export const bookmarkedHere = computed(() => bookmarks.value.some((one) => sameBookmark(one, here.value)));
+export const bookmarkedHere = computed(() => bookmarks.value.some((one) => isOf(one, here.value)));
 
 /** Places of the graph on show that are bookmarked, at any step. */
 export const bookmarkedPlaces = computed(() =>
@@ -41,13 +40,13 @@ function keep(list: readonly Bookmark[]): void {
 
 /** Bookmarks what is on show, or takes its bookmark away. */
 export function toggleBookmark(): void {
-  const found = bookmarks.value.find((one) => sameBookmark(one, here.value));
+  const found = bookmarks.value.find((one) => isOf(one, here.value));
   if (found) {
     removeBookmark(found);
     return;
   }
-  const name = naturalName(here.value.place, view.value);
-  keep([...bookmarks.value, { ...here.value, link: exactPlace(location.hash), name, note: '' }]);
+  const { view: shown, ...place } = here.value;
+  keep([...bookmarks.value, { ...place, link: exactPlace(location.hash), name: naturalName(place.place, shown), note: '' }]);
 }
 
 export function removeBookmark(bookmark: Bookmark): void {

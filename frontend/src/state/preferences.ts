@@ -102,5 +102,9 @@ export const comparedStatistic = remembered<ComparedName>(
 );
 /** Places to come back to, of each run. */
 export const keptBookmarks = remembered<Readonly<Record<string, readonly Bookmark[]>>>('bookmarks', {}, readBookmarks);
+// Two windows of the page have one list: else each would write over what the other added.
+window.addEventListener('storage', ({ key }) => {
+  if (key === `${PREFIX}bookmarks`) keptBookmarks.value = load('bookmarks', {}, readBookmarks);
+});
 /** How the graph was last saved as a picture. */
 export const pictureWish = remembered<PictureWish>('picture', NATURAL_PICTURE, readPictureWish);

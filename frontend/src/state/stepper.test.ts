@@ -4,7 +4,7 @@ import { ApiError, type Provider } from '../api/provider';
 // Preferences and the screen's settings are read from a browser.
 vi.hoisted(() => {
   const matches = { matches: true, addEventListener: () => undefined };
-  Object.assign(globalThis, { window: globalThis, matchMedia: () => matches });
+  Object.assign(globalThis, { window: globalThis, matchMedia: () => matches, addEventListener: () => undefined });
 });
 
 import { chosenRun, chosenTensor, view } from './choices';
