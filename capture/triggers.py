@@ -17,6 +17,7 @@ from .candidates import Candidate
 from .errors import WatchError
 from .examined import Examined, GraphLookup, StepSummaries
 from .loss_scale import without_overflow
+from .meant_infinities import without_meant
 from .steps import every
 from .watch import DEFAULT_STEPS, Watch, Watches
 
@@ -68,7 +69,8 @@ class NonFinite(Trigger):
     """Fires when a NaN or infinity appears; names the tensor that it comes from.
 
     Gradients that overflow because the loss is scaled dynamically (`mixed_float16`) do not count: such a step
-    is skipped, and the scale halved. Twenty such steps in a row do: no scale would help.
+    is skipped, and the scale halved. Twenty such steps in a row do: no scale would help. Infinities that the
+    program writes itself do not count, either: a constant that is moved or added, as in masks.
 
     Args:
         watch: which tensors to look at; all floating point ones by default. Without `steps=`, at every step.
@@ -85,6 +87,7 @@ class NonFinite(Trigger):
 
     def check(self, step: StepSummaries) -> Finding | None:
         bad = [tensor for tensor in step.tensors if self._selects(tensor.candidate) and self._is_bad(tensor)]
+        bad = without_meant(bad, step, self._graphs)
         if not bad:
             self._overflows = 0
             return None
