@@ -12,17 +12,20 @@ from typing import Literal
 _Place = tuple[int, ...]  # last members of a row and of the scopes around it
 
 _NUMBER = re.compile(r"(?<=.)_\d+$")
+_REST = "…"
+_CROWD = 40  # more rows than that right below the scope, or its only one, are not all told apart at once
 _MANY = 3  # ops of one name and other numbers are one row, and scopes are worth a look inside
 
 
 @dataclass(frozen=True, slots=True)
 class ScopeRow:
-    """A scope (`path`: what its members share), one node, or the ops right in a scope that differ by a number
-    (`AddN …`). `members`: positions in the paths given; `depth`: how many open rows it lies in."""
+    """A scope (`path`: what its members share), one node, the ops right in a scope that differ by a number
+    (`AddN …`), or the smallest of many rows (`net/…`).
+    `members`: positions in the paths given; `depth`: how many open rows it lies in."""
 
     path: str
     members: list[int]
-    kind: Literal["node", "scope", "numbered"]
+    kind: Literal["node", "scope", "numbered", "rest"]
     depth: int = 0
     is_open: bool = False
 
@@ -39,7 +42,8 @@ def scope_rows(
 
     Args:
         paths: display paths, `/` between scopes. scope: a path; empty for all.
-        most: rows. Nodes right below the scope are there anyway, and not counted.
+        most: rows. Nodes right below the scope are there anyway, and not counted; beyond 40 rows there the
+            smallest, or the last, are one.
         opened, closed: paths of rows that are open, or not, whatever room there is. Ops that differ by a
             number, and scopes of one or two, are one row until they are opened.
 
@@ -60,16 +64,18 @@ def scope_rows(
             else:
                 heappush(waiting, (len(place), -len(part.members), where, part))
 
-    top = _children(paths, inside, len(prefix))
+    top = _not_crowded(_children(paths, inside, len(prefix)), prefix)
     add(top, ())
     count, deepest = len(waiting), len(paths)
     while waiting:
         depth, _, place, row = heappop(waiting)
         parts = _parts(paths, row)
+        alone = row.kind == "scope" and len(top) == 1 == len(place)
+        if alone and row.path not in opened:
+            parts = _not_crowded(parts, f"{row.path}/")
         worth_it = row.kind == "scope" and len(row.members) >= _MANY and depth <= deepest
         if worth_it and count + len(parts) > most:  # what is deeper would open here and there, as it happens
             worth_it, deepest = False, depth
-        alone = row.kind == "scope" and len(top) == 1 == len(place)
         is_open = row.path in opened or ((worth_it or alone) and row.path not in closed)
         rows.append((place, replace(row, depth=depth, is_open=is_open)))
         if is_open:
@@ -82,7 +88,18 @@ def _parts(paths: Sequence[str], row: ScopeRow) -> list[ScopeRow]:
     """What an open row shows below it."""
     if row.kind == "numbered":
         return [ScopeRow(paths[i], [i], "node") for i in row.members]
+    if row.kind == "rest":
+        return _children(paths, row.members, len(row.path) - len(_REST))
     return _children(paths, row.members, len(row.path) + 1)
+
+
+def _not_crowded(rows: list[ScopeRow], prefix: str) -> list[ScopeRow]:
+    """The rows below a scope, the smallest of too many as one; of equal ones those that come first stay."""
+    if len(rows) <= _CROWD:
+        return rows
+    largest = sorted(rows, key=lambda row: (-len(row.members), row.members[-1]))
+    rest = sorted(i for row in largest[_CROWD - 1 :] for i in row.members)
+    return [*largest[: _CROWD - 1], ScopeRow(f"{prefix}{_REST}", rest, "rest")]
 
 
 def _children(paths: Sequence[str], members: Sequence[int], start: int) -> list[ScopeRow]:

@@ -16,7 +16,7 @@ blueprint = Blueprint("timelines", __name__)
 
 ROWS, MAX_ROWS = 40, 1000
 COLUMNS, MAX_COLUMNS = 600, 2000
-KINDS = ["node", "scope", "numbered"]
+KINDS = ["node", "scope", "numbered", "rest"]
 
 
 @blueprint.get("/api/runs/<run>/graphs/<graph>/timeline")

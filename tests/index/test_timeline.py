@@ -60,6 +60,21 @@ def test_ops_that_differ_by_a_number_are_one_row_and_loose_ones_do_not_use_up_th
     assert len(_tree(loose, opened=["AddN …"])) == 68
 
 
+@pytest.mark.parametrize(("scope", "dots"), [("", "."), ("net", "")])
+def test_of_a_crowd_the_smallest_are_one_row_until_it_is_opened(scope, dots):
+    """GIVEN one scope with 125 rows in it THEN 40 are told, those of several nodes first."""
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    paths = [f"net/{letters[i // 26]}{letters[i % 26]}" for i in range(124)] + ["net/last/x", "net/last/y"]
+    rows = [row for row in _tree(paths, scope, most=40) if row != "-net"]
+    assert len(rows) == 40
+    assert rows[:2] == [f"{dots}net/aa", f"{dots}net/ab"]
+    assert rows[-2:] == [f"{dots}+net/…", f"{dots}+net/last"]
+    opened = _tree(paths, scope, most=40, opened=["net/…"])
+    assert opened[-2:] == [f"{dots}.{paths[123]}", f"{dots}+net/last"]
+    assert len(opened) == len(rows) + 86 + (scope == "")
+    assert len(_tree(paths, opened=["net"])) == 126
+
+
 def test_a_node_that_is_a_scope_too_is_a_row_of_its_own():
     assert _tree(["call", "call/x", "call/y"]) == ["-call", ".call", ".call/x", ".call/y"]
 

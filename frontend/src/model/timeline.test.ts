@@ -80,6 +80,20 @@ test.each([
   expect(cellOfNode(tree, path, 25)).toBeNull();
 });
 
+test('what has no row of its own stands in the rest of the open row around it', () => {
+  const crowd = {
+    ...tree,
+    rows: [row('net', 0, 'scope'), row('net/a', 1), { ...row('net/…', 1, 'rest'), open: false, nodes: 85 }, row('x', 0)],
+  };
+  const rowOfNode = (path: string) => cellOfNode(crowd, path, 15)?.row ?? null;
+  expect(['net/a', 'net/b', 'net/c/d', 'x', 'y'].map(rowOfNode)).toEqual([1, 2, 2, 3, null]);
+  expect(rowLabel(crowd, 2)).toBe('85 more nodes');
+  const opened = { ...crowd, rows: [...crowd.rows.slice(0, 2), row('net/…', 1, 'rest'), row('net/b', 2), row('x', 0)] };
+  expect(rowLabel(opened, 3)).toBe('b');
+  const inside = { ...tree, scope: 'net', rows: [row('net/a', 0), { ...row('net/…', 0, 'rest'), open: false }] };
+  expect([cellOfNode(inside, 'net/b', 15)?.row, cellOfNode(inside, 'other', 15)]).toEqual([1, null]);
+});
+
 test('the trail leads back', () => {
   expect(scopeTrail('a/b')).toEqual([
     { label: 'a', path: 'a' },

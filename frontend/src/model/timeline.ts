@@ -8,9 +8,9 @@ export const INF_CELL = 2;
 export const NAN_CELL = 3;
 
 export interface TimelineRow {
-  /** A display path: of a scope, of a single node, or of ops that differ by a number (`net/AddN …`). */
+  /** A display path: of a scope, of a single node, of ops that differ by a number (`net/AddN …`), or of the smallest of many rows (`net/…`). */
   readonly path: string;
-  readonly kind: 'node' | 'scope' | 'numbered';
+  readonly kind: 'node' | 'scope' | 'numbered' | 'rest';
   /** How many open rows it lies in. */
   readonly depth: number;
   readonly open: boolean;
@@ -91,12 +91,14 @@ export function worstOfRow(timeline: Timeline, row: number): { health: number; s
 
 /** A row's name below the open row that it lies in, or below the scope that is looked into. */
 export function rowLabel(timeline: Timeline, index: number): string {
-  const { path, depth } = timeline.rows[index] as TimelineRow;
+  const { path, depth, kind, nodes } = timeline.rows[index] as TimelineRow;
+  if (kind === 'rest') return `${nodes} more nodes`;
   let above = index - 1;
   while (above >= 0 && (timeline.rows[above] as TimelineRow).depth >= depth) above--;
   const around = timeline.rows[above];
-  // Ops that differ by a number lie in their scope, not in each other.
-  const scope = around?.kind === 'numbered' ? around.path.replace(/[^/]*$/, '') : `${around?.path ?? timeline.scope}/`;
+  // Ops that differ by a number lie in their scope, not in each other; so does the rest of many rows.
+  const scope =
+    around?.kind === 'numbered' || around?.kind === 'rest' ? around.path.replace(/[^/]*$/, '') : `${around?.path ?? timeline.scope}/`;
   return scope.length > 1 && path.startsWith(scope) ? path.slice(scope.length) : path;
 }
 
@@ -106,10 +108,19 @@ function holds({ path, kind }: TimelineRow, node: string): boolean {
   return node === path || (kind === 'scope' && node.startsWith(`${path}/`));
 }
 
+/** The row that has the rest of what lies in an open row (-1: of all), else that row itself. */
+function restIn({ rows }: Timeline, around: number, node: string): number {
+  const depth = rows[around] ? rows[around].depth + 1 : 0;
+  const end = rows.findIndex((row, i) => i > around && row.depth < depth);
+  const rest = rows.findIndex((row, i) => i > around && (end < 0 || i < end) && row.kind === 'rest' && row.depth === depth);
+  return rest >= 0 && node.startsWith(rows[rest]!.path.slice(0, -1)) ? rest : around;
+}
+
 /** The cell of a node at a step: in the row furthest in that holds it; null where it is not on show. */
 export function cellOfNode(timeline: Timeline, path: string, step: number): { row: number; column: number } | null {
   const column = columnOfStep(timeline, step);
-  const row = timeline.rows.findLastIndex((candidate) => holds(candidate, path));
+  const inner = timeline.rows.findLastIndex((candidate) => holds(candidate, path));
+  const row = inner < 0 || timeline.rows[inner]!.open ? restIn(timeline, inner, path) : inner;
   return row < 0 || column < 0 ? null : { row, column };
 }
 

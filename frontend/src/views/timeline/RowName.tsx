@@ -7,7 +7,7 @@ import { firstBad, toggleRow } from '../../state/timeline';
 import { Icon } from '../kit/Icon';
 import { lookInto } from './TimelineView';
 
-/** A node is selected, a scope is looked into, ops that differ by a number are listed. */
+/** A node is selected, a scope is looked into, ops that differ by a number, and the rest of many, are listed. */
 function open(row: TimelineRow): void {
   if (row.node !== '') selectNode(row.node);
   else if (row.kind === 'scope') lookInto(row.path);
@@ -70,7 +70,7 @@ export function RowName({ timeline, index, hovered }: RowNameProps) {
           <span>{scope}</span>
           <span>{label}</span>
         </span>
-        {opens !== undefined && (
+        {opens !== undefined && row.kind !== 'rest' && (
           <span class="faint num">
             {formatCount(row.nodes)}
             <span class="offscreen"> nodes</span>
