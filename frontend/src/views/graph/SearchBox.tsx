@@ -3,7 +3,7 @@ import { keyName } from '../../lib/key_name';
 import { paletteOpen } from '../../state/palette';
 import { runFacts } from '../../state/search_facts';
 import { linesWanted } from '../../state/source';
-import { clearSearch, hitAt, nextHit, search } from './go';
+import { clearSearch, hitAt, nextHit, search, searchAgain } from './go';
 import type { GraphView } from './graph_view';
 import { GraphIcon } from './icons';
 import { SearchResults } from './SearchResults';
@@ -105,10 +105,7 @@ function useDraft(model: GraphView): Draft {
 /** What was searched for is searched again when more becomes known of it: lines of the program, problems. */
 function useNews(model: GraphView): void {
   const facts = runFacts.value;
-  useEffect(() => {
-    const { text, told } = model.finder;
-    if (/is:|problem:|source:|\.py/i.test(text.peek()) && told.peek() !== null) search(model, text.peek());
-  }, [facts, model]);
+  useEffect(() => searchAgain(model, /is:|problem:|source:|\.(py|ipynb)/i), [facts, model]);
 }
 
 const focusBox = () => document.querySelector<HTMLElement>('.graph-search-input')?.focus();

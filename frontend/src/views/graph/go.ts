@@ -14,6 +14,15 @@ export function search(model: GraphView, text: string): void {
   model.viewport.changed();
 }
 
+/** Searches for the same again, where it may be that what is `about` has changed; the current hit stays if it still is one. */
+export function searchAgain(model: GraphView, about: RegExp): void {
+  const { finder } = model;
+  const [text, row] = [finder.text.peek(), finder.currentRow];
+  if (!about.test(text)) return;
+  search(model, text);
+  finder.current.value = finder.hits.value.indexOf(row);
+}
+
 /** What is known of the nodes that a pane shows; of another run's graph only their health. */
 export function factsOf(model: GraphView): SearchFacts {
   const { drawing } = model;

@@ -8,7 +8,7 @@ type OnReply = ConstructorParameters<typeof LayoutSession>[0];
 // Motion is asked for in a browser.
 vi.hoisted(() => {
   const matches = { matches: true, addEventListener: () => undefined };
-  Object.assign(globalThis, { window: globalThis, matchMedia: () => matches });
+  Object.assign(globalThis, { window: globalThis, matchMedia: () => matches, addEventListener: () => undefined });
 });
 
 /** Replies that are held back, and what the layout was asked for. */
@@ -39,7 +39,9 @@ vi.mock('../../layout/client', () => ({
 }));
 
 import { makeGraph, type NodeSpec } from '../../model/graph_fixture';
+import type { StepStatistics } from '../../model/steps';
 import { findScope } from '../../model/tree';
+import { nextHit, search } from './go';
 import { GraphView } from './graph_view';
 
 const OPS = ['MatMul', 'BiasAdd', 'Relu', 'Mul', 'Sub', 'Exp', 'Sum', 'AddV2'];
@@ -108,4 +110,27 @@ test('a node chosen between two versions is selected at once, and found again in
   view.setAllOpen(true);
   await vi.waitFor(() => expect(view.anyOpen.value).toBe(true));
   expect(selected).toEqual(['b/x']);
+});
+
+/** A step at which some nodes have a NaN. */
+function stepWith(step: number, bad: readonly number[]): StepStatistics {
+  const rows = (value: number) => Int32Array.from(bad, () => value);
+  const column = (name: string) => new Float64Array(bad.length).fill(name === 'nan' ? 1 : 0);
+  return { step, count: bad.length, node: Int32Array.from(bad), slot: rows(0), visits: rows(1), column } as never;
+}
+
+test('what is bad at the step on show is searched for again at another one, and the current hit stays', async () => {
+  const { view } = await shown(makeGraph(['a/x', 'a/y', 'b/x', 'b/y', 'c']), ['*']);
+  const at = (step: StepStatistics) => view.setColours(step, { kind: 'health' }, 'light');
+  at(stepWith(0, []));
+  search(view, 'is:nan');
+  expect(view.finder.told.value).toBe('no node has NaN at this step');
+  at(stepWith(1, [1, 3]));
+  expect([...view.finder.hits.value]).toEqual([1, 3]);
+  nextHit(view, -1);
+  at(stepWith(2, [0, 1, 3]));
+  expect([...view.finder.hits.value]).toEqual([0, 1, 3]);
+  expect(view.finder.currentRow).toBe(3);
+  at(stepWith(3, [4]));
+  expect([[...view.finder.hits.value], view.finder.current.value]).toEqual([[4], -1]);
 });

@@ -21,7 +21,7 @@ import type { Drawing } from '../../render/frame';
 import { MOTION_MS, Motion } from '../../render/motion';
 import { type ThemeName, themeOf } from '../../render/theme';
 import { Finder } from './finder';
-import { search } from './go';
+import { search, searchAgain } from './go';
 import { holdPlace } from './hold_place';
 import type { Screen } from './screen';
 import { entityNamed, selectedName } from './selected_name';
@@ -143,10 +143,10 @@ export class GraphView {
   }
 
   setColours(overlay: StepStatistics | null, colour: ColourBy, theme: ThemeName): void {
-    this.overlay = overlay;
-    this.colour = colour;
-    this.theme = theme;
+    const another = overlay !== this.overlay;
+    [this.overlay, this.colour, this.theme] = [overlay, colour, theme];
     this.recolour();
+    if (another) searchAgain(this, /is:/i);
   }
 
   /** Which stacks are taken apart: the graph is laid out anew around what is selected, everything else stays as it is. */
