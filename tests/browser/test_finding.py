@@ -85,6 +85,21 @@ def test_the_palette_goes_to_nodes_and_steps(tap: TapPage, field: Locator) -> No
     expect(open_palette(tap, "step 99999").first).to_contain_text("the nearest to 99999")
 
 
+TYPE_AND_ENTER = """(field, text) => {
+    field.value = text;
+    field.dispatchEvent(new InputEvent('input', { bubbles: true }));
+    field.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true }));
+}"""
+
+
+def test_enter_means_what_was_typed_and_not_what_was_found_before(tap: TapPage, field: Locator) -> None:
+    expect(field).to_be_visible()
+    expect(open_palette(tap, "vw tmln").first).to_contain_text("View: Timeline")
+    tap.page.get_by_test_id("palette-field").evaluate(TYPE_AND_ENTER, "step 10")
+    tap.expect_step(10)
+    expect(tap.page.get_by_test_id("graph")).to_be_visible()
+
+
 def test_the_palette_shows_a_scope_from_any_view(tap: TapPage, field: Locator) -> None:
     tap.page.get_by_role("button", name="Tensors", exact=True).click()
     open_palette(tap, "conv1")

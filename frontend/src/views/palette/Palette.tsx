@@ -50,8 +50,8 @@ function Finder({ onDone }: { onDone: (run?: () => void) => void }) {
   const [text, setText] = useState('');
   const [active, setActive] = useState(0);
   const field = useRef<HTMLInputElement>(null);
-  const groups = useGroups(text, () => setActive(0));
-  const rows = groups?.flatMap(({ choices }) => choices) ?? [];
+  const { groups, of } = useFound(text, () => setActive(0));
+  const rows = groups.flatMap(({ choices }) => choices);
   const choose = (row: Listed | undefined) => {
     if (!row) return;
     if (row.fill === undefined) {
@@ -62,10 +62,11 @@ function Finder({ onDone }: { onDone: (run?: () => void) => void }) {
     setText(row.fill);
     field.current?.focus();
   };
+  const entered = useEntered(of === text, () => choose(rows[active]));
   const onKeyDown = (event: KeyboardEvent) => {
     const to = target(event, active, rows.length);
     if (event.key === 'Escape') onDone();
-    else if (event.key === 'Enter' && !event.isComposing) choose(rows[active]);
+    else if (event.key === 'Enter' && !event.isComposing) entered(true);
     else if (to !== null) setActive(to);
     else return;
     event.preventDefault();
@@ -89,31 +90,51 @@ function Finder({ onDone }: { onDone: (run?: () => void) => void }) {
           autocomplete="off"
           data-testid="palette-field"
           value={text}
-          onInput={(event) => setText(event.currentTarget.value)}
+          onInput={(event) => {
+            entered(false);
+            setText(event.currentTarget.value);
+          }}
         />
         <kbd>Esc</kbd>
       </div>
-      <Rows groups={groups ?? []} terms={fuzzyTerms(text)} active={active} onPoint={setActive} onChoose={choose} />
+      <Rows groups={groups} terms={fuzzyTerms(of ?? '')} active={active} onPoint={setActive} onChoose={choose} />
       <div class="offscreen" role="status">
-        {text !== '' && groups ? `${rows.length} found` : ''}
+        {text !== '' && of !== null ? `${rows.length} found` : ''}
       </div>
     </div>
   );
 }
 
+interface Found {
+  readonly groups: readonly Group[];
+  /** The text that found them; null before the first. */
+  readonly of: string | null;
+}
+
 /** What a text finds; what was found before stays until it is known. */
-function useGroups(text: string, onText: () => void): readonly Group[] | null {
-  const [groups, setGroups] = useState<readonly Group[] | null>(null);
+function useFound(text: string, onText: () => void): Found {
+  const [found, setFound] = useState<Found>({ groups: [], of: null });
   const latest = useMemo(() => new Latest(), []);
   const known = sources.value; // lines and findings may come while it is open
   useEffect(() => {
-    void findChoices(text, known, latest.start()).then((found) => {
-      if (found !== null) setGroups(found);
+    void findChoices(text, known, latest.start()).then((groups) => {
+      if (groups !== null) setFound({ groups, of: text });
     });
   }, [text, known]);
   useEffect(onText, [text]);
   useEffect(() => () => latest.cancel(), []);
-  return groups;
+  return found;
+}
+
+/** Does what Enter asks for, once the list is that of the text: who types fast does not mean what was found before. */
+function useEntered(known: boolean, choose: () => void): (wanted: boolean) => void {
+  const [wanted, setWanted] = useState(false);
+  useEffect(() => {
+    if (!wanted || !known) return;
+    setWanted(false);
+    choose();
+  }, [wanted, known]);
+  return setWanted;
 }
 
 const PAGE = 8;
