@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import gc
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,12 @@ def doubled(folder: Path) -> dict[int, list[float]]:
     for tensor in tensortap.open(folder).runs["r"].find("double|Mul"):
         found.setdefault(int(tensor.step), []).append(float(tensor))
     return found
+
+
+def run(program: Coroutine[Any, Any, None]) -> None:
+    """Runs a coroutine in a thread of its own: the one of a test may have an event loop, that of a browser."""
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(asyncio.run, program).result()
 
 
 def double_in(tap: Tap) -> Any:
@@ -48,11 +54,11 @@ def test_coroutines_have_their_own_steps_and_samples(tmp_path: Path) -> None:
 
     with Tap(tmp_path / "r", ALL) as tap:
         double = double_in(tap)
-        asyncio.run(serve_all())
+        run(serve_all())
         double(tf.constant(7.0))
     assert doubled(tmp_path) == {0: [14.0], 100: [0.0, 1.0], 101: [2.0, 3.0], 102: [4.0, 5.0]}
-    run = tensortap.open(tmp_path).runs["r"]
-    assert [batch.ids for step in (100, 101, 102) for batch in run.batch(step)] == [["0"], ["1"], ["2"]]
+    dumped = tensortap.open(tmp_path).runs["r"]
+    assert [batch.ids for step in (100, 101, 102) for batch in dumped.batch(step)] == [["0"], ["1"], ["2"]]
 
 
 def test_eager_coroutines_note_their_own_operations(tmp_path: Path) -> None:
@@ -67,7 +73,7 @@ def test_eager_coroutines_note_their_own_operations(tmp_path: Path) -> None:
         await asyncio.gather(*(compute(number, turn) for number in range(3)))
 
     with Tap(tmp_path / "r", ALL) as tap:
-        asyncio.run(compute_all())
+        run(compute_all())
         _ = tf.constant(9.0) * 2.0
     assert doubled(tmp_path) == {0: [0.0], 1: [2.0], 2: [4.0]}
 
@@ -89,7 +95,7 @@ def test_what_is_started_in_a_step_belongs_to_it_until_it_ends(tmp_path: Path) -
 
     with Tap(tmp_path / "r", ALL) as tap:
         double = double_in(tap)
-        asyncio.run(serve())
+        run(serve())
     assert doubled(tmp_path) == {0: [4.0], 5: [2.0]}
 
 
@@ -130,7 +136,7 @@ def test_a_step_that_ends_in_another_context_has_ended(tmp_path: Path) -> None:
         assert context.run(lambda: tap.in_step)
         step.__exit__(None, None, None)
         assert not context.run(lambda: tap.in_step)
-        asyncio.run(begin())
+        run(begin())
         double(tf.constant(3.0))
     assert Dumped(tmp_path / "r").steps == [0]
 
