@@ -28,7 +28,7 @@ def doubled(folder: Path) -> dict[int, list[float]]:
 
 
 def run(program: Coroutine[Any, Any, None]) -> None:
-    """Runs a coroutine in a thread of its own: the one of a test may have an event loop, that of a browser."""
+    """Runs a coroutine in a thread of its own: the one of a test may have an event loop, as by a browser."""
     with ThreadPoolExecutor(1) as pool:
         pool.submit(asyncio.run, program).result()
 
