@@ -21,6 +21,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "]]><b>"
 # Shades of 255. Fonts apart, SVG and canvas are drawn alike.
 MEAN, WORST = 1.0, 10.0
+WIDTH = "name => window.tensortap.node(name)?.width"
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +112,23 @@ def test_a_png_has_the_wanted_size(tap: TapPage, site: Site, tmp_path: Path) -> 
     assert told_size(tap) == (width, round(canvas["height"]) * 4)
 
 
+def test_what_is_saved_is_what_is_on_show_then(tap: TapPage, site: Site, tmp_path: Path) -> None:
+    """GIVEN the open menu WHEN the view is moved below it THEN the picture is of where it is now."""
+    enter(tap, site)
+    choose(tap, "On show", "SVG")
+    canvas = tap.page.locator(".graph-canvas").first.bounding_box()
+    assert canvas is not None
+    tap.page.mouse.move(canvas["x"] + canvas["width"] / 3, canvas["y"] + canvas["height"] / 2)
+    (name, *_) = tap.drawn_nodes()
+    width = tap.page.evaluate(WIDTH, name)
+    tap.page.mouse.wheel(0, -400)
+    tap.page.wait_for_function(f"([name, before]) => ({WIDTH})(name) !== before", arg=[name, width])
+    tap.wait_until_ready()
+    moved = texts(save(tap, tmp_path))
+    choose(tap, "PNG", "SVG")  # the menu looks at the view again
+    assert texts(save(tap, tmp_path)) == moved
+
+
 def test_hostile_names_stay_text(tap: TapPage, serve: Serve, tmp_path: Path) -> None:
     with tensortap.DumpWriter(tmp_path / "logs", run="hostile") as writer:
         writer.graph(Graph(name="g", nodes=[Node(HOSTILE, "Op<&>"), Node("\ufffex\x1b", "Other")]))
@@ -154,6 +172,16 @@ def test_fifty_thousand_nodes_are_saved_while_the_page_goes_on(
     tap.page.get_by_role("button", name="Cancel").click()
     expect(tap.page.get_by_test_id("save-picture")).to_be_visible()
 
+    tap.page.get_by_test_id("save-picture").click()
+    expect(tap.page.get_by_label("Picture drawn")).to_be_visible()
+    tap.page.evaluate("() => document.querySelector('[aria-label^=\"Close all scopes\"]').click()")
+    expect(tap.page.get_by_role("alert")).to_contain_text("Save it again")
+    expect(pane).to_have_attribute("data-layouts", str(shown + 2))
+    tap.page.get_by_label("Open all scopes").click()
+    expect(pane).to_have_attribute("data-layouts", str(shown + 3), timeout=60_000)
+    tap.wait_until_ready()
+
+    choose(tap, "Whole graph", "SVG")
     drawing = save(tap, tmp_path)
     root = ElementTree.parse(drawing).getroot()
     assert sum(1 for _ in root.iter(f"{SVG}rect")) > 50_000

@@ -102,7 +102,8 @@ function Choices({ model, subject, job }: PictureMenuProps & { job: Job }) {
   const { drawing } = model;
   const colouring = model.colouring.value;
   if (!drawing || !colouring) return null;
-  const picture = new Picture(model, drawing, wish, [...subject, `colours: ${colouring.legend.title}`].join(' · '));
+  // Made when it is asked for: the view may move while the menu is open.
+  const picture = () => new Picture(model, drawing, wish, [...subject, `colours: ${colouring.legend.title}`].join(' · '));
   return (
     <div class="picture-menu">
       <Segmented label="What" options={WHATS} value={wish.what} onChange={(what) => choose({ what })} />
@@ -122,13 +123,13 @@ function Choices({ model, subject, job }: PictureMenuProps & { job: Job }) {
         <Switch label="Caption" on={wish.caption} onChange={() => choose({ caption: !wish.caption })} />
       </div>
       <p class="faint num" data-testid="picture-size">
-        {told(picture.plan, wish)}
+        {told(picture().plan, wish)}
       </p>
       {job.error !== '' && <p role="alert">{job.error}</p>}
       {job.busy ? (
         <Progress job={job} />
       ) : (
-        <button type="button" class="button primary" data-testid="save-picture" onClick={() => void job.start(picture, wish)}>
+        <button type="button" class="button primary" data-testid="save-picture" onClick={() => void job.start(picture(), wish)}>
           Save picture
         </button>
       )}

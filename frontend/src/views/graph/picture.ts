@@ -2,7 +2,7 @@
 
 import type { PictureWish } from '../../model/picture_wish';
 import { Footer } from '../../render/draw_footer';
-import { drawHighlights } from '../../render/draw_highlights';
+import { drawHighlights, type Highlights } from '../../render/draw_highlights';
 import type { Drawing, Frame } from '../../render/frame';
 import { Motion } from '../../render/motion';
 import { paintingOf } from '../../render/painter';
@@ -21,6 +21,12 @@ const BUSY_MS = 12;
 const BOXES_A_PIECE = 1000;
 /** Titles that follow the view stay this far below its upper edge. */
 const TITLES_FROM = 8;
+
+/** What the pointer is over is no part of a picture. */
+const NO_POINTER = { hovered: -1, hoveredEdge: -1 };
+
+/** What is done between pieces: tells what part is done, and throws where the rest is not to be. */
+type Pause = (share: number) => void;
 
 /** A picture that was planned, and is made by `file`. */
 export class Picture {
@@ -43,56 +49,55 @@ export class Picture {
     this.footer = this.footerOf(this.plan.view.width);
   }
 
-  /** Makes the file; `progress` gets what part of it is done. Throws the signal's reason once it is aborted. */
+  /**
+   * Makes the file of what is on show now; `progress` gets what part of it is done. Throws the signal's reason once it is aborted, and an Error for people
+   * if the graph is laid out anew meanwhile.
+   */
   async file(progress: (share: number) => void, abort: AbortSignal): Promise<Blob> {
-    return this.wish.format === 'svg' ? this.svg(progress, abort) : this.png(progress, abort);
+    const { layouts } = this.model;
+    const begun = layouts.peek();
+    const pause = (share: number): void => {
+      abort.throwIfAborted();
+      if (layouts.peek() !== begun) throw new Error('Scopes were opened or closed while the picture was drawn. Save it again.');
+      progress(share);
+    };
+    const highlights = { ...highlightsOf(this.model), ...NO_POINTER };
+    return this.wish.format === 'svg' ? this.svg(highlights, pause) : this.png(highlights, pause);
   }
 
-  private async svg(progress: (share: number) => void, abort: AbortSignal): Promise<Blob> {
-    const { view } = this.plan;
+  private async svg(highlights: Highlights, pause: Pause): Promise<Blob> {
+    const { view, camera } = this.plan;
     const context = new SvgContext(fontsOf(measuring()));
-    await inPieces(this.graphPieces(context), progress, abort);
+    const frame = this.frame(context);
+    await inPieces(paintingOf(frame, BOXES_A_PIECE), pause);
     context.flush();
-    this.highlight(context);
+    if (!areEmpty(highlights)) drawHighlights(frame, camera, highlights);
     context.flush();
     this.footer.draw(context, view.height);
     const size = { width: view.width, height: view.height + this.footer.height };
     return new Blob(context.finish({ ...size, family: FONT, title: this.caption }), { type: 'image/svg+xml' });
   }
 
-  private async png(progress: (share: number) => void, abort: AbortSignal): Promise<Blob> {
-    const { width, height, view, ratio } = this.plan;
+  private async png(highlights: Highlights, pause: Pause): Promise<Blob> {
+    const { width, height, view, camera, ratio } = this.plan;
     const { canvas, context } = canvasOf(width, height);
     context.scale(ratio, ratio);
-    await inPieces(this.graphPieces(context), progress, abort);
-    if (!areEmpty(this.highlights())) {
+    const frame = this.frame(context);
+    await inPieces(paintingOf(frame, BOXES_A_PIECE), pause);
+    if (!areEmpty(highlights)) {
       // On a canvas of its own: it clears what it leaves free.
       const above = canvasOf(width, height);
       above.context.scale(ratio, ratio);
-      this.highlight(above.context);
+      drawHighlights({ ...frame, context: above.context }, camera, highlights);
       context.setTransform(1, 0, 0, 1, 0, 0);
       context.drawImage(above.canvas, 0, 0);
       context.scale(ratio, ratio);
     }
     this.footer.draw(context, view.height);
     const blob = await new Promise<Blob | null>((done) => canvas.toBlob(done, 'image/png'));
-    abort.throwIfAborted();
+    pause(1);
     if (!blob) throw new Error(`This browser makes no picture of ${width} × ${height} pixels. Choose a smaller one, or SVG.`);
     return blob;
-  }
-
-  private graphPieces(context: Pen): (() => void)[] {
-    return paintingOf(this.frame(context), BOXES_A_PIECE);
-  }
-
-  private highlight(context: Pen): void {
-    const highlights = this.highlights();
-    if (!areEmpty(highlights)) drawHighlights(this.frame(context), this.plan.camera, highlights);
-  }
-
-  /** What the pointer is over is no part of a picture. */
-  private highlights() {
-    return { ...highlightsOf(this.model), hovered: -1, hoveredEdge: -1 };
   }
 
   private frame(context: Pen): Frame {
@@ -122,14 +127,13 @@ export class Picture {
   }
 }
 
-async function inPieces(pieces: readonly (() => void)[], progress: (share: number) => void, abort: AbortSignal): Promise<void> {
+async function inPieces(pieces: readonly (() => void)[], pause: Pause): Promise<void> {
   let begun = performance.now();
   for (const [i, piece] of pieces.entries()) {
     piece();
     if (performance.now() - begun < BUSY_MS) continue;
-    progress((i + 1) / pieces.length);
     await new Promise((resume) => setTimeout(resume));
-    abort.throwIfAborted();
+    pause((i + 1) / pieces.length);
     begun = performance.now();
   }
 }
