@@ -55,7 +55,7 @@ def write_tower(logdir: Path) -> None:
                 bad = step > BORN_STEP or (step == BORN_STEP and i >= born)
                 growth = 1 + step / STEPS * (1 + 6 * np.exp(-(((i - born) / 25) ** 2)))
                 value = np.nan if bad else 3 * growth * (1 + i / len(nodes))
-                writer.log(f"{node.name}:0", np.float32([value, 1]), step=step, graph=graph)
+                writer.log(f"{node.name}:0", np.array([value, 1], np.float32), step=step, graph=graph)
 
 
 def timeline(page: Page, address: str) -> None:
@@ -88,8 +88,9 @@ def main() -> None:
         chromium = os.environ.get("CHROMIUM", "/usr/bin/chromium")
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         with serving(logdir) as site:
-            for show, scheme in ((timeline, "light"), (first_nan, "light"), (histograms, "dark")):
-                page = browser.new_page(viewport={"width": 1440, "height": 900}, color_scheme=scheme)
+            for show in (timeline, first_nan, histograms):
+                page = browser.new_page(viewport={"width": 1440, "height": 900})
+                page.emulate_media(color_scheme="dark" if show is histograms else "light")
                 page.goto(site.entrance)
                 page.get_by_test_id("run-picker").wait_for()
                 show(page, site.url)

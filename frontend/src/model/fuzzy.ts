@@ -21,12 +21,12 @@ const [SLASH, UPPER_A, UPPER_Z, LOWER_A, LOWER_Z, ZERO, NINE] = [47, 65, 90, 97,
 /** A query's terms; all of them must match. */
 export const fuzzyTerms = (query: string): string[] => query.toLowerCase().split(/\s+/).filter(Boolean);
 
-/** Whether `lower[start:end]` holds the whole term of a number; to be asked from the front to the end. */
-export type Holds = (term: number, start: number, end: number) => boolean;
+/** Where the whole term of a number is next from a place on, Infinity for nowhere; to be asked from the front to the end. */
+export type NextPlace = (term: number, from: number) => number;
 
 /**
  * How well `text[start:end]` fits, -1 where a term does not. `lower` is `text` in lower case, of the same length. `places` gets the positions of the matched
- * letters in the whole `text`. `holds` spares a long text searches for terms that are not there.
+ * letters in the whole `text`. `nextPlace` spares a long text searches for terms that are not there.
  */
 export function fuzzyScore(
   text: string,
@@ -35,7 +35,7 @@ export function fuzzyScore(
   end: number,
   terms: readonly string[],
   places?: number[],
-  holds?: Holds,
+  nextPlace: NextPlace = (term, from) => placeOrNone(lower.indexOf(terms[term]!, from)),
 ): number {
   let label = end - 1; // a search for the slash would go on into other rows
   while (label > start && lower.charCodeAt(label - 1) !== SLASH) label--;
@@ -44,12 +44,17 @@ export function fuzzyScore(
   for (let i = 0; i < terms.length; i++) {
     const term = terms[i]!;
     if (term.length > found.length) found = new Int32Array(2 * term.length);
-    const whole = holds?.(i, start, end) !== false && together(text, lower, start, end, label, next, term);
-    if (!whole && !scattered(lower, start, end, term)) return -1;
-    if (places) for (let letter = 0; letter < term.length; letter++) places.push(found[letter]!);
-    const score = placesScore(text, lower, start, end, label, next, term);
+    let score = together(text, lower, start, end, label, next, term, i, nextPlace);
+    if (score < 0) {
+      if (!scattered(lower, start, end, term)) return -1;
+      score = placesScore(text, lower, start, end, label, next, term);
+      next = found[term.length - 1]! + 1;
+      if (places) for (let letter = 0; letter < term.length; letter++) places.push(found[letter]!);
+    } else {
+      next = wholeAt + term.length;
+      if (places) for (let letter = 0; letter < term.length; letter++) places.push(wholeAt + letter);
+    }
     total += score;
-    next = found[term.length - 1]! + 1;
   }
   return Math.max(0, total - LENGTH * (end - start));
 }
@@ -66,7 +71,11 @@ export function lowerOf(text: string): string {
   return lower.length === text.length ? lower : text;
 }
 
+export const placeOrNone = (at: number): number => (at < 0 ? Number.POSITIVE_INFINITY : at);
+
+/** Places of the letters of a term that is scattered, and where one begins that stands together. */
 let found = new Int32Array(64);
+let wholeAt = -1;
 
 /** Points of the letters that `found` has the places of. */
 function placesScore(text: string, lower: string, start: number, end: number, label: number, next: number, { length }: string): number {
@@ -82,18 +91,29 @@ function placesScore(text: string, lower: string, start: number, end: number, la
   return score;
 }
 
-/** Where the whole term is there, takes its place that begins best, the last of equal ones. */
-function together(text: string, lower: string, start: number, end: number, label: number, next: number, term: string): boolean {
-  let best = -1;
+/** Points of the whole term at its place that begins best, the last of equal ones; -1 where it is not there. */
+function together(
+  text: string,
+  lower: string,
+  start: number,
+  end: number,
+  label: number,
+  next: number,
+  { length }: string,
+  term: number,
+  nextPlace: NextPlace,
+): number {
   let most = -1;
-  for (let at = lower.indexOf(term, start); at >= 0 && at + term.length <= end; at = lower.indexOf(term, at + 1)) {
+  for (let at = nextPlace(term, start); at + length <= end; at = nextPlace(term, at + 1)) {
     const bonus = startBonus(text, start, label, at) + (at >= label ? IN_LABEL : 0) + nextBonus(lower, next, at);
     if (bonus < most) continue;
-    best = at;
+    wholeAt = at;
     most = bonus;
   }
-  if (best >= 0) for (let i = 0; i < term.length; i++) found[i] = best + i;
-  return best >= 0;
+  if (most < 0) return -1;
+  const intoLabel = label > wholeAt && label < wholeAt + length ? LABEL_START - TOGETHER : 0;
+  const all = wholeAt === label && length === end - label ? WHOLE_LABEL : 0;
+  return most + length * LETTER + (length - 1) * TOGETHER + intoLabel + all;
 }
 
 /** The letters as far to the end as they are, then as close together as they are from the first of those on. */

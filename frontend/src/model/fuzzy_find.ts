@@ -1,7 +1,7 @@
 /** Looks for the best fuzzy matches of many texts, a piece at a time, so that typing goes on meanwhile. */
 
 import { TextColumn } from '../lib/columns';
-import { fuzzyScore, type Holds, lowerOf } from './fuzzy';
+import { fuzzyScore, lowerOf, type NextPlace, placeOrNone } from './fuzzy';
 import { isAscii, loweredWhole } from './lowered';
 
 /** What is searched: a column of names, or a list. */
@@ -46,8 +46,8 @@ export async function findFuzzy(
 export function scorer(texts: Texts, terms: readonly string[]): (row: number) => number {
   if (texts instanceof TextColumn && isAscii(texts)) {
     const [whole, lower, { offsets }] = [texts.whole(), loweredWhole(texts), texts];
-    const holds = holder(lower, terms);
-    return (row) => fuzzyScore(whole, lower, offsets[row]!, offsets[row + 1]!, terms, undefined, holds);
+    const nextPlace = placesOf(lower, terms);
+    return (row) => fuzzyScore(whole, lower, offsets[row]!, offsets[row + 1]!, terms, undefined, nextPlace);
   }
   return (row) => {
     const text = texts.at(row) ?? '';
@@ -56,15 +56,11 @@ export function scorer(texts: Texts, terms: readonly string[]): (row: number) =>
 }
 
 /** Looks for the next place of each term at once in all rows, which engines are fastest at. */
-function holder(lower: string, terms: readonly string[]): Holds {
+function placesOf(lower: string, terms: readonly string[]): NextPlace {
   const next = terms.map(() => -1);
-  return (term, start, end) => {
-    const text = terms[term]!;
-    if (next[term]! < start) {
-      const at = lower.indexOf(text, start);
-      next[term] = at < 0 ? lower.length : at;
-    }
-    return next[term]! + text.length <= end;
+  return (term, from) => {
+    if (next[term]! < from) next[term] = placeOrNone(lower.indexOf(terms[term]!, from));
+    return next[term]!;
   };
 }
 

@@ -7,6 +7,8 @@ import { toggleTheme } from '../../state/preferences';
 import { selectTensor } from '../../state/selection';
 import { stepBy, toggleFollowing } from '../../state/steps';
 import { helpOpen, maximisePanel, panelMaximised, togglePanel, toggleProblems } from '../../state/ui';
+import { handleKey } from '../graph/keys';
+import { graphOnShow } from '../graph/on_show';
 import { togglePlay } from './playback';
 
 export interface KeyRow {
@@ -121,11 +123,22 @@ export function onPageKey(event: KeyboardEvent): void {
     return;
   }
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+  if (graphTakes(event)) {
+    event.preventDefault();
+    return;
+  }
   const name = NAMES[event.key] ?? event.key;
   const command = KEYS.find((candidate) => candidate.keys.includes(name));
   if (!command || (name === '/' && view.value === 'graph')) return;
   event.preventDefault();
   command.run(event.key);
+}
+
+/** The graph on show takes its keys without having the focus, but for those of the steps; where a control has it, letters only. */
+function graphTakes(event: KeyboardEvent): boolean {
+  const model = graphOnShow.value;
+  const free = event.target === document.body ? !['ArrowLeft', 'ArrowRight'].includes(event.key) : event.key.length === 1;
+  return model !== null && free && !helpOpen.value && handleKey(model, event);
 }
 
 /** From text fields, too. */
