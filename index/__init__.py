@@ -24,6 +24,7 @@ from .run import RunIndex, RunOverview, RunReplacedError, open_run
 from .saved import cache_folder
 from .selection import Selection, parse_selection, resolve_selection
 from .snapshot import Snapshot, as_fields, locate, take
+from .snapshot_values import TIMELINE_STATISTICS
 from .sorting import SORT_COLUMNS
 from .source import source
 from .source_map import SourceMap, source_map
@@ -35,7 +36,6 @@ from .suggest import did_you_mean
 from .surface import Log, Run, Table, Tensor, Tensors, open_logdir, set_viewer
 from .tensors import NO_GRAPH
 from .timeline import Timeline, timeline
-from .timeline_cells import TIMELINE_STATISTICS
 from .trends import Trend, trends
 from .uncounted import not_counted, snapshots_not_counted
 from .values import (

@@ -14,15 +14,11 @@ from .catalog import Catalog
 from .choose import worker_code
 from .graph import GraphIndex
 from .run import RunIndex
+from .snapshot_values import TIMELINE_STATISTICS, health_of, values_of
 from .steps import parse_steps
-from .timeline_cells import TIMELINE_STATISTICS
-from .unknown import unknown_counts
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
-
-_UNKNOWN, _FINE, _INF, _NAN = range(4)
-_PARTS = {"zero_share": ("zero",), "nan_share": ("nan",), "inf_share": ("pos_inf", "neg_inf")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +79,8 @@ def node_trends(
     return NodeTrends(
         np.asarray(nodes, np.int32)[at[starts]],
         step[starts].astype(np.int64),
-        _strongest(_values(catalog, rows, statistic), statistic, starts),
-        _worst(_health(catalog, rows), starts),
+        _strongest(values_of(catalog, rows, statistic), statistic, starts),
+        _worst(health_of(catalog, rows), starts),
     )
 
 
@@ -113,30 +109,6 @@ def _place_starts(at: Array, step: Array, places: int) -> Array:
     node = np.cumsum(new_node) - 1
     place = (of_step - first[node]) * np.minimum(count, places)[node] // count[node]
     return np.flatnonzero(new_node | (np.diff(place, prepend=-1) != 0))
-
-
-def _values(catalog: Catalog, rows: Array, statistic: str) -> Floats:
-    """Of each snapshot; NaN where it is not known."""
-    if statistic not in _PARTS:
-        return catalog.column(statistic, rows).astype(np.float64)
-    part = np.sum([catalog.column(name, rows).astype(np.float64) for name in _PARTS[statistic]], axis=0)
-    unknown = unknown_counts(catalog, rows)
-    missing = [unknown[name] for name in ("size", *_PARTS[statistic]) if name in unknown]
-    if missing:
-        part[np.logical_or.reduce(missing) & (part == 0)] = np.nan
-    with np.errstate(invalid="ignore", divide="ignore"):
-        share: Floats = part / catalog.column("size", rows)
-    return share
-
-
-def _health(catalog: Catalog, rows: Array) -> Array:
-    infinite = (catalog.column("pos_inf", rows) > 0) | (catalog.column("neg_inf", rows) > 0)
-    health = np.where(catalog.column("nan", rows) > 0, _NAN, np.where(infinite, _INF, _FINE))
-    unknown = unknown_counts(catalog, rows)
-    missing = [unknown[name] for name in ("nan", "pos_inf", "neg_inf") if name in unknown]
-    if missing:
-        health[np.logical_or.reduce(missing) & (health == _FINE)] = _UNKNOWN
-    return health.astype(np.uint8)
 
 
 def _strongest(values: Floats, statistic: str, starts: Array) -> Floats:

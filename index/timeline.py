@@ -16,8 +16,9 @@ from .columns import Coded
 from .graph import GraphIndex
 from .run import RunIndex
 from .scope_rows import ScopeRow, scope_rows
+from .snapshot_values import TIMELINE_STATISTICS
 from .steps import parse_steps
-from .timeline_cells import TIMELINE_STATISTICS, Candidates, candidates
+from .timeline_cells import Candidates, candidates
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]

@@ -8,15 +8,10 @@ from typing import Any
 import numpy as np
 
 from .catalog import Catalog
-from .unknown import unknown_counts
+from .snapshot_values import FINE, NAN, health_of, values_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
-
-FINE, INF, NAN = 1, 2, 3
-_BAD = ("nan", "pos_inf", "neg_inf")
-_SHARES = {"zero_share": ("zero",), "nan_share": ("nan",), "inf_share": ("pos_inf", "neg_inf")}
-TIMELINE_STATISTICS = ("min", "max", "abs_max", "std", "l2", "mean", *_SHARES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,26 +58,14 @@ def candidates(catalog: Catalog, row: Array, statistic: str, place: Array, compu
     def column(name: str) -> Floats:
         return np.asarray(catalog.column(name, row), np.float64)
 
-    unknown = unknown_counts(catalog, row)
-    nothing = np.zeros(len(row), np.bool_)
-    nan, infinite = column("nan"), column("pos_inf") + column("neg_inf")
-    health = np.where(nan > 0, NAN, np.where(infinite > 0, INF, FINE))
-    untold = np.logical_or.reduce([unknown.get(name, nothing) for name in _BAD])
-    health = np.where((health == FINE) & untold, 0, health)
-    if statistic in _SHARES:
-        names = _SHARES[statistic]
-        part, size = np.sum([column(name) for name in names], axis=0), column("size")
-        untold = np.logical_or.reduce([unknown.get(name, nothing) for name in ("size", *names)])
-        told = (size > 0) & ~(untold & (part == 0))
-        if statistic == "zero_share":
-            told &= computed & (size > 1) & _floating(catalog, row)
-        value = np.where(told, part / np.maximum(size, 1), np.nan)
-    else:
-        value = column(statistic)
+    health, value = health_of(catalog, row), values_of(catalog, row, statistic)
+    if statistic == "zero_share":
+        value = np.where(computed & (column("size") > 1) & _floating(catalog, row), value, np.nan)
+    bad = np.where(health == NAN, column("nan"), column("pos_inf") + column("neg_inf"))
     score = {"min": -value, "mean": np.abs(value)}.get(statistic, value)
     score = np.where(health > FINE, 0.0, np.where(np.isnan(score), -np.inf, score))
     keys = (health.astype(np.float64), score, -column("step"), -place.astype(np.float64), -column("visit"))
-    return Candidates(row, value, health, np.where(nan > 0, nan, infinite), keys)
+    return Candidates(row, value, health, bad, keys)
 
 
 def _floating(catalog: Catalog, row: Array) -> Array:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tensortap.dump import DumpWriter, Graph, Node, NotFoundError, SelectionError
+from tensortap.importers.approximate import partial_summary
 from tensortap.index import LogIndex, RunIndex, node_trends
 
 NODES = ["x", "split", "dead", "never"]
@@ -82,3 +83,13 @@ def test_a_range_of_steps_and_a_worker_restrict(run):
 def test_what_is_not_there_is_named(run, nodes, statistic, told):
     with pytest.raises(SelectionError, match=told):
         lines(run, nodes, statistic)
+
+
+def test_what_a_source_does_not_tell_is_neither_fine_nor_a_share(tmp_path):
+    with DumpWriter(tmp_path, "r", info={"not counted": "nan, pos_inf, neg_inf"}) as writer:
+        graph = writer.graph(Graph("train", [Node("x", "Op", output_dtypes=["float32"])]))
+        writer.log_summary("x:0", partial_summary("float32", (3, 3), 9), step=0, graph=graph)
+    log = LogIndex(tmp_path)
+    log.refresh()
+    found = node_trends(log.runs[0], graph, [0], "nan_share")
+    assert (found.health.tolist(), np.isnan(found.value).tolist()) == ([0], [True])
