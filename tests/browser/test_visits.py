@@ -17,7 +17,11 @@ STEPS, VISITS = 4, 3
 
 @pytest.fixture
 def loop(tap: TapPage, serve: Serve, tmp_path: Path) -> TapPage:
-    """The page of a node in a loop; visit v holds 10^v and 3 · 10^v, at every step."""
+    """The page of a node in a loop; visit v holds 10^v and 3 · 10^v, at every step; in the run `once` it
+    runs once."""
+    with DumpWriter(tmp_path, run="once") as writer:
+        for step in range(STEPS):
+            writer.log("while/Mul:0", np.float32([1, 3]), step=step)
     with DumpWriter(tmp_path, run="loop") as writer:
         node = Node("while/Mul", "Mul", output_dtypes=["float32"], output_shapes=[[2]])
         graph = writer.graph(Graph("loop", [node]))
@@ -57,3 +61,13 @@ def test_an_output_that_is_not_there_is_told(loop: TapPage) -> None:
     expect(told).to_contain_text("It has 1 output: :0.")
     told.get_by_role("button", name="Show :0").click()
     expect(loop.page.get_by_test_id("summary")).to_be_visible()
+
+
+def test_another_run_has_visits_of_its_own(loop: TapPage) -> None:
+    loop.page.get_by_test_id("visit-picker").select_option("2")
+    loop.show_tab("history")
+    note = loop.page.locator(".chart-note")
+    expect(note).to_contain_text("Visit 2 of each step")
+    loop.choose_run("once")
+    expect(note).to_contain_text(f"{STEPS} snapshots")
+    expect(note).not_to_contain_text("Visit")

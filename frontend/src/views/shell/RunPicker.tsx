@@ -3,20 +3,21 @@ import { useEffect, useState } from 'preact/hooks';
 import { counted, formatAgo } from '../../lib/format';
 import type { RunEntry } from '../../model/answers';
 import { writingState } from '../../model/writing_state';
-import { chosenGraph, chosenRun, chosenStep, chosenWorker, openScopes, resetTimeline } from '../../state/choices';
+import { chosenGraph, chosenRun, chosenStep, chosenVisit, chosenWorker, openScopes, resetTimeline } from '../../state/choices';
 import { reloadRuns } from '../../state/live';
 import { runEntry, runId, runs } from '../../state/runs';
 import { LongName } from '../kit/LongName';
 import { moveFocus, Popover } from '../kit/Popover';
 import { PickerButton } from './Picker';
 
-/** Another run keeps the selected tensor, so that the same node is compared; graph, worker and step are the run's own. */
+/** Another run keeps the selected tensor, so that the same node is compared; graph, worker, step and visit are the run's own. */
 export function showRun(id: string): void {
   batch(() => {
     chosenRun.value = id;
     chosenGraph.value = null;
     chosenWorker.value = null;
     chosenStep.value = null;
+    chosenVisit.value = null;
     openScopes.value = null;
     resetTimeline();
   });
