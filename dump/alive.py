@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from pathlib import Path
 
 
 def is_gone(host: str, pid: int) -> bool:
@@ -15,8 +16,17 @@ def is_gone(host: str, pid: int) -> bool:
         return False
     try:
         os.kill(pid, 0)  # signal 0 only asks
+        return _is_zombie(pid)
     except (ProcessLookupError, OverflowError):
         return True
     except OSError:  # it is somebody else's
         return False
-    return False
+
+
+def _is_zombie(pid: int) -> bool:
+    """Whether a process has ended, and nobody has asked yet how; known on Linux."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return False
+    return stat.rpartition(b")")[2].split()[:1] == [b"Z"]  # its name, in parentheses, may be anything

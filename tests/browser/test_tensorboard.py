@@ -18,3 +18,22 @@ def test_tab_shows_the_page(tap: TapPage, site: Site, start_tensorboard: Start, 
     frame = tap.page.frame_locator("iframe")
     expect(frame.get_by_test_id("run-picker")).to_contain_text("digits")
     expect(frame.get_by_test_id("graph")).to_be_visible()
+
+
+def test_the_tab_has_tensorboards_theme(tap: TapPage, site: Site, start_tensorboard: Start) -> None:
+    tap.page.emulate_media(color_scheme="light")
+    tap.page.goto(f"{start_tensorboard(site.logdir).root}/#tensortap")
+    page = tap.page.frame_locator("iframe").locator("html")
+    expect(page).to_have_attribute("data-theme", "light")
+
+    def choose(theme: str) -> None:
+        tap.page.locator("app-header-dark-mode-toggle button").click()
+        tap.page.get_by_role("menuitem", name=theme).click()
+
+    choose("Dark")
+    expect(page).to_have_attribute("data-theme", "dark")
+    tap.page.frame_locator("iframe").get_by_role("button", name="Light theme").click()
+    expect(page).to_have_attribute("data-theme", "light")
+    choose("Light")
+    choose("Dark")  # all of TensorBoard: the tab's own choice ends
+    expect(page).to_have_attribute("data-theme", "dark")

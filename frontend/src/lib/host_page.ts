@@ -15,6 +15,15 @@ function host(): Location | null {
   }
 }
 
+/** Tells whether TensorBoard is dark, at once and whenever that changes. Without TensorBoard around it tells nothing. */
+export function listenToHostTheme(heard: (dark: boolean) => void): void {
+  const body = host() && window.parent.document.querySelector('tb-webapp') && window.parent.document.body;
+  if (!body) return;
+  const tell = () => heard(body.classList.contains('dark-mode'));
+  new MutationObserver(tell).observe(body, { attributeFilter: ['class'] });
+  tell();
+}
+
 /** The state to begin with: what was on show before a reload, else what the surrounding page's address asks for; empty for none. */
 export function stateFromHost(): string {
   const around = host();

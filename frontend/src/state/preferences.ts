@@ -1,4 +1,5 @@
 import { computed, effect, type Signal, signal } from '@preact/signals';
+import { listenToHostTheme } from '../lib/host_page';
 import { type Bookmark, readBookmarks } from '../model/bookmarks';
 import { COMPARED, type ComparedName } from '../model/history_compare';
 import { NATURAL_PICTURE, type PictureWish, readPictureWish } from '../model/picture_wish';
@@ -41,7 +42,7 @@ const pixels = (least: number, most: number) => (stored: unknown) =>
 
 export type Theme = 'light' | 'dark';
 
-/** Null follows the system. */
+/** Null follows TensorBoard, else the system. */
 export const themeChoice = remembered<Theme | null>('theme', null, (stored) => (stored === 'light' || stored === 'dark' ? stored : null));
 
 const darkSystem = window.matchMedia('(prefers-color-scheme: dark)');
@@ -50,7 +51,15 @@ darkSystem.addEventListener('change', (event) => {
   systemTheme.value = event.matches ? 'dark' : 'light';
 });
 
-export const theme = computed<Theme>(() => themeChoice.value ?? systemTheme.value);
+const hostTheme = signal<Theme | null>(null);
+listenToHostTheme((dark) => {
+  const told = dark ? 'dark' : 'light';
+  // Who changes all of TensorBoard means its tabs, too.
+  if (hostTheme.value !== null && hostTheme.value !== told) themeChoice.value = null;
+  hostTheme.value = told;
+});
+
+export const theme = computed<Theme>(() => themeChoice.value ?? hostTheme.value ?? systemTheme.value);
 
 export function toggleTheme(): void {
   themeChoice.value = theme.value === 'dark' ? 'light' : 'dark';
