@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { filesByNodes, filesCalled, linesOf, parsePlace, type SourceMap, worst } from './source_lines';
+import { filesByNodes, filesCalled, linesOfFiles, parsePlace, type SourceMap, worst } from './source_lines';
 
 const MAP: SourceMap = {
   files: [
@@ -34,10 +34,10 @@ const MAP: SourceMap = {
 
 describe('lines of a file', () => {
   it('hold the nodes they made, and count those of the calls they began', () => {
-    const train = linesOf(MAP, 0);
-    expect(train.get(9)).toEqual({ line: 9, nodes: [1], through: 3 });
-    expect(train.get(3)).toEqual({ line: 3, nodes: [], through: 1 });
-    expect(linesOf(MAP, 1).get(4)?.nodes).toEqual([2, 3, 5]);
+    const [train, model] = linesOfFiles(MAP);
+    expect(train?.get(9)).toEqual({ line: 9, nodes: [1], through: 3 });
+    expect(train?.get(3)).toEqual({ line: 3, nodes: [], through: 1 });
+    expect(model?.get(4)?.nodes).toEqual([2, 3, 5]);
   });
 
   it('take the worst health of their nodes', () => {

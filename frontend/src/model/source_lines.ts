@@ -29,24 +29,25 @@ export function filesCalled<T extends { file: string }>(files: readonly T[], nam
   return exact ? [exact] : files.filter(({ file }) => file.replaceAll('\\', '/').endsWith(`/${name}`));
 }
 
-/** Lines of a file that made nodes. A line that recurs in a stack counts once. */
-export function linesOf(map: SourceMap, file: number): Map<number, SourceLine> {
-  const lines = new Map<number, SourceLine>();
-  const at = (line: number): SourceLine => {
-    const known = lines.get(line) ?? { line, nodes: [], through: 0 };
-    lines.set(line, known);
+/** Lines of each file that made nodes, in the order of the files. A line that recurs in a stack counts once. */
+export function linesOfFiles(map: SourceMap): Map<number, SourceLine>[] {
+  const files = map.files.map(() => new Map<number, SourceLine>());
+  const at = (file: number, line: number): SourceLine => {
+    const known = files[file]?.get(line) ?? { line, nodes: [], through: 0 };
+    files[file]?.set(line, known);
     return known;
   };
   for (const { frames, nodes } of map.stacks) {
     const last = frames[frames.length - 1];
-    if (!last) continue;
-    if (last[0] === file) for (const node of nodes) at(last[1]).nodes.push(node);
-    const outer = new Set(frames.slice(0, -1).flatMap(([of, line]) => (of === file ? [line] : [])));
-    if (last[0] === file) outer.delete(last[1]);
-    for (const line of outer) at(line).through += nodes.length;
+    if (!last || nodes.length === 0) continue;
+    const own = at(...last);
+    for (const node of nodes) own.nodes.push(node);
+    const outer = new Set(frames.map((frame) => at(...frame)));
+    outer.delete(own);
+    for (const line of outer) line.through += nodes.length;
   }
-  for (const line of lines.values()) line.nodes.sort((a, b) => a - b);
-  return lines;
+  for (const lines of files) for (const line of lines.values()) line.nodes.sort((a, b) => a - b);
+  return files;
 }
 
 /**

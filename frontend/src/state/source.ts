@@ -1,5 +1,5 @@
 import { batch, computed, signal } from '@preact/signals';
-import { filesByNodes, filesCalled, healthByNode, linesOf, parsePlace } from '../model/source_lines';
+import { filesByNodes, filesCalled, healthByNode, linesOfFiles, parsePlace, type SourceLine } from '../model/source_lines';
 import { sourcePlace, view } from './choices';
 import { graph, overlay } from './graph';
 import { node } from './node';
@@ -53,15 +53,14 @@ export const sourceText = resource(
   (wanted, abort) => api().source(wanted.run, wanted.file, abort),
 );
 
-export const sourceLines = computed(() => {
+/** Lines of each file that made nodes, by the file's name. */
+export const linesByFile = computed(() => {
   const map = sourceMap.data.value;
-  return map
-    ? linesOf(
-        map,
-        map.files.findIndex(({ file }) => file === place.value.file),
-      )
-    : new Map();
+  const lines = map ? linesOfFiles(map) : [];
+  return new Map(lines.map((made, i) => [map!.files[i]!.file, made]));
 });
+
+export const sourceLines = computed(() => linesByFile.value.get(place.value.file) ?? new Map<number, SourceLine>());
 
 export const nodeHealth = computed(() => healthByNode(graph.data.value?.nodeCount ?? 0, overlay.data.value));
 

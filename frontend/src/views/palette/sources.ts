@@ -6,7 +6,6 @@ import { counted, formatCount } from '../../lib/format';
 import type { Texts } from '../../model/fuzzy_find';
 import { rowOf } from '../../model/graph';
 import { scopeList } from '../../model/scope_list';
-import { linesOf } from '../../model/source_lines';
 import { nearestStep } from '../../model/step_list';
 import { view } from '../../state/choices';
 import { shownGroups } from '../../state/findings';
@@ -14,7 +13,7 @@ import { graph } from '../../state/graph';
 import { wrongProblems } from '../../state/problems';
 import { runId, runs } from '../../state/runs';
 import { goTo, selectNode } from '../../state/selection';
-import { showLine, sourceFiles, sourceMap } from '../../state/source';
+import { linesByFile, showLine, sourceFiles, sourceMap } from '../../state/source';
 import { allSteps, goToStep } from '../../state/steps';
 import { goToScope, searchFor } from '../graph/go';
 import { withGraph } from '../graph/on_show';
@@ -106,11 +105,7 @@ function valuesOf(group: string, field: string, column: DictColumn | undefined):
 function lines(): Source {
   const map = sourceMap.data.value;
   const choices = sourceFiles.value.flatMap(({ file, nodes: count }): Choice[] => {
-    const made = linesOf(
-      map!,
-      map!.files.findIndex((one) => one.file === file),
-    );
-    const inside = [...made.values()].sort((a, b) => a.line - b.line);
+    const inside = [...(linesByFile.value.get(file)?.values() ?? [])].sort((a, b) => a.line - b.line);
     return [
       { text: file, detail: counted(count, 'node'), run: () => showLine(file, null) },
       ...inside.map(({ line, nodes: rows, through }) => ({
