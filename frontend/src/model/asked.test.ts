@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { lostOf, lostOnGraph, runCalled } from './asked';
+import { lostOf, lostOnGraph, runCalled, unreadText } from './asked';
 import { makeGraph } from './graph_fixture';
 
 const GRAPHS = [{ id: 'fit' }, { id: 'predict' }];
@@ -46,4 +46,10 @@ test('a run is called by its id, or by a name that is its alone', () => {
     { id: 'a-2', name: 'a' },
   ];
   expect(['cnn-1', 'cnn', 'a-2', 'a', 'gone'].map((called) => runCalled(called, runs))).toEqual(['cnn-1', 'cnn-1', 'a-2', 'a', 'gone']);
+});
+
+test('what of the address cannot be read is named, as far as it fits', () => {
+  expect(unreadText([])).toBeNull();
+  expect(unreadText(['step=abc'])).toBe('The address holds step=abc, which the page cannot read.');
+  expect(unreadText(['a=1', 'b=2', 'c=3', 'd=4'])).toBe('The address holds a=1, b=2, c=3 and 1 more, which the page cannot read.');
 });

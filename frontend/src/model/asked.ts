@@ -1,6 +1,8 @@
 import type { GraphEntry, RunEntry, WorkerEntry } from './answers';
 import { COLOUR_KINDS, type GraphData, STATISTIC_NAMES } from './graph';
 
+const MOST_NAMED = 3;
+
 /** What an address asks for that the page may not find. */
 export interface Asked {
   run: string | null;
@@ -10,6 +12,16 @@ export interface Asked {
   /** A scope, and what the graph is coloured by. */
   selected: string | null;
   color: string | null;
+  /** What of the address cannot be read. */
+  unread: readonly string[];
+}
+
+/** Says so of parts of an address, as many as fit a line. */
+export function unreadText(parts: readonly string[]): string | null {
+  if (parts.length === 0) return null;
+  const more = parts.length > MOST_NAMED ? ` and ${parts.length - MOST_NAMED} more` : '';
+  const named = parts.slice(0, MOST_NAMED).map((part) => (part.length > 40 ? `${part.slice(0, 39)}…` : part));
+  return `The address holds ${named.join(', ')}${more}, which the page cannot read.`;
 }
 
 /** In one line, what of the asked is not in the run, and what is shown in its place; null where all of it is there. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type DeepLink, decodeLink, EMPTY_LINK, encodeLink, isNewPlace } from './deep_link';
+import { type DeepLink, decodeLink, EMPTY_LINK, encodeLink, isNewPlace, unreadParts } from './deep_link';
 
 const FULL: DeepLink = {
   run: 'exp1-lr-0.3-1f',
@@ -66,6 +66,14 @@ test.each([
 
 test('tabs also answer to their titles', () => {
   expect(decodeLink('#panel=histograms').panel).toBe('histogram');
+});
+
+test('parts that say nothing the page can read are named, and others are not', () => {
+  const hash =
+    '#run=a&step=abc&view=nope&visit=-1&panel=value&value=zz&dims=0,y,x&range=9-1&trace=zz&foo=1&view=graph&follow=0&sort=zz&open=';
+  expect(unreadParts(hash)).toEqual(['step=abc', 'view=nope', 'visit=-1', 'value=zz', 'range=9-1', 'trace=zz', 'foo=1']);
+  expect(unreadParts('')).toEqual([]);
+  expect(unreadParts('#tensortap')).toEqual([]);
 });
 
 test('a broken escape is taken literally', () => {

@@ -122,6 +122,8 @@ export const EMPTY_LINK: DeepLink = {
   rows: 'step',
 };
 
+const NOTHING_ASKED = JSON.stringify(EMPTY_LINK);
+
 /** Browsers and mail programs cut addresses that are much longer than this: more opened scopes or stacks taken apart are left out. */
 const LONGEST_LIST = 1200;
 
@@ -188,6 +190,16 @@ export function decodeLink(hash: string): DeepLink {
   for (const key of ['unstacked', 'unfolded', 'folded'] as const) link[key] = parseList(found.get(key)) ?? EMPTY_LINK[key];
   link.trace = parseTrace(found.get('trace'));
   return link;
+}
+
+/** The parts of an address's hash that say nothing the page can read, as they stand there. */
+export function unreadParts(hash: string): string[] {
+  const parts = hash.replace(/^#/, '').split('&');
+  return parts.filter((part) => {
+    const [key = '', value = ''] = part.split(/=(.*)/s);
+    const natural = String(EMPTY_LINK[key as keyof DeepLink]) === value || /^(follow|enlarged)=0$/.test(part);
+    return key !== '' && value !== '' && !natural && JSON.stringify(decodeLink(part)) === NOTHING_ASKED;
+  });
 }
 
 function parseList(text: string | undefined): string[] | null {

@@ -1,7 +1,7 @@
 import { batch, computed, effect } from '@preact/signals';
 import { rememberForHost, stateFromHost } from '../lib/host_page';
 import { parseCompareSort } from '../model/comparison';
-import { type DeepLink, decodeLink, encodeLink, isNewPlace, type Place } from '../model/deep_link';
+import { type DeepLink, decodeLink, encodeLink, isNewPlace, type Place, unreadParts } from '../model/deep_link';
 import { parseSort, sortText } from '../model/tensor_table';
 import { sameTrace } from '../model/trace';
 import { asked } from './asked';
@@ -104,9 +104,9 @@ const chosen = computed<Place>(() => ({
 }));
 
 /** Takes up an address, and what it asks for. */
-function take(next: DeepLink): void {
+function take(next: DeepLink, unread: readonly string[]): void {
   const { run, graph, worker, selected, color } = next;
-  asked.value = { run, graph, worker, selected, color, step: next.follow ? null : next.step };
+  asked.value = { run, graph, worker, selected, color, step: next.follow ? null : next.step, unread };
   apply(next);
 }
 
@@ -119,15 +119,16 @@ function write(next: DeepLink, push: boolean): void {
 }
 
 export function syncAddress(): () => void {
-  const begun = decodeLink(location.hash || stateFromHost());
+  const first = location.hash || stateFromHost();
+  const begun = decodeLink(first);
   let shown: Place = begun;
   let known = location.hash;
-  take(begun);
+  take(begun, unreadParts(first));
   const read = () => {
     known = location.hash;
     const next = decodeLink(known);
     shown = next; // before it is taken up: the effect below compares with it, and going to an address is no new place
-    take(next);
+    take(next, unreadParts(known));
   };
   window.addEventListener('popstate', read);
   window.addEventListener('hashchange', read);

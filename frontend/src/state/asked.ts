@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals';
-import { type Asked, lostOf, lostOnGraph } from '../model/asked';
+import { type Asked, lostOf, lostOnGraph, unreadText } from '../model/asked';
 import { chosenGraph, chosenRun, chosenScope, chosenStep, chosenWorker, colour } from './choices';
 import { graph } from './graph';
 import { graphId, runDetail } from './runs';
@@ -19,12 +19,14 @@ const lostHere = computed<string | null>(() => {
 /** What the address asked for and is not there, while what is shown in its place has not been left. */
 export const lost = computed<string | null>(() => {
   const [wanted, run] = [asked.value, runDetail.value];
-  if (wanted === null || run === null || wanted.run !== chosenRun.value) return null;
+  if (wanted === null) return null;
+  const unread = unreadText(wanted.unread);
+  if (run === null || wanted.run !== chosenRun.value) return unread;
   const still = {
     graph: wanted.graph === chosenGraph.value ? wanted.graph : null,
     worker: wanted.worker === chosenWorker.value ? wanted.worker : null,
     step: wanted.step === chosenStep.value ? wanted.step : null,
   };
-  const texts = [lostOf(still, run.graphs, run.workers, allSteps.value.step, step.value), lostHere.value];
+  const texts = [unread, lostOf(still, run.graphs, run.workers, allSteps.value.step, step.value), lostHere.value];
   return texts.filter((text) => text !== null).join(' ') || null;
 });
