@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { linksOnce } from './connected';
 import { makeGraph } from './graph_fixture';
 import { shortestPath, traceRows } from './paths';
 import { parseQuery } from './query';
@@ -107,4 +108,20 @@ test('the shortest ways between the ends are told, and no other nodes', () => {
   expect(ways('Relu->.*->MatMul')).toEqual([]);
   const ring = makeGraph(['A', 'B', 'C'], ['A -> B', 'B -> A', 'B -> C']);
   expect(runQuery(ring, parseQuery('A->.*->A->.*->C')).ways.map((way) => [...way])).toEqual([[0, 1, 0, 1, 2]]);
+});
+
+test('what ways share is told once', () => {
+  const ways = [
+    [0, 1, 2, 3],
+    [0, 1, 2, 4],
+    [5, 1, 2, 6],
+    [0, 1, 2],
+  ].map((way) => Int32Array.from(way));
+  const pieces = linksOnce(ways, 7).map((piece) => [...piece]);
+  expect(pieces).toEqual([
+    [0, 1, 2, 3],
+    [2, 4],
+    [5, 1],
+    [2, 6],
+  ]);
 });

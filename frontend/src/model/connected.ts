@@ -60,6 +60,25 @@ function wayTo(end: number, walks: readonly Int32Array[], front: readonly Uint8A
   return Int32Array.from(rows.reverse());
 }
 
+/** Each link of the ways once, so that what many share is drawn once: the pieces of each way that none before it has. */
+export function linksOnce(ways: readonly Int32Array[], nodeCount: number): Int32Array[] {
+  const seen = new Set<number>();
+  const pieces: Int32Array[] = [];
+  for (const way of ways) {
+    let from = 0;
+    for (let i = 1; i <= way.length; i++) {
+      const link = i < way.length ? way[i - 1]! * nodeCount + way[i]! : -1;
+      if (link >= 0 && !seen.has(link)) {
+        seen.add(link);
+        continue;
+      }
+      if (i - from > 1) pieces.push(way.subarray(from, i));
+      from = i;
+    }
+  }
+  return pieces;
+}
+
 /** For each step that is no gap, whether there is a gap before it. */
 function gapsOf(steps: readonly Step[]): boolean[] {
   return steps.flatMap((step, i) => (step === null ? [] : [i > 0 && steps[i - 1] === null]));

@@ -1,6 +1,7 @@
 /** The search of one graph: its text, its hits in drawing order, and the one that is current. */
 
 import { signal } from '@preact/signals';
+import { linksOnce } from '../../model/connected';
 import type { GraphData } from '../../model/graph';
 import { type Marks, markNodes } from '../../model/neighbours';
 import { parseQuery } from '../../model/query';
@@ -17,7 +18,7 @@ export class Finder {
   /** Whether the text cannot be read, and in words why there are no hits. */
   readonly unread = signal(false);
   readonly told = signal<string | null>(null);
-  /** The ways between the ends of what was found in a row. */
+  /** The ways between the ends of what was found in a row, each link once. */
   ways: readonly Int32Array[] = [];
   /** What was found; null without a search. */
   marks: Marks | null = null;
@@ -32,7 +33,7 @@ export class Finder {
     this.told.value = told;
     this.fuzzy.value = fuzzy;
     this.hits.value = rows;
-    this.ways = ways;
+    this.ways = linksOnce(ways, graph.nodeCount);
     this.marks = markNodes(tree, rows);
   }
 
