@@ -8,7 +8,7 @@ from pathlib import Path
 from browser_page import TapPage
 from browser_site import Serve, Site
 from nan_programs import X, in_a_loop
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 import tensortap
 from tensortap import Tap, Watch, every
@@ -30,6 +30,23 @@ def test_list_leads_to_the_first_nan(tap: TapPage, site: Site) -> None:
     run = tensortap.open(site.logdir).runs["digits-nan"]
     first = run.tensor(f"{node}:0", step=int(step)).summary
     assert first.nan + first.pos_inf + first.neg_inf > 0
+
+
+def test_what_is_not_known_yet_is_not_told(tap: TapPage, site: Site) -> None:
+    """GIVEN answers that take long THEN neither is the run called healthy, nor its first NaN the culprit."""
+    tap.enter(site)
+    tap.choose_run("digits")
+    held: list[Route] = []
+    tap.page.route("**/problems", lambda route: held.append(route))
+    tap.page.route("**/nan", lambda _route: None)  # never answered
+    with tap.page.expect_request("**/problems"), tap.page.expect_request("**/nan"):
+        tap.choose_run("digits-nan")
+    badge = tap.page.get_by_test_id("problems-toggle")
+    expect(badge).to_have_text("Counting NaN/Inf …")
+    expect(tap.page.get_by_text("No NaN, no Inf")).to_have_count(0)
+    held[-1].continue_()
+    expect(badge).to_contain_text("with NaN/Inf")
+    expect(tap.page.locator(".problem-first")).to_contain_text("is being looked into")
 
 
 def test_bad_nodes_are_red_on_the_canvas(tap: TapPage, site: Site) -> None:

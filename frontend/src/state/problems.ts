@@ -37,6 +37,10 @@ export const wrongProblems = computed(() => sorted.value.wrong);
 export const intendedProblems = computed(() => sorted.value.intended);
 
 export const problemCount = computed(() => wrongProblems.value.length);
+/** Whether it is not known yet which tensors are not finite, or whether theirs is meant. */
+export const counting = computed(() => problems.data.value === null && problems.loading.value);
+export const judging = computed(() => report.value === null && births.loading.value);
+
 export const nonfiniteCount = computed(() => problems.data.value?.nonfinite.length ?? 0);
 
 /** Sentences about what was lost or cannot be read, apart from the numbers themselves. */

@@ -4,7 +4,7 @@ import { splitScope } from '../../model/tensor_name';
 import { chosenTensor, view } from '../../state/choices';
 import { report, shownGroups } from '../../state/findings';
 import { problemsWidth } from '../../state/preferences';
-import { intendedProblems, nonfiniteCount, notices, problems, wrongProblems } from '../../state/problems';
+import { counting, intendedProblems, judging, nonfiniteCount, notices, problems, wrongProblems } from '../../state/problems';
 import { graphId, nanUncounted } from '../../state/runs';
 import { goTo } from '../../state/selection';
 import { step } from '../../state/steps';
@@ -51,6 +51,7 @@ const explain = () => {
 function ProblemList() {
   const error = problems.error.value;
   if (nonfiniteCount.value === 0 && error) return <Failure error={error} retry={problems.reload} />;
+  if (counting.value) return <Message title="Looking for NaN and Inf …" />;
   if (nonfiniteCount.value === 0 && nanUncounted.value) {
     return (
       <Message title="NaN and Inf were not counted">
@@ -83,7 +84,8 @@ function FirstProblem({ problem }: { problem: NonfiniteProblem }) {
   return (
     <div class="problem-first">
       First {problem.nan > 0 ? 'NaN' : 'Inf'} at <b class="num">step {problem.first_step}</b> in{' '}
-      <b>{problem.op_type || splitScope(problem.node).label}</b>. What comes after it in the list may only pass it on.
+      <b>{problem.op_type || splitScope(problem.node).label}</b>.{' '}
+      {judging.value ? 'Whether it matters is being looked into …' : 'What comes after it in the list may only pass it on.'}
     </div>
   );
 }

@@ -5,7 +5,7 @@ import { byRank, workerName } from '../../model/worker_names';
 import { chosenStep, view } from '../../state/choices';
 import { severeCount } from '../../state/findings';
 import { theme, toggleTheme } from '../../state/preferences';
-import { intendedProblems, problemCount } from '../../state/problems';
+import { counting, intendedProblems, problemCount } from '../../state/problems';
 import { graphId, nanUncounted, nothingCaptured, run, runEntry, workerId } from '../../state/runs';
 import { chooseGraph, chooseWorker } from '../../state/selection';
 import { helpOpen } from '../../state/ui';
@@ -112,6 +112,7 @@ function ProblemsButton() {
 function summary(nonfinite: number, severe: number, harmless: number): string {
   if (nonfinite > 0) return `${counted(nonfinite, 'tensor')} with NaN/Inf`;
   if (severe > 0) return counted(severe, 'severe finding');
+  if (counting.value) return 'Counting NaN/Inf …';
   if (harmless > 0) return 'NaN/Inf, all harmless';
   if (nothingCaptured.value) return 'Nothing captured';
   return nanUncounted.value ? 'NaN/Inf not counted' : 'No NaN/Inf';
