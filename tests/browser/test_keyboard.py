@@ -118,3 +118,14 @@ def test_g_goes_along_the_views_as_they_stand(tap: TapPage, site: Site) -> None:
     for name in ("Tensors", "Timeline", "Source", "Problems", "Compare", "Stepper", "Events", "Graph"):
         tap.page.keyboard.press("g")
         expect(views.get_by_role("button", name=name, exact=True, pressed=True)).to_be_visible()
+
+
+def test_a_slider_leaves_letters_to_the_page(tap: TapPage, site: Site) -> None:
+    tap.enter(site)
+    slider = tap.page.get_by_test_id("step-slider")
+    slider.focus()
+    before = tap.step()
+    slider.press("ArrowLeft")
+    expect(tap.page.get_by_test_id("step-label")).not_to_have_attribute("data-step", str(before))
+    slider.press("w")
+    expect(tap.page.get_by_test_id("problems-toggle")).to_have_attribute("aria-pressed", "true")

@@ -122,7 +122,7 @@ export function onPageKey(event: KeyboardEvent): void {
     togglePalette();
     return;
   }
-  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return;
   if (graphTakes(event)) {
     event.preventDefault();
     return;
@@ -145,7 +145,10 @@ function graphTakes(event: KeyboardEvent): boolean {
 const isPaletteKey = (event: KeyboardEvent): boolean =>
   event.key.toLowerCase() === 'k' && (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey;
 
-function isTyping(target: EventTarget | null): boolean {
+/** Text fields and lists take all keys, a slider only those that move it. */
+function isTyping({ target, key }: KeyboardEvent): boolean {
   if (!(target instanceof HTMLElement)) return false;
-  return target.closest('input, textarea, select, [contenteditable]') !== null;
+  const field = target.closest('input, textarea, select, [contenteditable]');
+  const isLetter = key.length === 1 && key !== ' ';
+  return field !== null && !(isLetter && field instanceof HTMLInputElement && field.type === 'range');
 }
