@@ -9,15 +9,15 @@ import { boxKind, cornerRadius } from './draw_boxes';
 import { edgeWidth } from './draw_edges';
 import { drawMarkers } from './draw_markers';
 import type { Frame } from './frame';
-import { Linker, screenBox } from './links';
+import { type Link, Linker, screenBox } from './links';
 import { fontOf, roundSize } from './text';
 
 /** More links than this are drawn lightly. */
 const MANY_LINKS = 60;
 /** How far what is not traced recedes. */
 const VEIL = 0.62;
-/** Where a link runs over boxes it is drawn this much lighter, so that they stay readable. */
-const OVER_BOXES = 0.35;
+/** Where a link meets boxes it runs behind them, and is drawn this much lighter. */
+const BEHIND_BOXES = 0.35;
 
 export interface Highlights {
   readonly selected: number;
@@ -42,6 +42,7 @@ export interface Highlights {
 export function drawHighlights(frame: Frame, camera: Camera, highlights: Highlights): void {
   const { context, scene, theme } = frame;
   context.clearRect(0, 0, scene.view.width, scene.view.height);
+  if (highlights.selected >= 0) drawLinksBehind(frame, camera, highlights);
   if (highlights.traced) {
     drawVeil(frame, highlights.traced);
     drawRings(frame, highlights.traced, theme.trace, true);
@@ -94,36 +95,56 @@ function drawMarkersAgain(frame: Frame, { selected, hovered, neighbours, hits, c
   drawMarkers(frame, outlined);
 }
 
+/** The links of the selection where they meet boxes. Nothing else may be drawn yet: the boxes are cleared. */
+function drawLinksBehind(frame: Frame, camera: Camera, { selected, neighbours }: Highlights): void {
+  const linker = new Linker(frame, camera, selected, neighbours.length);
+  for (const links of linksOf(frame, linker, neighbours)) strokeLinks(frame, camera, linker, links, false);
+  for (const { boxes } of frame.scene.levels.slice(0, frame.scene.depth))
+    for (let i = 0; i < boxes.count; i++) frame.context.clearRect(boxes.x[i]!, boxes.y[i]!, boxes.width[i]!, boxes.height[i]!);
+}
+
 function drawSelection(frame: Frame, camera: Camera, { selected, neighbours }: Highlights): void {
   const { context, theme } = frame;
   const linker = new Linker(frame, camera, selected, neighbours.length);
-  const width = Math.max(1.6, edgeWidth(1, camera.zoom));
-  for (const input of [true, false]) {
-    const colour = input ? theme.input : theme.output;
-    const side = neighbours.filter((neighbour) => neighbour.input === input);
-    for (const control of [false, true]) {
-      const links = side.filter((neighbour) => neighbour.control === control).map((neighbour) => linker.link(neighbour));
-      if (links.length === 0) continue;
-      context.strokeStyle = colour;
-      context.fillStyle = colour;
-      context.lineWidth = width;
-      const alpha = links.length > MANY_LINKS ? 0.45 : 0.9;
-      context.setLineDash(control ? [5, 4] : []);
-      for (const clear of [false, true]) {
-        context.globalAlpha = clear ? alpha : alpha * OVER_BOXES;
-        context.beginPath();
-        for (const link of links) linker.trace(link, clear);
-        context.stroke();
-      }
-      context.setLineDash([]);
-      context.beginPath();
-      for (const link of links) linker.traceArrow(link);
-      context.fill();
-      context.globalAlpha = 1;
-    }
-    for (const { entity } of side) outline(frame, camera, entity, colour, 1.75, 0);
+  for (const links of linksOf(frame, linker, neighbours)) {
+    strokeLinks(frame, camera, linker, links, true);
+    context.beginPath();
+    for (const link of links.links) linker.traceArrow(link);
+    context.fill();
+    context.globalAlpha = 1;
   }
+  for (const { entity, input } of neighbours) outline(frame, camera, entity, input ? theme.input : theme.output, 1.75, 0);
   outline(frame, camera, selected, theme.selection, 2.5, 2);
+}
+
+interface Links {
+  readonly links: readonly Link[];
+  readonly colour: string;
+  readonly dashed: boolean;
+}
+
+/** The links of a selection by what they look like. */
+function linksOf({ theme }: Frame, linker: Linker, neighbours: readonly Neighbour[]): Links[] {
+  return [true, false].flatMap((input) =>
+    [false, true].map((dashed) => {
+      const alike = neighbours.filter((neighbour) => neighbour.input === input && neighbour.control === dashed);
+      return { links: alike.map((neighbour) => linker.link(neighbour)), colour: input ? theme.input : theme.output, dashed };
+    }),
+  );
+}
+
+/** Leaves the context ready to fill their arrows. */
+function strokeLinks({ context }: Frame, camera: Camera, linker: Linker, { links, colour, dashed }: Links, clear: boolean): void {
+  context.strokeStyle = colour;
+  context.fillStyle = colour;
+  context.lineWidth = Math.max(1.6, edgeWidth(1, camera.zoom));
+  context.globalAlpha = (links.length > MANY_LINKS ? 0.45 : 0.9) * (clear ? 1 : BEHIND_BOXES);
+  context.setLineDash(dashed ? [5, 4] : []);
+  context.beginPath();
+  for (const link of links) linker.trace(link, clear);
+  context.stroke();
+  context.setLineDash([]);
+  if (!clear) context.globalAlpha = 1;
 }
 
 /** Arrows from each entity to the next; a chain may leave out what was not captured, so they need not follow edges. */
