@@ -6,7 +6,7 @@ const RELU: Bookmark = { link: '#run=r&tensor=net/Relu:0', graph: 'g', place: 'n
 test('a bookmark is called as its place, or as the view', () => {
   expect(naturalName('net/block_1/Relu', 'graph')).toBe('Relu');
   expect(naturalName('net/block_1/', 'graph')).toBe('block_1');
-  expect(naturalName('', 'timeline')).toBe('Timeline');
+  expect(naturalName('', 'table')).toBe('Tensors');
 });
 
 const HERE: Here = { graph: 'g', place: 'net/Relu', step: 4, view: 'graph' };

@@ -1,6 +1,6 @@
 /** Places of a run that somebody wants to come back to. */
 
-import { decodeLink, type View } from './deep_link';
+import { decodeLink, VIEW_TITLES, type View } from './deep_link';
 
 export interface Bookmark {
   /** What the address holds: `#run=…`. */
@@ -25,8 +25,8 @@ export function isOf(bookmark: Bookmark, here: Here): boolean {
 }
 
 /** What a place is called until it is given a name: the end of its path, or the view. */
-export function naturalName(place: string, view: string): string {
-  if (place === '') return `${view.slice(0, 1).toUpperCase()}${view.slice(1)}`;
+export function naturalName(place: string, view: View): string {
+  if (place === '') return VIEW_TITLES[view];
   return place.replace(/\/$/, '').replace(/^.*\//, '');
 }
 

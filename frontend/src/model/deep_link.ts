@@ -81,6 +81,10 @@ export type CompareAt = 'first' | 'step';
 
 export const VIEWS = ['graph', 'table', 'timeline', 'source', 'problems', 'compare', 'stepper', 'events'] as const;
 export type View = (typeof VIEWS)[number];
+export const VIEW_TITLES: Readonly<Record<View, string>> = {
+  ...{ graph: 'Graph', table: 'Tensors', timeline: 'Timeline', source: 'Source' },
+  ...{ problems: 'Problems', compare: 'Compare', stepper: 'Stepper', events: 'Events' },
+};
 
 export const PANEL_TABS = ['overview', 'history', 'histogram', 'value', 'source'] as const;
 export type PanelTab = (typeof PANEL_TABS)[number];

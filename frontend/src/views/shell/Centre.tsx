@@ -1,3 +1,4 @@
+import { VIEW_TITLES, VIEWS } from '../../model/deep_link';
 import { bookmarkedPlaces, toggleBookmark } from '../../state/bookmarks';
 import { chainRows, chainShown } from '../../state/chain';
 import { chosenScope, openScopes, trace, unstacked, view } from '../../state/choices';
@@ -30,16 +31,7 @@ import { ColourControl } from './ColourControl';
 import { NothingCaptured } from './NothingCaptured';
 import { WorkerNotice } from './WorkerNotice';
 
-export const VIEW_NAMES = [
-  { value: 'graph', label: 'Graph' },
-  { value: 'table', label: 'Tensors' },
-  { value: 'timeline', label: 'Timeline' },
-  { value: 'source', label: 'Source' },
-  { value: 'problems', label: 'Problems' },
-  { value: 'compare', label: 'Compare' },
-  { value: 'stepper', label: 'Stepper' },
-  { value: 'events', label: 'Events' },
-] as const;
+export const VIEW_NAMES = VIEWS.map((value) => ({ value, label: VIEW_TITLES[value] }));
 
 /** The graph, the table of its tensors, their timeline, or what is wrong with them. */
 export function Centre() {
