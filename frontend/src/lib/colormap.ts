@@ -43,5 +43,6 @@ export function rgb(hex: string): [number, number, number] {
 /** Place of a value between `low` and `high` as a table index 0 to 255, clipped. */
 export function colourIndex(value: number, low: number, high: number): number {
   if (high <= low) return 128;
-  return Math.max(0, Math.min(255, Math.round((255 * (value - low)) / (high - low))));
+  // Halves: the distance of two large numbers may be none.
+  return Math.max(0, Math.min(255, Math.round(255 * ((value / 2 - low / 2) / (high / 2 - low / 2)))));
 }

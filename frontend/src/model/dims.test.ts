@@ -11,6 +11,7 @@ import {
   type Layout,
   mappingText,
   parseMapping,
+  shownBy,
   sliceStrides,
   spanLength,
   toSelection,
@@ -116,4 +117,11 @@ test.each([
 test('dimensions of one element are folded unless they are an axis', () => {
   expect(foldedDims([2, 1, 1, 3, 1], [0, 0, 'y', 'x', 0])).toEqual([1, 4]);
   expect([[], [4], [0, 2], [4, 5, 6, 9]].map(dimsText)).toEqual(['', '4', '0, 2', '4–6, 9']);
+});
+
+test('a role that a view lacks becomes an index', () => {
+  expect(shownBy('plane', [1, 'n', 'y', 'x'], [2, 4, 16, 16])).toEqual([1, 0, 'y', 'x']);
+  expect(shownBy('image', ['n', 'y', 'x', 'c'], [4, 32, 48, 3])).toEqual(['n', 'y', 'x', 'c']);
+  expect(shownBy('image', ['y', 'x', 'c'], [32, 48, 16])).toEqual(['y', 'x', 0]);
+  expect(shownBy('line', ['y', 0], [32, 48])).toBeNull();
 });

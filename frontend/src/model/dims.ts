@@ -80,8 +80,24 @@ function isKernel(shape: readonly number[]): boolean {
 }
 
 function isColour(shape: readonly number[]): boolean {
-  const channels = shape[shape.length - 1];
-  return !isKernel(shape) && (channels === 1 || channels === 3 || channels === 4);
+  return !isKernel(shape) && canBeColour(shape[shape.length - 1] as number);
+}
+
+/** Whether so many channels are a colour: grey, RGB, RGB and opacity. */
+export function canBeColour(channels: number): boolean {
+  return channels === 1 || channels === 3 || channels === 4;
+}
+
+/** The axes that each layout has. */
+const AXES: Record<Layout, readonly Axis[]> = { plane: ['y', 'x'], line: ['x'], image: ['y', 'x', 'c', 'n'] };
+
+/** A mapping as a view can show it: a role that it lacks, and a colour of too many channels, become an index; null where no axis is left. */
+export function shownBy(layout: Layout, mapping: DimMapping, shape: readonly number[]): DimMapping | null {
+  const roles = mapping.map((role, dim) => {
+    const shown = typeof role === 'number' || (AXES[layout].includes(role) && (role !== 'c' || canBeColour(shape[dim] as number)));
+    return shown ? role : 0;
+  });
+  return roles.every((role) => typeof role === 'number') ? null : roles;
 }
 
 /** A mapping as it stands in an address: `0,y,x`. */

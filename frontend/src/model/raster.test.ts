@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { NpyArray } from '../lib/npy';
-import { colourRaster, gridColumns, gridRaster, type Paint, planeRaster } from './raster';
+import { gridColumns, gridRaster, type Paint, planeRaster } from './raster';
 import { planSlice, Slice } from './slice';
 
 const PAINT: Paint = { colormap: 'grey', range: { low: 0, high: 1 }, nan: '#ff0000', inf: '#ffaa00' };
@@ -24,13 +24,32 @@ test('finite values take the scale, NaN and infinities their own colours', () =>
     [255, 0, 0, 255],
     [255, 170, 0, 255],
   ]);
-  expect(raster.pick(1, 0)).toMatchObject({ index: [0, 1], value: 1 });
+  expect(raster.pick(1, 0)).toEqual({ index: [0, 1], offsets: [1] });
   expect(raster.place([1, 1])).toEqual([1, 1]);
 });
 
 test('three channels are red, green and blue', () => {
-  const raster = colourRaster(slice([1, 1, 3], ['y', 'x', 'c'], [1, 0, 1]), PAINT);
+  const raster = planeRaster(slice([1, 1, 3], ['y', 'x', 'c'], [1, 0, 1]), PAINT);
   expect(pixel(raster, 0, 0)).toEqual([255, 0, 255, 255]);
+  expect(raster.pick(0, 0)).toEqual({ index: [0, 0, ':'], offsets: [0, 1, 2] });
+});
+
+test('a colour with a NaN or an infinity is marked', () => {
+  const raster = planeRaster(slice([1, 2, 3], ['y', 'x', 'c'], [1, Number.NaN, 1, 0, 0, Number.POSITIVE_INFINITY]), PAINT);
+  expect([pixel(raster, 0, 0), pixel(raster, 1, 0)]).toEqual([
+    [255, 0, 0, 255],
+    [255, 170, 0, 255],
+  ]);
+});
+
+test('pictures of three channels stand in a grid in their colours', () => {
+  const raster = gridRaster(slice([2, 1, 1, 3], ['n', 'y', 'x', 'c'], [1, 0, 1, 0, 1, 0]), PAINT, false);
+  const place = (n: number) => raster.place([n, 0, 0, 0]) as [number, number];
+  expect([pixel(raster, ...place(0)), pixel(raster, ...place(1))]).toEqual([
+    [255, 0, 255, 255],
+    [0, 255, 0, 255],
+  ]);
+  expect(raster.pick(...place(1))).toEqual({ index: [1, 0, 0, ':'], offsets: [3, 4, 5] });
 });
 
 test('tiles stand beside each other with a gap that belongs to none', () => {
@@ -39,7 +58,7 @@ test('tiles stand beside each other with a gap that belongs to none', () => {
   expect(pixel(raster, gap[0] as number, gap[1] as number)[3]).toBe(0);
   expect(raster.pick(gap[0] as number, gap[1] as number)).toBeNull();
   const place = raster.place([0, 1, 1]) as [number, number];
-  expect(raster.pick(...place)).toMatchObject({ index: [0, 1, 1], value: 0 });
+  expect(raster.pick(...place)).toEqual({ index: [0, 1, 1], offsets: [3] });
 });
 
 test('each tile may span its own range', () => {

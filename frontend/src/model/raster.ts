@@ -1,14 +1,23 @@
 import { type ColormapName, colormap, colourIndex, rgb } from '../lib/colormap';
+import { dimOf } from './dims';
 import type { Slice } from './slice';
 import { finiteRange, type ValueRange } from './value_range';
 
-/** Elements painted as pixels, and which element a pixel is. */
+/** The elements of one pixel: one, or the channels of a colour. */
+export interface Picked {
+  /** In the whole tensor; `:` where the channels lie. */
+  index: (number | ':')[];
+  /** Places in the slice's array. */
+  offsets: number[];
+}
+
+/** Elements painted as pixels, and which elements a pixel is. */
 export interface Raster {
   width: number;
   height: number;
   rgba: Uint8ClampedArray<ArrayBuffer>;
-  /** Full index and value of the element at a pixel, null between tiles. */
-  pick(x: number, y: number): { index: number[]; value: number; offset: number } | null;
+  /** Null between tiles. */
+  pick(x: number, y: number): Picked | null;
   /** The pixel of an element of the whole tensor, null where it is not shown. */
   place(index: readonly number[]): [number, number] | null;
 }
@@ -21,44 +30,45 @@ export interface Paint {
   inf: string;
 }
 
-type Brush = (rgba: Uint8ClampedArray, at: number, value: number) => void;
+interface Pixel {
+  y: number;
+  x: number;
+  n?: number;
+}
 
-function brush(paint: Paint): Brush {
+type Brush = (rgba: Uint8ClampedArray, at: number, pixel: Pixel) => void;
+
+/** How many elements make one pixel: three or four channels are red, green, blue (and opacity, which is ignored). */
+function channelsOf(slice: Slice): number {
+  const channels = slice.length('c');
+  return channels < 3 ? 1 : channels;
+}
+
+function brush(slice: Slice, paint: Paint): Brush {
   const table = colormap(paint.colormap);
   const [nan, inf] = [rgb(paint.nan), rgb(paint.inf)];
-  return (rgba, at, value) => {
-    if (Number.isFinite(value)) {
-      const place = 3 * colourIndex(value, paint.range.low, paint.range.high);
+  const { low, high } = paint.range;
+  const colour = channelsOf(slice) > 1;
+  return (rgba, at, pixel) => {
+    const values = colour ? [0, 1, 2].map((c) => slice.number({ ...pixel, c })) : [slice.number(pixel)];
+    if (values.some(Number.isNaN)) rgba.set(nan, at);
+    else if (!values.every(Number.isFinite)) rgba.set(inf, at);
+    else if (colour) for (const [c, value] of values.entries()) rgba[at + c] = colourIndex(value, low, high);
+    else {
+      const place = 3 * colourIndex(values[0] as number, low, high);
       rgba.set(table.subarray(place, place + 3), at);
-    } else rgba.set(Number.isNaN(value) ? nan : inf, at);
+    }
     rgba[at + 3] = 255;
   };
 }
 
-/** A matrix, one pixel an element. */
+/** A matrix, one pixel an element or a colour. */
 export function planeRaster(slice: Slice, paint: Paint): Raster {
   const [width, height] = [slice.length('x'), slice.length('y')];
   const rgba = new Uint8ClampedArray(width * height * 4);
-  const put = brush(paint);
-  for (let y = 0; y < height; y++) for (let x = 0; x < width; x++) put(rgba, 4 * (y * width + x), slice.number({ y, x }));
+  const put = brush(slice, paint);
+  for (let y = 0; y < height; y++) for (let x = 0; x < width; x++) put(rgba, 4 * (y * width + x), { y, x });
   return { width, height, rgba, pick: (x, y) => picked(slice, { y, x }), place: (index) => pixel(slice, index) };
-}
-
-/** Colour channels: one is grey, three or four are red, green, blue (and opacity, which is ignored). */
-export function colourRaster(slice: Slice, paint: Paint): Raster {
-  const channels = slice.length('c');
-  if (channels < 3) return planeRaster(slice, paint);
-  const [width, height] = [slice.length('x'), slice.length('y')];
-  const rgba = new Uint8ClampedArray(width * height * 4);
-  const { low, high } = paint.range;
-  for (let y = 0; y < height; y++) {
-    for (let x = 0; x < width; x++) {
-      const at = 4 * (y * width + x);
-      for (let c = 0; c < 3; c++) rgba[at + c] = colourIndex(slice.number({ y, x, c }), low, high);
-      rgba[at + 3] = 255;
-    }
-  }
-  return { width, height, rgba, pick: (x, y) => picked(slice, { y, x, c: 0 }), place: (index) => pixel(slice, index) };
 }
 
 /** Tiles beside and below each other with a gap of one pixel; `each` scales every tile to its own range. */
@@ -68,9 +78,9 @@ export function gridRaster(slice: Slice, paint: Paint, each: boolean, aspect = 1
   const [width, height] = [columns * (w + 1) - 1, Math.ceil(count / columns) * (h + 1) - 1];
   const rgba = new Uint8ClampedArray(width * height * 4);
   for (let n = 0; n < count; n++) {
-    const put = brush(each ? { ...paint, range: tileRange(slice, n) ?? paint.range } : paint);
+    const put = brush(slice, each ? { ...paint, range: tileRange(slice, n) ?? paint.range } : paint);
     const [left, top] = [(n % columns) * (w + 1), Math.floor(n / columns) * (h + 1)];
-    for (let y = 0; y < h; y++) for (let x = 0; x < w; x++) put(rgba, 4 * ((top + y) * width + left + x), slice.number({ y, x, n }));
+    for (let y = 0; y < h; y++) for (let x = 0; x < w; x++) put(rgba, 4 * ((top + y) * width + left + x), { y, x, n });
   }
   const pick = (px: number, py: number) => {
     const [column, row] = [Math.floor(px / (w + 1)), Math.floor(py / (h + 1))];
@@ -99,11 +109,19 @@ export function gridColumns(count: number, width: number, height: number, aspect
 }
 
 function tileRange(slice: Slice, n: number): ValueRange | null {
-  const values = new Float64Array(slice.length('x') * slice.length('y'));
-  for (let i = 0; i < values.length; i++) values[i] = slice.number({ x: i % slice.length('x'), y: Math.floor(i / slice.length('x')), n });
+  const [width, height, channels] = [slice.length('x'), slice.length('y'), channelsOf(slice)];
+  const values = new Float64Array(width * height * channels);
+  let at = 0;
+  for (let y = 0; y < height; y++)
+    for (let x = 0; x < width; x++) for (let c = 0; c < channels; c++) values[at++] = slice.number({ y, x, c, n });
   return finiteRange(values);
 }
 
-function picked(slice: Slice, at: { y: number; x: number; c?: number; n?: number }): { index: number[]; value: number; offset: number } {
-  return { index: slice.index(at), value: slice.number(at), offset: slice.offset(at) };
+function picked(slice: Slice, at: Pixel): Picked {
+  const [index, channels] = [slice.index(at), channelsOf(slice)];
+  const across = channels > 1 ? dimOf(slice.request.mapping, 'c') : -1;
+  return {
+    index: index.map((place, dim) => (dim === across ? ':' : place)),
+    offsets: Array.from({ length: channels }, (_, c) => slice.offset({ ...at, c })),
+  };
 }

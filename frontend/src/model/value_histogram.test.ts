@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { valueHistogram } from './value_histogram';
+import { canBeDrawn, valueHistogram } from './value_histogram';
 
 test('what is not finite is counted apart', () => {
   const found = valueHistogram(Float64Array.of(1, Number.NaN, 3, Number.POSITIVE_INFINITY, 2.5, Number.NEGATIVE_INFINITY));
@@ -22,4 +22,14 @@ test('one value, and none', () => {
   expect(valueHistogram(Float64Array.of(0.5, 0.5)).std).toBe(0);
   const none = valueHistogram(Float64Array.of(Number.NaN));
   expect([none.counts, none.mean, none.median]).toEqual([[], Number.NaN, Number.NaN]);
+});
+
+test('numbers whose squares are infinite, or nothing, have their spread', () => {
+  for (const scale of [1e300, 1e-300]) {
+    const found = valueHistogram(Float64Array.of(scale, 3 * scale));
+    expect([found.mean / scale, found.std / scale]).toEqual([expect.closeTo(2), expect.closeTo(1)]);
+    expect(canBeDrawn(found)).toBe(scale > 1);
+  }
+  expect(canBeDrawn(valueHistogram(Float64Array.of(0.5, 0.5)))).toBe(true);
+  expect(canBeDrawn(valueHistogram(Float64Array.of(Number.NaN)))).toBe(false);
 });

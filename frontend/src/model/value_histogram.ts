@@ -21,7 +21,9 @@ export function valueHistogram(values: Float64Array): ValueHistogram {
   const count = (test: (value: number) => boolean) => values.reduce((sum, value) => sum + Number(test(value)), 0);
   const [min, max] = [finite[0] ?? Number.NaN, finite[finite.length - 1] ?? Number.NaN];
   const mean = finite.reduce((sum, value) => sum + value / finite.length, 0);
-  const variance = finite.reduce((sum, value) => sum + (value - mean) ** 2 / finite.length, 0);
+  // In parts of the largest: squares of 1e300 or 1e-300 would be infinite, or nothing.
+  const scale = Math.max(Math.abs(min), Math.abs(max)) || 1;
+  const variance = finite.reduce((sum, value) => sum + (value / scale - mean / scale) ** 2 / finite.length, 0);
   return {
     ...binned(finite, min, max),
     finite: finite.length,
@@ -32,8 +34,17 @@ export function valueHistogram(values: Float64Array): ValueHistogram {
     median: middle(finite),
     max,
     mean: finite.length === 0 ? Number.NaN : mean,
-    std: finite.length === 0 ? Number.NaN : Math.sqrt(variance),
+    std: finite.length === 0 ? Number.NaN : scale * Math.sqrt(variance),
   };
+}
+
+/** What an axis spans at least: plotly finds no place for less than some 1e-300. */
+const LEAST_SPAN = 1e-290;
+
+/** Whether an axis can show what the values span. */
+export function canBeDrawn({ edges }: Pick<ValueHistogram, 'edges'>): boolean {
+  const span = (edges[edges.length - 1] ?? 0) - (edges[0] ?? 0);
+  return span >= LEAST_SPAN && Number.isFinite(span);
 }
 
 function binned(sorted: Float64Array, min: number, max: number): { edges: number[]; counts: number[] } {

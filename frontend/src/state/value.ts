@@ -1,7 +1,7 @@
 import { computed, signal } from '@preact/signals';
 import type { SnapshotKey } from '../api/api';
 import type { Snapshot } from '../model/answers';
-import { assignIndex, type DimMapping, defaultMapping, fits, type Layout } from '../model/dims';
+import { assignIndex, type DimMapping, defaultMapping, fits, type Layout, shownBy } from '../model/dims';
 import { keptPart } from '../model/sample';
 import { planSlice, Slice } from '../model/slice';
 import { LAYOUT_OF, naturalMode, type ValueMode } from '../model/value_view';
@@ -46,7 +46,8 @@ const chosenMapping = computed(() => chosenMappings.value.get(`${layout.value} $
 
 export const mapping = computed<DimMapping>(() => {
   const chosen = chosenMapping.value;
-  return chosen && fits(chosen, shape.value) ? chosen : defaultMapping(shape.value, layout.value);
+  const shown = chosen && fits(chosen, shape.value) ? shownBy(layout.value, chosen, shape.value) : null;
+  return shown ?? defaultMapping(shape.value, layout.value);
 });
 
 export function chooseMapping(next: DimMapping): void {

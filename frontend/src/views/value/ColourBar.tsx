@@ -55,13 +55,16 @@ function Limit({
   automatic: number;
   onChange: (value: number | null) => void;
 }) {
+  const shown = value === null ? '' : String(Number(value.toPrecision(6)));
+  const longest = Math.max(shown.length, formatNumber(automatic).length);
   return (
     <input
       class="field small limit num"
+      style={{ minWidth: `calc(${longest}ch + 2 * var(--space-3))` }}
       aria-label={label}
       title={`${label}; empty: the data's own (${automatic})`}
       placeholder={formatNumber(automatic)}
-      value={value === null ? '' : String(Number(value.toPrecision(6)))}
+      value={shown}
       onChange={(event) => {
         const text = event.currentTarget.value.trim();
         const number = Number(text);

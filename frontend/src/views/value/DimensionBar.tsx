@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { type Axis, assignAxis, assignIndex, dimOf, dimsText, foldedDims } from '../../model/dims';
+import { type Axis, assignAxis, assignIndex, canBeColour, dimOf, dimsText, foldedDims } from '../../model/dims';
 import type { ValueMode } from '../../model/value_view';
 import { chosenTensor } from '../../state/choices';
 import { chooseMapping, focusedElement, mapping, slice } from '../../state/value';
@@ -66,7 +66,7 @@ function Dimension({ dim, length, mode }: { dim: number; length: number; mode: V
           index
         </option>
         {AXES[mode].map(({ axis, label, title }) => (
-          <option key={axis} value={axis} title={title}>
+          <option key={axis} value={axis} title={title} disabled={axis === 'c' && !canBeColour(length)}>
             {label}
           </option>
         ))}

@@ -1,15 +1,15 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { downloadBlob } from '../../lib/download';
 import { fitPicture, type Viewport, zoomAt } from '../../lib/viewport';
-import type { Raster } from '../../model/raster';
+import type { Picked, Raster } from '../../model/raster';
 import { IconButton } from '../kit/Button';
 import { useSize } from '../kit/use_size';
 
 interface RasterViewProps {
   raster: Raster;
   label: string;
-  /** Text of the element under the pointer. */
-  describe: (index: number[], value: number, offset: number) => string;
+  /** Text of what is under the pointer. */
+  describe: (picked: Picked) => string;
   /** Name of the file that the picture is saved as. */
   saveAs: string;
   /** Index of an element to mark. */
@@ -74,7 +74,7 @@ function usePointing(raster: Raster, describe: RasterViewProps['describe'], widt
       const [px, py] = [Math.floor((x - view.x) / view.scaleX), Math.floor((y - view.y) / view.scaleY)];
       const inside = px >= 0 && py >= 0 && px < raster.width && py < raster.height;
       const found = inside ? raster.pick(px, py) : null;
-      setHover(found && { x, y, text: describe(found.index, found.value, found.offset) });
+      setHover(found && { x, y, text: describe(found) });
     },
     onPointerDown: (event: PointerEvent) => (event.currentTarget as HTMLElement).setPointerCapture(event.pointerId),
     onPointerLeave: () => setHover(null),

@@ -2,7 +2,7 @@ import { useMemo } from 'preact/hooks';
 import { fileName } from '../../lib/download';
 import type { Snapshot } from '../../model/answers';
 import { textAt } from '../../model/elements';
-import { planeRaster } from '../../model/raster';
+import { type Picked, planeRaster } from '../../model/raster';
 import type { Slice } from '../../model/slice';
 import { focusedElement, slice } from '../../state/value';
 import { Failure } from '../kit/Message';
@@ -37,7 +37,8 @@ function Heatmap({ data, row }: { data: Slice; row: Snapshot }) {
 }
 
 export function describe(data: Slice, row: Snapshot) {
-  return (index: number[], _value: number, offset: number) => `[${index.join(', ')}] = ${textAt(data.array, offset, row.dtype)}`;
+  return ({ index, offsets }: Picked) =>
+    `[${index.join(', ')}] = ${offsets.map((offset) => textAt(data.array, offset, row.dtype)).join(', ')}`;
 }
 
 /** Says when elements were left out: a single NaN may then be invisible. */

@@ -2,7 +2,7 @@ import { useMemo, useState } from 'preact/hooks';
 import { fileName } from '../../lib/download';
 import { formatCount, formatNumber } from '../../lib/format';
 import type { Snapshot } from '../../model/answers';
-import { type ValueHistogram as Found, valueHistogram } from '../../model/value_histogram';
+import { canBeDrawn, type ValueHistogram as Found, valueHistogram } from '../../model/value_histogram';
 import { theme } from '../../state/preferences';
 import { slice } from '../../state/value';
 import { Plot } from '../charts/Plot';
@@ -25,7 +25,10 @@ export function ValueHistogram({ row }: { row: Snapshot }) {
   return (
     <>
       <div class="chart" data-testid="slice-histogram" data-elements={values.length}>
-        {found.finite > 0 && (
+        {found.finite > 0 && !canBeDrawn(found) && (
+          <p class="faint">What these elements span has no axis: {formatNumber(found.max - found.min)}. Their numbers are below.</p>
+        )}
+        {canBeDrawn(found) && (
           <Plot
             traces={traces}
             layout={layout}

@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import { fileName } from '../../lib/download';
 import type { Snapshot } from '../../model/answers';
-import { colourRaster, gridRaster } from '../../model/raster';
+import { gridRaster, planeRaster } from '../../model/raster';
 import { type Slice, tilesLeftOut } from '../../model/slice';
 import { focusedElement, slice } from '../../state/value';
 import { Switch } from '../kit/Button';
@@ -25,7 +25,7 @@ function ImageView({ data, row }: { data: Slice; row: Snapshot }) {
   const paint = paintFor(true);
   const grid = data.request.mapping.includes('n');
   const raster = useMemo(
-    () => (grid ? gridRaster(data, paint, eachTile.value) : colourRaster(data, paint)),
+    () => (grid ? gridRaster(data, paint, eachTile.value) : planeRaster(data, paint)),
     [data, JSON.stringify(paint), eachTile.value],
   );
   const hidden = tilesLeftOut(data, row.shape);
