@@ -8,7 +8,7 @@ import { slice } from '../../state/value';
 import { Plot } from '../charts/Plot';
 import { axis, baseLayout, faded, type Palette, palette } from '../charts/theme';
 import { Switch } from '../kit/Button';
-import { Failure } from '../kit/Message';
+import { Failure, Message } from '../kit/Message';
 import { numbers } from './colours';
 import { Thinned } from './ValueHeatmap';
 
@@ -26,7 +26,9 @@ export function ValueHistogram({ row }: { row: Snapshot }) {
     <>
       <div class="chart" data-testid="slice-histogram" data-elements={values.length}>
         {found.finite > 0 && !canBeDrawn(found) && (
-          <p class="faint">What these elements span has no axis: {formatNumber(found.max - found.min)}. Their numbers are below.</p>
+          <Message title="These elements are too close together to be drawn">
+            They span {formatNumber(found.max - found.min)}. Their numbers are below, and in the table.
+          </Message>
         )}
         {canBeDrawn(found) && (
           <Plot
