@@ -35,6 +35,7 @@ def test_a_file_is_called_by_the_end_of_its_path_or_chosen(tap: TapPage, site: S
     tap.choose_run("digits-nan")
     tap.page.get_by_label("View", exact=True).get_by_role("button", name="Source").click()
     path = tap.page.get_by_test_id("source-file").input_value()
+    expect(tap.page.locator("[data-line][data-made=true]").first).to_be_in_viewport()
     line = tap.page.locator("[data-line][data-current=true]")
     for name, found in ((path.rpartition("/")[2], True), ("nowhere.py", False)):
         tap.page.evaluate("place => location.hash = `view=source&run=digits-nan&place=${place}:7`", name)

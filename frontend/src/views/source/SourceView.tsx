@@ -68,16 +68,21 @@ function Text() {
   const text = sourceText.data.value;
   const embedded = sourceFiles.value.find(({ file }) => file === place.value.file)?.embedded;
   const current = useRef<HTMLButtonElement>(null);
+  const pane = useRef<HTMLElement>(null);
   useEffect(() => {
-    const [line, pane] = [current.current, current.current?.closest<HTMLElement>('.source-text')];
-    if (line && pane) pane.scrollTop = line.offsetTop - pane.clientHeight / 2;
+    const shown = pane.current;
+    if (shown === null) return;
+    // Without a chosen line the first that made nodes is in view, or there would be nothing to choose.
+    const line = current.current ?? shown.querySelector<HTMLElement>('[data-made="true"]');
+    const hidden = current.current !== null || (line?.offsetTop ?? 0) > 0.8 * shown.clientHeight;
+    if (line && hidden) shown.scrollTop = line.offsetTop - shown.clientHeight / 2;
   }, [text, place.value.line, place.value.file]);
   if (sourceText.error.value) return <Failure error={sourceText.error.value} retry={sourceText.reload} />;
   const numbers = text === null ? [...sourceLines.value.keys()].sort((a, b) => a - b) : [];
   const lines =
     text === null ? numbers.map((line) => ({ line, text: '' })) : text.split('\n').map((one, i) => ({ line: i + 1, text: one }));
   return (
-    <section class="source-text mono" aria-label="Program" tabIndex={0}>
+    <section class="source-text mono" ref={pane} aria-label="Program" tabIndex={0}>
       {embedded === false && (
         <p class="source-hint">
           The dump does not embed this file, so only the lines that made nodes are listed. <code>Tap(…, sources=True)</code>, the default,
@@ -110,6 +115,7 @@ function Line({ line, text, known, mark }: LineProps) {
       tabIndex={known ? 0 : -1}
       title={title}
       data-current={mark !== null}
+      data-made={nodes.length > 0}
       data-line={line}
       onClick={() => showLine(place.value.file, line)}
     >
