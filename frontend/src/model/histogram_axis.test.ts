@@ -48,3 +48,24 @@ test('a wide axis keeps few ticks', () => {
   });
   expect(axis.ticks.map((tick) => tick.at)).toEqual(axis.ticks.map((tick) => tick.at).sort((a, b) => a - b));
 });
+
+test.each([
+  [
+    [-96, -64, -48, -32, -24, -16, -12, -8, -6],
+    ['-50', '-20', '-10'],
+  ],
+  [
+    [16, 32, 64],
+    ['20', '50'],
+  ],
+  [
+    [0.09375, 0.125],
+    ['0.0938', '0.1', '0.125'],
+  ],
+  [
+    [3, 4],
+    ['3', '4'],
+  ],
+])('an axis of few powers of ten has other ticks: %j', (edges, labels) => {
+  expect(histogramAxis(edges, null, 'symlog').ticks.map((tick) => tick.label)).toEqual(labels);
+});

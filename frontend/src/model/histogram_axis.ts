@@ -35,18 +35,38 @@ export function symlogPosition(edges: readonly number[], zeroBucket: number | nu
 /** Least distance between two ticks, as a part of the axis: labels such as `-0.0001` stand side by side in a panel of the usual width. */
 const LEAST_GAP = 0.11;
 
-/** Ticks at zero and at powers of ten, from the largest magnitudes inwards, where there is room for their labels. */
+/**
+ * Ticks at zero and at powers of ten, from the largest magnitudes inwards, where there is room for their labels; where that is one
+ * or none, also at twos and fives, and then at the ends.
+ */
 function symlogTicks(edges: readonly number[], zeroBucket: number | null): { at: number; label: string }[] {
   const [low = 0, high = 0] = [edges[0], edges[edges.length - 1]];
   const negative = powers(smallest(edges, -1), -low).map((value) => -value);
   const positive = powers(smallest(edges, 1), high);
   const gap = LEAST_GAP * (edges.length - 1);
   const ticks: { at: number; label: string }[] = zeroBucket === null ? [] : [{ at: zeroBucket + 0.5, label: '0' }];
-  for (const value of [...negative, ...positive].sort((a, b) => Math.abs(b) - Math.abs(a))) {
-    const at = symlogPosition(edges, zeroBucket, value);
-    if (ticks.every((tick) => Math.abs(tick.at - at) >= gap)) ticks.push({ at, label: formatNumber(value, 1) });
-  }
+  const add = (values: readonly number[], digits: number) => {
+    for (const value of [...values].sort((a, b) => Math.abs(b) - Math.abs(a))) {
+      const at = symlogPosition(edges, zeroBucket, value);
+      if (ticks.every((tick) => Math.abs(tick.at - at) >= gap)) ticks.push({ at, label: formatNumber(value, digits) });
+    }
+  };
+  const inside = (value: number) => value >= low && value <= high;
+  const tens = [...negative, ...positive];
+  add(tens, 1);
+  const near = [...new Set([...tens, ...tens.map((value) => value / 10), ...decadesOf(low), ...decadesOf(high)])];
+  if (ticks.length < 2) add(near.flatMap((value) => [2 * value, 5 * value]).filter(inside), 1);
+  if (ticks.length < 2)
+    add(
+      [low, high].filter((edge) => Number.isFinite(edge) && edge !== 0),
+      3,
+    );
   return ticks.sort((a, b) => a.at - b.at);
+}
+
+/** The power of ten at or below a magnitude, with its sign. */
+function decadesOf(value: number): number[] {
+  return value === 0 || !Number.isFinite(value) ? [] : [Math.sign(value) * 10 ** Math.floor(Math.log10(Math.abs(value)))];
 }
 
 /** The smallest magnitude other than zero on one side. */
