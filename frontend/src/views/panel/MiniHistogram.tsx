@@ -10,6 +10,12 @@ function barHeight(share: number): number {
   return Math.max(1, HEIGHT * Math.min(1, 0.9 * share));
 }
 
+/** A label is centred on its tick, but for the ends: none is cut. */
+function tickStyle(share: number) {
+  const back = share < 0.04 ? 0 : share > 0.96 ? 100 : 50;
+  return { left: `${100 * share}%`, transform: `translateX(-${back}%)` };
+}
+
 interface MiniHistogramProps {
   /** Of one step, on a symlog axis; null until it is there. */
   data: Histograms | null;
@@ -39,7 +45,7 @@ export function MiniHistogram({ data, onClick }: MiniHistogramProps) {
       </svg>
       <div class="mini-ticks num" aria-hidden="true">
         {values.ticks.map((tick) => (
-          <span key={tick.label} style={{ left: `${(100 * tick.at) / row.counts.length}%` }}>
+          <span key={tick.label} style={tickStyle(tick.at / row.counts.length)}>
             {tick.label}
           </span>
         ))}
