@@ -38,7 +38,8 @@ def test_what_is_not_known_yet_is_not_told(tap: TapPage, site: Site) -> None:
     tap.choose_run("digits")
     held: list[Route] = []
     tap.page.route("**/problems", lambda route: held.append(route))
-    tap.page.route("**/nan", lambda _route: None)  # never answered
+    for unanswered in ("**/nan", "**/findings"):  # what rules find is told as soon as it is known
+        tap.page.route(unanswered, lambda _route: None)
     with tap.page.expect_request("**/problems"), tap.page.expect_request("**/nan"):
         tap.choose_run("digits-nan")
     badge = tap.page.get_by_test_id("problems-toggle")
