@@ -76,7 +76,12 @@ class LogIndex:
     @property
     def name(self) -> str:
         """The log directories, for display: their own names, as where they are is nobody else's business."""
-        return ", ".join(path.resolve().name or str(path) for path in self.logdirs)
+        return ", ".join(map(_own_name, self.logdirs))
+
+    def logdir_of(self, run: RunIndex) -> str:
+        """The own name of the log directory in which a run lies."""
+        holding = (path for path in self.logdirs if path == run.path or path in run.path.parents)
+        return _own_name(next(holding, run.path))
 
     @property
     def runs(self) -> list[RunIndex]:
@@ -232,3 +237,7 @@ def _identity(path: Path) -> Identity | None:
     except (OSError, DamagedError):
         return None
     return found.inode, found.mtime_ns, found.size
+
+
+def _own_name(path: Path) -> str:
+    return path.resolve().name or str(path)

@@ -27,7 +27,7 @@ def list_runs() -> Response:
     Parameters().done()
     log = current_log()
     cursor = log.cursor  # before the list: what changes in between is then told again
-    overviews = [_with_steps(run.overview()) for run in log.runs]
+    overviews = [_with_steps(run.overview()) | {"logdir": log.logdir_of(run)} for run in log.runs]
     return json_reply(
         {"logdir": log.name, "version": VERSION, "cursor": cursor, "runs": overviews} | _reading(log)
     )

@@ -29,6 +29,15 @@ def test_runs_are_listed(api: Api, logdir: Path) -> None:
     assert first["error"] is None
 
 
+def test_runs_say_in_which_directory_they_lie(opened: Callable[..., Api], tmp_path: Path) -> None:
+    for folder, run in (("one", "a"), ("two", "deep/b")):
+        with DumpWriter(tmp_path / folder, run=run) as writer:
+            writer.log("y:0", np.float32(1), step=0)
+    answer = opened([tmp_path / "one", tmp_path / "two"]).json("/api/runs")
+    assert answer["logdir"] == "one, two"
+    assert {run["name"]: run["logdir"] for run in answer["runs"]} == {"a": "one", "deep/b": "two"}
+
+
 def test_changes(api: Api) -> None:
     everything = api.json("/api/changes")
     assert {run["last_step"] for run in everything["runs"].values()} == {2, 0}

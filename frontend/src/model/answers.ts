@@ -4,6 +4,8 @@ import type { Measures } from './statistics';
 export interface RunEntry {
   id: string;
   name: string;
+  /** The own name of the log directory that holds it. */
+  logdir?: string;
   created: number;
   last_time: number | null;
   snapshots: number;

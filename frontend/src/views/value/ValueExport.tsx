@@ -81,7 +81,7 @@ function CopyExpression({ row }: { row: Snapshot }) {
   const [copied, setCopied] = useState(false);
   const key = snapshotKey.value;
   if (key === null) return null;
-  const logdir = runList.value?.logdir ?? 'logs';
+  const logdir = runEntry.value?.logdir ?? runList.value?.logdir ?? 'logs';
   const expression = numpyExpression({ ...key, logdir, run: runEntry.value?.name ?? key.run, step: row.step }, mapping.value);
   return (
     <button
