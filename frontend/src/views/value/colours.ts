@@ -21,7 +21,9 @@ const dataRange = computed(() => finiteRange(numbers.value) ?? { low: 0, high: 1
 
 export const clip = computed(() => (typedRange.value.tensor === chosenTensor.value ? typedRange.value : { low: null, high: null }));
 
-export function setClip(low: number | null, high: number | null): void {
+/** Limits that are the wrong way round change places. */
+export function setClip(first: number | null, last: number | null): void {
+  const [low, high] = first !== null && last !== null && first > last ? [last, first] : [first, last];
   typedRange.value = { tensor: chosenTensor.value, low, high };
 }
 
@@ -40,7 +42,8 @@ export function scaleFor(image: boolean): ColormapName {
 
 export function rangeFor(scale: ColormapName): ValueRange {
   const automatic = scale === 'diverging' ? symmetric(dataRange.value) : dataRange.value;
-  return { low: clip.value.low ?? automatic.low, high: clip.value.high ?? automatic.high };
+  const [low, high] = [clip.value.low ?? automatic.low, clip.value.high ?? automatic.high];
+  return { low: Math.min(low, high), high: Math.max(low, high) };
 }
 
 export function paintFor(image: boolean): Paint {
