@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -39,11 +39,16 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 @pytest.fixture
-def start() -> Callable[..., subprocess.Popen[str]]:
-    """`start("serve", path)` -> a process with its output piped."""
+def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """`start("serve", path)` -> a process with its output piped, ended with the test."""
+    processes: list[subprocess.Popen[str]] = []
 
     def start_process(*arguments: str | Path) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "tensortap", *map(str, arguments)]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        processes.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+        return processes[-1]
 
-    return start_process
+    yield start_process
+    for process in processes:
+        with process:  # closes its pipes and waits for it
+            process.kill()

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from polling import until
 
-from tensortap.dump import DumpWriter
+from tensortap.dump import DumpWriter, own_folder
 
 Start = Callable[..., subprocess.Popen[str]]
 
@@ -119,25 +119,20 @@ def test_no_token_on_the_network_is_refused(start: Start, tmp_path: Path) -> Non
 def test_what_a_killed_server_left_is_removed_by_the_next_one(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """GIVEN two servers with temporary folders WHEN one is killed THEN a third one, which makes none itself,
-    removes its folder, and no other."""
+    """GIVEN a server with a temporary folder, and another process that has one WHEN the server is killed
+    THEN the next one, which makes none itself, removes its folder, and not the other."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    servers = [start("serve", tmp_path / "logs", "--port", "0", "--allow-replay") for _ in range(2)]
-    for server in servers:
-        read_address(server)
-    folders = {
-        server.pid: folder for server in servers for folder in tmp_path.glob(f".tensortap-*-{server.pid}-*")
-    }
-    assert len(folders) == 2
-    end(servers[0], signal.SIGKILL)
-    assert folders[servers[0].pid].is_dir()
-    next_one = start("serve", tmp_path / "logs", "--port", "0")
-    read_address(next_one)
-    until(lambda: not folders[servers[0].pid].exists(), "its end")
-    assert folders[servers[1].pid].is_dir()
-    for server in (servers[1], next_one):
-        end(server)
-    assert not list(tmp_path.iterdir())
+    killed = start("serve", tmp_path / "logs", "--port", "0", "--allow-replay")
+    read_address(killed)
+    [left] = tmp_path.glob(f".tensortap-*-{killed.pid}-*")
+    end(killed, signal.SIGKILL)
+    assert left.is_dir()
+    with own_folder(tmp_path, "tensortap") as kept:
+        next_one = start("serve", tmp_path / "logs", "--port", "0")
+        read_address(next_one)
+        until(lambda: not left.exists(), "its end")
+        end(next_one)
+        assert list(tmp_path.iterdir()) == [kept]
 
 
 def test_the_browser_gets_the_token_by_a_private_file(
