@@ -10,10 +10,12 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from tensortap.dump import DamagedError, NotFoundError, find_runs, look, path_of
 
+from .logdir_names import names_of
 from .run import RunIndex, RunOverview, RunReplacedError, Shared
 from .saved import cache_folder
 from .suggest import did_you_mean
@@ -76,12 +78,17 @@ class LogIndex:
     @property
     def name(self) -> str:
         """The log directories, for display: their own names, as where they are is nobody else's business."""
-        return ", ".join(map(_own_name, self.logdirs))
+        return ", ".join(self._names)
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return names_of(self.logdirs)
 
     def logdir_of(self, run: RunIndex) -> str:
-        """The own name of the log directory in which a run lies."""
-        holding = (path for path in self.logdirs if path == run.path or path in run.path.parents)
-        return _own_name(next(holding, run.path))
+        """The name of the log directory in which a run lies."""
+        holding = (n for n, path in enumerate(self.logdirs) if path == run.path or path in run.path.parents)
+        found = next(holding, None)
+        return run.path.name if found is None else self._names[found]
 
     @property
     def runs(self) -> list[RunIndex]:
@@ -237,7 +244,3 @@ def _identity(path: Path) -> Identity | None:
     except (OSError, DamagedError):
         return None
     return found.inode, found.mtime_ns, found.size
-
-
-def _own_name(path: Path) -> str:
-    return path.resolve().name or str(path)

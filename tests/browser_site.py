@@ -33,8 +33,8 @@ Serve = Callable[[Path], Site]
 
 @contextmanager
 def serving(logdir: Path, *options: str) -> Iterator[Site]:
-    """`tensortap serve` in a process of its own, on a free port."""
-    command = [sys.executable, "-m", "tensortap", "serve", str(logdir), "--port", "0", *options]
+    """`tensortap serve` in a process of its own, on a free port. `options` may be further log directories."""
+    command = [sys.executable, "-m", "tensortap", "serve", "--port", "0", str(logdir), *options]
     environment = {**os.environ, "TENSORTAP_TOKEN": TOKEN}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None

@@ -38,6 +38,16 @@ def test_runs_say_in_which_directory_they_lie(opened: Callable[..., Api], tmp_pa
     assert {run["name"]: run["logdir"] for run in answer["runs"]} == {"a": "one", "deep/b": "two"}
 
 
+def test_directories_of_one_name_are_told_apart(opened: Callable[..., Api], tmp_path: Path) -> None:
+    folders = [tmp_path / study / "logs" for study in ("may", "june")]
+    for folder in folders:
+        with DumpWriter(folder, run="cnn") as writer:
+            writer.log("y:0", np.float32(1), step=0)
+    answer = opened(folders).json("/api/runs")
+    assert answer["logdir"] == "may/logs, june/logs", "as much of the path as tells them apart, and no more"
+    assert [run["logdir"] for run in answer["runs"]] == ["june/logs", "may/logs"]
+
+
 def test_changes(api: Api) -> None:
     everything = api.json("/api/changes")
     assert {run["last_step"] for run in everything["runs"].values()} == {2, 0}

@@ -1,6 +1,7 @@
 import { computed, effect, signal } from '@preact/signals';
 import type { GraphEntry, RunDetail, RunEntry, RunList } from '../model/answers';
 import { runCalled } from '../model/asked';
+import { runNames } from '../model/run_names';
 import { chosenGraph, chosenRun, chosenWorker } from './choices';
 import { api } from './provider';
 import { type Resource, resource } from './resource';
@@ -17,6 +18,12 @@ export const runId = computed<string | null>(() => {
 });
 
 export const runEntry = computed<RunEntry | null>(() => runs.value.find((run) => run.id === runId.value) ?? null);
+
+/** What the runs are called, by id. */
+export const namesOfRuns = computed(() => runNames(runs.value));
+
+/** What the run on show is called; null where there is none. */
+export const runName = computed<string | null>(() => (runId.value === null ? null : (namesOfRuns.value.get(runId.value) ?? null)));
 
 /** Grows whenever the run on show has new snapshots, so that what depends on them is asked for again. */
 export const runRevision = computed<string>(

@@ -1,10 +1,11 @@
 import { useEffect } from 'preact/hooks';
+import { visible } from '../lib/visible';
 import { chosenRun, view } from '../state/choices';
 import { connectionError } from '../state/live';
 import { paletteOpen } from '../state/palette';
 import { panelOpen, panelWidth, theme } from '../state/preferences';
 import { readings } from '../state/reading';
-import { runEntry, runList, runs, unopened } from '../state/runs';
+import { namesOfRuns, runEntry, runList, runName, runs, unopened } from '../state/runs';
 import { helpOpen, panelMaximised, problemsShown } from '../state/ui';
 import { CodeBlock } from './kit/CopyButton';
 import { Message } from './kit/Message';
@@ -17,6 +18,7 @@ import { onPageKey } from './shell/keys';
 import { LostBar } from './shell/LostBar';
 import { Problems } from './shell/Problems';
 import { ReadingBar } from './shell/ReadingBar';
+import { showRun } from './shell/RunPicker';
 import { PanelSplitter, ProblemsSplitter } from './shell/Splitter';
 import { StepBar } from './shell/StepBar';
 import { TopBar } from './shell/TopBar';
@@ -29,6 +31,9 @@ export function App() {
   useEffect(() => {
     document.documentElement.dataset.theme = theme.value;
   }, [theme.value]);
+  useEffect(() => {
+    document.title = runName.value === null ? 'tensortap' : `${visible(runName.value)} · tensortap`;
+  }, [runName.value]);
   return (
     <div class="shell">
       <TopBar />
@@ -119,10 +124,28 @@ function NoRuns() {
   );
 }
 
+/** No run has the id that is asked for; its name, as people write it, may be that of several. */
 function RunGone() {
+  const called = chosenRun.value;
+  const named = runs.value.filter((run) => run.name === called);
+  if (named.length > 1)
+    return (
+      <main>
+        <Message title={`${named.length} runs are called ${called}`} testid="error-state">
+          <p>They lie in several log directories. Which one?</p>
+          <div class="actions">
+            {named.map((run) => (
+              <button key={run.id} type="button" class="button" onClick={() => showRun(run.id)}>
+                {namesOfRuns.value.get(run.id)}
+              </button>
+            ))}
+          </div>
+        </Message>
+      </main>
+    );
   return (
     <main>
-      <Message title={`There is no run called ${chosenRun.value}`} testid="error-state">
+      <Message title={`There is no run called ${called}`} testid="error-state">
         <p>It was deleted or renamed, or this address belongs to another log directory.</p>
         <div class="actions">
           <button

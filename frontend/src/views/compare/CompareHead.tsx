@@ -3,7 +3,7 @@ import { chosenWorker, compareAt, otherRun, otherStep, otherWorker } from '../..
 import { equalShown, reportHref } from '../../state/comparison';
 import { otherRunId } from '../../state/hand_matches';
 import { otherWorkers } from '../../state/other_worker';
-import { runDetail, runEntry, runId, runs, workerId } from '../../state/runs';
+import { namesOfRuns, runDetail, runId, runName, runs, workerId } from '../../state/runs';
 import { step } from '../../state/steps';
 import { Select, Switch } from '../kit/Button';
 import { WorkerSelect } from './WorkerSelect';
@@ -14,7 +14,7 @@ export function CompareHead() {
     <div class="compare-head">
       <span class="row">
         <span class="faint">A</span>
-        <b class="truncate">{runEntry.value?.name}</b>
+        <b class="truncate">{runName.value}</b>
       </span>
       <WorkerSelect
         side="A"
@@ -28,7 +28,7 @@ export function CompareHead() {
       <Select label="B" value={otherRunId.value ?? ''} onChange={chooseOther} testid="compare-run">
         {runs.value.map((run) => (
           <option key={run.id} value={run.id}>
-            {run.name}
+            {namesOfRuns.value.get(run.id)}
           </option>
         ))}
       </Select>

@@ -11,7 +11,7 @@ import { view } from '../../state/choices';
 import { shownGroups } from '../../state/findings';
 import { graph } from '../../state/graph';
 import { wrongProblems } from '../../state/problems';
-import { runId, runs } from '../../state/runs';
+import { namesOfRuns, runId, runs } from '../../state/runs';
 import { goTo, selectNode } from '../../state/selection';
 import { linesByFile, showLine, sourceFiles, sourceMap } from '../../state/source';
 import { allSteps, goToStep } from '../../state/steps';
@@ -158,7 +158,7 @@ const otherRuns = (): Source =>
     'Runs',
     5,
     runs.value.map(({ id, name, steps: of }) => ({
-      text: name,
+      text: namesOfRuns.value.get(id) ?? name,
       detail: id === runId.value ? 'on show' : counted(of.count, 'step'),
       run: () => showRun(id),
     })),

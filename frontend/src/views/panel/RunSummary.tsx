@@ -6,7 +6,7 @@ import { view } from '../../state/choices';
 import { births, report, severeCount } from '../../state/findings';
 import { problemCount, wrongProblems } from '../../state/problems';
 import { recordedSteps } from '../../state/replay';
-import { nothingCaptured, run, runEntry, runPhase } from '../../state/runs';
+import { nothingCaptured, run, runEntry, runName, runPhase } from '../../state/runs';
 import { goTo } from '../../state/selection';
 import { problemsShown, toggleProblems } from '../../state/ui';
 import { ProblemsBody } from '../shell/Problems';
@@ -44,7 +44,7 @@ export function RunSummary() {
         <div class="grow">
           <div class="panel-scope">run</div>
           <h2 class="panel-title">
-            <span class="truncate">{entry.name}</span>
+            <span class="truncate">{runName.value}</span>
           </h2>
         </div>
       </header>

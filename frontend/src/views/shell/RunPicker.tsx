@@ -2,10 +2,11 @@ import { batch } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import { counted, formatAgo } from '../../lib/format';
 import type { RunEntry } from '../../model/answers';
+import { inSeveralLogdirs } from '../../model/run_names';
 import { writingState } from '../../model/writing_state';
 import { chosenGraph, chosenRun, chosenStep, chosenVisit, chosenWorker, openScopes, resetTimeline } from '../../state/choices';
 import { reloadRuns } from '../../state/live';
-import { runEntry, runId, runs } from '../../state/runs';
+import { runEntry, runId, runName, runs } from '../../state/runs';
 import { LongName } from '../kit/LongName';
 import { moveFocus, Popover } from '../kit/Popover';
 import { PickerButton } from './Picker';
@@ -25,7 +26,7 @@ export function showRun(id: string): void {
 
 export function RunPicker() {
   const entry = runEntry.value;
-  const name = entry?.name ?? runId.value ?? 'No run';
+  const name = runName.value ?? runId.value ?? 'No run';
   return (
     <div class="picker">
       <Popover
@@ -51,7 +52,9 @@ export function RunPicker() {
 function RunMenu({ close }: { close: () => void }) {
   const [filter, setFilter] = useState('');
   useEffect(() => void reloadRuns(), []);
-  const shown = runs.value.filter((run) => run.name.toLowerCase().includes(filter.toLowerCase()));
+  const several = inSeveralLogdirs(runs.value);
+  const placeOf = (run: RunEntry) => (several ? run.logdir : undefined);
+  const shown = runs.value.filter((run) => `${placeOf(run) ?? ''}/${run.name}`.toLowerCase().includes(filter.toLowerCase()));
   const choose = (run: RunEntry) => {
     showRun(run.id);
     close();
@@ -72,7 +75,7 @@ function RunMenu({ close }: { close: () => void }) {
       />
       <div class="picker-list" data-testid="run-list">
         {shown.map((run) => (
-          <RunRow key={run.id} run={run} onClick={() => choose(run)} />
+          <RunRow key={run.id} run={run} place={placeOf(run)} onClick={() => choose(run)} />
         ))}
         {shown.length === 0 && <div class="message">No run is called like that.</div>}
       </div>
@@ -86,12 +89,13 @@ const STATES = {
   'not closed': 'Not closed: it was killed, or is in a long step',
 };
 
-function RunRow({ run, onClick }: { run: RunEntry; onClick: () => void }) {
+/** `place` is the log directory, where there are several. */
+function RunRow({ run, place, onClick }: { run: RunEntry; place: string | undefined; onClick: () => void }) {
   const when = run.last_time ?? run.created;
   const state = writingState(run);
   const detail =
     run.error ??
-    `${state === 'not closed' ? 'not closed · ' : ''}${counted(run.steps.count, 'step')} · ${counted(run.snapshots, 'snapshot')} · ${counted(run.nodes, 'node')}`;
+    `${place === undefined ? '' : `${place} · `}${state === 'not closed' ? 'not closed · ' : ''}${counted(run.steps.count, 'step')} · ${counted(run.snapshots, 'snapshot')} · ${counted(run.nodes, 'node')}`;
   return (
     <button
       type="button"
