@@ -148,7 +148,7 @@ def _both(
     tensor = parameters.required("tensor", "dense/Relu:0")
     other = parameters.text("other") or tensor
     graph, graph_b = parameters.text("graph"), parameters.text("graph_b")
-    visit = parameters.count("visit", 0, high=2**31)
+    visit = parameters.count("visit", 0, high=2**31 - 1)
     parameters.done()
     step_a, step_b = _chosen_step(a), _chosen_step(b)
     left = locate(a.run, tensor, step=step_a, visit=visit, worker=a.worker, graph=graph)

@@ -71,3 +71,21 @@ def test_another_run_has_visits_of_its_own(loop: TapPage) -> None:
     loop.choose_run("once")
     expect(note).to_contain_text(f"{STEPS} snapshots")
     expect(note).not_to_contain_text("Visit")
+
+
+def test_a_visit_and_a_step_of_a_link_that_are_not_there_are_told(loop: TapPage) -> None:
+    """GIVEN a page that is open already WHEN it goes to addresses THEN what it shows instead is told."""
+    lost = loop.page.get_by_test_id("lost")
+
+    def go(old: str, new: str) -> None:
+        loop.page.evaluate("([old, now]) => { location.hash = location.hash.replace(old, now) }", (old, new))
+
+    go("step=3", "step=77&visit=99")
+    expect(lost).to_contain_text("Step 77 was not captured: the nearest one, 3, is on show.")
+    expect(lost).to_contain_text("while/Mul:0 has no visit 99 at step 3: visit 0 is on show.")
+    loop.page.get_by_test_id("visit-picker").select_option("2")
+    expect(lost).not_to_contain_text("visit")
+    go("visit=2", f"visit={2**31}")
+    expect(lost).to_contain_text(f"The address holds visit={2**31}, which the page cannot read.")
+    lost.get_by_role("button").click()
+    expect(lost).to_have_count(0)

@@ -1,29 +1,45 @@
 import { expect, test } from 'vitest';
-import { lostOf, lostOnGraph, runCalled, unreadText } from './asked';
+import { lostOf, lostOnGraph, lostVisit, runCalled, unreadText } from './asked';
 import { makeGraph } from './graph_fixture';
 
 const GRAPHS = [{ id: 'fit' }, { id: 'predict' }];
+const NOTHING = { graph: null, worker: null, step: null, range: null };
 const WORKERS = [{ id: 'a-1' }, { id: 'a-2' }];
 
 test('what is there needs no message', () => {
-  expect(lostOf({ graph: 'fit', worker: 'a-1', step: 5 }, GRAPHS, WORKERS, [0, 5], 5)).toBeNull();
-  expect(lostOf({ graph: null, worker: null, step: null }, GRAPHS, WORKERS, [0, 5], 5)).toBeNull();
+  expect(lostOf({ graph: 'fit', worker: 'a-1', step: 5, range: { first: 3, last: 9 } }, GRAPHS, WORKERS, [0, 5], 5)).toBeNull();
+  expect(lostOf(NOTHING, GRAPHS, WORKERS, [0, 5], 5)).toBeNull();
 });
 
 test('a graph or step that is not there is named, with what is shown in its place', () => {
-  expect(lostOf({ graph: 'zzz', worker: null, step: null }, GRAPHS, WORKERS, [0, 5], 5)).toBe(
+  expect(lostOf({ ...NOTHING, graph: 'zzz' }, GRAPHS, WORKERS, [0, 5], 5)).toBe(
     'The run has no graph zzz: the one with most snapshots is on show.',
   );
-  expect(lostOf({ graph: null, worker: null, step: 9999 }, GRAPHS, WORKERS, [0, 5], 5)).toBe(
+  expect(lostOf({ ...NOTHING, step: 9999 }, GRAPHS, WORKERS, [0, 5], 5)).toBe(
     'Step 9999 was not captured: the nearest one, 5, is on show.',
   );
-  expect(lostOf({ graph: 'zzz', worker: null, step: 9999 }, GRAPHS, WORKERS, [0, 5], 5)).toContain('zzz');
+  expect(lostOf({ ...NOTHING, graph: 'zzz', step: 9999 }, GRAPHS, WORKERS, [0, 5], 5)).toContain('zzz');
 });
 
 test('a worker that is not there is named, with whose numbers are shown in its place', () => {
-  const asked = { graph: null, worker: 'b-7', step: null };
+  const asked = { ...NOTHING, worker: 'b-7' };
   expect(lostOf(asked, GRAPHS, WORKERS, [5], 5)).toBe('The run has no worker b-7: all of them are on show.');
   expect(lostOf(asked, GRAPHS, WORKERS.slice(1), [5], 5)).toBe('The run has no worker b-7: its only one is on show.');
+});
+
+test('a range without a step, and a step outside the range, are named', () => {
+  expect(lostOf({ ...NOTHING, range: { first: 6, last: 9 } }, GRAPHS, WORKERS, [0, 5], 5)).toBe(
+    'No step from 6 to 9 was captured: all steps are on show.',
+  );
+  expect(lostOf({ ...NOTHING, step: 5, range: { first: 0, last: 3 } }, GRAPHS, WORKERS, [0, 5], 0)).toBe(
+    'Step 5 lies outside the range of steps: the nearest one, 0, is on show.',
+  );
+});
+
+test('a visit that the tensor does not have is named, with the one on show', () => {
+  const lost = (visit: number | null, visits: number[]) => lostVisit({ tensor: 'while/Mul:0', visit }, 20, visits, 0);
+  expect(lost(99, [0, 1, 2])).toBe('while/Mul:0 has no visit 99 at step 20: visit 0 is on show.');
+  expect([lost(2, [0, 1, 2]), lost(null, [0, 1, 2]), lost(99, [])]).toEqual([null, null, null]);
 });
 
 test('a scope that the graph does not have, and a colouring that there is not, are named', () => {
@@ -36,7 +52,7 @@ test('a scope that the graph does not have, and a colouring that there is not, a
 });
 
 test('nothing is said before the run and its steps are there', () => {
-  expect(lostOf({ graph: 'zzz', worker: null, step: 9999 }, [], [], [], null)).toBeNull();
+  expect(lostOf({ ...NOTHING, graph: 'zzz', step: 9999 }, [], [], [], null)).toBeNull();
 });
 
 test('a run is called by its id, or by a name that is its alone', () => {

@@ -1,4 +1,5 @@
 import type { GraphEntry, RunEntry, WorkerEntry } from './answers';
+import type { StepRange } from './deep_link';
 import { COLOUR_KINDS, type GraphData, STATISTIC_NAMES } from './graph';
 
 const MOST_NAMED = 3;
@@ -9,6 +10,10 @@ export interface Asked {
   graph: string | null;
   worker: string | null;
   step: number | null;
+  /** Of a tensor at the step on show. */
+  tensor: string | null;
+  visit: number | null;
+  range: StepRange | null;
   /** A scope, and what the graph is coloured by. */
   selected: string | null;
   color: string | null;
@@ -26,7 +31,7 @@ export function unreadText(parts: readonly string[]): string | null {
 
 /** In one line, what of the asked is not in the run, and what is shown in its place; null where all of it is there. */
 export function lostOf(
-  asked: Pick<Asked, 'graph' | 'worker' | 'step'>,
+  asked: Pick<Asked, 'graph' | 'worker' | 'step' | 'range'>,
   graphs: readonly Pick<GraphEntry, 'id'>[],
   workers: readonly Pick<WorkerEntry, 'id'>[],
   steps: readonly number[],
@@ -37,9 +42,23 @@ export function lostOf(
     lines.push(`The run has no graph ${asked.graph}: the one with most snapshots is on show.`);
   if (asked.worker !== null && workers.length > 0 && !workers.some((worker) => worker.id === asked.worker))
     lines.push(`The run has no worker ${asked.worker}: ${workers.length > 1 ? 'all of them are' : 'its only one is'} on show.`);
-  if (asked.step !== null && shown !== null && !steps.includes(asked.step))
-    lines.push(`Step ${asked.step} was not captured: the nearest one, ${shown}, is on show.`);
+  if (asked.range !== null && steps.length > 0 && !steps.some((step) => isWithin(step, asked.range!)))
+    lines.push(`No step from ${asked.range.first} to ${asked.range.last} was captured: all steps are on show.`);
+  if (asked.step !== null && shown !== null && asked.step !== shown) lines.push(lostStep(asked.step, shown, steps));
   return lines.length === 0 ? null : lines.join(' ');
+}
+
+const isWithin = (step: number, { first, last }: StepRange): boolean => first <= step && step <= last;
+
+function lostStep(asked: number, shown: number, steps: readonly number[]): string {
+  const why = steps.includes(asked) ? 'lies outside the range of steps' : 'was not captured';
+  return `Step ${asked} ${why}: the nearest one, ${shown}, is on show.`;
+}
+
+/** That a tensor did not run as often at a step, and which of its visits is on show; null where it did, or was not captured there. */
+export function lostVisit(asked: Pick<Asked, 'tensor' | 'visit'>, step: number, visits: readonly number[], shown: number): string | null {
+  if (asked.visit === null || visits.length === 0 || visits.includes(asked.visit)) return null;
+  return `${asked.tensor} has no visit ${asked.visit} at step ${step}: visit ${shown} is on show.`;
 }
 
 /** The same of what is asked of the graph on show. */

@@ -70,8 +70,17 @@ test('tabs also answer to their titles', () => {
 
 test('parts that say nothing the page can read are named, and others are not', () => {
   const hash =
-    '#run=a&step=abc&view=nope&visit=-1&panel=value&value=zz&dims=0,y,x&range=9-1&trace=zz&foo=1&view=graph&follow=0&sort=zz&open=';
-  expect(unreadParts(hash)).toEqual(['step=abc', 'view=nope', 'visit=-1', 'value=zz', 'range=9-1', 'trace=zz', 'foo=1']);
+    '#run=a&step=abc&view=nope&visit=-1&panel=value&value=zz&dims=0,y,x&range=9-1&trace=zz&foo=1&visit=2147483648&view=graph&follow=0&sort=zz&open=';
+  expect(unreadParts(hash)).toEqual([
+    'step=abc',
+    'view=nope',
+    'visit=-1',
+    'value=zz',
+    'range=9-1',
+    'trace=zz',
+    'foo=1',
+    'visit=2147483648',
+  ]);
   expect(unreadParts('')).toEqual([]);
   expect(unreadParts('#tensortap')).toEqual([]);
 });

@@ -132,7 +132,9 @@ const NOTHING_ASKED = JSON.stringify(EMPTY_LINK);
 const LONGEST_LIST = 1200;
 
 const TEXTS = ['run', 'graph', 'worker', 'tensor', 'selected', 'other', 'otherWorker'] as const;
-const NUMBERS = ['step', 'visit', 'otherStep'] as const;
+const NUMBERS = ['step', 'otherStep'] as const;
+/** No dump counts further (FORMAT.md). */
+const LAST_VISIT = 2 ** 31 - 1;
 
 export function encodeLink(link: DeepLink): string {
   const parts: string[] = [];
@@ -173,6 +175,8 @@ export function decodeLink(hash: string): DeepLink {
   const link = { ...EMPTY_LINK };
   for (const key of TEXTS) link[key] = decodePart(found.get(key) ?? '') || null;
   for (const key of NUMBERS) link[key] = wholeNumber(found.get(key));
+  const visit = wholeNumber(found.get('visit'));
+  link.visit = visit !== null && visit <= LAST_VISIT ? visit : null;
   link.follow = found.get('follow') === '1';
   link.enlarged = found.get('enlarged') === '1';
   link.view = VIEWS.find((view) => view === found.get('view')) ?? EMPTY_LINK.view;

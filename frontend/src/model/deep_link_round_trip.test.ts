@@ -37,7 +37,7 @@ function anyLink(random: Random): DeepLink {
   const numbered = () => maybe(random, whole(random));
   return {
     ...{ run: named(), graph: named(), worker: named(), tensor: named(), selected: named(), other: named(), otherWorker: named() },
-    ...{ step: numbered(), visit: numbered(), otherStep: numbered() },
+    ...{ step: numbered(), visit: maybe(random, whole(random) % 2 ** 31), otherStep: numbered() },
     ...{ follow: random() < 0.5, enlarged: random() < 0.5 },
     ...{ view: one(random, VIEWS), panel: one(random, PANEL_TABS), value: maybe(random, one(random, VALUE_MODES)) },
     ...{ scope: text(random), match: text(random), where: text(random), place: text(random), saw: text(random) },

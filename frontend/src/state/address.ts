@@ -105,8 +105,8 @@ const chosen = computed<Place>(() => ({
 
 /** Takes up an address, and what it asks for. */
 function take(next: DeepLink, unread: readonly string[]): void {
-  const { run, graph, worker, selected, color } = next;
-  asked.value = { run, graph, worker, selected, color, step: next.follow ? null : next.step, unread };
+  const { run, graph, worker, tensor, visit, range, selected, color } = next;
+  asked.value = { run, graph, worker, tensor, visit, range, selected, color, step: next.follow ? null : next.step, unread };
   apply(next);
 }
 
@@ -125,6 +125,8 @@ export function syncAddress(): () => void {
   let known = location.hash;
   take(begun, unreadParts(first));
   const read = () => {
+    // Going to an address is told twice (popstate, hashchange), and the page may have completed or corrected it in between.
+    if (location.hash === known) return;
     known = location.hash;
     const next = decodeLink(known);
     shown = next; // before it is taken up: the effect below compares with it, and going to an address is no new place

@@ -1,7 +1,8 @@
 import { computed, signal } from '@preact/signals';
-import { type Asked, lostOf, lostOnGraph, unreadText } from '../model/asked';
-import { chosenGraph, chosenRun, chosenScope, chosenStep, chosenWorker, colour } from './choices';
+import { type Asked, lostOf, lostOnGraph, lostVisit, unreadText } from '../model/asked';
+import { chosenGraph, chosenRun, chosenScope, chosenStep, chosenTensor, chosenVisit, chosenWorker, colour, stepRange } from './choices';
 import { graph } from './graph';
+import { snapshot, visits } from './node';
 import { graphId, runDetail } from './runs';
 import { allSteps, step } from './steps';
 
@@ -16,6 +17,13 @@ const lostHere = computed<string | null>(() => {
   return lostOnGraph({ selected, color: wanted.color === colour.value ? wanted.color : null }, shown);
 });
 
+/** The visit, if the tensor on show has none such. */
+const visitLost = computed<string | null>(() => {
+  const [wanted, shown] = [asked.value, snapshot.value];
+  if (wanted === null || shown === null || wanted.tensor !== chosenTensor.value || wanted.visit !== chosenVisit.value) return null;
+  return lostVisit(wanted, shown.step, visits.value, shown.visit);
+});
+
 /** What the address asked for and is not there, while what is shown in its place has not been left. */
 export const lost = computed<string | null>(() => {
   const [wanted, run] = [asked.value, runDetail.value];
@@ -26,7 +34,8 @@ export const lost = computed<string | null>(() => {
     graph: wanted.graph === chosenGraph.value ? wanted.graph : null,
     worker: wanted.worker === chosenWorker.value ? wanted.worker : null,
     step: wanted.step === chosenStep.value ? wanted.step : null,
+    range: wanted.range === stepRange.value ? wanted.range : null,
   };
-  const texts = [unread, lostOf(still, run.graphs, run.workers, allSteps.value.step, step.value), lostHere.value];
+  const texts = [unread, lostOf(still, run.graphs, run.workers, allSteps.value.step, step.value), visitLost.value, lostHere.value];
   return texts.filter((text) => text !== null).join(' ') || null;
 });
