@@ -1,6 +1,17 @@
 import { computed, signal } from '@preact/signals';
 import { type Asked, lostOf, lostOnGraph, lostVisit, unreadText } from '../model/asked';
-import { chosenGraph, chosenRun, chosenScope, chosenStep, chosenTensor, chosenVisit, chosenWorker, colour, stepRange } from './choices';
+import {
+  chosenGraph,
+  chosenRun,
+  chosenScope,
+  chosenStep,
+  chosenTensor,
+  chosenVisit,
+  chosenWorker,
+  colour,
+  stepRange,
+  view,
+} from './choices';
 import { graph } from './graph';
 import { snapshot, visits } from './node';
 import { graphId, runDetail } from './runs';
@@ -32,7 +43,8 @@ export const lost = computed<string | null>(() => {
   if (run === null || wanted.run !== chosenRun.value) return unread;
   const still = {
     graph: wanted.graph === chosenGraph.value ? wanted.graph : null,
-    worker: wanted.worker === chosenWorker.value ? wanted.worker : null,
+    // A comparison says so itself, and goes no further.
+    worker: view.value !== 'compare' && wanted.worker === chosenWorker.value ? wanted.worker : null,
     step: wanted.step === chosenStep.value ? wanted.step : null,
     range: wanted.range === stepRange.value ? wanted.range : null,
   };

@@ -7,7 +7,7 @@ import { matchText, partnerOf } from '../model/hand_matches';
 import { chosenTensor, compareAt, compareSort, otherStep, otherWorker } from './choices';
 import { colourBy, graph } from './graph';
 import { compareShown, handPairs, ofTwoWorkers, otherEntry, otherRunId } from './hand_matches';
-import { isOtherWorkerSought, otherWorkerLost } from './other_worker';
+import { isOtherWorkerSought, otherWorkerLost, ownWorkerLost } from './other_worker';
 import { api } from './provider';
 import { resource } from './resource';
 import { graphId, runId, runRevision, workerId } from './runs';
@@ -15,9 +15,10 @@ import { step } from './steps';
 
 const ASK_AGAIN_MS = 500;
 
-/** Of one run, another step of B or another worker is to be named: a side equals itself. */
+/** Each side's worker is there; of one run, another step of B or another worker is to be named: a side equals itself. */
 export const comparable = computed(() => {
-  if (otherRunId.value === null || isOtherWorkerSought.value || otherWorkerLost.value !== null) return false;
+  if (otherRunId.value === null || isOtherWorkerSought.value) return false;
+  if (ownWorkerLost.value !== null || otherWorkerLost.value !== null) return false;
   return otherRunId.value !== runId.value || ofTwoWorkers.value || (compareAt.value === 'step' && otherStep.value !== null);
 });
 

@@ -87,6 +87,12 @@ test.each(['two', 'pair'])('a worker that B has not is lost, and not asked for',
   expect(asked).toEqual([]);
 });
 
+test('a worker that A has not is lost, and not asked for', async () => {
+  await choose('two', 'gone-1', 'pair', 'host-7');
+  expect([state.ownWorkerLost.value, comparison.comparable.value]).toEqual(['gone-1', false]);
+  expect(asked).toEqual([]);
+});
+
 test('two workers of the run on show are compared at once: the one on show, or the first, and another', async () => {
   await choose('two', 'host-2', 'pair', null);
   state.compareTwoWorkers();

@@ -2,7 +2,7 @@ import { batch } from '@preact/signals';
 import { chosenWorker, compareAt, otherRun, otherStep, otherWorker } from '../../state/choices';
 import { equalShown, reportHref } from '../../state/comparison';
 import { otherRunId } from '../../state/hand_matches';
-import { otherWorkers } from '../../state/other_worker';
+import { otherWorkers, ownWorkerLost } from '../../state/other_worker';
 import { namesOfRuns, runDetail, runId, runName, runs, workerId } from '../../state/runs';
 import { step } from '../../state/steps';
 import { Select, Switch } from '../kit/Button';
@@ -19,7 +19,7 @@ export function CompareHead() {
       <WorkerSelect
         side="A"
         workers={runDetail.value?.workers ?? []}
-        chosen={workerId.value}
+        chosen={ownWorkerLost.value ?? workerId.value}
         choose={(id) => {
           chosenWorker.value = id;
         }}

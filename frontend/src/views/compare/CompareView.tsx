@@ -4,7 +4,7 @@ import { visible } from '../../lib/visible';
 import { sameSide } from '../../model/comparison';
 import { comparable, compareAgain, comparison, comparisonProgress, stopComparison } from '../../state/comparison';
 import { isOtherSought, otherEntry, otherLost } from '../../state/hand_matches';
-import { compareTwoWorkers, isOtherWorkerSought, otherWorkerLost } from '../../state/other_worker';
+import { compareTwoWorkers, isOtherWorkerSought, otherWorkerLost, ownWorkerLost } from '../../state/other_worker';
 import { runDetail, runEntry } from '../../state/runs';
 import { Segmented } from '../kit/Button';
 import { Failure, Message } from '../kit/Message';
@@ -36,7 +36,7 @@ export function CompareView() {
 function Body() {
   if (otherLost.value !== null) return <Lost called={otherLost.value} />;
   if (otherEntry.value === null) return isOtherSought.value ? null : <Alone />;
-  if (otherWorkerLost.value !== null) return <LostWorker called={otherWorkerLost.value} />;
+  if (ownWorkerLost.value !== null || otherWorkerLost.value !== null) return <LostWorkers />;
   if (isOtherWorkerSought.value) return null;
   const told = comparison.data.value?.comparison;
   if (!comparable.value || (told && sameSide(told.a, told.b))) return <Itself />;
@@ -103,10 +103,21 @@ function Lost({ called }: { called: string }) {
   );
 }
 
-function LostWorker({ called }: { called: string }) {
+/** The workers that an address asked for, of either side or both. */
+function LostWorkers() {
+  const [a, b] = [ownWorkerLost.value, otherWorkerLost.value];
   return (
-    <Message title={`${otherEntry.value?.name ?? 'Run B'} has no worker ${visible(called)} to compare with`} testid="other-worker-lost">
-      <p>It is a worker of another run, or the run was written anew. Choose the worker of B above.</p>
+    <div>
+      {a !== null && <LostWorker side="A" run={runEntry.value?.name} called={a} />}
+      {b !== null && <LostWorker side="B" run={otherEntry.value?.name} called={b} />}
+    </div>
+  );
+}
+
+function LostWorker({ side, run, called }: { side: 'A' | 'B'; run: string | undefined; called: string }) {
+  return (
+    <Message title={`${run ?? `Run ${side}`} has no worker ${visible(called)} to compare`} testid={`worker-lost-${side.toLowerCase()}`}>
+      <p>It is a worker of another run, or the run was written anew. Choose the worker of {side} above.</p>
     </Message>
   );
 }
