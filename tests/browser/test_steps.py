@@ -27,6 +27,20 @@ def test_slider_moves_over_the_captured_steps(tap: TapPage, site: Site) -> None:
         tap.expect_step(step)
 
 
+def test_the_thumb_stands_at_the_ends_where_the_first_and_last_step_do(tap: TapPage, site: Site) -> None:
+    tap.enter(site)
+    tap.choose_run("digits")
+    strip, slider = tap.page.get_by_test_id("health-strip"), tap.page.get_by_test_id("step-slider")
+    thumb = strip.locator(".strip-thumb")
+    box = strip.bounding_box()
+    assert box is not None
+    for key, place in [("Home", 0.0), ("End", 1.0)]:
+        slider.press(key)
+        expect(thumb).to_have_attribute("style", f"left: {100 * place:.0f}%;")
+        tap.page.mouse.click(box["x"] + min(max(place * box["width"], 1), box["width"] - 1), box["y"] + 14)
+        expect(thumb).to_have_attribute("style", f"left: {100 * place:.0f}%;")
+
+
 def test_numbers_follow_the_step(tap: TapPage, site: Site) -> None:
     run = tensortap.open(site.logdir).runs["digits"]
     name = next(name for name in run.tensors if name.endswith("/Relu:0"))

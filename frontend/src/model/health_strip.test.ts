@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { StepColumns } from './answers';
-import { healthCells, healthRuns, positionAt } from './health_strip';
+import { fractionOf, healthCells, healthRuns, positionAt, shareOf } from './health_strip';
 
 function steps(health: string): StepColumns {
   const marks = [...health];
@@ -48,11 +48,24 @@ test('no steps, no cells', () => {
 
 test.each([
   [0, 0],
-  [0.49, 1],
+  [0.16, 0],
+  [0.17, 1],
   [0.5, 2],
-  [0.999, 3],
+  [0.84, 3],
   [1, 3],
+  [1.1, 3],
   [-0.1, 0],
 ])('the pointer at %d of four steps is at position %d', (fraction, position) => {
   expect(positionAt(fraction, 4)).toBe(position);
+});
+
+test('the first and the last step stand at the ends, a single one in the middle, and the pointer finds each', () => {
+  const places = (count: number) => Array.from({ length: count }, (_, position) => fractionOf(position, count));
+  expect([places(1), places(2), places(3)]).toEqual([[0.5], [0, 1], [0, 0.5, 1]]);
+  for (const count of [1, 2, 3, 60, 1001]) expect(places(count).map((at) => positionAt(at, count))).toEqual([...Array(count).keys()]);
+});
+
+test('cells fill the strip: each step reaches half way to its neighbours', () => {
+  const shares = (health: string) => healthRuns(steps(health), 100).map((cell) => shareOf(cell, health.length));
+  expect([shares('.'), shares('.n'), shares('n.n')]).toEqual([[1], [0.5, 0.5], [0.25, 0.5, 0.25]]);
 });

@@ -30,9 +30,19 @@ function sum(values: number[], first: number, last: number): number {
   return total;
 }
 
-/** The position (index of a step) under `fraction` (0 to 1) of the strip's width, as the slider puts its thumb. */
+/** Where the strip has the step at a position, 0 to 1: the first and the last one at its ends, a single one in the middle. */
+export function fractionOf(position: number, count: number): number {
+  return count > 1 ? position / (count - 1) : 0.5;
+}
+
+/** The position (index of a step) nearest to `fraction` of the strip's width. */
 export function positionAt(fraction: number, count: number): number {
-  return Math.max(0, Math.min(count - 1, Math.floor(fraction * count)));
+  return Math.max(0, Math.min(count - 1, Math.round(fraction * (count - 1))));
+}
+
+/** How much of the strip a cell takes: each step reaches half way to its neighbours. */
+export function shareOf({ first, last }: Pick<HealthCell, 'first' | 'last'>, count: number): number {
+  return Math.max(0, Math.min(1, fractionOf(last + 0.5, count))) - Math.max(0, Math.min(1, fractionOf(first - 0.5, count))) || 1;
 }
 
 /** Neighbouring cells of the same health joined, which is all that has to be drawn. */

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { counted, formatCount } from '../../lib/format';
-import { healthRuns, positionAt } from '../../model/health_strip';
+import { fractionOf, healthRuns, positionAt, shareOf } from '../../model/health_strip';
 import { nearestStep } from '../../model/step_list';
 import { triggers } from '../../state/events';
 import { hoveredStep } from '../../state/node';
@@ -44,7 +44,7 @@ export function HealthStrip() {
     >
       <div class="strip-cells">
         {healthRuns(steps, Math.max(1, width / 2)).map((run) => (
-          <i key={run.first} data-health={run.health} style={{ flexGrow: String(run.last - run.first + 1) }} />
+          <i key={run.first} data-health={run.health} style={{ flexGrow: String(shareOf(run, count)) }} />
         ))}
       </div>
       <FirstBad steps={steps.step} />
@@ -52,9 +52,9 @@ export function HealthStrip() {
       <StepRange count={count} />
       {count > 0 && <div class="strip-thumb" style={{ left: placeOf(stepIndex.value, count) }} />}
       {pointed !== null && pointed < count && <StripHover at={pointed} width={width} />}
-      <div class="strip-ends num">
+      <div class="strip-ends num" data-single={count === 1}>
         <span>{steps.step[0]}</span>
-        <span>{steps.step[count - 1]}</span>
+        {count > 1 && <span>{steps.step[count - 1]}</span>}
       </div>
     </div>
   );
@@ -94,9 +94,8 @@ function titleOf(at: number): string {
   return here.map(({ trigger, reason }) => `${trigger} fired at step ${at}: ${reason}`).join('\n');
 }
 
-/** The middle of a step's cell. */
 function placeOf(position: number, count: number): string {
-  return `${(100 * (position + 0.5)) / count}%`;
+  return `${100 * fractionOf(position, count)}%`;
 }
 
 function pointedByChart(steps: number[]): number | null {
@@ -126,7 +125,7 @@ function StepRange({ count }: { count: number }) {
 
 function StripHover({ at, width }: { at: number; width: number }) {
   const { step: steps, nan, inf, snapshots } = stepColumns.value;
-  const left = ((at + 0.5) / steps.length) * width;
+  const left = fractionOf(at, steps.length) * width;
   const counts = [nan[at] ? `${formatCount(nan[at])} with NaN` : '', inf[at] ? `${formatCount(inf[at])} with Inf` : ''].filter(Boolean);
   return (
     <>
