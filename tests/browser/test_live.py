@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -46,3 +47,28 @@ def test_a_new_run_and_new_steps_show_up(tap: TapPage, serve: Serve, tmp_path: P
         expect(slider).to_have_attribute("max", "1")
         slider.press("End")
         tap.expect_step(7)
+
+
+def test_the_latest_step_is_followed_until_the_run_is_closed(
+    tap: TapPage, serve: Serve, tmp_path: Path
+) -> None:
+    log_steps(tmp_path, "old", range(3))
+    site = serve(tmp_path)
+    tap.enter(site)
+    follow = tap.page.get_by_role("switch", name="follow latest")
+    tap.expect_step(2)
+    expect(follow).to_have_count(0)
+    tap.page.goto(f"{site.url}#run=old&follow=1")
+    tap.expect_step(2)
+    expect(tap.page).not_to_have_url(re.compile("follow"))
+    with tensortap.DumpWriter(tmp_path, run="new") as writer:
+        writer.log("loss:0", np.float32(1), step=0, keep="value")
+        writer.flush()
+        tap.page.goto(f"{site.url}#run=new")
+        expect(follow).to_be_checked()
+        expect(tap.page).to_have_url(re.compile("&follow=1"))
+        writer.log("loss:0", np.float32(1), step=4, keep="value")
+    tap.expect_step(4)
+    expect(follow).to_have_count(0)
+    expect(tap.page).not_to_have_url(re.compile("follow"))
+    expect(tap.page.get_by_test_id("lost")).to_have_count(0)

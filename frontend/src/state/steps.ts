@@ -38,8 +38,11 @@ export const stepColumns = computed<StepColumns>(() => {
   return (range && within(allSteps.value, range)) ?? allSteps.value;
 });
 
+/** Whether more steps may come: of a closed run there is nothing to follow. */
+export const followable = computed(() => runEntry.value !== null && (runEntry.value.live || !runEntry.value.closed));
+
 /** Following the latest step: no step is chosen. */
-export const following = computed(() => chosenStep.value === null);
+export const following = computed(() => followable.value && chosenStep.value === null);
 
 /** The step on show: the chosen one (or the nearest there is), else the latest, or the one before while that is half written. */
 export const step = computed<number | null>(() => {
@@ -62,6 +65,7 @@ export function stepBy(offset: number): void {
   if (next !== null) chosenStep.value = next;
 }
 
+/** Of a closed run it goes to the last step. */
 export function toggleFollowing(): void {
   chosenStep.value = following.value ? step.value : null;
 }

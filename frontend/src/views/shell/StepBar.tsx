@@ -2,7 +2,7 @@ import { formatCount } from '../../lib/format';
 import { halfWritten } from '../../model/step_list';
 import { stepRange } from '../../state/choices';
 import { runEntry, runPhase } from '../../state/runs';
-import { following, playing, shownRange, step, stepBy, stepColumns, stepIndex, toggleFollowing } from '../../state/steps';
+import { followable, following, playing, shownRange, step, stepBy, stepColumns, stepIndex, toggleFollowing } from '../../state/steps';
 import { IconButton, Switch } from '../kit/Button';
 import { HealthStrip } from './HealthStrip';
 import { togglePlay, usePlayback } from './playback';
@@ -33,13 +33,15 @@ export function StepBar() {
       </div>
       <HealthStrip />
       <RangeChip />
-      <Switch
-        label={live ? 'Live: follow latest' : 'Follow latest'}
-        on={following.value}
-        onChange={toggleFollowing}
-        title="Show each new step as it arrives"
-        testid="follow"
-      />
+      {followable.value && (
+        <Switch
+          label={live ? 'Live: follow latest' : 'Follow latest'}
+          on={following.value}
+          onChange={toggleFollowing}
+          title="Show each new step as it arrives"
+          testid="follow"
+        />
+      )}
     </section>
   );
 }
