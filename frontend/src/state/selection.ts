@@ -47,7 +47,7 @@ export function selectTensor(tensor: string | null): void {
   });
 }
 
-/** Another graph has other scopes. */
+/** Another graph has other scopes, and visits of its own. */
 export function chooseGraph(graph: string | null): void {
   batch(() => {
     if (graph !== graphId.value) {
@@ -55,17 +55,19 @@ export function chooseGraph(graph: string | null): void {
       unstacked.value = [];
       clearTrace();
       resetTimeline();
+      chosenVisit.value = null;
     }
     chosenGraph.value = graph;
   });
 }
 
-/** Another worker keeps the graph on show where it captured any of it; else its own is shown. */
+/** Another worker has visits of its own; it keeps the graph on show where it captured any of it, else its own is shown. */
 export function chooseWorker(worker: string | null): void {
   batch(() => {
     const captured = runDetail.value?.graphs.find((graph) => graph.id === graphId.value)?.workers ?? [];
     const own = worker === null || captured.includes(worker) ? null : graphOfWorker(worker);
     if (own !== null) chooseGraph(own.id);
+    if (worker !== chosenWorker.value) chosenVisit.value = null;
     chosenWorker.value = worker;
   });
 }

@@ -1,9 +1,9 @@
 import { expect, test, vi } from 'vitest';
 import type { Provider } from '../api/provider';
-import { chosenGraph, chosenStep, chosenVisit, openScopes } from './choices';
+import { chosenGraph, chosenStep, chosenVisit, chosenWorker, openScopes } from './choices';
 import { useProvider } from './provider';
 import { graphId, runList } from './runs';
-import { goTo } from './selection';
+import { chooseGraph, chooseWorker, goTo } from './selection';
 import { step, stepColumns, stepIndex } from './steps';
 
 // It asks the browser for its colour scheme.
@@ -18,7 +18,7 @@ const server: Provider = {
   json: async (_path, query) => ({
     id: 'r',
     workers: [],
-    graphs: Object.entries(STEPS).map(([id, steps]) => ({ id, snapshots: steps.length })),
+    graphs: Object.entries(STEPS).map(([id, steps]) => ({ id, snapshots: steps.length, workers: ['host-1', 'host-2'] })),
     steps: columns(query?.graph ? (STEPS[String(query.graph)] as number[]) : Object.values(STEPS).flat()),
   }),
   bytes: async () => new ArrayBuffer(0),
@@ -44,4 +44,17 @@ test('steps are those of the graph on show; another graph keeps the nearest step
   expect(chosenVisit.value).toBe(3);
   goTo({ tensor: 'a:0', step: 5 });
   expect(chosenVisit.value).toBeNull();
+});
+
+test('another graph or worker drops the chosen visit, the same one keeps it', () => {
+  chooseWorker('host-1');
+  goTo({ graph: 'fit', tensor: 'a:0', visit: 3 });
+  chooseGraph('fit');
+  chooseWorker('host-1');
+  expect(chosenVisit.value).toBe(3);
+  chooseWorker('host-2');
+  expect([chosenWorker.value, chosenVisit.value]).toEqual(['host-2', null]);
+  goTo({ tensor: 'a:0', visit: 3 });
+  chooseGraph('predict');
+  expect([chosenGraph.value, chosenVisit.value]).toEqual(['predict', null]);
 });

@@ -1,9 +1,8 @@
 import { visible } from '../../lib/visible';
 import { workerName } from '../../model/worker_names';
-import { chosenWorker } from '../../state/choices';
 import { overlay } from '../../state/graph';
 import { graphId, graphOfWorker, runDetail, workerId } from '../../state/runs';
-import { chooseGraph } from '../../state/selection';
+import { chooseGraph, chooseWorker } from '../../state/selection';
 
 /** Above a graph without numbers: that the chosen worker captured nothing of it, as where each worker has a graph of its own. */
 export function WorkerNotice() {
@@ -21,13 +20,7 @@ export function WorkerNotice() {
           Show its graph
         </button>
       )}
-      <button
-        type="button"
-        class="button small"
-        onClick={() => {
-          chosenWorker.value = null;
-        }}
-      >
+      <button type="button" class="button small" onClick={() => chooseWorker(null)}>
         Show all workers
       </button>
     </div>
