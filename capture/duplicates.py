@@ -53,6 +53,7 @@ class Duplicates:
         self._merges = Merges(self._uses)
         self._definition = definition
         self._made: dict[str, str] = {}
+        self._merged: dict[str, bool] = {}  # what was found out
         # With a pass switched off, what the others do has other rules; taps in place are exact then.
         options = tf.config.optimizer.get_experimental_options()
         self._merging = all(options.get(name, True) for name in _PASSES)
@@ -98,6 +99,12 @@ class Duplicates:
 
     def _is_merged(self, node: tf_private.NodeDef, reference: str) -> bool:
         """Whether another use of a tensor may change what its node is merged with."""
+        if reference not in self._merged:
+            self._merged[reference] = self._would_merge(node, reference)
+        return self._merged[reference]
+
+    def _would_merge(self, node: tf_private.NodeDef, reference: str) -> bool:
+        """`_is_merged`, found out."""
         if node.op == "Const":  # pushed along chains, unless they are used elsewhere
             return bool(node.ByteSize() <= _LARGEST_CONSTANT)
         if node.name not in self._uses.live:  # it runs for taps only, and would use its inputs

@@ -51,6 +51,7 @@ class Merges:
     def __init__(self, uses: Uses) -> None:
         self._uses = uses
         self._constant: dict[str, bool] = {}
+        self._special: dict[str, bool] = {}
 
     def are_merged(self, node: tf_private.NodeDef, user: tf_private.NodeDef) -> bool:
         """Whether an elementwise node may be merged with its only user, an elementwise one."""
@@ -153,7 +154,10 @@ class Merges:
 
     def _is_special(self, reference: str) -> bool:
         """Whether a tensor may be known, as 0, 1 or -1, by which an operation becomes another one."""
-        return self._is_constant(reference) and self._may_hold(reference, (-1, 0, 1))
+        if reference not in self._special:
+            known = self._is_constant(reference)
+            self._special[reference] = known and self._may_hold(reference, (-1, 0, 1))
+        return self._special[reference]
 
     def _is_constant(self, reference: str) -> bool:
         """Whether the optimiser may know a tensor's value."""
