@@ -51,3 +51,15 @@ def test_nothing_sticks_out(tap: TapPage, site: Site, size: tuple[int, int]) -> 
         assert tap.page.evaluate(OVERFLOWING) == [0, 0], tab
         for part in ("graph", "inspector", "step-slider", "theme-toggle"):
             expect(tap.page.get_by_test_id(part)).to_be_in_viewport()
+
+
+@pytest.mark.parametrize("width", [1024, 1280])
+def test_the_head_has_room_for_nans_way_which_comes_later(tap: TapPage, site: Site, width: int) -> None:
+    tap.page.set_viewport_size({"width": width, "height": 800})
+    head = tap.page.locator(".centre > .pane-head")
+    tap.enter(site)
+    tap.choose_run("digits")
+    before = head.bounding_box()
+    tap.choose_run("digits-nan")
+    expect(tap.page.get_by_test_id("chain")).to_be_visible()
+    assert head.bounding_box() == before
