@@ -130,6 +130,43 @@ def test_nested_loops_and_branches(tmp_path: Path) -> None:
     assert values("end:0") == [-37.0]
 
 
+def test_visits_of_branches_in_nested_loops_are_iterations(tmp_path: Path) -> None:
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.int32, [], name="x")
+
+        def inner(j: Any, total: Any) -> Any:
+            odd = tf.equal((x + total) % 2, 1, name="odd")
+            more = tf1.cond(odd, lambda: tf.add(total, 1, name="one"), lambda: tf.add(total, 3, name="three"))
+            big = tf1.cond(more > 1000, lambda: tf.negative(more, name="never"), lambda: more)
+            return j + 1, big + j
+
+        def outer(i: Any, total: Any) -> Any:
+            return i + 1, tf1.while_loop(lambda j, _: j < i, inner, [0, total], name="inner")[1]
+
+        _, end = tf1.while_loop(lambda i, _: i < 4, outer, [0, 0], name="outer")
+        tf.negative(end, name="end")
+
+    def plain(x: int) -> Iterator[tuple[str, int]]:
+        total = 0
+        for i in range(4):
+            for j in range(i):
+                odd = (x + total) % 2 == 1
+                total += 1 if odd else 3
+                yield "one" if odd else "three", total
+                total += j
+
+    with Tap(tmp_path / "r", ALL) as tap, tf1.Session(graph=graph) as session, tap.step(5):
+        run = tap.session(session).run
+        assert [run("end:0", {x: fed}) for fed in (0, 1)] == [-16, -16]
+
+    ran = [*plain(0), *plain(1)]
+    dumped = Dumped(tmp_path / "r")
+    for branch in ("one", "three"):
+        (name,) = {row.name for row in dumped.rows if row.name.endswith(f"/{branch}:0")}
+        seen = [(row.visit, int(row.value)) for row in dumped.at(name, 5)]
+        assert seen == [(visit, value) for visit, (taken, value) in enumerate(ran) if taken == branch]
+
+
 def test_a_branch_outside_of_loops(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
     with tf.Graph().as_default() as graph:
         x = tf1.placeholder(tf.float32, [], name="x")
