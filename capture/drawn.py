@@ -15,9 +15,10 @@ class Drawn:
     def __init__(self) -> None:
         self._iterator: Any = None
         self._left = -1  # batches; negative if that is not known
+        self._before = 0  # batches drawn from the iterator by earlier calls
 
-    def by_call(self, source: Any, most: int, epoch: int) -> int:
-        """Batches that the next call draws, from 1 to `most`.
+    def expected(self, source: Any, most: int, epoch: int) -> int:
+        """Batches that the next call draws, from 1 to `most`, as far as that is known before it.
 
         Args:
             source: what it is given: an iterator, or batches that were drawn already.
@@ -30,9 +31,28 @@ class Drawn:
             return min(max(len(source), 1), most)
         if source is not self._iterator:
             self._iterator, self._left = source, _size_of(source, epoch)
-        count = min(self._left, most) if self._left > 0 else most
+            self._before = _drawn_from(source) or 0
+        return min(self._left, most) if self._left > 0 else most
+
+    def by_call(self, source: Any, expected: int) -> int:
+        """Batches that the call has drawn: by TensorFlow's own count, or as expected if it keeps none."""
+        if source is not self._iterator:
+            return expected
+        total = _drawn_from(source)
+        count = expected if total is None else total - self._before
+        self._before += count
         self._left -= count
         return count
+
+
+def _drawn_from(iterator: Any) -> int | None:
+    """Elements that an iterator has given so far; None if that is not counted, as without autotuning."""
+    try:
+        with tf_private.not_recorded():
+            model = tf.data.experimental.get_model_proto(tf_private.local_iterator(iterator))
+        return int(model.nodes[model.output].num_elements)
+    except Exception:
+        return None
 
 
 def _size_of(iterator: Any, epoch: int) -> int:

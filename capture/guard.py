@@ -60,7 +60,6 @@ class Guard:
         self._patience = patience
         self._firings = Firings()
         self._plans: dict[tuple[tuple[Watch, ...], tuple[Watch, ...]], Plan] = {}
-        self.wants_return = False
         self._recordings: Recordings | None = None
 
     @property
@@ -135,44 +134,40 @@ class Guard:
             self._plans[key] = Plan(written, held)
         return tuple(dict.fromkeys((*written, *examined, *held))), self._plans[key]
 
-    def end_step(
-        self, background: Background, step: int, error: BaseException | None, entry: Entry | None
-    ) -> None:
+    def end_step(self, background: Background, entry: Entry, error: BaseException | None) -> None:
         """Has a step looked at.
-
-        Args:
-            entry: that of the step, if its calls are recorded.
 
         Raises:
             TrainingStoppedError: the trigger fired, and training is to be stopped by an error.
         """
+        entry.ended = True
         if self._trigger is None:
             return
         text = ""
         if error is not None and has_failed(error):
             text = f"{type(error).__name__}: {first_line(error)}"
         examined = threading.Event()
-        end = StepEnd(text, examined)
+        step, end = entry.steps.start, StepEnd(text, examined)
         if not background.put(Batch(step, time.time(), GraphHandle(None), deque(), 0, end=end, entry=entry)):
-            if entry is not None:
-                self._settled(entry, "")  # nobody will look at it
+            entry.unheard = True
+            self._settled(entry, "")  # nobody will look at it
             return
-        if error is not None or self._stop is False:
+        if self._stop is False:
+            return
+        if error is not None:
+            self._firings.defer(entry)
             return
         if not examined.wait(self._patience):
+            self._firings.defer(entry)
             self._trouble.tell(
                 "verdict",
                 f"step {step} was not looked at within {self._patience:g} s; training did not wait longer",
                 "Watch fewer tensors with the trigger, or raise Tap(close_seconds=…).",
             )
-        firing = self._firings.take_new()
-        if firing is not None:
-            self._end_training(firing)
-
-    def _end_training(self, firing: Firing) -> None:
-        if self._stop is True:
+        firing = self._firings.take(entry)
+        if firing is not None and self._stop is True:
             raise TrainingStoppedError(firing, self._run, self._run_dir)
-        self.wants_return = True
+        entry.ends_fit = firing is not None
 
 
 def _wanting(watches: Sequence[Watch], steps: range) -> tuple[Watch, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from collections import deque
 from typing import NamedTuple
 
 from tensortap.dump import Graph
@@ -27,12 +27,6 @@ class Item(NamedTuple):
     written: bool = False
 
 
-@dataclass
-class _HeldStep:
-    entry: Entry
-    items: list[Item] = field(default_factory=list)
-
-
 class HeldRecordings:
     """Holds the calls of a step until the trigger has looked at it, and so many steps before it.
 
@@ -44,13 +38,13 @@ class HeldRecordings:
     """
 
     def __init__(self, before: int, patience: float) -> None:
-        self._before, self._patience = before, patience
+        self._patience = patience
         self._changed = threading.Condition()
-        self._steps: list[_HeldStep] = []  # oldest first; numbers need not rise
-        self._looked_at = 0  # so many of them
+        self._waiting: dict[Entry, list[Item]] = {}  # what was not looked at yet
+        self._looked_at: deque[list[Item]] = deque(maxlen=before)  # steps, oldest first
 
     def wait_for_room(self, entry: Entry) -> bool:
-        """Waits until at most one other step is not looked at.
+        """Waits until at most one other step that has ended is not looked at.
 
         Returns:
             False if that took too long: all that was held is given up.
@@ -58,19 +52,17 @@ class HeldRecordings:
         with self._changed:
             if self._changed.wait_for(lambda: self._has_room(entry), self._patience):
                 return True
-            self._steps, self._looked_at = [], 0
+            self._waiting.clear()
+            self._looked_at.clear()
             return False
 
     def _has_room(self, entry: Entry) -> bool:
-        waiting = self._steps[self._looked_at :]
-        return len(waiting) <= _AHEAD or waiting[-1].entry is entry
+        return entry in self._waiting or sum(each.ended for each in self._waiting) <= _AHEAD
 
     def hold(self, entry: Entry, item: Item) -> None:
         """Keeps a call of the step that runs."""
         with self._changed:
-            if len(self._steps) == self._looked_at or self._steps[-1].entry is not entry:
-                self._steps.append(_HeldStep(entry))
-            self._steps[-1].items.append(item)
+            self._waiting.setdefault(entry, []).append(item)
 
     def settle(self, entry: Entry, reason: str) -> list[Item]:
         """A step was looked at; lets go of what no later step can want.
@@ -82,14 +74,13 @@ class HeldRecordings:
             What is to be written, oldest first.
         """
         with self._changed:
-            places = [
-                at for at, held in enumerate(self._steps) if at >= self._looked_at and held.entry is entry
-            ]
-            if not places:
-                return []  # nothing of it was recorded
-            end = places[0] + 1
-            wanted = self._steps[max(0, end - 1 - self._before) : end] if reason else []
-            kept = 0 if reason else min(end, self._before)
-            self._steps, self._looked_at = self._steps[end - kept :], kept
+            items = self._waiting.pop(entry, [])
             self._changed.notify_all()
-            return [item._replace(reason=reason) for held in wanted for item in held.items]
+            if not items:
+                return []  # nothing of it was recorded
+            if not reason:
+                self._looked_at.append(items)
+                return []
+            wanted = [*self._looked_at, items]
+            self._looked_at.clear()
+            return [item._replace(reason=reason) for held in wanted for item in held]

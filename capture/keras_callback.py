@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import keras
+import tensorflow as tf
 
 from .drawn import Drawn
 from .layers import layer_paths
 
 if TYPE_CHECKING:
     from .tap import Tap
+
+_DATA_ENDED = (StopIteration, tf.errors.OutOfRangeError)  # as Keras takes them
 
 
 class _StepFunction:
@@ -40,9 +44,7 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
         self._running = ""  # the attribute of the model that is replaced
         self._begun: int | None = None  # the batch that Keras has announced, until it runs
         self._batch = 0  # that batch, by its number in the epoch
-        self._first = 0  # its number as a step
         self._drawn = Drawn()
-        self._count = 0  # batches of the call that ran last; 0 if it did not run here
 
     def on_train_begin(self, logs: Any = None) -> None:
         self._start("train_function")
@@ -87,21 +89,24 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
             return function(*args, **kwargs)
         source = next(iter(args), None)
         most = int(getattr(self.model, "steps_per_execution", 1))
-        self._count = self._drawn.by_call(source, most, (self.params or {}).get("steps") or -1)
+        expected = self._drawn.expected(source, most, (self.params or {}).get("steps") or -1)
+        eager = self._tap.eager if getattr(self.model, "run_eagerly", False) else nullcontext
         try:
-            with self._tap._steps(self._first, self._count, source):
-                if getattr(self.model, "run_eagerly", False):
-                    with self._tap.eager():
+            with self._tap._steps(None, expected, source) as entry:
+                try:
+                    with eager():
                         outcome = function(*args, **kwargs)
-                else:
-                    outcome = function(*args, **kwargs)
-        except StopIteration:
-            raise  # the data ended; Keras goes on
+                except _DATA_ENDED:
+                    self._tap._ran(entry, 0)
+                    raise
+                self._tap._ran(entry, self._drawn.by_call(source, expected))
+        except _DATA_ENDED:
+            raise  # Keras goes on with the next epoch
         except BaseException:
             # Keras does not say goodbye to callbacks when training fails.
             self._end(self._running)
             raise
-        if self._tap._guard.wants_return:
+        if entry.ends_fit:
             self.model.stop_training = True
         return outcome
 
@@ -115,7 +120,6 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
             return
         self._running = attribute
         self._begun, self._drawn = None, Drawn()
-        self._tap._guard.wants_return = False  # what fired in an earlier fit ended that one
         self._tap._begin(layer_paths(self.model))
         original = _without_finished(getattr(self.model, attribute))
         if original is not None:
@@ -135,15 +139,14 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
 
     def _batch_begins(self, attribute: str, batch: int) -> None:
         if self._running == attribute:
-            self._begun = batch
-            self._first, self._count = self._tap.next_step, 0
-            self._batch = batch
+            self._begun = self._batch = batch
 
     def _batch_ends(self, attribute: str, batch: int) -> None:
         """`batch` is the last that was run; with `steps_per_execution` another one than was begun, and as if
         there were batches behind the end of the data."""
-        if self._running == attribute:
-            self._tap._count_to(self._first + (self._count or max(batch - self._batch, 0) + 1))
+        if self._running == attribute and self._begun is not None:  # it did not run here
+            self._begun = None
+            self._tap._numbering.claim(None, max(batch - self._batch, 0) + 1)
 
 
 def _without_finished(function: Any) -> Any:

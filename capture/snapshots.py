@@ -60,11 +60,24 @@ class Event(NamedTuple):
     facts: Mapping[str, Any]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Entry:
-    """One entry of a step, or of those that run in one call. Two of the same number are not the same one."""
+    """One entry of a step, or of those that run in one call. Two of the same number are not the same one, and
+    several may be open at once, in threads or tasks that take turns.
+
+    Attributes:
+        steps: those that run; fewer than began, or none, where the data ended.
+        records: whether its calls are recorded.
+        ended: whether it is over.
+        unheard: whether its end found no room in the queue.
+        ends_fit: whether a trigger wants Keras' `fit` to return.
+    """
 
     steps: range
+    records: bool = False
+    ended: bool = False
+    unheard: bool = False
+    ends_fit: bool = False
 
 
 class StepEnd(NamedTuple):
@@ -79,8 +92,7 @@ class Batch:
     """Tensors of one step and graph, in the order they should be written.
 
     `time` is seconds since 1970; `nbytes` the size of all arrays (those that share a buffer count each).
-    Without tensors, it may carry an event, or the end of the step. `entry` is that of the step, if its calls
-    are recorded.
+    Without tensors, it may carry an event, which is of no entry, or the end of the step.
     """
 
     step: int

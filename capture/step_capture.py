@@ -132,36 +132,35 @@ class StepCapture:
         self,
         owner: object,
         outlet: Outlet,
-        step: int,
+        entry: Entry,
         watches: tuple[Watch, ...],
         known_layers: Collection[str],
         embeds_sources: bool,
         exact: bool = False,
-        entry: Entry | None = None,
     ) -> None:
-        self.entry = entry  # if its calls are recorded
+        self.entry = entry
         self.exact = exact
         self.plan: Plan | None = None  # what becomes of the tensors, if that is more than being written
         self.owner = owner
-        self.step = step
+        self.step = entry.steps.start
         self.watches = watches
         self.known_layers = tuple(known_layers)
         self.embeds_sources = embeds_sources
         self._outlet = outlet
-        self._visits = outlet.visits_of(step)
+        self._visits = outlet.visits_of(self.step)
         self._pending: Pending | None = None  # the recording of the call that runs
 
     @property
     def records(self) -> bool:
         """Whether its calls are recorded."""
-        return self.entry is not None
+        return self.entry.records
 
     def take(self, recorded: RecordedFunction, caught: Caught, way: Way) -> None:
         self._safely(recorded.root, lambda: self._take(recorded, caught, way))
 
     def begin(self, recorded: RecordedFunction, inputs: Sequence[Any]) -> Pending | None:
         recordings = self._outlet.recordings
-        if recordings is None or self.entry is None:
+        if recordings is None or not self.records:
             return None
         self._pending = recordings.begin(recorded, inputs, self.entry)
         if self._pending is not None:

@@ -44,34 +44,34 @@ class StepControl:
         self._has_begun = False
         self.samples = Samples(outlet.trouble)
 
-    def begin(self, first: int, count: int, known_layers: Collection[str]) -> StepCapture | None:
-        """`count` steps in one call, numbered from `first`; None if nothing of them is captured."""
-        self._look_at_watch_file(first)
-        steps = range(first, first + count)
+    def begin(self, entry: Entry, known_layers: Collection[str]) -> StepCapture | None:
+        """Steps begin, in one call; None if nothing of them is captured."""
+        steps = entry.steps
+        self._look_at_watch_file(steps.start)
         written = tuple(watch for watch in self.watches if self._wants(watch, steps))
         watches, plan = self._guard.extend(written, self.watches, steps)
         recordings = self._outlet.recordings
-        entry = Entry(steps) if recordings is not None and recordings.wants(steps) else None
+        entry.records = recordings is not None and recordings.wants(steps)
         self._outlet.note_steps(steps, bool(watches))
-        if not watches and entry is None:
+        if not watches and not entry.records:
             return None
         if watches:
             self._outlet.background.start()
         capture = StepCapture(
-            self, self._outlet, first, watches, known_layers, self._embeds_sources, self._exact, entry
+            self, self._outlet, entry, watches, known_layers, self._embeds_sources, self._exact
         )
         capture.plan = plan
         return capture
 
     def end(
         self,
-        steps: range,
+        entry: Entry,
         capture: StepCapture | None,
         error: BaseException | None = None,
         *,
         source: Any = None,
     ) -> None:
-        """The steps have run, or raised `error`.
+        """The steps of an entry have run, or raised `error`.
 
         Args:
             source: the iterator that fed them, if it is known.
@@ -79,12 +79,13 @@ class StepControl:
         Raises:
             TrainingStoppedError: a trigger of the tap fired, and training is to be stopped.
         """
+        steps = entry.steps
         for step, facts in self.samples.take(steps.start, len(steps), source):
             self._outlet.put_event(step, "batch", facts)
         if error is not None and has_failed(error):
             self._outlet.put_event(steps.start, "raised", failure_facts(error))
         if capture is not None:
-            self._guard.end_step(self._outlet.background, steps.start, error, capture.entry)
+            self._guard.end_step(self._outlet.background, entry, error)
 
     def _look_at_watch_file(self, step: int) -> None:
         if not self._has_begun:

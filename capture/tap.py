@@ -27,9 +27,11 @@ from .guard import Guard, Stop
 from .intercept import INTERCEPTOR
 from .keras_callback import TapCallback
 from .lifetime import Lifetime
+from .numbering import Numbering
 from .record import Record, record_of
 from .saved_model import TappedModel, tap_model
 from .session import TappedSession
+from .snapshots import Entry
 from .step_capture import Outlet, StepCapture
 from .step_control import StepControl
 from .steps import Steps
@@ -117,7 +119,7 @@ class Tap:
         self._eager = EagerBodies(INTERCEPTOR.tracker, sources=sources, max_bytes=limit)
         rank = process_rank(rank)
         self._known_layers: list[str] = []
-        self._next_step = 0
+        self._numbering = Numbering()
         trouble = Trouble(self.run)
         reserve = DiskReserve(byte_count("disk_reserve", disk_reserve), trouble)
         tell_of_earlier_job(self.run_dir, trouble)
@@ -183,7 +185,7 @@ class Tap:
     @property
     def next_step(self) -> int:
         """The number that the next step gets if it is not given one."""
-        return self._next_step
+        return self._numbering.next
 
     def flush(self) -> bool:
         """Waits until all that was captured is committed; False if that took more than `close_seconds`."""
@@ -198,9 +200,8 @@ class Tap:
         """A Keras callback for `fit`, `evaluate` or `predict`: `model.fit(…, callbacks=[tap.callback()])`.
 
         A step is a batch; steps are numbered from 0 and go on across epochs, and across several `fit` of
-        one tap. With `steps_per_execution=k` a call makes k steps (fewer at the end of data whose number of
-        batches is known); it is captured if one of them is watched, under the number of the first, and its
-        batches are visits. Validation inside `fit` is not captured.
+        one tap. With `steps_per_execution=k` a call makes k steps (fewer at the end of the data); it is
+        captured if one of them is watched, under the number of the first, and its batches are visits. Validation inside `fit` is not captured.
 
         Raises:
             TapClosedError: the tap is closed.
@@ -247,14 +248,13 @@ class Tap:
             WatchError: it is no number from 0.
         """
         self._check_open()
-        first = self._next_step if number is None else number
         self._lifetime.hold()
-        if not isinstance(first, Integral) or not 0 <= first < 1 << 63:
+        if number is not None and (not isinstance(number, Integral) or not 0 <= number < 1 << 63):
             raise WatchError(
-                f"step {first!r} is not possible.", "Steps are whole numbers from 0 to 2^63 - 1."
+                f"step {number!r} is not possible.", "Steps are whole numbers from 0 to 2^63 - 1."
             )
-        with self._steps(first, 1):
-            yield first
+        with self._steps(number, 1) as entry:
+            yield entry.steps.start
 
     @contextmanager
     def eager(self) -> Iterator[None]:
@@ -362,22 +362,23 @@ class Tap:
             "Set KERAS_BACKEND=tensorflow before Keras is imported.",
         )
 
-    def _count_to(self, step: int) -> None:
-        self._next_step = step
-
     @contextmanager
-    def _steps(self, first: int, count: int, source: Any = None) -> Iterator[None]:
-        """`count` steps in one call, numbered from `first`; `source` is the iterator that feeds them."""
-        steps = range(first, first + count)
-        capture = self._control.begin(first, count, self._known_layers)
-        self._next_step = first + count
+    def _steps(self, first: int | None, count: int, source: Any = None) -> Iterator[Entry]:
+        """`count` steps in one call, numbered from `first`, or by the tap; `source` is the iterator they read
+        from."""
+        entry = Entry(self._numbering.claim(first, count))
+        capture = self._control.begin(entry, self._known_layers)
         try:
             with INTERCEPTOR.step(self._control, capture), self._eager.step(capture):
-                yield
+                yield entry
         except BaseException as error:
-            self._control.end(steps, capture, error, source=source)
+            self._control.end(entry, capture, error, source=source)
             raise
-        self._control.end(steps, capture, source=source)
+        self._control.end(entry, capture, source=source)
+
+    def _ran(self, entry: Entry, count: int) -> None:
+        """Fewer steps of an entry ran than began, as the data ended."""
+        entry.steps = self._numbering.settle(entry.steps, count)
 
     def _check_open(self) -> None:
         if self._lifetime.closed:

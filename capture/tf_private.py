@@ -68,10 +68,8 @@ HandleData: TypeAlias = Any
 GraphDebugInfo: TypeAlias = Any
 
 _RESOURCE_TYPE = re.compile(r'ResourceHandle\(.*, type="([^"]*)"', re.DOTALL)
-
 _FUNCTION_LINKS = ("forward_function_name", "backward_function_name")
 XLA_ATTRIBUTE = "_XlaMustCompile"
-
 CallFunction = Callable[[bytes, Sequence[Any], int], Any]
 """Runs a registered function: (name, flat inputs, number of outputs) -> list of eager tensors, or None."""
 CallHook = Callable[[CallFunction, bytes, Sequence[Any], int], Any]
@@ -219,6 +217,12 @@ def iterator_handle(iterator: Any) -> Any:
     return iterator._iterator_resource
 
 
+def local_iterator(iterator: Any) -> Any:
+    """The eager iterator behind that of a distribution strategy: the one of the first replica here."""
+    workers = getattr(iterator, "_iterators", None)
+    return workers[0]._iterator._device_iterators[0] if workers else iterator
+
+
 def has_cluster() -> bool:
     """Whether this process works together with others (MultiWorkerMirroredStrategy)."""
     return context.context().get_server_def() is not None
@@ -270,11 +274,7 @@ def not_recorded() -> Iterator[None]:
 @contextlib.contextmanager
 def op_callbacks_suspended() -> Iterator[None]:
     ctx = context.context()
-    saved = ctx.op_callbacks
-    if not saved:
-        yield
-        return
-    callbacks = list(saved)
+    callbacks = list(ctx.op_callbacks or ())
     for callback in callbacks:
         ctx.remove_op_callback(callback)
     try:

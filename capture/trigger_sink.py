@@ -18,7 +18,7 @@ MAX_FIRINGS = 100  # of one tap: what goes wrong that often is known by then
 
 
 class TriggerSink:
-    """A `Sink` in front of the one that writes.
+    """A `Sink` in front of the one that writes. Steps are looked at when they end, however they interleave.
 
     A trigger fires when its condition becomes true, and again only after a step at which it was not. A step
     whose code raised counts as a firing, too, so that what led to it is written.
@@ -27,8 +27,7 @@ class TriggerSink:
         sink: writes.
         recorder: how many steps are held, and in how much memory.
         report: is told of every firing, in the writer's thread.
-        settle: is told of every step that was looked at and is recorded, and why the trigger fired, or an
-            empty text.
+        settle: is told of every step that was looked at, and why the trigger fired, or an empty text.
     """
 
     def __init__(
@@ -37,7 +36,7 @@ class TriggerSink:
         trigger: Trigger,
         recorder: FlightRecorder,
         trouble: Trouble,
-        report: Callable[[Firing], None],
+        report: Callable[[Entry, Firing], None],
         settle: Callable[[Entry, str], None],
         *,
         stops: bool,
@@ -50,7 +49,7 @@ class TriggerSink:
         self._settle = settle
         self._stops = stops
         self._ring = Ring(recorder)
-        self._current: list[Batch] = []
+        self._open: dict[Entry, list[Batch]] = {}  # steps that run, in the order of their first tensors
         self._was_true = False
         self._still_written = 0  # steps after the latest firing
         self._firings = 0
@@ -62,15 +61,15 @@ class TriggerSink:
         self._sink.prepare()
 
     def write(self, batch: Batch) -> int:
-        lost = 0
-        if self._current and batch.step != self._current[0].step:
-            lost += self._end_step(self._current[0], "")  # its end was dropped for want of room
+        entry = batch.entry
+        unheard = [each for each in self._open if each.unheard and each is not entry]
+        lost = sum(self._end_step(each, "") for each in unheard)
+        if entry is None:
+            return lost + self._sink.write(batch)
         if batch.captured:
-            self._current.append(batch)
-        elif batch.event is not None:
-            lost += self._sink.write(batch)
+            self._open.setdefault(entry, []).append(batch)
         if batch.end is not None:
-            lost += self._end_step(batch, batch.end.error)
+            lost += self._end_step(entry, batch.end.error)
             batch.end.examined.set()
         return lost
 
@@ -78,7 +77,7 @@ class TriggerSink:
         return self._write(self._ring.empty(fired=False)) + self._sink.flush(dropped)
 
     def close(self, dropped: int) -> int:
-        lost = self._end_step(self._current[0], "") if self._current else 0
+        lost = sum(self._end_step(each, "") for each in list(self._open))
         if self._idle and self._has_looked:
             self._trouble.tell(
                 "idle",
@@ -87,10 +86,12 @@ class TriggerSink:
             )
         return lost + self._write(self._ring.empty(fired=False)) + self._sink.close(dropped)
 
-    def _end_step(self, batch: Batch, error: str) -> int:
-        """A step is over, of which this is one batch."""
-        step, entry = batch.step, batch.entry
-        batches, self._current = self._current, []
+    def _end_step(self, entry: Entry, error: str) -> int:
+        """A step is over."""
+        step, batches = entry.steps.start, self._open.pop(entry, [])
+        if not entry.steps:  # Keras looked for data where there were no more
+            self._settle(entry, "")
+            return 0
         held = HeldStep(step, batches)
         summaries = StepSummaries(
             step,
@@ -108,7 +109,7 @@ class TriggerSink:
             return self._fire(Finding(error), summaries, held, entry, "a failing step")
         if finding is not None and appeared:
             return self._fire(finding, summaries, held, entry, finding.trigger or repr(self._trigger))
-        self._settled(entry, "")
+        self._settle(entry, "")
         if self._still_written > 0:
             self._still_written -= 1
             return self._write(held.as_held())
@@ -129,16 +130,12 @@ class TriggerSink:
             )
             return None
 
-    def _settled(self, entry: Entry | None, reason: str) -> None:
-        if entry is not None:
-            self._settle(entry, reason)
-
     def _fire(
         self,
         finding: Finding,
         summaries: StepSummaries,
         held: HeldStep,
-        entry: Entry | None,
+        entry: Entry,
         trigger: str,
     ) -> int:
         self._firings += 1
@@ -148,7 +145,7 @@ class TriggerSink:
                 f"{trigger} fired more than {MAX_FIRINGS} times; later firings are not recorded",
                 "A trigger that is true less often tells more.",
             )
-            self._settled(entry, "")
+            self._settle(entry, "")
             return self._write(self._ring.push(held))
         first = self._ring.first_step
         firing = describe(finding, summaries, trigger, first if first is not None else held.step)
@@ -158,8 +155,8 @@ class TriggerSink:
         ids = [batch.graph.id for batch in held.batches if batch.graph.known is graph and graph is not None]
         event = Event("trigger", firing.facts(next(iter(ids), ""), self._stops))
         lost += self._sink.write(Batch(held.step, 0.0, GraphHandle(None), deque(), 0, event=event))
-        self._settled(entry, f"{trigger}: {finding.reason}")
-        self._report(firing)
+        self._settle(entry, f"{trigger}: {finding.reason}")
+        self._report(entry, firing)
         return lost
 
     def _write(self, batches: list[Batch]) -> int:
@@ -172,20 +169,27 @@ class Firings:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._all: list[Firing] = []
-        self._taken = 0
+        self._untaken: dict[Entry, Firing] = {}
+        self._late: set[Entry] = set()
 
-    def add(self, firing: Firing) -> None:
+    def add(self, entry: Entry, firing: Firing) -> None:
         with self._lock:
             self._all.append(firing)
+            self._untaken[entry] = firing
 
     @property
     def all(self) -> tuple[Firing, ...]:
         with self._lock:
             return tuple(self._all)
 
-    def take_new(self) -> Firing | None:
-        """The first that was not taken yet."""
+    def defer(self, entry: Entry) -> None:
+        """Training goes on without the verdict on a step."""
         with self._lock:
-            new = self._all[self._taken :]
-            self._taken = len(self._all)
-            return new[0] if new else None
+            self._late.add(entry)
+
+    def take(self, entry: Entry) -> Firing | None:
+        """The firing of a step, or of one on whose verdict training did not wait."""
+        with self._lock:
+            fired = next((late for late in self._late if late in self._untaken), entry)
+            self._late.discard(fired)
+            return self._untaken.pop(fired, None)

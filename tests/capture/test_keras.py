@@ -162,6 +162,40 @@ def test_calls_of_several_steps_are_numbered_by_their_batches(tmp_path: Path) ->
     assert [len([at for at in visits if at[0] == step]) for step in (0, 3, 15, 19)] == [3, 1, 1, 3]
 
 
+def unsized(batches: int) -> tf.data.Dataset:
+    """Data whose number of batches is not known before they end."""
+    return tf.data.Dataset.from_tensor_slices(data(batches)).batch(BATCH).filter(lambda x, y: True)
+
+
+@pytest.mark.filterwarnings("ignore:Your input ran out of data")
+@pytest.mark.parametrize(("at_once", "steps"), [(1, [0, 1, 2, 3, 4, 5, 6, 7]), (3, [0, 3, 4, 7])])
+@pytest.mark.parametrize("devices", [0, 1])
+def test_data_of_unknown_size_are_numbered_by_their_batches(
+    tmp_path: Path, at_once: int, steps: list[int], devices: int
+) -> None:
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"]) if devices else tf.distribute.get_strategy()
+    with strategy.scope():
+        model = mlp(steps_per_execution=at_once)
+    with Tap(tmp_path / "r", Watch("hidden.*Relu$", steps=1), on=lambda step: not step.tensors) as tap:
+        model.fit(unsized(4), epochs=2, shuffle=False, verbose=0, callbacks=[tap.callback()])
+    assert tap.next_step == 8
+    assert not tap.fired  # the call that finds no data any more is no step
+    rows = Dumped(tmp_path / "r").rows
+    assert sorted({row.step for row in rows}) == steps
+    assert len({(row.step, row.visit) for row in rows}) == 8
+
+
+@pytest.mark.filterwarnings("ignore:Your input ran out of data")
+def test_arrays_cut_by_steps_per_epoch_are_numbered_by_their_batches(tmp_path: Path) -> None:
+    x, y = data(batches=7)
+    with Tap(tmp_path / "r", Watch("hidden.*Relu$", steps=1)) as tap:
+        mlp(steps_per_execution=3).fit(
+            x, y, batch_size=BATCH, steps_per_epoch=5, epochs=3, verbose=0, callbacks=[tap.callback()]
+        )
+    assert Dumped(tmp_path / "r").steps == [0, 3, 6, 7, 10]  # Keras begins the data anew behind their end
+    assert tap.next_step == 13
+
+
 def test_evaluate_and_predict_are_captured_when_asked(tmp_path: Path) -> None:
     model = mlp()
     x, y = data(batches=2)

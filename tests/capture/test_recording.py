@@ -249,10 +249,12 @@ def test_a_slow_trigger_holds_recordings_of_few_steps_only() -> None:
         assert held.settle(entries[step], "") == []
     assert held.settle(entries[7], "unknown") == []
     held.hold(entries[3], items[3])
+    entries[3].ended = True
     assert held.wait_for_room(entries[4])
     held.hold(entries[4], items[4])
     assert [item.step for item in held.settle(entries[3], "why")] == [2, 3]
     held.hold(entries[5], items[5])
+    entries[4].ended = entries[5].ended = True
     assert not held.wait_for_room(entries[6])
     assert held.settle(entries[5], "why") == []
 

@@ -5,16 +5,22 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import gc
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pytest
 import tensorflow as tf
 from dumped import Dumped
+from small_models import BATCH, data, mlp
 
 import tensortap
-from tensortap.capture import Tap, Watch
+from tensortap.capture import NonFinite, Record, Tap, TrainingStoppedError, Watch
+from tensortap.capture.background import Background
+from tensortap.capture.snapshots import Batch
+from tensortap.dump import find_recordings, read_recording
 
 ALL = Watch(steps=1, keep="value")
 
@@ -27,10 +33,35 @@ def doubled(folder: Path) -> dict[int, list[float]]:
     return found
 
 
-def run(program: Coroutine[Any, Any, None]) -> None:
+def log_in(tap: Tap) -> Any:
+    """NaN of a negative number."""
+    return tap.function(lambda x: tf.math.log(x, name="log"))
+
+
+async def in_turn(tap: Tap, log: Any, steps: Iterable[int], bad: int) -> list[int]:
+    """Steps of two calls that take turns; one is given a negative number. Returns those that were stopped."""
+    stopped: list[int] = []
+
+    async def step(number: int, turn: asyncio.Barrier) -> None:
+        try:
+            with tap.step(number):
+                for value in (2.0, -1.0 if number == bad else 3.0):
+                    await turn.wait()
+                    log(tf.constant(value))
+                await turn.wait()
+        except TrainingStoppedError:
+            stopped.append(number)
+
+    numbers = list(steps)
+    turn = asyncio.Barrier(len(numbers))
+    await asyncio.gather(*(step(number, turn) for number in numbers))
+    return stopped
+
+
+def run(program: Coroutine[Any, Any, Any]) -> Any:
     """Runs a coroutine in a thread of its own: the one of a test may have an event loop, as by a browser."""
     with ThreadPoolExecutor(1) as pool:
-        pool.submit(asyncio.run, program).result()
+        return pool.submit(asyncio.run, program).result()
 
 
 def double_in(tap: Tap) -> Any:
@@ -150,3 +181,60 @@ def test_an_eager_body_may_be_ended_by_another_thread(tmp_path: Path) -> None:
         assert not pool.submit(lambda: tap.in_step).result()
         pool.submit(lambda: tf.constant(2.0) * 2.0).result()
     assert doubled(tmp_path) == {0: [2.0]}
+
+
+def test_a_flight_recorder_holds_whole_steps_of_coroutines(tmp_path: Path) -> None:
+    with Tap(tmp_path / "r", Watch(steps=[99]), on=NonFinite(), before=2, stop=True) as tap:
+        log = log_in(tap)
+        assert run(in_turn(tap, log, range(4), bad=-1)) == []
+        assert run(in_turn(tap, log, range(4, 8), bad=6)) == [6]
+    assert [(firing.step, firing.first_step) for firing in tap.fired] == [(6, 4)]
+    rows = Dumped(tmp_path / "r").at("log:0")
+    assert {(row.step, row.visit) for row in rows} == {
+        (step, visit) for step in (4, 5, 6) for visit in (0, 1)
+    }
+
+
+def test_recordings_of_coroutines_wait_for_their_own_steps(tmp_path: Path) -> None:
+    recorded = Record(on_trigger=True, before=1)
+    with Tap(tmp_path / "r", Watch(steps=[99]), on=NonFinite(), record=recorded) as tap:
+        log = log_in(tap)
+        run(in_turn(tap, log, range(4), bad=2))
+    kept = [read_recording(each.path) for each in find_recordings(tmp_path / "r")]
+    assert sorted((each.step, each.call) for each in kept) == [(1, 0), (1, 1), (2, 0), (2, 1)]
+
+
+def test_a_step_whose_end_had_no_room_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put = Background.put
+    refused: list[Batch] = []
+
+    def refuse_first_end(background: Background, batch: Batch) -> bool:
+        if batch.end is not None and not refused:
+            refused.append(batch)
+            return False
+        return put(background, batch)
+
+    monkeypatch.setattr(Background, "put", refuse_first_end)
+    with Tap(tmp_path / "r", Watch(steps=[99]), on=NonFinite()) as tap:
+        log = log_in(tap)
+        for value in (-1.0, 1.0):
+            log(tf.constant(value))
+    assert [firing.step for firing in tap.fired] == [0]
+
+
+def test_fits_in_two_threads_have_numbers_of_their_own_and_end_alone(tmp_path: Path) -> None:
+    def fit(name: str, batches: int) -> int:
+        model = mlp()
+        x, y = data(batches)
+        x[-1] = np.inf if name == "bad" else 1.0
+        model.fit(x, y, batch_size=BATCH, shuffle=False, epochs=3, verbose=0, callbacks=[tap.callback()])
+        return int(model.optimizer.iterations.numpy())
+
+    watch = Watch(kinds=["output", "gradient"], steps=1)
+    with (
+        Tap(tmp_path / "r", watch, on=NonFinite(watch), stop="return") as tap,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        assert [*pool.map(fit, ("good", "bad"), (20, 4))] == [60, 4]
+    assert tap.next_step == 64
+    assert sorted(Dumped(tmp_path / "r").steps) == list(range(64))
