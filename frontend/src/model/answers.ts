@@ -260,6 +260,8 @@ export interface Histograms {
   edges: number[];
   zero_bucket: number | null;
   approximate: boolean;
+  /** How many there were before they were thinned; only where they were. */
+  thinned_from?: number;
   rows: HistogramRow[];
 }
 

@@ -1,6 +1,7 @@
 import { computed, effect, type Signal, signal } from '@preact/signals';
 import { listenToHostTheme } from '../lib/host_page';
 import { type Bookmark, readBookmarks } from '../model/bookmarks';
+import { HISTOGRAM_MODES, type HistogramMode } from '../model/histogram_shapes';
 import { COMPARED, type ComparedName } from '../model/history_compare';
 import { NATURAL_PICTURE, type PictureWish, readPictureWish } from '../model/picture_wish';
 import { type ColumnId, TABLE_COLUMNS } from '../model/tensor_table';
@@ -75,8 +76,10 @@ export const problemsOpen = remembered<boolean | null>('problemsOpen', null, fla
 export const histogramScale = remembered<'symlog' | 'linear'>('histogramScale', 'symlog', (stored) =>
   stored === 'symlog' || stored === 'linear' ? stored : null,
 );
-export const histogramMode = remembered<'ridgeline' | 'heatmap' | 'overlay'>('histogramMode', 'ridgeline', (stored) =>
-  stored === 'ridgeline' || stored === 'heatmap' || stored === 'overlay' ? stored : null,
+export const histogramMode = remembered<HistogramMode>(
+  'histogramMode',
+  'ridgeline',
+  (stored) => HISTOGRAM_MODES.find((mode) => mode === stored) ?? null,
 );
 /** Columns of the list of tensors; null shows as many as fit. */
 export const tableColumns = remembered<readonly ColumnId[] | null>('tableColumns', null, (stored) =>

@@ -5,7 +5,7 @@ import { ridgeExtent, ridges, stepOutline } from '../../model/histogram_shapes';
 import { axis, baseLayout, faded, type Palette } from './theme';
 
 /** The axis of values, with its own ticks where it is not linear. */
-function valueAxis(colours: Palette, values: HistogramAxis, more: Layout = {}): Layout {
+export function valueAxis(colours: Palette, values: HistogramAxis, more: Layout = {}): Layout {
   const span = [values.at[0], values.at[values.at.length - 1]];
   const ticks =
     values.scale === 'linear'
@@ -70,7 +70,7 @@ export function singleTraces(
     width: widths,
     customdata: labels,
     marker: { color: faded(colours.accent, 0.75), line: { width: 0.5, color: colours.surface } },
-    hovertemplate: '%{customdata}<br><b>%{y:,}</b> elements<extra></extra>',
+    hovertemplate: '%{customdata}<br>%{y:,} elements<extra></extra>',
   };
   if (!other) return [bars];
   const shape = stepOutline(values.at, other.counts);

@@ -4,6 +4,7 @@ import { formatNumber } from '../../lib/format';
 import type { PlotEvent } from '../../lib/plotly';
 import type { Histograms } from '../../model/answers';
 import { type HistogramAxis, histogramAxis } from '../../model/histogram_axis';
+import { overlay } from '../../model/histogram_overlay';
 import { thinRows } from '../../model/histogram_shapes';
 import { noNumbers } from '../../model/no_numbers';
 import { chosenTensor } from '../../state/choices';
@@ -11,6 +12,7 @@ import { captured, histograms, history, hoveredStep, stepHistogram } from '../..
 import { histogramMode, histogramScale, theme } from '../../state/preferences';
 import { goToStep, step } from '../../state/steps';
 import { HistogramHeatmap } from '../charts/HistogramHeatmap';
+import { HistogramOverlay } from '../charts/HistogramOverlay';
 import { ridgelineLayout, ridgelineTraces, singleLayout, singleTraces } from '../charts/histogram_chart';
 import { Plot } from '../charts/Plot';
 import { type Palette, palette } from '../charts/theme';
@@ -23,8 +25,9 @@ import { VisitNote } from './VisitNote';
 
 const MODES = [
   { value: 'ridgeline', label: 'Ridgeline' },
+  { value: 'overlay', label: 'Overlay' },
   { value: 'heatmap', label: 'Heatmap' },
-  { value: 'overlay', label: 'This step' },
+  { value: 'step', label: 'This step' },
 ] as const;
 
 const SCALES = [
@@ -51,15 +54,17 @@ export function HistogramTab() {
           }}
         />
         <div class="grow" />
-        <Segmented
-          label="Axis of values"
-          options={SCALES}
-          value={histogramScale.value}
-          onChange={(scale) => {
-            histogramScale.value = scale;
-          }}
-        />
-        <HistogramDownload histograms={data} />
+        <span class="row">
+          <Segmented
+            label="Axis of values"
+            options={SCALES}
+            value={histogramScale.value}
+            onChange={(scale) => {
+              histogramScale.value = scale;
+            }}
+          />
+          <HistogramDownload histograms={data} />
+        </span>
       </div>
       <HistogramChart data={data} />
       <p class="chart-note faint">
@@ -80,7 +85,8 @@ function HistogramChart({ data }: { data: Histograms }) {
     <div class="chart-frame" data-testid="histogram" data-tensor={data.tensor} data-step={at ?? ''}>
       {histogramMode.value === 'heatmap' && <Heatmap data={data} colours={colours} />}
       {histogramMode.value === 'ridgeline' && <Ridgeline data={data} colours={colours} />}
-      {histogramMode.value === 'overlay' && <ThisStep data={data} colours={colours} />}
+      {histogramMode.value === 'overlay' && <Outlines data={data} colours={colours} />}
+      {histogramMode.value === 'step' && <ThisStep data={data} colours={colours} />}
     </div>
   );
 }
@@ -131,6 +137,28 @@ function Ridgeline({ data, colours }: ChartProps) {
   );
 }
 
+/** All steps over one scale of counts, the one on show among them even where it is thinned away. */
+function Outlines({ data, colours }: ChartProps) {
+  const at = step.value;
+  const scale = histogramScale.value;
+  const alone = stepHistogram.data.value;
+  const found = useMemo(() => overlay(data, alone, at, scale), [data, alone, at, scale]);
+  return (
+    <HistogramOverlay
+      found={found}
+      step={at}
+      label={`Histograms of ${data.tensor} over the steps, over each other`}
+      colours={colours}
+      dark={theme.value === 'dark'}
+      saveAs={saveAs()}
+      onStep={goToStep}
+      onHover={(hovered) => {
+        hoveredStep.value = hovered;
+      }}
+    />
+  );
+}
+
 /** The step on show, before the outline of the first step where both have the same buckets. */
 function ThisStep({ data, colours }: ChartProps) {
   const at = step.value;
@@ -156,7 +184,8 @@ function ThisStep({ data, colours }: ChartProps) {
 /** What a histogram tab says below its chart. */
 function note(data: Histograms): string {
   const approximate = data.approximate ? 'Linear bins are filled from the native buckets: approximate. ' : '';
-  if (histogramMode.value === 'overlay') return `${approximate}Outline: the first step.`;
+  if (histogramMode.value === 'step') return `${approximate}Outline: the first step.`;
+  if (histogramMode.value === 'overlay') return approximate;
   const missing = step.value !== null && !data.rows.some((row) => row.step === step.value);
   const thinned = missing ? `Step ${step.value} is not among the ${data.rows.length} shown; see "This step". ` : '';
   return `${approximate}${thinned}Each row is scaled by its tallest bucket, exact zeros aside. NaN and Inf are not in it.`;

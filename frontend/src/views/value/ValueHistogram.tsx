@@ -59,7 +59,7 @@ function bars({ edges, counts }: Found, colours: Palette) {
     width: counts.map((_, i) => (edges[i + 1] as number) - (edges[i] as number)),
     customdata: counts.map((_, i) => `${formatNumber(edges[i] as number)} … ${formatNumber(edges[i + 1] as number)}`),
     marker: { color: faded(colours.accent, 0.75), line: { width: 0.5, color: colours.surface } },
-    hovertemplate: '%{customdata}<br><b>%{y:,}</b> elements<extra></extra>',
+    hovertemplate: '%{customdata}<br>%{y:,} elements<extra></extra>',
   };
 }
 

@@ -35,7 +35,7 @@ function Line({ data, row }: { data: Slice; row: Snapshot }) {
         mode: count < 200 ? 'lines+markers' : 'lines',
         line: { color: colours.accent, width: 1.4 },
         marker: { size: 4, color: colours.accent },
-        hovertemplate: '[%{x}] = <b>%{customdata}</b><extra></extra>',
+        hovertemplate: '[%{x}] = %{customdata}<extra></extra>',
       },
       {
         x: bad.map((i) => x[i]),
@@ -43,7 +43,7 @@ function Line({ data, row }: { data: Slice; row: Snapshot }) {
         text: bad.map((i) => text[i]),
         mode: 'markers',
         marker: { color: colours.nan, size: 7, symbol: 'x' },
-        hovertemplate: '[%{x}] = <b>%{text}</b><extra></extra>',
+        hovertemplate: '[%{x}] = %{text}<extra></extra>',
       },
     ];
   }, [data, row.dtype, colours]);

@@ -1,0 +1,80 @@
+"""Histograms over steps: all over each other, read off, chosen from, and found again by the address."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from browser_page import TapPage
+from browser_site import Serve, Site
+from playwright.sync_api import Locator, expect
+
+from tensortap.dump import DumpWriter
+
+# More than one answer of the server has: it leaves every other step out.
+STEPS = 401
+TENSOR = "layer/Tanh:0"
+
+
+@pytest.fixture
+def site(serve: Serve, tmp_path: Path) -> Site:
+    """A tensor that grows with the steps: its 8 elements lie from 1 + s / 100 to 1.9 + s / 100."""
+    with DumpWriter(tmp_path, run="growing") as writer:
+        for step in range(STEPS):
+            writer.log(TENSOR, np.linspace(1, 1.9, 8) + step / 100, step=step)
+    return serve(tmp_path)
+
+
+def chart(tap: TapPage, mode: str) -> None:
+    tap.page.get_by_role("group", name="Chart").get_by_role("button", name=mode).click()
+
+
+def point_at(tap: TapPage, trace: str) -> Locator:
+    """Points at the highest point of a trace (a step's outline, or `bar`); returns what is told there."""
+    place = """name => {
+        const plot = document.querySelector('[data-testid=histogram] .js-plotly-plot');
+        const trace = plot?.data?.find((trace) => trace.name === name || trace.type === name);
+        if (!trace) return null;
+        const { xaxis, yaxis } = plot._fullLayout;
+        const at = trace.y.indexOf(Math.max(...trace.y));
+        const box = plot.getBoundingClientRect();
+        const x = box.left + xaxis._offset + xaxis.l2p(trace.x[at]);
+        return { x, y: box.top + yaxis._offset + yaxis.l2p(trace.y[at]) };
+    }"""
+    found = tap.page.wait_for_function(place, arg=trace).json_value()
+    tap.page.mouse.move(found["x"] - 3, found["y"] + 6)
+    tap.page.mouse.move(found["x"], found["y"] + 3)
+    return tap.page.locator(".hoverlayer .hovertext").first
+
+
+def test_outlines_over_each_other_are_read_off_and_lead_to_their_step(tap: TapPage, site: Site) -> None:
+    """GIVEN a step that the server leaves out of so many WHEN it is chosen THEN it is drawn."""
+    tap.enter(site)
+    tap.go_to(site, "growing", TENSOR, 201)
+    tap.show_tab("histogram")
+    chart(tap, "Overlay")
+    expect(tap.page.get_by_test_id("overlay-legend")).to_contain_text(
+        re.compile(r"step 0\s*400.*31 of 401 histograms")
+    )
+    overlay = tap.page.get_by_test_id("histogram-overlay")
+    expect(overlay).to_have_attribute("data-outlines", "31")
+    told = point_at(tap, "201")
+    expect(told).to_contain_text(re.compile(r"step 201.*3 … 4.*8 elements"))
+
+    told = point_at(tap, "0")
+    expect(told).to_have_text("step 01 … 1.54 elements")  # three lines
+    tap.page.mouse.down()
+    tap.page.mouse.up()
+    tap.expect_step(0)
+    expect(overlay).to_have_attribute("data-outlines", "30")
+
+
+def test_a_bar_of_this_step_is_read_off(tap: TapPage, site: Site) -> None:
+    """What hover tells is plain text: styled text is an inline style, which the page's policy refuses."""
+    tap.enter(site)
+    tap.go_to(site, "growing", TENSOR, 201)
+    tap.show_tab("histogram")
+    chart(tap, "This step")
+    expect(point_at(tap, "bar")).to_have_text("3 … 48 elements")  # two lines
