@@ -192,7 +192,6 @@ def _snapshot(item: Captured) -> Snapshot:
 
 
 def _graph_id(handle: GraphHandle, writer: DumpWriter) -> str:
-    if handle.graph is not None:
-        handle.id = writer.graph(handle.graph)
-        handle.graph = None
+    if not handle.id and handle.known is not None:
+        handle.id = writer.graph(handle.known)
     return handle.id

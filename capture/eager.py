@@ -75,7 +75,8 @@ class EagerRecorder:
     def _hand_over(self, capture: StepCapture) -> None:
         try:
             if self._nodes:
-                capture.put(GraphHandle(self._graph()), self._captured)
+                graph = self._graph()
+                capture.put(GraphHandle(lambda: graph), self._captured)
             if self._dropped:
                 capture.drop(self._dropped)
         except Exception as error:

@@ -12,7 +12,7 @@ from .closure import TracedFunction, argument_inputs, callees
 from .graph_def import serialized_graph_def
 from .layer_map import LayerMap
 from .meanings import meaning
-from .provenance import Stack, stacks_of
+from .provenance import Stack
 from .replicas import replica_numbers
 from .shapes import dtype_text, static_shape
 
@@ -26,6 +26,7 @@ def graph_of(
     short: Mapping[str, str],
     layers: LayerMap,
     candidates: Candidates,
+    made_at: Mapping[str, Mapping[str, Stack]],
 ) -> Graph:
     """A closure as the dump records it, without the text of user files.
 
@@ -34,13 +35,14 @@ def graph_of(
         names: (function, op or argument name) -> unique node name.
         short: runtime name of a function -> its name in the graph.
         candidates: give the kind of each tensor and the variable of each gradient.
+        made_at: stacks of the nodes, by function and name.
     """
     stacks = _Stacks()
     passed = _passed_arguments(functions, names)
     replicas = replica_numbers(names.values())
     nodes = []
     for function in functions.values():
-        where = stacks_of(function.name)
+        where = made_at[function.name]
         for operation in function.operations.values():
             unique = names[function.name, operation.name]
             is_argument = operation.name in function.arguments

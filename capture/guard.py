@@ -148,7 +148,7 @@ class Guard:
             text = f"{type(error).__name__}: {first_line(error)}"
         examined = threading.Event()
         step, end = entry.steps.start, StepEnd(text, examined)
-        if not background.put(Batch(step, time.time(), GraphHandle(None), deque(), 0, end=end, entry=entry)):
+        if not background.put(Batch(step, time.time(), GraphHandle(), deque(), 0, end=end, entry=entry)):
             entry.unheard = True
             self._settled(entry, "")  # nobody will look at it
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,7 @@ from .kinds import Kinds
 from .layer_map import LayerMap
 from .layers import LayerTracker
 from .naming import short_function_names, unique_node_names
-from .provenance import sources_of
+from .provenance import sources_of, stacks_of
 from .random_ops import DRAWN_BY, RANDOM_OPS
 from .shapes import capturable_dtype, static_shape
 
@@ -35,7 +35,12 @@ class RecordedFunction:
     root: str
     functions: dict[str, TracedFunction]
     candidates: dict[Place, Candidate]
-    graph: Graph
+    make_graph: Callable[[], Graph]
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The graph for the dump. It is made when it is first asked for: a step need not wait for it."""
+        return self.make_graph()
 
     @cached_property
     def _with_sources(self) -> Graph:
@@ -90,8 +95,10 @@ def record_function(
             function, short[function.name], names, Kinds(function, layers, tracker)
         )
     }
-    graph = graph_of(functions, names, short, layers, candidates)
-    return RecordedFunction(root, functions, candidates, graph)
+    made_at = {name: stacks_of(name) for name in functions}  # TensorFlow forgets functions
+    return RecordedFunction(
+        root, functions, candidates, lambda: graph_of(functions, names, short, layers, candidates, made_at)
+    )
 
 
 def _candidates(

@@ -163,7 +163,8 @@ class TappedSession:
             plan = plan_run(self.session.graph, asked, [tensor.deref() for tensor in fed])
             capture.cannot_see(plan.unseen, plan.calls)
             if names not in self._handles:
-                self._handles[names] = GraphHandle(session_graph(plan, asked, sources=capture.embeds_sources))
+                graph = session_graph(plan, asked, sources=capture.embeds_sources)  # may change any time
+                self._handles[names] = GraphHandle(lambda: graph)
             self._runs[key] = _chosen(names, self._handles[names], plan, capture.watches)
         run = self._runs[key]
         return run if run.fetched or run.tapped or run.fed else None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,17 +26,19 @@ def held_bytes(array: Array) -> int:
 
 @dataclass(eq=False)
 class GraphHandle:
-    """A graph that is written once, before the first snapshot of it; `id` is set then, and `graph` let go.
+    """A graph that is written once, before the first snapshot of it; `id` is set then.
 
-    `known` is the graph for those who ask about its nodes.
+    Args:
+        make: gives the graph, if there is one. The writer's thread asks for it, once: no step waits for it.
     """
 
-    graph: Graph | None
+    make: Callable[[], Graph | None] = lambda: None
     id: str = ""
-    known: Graph | None = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.known = self.graph
+    @cached_property
+    def known(self) -> Graph | None:
+        """The graph; None where there is none."""
+        return self.make()
 
 
 class Captured(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.dump import Keep, Way, counted
+from tensortap.dump import Graph, Keep, Way, counted
 
 from .background import Background
 from .candidates import Candidate
@@ -54,7 +54,7 @@ class Outlet:
 
     def put_event(self, step: int, kind: str, facts: Mapping[str, Any]) -> None:
         """Has an event written."""
-        batch = Batch(step, time.time(), GraphHandle(None), deque(), 0, event=Event(kind, facts))
+        batch = Batch(step, time.time(), GraphHandle(), deque(), 0, event=Event(kind, facts))
         self.background.put(batch)
 
     def unseen(
@@ -102,8 +102,17 @@ class Outlet:
     def graph_of(self, recorded: RecordedFunction, way: Way, *, sources: bool) -> GraphHandle:
         key = recorded.root, way
         if key not in self.graphs:
-            self.graphs[key] = GraphHandle(replace(recorded.graph_for(sources=sources), way=way))
+            self.graphs[key] = GraphHandle(lambda: self._made(recorded, way, sources))
         return self.graphs[key]
+
+    def _made(self, recorded: RecordedFunction, way: Way, sources: bool) -> Graph | None:
+        try:
+            return replace(recorded.graph_for(sources=sources), way=way)
+        except Exception as error:
+            name = short_function_name(recorded.root)
+            what = f"the graph of the function {name} cannot be recorded"
+            self.trouble.tell(f"graph {name}", what, "Its tensors are kept without it.", error)
+            return None
 
     def selection_of(self, recorded: RecordedFunction, watches: tuple[Watch, ...]) -> Selection:
         key = recorded.root, watches

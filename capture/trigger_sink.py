@@ -154,7 +154,7 @@ class TriggerSink:
         graph = finding.tensor.graph if finding.tensor is not None else None
         ids = [batch.graph.id for batch in held.batches if batch.graph.known is graph and graph is not None]
         event = Event("trigger", firing.facts(next(iter(ids), ""), self._stops))
-        lost += self._sink.write(Batch(held.step, 0.0, GraphHandle(None), deque(), 0, event=event))
+        lost += self._sink.write(Batch(held.step, 0.0, GraphHandle(), deque(), 0, event=event))
         self._settle(entry, f"{trigger}: {finding.reason}")
         self._report(entry, firing)
         return lost

@@ -52,7 +52,7 @@ def background(sink: Recorder, when_full: WhenFull = "wait", wait_seconds: float
 
 def batch(step: int, nbytes: int = 40) -> Batch:
     captured = deque([Captured(Candidate("n", 0, "Add", "uint8"), 0, np.zeros(nbytes, np.uint8), "summary")])
-    return Batch(step, 0.0, GraphHandle(None), captured, nbytes)
+    return Batch(step, 0.0, GraphHandle(), captured, nbytes)
 
 
 def test_batches_are_written_in_order_and_flush_waits_for_them() -> None:

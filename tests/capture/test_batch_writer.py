@@ -27,7 +27,7 @@ CANDIDATE = Candidate("n", 0, "Add", "uint8")
 
 def batch() -> Batch:
     captured = deque([Captured(CANDIDATE, 0, np.zeros(40, np.uint8), "summary")])
-    return Batch(0, 0.0, GraphHandle(None), captured, 40)
+    return Batch(0, 0.0, GraphHandle(), captured, 40)
 
 
 def last_words(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ import tensorflow as tf
 from dumped import Dumped
 from small_models import BATCH, Block, data, mlp
 
-from tensortap.capture import Tap, Watch
+from tensortap.capture import Tap, TapWarning, Watch, recorded
+from tensortap.capture.graph_record import graph_of
 from tensortap.dump import Graph
 
 
@@ -52,6 +54,40 @@ def test_stacks_name_the_user_line_and_sources_hold_it(tmp_path: Path) -> None:
     assert all("site-packages" not in frame[0] for stack in graph.stacks for frame in stack)
     in_layer = next(node for node in graph.nodes if node.layer == "block/up" and node.op_type == "BiasAdd")
     assert any(frame[0] == inspect.getfile(Block) for frame in graph.stacks[in_layer.stack])
+
+
+def test_no_step_waits_for_its_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    makers: list[threading.Thread] = []
+
+    def noted(*args: Any) -> Graph:
+        makers.append(threading.current_thread())
+        return graph_of(*args)
+
+    monkeypatch.setattr(recorded, "graph_of", noted)
+    graph = record(tmp_path)
+    assert any(node.name == "loss" for node in graph.nodes)
+    assert len(makers) == 1
+    assert makers[0] is not threading.main_thread()
+
+
+def test_tensors_are_kept_without_a_graph_that_cannot_be_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*args: Any) -> Graph:
+        raise ValueError("an op that nobody knows")
+
+    monkeypatch.setattr(recorded, "graph_of", broken)
+    with Tap(tmp_path / "r", Watch(steps=1, keep="value")) as tap:
+        double = tap.function(lambda x: tf.multiply(x, 2.0, name="double"))
+        with pytest.warns(
+            TapWarning, match="graph of .* cannot be recorded.*an op that nobody knows"
+        ) as told:
+            for number in range(3):
+                assert double(tf.constant(float(number))) == 2 * number
+            tap.flush()
+    assert len(told) == 1
+    kept = [row for row in Dumped(tmp_path / "r").rows if row.node == "double"]
+    assert [(row.step, float(row.value), row.graph) for row in kept] == [(0, 0, ""), (1, 2, ""), (2, 4, "")]
 
 
 def test_sources_can_be_left_out(tmp_path: Path) -> None:
