@@ -96,6 +96,25 @@ def test_the_menu_bookmarks_and_the_graph_shows_a_star(tap: TapPage, graph: Loca
     expect(tap.page.get_by_test_id("bookmark")).to_have_attribute("aria-pressed", "false")
 
 
+def test_the_palette_tells_bookmarks_of_one_name_apart(tap: TapPage, site: Site, graph: Locator) -> None:
+    """GIVEN two places of one name at one step WHEN the newer was chosen THEN it is the one offered again."""
+    other = "digits_1/conv2_1/Relu"
+    graph.press("a")
+    tap.go_to(site, "digits", f"{other}:0", STEP)
+    graph.press("a")
+    found = tap.page.get_by_test_id("palette-row").filter(has_text="Bookmark: Relu")
+    for text in ("bookmark relu", ""):  # found, then among the recent ones
+        tap.unselect()
+        tap.page.keyboard.press("Control+k")
+        tap.page.get_by_test_id("palette-field").fill(text)
+        row = found.filter(has_text=other).first
+        expect(row).to_contain_text(other)
+        if text == "":
+            expect(tap.page.get_by_test_id("palette-row").first).to_contain_text(other)
+        row.click()
+        tap.expect_inspected(other)
+
+
 def test_an_enlarged_panel_is_in_the_address(tap: TapPage, graph: Locator) -> None:
     graph.press("k")
     graph.press("e")

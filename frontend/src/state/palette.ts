@@ -11,7 +11,7 @@ export function togglePalette(): void {
 const MOST_KEPT = 30;
 
 /** Remembers what was chosen; the last comes first. */
-export function rememberChoice(group: string, text: string): void {
-  const others = recentChoices.value.filter(([of, name]) => of !== group || name !== text);
-  recentChoices.value = [[group, text] as const, ...others].slice(0, MOST_KEPT);
+export function rememberChoice(group: string, id: string): void {
+  const others = recentChoices.value.filter(([of, known]) => of !== group || known !== id);
+  recentChoices.value = [[group, id] as const, ...others].slice(0, MOST_KEPT);
 }

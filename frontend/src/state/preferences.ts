@@ -1,8 +1,7 @@
 import { computed, effect, type Signal, signal } from '@preact/signals';
 import { listenToHostTheme } from '../lib/host_page';
 import { type Bookmark, readBookmarks } from '../model/bookmarks';
-import { HISTOGRAM_MODES, type HistogramMode } from '../model/histogram_shapes';
-import { COMPARED, type ComparedName } from '../model/history_compare';
+import { CHART_CHOICES } from '../model/chart_choices';
 import { NATURAL_PICTURE, type PictureWish, readPictureWish } from '../model/picture_wish';
 import { type ColumnId, TABLE_COLUMNS } from '../model/tensor_table';
 
@@ -38,6 +37,10 @@ function store(key: string, text: string): void {
 }
 
 const flag = (stored: unknown) => (typeof stored === 'boolean' ? stored : null);
+const oneOf =
+  <T>(all: readonly T[]) =>
+  (stored: unknown) =>
+    all.find((one) => one === stored) ?? null;
 const pixels = (least: number, most: number) => (stored: unknown) =>
   typeof stored === 'number' && stored >= least && stored <= most ? stored : null;
 
@@ -73,19 +76,13 @@ export const panelWidth = remembered('panelWidth', initialPanelWidth(), pixels(2
 export const panelOpen = remembered('panelOpen', true, flag);
 export const problemsWidth = remembered('problemsWidth', 248, pixels(200, 600));
 export const problemsOpen = remembered<boolean | null>('problemsOpen', null, flag);
-export const histogramScale = remembered<'symlog' | 'linear'>('histogramScale', 'symlog', (stored) =>
-  stored === 'symlog' || stored === 'linear' ? stored : null,
-);
-export const histogramMode = remembered<HistogramMode>(
-  'histogramMode',
-  'ridgeline',
-  (stored) => HISTOGRAM_MODES.find((mode) => mode === stored) ?? null,
-);
+export const histogramScale = remembered('histogramScale', 'symlog', oneOf(CHART_CHOICES.axis));
+export const histogramMode = remembered('histogramMode', 'ridgeline', oneOf(CHART_CHOICES.chart));
 /** Columns of the list of tensors; null shows as many as fit. */
 export const tableColumns = remembered<readonly ColumnId[] | null>('tableColumns', null, (stored) =>
   Array.isArray(stored) ? TABLE_COLUMNS.map(({ id }) => id).filter((id) => stored.includes(id)) : null,
 );
-/** What was chosen in the command palette, the last first: group and text. */
+/** What was chosen in the command palette, the last first: its group, and what it is told by there. */
 export const recentChoices = remembered<readonly (readonly [string, string])[]>('recentChoices', [], (stored) =>
   Array.isArray(stored)
     ? stored.filter((one) => Array.isArray(one) && one.length === 2 && one.every((part) => typeof part === 'string'))
@@ -98,20 +95,11 @@ export const mutedFindings = remembered<Readonly<Record<string, readonly string[
   return Object.fromEntries(runs);
 });
 export const historyLog = remembered('historyLog', false, flag);
-export type HistoryBand = 'spread' | 'quantiles';
-export const historyBand = remembered<HistoryBand>('historyBand', 'spread', (stored) =>
-  stored === 'spread' || stored === 'quantiles' ? stored : null,
-);
+export const historyBand = remembered('historyBand', 'spread', oneOf(CHART_CHOICES.band));
 /** One tensor's history, or those of the pinned ones over or below each other. */
-export type HistoryView = 'one' | 'overlay' | 'multiples';
-export const historyView = remembered<HistoryView>('historyView', 'one', (stored) =>
-  stored === 'one' || stored === 'overlay' || stored === 'multiples' ? stored : null,
-);
-export const comparedStatistic = remembered<ComparedName>(
-  'comparedStatistic',
-  'mean',
-  (stored) => COMPARED.find(({ id }) => id === stored)?.id ?? null,
-);
+export type HistoryView = (typeof CHART_CHOICES.histories)[number];
+export const historyView = remembered('historyView', 'one', oneOf(CHART_CHOICES.histories));
+export const comparedStatistic = remembered('comparedStatistic', 'mean', oneOf(CHART_CHOICES.by));
 /** Places to come back to, of each run. */
 export const keptBookmarks = remembered<Readonly<Record<string, readonly Bookmark[]>>>('bookmarks', {}, readBookmarks);
 // Two windows of the page have one list: else each would write over what the other added.

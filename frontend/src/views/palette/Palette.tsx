@@ -8,7 +8,7 @@ import { linesWanted } from '../../state/source';
 import { CutPath } from '../kit/CutPath';
 import { Icon } from '../kit/Icon';
 import { findChoices, type Group, type Listed } from './find';
-import { sources } from './sources';
+import { idOf, sources } from './sources';
 
 const close = () => {
   paletteOpen.value = false;
@@ -55,7 +55,7 @@ function Finder({ onDone }: { onDone: (run?: () => void) => void }) {
   const choose = (row: Listed | undefined) => {
     if (!row) return;
     if (row.fill === undefined) {
-      if (row.of !== 'Search') rememberChoice(row.of, row.text);
+      if (row.of !== 'Search') rememberChoice(row.of, idOf(row));
       onDone(row.run);
       return;
     }
@@ -181,7 +181,7 @@ function Rows({ groups, terms, active, onPoint, onChoose }: RowsProps) {
             const at = index++;
             return (
               <div
-                key={`${row.of} ${row.text}`}
+                key={`${row.of} ${idOf(row)}`}
                 id={`palette-${at}`}
                 class="palette-row"
                 role="option"

@@ -18,6 +18,9 @@ import { eventKey, KEYS, type KeyRow } from '../shell/keys';
 
 export interface Command {
   readonly title: string;
+  /** What it is remembered by where its title may be that of others, too, and what tells them apart. */
+  readonly id?: string;
+  readonly detail?: string;
   /** The key that does the same. */
   readonly key?: string;
   /** Text to go on typing, for what needs more to be known; then it does nothing by itself. */
@@ -122,6 +125,8 @@ const onTheGraph = (): Command[] => [
 const marked = (): Command[] =>
   bookmarks.value.map((bookmark) => ({
     title: `Bookmark: ${bookmark.name}${bookmark.step === null ? '' : `, step ${bookmark.step}`}`,
+    id: `bookmark ${bookmark.link}`,
+    detail: bookmark.place,
     run: () => goToBookmark(bookmark),
   }));
 

@@ -69,9 +69,9 @@ async function inSource(source: Source, text: string, terms: readonly string[], 
 
 /** Without a text: what was chosen last, then all commands. */
 function atFirst(sources: readonly Source[]): Group[] {
-  const recent = recentChoices.value.flatMap(([of, text]): Listed[] => {
+  const recent = recentChoices.value.flatMap(([of, id]): Listed[] => {
     const source = sources.find(({ group }) => group === of);
-    const row = source?.rowOf(text) ?? -1;
+    const row = source?.rowOf(id) ?? -1;
     return source && row >= 0 ? [{ ...source.choice(row), of }] : [];
   });
   const commands = sources[0]!;

@@ -23,6 +23,8 @@ import { COMMAND_LISTS } from './commands';
 /** One row of the palette. */
 export interface Choice {
   readonly text: string;
+  /** What it is remembered by where its text may be that of others, too. */
+  readonly id?: string;
   readonly detail?: string;
   readonly key?: string;
   /** Text to go on typing instead of doing something. */
@@ -36,18 +38,21 @@ export interface Source {
   readonly most: number;
   readonly texts: Texts;
   choice(row: number): Choice;
-  /** The row of a text; -1 for none. */
-  rowOf(text: string): number;
+  /** The row of an id, or of a text that has none; -1 for none. */
+  rowOf(id: string): number;
   /** What a whole text means, where it says so itself. */
   asked?(text: string): Choice | null;
   /** Why it has nothing of what a text asks for. */
   lacks?(text: string): string | null;
 }
 
+/** What tells a choice from all others of its source. */
+export const idOf = ({ id, text }: Choice): string => id ?? text;
+
 /** A source of a list that is there. */
 function listed(group: string, most: number, choices: readonly Choice[]): Source {
   const texts = choices.map(({ text }) => text);
-  return { group, most, texts, choice: (row) => choices[row]!, rowOf: (text) => texts.indexOf(text) };
+  return { group, most, texts, choice: (row) => choices[row]!, rowOf: (id) => choices.findIndex((choice) => idOf(choice) === id) };
 }
 
 const commands = (): Source =>
@@ -130,9 +135,15 @@ function problems(): Source {
   const show = (place: { graph: string; tensor: string; first_step: number }) => () =>
     goTo({ graph: place.graph, tensor: place.tensor, step: place.first_step });
   return listed('Problems', 6, [
-    ...found.map((finding) => ({ text: `${finding.rule}: ${finding.tensor}`, detail: `step ${finding.first_step}`, run: show(finding) })),
+    ...found.map((finding) => ({
+      text: `${finding.rule}: ${finding.tensor}`,
+      id: [finding.rule, finding.graph, finding.tensor].join(' '),
+      detail: `step ${finding.first_step}`,
+      run: show(finding),
+    })),
     ...wrongProblems.value.map((one) => ({
       text: `${one.nan > 0 ? 'NaN' : 'Inf'} in ${one.tensor}`,
+      id: [one.graph, one.tensor].join(' '),
       detail: `step ${one.first_step}`,
       run: show(one),
     })),
@@ -159,6 +170,7 @@ const otherRuns = (): Source =>
     5,
     runs.value.map(({ id, name, steps: of }) => ({
       text: namesOfRuns.value.get(id) ?? name,
+      id,
       detail: id === runId.value ? 'on show' : counted(of.count, 'step'),
       run: () => showRun(id),
     })),
