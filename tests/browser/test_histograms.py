@@ -78,3 +78,34 @@ def test_a_bar_of_this_step_is_read_off(tap: TapPage, site: Site) -> None:
     tap.show_tab("histogram")
     chart(tap, "This step")
     expect(point_at(tap, "bar")).to_have_text("3 … 48 elements")  # two lines
+
+
+def test_an_address_draws_the_charts_alike_for_somebody_else(tap: TapPage, site: Site) -> None:
+    """GIVEN a browser that prefers other charts WHEN it opens an address THEN it shows the sender's."""
+    tap.enter(site)
+    tap.go_to(site, "growing", TENSOR, 201)
+    tap.show_tab("histogram")
+    chart(tap, "Overlay")
+    tap.page.get_by_role("button", name="Linear").click()
+    expect(tap.page).to_have_url(re.compile(r"panel=histogram&chart=overlay&axis=linear"))
+    histograms = tap.page.url
+    tap.show_tab("history")
+    tap.page.get_by_role("button", name="Quantiles").click()
+    tap.page.get_by_role("switch", name="Log scale").click()
+    expect(tap.page).to_have_url(re.compile(r"panel=history&band=quantiles&log=1"))
+    history = tap.page.url
+
+    tap.page.evaluate("() => localStorage.clear()")
+    tap.page.reload()
+    quantiles = tap.page.get_by_role("button", name="Quantiles")
+    expect(quantiles).to_have_attribute("aria-pressed", "true")
+    tap.page.get_by_role("button", name="Mean ± std").click()
+    tap.show_tab("histogram")
+    chart(tap, "Heatmap")
+    tap.page.goto(histograms)
+    expect(tap.page.get_by_test_id("histogram-overlay")).to_be_visible()
+    expect(tap.page.get_by_role("button", name="Linear")).to_have_attribute("aria-pressed", "true")
+    tap.page.goto(history.replace("quantiles", "median"))
+    expect(tap.page.get_by_test_id("lost")).to_contain_text(
+        "The address holds band=median, which the page cannot read."
+    )

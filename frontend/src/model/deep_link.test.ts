@@ -21,6 +21,7 @@ const FULL: DeepLink = {
   place: 'src/train.py:12',
   panel: 'histogram',
   value: 'heatmap',
+  ...{ chart: 'heatmap', axis: 'linear', band: 'quantiles', log: '1', histories: 'multiples', by: 'absMax' },
   dims: [3, 'y', 'x', 0],
   color: 'statistic:abs_max',
   open: ['model/dense', 'a,b'],
@@ -64,13 +65,20 @@ test.each([
   expect(decodeLink(hash)).toEqual(EMPTY_LINK);
 });
 
+test('an address says how charts are drawn, and leaves alone what it does not say', () => {
+  const link = { ...EMPTY_LINK, panel: 'histogram' as const, chart: 'overlay' as const, axis: 'linear' as const };
+  expect(encodeLink(link)).toBe('#panel=histogram&chart=overlay&axis=linear');
+  expect(decodeLink('#panel=history&log=0&band=quantiles')).toEqual({ ...EMPTY_LINK, panel: 'history', log: '0', band: 'quantiles' });
+  expect(decodeLink('#chart=pie&log=yes&by=toString')).toEqual(EMPTY_LINK);
+});
+
 test('tabs also answer to their titles', () => {
   expect(decodeLink('#panel=histograms').panel).toBe('histogram');
 });
 
 test('parts that say nothing the page can read are named, and others are not', () => {
   const hash =
-    '#run=a&step=abc&view=nope&visit=-1&panel=value&value=zz&dims=0,y,x&range=9-1&trace=zz&foo=1&visit=2147483648&view=graph&follow=0&sort=zz&open=';
+    '#run=a&step=abc&view=nope&visit=-1&panel=value&value=zz&dims=0,y,x&range=9-1&trace=zz&foo=1&visit=2147483648&view=graph&follow=0&sort=zz&open=&chart=zz&axis=linear&band=quantiles&log=2&histories=one&by=zz';
   expect(unreadParts(hash)).toEqual([
     'step=abc',
     'view=nope',
@@ -80,6 +88,9 @@ test('parts that say nothing the page can read are named, and others are not', (
     'trace=zz',
     'foo=1',
     'visit=2147483648',
+    'chart=zz',
+    'log=2',
+    'by=zz',
   ]);
   expect(unreadParts('')).toEqual([]);
   expect(unreadParts('#tensortap')).toEqual([]);

@@ -1,10 +1,11 @@
+import { CHART_CHOICES, type ChartChoice, type ChartChoices, NO_CHART_CHOICES, readChartChoices } from './chart_choices';
 import { type DimMapping, mappingText, parseMapping } from './dims';
 import type { SampleKind } from './events';
 import { sameTrace, TRACE_KINDS, type Trace } from './trace';
 import { VALUE_MODES, type ValueMode } from './value_view';
 
 /** What the address holds after `#`: enough to restore the page, here or on somebody else's screen. Null fields are left out. */
-export interface DeepLink {
+export interface DeepLink extends ChartChoices {
   run: string | null;
   graph: string | null;
   worker: string | null;
@@ -90,6 +91,7 @@ export const PANEL_TABS = ['overview', 'history', 'histogram', 'value', 'source'
 export type PanelTab = (typeof PANEL_TABS)[number];
 
 export const EMPTY_LINK: DeepLink = {
+  ...NO_CHART_CHOICES,
   run: null,
   graph: null,
   worker: null,
@@ -148,6 +150,10 @@ export function encodeLink(link: DeepLink): string {
   for (const key of ['view', 'scope', 'match', 'where', 'sort', 'place', 'panel', 'color', 'at', 'rank', 'saw', 'of', 'rows'] as const)
     if (link[key] !== EMPTY_LINK[key]) add(key, link[key]);
   if (link.value !== null) add('value', link.value);
+  for (const key of Object.keys(CHART_CHOICES) as ChartChoice[]) {
+    const choice = link[key];
+    if (choice !== null) add(key, choice);
+  }
   if (link.dims !== null) parts.push(`dims=${mappingText(link.dims)}`);
   if (link.range !== null) add('range', `${link.range.first}-${link.range.last}`);
   if (link.pins.length > 0) parts.push(`pins=${link.pins.map(encodePart).join(',')}`);
@@ -172,7 +178,7 @@ export function decodeLink(hash: string): DeepLink {
     const cut = part.indexOf('=');
     if (cut > 0) found.set(part.slice(0, cut), part.slice(cut + 1));
   }
-  const link = { ...EMPTY_LINK };
+  const link = { ...EMPTY_LINK, ...readChartChoices((name) => found.get(name)) };
   for (const key of TEXTS) link[key] = decodePart(found.get(key) ?? '') || null;
   for (const key of NUMBERS) link[key] = wholeNumber(found.get(key));
   const visit = wholeNumber(found.get('visit'));

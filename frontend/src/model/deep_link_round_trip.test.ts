@@ -1,6 +1,7 @@
 /** Whatever is on show, its address leads back to it: links made up at random, of names that hold all that an address is made of. */
 
 import { expect, test } from 'vitest';
+import { CHART_CHOICES, type ChartChoices } from './chart_choices';
 import { type DeepLink, decodeLink, EMPTY_LINK, encodeLink, PANEL_TABS, VIEWS } from './deep_link';
 import { TRACE_KINDS } from './trace';
 import { VALUE_MODES } from './value_view';
@@ -31,6 +32,12 @@ function traceOf(random: Random): DeepLink['trace'] {
   return { kind, from: text(random), to: kind === 'path' ? text(random) : '' };
 }
 
+function chartsOf(random: Random): ChartChoices {
+  return Object.fromEntries(
+    Object.entries(CHART_CHOICES).map(([name, all]) => [name, maybe(random, one<string>(random, all))]),
+  ) as ChartChoices;
+}
+
 function anyLink(random: Random): DeepLink {
   const first = whole(random);
   const named = () => maybe(random, text(random));
@@ -59,6 +66,7 @@ function anyLink(random: Random): DeepLink {
     ...{ open: maybe(random, texts(random)), pins: texts(random) },
     ...{ unstacked: texts(random), unfolded: texts(random), folded: texts(random) },
     trace: maybe(random, traceOf(random)),
+    ...chartsOf(random),
   };
 }
 

@@ -1,9 +1,5 @@
 import type { HistogramRow } from './answers';
 
-/** Ways to look at histograms over steps: behind each other, over each other, as colours, and one alone. */
-export const HISTOGRAM_MODES = ['ridgeline', 'overlay', 'heatmap', 'step'] as const;
-export type HistogramMode = (typeof HISTOGRAM_MODES)[number];
-
 /** Outlines of histograms in axis coordinates; Plotly draws them as they are. */
 export interface Outline {
   x: number[];

@@ -5,6 +5,7 @@ import { type DeepLink, decodeLink, encodeLink, isNewPlace, type Place, unreadPa
 import { parseSort, sortText } from '../model/tensor_table';
 import { sameTrace } from '../model/trace';
 import { asked } from './asked';
+import { applyChartLink, chartLink } from './chart_link';
 import * as choices from './choices';
 import { flying } from './flying';
 import { panelOpen } from './preferences';
@@ -36,6 +37,7 @@ const link = computed<DeepLink>(() => ({
   place: choices.sourcePlace.value,
   panel: choices.panelTab.value,
   ...valueLink.value,
+  ...chartLink.value,
   color: choices.colour.value,
   open: choices.openScopes.value,
   unstacked: choices.unstacked.value,
@@ -71,6 +73,7 @@ function apply(next: DeepLink): void {
     choices.tableSort.value = parseSort(next.sort);
     choices.sourcePlace.value = next.place;
     choices.panelTab.value = next.panel;
+    applyChartLink(next);
     applyValueLink(next.tensor, next.value, next.dims);
     choices.colour.value = next.color;
     choices.openScopes.value = next.open;
