@@ -24,7 +24,7 @@ def values_of(catalog: Catalog, row: Array, statistic: str) -> Floats:
     names = _SHARES[statistic]
     part = np.sum([np.asarray(catalog.column(name, row), np.float64) for name in names], axis=0)
     size = np.asarray(catalog.column("size", row), np.float64)
-    told = (size > 0) & ~(_untold(catalog, row, ("size", *names)) & (part == 0))
+    told = (size > 0) & ~_untold(catalog, row, ("size",)) & ~(_untold(catalog, row, names) & (part == 0))
     return np.where(told, part / np.maximum(size, 1), np.nan)
 
 

@@ -68,7 +68,9 @@ def _merged(catalog: Catalog, graph: GraphIndex, rows: Array) -> dict[str, Array
     }
     numbers = {name: values.astype(np.float64) for name, values in merged.items()}
     for name, unknown in unknown_counts(catalog, rows).items():
-        numbers[name][np.logical_or.reduceat(unknown, starts) & (numbers[name] == 0)] = np.nan
+        untold = np.logical_or.reduceat(unknown, starts)
+        # A count above 0 is known to be at least that; a size is known or is not.
+        numbers[name][untold if name == "size" else untold & (numbers[name] == 0)] = np.nan
     columns |= {name: values[known] for name, values in numbers.items()}
     dtypes = catalog.column("dtype", rows)[starts][known].astype(np.int32)
     columns["dtype"] = Coded(dtypes, list(catalog.dtypes.values))

@@ -7,7 +7,8 @@ import pytest
 
 from tensortap.dump import DumpWriter, Graph, Node, NotFoundError, SelectionError
 from tensortap.importers.approximate import partial_summary
-from tensortap.index import LogIndex, RunIndex, node_trends
+from tensortap.importers.tfdbg2_health import CURT_HEALTH, NOT_COUNTED, health_summary
+from tensortap.index import LogIndex, RunIndex, node_trends, step_statistics, timeline
 
 NODES = ["x", "split", "dead", "never"]
 STEPS = 10
@@ -93,3 +94,22 @@ def test_what_a_source_does_not_tell_is_neither_fine_nor_a_share(tmp_path):
     log.refresh()
     found = node_trends(log.runs[0], graph, [0], "nan_share")
     assert (found.health.tolist(), np.isnan(found.value).tolist()) == ([0], [True])
+
+
+def test_a_source_without_sizes_tells_no_shares(tmp_path):
+    """GIVEN a mode that says only whether there are some THEN they are not 100 % of the tensor."""
+    with DumpWriter(tmp_path, "r", info={"not counted": ", ".join(NOT_COUNTED[CURT_HEALTH])}) as writer:
+        graph = writer.graph(Graph("train", [Node("x", "Op", output_dtypes=["float32"])]))
+        for step in range(2):
+            writer.log_summary(
+                "x:0", health_summary(CURT_HEALTH, np.array([1, step])), step=step, graph=graph
+            )
+    log = LogIndex(tmp_path)
+    log.refresh()
+    run = log.runs[0]
+    assert np.isnan(step_statistics(run, graph, 1).columns["size"]).all()
+    for statistic in ("nan_share", "inf_share", "zero_share"):
+        found = node_trends(run, graph, [0], statistic)
+        assert np.isnan(found.value).all()
+        assert np.isnan(timeline(run, graph, statistic).value).all()
+        assert found.health.tolist()[1] == 3
