@@ -16,7 +16,7 @@ import tensorflow as tf
 from . import tf_private
 from .closure import TracedFunction, callees
 from .merges import ACTIVATIONS, CONTRACTIONS, ELEMENTWISE, Merges
-from .uses import ALIASES, VIEWS, Uses
+from .uses import VIEWS, Uses
 
 _ATTRIBUTE = "_tensortap_duplicate"  # keeps the optimiser from taking the duplicate for the original
 DUPLICATE = "/tensortap_duplicate"  # ends the name of each
@@ -112,15 +112,14 @@ class Duplicates:
         if _is_frozen_normalization(node) or self._begins_sum(node, reference):
             return True
         all_uses = self._uses.uses_of(reference)
-        uses = list(
-            {use.name: use for use in all_uses if use is not None}.values()
-        )  # x * x becomes square(x)
+        # x * x becomes square(x), and twins become one.
+        uses = list({self._uses.number_of(use.name): use for use in all_uses if use is not None}.values())
         operations = {use.op for use in uses}
         # What an inner function returns may be used, or not: a forward function returns all for its gradient.
         returned = all_uses.count(None) if self._uses.is_root else 0
         if node.op == "Softmax":  # and its logarithm, if nothing else uses it, become LogSoftmax
             return operations == {"Log"} and len(uses) + returned == 1
-        if node.op in ELEMENTWISE:
+        if node.op in ELEMENTWISE or self._uses.is_alias(node):
             if self._is_result_of_merge(node):
                 return not returned and len(uses) == 1 and operations <= _UNARY
             return len(uses) + returned <= 1 and all(
@@ -162,7 +161,7 @@ class Duplicates:
     def _producer(self, reference: str) -> tuple[tf_private.NodeDef | None, str]:
         """The node that computes a tensor, through aliases, and the name of the tensor there."""
         node = self._uses.node_of(reference)
-        while node is not None and node.op in ALIASES and node.op != "IdentityN":
+        while node is not None and self._uses.is_alias(node) and node.op != "IdentityN":
             reference = node.input[0]
             node = self._uses.node_of(reference)
         return node, reference

@@ -71,7 +71,7 @@ class Merges:
 
     def _changes(self, node: tf_private.NodeDef) -> bool:
         """Whether a node may become another operation, or none."""
-        if node.op in ALIASES or node.op in ("Cast", "Pow"):
+        if self._uses.is_alias(node) or node.op in ("Cast", "Pow"):
             return True
         operands = [self._uses.source_of(operand) for operand in _operands(node)]
         if len(operands) > 1 and (len(set(operands)) == 1 or any(map(self._is_special, operands))):

@@ -201,7 +201,8 @@ class Tap:
 
         A step is a batch; steps are numbered from 0 and go on across epochs, and across several `fit` of
         one tap. With `steps_per_execution=k` a call makes k steps (fewer at the end of the data); it is
-        captured if one of them is watched, under the number of the first, and its batches are visits. Validation inside `fit` is not captured.
+        captured if one of them is watched, under the number of the first, and its batches are visits.
+        Validation inside `fit` is not captured.
 
         Raises:
             TapClosedError: the tap is closed.

@@ -10,16 +10,20 @@ from .needed import live_nodes
 
 # The optimiser looks through these.
 ALIASES = frozenset({"Identity", "IdentityN", "Snapshot", "StopGradient", "PreventGradient"})
+_REDUCTIONS = frozenset({"All", "Any", "Max", "Mean", "Min", "Prod", "Sum"})  # through those of a scalar, too
 VIEWS = ALIASES | {"ExpandDims", "Reshape", "Squeeze"}  # they hand on the memory of their first input
 
 # The optimiser computes these from static shapes; they are no uses then.
 OF_SHAPES = frozenset({"Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike"})
+
+_ANY_ORDER = frozenset({"Add", "AddN", "AddV2", "Maximum", "Minimum", "Mul", "SquaredDifference"})
 
 
 class Uses:
     """The nodes of one function that run, and what they use. Tensors are named `node:argument:index`."""
 
     def __init__(self, function: TracedFunction) -> None:
+        self._function = function
         self._definition = function.definition
         self.is_root = function.role == "root"
 
@@ -39,10 +43,21 @@ class Uses:
 
     def source_of(self, reference: str, through: frozenset[str] = ALIASES) -> str:
         """The tensor that a tensor is, looking through such nodes."""
-        while (node := self.node_of(reference)) is not None and node.op in through and node.input:
+        while (node := self.node_of(reference)) is not None and node.input:
+            if node.op not in through and not self.is_alias(node):
+                break
             at = int(reference.split(":")[2]) if node.op == "IdentityN" else 0
             reference = node.input[at]
         return reference
+
+    def is_alias(self, node: tf_private.NodeDef) -> bool:
+        """Whether a node hands on what it is given."""
+        return node.op in ALIASES or node.name in self._scalar_reductions
+
+    @cached_property
+    def _scalar_reductions(self) -> set[str]:
+        names = [name for name, node in self.nodes.items() if node.op in _REDUCTIONS]
+        return {name for name in names if self._function.operations[name].inputs[0].shape.rank == 0}
 
     def users(self, reference: str) -> list[tf_private.NodeDef | None]:
         """The nodes that take a tensor, once for each time; None where the function returns it."""
@@ -64,10 +79,11 @@ class Uses:
         while waiting:
             tensor = waiting.pop()
             for use in self.users(tensor):
-                if use is None or use.op not in ALIASES:
+                if use is None or not self.is_alias(use):
                     found.append(use)
                     continue
-                handed_on = {f"{use.name}:output:{slot}" for slot, at in enumerate(use.input) if at == tensor}
+                given = use.input if use.op == "IdentityN" else use.input[:1]
+                handed_on = {f"{use.name}:output:{slot}" for slot, at in enumerate(given) if at == tensor}
                 waiting += handed_on - seen
                 seen |= handed_on
         return found
@@ -85,6 +101,8 @@ class Uses:
         for node in self._definition.node_def:
             parts = (each.split(":") for each in map(self.source_of, node.input))
             inputs = [(numbers.get(name, name), *output) for name, *output in parts]  # inputs come first
+            if node.op in _ANY_ORDER:
+                inputs.sort(key=repr)
             key: tuple[object, ...] = (node.op, *inputs)
             if node.op == "Const":
                 key = (node.attr["value"].SerializeToString(),)

@@ -107,6 +107,7 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "clipped NaN": lambda x, w: tf.nn.relu(tf.nn.bias_add(with_nan(x) @ w, w[0])),
     "clipped and scaled NaN": lambda x, w: tf.nn.relu6(tf.nn.bias_add(with_nan(x) @ w, w[0])) * w[1],
     "log softmax": lambda x, w: tf.math.log(tf.nn.softmax(x * 200.0)) * 0.3,
+    "twins": lambda x, w: (lambda g: (x * 0.9 - g * w[0]) * 0.9 - w[0] * g)(tf.sin(x) * w[1]),
     "unary": lambda x, w: tf.tanh(tf.sigmoid(tf.exp(x))),
 }
 
@@ -126,6 +127,22 @@ def test_results_are_bit_identical_with_each_operation_tapped(tmp_path: Path, na
     for number, dumped in enumerate(sorted(names)):
         with Tap(tmp_path / f"{number}", Watch(nodes=f"^{re.escape(dumped)}$", steps=1)) as tap:
             assert tap.function(FUNCTIONS[name])(x, w).numpy().tobytes() == plain.tobytes(), dumped
+
+
+def test_a_loss_of_two_terms_that_is_averaged(tmp_path: Path) -> None:
+    def reported(tap: Tap | None) -> list[bytes]:
+        average = keras.metrics.Mean()
+
+        def step(x: Any) -> Any:
+            loss = tf.reduce_mean(tf.square(x)) + tf.reduce_mean(tf.square(x * 2.0))
+            average.update_state(loss)  # sums the scalar before it adds it
+            return average.result()
+
+        run = tf.function(step) if tap is None else tap.function(step)
+        return [run(x).numpy().tobytes() for x in tf.unstack(tf.random.stateless_normal((30, 16, 6), (1, 2)))]
+
+    with Tap(tmp_path / "r", EVERYTHING) as tap:
+        assert reported(tap) == reported(None)
 
 
 def test_long_chains(tmp_path: Path) -> None:
