@@ -105,6 +105,9 @@ def dense_edges() -> tuple[Floats, Floats]:
 
 
 def _spread(left: Floats, right: Floats, counts: Ints, edges: Floats) -> Floats:
+    # Slopes between denormals are beyond float64, and so are distances of the largest: near one, none is.
+    exponent = -int(np.frexp(np.abs(edges).max())[1])
+    left, right, edges = np.ldexp(left, exponent), np.ldexp(right, exponent), np.ldexp(edges, exponent)
     points = left == right
     positions = np.column_stack((left[~points], right[~points])).ravel()
     steps = np.column_stack((np.zeros(int((~points).sum())), counts[~points])).ravel()

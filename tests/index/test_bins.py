@@ -24,6 +24,17 @@ def dense_rows(rows):
     return dense
 
 
+def test_linear_bins_count_denormals_and_the_largest_numbers():
+    for size in (5e-324, 1e-310, 1e308):
+        rows = [np.array([-1.0, -0.5, 0.25, 1.0]) * size, np.array([0.0, 0.75]) * size]
+        lows, highs = np.array([row.min() for row in rows]), np.array([row.max() for row in rows])
+        edges = np.array([-1.5, -0.25, 0.1, 0.5, 1.5]) * size
+        edges = np.maximum.accumulate(edges)
+        counts = linear_bins(dense_rows(rows), lows, highs, edges).counts
+        assert np.isfinite(counts).all()
+        np.testing.assert_allclose(counts.sum(axis=1), [4, 2])
+
+
 def finite_range(rows):
     values = np.concatenate(rows)
     return (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)

@@ -36,7 +36,7 @@ test('a symlog axis gives every bucket the same width and ticks at powers of ten
 });
 
 test('a linear axis is the edges themselves', () => {
-  expect(histogramAxis([0, 1, 2], null, 'linear')).toEqual({ scale: 'linear', at: [0, 1, 2], ticks: [], zeroBucket: null });
+  expect(histogramAxis([0, 1, 2], null, 'linear')).toEqual({ scale: 'linear', unit: '', at: [0, 1, 2], ticks: [], zeroBucket: null });
 });
 
 test('a wide axis keeps few ticks', () => {

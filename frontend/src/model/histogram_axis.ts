@@ -1,4 +1,5 @@
 import { formatNumber } from '../lib/format';
+import { chartUnit } from './chart_unit';
 
 /**
  * Where values stand on a histogram's axis. `linear`: at their value. `symlog`: every bucket is one unit wide, negative values to the
@@ -6,16 +7,20 @@ import { formatNumber } from '../lib/format';
  */
 export interface HistogramAxis {
   scale: 'symlog' | 'linear';
-  /** Axis coordinates of the bucket edges. */
+  /** Axis coordinates of the bucket edges, in units of `unit` (`× 1e-310`; mostly empty). */
   at: number[];
+  unit: string;
   ticks: { at: number; label: string }[];
   /** The bucket of exact zeros, where they have one of their own. */
   zeroBucket: number | null;
 }
 
 export function histogramAxis(edges: readonly number[], zeroBucket: number | null, scale: 'symlog' | 'linear'): HistogramAxis {
-  if (scale === 'linear') return { scale, at: [...edges], ticks: [], zeroBucket: null };
-  return { scale, at: edges.map((_, i) => i), ticks: symlogTicks(edges, zeroBucket), zeroBucket };
+  if (scale === 'linear') {
+    const unit = chartUnit([edges]);
+    return { scale, at: edges.map(unit.at), unit: unit.text, ticks: [], zeroBucket: null };
+  }
+  return { scale, unit: '', at: edges.map((_, i) => i), ticks: symlogTicks(edges, zeroBucket), zeroBucket };
 }
 
 /** Coordinate of a value on a symlog axis: within its bucket by its logarithm. Values beyond the edges are held at the ends. */

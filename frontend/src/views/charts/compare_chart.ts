@@ -1,4 +1,5 @@
 import type { Layout, Trace } from '../../lib/plotly';
+import { type ChartUnit, chartUnit } from '../../model/chart_unit';
 import type { ComparedHistory, ComparedName } from '../../model/history_compare';
 import { type SignedLog, signedLog } from '../../model/signed_log';
 import { axis, baseLayout, caption, type Palette, stepAxis, stepLine } from './theme';
@@ -12,18 +13,20 @@ export interface CompareOptions {
   lines: readonly string[];
 }
 
-export function compareScale({ histories, statistic, log }: CompareOptions): SignedLog | null {
-  return log ? signedLog(histories.map(({ series }) => series[statistic])) : null;
+function compareScale({ histories, statistic, log }: CompareOptions): { unit: ChartUnit; scale: SignedLog | null } {
+  const columns = histories.map(({ series }) => series[statistic]);
+  const unit = chartUnit(columns);
+  return { unit, scale: log ? signedLog(columns.map((column) => column.map(unit.at))) : null };
 }
 
 export function compareTraces(options: CompareOptions): Trace[] {
-  const scale = compareScale(options);
+  const { unit, scale } = compareScale(options);
   return options.histories.map(({ label, series }, i) => {
     const values = series[options.statistic];
     const colour = options.lines[i % options.lines.length];
     return {
       x: series.step,
-      y: scale ? values.map(scale.at) : values,
+      y: values.map((value) => (scale ? scale.at(unit.at(value)) : unit.at(value))),
       customdata: values,
       name: label,
       mode: series.step.length < 40 ? 'lines+markers' : 'lines',
@@ -40,7 +43,7 @@ const GAP = 0.06;
 
 export function compareLayout(options: CompareOptions, step: number | null, colours: Palette): Layout {
   const { histories, multiples, lines } = options;
-  const scale = compareScale(options);
+  const { unit, scale } = compareScale(options);
   const ticks = scale ? { tickvals: scale.ticks.map((tick) => tick.at), ticktext: scale.ticks.map((tick) => tick.label) } : {};
   const count = multiples ? Math.max(1, histories.length) : 1;
   const height = (1 - GAP * (count - 1)) / count;
@@ -51,6 +54,7 @@ export function compareLayout(options: CompareOptions, step: number | null, colo
       fixedrange: true,
       tickformat: '~g',
       nticks: count > 3 ? 4 : 7,
+      ...(unit.text && { title: { text: unit.text, standoff: 4 } }),
       ...ticks,
     });
   });

@@ -11,7 +11,8 @@ export function valueAxis(colours: Palette, values: HistogramAxis, more: Layout 
     values.scale === 'linear'
       ? { tickformat: '~g' }
       : { tickvals: values.ticks.map((tick) => tick.at), ticktext: values.ticks.map((tick) => tick.label) };
-  return axis(colours, { range: span, tickangle: 0, ...ticks, ...more });
+  const title = values.unit === '' ? {} : { title: { text: values.unit, standoff: 4 } };
+  return axis(colours, { range: span, tickangle: 0, ...title, ...ticks, ...more });
 }
 
 /** Histograms of the steps behind each other; the step on show in the accent colour. */

@@ -1,4 +1,5 @@
 import type { Layout, Trace } from '../../lib/plotly';
+import { type ChartUnit, chartUnit, unitTitle } from '../../model/chart_unit';
 import type { HistorySeries } from '../../model/history_series';
 import type { QuantileSeries } from '../../model/quantiles';
 import { type SignedLog, signedLog } from '../../model/signed_log';
@@ -7,18 +8,26 @@ import { axis, baseLayout, caption, faded, type Palette, stepAxis, stepLine } fr
 /** What the first chart shows: exact extremes and mean, or quantiles out of the histograms. */
 export type Spread = { kind: 'spread' } | { kind: 'quantiles'; quantiles: QuantileSeries };
 
-/** How its values stand on the axis; null is at their value. */
-export function spreadScale(series: HistorySeries, log: boolean): SignedLog | null {
-  return log ? signedLog([series.min, series.max, series.mean]) : null;
+/** How values stand on the axes: in which unit, and logarithmically on both sides of zero or (null) at their value. */
+export interface SpreadScale {
+  unit: ChartUnit;
+  log: SignedLog | null;
+}
+
+export function spreadScale(series: HistorySeries, log: boolean): SpreadScale {
+  const columns = [series.min, series.max, series.mean];
+  const unit = chartUnit([...columns, series.std]);
+  return { unit, log: log ? signedLog(columns.map((column) => column.map(unit.at))) : null };
 }
 
 /** The history of a tensor as three charts above each other over one step axis: spread, magnitude, and shares of special values. */
-export function historyTraces(series: HistorySeries, spread: Spread, scale: SignedLog | null, colours: Palette): Trace[] {
+export function historyTraces(series: HistorySeries, spread: Spread, scale: SpreadScale, colours: Palette): Trace[] {
   const line = lineOf(series.step);
+  const sizes = lineOf(series.step, { ...scale, log: null }); // Plotly's own logarithms: none is negative
   return [
     ...(spread.kind === 'spread' ? extremes(series, scale, colours) : quantiles(series, spread.quantiles, scale, colours)),
-    line('std', series.std, colours.accent, { yaxis: 'y2' }),
-    line('abs max', series.absMax, colours['text-2'], { yaxis: 'y2' }),
+    sizes('std', series.std, colours.accent, { yaxis: 'y2' }),
+    sizes('abs max', series.absMax, colours['text-2'], { yaxis: 'y2' }),
     line('zeros %', series.zeros, colours['text-3'], { yaxis: 'y3', hovertemplate: '%{y:.3~g} %<extra>zeros</extra>' }),
     bars('NaN', series.step, series.nan, colours.nan),
     bars('Inf', series.step, series.inf, colours.inf),
@@ -27,7 +36,7 @@ export function historyTraces(series: HistorySeries, spread: Spread, scale: Sign
 
 const THIN = (colours: Palette) => ({ line: { width: 1, color: faded(colours.accent, 0.55) }, mode: 'lines' });
 
-function extremes(series: HistorySeries, scale: SignedLog | null, colours: Palette): Trace[] {
+function extremes(series: HistorySeries, scale: SpreadScale, colours: Palette): Trace[] {
   const line = lineOf(series.step, scale);
   return [
     ...band(series.step, series.min, series.max, 0.12, scale, colours),
@@ -38,7 +47,7 @@ function extremes(series: HistorySeries, scale: SignedLog | null, colours: Palet
   ];
 }
 
-function quantiles(series: HistorySeries, found: QuantileSeries, scale: SignedLog | null, colours: Palette): Trace[] {
+function quantiles(series: HistorySeries, found: QuantileSeries, scale: SpreadScale, colours: Palette): Trace[] {
   const line = lineOf(found.step, scale);
   const outer = lineOf(series.step, scale);
   return [
@@ -54,9 +63,11 @@ function quantiles(series: HistorySeries, found: QuantileSeries, scale: SignedLo
   ];
 }
 
-const placed = (values: readonly number[], scale: SignedLog | null) => (scale ? values.map(scale.at) : values);
+function placed(values: readonly number[], { unit, log }: SpreadScale): number[] {
+  return values.map((value) => (log ? log.at(unit.at(value)) : unit.at(value)));
+}
 
-function band(step: number[], low: number[], high: number[], opacity: number, scale: SignedLog | null, colours: Palette): Trace[] {
+function band(step: number[], low: number[], high: number[], opacity: number, scale: SpreadScale, colours: Palette): Trace[] {
   const edge = { mode: 'lines', line: { width: 0 }, hoverinfo: 'skip', yaxis: 'y' };
   return [
     { ...edge, x: step, y: placed(low, scale) },
@@ -64,8 +75,11 @@ function band(step: number[], low: number[], high: number[], opacity: number, sc
   ];
 }
 
+/** On the axes of shares and counts. */
+const AS_THEY_ARE: SpreadScale = { unit: chartUnit([]), log: null };
+
 /** Lines over some steps; what is read off is the number itself, wherever the scale puts it. */
-function lineOf(step: number[], scale: SignedLog | null = null) {
+function lineOf(step: number[], scale: SpreadScale = AS_THEY_ARE) {
   return (name: string, y: number[], colour: string, more: Trace = {}): Trace => ({
     x: step,
     y: placed(y, scale),
@@ -96,14 +110,15 @@ function bars(name: string, step: number[], count: number[], colour: string): Tr
 export interface HistoryLayoutOptions {
   step: number | null;
   log: boolean;
-  scale: SignedLog | null;
+  scale: SpreadScale;
   spread: Spread['kind'];
   /** Highest count of NaN and Inf; the axis of counts is left out where there are none. */
   bad: number;
 }
 
 export function historyLayout(colours: Palette, { step, log, scale, spread, bad }: HistoryLayoutOptions): Layout {
-  const ticks = scale ? { tickvals: scale.ticks.map((tick) => tick.at), ticktext: scale.ticks.map((tick) => tick.label) } : {};
+  const shown = scale.log?.ticks;
+  const ticks = shown ? { tickvals: shown.map((tick) => tick.at), ticktext: shown.map((tick) => tick.label) } : {};
   return {
     ...baseLayout(colours),
     hovermode: 'x',
@@ -143,8 +158,8 @@ export function historyLayout(colours: Palette, { step, log, scale, spread, bad 
     },
     shapes: step === null ? [] : [stepLine(colours, step)],
     annotations: [
-      caption(colours, 1, spread === 'spread' ? 'min, mean ± std, max' : 'min, 5, 25, 50, 75, 95 %, max'),
-      caption(colours, 0.49, log ? 'std and abs max (log)' : 'std and abs max'),
+      caption(colours, 1, unitTitle(spread === 'spread' ? 'min, mean ± std, max' : 'min, 5, 25, 50, 75, 95 %, max', scale.unit)),
+      caption(colours, 0.49, unitTitle(log ? 'std and abs max (log)' : 'std and abs max', scale.unit)),
       caption(colours, 0.2, bad > 0 ? 'zeros %, NaN and Inf (right)' : 'zeros %'),
     ],
   };

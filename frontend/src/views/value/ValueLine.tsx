@@ -1,6 +1,7 @@
 import { useMemo } from 'preact/hooks';
 import { fileName } from '../../lib/download';
 import type { Snapshot } from '../../model/answers';
+import { chartUnit } from '../../model/chart_unit';
 import { textAt } from '../../model/elements';
 import type { Slice } from '../../model/slice';
 import { theme } from '../../state/preferences';
@@ -19,15 +20,17 @@ export function ValueLine({ row }: { row: Snapshot }) {
 
 function Line({ data, row }: { data: Slice; row: Snapshot }) {
   const colours = useMemo(() => palette(theme.value), [theme.value]);
-  const traces = useMemo(() => {
+  const { traces, unit } = useMemo(() => {
     const count = data.length('x');
     const at = Array.from({ length: count }, (_, x) => x);
     const x = at.map((i) => data.index({ x: i })[data.request.mapping.indexOf('x')] as number);
-    const y = at.map((i) => data.number({ x: i }));
+    const numbers = at.map((i) => data.number({ x: i }));
+    const unit = chartUnit([numbers]);
+    const y = numbers.map(unit.at);
     const text = at.map((i) => textAt(data.array, data.offset({ x: i }), row.dtype));
     const bad = at.filter((i) => !Number.isFinite(y[i]));
     const floor = Math.min(0, ...y.filter(Number.isFinite));
-    return [
+    const traces = [
       {
         x,
         y,
@@ -46,16 +49,17 @@ function Line({ data, row }: { data: Slice; row: Snapshot }) {
         hovertemplate: '[%{x}] = %{text}<extra></extra>',
       },
     ];
+    return { traces, unit: unit.text };
   }, [data, row.dtype, colours]);
   const layout = useMemo(
     () => ({
       ...baseLayout(colours),
       hovermode: 'closest',
       xaxis: axis(colours, { title: { text: 'index', standoff: 6 } }),
-      yaxis: axis(colours, { tickformat: '~g' }),
+      yaxis: axis(colours, { tickformat: '~g', ...(unit && { title: { text: unit, standoff: 4 } }) }),
       margin: { l: 56, r: 12, t: 12, b: 36 },
     }),
-    [colours],
+    [colours, unit],
   );
   return (
     <>
