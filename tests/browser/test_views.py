@@ -41,6 +41,30 @@ def test_a_condition_finds_the_dead_tensor_and_is_in_the_address(
     expect(rows).to_have_count(1)
 
 
+def test_the_field_of_an_index_goes_back_to_what_is_shown(tap: TapPage, serve: Serve, tmp_path: Path) -> None:
+    with tensortap.DumpWriter(tmp_path, run="cube") as writer:
+        writer.log("a:0", np.arange(60.0).reshape(5, 3, 4), step=0)
+    site = serve(tmp_path)
+    tap.enter(site)
+    tap.go_to(site, "cube", "a:0", 0)
+    tap.show_tab("value")
+    index = tap.page.get_by_label("Index in dimension 0, as a number")
+    for typed, shown in (
+        ("2", "2"),
+        ("1.5", "2"),
+        ("e", "2"),
+        ("", "2"),
+        ("99", "4"),
+        ("99", "4"),
+        ("-3", "0"),
+    ):
+        index.press("Control+A")
+        index.press_sequentially(typed) if typed else index.press("Delete")
+        index.press("Enter")
+        expect(index).to_have_value(shown)
+    expect(tap.page.get_by_label("Index in dimension 0", exact=True)).to_have_value("0")
+
+
 def test_a_feature_map_opens_as_pictures_plays_and_is_saved(
     tap: TapPage, serve: Serve, tmp_path: Path
 ) -> None:

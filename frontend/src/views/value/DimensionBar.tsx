@@ -134,7 +134,13 @@ function IndexSlider({ dim, length, index }: { dim: number; length: number; inde
         min={0}
         max={length - 1}
         value={index}
-        onChange={(event) => set(Number(event.currentTarget.value))}
+        onChange={(event) => {
+          const field = event.currentTarget;
+          const text = field.value;
+          // Back to what is shown; a number that is taken is written by the next drawing.
+          field.value = String(index);
+          if (text !== '') set(Number(text));
+        }}
       />
     </>
   );
