@@ -112,7 +112,7 @@ def test_the_palette_shows_a_scope_from_any_view(tap: TapPage, field: Locator) -
 
 
 def test_the_legend_has_a_command_and_bad_nodes_have_keys(tap: TapPage, site: Site) -> None:
-    """GIVEN a run with NaN WHEN m and M THEN the nodes that hold it are selected in turn."""
+    """GIVEN a run with NaN WHEN m and M THEN the nodes that hold it are selected in turn, births first."""
     tap.enter(site)
     tap.choose_run("digits-nan")
     open_palette(tap, "legend")
@@ -121,9 +121,11 @@ def test_the_legend_has_a_command_and_bad_nodes_have_keys(tap: TapPage, site: Si
     expect(title).to_have_attribute("aria-expanded", "false")
 
     inspector = tap.page.get_by_test_id("inspector")
+    expect(tap.page.get_by_test_id("chain")).to_be_visible()  # it is known where they were born
     tap.page.keyboard.press("m")  # the graph takes its keys without having the focus
     expect(inspector).to_be_visible()
     first = inspector.get_attribute("data-node") or ""
+    assert first == "compile_loss/_careless_loss/Log"
     tap.wait_until_ready()
     assert tap.page.evaluate("name => window.tensortap.nodeState(name).nonfinite", first)
     tap.page.keyboard.press("m")

@@ -1,5 +1,5 @@
 import { computed } from '@preact/signals';
-import { shownGroups } from './findings';
+import { report, shownGroups } from './findings';
 import { graph } from './graph';
 import { wrongProblems } from './problems';
 import { sourceMap } from './source';
@@ -12,5 +12,7 @@ export const runFacts = computed(() => {
   const bad = wrongProblems.value
     .filter(here)
     .flatMap(({ node, nan, inf }) => [...(nan > 0 ? [{ rule: 'NaN', node }] : []), ...(inf > 0 ? [{ rule: 'Inf', node }] : [])]);
-  return { graph: shown, problems: [...found.map(({ rule, node }) => ({ rule, node })), ...bad], lines: sourceMap.data.value };
+  const problems = [...found.map(({ rule, node }) => ({ rule, node })), ...bad];
+  const births = (report.value?.births ?? []).filter(here).map(({ node }) => node);
+  return { graph: shown, problems, births, lines: sourceMap.data.value };
 });

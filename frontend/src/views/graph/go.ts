@@ -1,5 +1,7 @@
 /** Search and traces on the graph: what is found, and going from one to the next. */
 
+import { nextBadNode } from '../../model/bad_nodes';
+import { rowOf } from '../../model/graph';
 import { INF, NAN } from '../../model/node_values';
 import { NO_FACTS, type SearchFacts } from '../../model/search_facts';
 import { runFacts } from '../../state/search_facts';
@@ -64,7 +66,7 @@ export const hitAt = (model: GraphView, index: number): boolean => goTo(model, m
 /** Goes to the next node of the trace; false if there is none. */
 export const nextTraced = (model: GraphView, direction: 1 | -1): boolean => goTo(model, model.tracer.step(direction));
 
-/** Goes to the next node with NaN or Inf at the step on show, around the ends; false if there is none. */
+/** Goes to the next node with NaN or Inf at the step on show (births first, then as the data flows), around the ends; false if there is none. */
 export function nextBad(model: GraphView, direction: 1 | -1): boolean {
   const { drawing, selected } = model;
   if (!drawing) return false;
@@ -72,7 +74,8 @@ export function nextBad(model: GraphView, direction: 1 | -1): boolean {
   const { nan, inf } = factsOf(model);
   const bad = Array.from(graph.opTypes.codes.keys()).filter((row) => nan(row) || inf(row));
   const from = selected < tree.nodeCount ? selected : tree.owner[selected - tree.nodeCount]!;
-  const next = direction > 0 ? (bad.find((row) => row > from) ?? bad[0]) : (bad.findLast((row) => row < from) ?? bad.at(-1));
+  const born = runFacts.value.graph === graph ? runFacts.value.births.map((node) => rowOf(graph, node)) : [];
+  const next = nextBadNode(graph, bad, born, from, direction);
   if (next === undefined) model.announcement.value = 'No node has NaN or Inf at this step';
   return goTo(model, next ?? -1);
 }
