@@ -44,8 +44,8 @@ class _Run:
 class TappedSession:
     """A session that records what its `run` computes. For all else the session itself answers.
 
-    Each run is a step. What the run computes anyway is fetched with it; tensors inside of loops and branches
-    leave through ops that are added to the graph, one beside each, when they are first watched.
+    Each run is a step, the tap's next. What it computes anyway is fetched with it; tensors inside of loops
+    and branches leave through ops that are added to the graph, one beside each, when they are first watched.
     """
 
     def __init__(self, tap: Tap, session: Any) -> None:
@@ -53,7 +53,6 @@ class TappedSession:
             raise WatchError(f"{session!r} is no session.", "Pass a tf.compat.v1.Session.")
         self.session = session
         self._tap = tap
-        self._next_step = 0
         self._taps = SessionTaps(session.graph)
         self._runs: dict[Any, _Run] = {}
         self._handles: dict[Any, GraphHandle] = {}
@@ -87,8 +86,7 @@ class TappedSession:
         if self._tap.in_step:
             yield self._tap._capture
             return
-        step, self._next_step = self._next_step, self._next_step + 1
-        with self._tap._steps(step, 1):
+        with self._tap._steps(None, 1):
             yield self._tap._capture
 
     def _run(self, capture: StepCapture, fetches: Any, arguments: dict[str, Any]) -> Any:

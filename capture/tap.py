@@ -290,7 +290,8 @@ class Tap:
         return tap_model(self, model)
 
     def session(self, session: Any) -> TappedSession:
-        """A `tf.compat.v1.Session` (or MonitoredSession) whose `run` is tapped: each call of it is a step.
+        """A `tf.compat.v1.Session` (or MonitoredSession) whose `run` is tapped: each call of it is a step,
+        numbered on through all sessions of the tap.
 
         What a run is fed and computes is captured, with one visit for each iteration of a loop. For that,
         ops named `tensortap/…` are added to the graph beside watched tensors inside of version 1 loops and

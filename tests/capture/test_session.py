@@ -208,6 +208,26 @@ def test_fetches_and_feeds_of_all_kinds(tmp_path: Path) -> None:
     assert not dumped.at("dense:0", 7)
 
 
+def test_steps_go_on_in_the_next_session(tmp_path: Path) -> None:
+    with Tap(tmp_path / "r", ALL) as tap:
+        for _ in range(2):  # as after a restart from a checkpoint
+            with tf.Graph().as_default() as graph:
+                end = tf.negative(tf1.placeholder(tf.float32, [], name="x"), name="end")
+            with tf1.Session(graph=graph) as session:
+                run = tap.session(session).run
+                for value in (1.0, 2.0):
+                    run(end, {"x:0": value})
+        with tap.step(7), tf1.Session(graph=graph) as session:
+            tap.session(session).run(end, {"x:0": 3.0})
+    assert [(row.step, row.visit) for row in Dumped(tmp_path / "r").at("end:0")] == [
+        (0, 0),
+        (1, 0),
+        (2, 0),
+        (3, 0),
+        (7, 0),
+    ]
+
+
 def test_a_monitored_session(network: Any, tmp_path: Path) -> None:
     losses: list[float] = []
 
