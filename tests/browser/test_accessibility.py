@@ -16,6 +16,12 @@ TABS = ["overview", "history", "histogram", "value", "source"]
 RUN_AXE = "() => axe.run(document, {resultTypes: ['violations']}).then(result => result.violations)"
 SHOW_VIEW = "view => { location.hash = `${location.hash}&view=${view}`; }"
 LOG = "compile_loss/_careless_loss/Log"
+RELU = "digits_1/conv1_1/Relu"
+PICTURES = {
+    "overview": ".mini-histogram path",
+    "value&value=heatmap": ".raster",
+    "value&value=image": ".raster",
+}
 
 
 @pytest.fixture
@@ -77,4 +83,21 @@ def test_axe_finds_nothing_in_menus(audited: TapPage, site: Site, theme: str) ->
     audited.page.get_by_role("button", name="Save picture").click()
     audited.page.get_by_role("button", name="PNG").click()
     found["picture"] = violations(audited)
+    assert {where: what for where, what in found.items() if what} == {}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_in_pictures_of_a_value(audited: TapPage, site: Site, theme: str) -> None:
+    """GIVEN a tensor with finite elements THEN its small histogram, heatmap and image hide no button."""
+    audited.page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
+    audited.enter(site)
+    audited.go_to(site, "digits", f"{RELU}:0", 20)
+    audited.page.add_script_tag(path=AXE)
+    link = audited.page.evaluate("() => location.hash")
+    found = {}
+    for panel, drawn in PICTURES.items():
+        audited.page.evaluate("link => { location.hash = link; }", f"{link}&panel={panel}")
+        audited.page.locator(drawn).first.wait_for()
+        audited.wait_until_ready()
+        found[panel] = violations(audited)
     assert {where: what for where, what in found.items() if what} == {}

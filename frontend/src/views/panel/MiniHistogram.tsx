@@ -33,16 +33,17 @@ export function MiniHistogram({ data, onClick }: MiniHistogramProps) {
     .map((count, i) => (count === 0 ? '' : `M${i * unit} ${HEIGHT}h${unit}v${-barHeight(count / tallest)}h${-unit}z`))
     .join('');
   return (
-    <button
-      type="button"
-      class="mini-histogram"
-      aria-label="Show the histograms"
-      title="Histogram of this step (symlog axis); click for all steps"
-      onClick={onClick}
-    >
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
-        <path d={bars} />
-      </svg>
+    <div class="mini-histogram">
+      <button
+        type="button"
+        aria-label="Show the histograms"
+        title="Histogram of this step (symlog axis); click for all steps"
+        onClick={onClick}
+      >
+        <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
+          <path d={bars} />
+        </svg>
+      </button>
       <div class="mini-ticks num" aria-hidden="true">
         {values.ticks.map((tick) => (
           <span key={tick.label} style={tickStyle(tick.at / row.counts.length)}>
@@ -50,6 +51,6 @@ export function MiniHistogram({ data, onClick }: MiniHistogramProps) {
           </span>
         ))}
       </div>
-    </button>
+    </div>
   );
 }

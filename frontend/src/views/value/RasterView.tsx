@@ -30,8 +30,8 @@ export function RasterView({ raster, label, describe, saveAs, marked }: RasterVi
 
   const left = hover ? Math.min(hover.x + 14, width - 190) : 0;
   return (
-    <div class="raster" ref={ref} role="img" aria-label={label}>
-      <canvas ref={canvas} {...listeners} />
+    <div class="raster" ref={ref}>
+      <canvas ref={canvas} role="img" aria-label={label} {...listeners} />
       <div class="raster-save">
         <IconButton
           small
