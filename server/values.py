@@ -15,6 +15,7 @@ from tensortap.index import (
     nonfinite_elements,
     read_slice,
     resolve_selection,
+    snapshots,
 )
 
 from .formats import FORMATS
@@ -44,7 +45,8 @@ def one_value(run: str) -> Response:
     array = read_slice(index, snapshot, selection, limit=MAX_SLICE)
     chosen = FORMATS[name]
     response = Response(chosen.encode(array, snapshot, resolved, scale), content_type=chosen.content_type)
-    file = f"{_file_name(snapshot, resolved)}.{name}"
+    several = snapshot.visit > 0 or _has_several_visits(index, snapshot)
+    file = f"{_file_name(snapshot, resolved, several)}.{name}"
     response.headers["Content-Disposition"] = f'{chosen.disposition}; filename="{file}"'
     return response
 
@@ -78,10 +80,20 @@ class _Which:
         )
 
 
-def _file_name(snapshot: Snapshot, selection: Selection) -> str:
-    """Says which tensor, step and visit it is, and which part of it: files of other parts stand beside it."""
+def _has_several_visits(run: RunIndex, snapshot: Snapshot) -> bool:
+    tensor, graph, worker = snapshot.tensor, snapshot.graph, snapshot.worker
+    return (
+        snapshots(run, tensor=tensor, graph=graph, worker=worker, steps=str(snapshot.step), limit=0).total > 1
+    )
+
+
+def _file_name(snapshot: Snapshot, selection: Selection, several_visits: bool) -> str:
+    """Says which tensor, step and visit it is, and which part of it: files of other parts stand beside it.
+
+    The page calls its pictures alike (frontend/src/model/file_names.ts).
+    """
     name = re.sub(r"[^A-Za-z0-9._-]+", "_", snapshot.tensor).strip("._")[-100:]
-    visit = f"-visit{snapshot.visit}" if snapshot.visit else ""
+    visit = f"-visit{snapshot.visit}" if several_visits else ""
     parts = selection.text.split(",")
     part = "" if all(part in ("", ":") for part in parts) else "-at_" + "_".join(map(_speakable, parts))
     return f"{name or 'tensor'}-step{snapshot.step}{visit}{part[:120]}"

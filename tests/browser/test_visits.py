@@ -54,6 +54,19 @@ def test_histograms_are_of_the_visit_whose_numbers_stand_beside_them(loop: TapPa
     expect(loop.page.locator(".chart-note")).to_contain_text("Visit 2 of each step")
 
 
+def test_a_picture_is_called_as_the_values_files_are(loop: TapPage) -> None:
+    loop.show_tab("value")
+    loop.page.get_by_role("button", name="Line", exact=True).click()
+    loop.page.locator(".js-plotly-plot").hover()
+    with loop.page.expect_download() as saved:
+        loop.page.locator("[data-title='Download plot']").click()
+    assert saved.value.suggested_filename == f"while_Mul_0-step{STEPS - 1}-visit0.svg"
+    loop.page.get_by_test_id("value-export").click()
+    with loop.page.expect_download() as saved:
+        loop.page.get_by_test_id("download-npy").click()
+    assert saved.value.suggested_filename == f"while_Mul_0-step{STEPS - 1}-visit0.npy"
+
+
 def test_an_output_that_is_not_there_is_told(loop: TapPage) -> None:
     loop.page.evaluate("() => { location.hash = location.hash.replace('Mul:0', 'Mul:7') }")
     told = loop.page.get_by_test_id("no-output")

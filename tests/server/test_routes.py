@@ -230,6 +230,23 @@ def test_a_saved_value_is_called_as_what_it_holds(api: Api, first: str, query: s
     assert answer.headers["Content-Disposition"] == f'attachment; filename="{name}"'
 
 
+def test_a_saved_value_is_called_by_its_visit_where_there_are_several(
+    opened: Callable[..., Api], tmp_path: Path
+) -> None:
+    with DumpWriter(tmp_path, run="loop") as writer:
+        for visit in range(2):
+            writer.log("while/Mul:0", np.float32([visit]), step=0, visit=visit)
+        writer.log("while/Mul:0", np.float32([2]), step=1)
+    api = opened(tmp_path)
+
+    def name(place: str) -> str:
+        answer = api.get(f"/api/runs/{api.run_id('loop')}/value?tensor=while/Mul:0&{place}")
+        return answer.headers["Content-Disposition"].partition("filename=")[2]
+
+    names = [name(place) for place in ("step=0", "step=0&visit=1", "step=1")]
+    assert names == [f'"while_Mul_0-step{part}.npy"' for part in ("0-visit0", "0-visit1", "1")]
+
+
 def test_value_as_json(api: Api, first: str) -> None:
     value = api.json(f"{first}/value?{MATMUL}&step=1&selection=0&format=json")
     assert value["full_shape"] == [3, 4]

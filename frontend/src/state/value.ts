@@ -1,12 +1,13 @@
 import { computed, signal } from '@preact/signals';
 import type { SnapshotKey } from '../api/api';
 import type { Snapshot } from '../model/answers';
-import { assignIndex, type DimMapping, defaultMapping, fits, type Layout, shownBy } from '../model/dims';
+import { assignIndex, type DimMapping, defaultMapping, fits, type Layout, shownBy, toSelection } from '../model/dims';
+import { tensorFile } from '../model/file_names';
 import { keptPart } from '../model/sample';
 import { planSlice, Slice } from '../model/slice';
 import { LAYOUT_OF, naturalMode, type ValueMode } from '../model/value_view';
 import { chosenMappings, chosenMode, chosenTensor, panelTab } from './choices';
-import { snapshot } from './node';
+import { snapshot, visits } from './node';
 import { api } from './provider';
 import { computedPlace } from './replay';
 import { resource } from './resource';
@@ -90,6 +91,11 @@ export const snapshotKey = computed<SnapshotKey | null>(() => {
 });
 
 export const keyText = computed(() => (snapshotKey.value === null ? null : JSON.stringify(snapshotKey.value)));
+
+/** The name of a picture of a part of the value, as the server calls the value's own files. */
+export function valueFile({ tensor, step, visit }: Snapshot, shown: DimMapping, what?: string): string {
+  return tensorFile({ tensor, step, visit: visits.value.length > 1 || visit > 0 ? visit : null, selection: toSelection(shown), what });
+}
 
 /** What a heatmap, a line or an image shows; the table fetches its own tiles. */
 export const slice = resource(

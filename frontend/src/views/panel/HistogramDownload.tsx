@@ -1,6 +1,8 @@
 import { csvText } from '../../lib/csv';
-import { downloadText, fileName } from '../../lib/download';
+import { downloadText } from '../../lib/download';
 import type { Histograms } from '../../model/answers';
+import { tensorFile } from '../../model/file_names';
+import { chosenVisit } from '../../state/choices';
 import { IconButton } from '../kit/Button';
 
 /** The histograms as numbers: one row a bucket and step. */
@@ -8,7 +10,11 @@ export function HistogramDownload({ histograms }: { histograms: Histograms }) {
   const save = () => {
     const { edges, rows, tensor } = histograms;
     const lines = rows.flatMap((row) => row.counts.map((count, i) => [row.step, edges[i] as number, edges[i + 1] as number, count]));
-    downloadText(`${fileName(tensor, 'histograms')}.csv`, csvText(['step', 'left', 'right', 'count'], lines), 'text/csv');
+    downloadText(
+      `${tensorFile({ tensor, visit: chosenVisit.value, what: 'histograms' })}.csv`,
+      csvText(['step', 'left', 'right', 'count'], lines),
+      'text/csv',
+    );
   };
   return <IconButton small icon="download" label="Download the histograms as CSV" onClick={save} />;
 }

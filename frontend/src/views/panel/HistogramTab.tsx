@@ -1,13 +1,13 @@
 import { useMemo } from 'preact/hooks';
-import { fileName } from '../../lib/download';
 import { formatNumber } from '../../lib/format';
 import type { PlotEvent } from '../../lib/plotly';
 import type { Histograms } from '../../model/answers';
+import { tensorFile } from '../../model/file_names';
 import { type HistogramAxis, histogramAxis } from '../../model/histogram_axis';
 import { overlay } from '../../model/histogram_overlay';
 import { thinRows } from '../../model/histogram_shapes';
 import { noNumbers } from '../../model/no_numbers';
-import { chosenTensor } from '../../state/choices';
+import { chosenTensor, chosenVisit } from '../../state/choices';
 import { captured, histograms, history, hoveredStep, stepHistogram } from '../../state/node';
 import { histogramMode, histogramScale, theme } from '../../state/preferences';
 import { goToStep, step } from '../../state/steps';
@@ -96,7 +96,11 @@ interface ChartProps {
   colours: Palette;
 }
 
-const saveAs = () => fileName(chosenTensor.value ?? 'tensor', 'histogram');
+/** The chart of one step is named by it. */
+function saveAs(): string {
+  const at = histogramMode.value === 'step' ? (step.value ?? undefined) : undefined;
+  return tensorFile({ tensor: chosenTensor.value ?? '', step: at, visit: chosenVisit.value, what: 'histogram' });
+}
 
 function axisOf(data: Histograms): HistogramAxis {
   return histogramAxis(data.edges, data.zero_bucket, histogramScale.value);

@@ -1,7 +1,9 @@
 import { csvText } from '../../lib/csv';
-import { downloadText, fileName } from '../../lib/download';
+import { downloadText } from '../../lib/download';
 import type { History } from '../../model/answers';
+import { tensorFile } from '../../model/file_names';
 import { COUNTS, STATISTICS } from '../../model/statistics';
+import { chosenVisit } from '../../state/choices';
 import { IconButton } from '../kit/Button';
 
 /** The history as a table of numbers, one row a snapshot. */
@@ -17,7 +19,7 @@ export function HistoryDownload({ history }: { history: History }) {
       ...measures.map((name) => row[name]),
     ]);
     const text = csvText(['step', 'visit', 'worker', 'dtype', 'shape', ...measures], rows);
-    downloadText(`${fileName(history.tensor, 'history')}.csv`, text, 'text/csv');
+    downloadText(`${tensorFile({ tensor: history.tensor, visit: chosenVisit.value, what: 'history' })}.csv`, text, 'text/csv');
   };
   return <IconButton small icon="download" label="Download the statistics as CSV" onClick={save} />;
 }

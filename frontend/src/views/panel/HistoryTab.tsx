@@ -1,9 +1,9 @@
 import { useMemo } from 'preact/hooks';
-import { fileName } from '../../lib/download';
+import { tensorFile } from '../../model/file_names';
 import { historySeries } from '../../model/history_series';
 import { noNumbers } from '../../model/no_numbers';
 import { quantileSeries } from '../../model/quantiles';
-import { chosenTensor, pins } from '../../state/choices';
+import { chosenTensor, chosenVisit, pins } from '../../state/choices';
 import { captured, history, hoveredStep, quantileHistograms } from '../../state/node';
 import { comparing } from '../../state/pins';
 import { type HistoryView, historyBand, historyLog, historyView, theme } from '../../state/preferences';
@@ -113,7 +113,7 @@ function HistoryChart() {
         traces={traces}
         layout={layout}
         label={`Statistics of ${chosenTensor.value} over the steps`}
-        saveAs={fileName(chosenTensor.value ?? 'tensor', 'history')}
+        saveAs={tensorFile({ tensor: chosenTensor.value ?? '', visit: chosenVisit.value, what: 'history' })}
         onClick={(event) => goToStep(stepOf(event))}
         onBrush={brush}
         onHover={(event) => {

@@ -1,10 +1,9 @@
 import { useMemo } from 'preact/hooks';
-import { fileName } from '../../lib/download';
 import type { Snapshot } from '../../model/answers';
 import { textAt } from '../../model/elements';
 import { type Picked, planeRaster } from '../../model/raster';
 import type { Slice } from '../../model/slice';
-import { focusedElement, slice } from '../../state/value';
+import { focusedElement, slice, valueFile } from '../../state/value';
 import { Failure } from '../kit/Message';
 import { ColourBar } from './ColourBar';
 import { paintFor } from './colours';
@@ -25,7 +24,7 @@ function Heatmap({ data, row }: { data: Slice; row: Snapshot }) {
       <RasterView
         raster={raster}
         label={`Heatmap of ${row.tensor}`}
-        saveAs={fileName(row.tensor, row.step, data.request.selection)}
+        saveAs={valueFile(row, data.request.mapping)}
         describe={describe(data, row)}
         marked={focusedElement.value}
       />

@@ -1,10 +1,9 @@
 import { useMemo, useState } from 'preact/hooks';
-import { fileName } from '../../lib/download';
 import { formatCount, formatNumber } from '../../lib/format';
 import type { Snapshot } from '../../model/answers';
 import { canBeDrawn, type ValueHistogram as Found, valueHistogram } from '../../model/value_histogram';
 import { theme } from '../../state/preferences';
-import { slice } from '../../state/value';
+import { slice, valueFile } from '../../state/value';
 import { Plot } from '../charts/Plot';
 import { axis, baseLayout, faded, type Palette, palette } from '../charts/theme';
 import { Switch } from '../kit/Button';
@@ -35,7 +34,7 @@ export function ValueHistogram({ row }: { row: Snapshot }) {
             traces={traces}
             layout={layout}
             label={`Histogram of [${data.request.selection}] of ${row.tensor}`}
-            saveAs={fileName(row.tensor, row.step, data.request.selection, 'histogram')}
+            saveAs={valueFile(row, data.request.mapping, 'histogram')}
           />
         )}
       </div>

@@ -1,10 +1,9 @@
 import { signal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
-import { fileName } from '../../lib/download';
 import type { Snapshot } from '../../model/answers';
 import { gridRaster, planeRaster } from '../../model/raster';
 import { type Slice, tilesLeftOut } from '../../model/slice';
-import { focusedElement, slice } from '../../state/value';
+import { focusedElement, slice, valueFile } from '../../state/value';
 import { Switch } from '../kit/Button';
 import { Failure } from '../kit/Message';
 import { ColourBar } from './ColourBar';
@@ -34,7 +33,7 @@ function ImageView({ data, row }: { data: Slice; row: Snapshot }) {
       <RasterView
         raster={raster}
         label={`Image of ${row.tensor}`}
-        saveAs={fileName(row.tensor, row.step, data.request.selection)}
+        saveAs={valueFile(row, data.request.mapping)}
         describe={describe(data, row)}
         marked={focusedElement.value}
       />

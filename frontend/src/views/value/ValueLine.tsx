@@ -1,11 +1,10 @@
 import { useMemo } from 'preact/hooks';
-import { fileName } from '../../lib/download';
 import type { Snapshot } from '../../model/answers';
 import { chartUnit } from '../../model/chart_unit';
 import { textAt } from '../../model/elements';
 import type { Slice } from '../../model/slice';
 import { theme } from '../../state/preferences';
-import { slice } from '../../state/value';
+import { slice, valueFile } from '../../state/value';
 import { Plot } from '../charts/Plot';
 import { axis, baseLayout, palette } from '../charts/theme';
 import { Failure } from '../kit/Message';
@@ -64,7 +63,7 @@ function Line({ data, row }: { data: Slice; row: Snapshot }) {
   return (
     <>
       <div class="chart">
-        <Plot traces={traces} layout={layout} label={`Line of ${row.tensor}`} saveAs={fileName(row.tensor, row.step)} />
+        <Plot traces={traces} layout={layout} label={`Line of ${row.tensor}`} saveAs={valueFile(row, data.request.mapping)} />
       </div>
       <p class="chart-note faint">
         <Thinned stride={data.stride} />
