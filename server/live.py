@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from flask import Flask, current_app
 
-from tensortap.dump import TensortapError
+from tensortap.dump import TensortapError, escaped
 from tensortap.index import LogIndex, RunIndex
 
 from .failures import STATUS
@@ -31,7 +31,11 @@ class SilentLogError(TensortapError):
     """The runs were not found yet: an empty list would say that there are none."""
 
 
-STATUS[SilentLogError] = 503
+class UnreadableLogError(TensortapError):
+    """No run was found, and a folder cannot be looked into: nobody knows whether it holds some."""
+
+
+STATUS[SilentLogError] = STATUS[UnreadableLogError] = 503
 
 
 class _ClosedError(Exception):
@@ -60,6 +64,7 @@ class LiveLog:
 
         Raises:
             SilentLogError: nobody knows yet which runs there are.
+            UnreadableLogError: nobody knows, as a folder cannot be looked into.
         """
         late = time.monotonic() - self._begun >= REFRESH_INTERVAL
         if (self._begin() and late) or not self._has_read:
@@ -68,6 +73,8 @@ class LiveLog:
                 self._changed.wait_for(lambda: not self._reading, patience)
         if not (self.log.found or self._closed or self._wait_for_runs()):
             raise self._silence()
+        if self.log.unread and not self.log.runs:
+            raise self._unreadable()
 
     def _wait_for_runs(self) -> bool:
         """Whether they were found; not all threads wait for that."""
@@ -90,6 +97,21 @@ class LiveLog:
             f"The log directory has not answered for {seconds} s: {names}.",
             "Its disk or network is slow, or hangs: see whether 'ls' of it returns. This page goes on"
             " by itself as soon as it answers.",
+        )
+
+    def _unreadable(self) -> UnreadableLogError:
+        folder, error = next(iter(self.log.unread.items()))
+        within = next((each for each in self.log.logdirs if each == folder or each in folder.parents), folder)
+        name = (within.name or str(within)) + str(folder)[len(str(within)) :]
+        way_out = (
+            "Let the user whom the server runs as read it"
+            if isinstance(error, PermissionError)
+            else "See what 'ls' of it says, and the system's log"
+        )
+        return UnreadableLogError(
+            f"{escaped(name)} cannot be looked into, so that nobody knows which runs it holds:"
+            f" {error.strerror or type(error).__name__}.",
+            f"{way_out}. This page goes on by itself as soon as it can.",
         )
 
     def _begin(self) -> bool:

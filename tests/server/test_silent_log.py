@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import threading
 from collections.abc import Iterator
@@ -13,6 +15,7 @@ from hanging_disk import hanging_disk
 from polling import until
 
 from tensortap.dump import DumpWriter
+from tensortap.dump import runs as dump_runs
 from tensortap.server import create_app, live
 
 
@@ -67,3 +70,33 @@ def test_a_look_that_failed_is_no_empty_list(logdir: Path, monkeypatch: pytest.M
         assert answer.status_code == 503
         assert answer.get_json()["error"] == "Runs could not be looked for in my-logs."
     until(lambda: client.get("/api/runs").status_code == 200, "the next look")
+
+
+@pytest.mark.parametrize(
+    ("code", "inside", "told", "way_out"),
+    [
+        (errno.EIO, "", r"^my-logs cannot be looked into, .*: Input/output error\.$", "'ls' of it"),
+        (errno.EACCES, "first", r"^my-logs/first cannot .*: Permission denied\.$", "Let the user"),
+    ],
+)
+def test_a_folder_that_cannot_be_looked_into_is_no_empty_list(
+    logdir: Path, monkeypatch: pytest.MonkeyPatch, code: int, inside: str, told: str, way_out: str
+) -> None:
+    look = dump_runs.scan
+
+    def refuse(folder: Path) -> object:
+        if folder == logdir / inside:
+            raise OSError(code, os.strerror(code), str(folder))
+        return look(folder)
+
+    client = create_app(logdir).test_client()
+    with monkeypatch.context() as patch:
+        patch.setattr(dump_runs, "scan", refuse)
+        patch.setattr(dump_runs, "RUN_FILE", "no such file")
+        for address in ("runs", "changes", "runs/first-0/history?tensor=x:0"):
+            answer = client.get(f"/api/{address}")
+            assert answer.status_code == 503
+            assert re.search(told, answer.get_json()["error"])
+            assert way_out in answer.get_json()["hint"]
+    until(lambda: client.get("/api/runs").status_code == 200, "the folder that can be looked into")
+    assert [run["name"] for run in client.get("/api/runs").get_json()["runs"]] == ["first"]
