@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -99,6 +99,12 @@ class GraphLookup:
         """Names of what the functions that a node calls return."""
         called = () if graph is None else graph.functions.values()
         return [name for function in called if function.caller == node.name for name in function.outputs]
+
+    def may_hold(self, graph: Graph | None, name: str, dtypes: Collection[str]) -> bool:
+        """Whether a tensor may be of one of these dtypes; one of which nothing is known may."""
+        node_name, slot = parse_tensor_name(name)
+        node = self.node(graph, node_name)
+        return node is None or slot >= len(node.output_dtypes) or node.output_dtypes[slot] in dtypes
 
     def _handed_over(self, graph: Graph | None, name: str) -> str:
         argument = self.node(graph, parse_tensor_name(name)[0])

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tensortap.dump import CALLS, parse_tensor_name
+
 from .candidates import Candidate
 from .errors import WatchError
 from .examined import Examined, GraphLookup, StepSummaries
@@ -22,6 +24,10 @@ from .steps import every
 from .watch import DEFAULT_STEPS, Watch, Watches
 
 FLOATS = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+_CARRIERS = frozenset({*FLOATS, "variant"})  # what a NaN may come from; lists of tensors are variants
+# Where others are bad, too, they have it from these: a variable may be read again after the step has written
+# what went wrong, and a function that is called twice is known by its first caller.
+_HAND_ON = frozenset({*CALLS, "ReadVariableOp"})
 _OVERFLOWS = 20  # in a row; Keras begins at a scale of 2**15, which is then 2**-5
 _LEAST_LOSSES = 5  # before there are as many, nothing is called a spike
 
@@ -95,7 +101,7 @@ class NonFinite(Trigger):
         self._overflows = 0 if unscaled else self._overflows + 1
         if not unscaled and self._overflows < _OVERFLOWS:
             return None
-        tensor = self._origin(unscaled or bad)
+        tensor = self._origin(unscaled or bad, step)
         nan, inf = tensor.nonfinite
         counts = [f"{count:,} {what}" for count, what in ((nan, "NaN"), (inf, "infinite")) if count]
         return Finding(f"{tensor.name} has {' and '.join(counts)} of {tensor.array.size:,} elements", tensor)
@@ -104,7 +110,7 @@ class NonFinite(Trigger):
         nan, inf = tensor.nonfinite
         return nan > 0 or (self._inf and inf > 0)
 
-    def _origin(self, bad: list[Examined]) -> Examined:
+    def _origin(self, bad: list[Examined], step: StepSummaries) -> Examined:
         """The first that does not have it from another; of tensors in a loop, of its first bad visit."""
         visits: dict[str, int] = {}
         for tensor in bad:
@@ -112,17 +118,27 @@ class NonFinite(Trigger):
             visits[function] = min(visits.get(function, tensor.visit), tensor.visit)
         first = [tensor for tensor in bad if tensor.visit == visits[tensor.candidate.function]]
         names = {tensor.name for tensor in first}
-        origins = [tensor for tensor in first if names.isdisjoint(self._sources(tensor))]
-        # A variable may be read again after the step has written what went wrong.
-        computed = [tensor for tensor in origins if tensor.candidate.op_type != "ReadVariableOp"]
+        origins = [tensor for tensor in first if names.isdisjoint(self._sources(tensor, step))]
+        computed = [tensor for tensor in origins if tensor.candidate.op_type not in _HAND_ON]
         return (computed or origins or bad)[0]
 
-    def _sources(self, tensor: Examined) -> list[str]:
-        node = self._graphs.node(tensor.graph, tensor.candidate.node)
+    def _sources(self, tensor: Examined, step: StepSummaries) -> set[str]:
+        """The tensors of the step that a tensor was computed of, maybe through others that were not seen."""
+        graph, lookup = tensor.graph, self._graphs
+        node = lookup.node(graph, tensor.candidate.node)
         if node is None:
-            return [tensor.name]  # nothing is known of it: no origin
-        graph = tensor.graph
-        return self._graphs.sources(graph, node) + self._graphs.returned(graph, node)
+            return {tensor.name}  # nothing is known of it: no origin
+        waiting = lookup.sources(graph, node) + lookup.returned(graph, node)
+        seen: set[str] = set()
+        while waiting:
+            name = waiting.pop()
+            if name in seen or not lookup.may_hold(graph, name, _CARRIERS):
+                continue
+            seen.add(name)
+            node = lookup.node(graph, parse_tensor_name(name)[0])
+            if node is not None and step.tensor(name) is None:
+                waiting += lookup.sources(graph, node) + lookup.returned(graph, node)
+        return seen
 
     def __repr__(self) -> str:
         given = [repr(self._given)] if self._given is not None else []

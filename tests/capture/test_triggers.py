@@ -365,6 +365,25 @@ def test_the_origin_is_found_through_functions_and_loops(tmp_path: Path) -> None
     assert found == {"functions": ("Log", [(0, 0)]), "loop": ("Log", [(0, 0)])}
 
 
+def test_the_origin_is_found_behind_lists_and_in_second_calls(tmp_path: Path) -> None:
+    inner = tf.function(lambda x: tf.math.log(x) * 2.0, autograph=False)
+    outer = tf.function(lambda x: inner(x) + inner(x - 1.5), autograph=False)
+    functions = {
+        "map": lambda x: tf.map_fn(lambda each: tf.math.log(each) * 2.0, x),
+        "scan": lambda x: tf.scan(lambda total, each: total + tf.math.log(each), x, tf.constant(1.0)),
+        "second call": lambda x: inner(x) + inner(x - 1.5),
+        "second call of a caller": lambda x: outer(x + 2.0) + outer(x + 0.2),
+    }
+    for name, function in functions.items():
+        with Tap(tmp_path / name, Watch(steps=1), on=NonFinite()) as tap:
+            step = tap.function(function, autograph=False)
+            step(tf.constant([3.0, 2.0]))
+            step(tf.constant([3.0, -1.0 if name in ("map", "scan") else 1.0]))
+        (firing,) = tap.fired
+        assert (firing.step, firing.op_type) == (1, "Log"), name
+        assert [each.low for each in firing.inputs] == [-1.0 if name in ("map", "scan") else None], name
+
+
 def test_a_nan_of_the_data_is_not_blamed_on_the_layer_that_reads_it(tmp_path: Path) -> None:
     x, y = data()
     x[BATCH, 0] = np.nan  # in the second batch
