@@ -65,6 +65,25 @@ def test_the_field_of_an_index_goes_back_to_what_is_shown(tap: TapPage, serve: S
     expect(tap.page.get_by_label("Index in dimension 0", exact=True)).to_have_value("0")
 
 
+def test_a_colour_scale_says_what_it_is_of(tap: TapPage, serve: Serve, tmp_path: Path) -> None:
+    with tensortap.DumpWriter(tmp_path, run="odd") as writer:
+        writer.log("fft:0", np.array([[3 + 4j, 0], [1j, 1]], np.complex64), step=0)
+        writer.log("dead:0", np.full((2, 2), np.nan), step=0)
+    site = serve(tmp_path)
+    tap.enter(site)
+    tap.go_to(site, "odd", "fft:0", 0)
+    tap.show_tab("value")
+    tap.page.get_by_role("button", name="Heatmap").click()
+    bar = tap.page.get_by_test_id("colour-bar")
+    expect(bar.get_by_text("magnitude")).to_be_visible()
+    expect(bar.get_by_label("Highest colour")).to_have_attribute("placeholder", "5")
+    tap.go_to(site, "odd", "dead:0", 0)
+    tap.show_tab("value")
+    tap.page.get_by_role("button", name="Heatmap").click()
+    expect(bar).to_contain_text("No finite number, so no colour scale")
+    expect(bar.get_by_label("Highest colour")).to_have_count(0)
+
+
 def test_a_feature_map_opens_as_pictures_plays_and_is_saved(
     tap: TapPage, serve: Serve, tmp_path: Path
 ) -> None:

@@ -9,6 +9,10 @@ export function itemsize(dtype: string): number {
   return Math.max(1, Number(bits) / 8);
 }
 
+export function isComplex(dtype: string): boolean {
+  return dtype.startsWith('complex');
+}
+
 export function isInteger(dtype: string): boolean {
   return /^u?int\d/.test(dtype);
 }

@@ -1,29 +1,29 @@
 import type { ComponentChildren } from 'preact';
 import { formatNumber } from '../../lib/format';
+import { isComplex } from '../../model/dtypes';
 import type { Paint } from '../../model/raster';
 import { Select } from '../kit/Button';
 import { ColourScale } from '../kit/ColourScale';
-import { type ColourChoice, clip, clipOutliers, colourChoice, setClip } from './colours';
+import { type ColourChoice, clip, clipOutliers, colourChoice, finiteLimits, setClip } from './colours';
 
-/** The colour scale with its limits: both can be typed, or cut to the middle 98 %. */
-export function ColourBar({ paint, children }: { paint: Paint; children?: ComponentChildren }) {
-  const { low, high } = paint.range;
+interface ColourBarProps {
+  paint: Paint;
+  dtype: string;
+  children?: ComponentChildren;
+}
+
+/** The colour scale of what is on show, if there is a number to scale, and the choice of colours. */
+export function ColourBar({ paint, dtype, children }: ColourBarProps) {
   return (
-    <div class="colour-bar">
-      <Limit label="Lowest colour" value={clip.value.low} automatic={low} onChange={(value) => setClip(value, clip.value.high)} />
-      <ColourScale name={paint.colormap} />
-      <Limit label="Highest colour" value={clip.value.high} automatic={high} onChange={(value) => setClip(clip.value.low, value)} />
-      <button type="button" class="button small quiet" onClick={clipOutliers} title="Colours span the middle 98 % of the values">
-        1–99 %
-      </button>
-      <button
-        type="button"
-        class="button small quiet"
-        onClick={() => setClip(null, null)}
-        disabled={clip.value.low === null && clip.value.high === null}
-      >
-        Reset
-      </button>
+    <div class="colour-bar" data-testid="colour-bar">
+      {finiteLimits.value === null ? (
+        <span class="faint">No finite number, so no colour scale</span>
+      ) : (
+        <>
+          <Magnitude dtype={dtype} />
+          <Scale paint={paint} />
+        </>
+      )}
       <span class="grow" />
       {children}
       <Select
@@ -41,6 +41,39 @@ export function ColourBar({ paint, children }: { paint: Paint; children?: Compon
         <option value="grey">Grey</option>
       </Select>
     </div>
+  );
+}
+
+/** Says what is drawn of complex elements. */
+export function Magnitude({ dtype }: { dtype: string }) {
+  if (!isComplex(dtype)) return null;
+  return (
+    <span class="chip" title="Complex elements are drawn by their magnitude, the root of re² + im²; pointing at one tells both parts">
+      magnitude
+    </span>
+  );
+}
+
+/** The scale with its limits: both can be typed, or cut to the middle 98 %. */
+function Scale({ paint }: { paint: Paint }) {
+  const { low, high } = paint.range;
+  return (
+    <>
+      <Limit label="Lowest colour" value={clip.value.low} automatic={low} onChange={(value) => setClip(value, clip.value.high)} />
+      <ColourScale name={paint.colormap} />
+      <Limit label="Highest colour" value={clip.value.high} automatic={high} onChange={(value) => setClip(clip.value.low, value)} />
+      <button type="button" class="button small quiet" onClick={clipOutliers} title="Colours span the middle 98 % of the values">
+        1–99 %
+      </button>
+      <button
+        type="button"
+        class="button small quiet"
+        onClick={() => setClip(null, null)}
+        disabled={clip.value.low === null && clip.value.high === null}
+      >
+        Reset
+      </button>
+    </>
   );
 }
 

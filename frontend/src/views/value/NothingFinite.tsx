@@ -66,6 +66,6 @@ function showInputs(): void {
 }
 
 function showHistogram(): void {
-  histogramMode.value = 'overlay';
+  histogramMode.value = 'step';
   panelTab.value = 'histogram';
 }

@@ -28,7 +28,7 @@ function Heatmap({ data, row }: { data: Slice; row: Snapshot }) {
         describe={describe(data, row)}
         marked={focusedElement.value}
       />
-      <ColourBar paint={paint}>
+      <ColourBar paint={paint} dtype={row.dtype}>
         <Thinned stride={data.stride} />
       </ColourBar>
     </>

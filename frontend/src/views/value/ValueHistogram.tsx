@@ -8,6 +8,7 @@ import { Plot } from '../charts/Plot';
 import { axis, baseLayout, faded, type Palette, palette } from '../charts/theme';
 import { Switch } from '../kit/Button';
 import { Failure, Message } from '../kit/Message';
+import { Magnitude } from './ColourBar';
 import { numbers } from './colours';
 import { Thinned } from './ValueHeatmap';
 
@@ -43,6 +44,7 @@ export function ValueHistogram({ row }: { row: Snapshot }) {
         <span class="faint num grow">
           {formatCount(values.length)} elements of [{data.request.selection}]
         </span>
+        <Magnitude dtype={row.dtype} />
         <Thinned stride={data.stride} />
         <Switch label="Log counts" on={log} onChange={() => setLog(!log)} />
       </div>

@@ -37,7 +37,7 @@ function ImageView({ data, row }: { data: Slice; row: Snapshot }) {
         describe={describe(data, row)}
         marked={focusedElement.value}
       />
-      <ColourBar paint={paint}>
+      <ColourBar paint={paint} dtype={row.dtype}>
         {hidden > 0 && <span class="chip">{hidden} more tiles</span>}
         <Thinned stride={data.stride} />
         {grid && (

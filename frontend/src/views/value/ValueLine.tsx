@@ -8,6 +8,7 @@ import { slice, valueFile } from '../../state/value';
 import { Plot } from '../charts/Plot';
 import { axis, baseLayout, palette } from '../charts/theme';
 import { Failure } from '../kit/Message';
+import { Magnitude } from './ColourBar';
 import { Thinned } from './ValueHeatmap';
 
 /** One dimension as a line; gaps are NaN or Inf, and marked below it. */
@@ -66,6 +67,7 @@ function Line({ data, row }: { data: Slice; row: Snapshot }) {
         <Plot traces={traces} layout={layout} label={`Line of ${row.tensor}`} saveAs={valueFile(row, data.request.mapping)} />
       </div>
       <p class="chart-note faint">
+        <Magnitude dtype={row.dtype} />
         <Thinned stride={data.stride} />
       </p>
     </>

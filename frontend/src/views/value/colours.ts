@@ -17,7 +17,10 @@ const typedRange = signal<{ tensor: string | null; low: number | null; high: num
 
 export const numbers = computed(() => slice.data.value?.numbers() ?? new Float64Array());
 
-const dataRange = computed(() => finiteRange(numbers.value) ?? { low: 0, high: 1 });
+/** Null where no number of the slice is finite. */
+export const finiteLimits = computed(() => finiteRange(numbers.value));
+
+const dataRange = computed(() => finiteLimits.value ?? { low: 0, high: 1 });
 
 export const clip = computed(() => (typedRange.value.tensor === chosenTensor.value ? typedRange.value : { low: null, high: null }));
 
