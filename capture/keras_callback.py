@@ -121,7 +121,7 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
         self._running = attribute
         self._begun, self._drawn = None, Drawn()
         self._tap._begin(layer_paths(self.model))
-        original = _without_finished(getattr(self.model, attribute))
+        original = _without_finished(getattr(self.model, attribute, None))
         if original is not None:
             setattr(self.model, attribute, _StepFunction(original, self))
 
@@ -129,12 +129,13 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
         if not attribute or self._running != attribute:
             return
         self._running = ""
-        function = getattr(self.model, attribute)
+        function = getattr(self.model, attribute, None)
         while isinstance(function, _StepFunction):
             if function.callback is self:
                 function.callback = None
             function = function.original
-        setattr(self.model, attribute, _without_finished(getattr(self.model, attribute)))
+        if function is not None:
+            setattr(self.model, attribute, _without_finished(getattr(self.model, attribute)))
         self._tap._end()
 
     def _batch_begins(self, attribute: str, batch: int) -> None:

@@ -59,11 +59,12 @@ class LayerTracker:
         self._has_told = False
 
     def install(self) -> None:
-        layer_call = keras.layers.Layer.__call__
-        apply = keras.optimizers.Optimizer.apply
-        derive = tf.GradientTape.gradient
-        assign = keras.Variable.assign
+        self._wrap(tf.GradientTape, "gradient", self._noting_derived)
+        self._wrap(keras.Variable, "assign", self._noting_assigned)
+        self._wrap(keras.layers.Layer, "__call__", self._noting_layer)
+        self._wrap(keras.optimizers.Optimizer, "apply", self._noting_applied)
 
+    def _noting_layer(self, layer_call: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(layer_call)
         def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
             with self._inside(layer) as note:
@@ -72,6 +73,9 @@ class LayerTracker:
                     note(outputs)
             return outputs
 
+        return call
+
+    def _noting_applied(self, apply: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(apply)
         def noted_apply(optimizer: Any, grads: Any, trainable_variables: Any = None) -> Any:
             # Both may be iterators, which can be read only once.
@@ -85,6 +89,9 @@ class LayerTracker:
                 self._note_variables(optimizer.variables)
             return outcome
 
+        return noted_apply
+
+    def _noting_derived(self, derive: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(derive)
         def noted_derive(tape: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
             gradients = derive(tape, target, sources, *args, **kwargs)
@@ -93,16 +100,16 @@ class LayerTracker:
                 self._note_watched(tape, sources)
             return gradients
 
+        return noted_derive
+
+    def _noting_assigned(self, assign: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(assign)
         def noted_assign(variable: Any, value: Any) -> Any:
             with self._never_raising():
                 self._note_variables([variable])  # of losses and metrics nothing else tells
             return assign(variable, value)
 
-        self._replace(tf.GradientTape, "gradient", noted_derive)
-        self._replace(keras.Variable, "assign", noted_assign)
-        self._replace(keras.layers.Layer, "__call__", call)
-        self._replace(keras.optimizers.Optimizer, "apply", noted_apply)
+        return noted_assign
 
     def uninstall(self) -> None:
         while self._undo:
@@ -158,8 +165,11 @@ class LayerTracker:
                     f" ({type(error).__name__}: {first_line(error)}). It runs, and is captured, all the same."
                 )
 
-    def _replace(self, owner: type, name: str, replacement: Callable[..., Any]) -> None:
-        original = getattr(owner, name)
+    def _wrap(self, owner: type, name: str, wrapped: Callable[[Callable[..., Any]], Any]) -> None:
+        original = getattr(owner, name, None)
+        if original is None:
+            return  # told by `keras_names`
+        replacement = wrapped(original)
         setattr(owner, name, replacement)
 
         def undo() -> None:
@@ -304,7 +314,8 @@ def layer_paths(model: Any) -> list[str]:
     def visit(layer: Any, parent: str) -> None:
         path = f"{parent}/{layer.name}" if parent else str(layer.name)
         paths.append(path)
-        for child in layer._flatten_layers(include_self=False, recursive=False):
+        children = getattr(layer, "_flatten_layers", None)  # a private name, see `keras_names`
+        for child in () if children is None else children(include_self=False, recursive=False):
             visit(child, path)
 
     visit(model, "")

@@ -26,6 +26,7 @@ from .function import TappedFunction
 from .guard import Guard, Stop
 from .intercept import INTERCEPTOR
 from .keras_callback import TapCallback
+from .keras_names import tell_missing
 from .lifetime import Lifetime
 from .numbering import Numbering
 from .record import Record, record_of
@@ -123,6 +124,7 @@ class Tap:
         trouble = Trouble(self.run)
         reserve = DiskReserve(byte_count("disk_reserve", disk_reserve), trouble)
         tell_of_earlier_job(self.run_dir, trouble)
+        tell_missing(trouble)
         facts = {**environment(), "watch": [repr(each) for each in watches], **run_facts(info)}
         logdir, run = str(self.run_dir.parent), self.run
 
