@@ -1,5 +1,5 @@
 import type { Layout, Trace } from '../../lib/plotly';
-import { type ChartUnit, chartUnit } from '../../model/chart_unit';
+import { type ChartUnit, chartUnit, unitTitle } from '../../model/chart_unit';
 import type { ComparedHistory, ComparedName } from '../../model/history_compare';
 import { type SignedLog, signedLog } from '../../model/signed_log';
 import { axis, baseLayout, caption, type Palette, stepAxis, stepLine } from './theme';
@@ -13,20 +13,33 @@ export interface CompareOptions {
   lines: readonly string[];
 }
 
-function compareScale({ histories, statistic, log }: CompareOptions): { unit: ChartUnit; scale: SignedLog | null } {
+/** How the values of a history stand on its axis. */
+interface CompareScale {
+  unit: ChartUnit;
+  log: SignedLog | null;
+}
+
+/** One for each history; one for all where they share an axis. */
+function compareScales({ histories, statistic, log, multiples }: CompareOptions): CompareScale[] {
+  const scaleOf = (columns: readonly (readonly number[])[]): CompareScale => {
+    const unit = chartUnit(columns);
+    return { unit, log: log ? signedLog(columns.map((column) => column.map(unit.at))) : null };
+  };
   const columns = histories.map(({ series }) => series[statistic]);
-  const unit = chartUnit(columns);
-  return { unit, scale: log ? signedLog(columns.map((column) => column.map(unit.at))) : null };
+  if (multiples) return columns.map((column) => scaleOf([column]));
+  const shared = scaleOf(columns);
+  return columns.map(() => shared);
 }
 
 export function compareTraces(options: CompareOptions): Trace[] {
-  const { unit, scale } = compareScale(options);
+  const scales = compareScales(options);
   return options.histories.map(({ label, series }, i) => {
+    const { unit, log } = scales[i] as CompareScale;
     const values = series[options.statistic];
     const colour = options.lines[i % options.lines.length];
     return {
       x: series.step,
-      y: values.map((value) => (scale ? scale.at(unit.at(value)) : unit.at(value))),
+      y: values.map((value) => (log ? log.at(unit.at(value)) : unit.at(value))),
       customdata: values,
       name: label,
       mode: series.step.length < 40 ? 'lines+markers' : 'lines',
@@ -38,13 +51,20 @@ export function compareTraces(options: CompareOptions): Trace[] {
   });
 }
 
+/** Low charts have room for zero and the ends. */
+function ticksOf(scale: CompareScale | undefined, low: boolean): Layout {
+  if (!scale?.log) return {};
+  const { ticks } = scale.log;
+  const shown = low ? ticks.filter(({ at }, i) => at === 0 || i === 0 || i === ticks.length - 1) : ticks;
+  return { tickvals: shown.map(({ at }) => at), ticktext: shown.map(({ label }) => label) };
+}
+
 /** Space between small multiples, as a part of the height. */
 const GAP = 0.06;
 
 export function compareLayout(options: CompareOptions, step: number | null, colours: Palette): Layout {
   const { histories, multiples, lines } = options;
-  const { unit, scale } = compareScale(options);
-  const ticks = scale ? { tickvals: scale.ticks.map((tick) => tick.at), ticktext: scale.ticks.map((tick) => tick.label) } : {};
+  const scales = compareScales(options);
   const count = multiples ? Math.max(1, histories.length) : 1;
   const height = (1 - GAP * (count - 1)) / count;
   const axes = Array.from({ length: count }, (_, i) => {
@@ -54,16 +74,15 @@ export function compareLayout(options: CompareOptions, step: number | null, colo
       fixedrange: true,
       tickformat: '~g',
       nticks: count > 3 ? 4 : 7,
-      ...(unit.text && { title: { text: unit.text, standoff: 4 } }),
-      ...ticks,
+      ...ticksOf(scales[i], count > 3),
     });
   });
   const captions = multiples
     ? histories.map(({ label }, i) => ({
-        ...caption(colours, 1 - i * (height + GAP), label),
+        ...caption(colours, 1 - i * (height + GAP), unitTitle(label, (scales[i] as CompareScale).unit)),
         font: { size: 11, color: lines[i % lines.length] },
       }))
-    : [];
+    : [caption(colours, 1, scales[0]?.unit.text ?? '')];
   return {
     ...baseLayout(colours),
     hovermode: 'x',

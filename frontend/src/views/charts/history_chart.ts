@@ -1,6 +1,7 @@
 import type { Layout, Trace } from '../../lib/plotly';
 import { type ChartUnit, chartUnit, unitTitle } from '../../model/chart_unit';
 import type { HistorySeries } from '../../model/history_series';
+import { logTicks } from '../../model/log_ticks';
 import type { QuantileSeries } from '../../model/quantiles';
 import { type SignedLog, signedLog } from '../../model/signed_log';
 import { axis, baseLayout, caption, faded, type Palette, stepAxis, stepLine } from './theme';
@@ -12,12 +13,22 @@ export type Spread = { kind: 'spread' } | { kind: 'quantiles'; quantiles: Quanti
 export interface SpreadScale {
   unit: ChartUnit;
   log: SignedLog | null;
+  /** Ticks of a logarithmic axis of std and abs max. */
+  sizes: readonly Tick[];
 }
+
+interface Tick {
+  at: number;
+  label: string;
+}
+
+const ticksAt = (ticks: readonly Tick[]) => ({ tickvals: ticks.map(({ at }) => at), ticktext: ticks.map(({ label }) => label) });
 
 export function spreadScale(series: HistorySeries, log: boolean): SpreadScale {
   const columns = [series.min, series.max, series.mean];
   const unit = chartUnit([...columns, series.std]);
-  return { unit, log: log ? signedLog(columns.map((column) => column.map(unit.at))) : null };
+  const inUnits = (shown: readonly number[][]) => shown.map((column) => column.map(unit.at));
+  return { unit, log: log ? signedLog(inUnits(columns)) : null, sizes: logTicks(inUnits([series.std, series.absMax])) };
 }
 
 /** The history of a tensor as three charts above each other over one step axis: spread, magnitude, and shares of special values. */
@@ -76,7 +87,7 @@ function band(step: number[], low: number[], high: number[], opacity: number, sc
 }
 
 /** On the axes of shares and counts. */
-const AS_THEY_ARE: SpreadScale = { unit: chartUnit([]), log: null };
+const AS_THEY_ARE: SpreadScale = { unit: chartUnit([]), log: null, sizes: [] };
 
 /** Lines over some steps; what is read off is the number itself, wherever the scale puts it. */
 function lineOf(step: number[], scale: SpreadScale = AS_THEY_ARE) {
@@ -117,8 +128,6 @@ export interface HistoryLayoutOptions {
 }
 
 export function historyLayout(colours: Palette, { step, log, scale, spread, bad }: HistoryLayoutOptions): Layout {
-  const shown = scale.log?.ticks;
-  const ticks = shown ? { tickvals: shown.map((tick) => tick.at), ticktext: shown.map((tick) => tick.label) } : {};
   return {
     ...baseLayout(colours),
     hovermode: 'x',
@@ -127,14 +136,13 @@ export function historyLayout(colours: Palette, { step, log, scale, spread, bad 
     bargap: 0,
     margin: { l: 52, r: bad > 0 ? 44 : 14, t: 20, b: 36 },
     xaxis: stepAxis(colours, { anchor: 'y3' }),
-    yaxis: axis(colours, { domain: [0.56, 1], fixedrange: true, tickformat: '~g', ...ticks }),
+    yaxis: axis(colours, { domain: [0.56, 1], fixedrange: true, tickformat: '~g', ...(scale.log && ticksAt(scale.log.ticks)) }),
     yaxis2: axis(colours, {
       domain: [0.27, 0.49],
       fixedrange: true,
       tickformat: '~g',
-      type: log ? 'log' : 'linear',
       nticks: 5,
-      exponentformat: 'e',
+      ...(log && { type: 'log', ...ticksAt(scale.sizes) }),
     }),
     yaxis3: axis(colours, {
       domain: [0, 0.2],
