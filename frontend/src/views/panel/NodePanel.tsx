@@ -68,6 +68,8 @@ function PanelHeader({ name }: { name: string }) {
   const { scope, label } = splitScope(name);
   const detail = node.data.value?.name === name ? node.data.value : null;
   const maximised = panelMaximised.value;
+  // Their room is kept only as long as it is not known whether there are any.
+  const bare = detail !== null && !detail.op_type && !detail.layer && !detail.device;
   return (
     <header class="panel-head">
       <div class="grow">
@@ -80,19 +82,21 @@ function PanelHeader({ name }: { name: string }) {
           </span>
           <CopyButton text={name} label="Copy the node name" />
         </h2>
-        <div class="panel-chips">
-          {detail?.op_type && <span class="chip accent">{detail.op_type}</span>}
-          {detail?.layer && (
-            <span class="chip truncate" title={`Keras layer ${detail.layer}`}>
-              {detail.layer}
-            </span>
-          )}
-          {detail?.device && (
-            <span class="chip" title={detail.device}>
-              {shortDevice(detail.device)}
-            </span>
-          )}
-        </div>
+        {!bare && (
+          <div class="panel-chips">
+            {detail?.op_type && <span class="chip accent">{detail.op_type}</span>}
+            {detail?.layer && (
+              <span class="chip truncate" title={`Keras layer ${detail.layer}`}>
+                {detail.layer}
+              </span>
+            )}
+            {detail?.device && (
+              <span class="chip" title={detail.device}>
+                {shortDevice(detail.device)}
+              </span>
+            )}
+          </div>
+        )}
       </div>
       <div class="row panel-actions">
         <BookmarkButton />
