@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from browser_page import TapPage
 from browser_site import Serve, Site
-from playwright.sync_api import Locator, expect
+from pictures import Pictures
+from playwright.sync_api import Browser, Locator, expect
 
 from tensortap.dump import DumpWriter
 
@@ -78,6 +79,30 @@ def test_a_bar_of_this_step_is_read_off(tap: TapPage, site: Site) -> None:
     tap.show_tab("histogram")
     chart(tap, "This step")
     expect(point_at(tap, "bar")).to_have_text("3 … 48 elements")  # two lines
+
+
+@pytest.mark.parametrize(("tab", "drawn"), [("history", 0.02), ("histogram", 0.3)])
+def test_a_chart_is_saved_as_png(
+    tap: TapPage, site: Site, browser: Browser, tmp_path: Path, tab: str, drawn: float
+) -> None:
+    """GIVEN a dark page WHEN a chart is saved THEN the file has its background, lines and painted cells."""
+    tap.page.emulate_media(color_scheme="dark")
+    tap.enter(site)
+    tap.go_to(site, "growing", TENSOR, 201)
+    tap.show_tab(tab)
+    if tab == "histogram":
+        chart(tap, "Heatmap")
+    tap.page.locator(".js-plotly-plot").hover()
+    with tap.page.expect_download() as saved:
+        tap.page.locator("[data-title='Download as PNG']").click()
+    assert saved.value.suggested_filename == f"layer_Tanh_0-{tab}.png"
+    path = tmp_path / "chart.png"
+    saved.value.save_as(path)
+    pictures = Pictures(browser)
+    _, pixels = pictures.scaled(path.read_bytes())
+    pictures.close()
+    assert pixels[0, 0].tolist() == [20, 23, 29]
+    assert (np.abs(pixels - pixels[0, 0]).max(axis=-1) > 20).mean() > drawn
 
 
 def test_an_address_draws_the_charts_alike_for_somebody_else(tap: TapPage, site: Site) -> None:

@@ -1,5 +1,6 @@
 import 'virtual:plotly.css';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { downloadBlob } from '../../lib/download';
 import { type Layout, loadPlotly, type PlotElement, type PlotEvent, type Trace } from '../../lib/plotly';
 import { useSize } from '../kit/use_size';
 
@@ -80,8 +81,34 @@ function config(filename: string, brush: boolean): Record<string, unknown> {
     displaylogo: false,
     responsive: false,
     doubleClick: 'reset',
-    // SVG needs no image element, which `img-src 'self'` would refuse to fill.
     toImageButtonOptions: { format: 'svg', filename },
-    modeBarButtons: [brush ? ['toImage'] : ['zoom2d', 'pan2d', 'resetScale2d', 'toImage']],
+    modeBarButtons: [[...(brush ? [] : ['zoom2d', 'pan2d', 'resetScale2d']), 'toImage', pngButton(filename)]],
   };
+}
+
+const pngButton = (filename: string) => ({
+  name: 'png',
+  title: 'Download as PNG',
+  icon: { width: 24, height: 24, path: 'M3 4V20H21V4H3ZM5 6H19V14L15 9L11 14L8 11L5 15V6Z' },
+  click: (element: HTMLElement) => void savePng(element, filename),
+});
+
+/** Pixels of a saved chart for each of the page. */
+const PNG_SCALE = 2;
+
+/** The chart on the page's own background, with what is painted below it. */
+async function savePng(element: HTMLElement, filename: string): Promise<void> {
+  const { clientWidth: width, clientHeight: height } = element;
+  const image = new Image();
+  image.src = await (await loadPlotly()).toImage(element, { format: 'png', width, height, scale: PNG_SCALE });
+  await image.decode();
+  const canvas = document.createElement('canvas');
+  [canvas.width, canvas.height] = [width * PNG_SCALE, height * PNG_SCALE];
+  const context = canvas.getContext('2d');
+  if (!context) return;
+  context.fillStyle = getComputedStyle(element).getPropertyValue('--surface');
+  context.fillRect(0, 0, canvas.width, canvas.height);
+  const below = element.parentElement?.querySelector<HTMLCanvasElement>(':scope > canvas');
+  for (const layer of [below, image]) if (layer) context.drawImage(layer, 0, 0, canvas.width, canvas.height);
+  canvas.toBlob((blob) => blob && downloadBlob(`${filename}.png`, blob));
 }
