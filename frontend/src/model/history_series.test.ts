@@ -34,6 +34,11 @@ function row(part: Partial<Snapshot>): Snapshot {
   };
 }
 
+test('mean and std of one snapshot are taken as they are, and so the largest numbers too', () => {
+  const { mean, std } = historySeries([row({ mean: 1e308, std: 1e200 })]);
+  expect([mean, std]).toEqual([[1e308], [1e200]]);
+});
+
 test('one entry a step, ascending, with the band of one standard deviation', () => {
   const series = historySeries([row({ step: 5, mean: 3, std: 1, min: 1, max: 6, zero: 1 }), row({ step: 0 })]);
   expect(series.step).toEqual([0, 5]);

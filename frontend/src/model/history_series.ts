@@ -73,6 +73,9 @@ function extreme(group: Snapshot[], name: 'min' | 'max' | 'abs_max', choose: (..
 
 function pooled(group: Snapshot[]): { mean: number; std: number } {
   const finite = group.filter((row) => !Number.isNaN(row.mean));
+  const [only] = finite;
+  // As they are: sums and squares of the largest numbers are infinite.
+  if (only !== undefined && finite.length === 1) return { mean: only.mean, std: only.std };
   const count = total(finite, finiteElements);
   if (count === 0) return { mean: Number.NaN, std: Number.NaN };
   const mean = total(finite, (row) => row.mean * finiteElements(row)) / count;
