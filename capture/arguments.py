@@ -6,13 +6,17 @@ import json
 import math
 import os
 import threading
+from collections.abc import Sequence
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tensortap.dump import RemoteError, Retention, is_address, is_remote, shown_path, target_run
 
 from .errors import WatchError
+from .watch import Watch
 
 
 def run_directory(path: Any) -> Path:
@@ -27,6 +31,18 @@ def run_directory(path: Any) -> Path:
         return target_run(path) if is_address(os.fspath(path)) else Path(path).absolute()
     except RemoteError as error:
         raise WatchError(error.message, error.hint) from None
+
+
+def watches(given: Any) -> tuple[Watch, ...]:
+    """One watch or several.
+
+    Raises:
+        WatchError: it is none, or holds something else.
+    """
+    found = (given,) if isinstance(given, Watch) else tuple(given) if isinstance(given, Sequence) else ()
+    if not found or not all(isinstance(watch, Watch) for watch in found):
+        raise WatchError(f"watch={given!r} watches nothing.", "Use Watch(…), or a list of them.")
+    return found
 
 
 def limits(run_dir: Path, record: Any, keep_last: Any, max_bytes: Any) -> dict[str, Any]:
@@ -63,14 +79,17 @@ def byte_count(argument: str, value: Any) -> int:
     return int(value)
 
 
-def check_policy(when_full: Any) -> None:
-    """What to do when too much waits.
+def check_choices(when_full: Any, **switches: Any) -> None:
+    """What to do when too much waits, and arguments that are on or off.
 
     Raises:
-        WatchError: it is neither `"wait"` nor `"drop"`.
+        WatchError: it is neither `"wait"` nor `"drop"`, or one is neither True nor False.
     """
     if when_full not in ("wait", "drop"):
         raise WatchError(f"when_full={when_full!r} is unknown.", "Use 'wait' or 'drop'.")
+    for name, value in switches.items():
+        if not isinstance(value, bool | np.bool_):
+            raise WatchError(f"{name}={value!r} is neither True nor False.", f"Use {name}=True or False.")
 
 
 def seconds(argument: str, value: Any) -> float:

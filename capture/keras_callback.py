@@ -155,3 +155,9 @@ def _without_finished(function: Any) -> Any:
     while isinstance(function, _StepFunction) and function.callback is None:
         function = function.original
     return function
+
+
+def no_attribute(tap: Tap, name: str) -> AttributeError:
+    """What a tap raises when asked for what it has not, maybe by Keras, which takes it for a callback."""
+    wanted = ": Keras takes callbacks=[tap.callback()]" if hasattr(TapCallback, name) else ""
+    return AttributeError(f"'Tap' object has no attribute {name!r}{wanted}", name=name, obj=tap)

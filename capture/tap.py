@@ -7,12 +7,12 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Integral
-from typing import Any, Self, overload
+from typing import TYPE_CHECKING, Any, Self, overload
 
 from tensortap.dump import DumpWriter, check_run_name, shown_path
 
 from . import arguments as given
-from .arguments import byte_count, check_policy, process_rank, run_directory, run_facts, seconds
+from .arguments import byte_count, check_choices, process_rank, run_directory, run_facts, seconds
 from .background import Background, WhenFull
 from .batch_writer import BatchWriter
 from .disk_reserve import DiskReserve
@@ -25,7 +25,7 @@ from .flight_recorder import FlightRecorder
 from .function import TappedFunction
 from .guard import Guard, Stop
 from .intercept import INTERCEPTOR
-from .keras_callback import TapCallback
+from .keras_callback import TapCallback, no_attribute
 from .keras_names import tell_missing
 from .lifetime import Lifetime
 from .numbering import Numbering
@@ -114,8 +114,8 @@ class Tap:
         self.run_dir = run_directory(path)
         self.run = check_run_name(self.run_dir.name)
         limits = given.limits(self.run_dir, record, keep_last, max_bytes)
-        watches = _watches(watch)
-        check_policy(when_full)
+        watches = given.watches(watch)
+        check_choices(when_full, sources=sources, exact=exact)
         limit = byte_count("queue_bytes", queue_bytes)
         self._eager = EagerBodies(INTERCEPTOR.tracker, sources=sources, max_bytes=limit)
         rank = process_rank(rank)
@@ -133,14 +133,13 @@ class Tap:
 
         patience = seconds("close_seconds", close_seconds)
         guard = Guard(on, before, stop, run=run, run_dir=str(path), trouble=trouble, patience=patience)
-        self._guard = guard
         background = Background(
             lambda: guard.sink(BatchWriter(open_writer, trouble, reserve)),
             queue_bytes=limit,
             when_full=when_full,
             wait_seconds=seconds("wait_seconds", wait_seconds),
         )
-        self._outlet = Outlet(background, trouble)
+        self._guard, self._outlet = guard, Outlet(background, trouble)
         self._outlet.recordings = guard.recordings(
             record_of(record), self.run_dir, reserve, background, exact=exact, sources=sources, info=facts
         )
@@ -155,6 +154,11 @@ class Tap:
     def __repr__(self) -> str:
         shown = self.watches[0] if len(self.watches) == 1 else list(self.watches)
         return f"Tap({shown_path(self.run_dir)!r}, watch={shown!r})"
+
+    if not TYPE_CHECKING:  # which would take any name for one of its attributes
+
+        def __getattr__(self, name: str) -> Any:
+            raise no_attribute(self, name)
 
     def __enter__(self) -> Self:
         self._check_open()
@@ -389,10 +393,3 @@ class Tap:
             raise TapClosedError(
                 f"The tap of run {self.run!r} is closed.", "Make a new one, or close it later."
             )
-
-
-def _watches(given: Any) -> tuple[Watch, ...]:
-    watches = (given,) if isinstance(given, Watch) else tuple(given) if isinstance(given, Sequence) else ()
-    if not watches or not all(isinstance(watch, Watch) for watch in watches):
-        raise WatchError(f"watch={given!r} watches nothing.", "Use Watch(…), or a list of them.")
-    return watches

@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import keras
 import numpy as np
 import pytest
 
@@ -26,6 +27,8 @@ from tensortap.dump import DumpWriter
         ({"rank": "a"}, "rank='a' is no number of a process.*from 0"),
         ({"rank": -1}, "rank=-1"),
         ({"rank": True}, "rank=True"),
+        ({"exact": "no"}, "exact='no' is neither True nor False.*exact=True or False"),
+        ({"sources": 1}, "sources=1 is neither True nor False"),
         ({"info": {1: 2}}, "info=.1: 2. is no JSON object.*'lr'"),
         ({"info": {"a": {(1, 2): 3}}}, "is no JSON object"),
         ({"info": "x"}, "info='x' is no JSON object"),
@@ -45,9 +48,19 @@ def test_numpy_numbers_will_do(tmp_path: Path) -> None:
         "rank": np.int64(3),
         "queue_bytes": np.int32(99),
         "wait_seconds": np.float32(1),
+        "exact": np.True_,
     }
     with Tap(tmp_path / "r", **numbers) as tap:
         assert tap.dropped == 0
+
+
+def test_a_tap_that_keras_is_given_says_what_to_give(tmp_path: Path) -> None:
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    with Tap(tmp_path / "r") as tap, pytest.raises(AttributeError, match=r"callbacks=\[tap\.callback\(\)\]"):
+        model.fit(np.ones((2, 2)), np.ones((2, 1)), verbose=0, callbacks=[tap])
+    with pytest.raises(AttributeError, match=r"no attribute 'watchs'$"):
+        tap.watchs  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_a_run_that_an_earlier_job_closed_is_told(tmp_path: Path) -> None:
