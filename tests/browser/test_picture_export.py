@@ -129,6 +129,30 @@ def test_what_is_saved_is_what_is_on_show_then(tap: TapPage, site: Site, tmp_pat
     assert texts(save(tap, tmp_path)) == moved
 
 
+def test_the_menu_keeps_the_keyboard_and_tells_what_was_saved(tap: TapPage, site: Site) -> None:
+    """GIVEN a selected node WHEN a picture is saved by keyboard THEN Escape closes the menu alone."""
+    enter(tap, site)
+    tap.page.get_by_test_id("graph").press("m")
+    tool = tap.page.get_by_role("button", name="Save picture").first
+    chosen = tap.page.url
+    assert "tensor=" in chosen
+    expect(tool).to_have_attribute("aria-haspopup", "dialog")
+    expect(tool).to_have_attribute("aria-expanded", "false")
+    choose(tap, "On show", "SVG")
+    expect(tool).to_have_attribute("aria-expanded", "true")
+    button = tap.page.get_by_test_id("save-picture")
+    button.focus()
+    with tap.page.expect_download() as download:
+        tap.page.keyboard.press("Enter")
+    told = tap.page.get_by_role("toolbar", name="Graph view").get_by_role("status")
+    expect(told).to_have_text(f"Saved {download.value.suggested_filename}.")
+    expect(button).to_be_focused()
+    tap.page.keyboard.press("Escape")
+    expect(button).to_have_count(0)
+    expect(tool).to_be_focused()
+    assert tap.page.url == chosen
+
+
 def test_hostile_names_stay_text(tap: TapPage, serve: Serve, tmp_path: Path) -> None:
     with tensortap.DumpWriter(tmp_path / "logs", run="hostile") as writer:
         writer.graph(Graph(name="g", nodes=[Node(HOSTILE, "Op<&>"), Node("\ufffex\x1b", "Other")]))
@@ -170,7 +194,8 @@ def test_fifty_thousand_nodes_are_saved_while_the_page_goes_on(
     tap.page.get_by_test_id("save-picture").click()
     expect(tap.page.get_by_label("Picture drawn")).to_be_visible()
     tap.page.get_by_role("button", name="Cancel").click()
-    expect(tap.page.get_by_test_id("save-picture")).to_be_visible()
+    expect(tap.page.get_by_label("Picture drawn")).to_have_count(0)
+    expect(tap.page.get_by_test_id("save-picture")).to_be_focused()
 
     tap.page.get_by_test_id("save-picture").click()
     expect(tap.page.get_by_label("Picture drawn")).to_be_visible()

@@ -1,5 +1,5 @@
 import { type Signal, useSignal } from '@preact/signals';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { downloadBlob, fileName } from '../../lib/download';
 import { formatCount } from '../../lib/format';
 import { PICTURE_SCALES, type PictureScale, type PictureWish } from '../../model/picture_wish';
@@ -28,17 +28,15 @@ export function PictureMenu({ model, subject }: PictureMenuProps) {
         end
         className="picture-popover"
         trigger={(open, toggle) => (
-          <ToolButton
-            icon="picture"
-            label="Save picture"
-            {...(open && { pressed: true })}
-            disabled={model.status.value.kind !== 'ready'}
-            onClick={toggle}
-          />
+          <ToolButton icon="picture" label="Save picture" opens={open} disabled={model.status.value.kind !== 'ready'} onClick={toggle} />
         )}
       >
         {() => <Choices model={model} subject={subject} job={job} />}
       </Popover>
+      {/* Here, because the menu may be closed before the file is made. */}
+      <div class="offscreen" role="status">
+        {job.told}
+      </div>
     </div>
   );
 }
@@ -48,6 +46,8 @@ interface Job {
   /** What part of the file is made. */
   readonly share: Signal<number>;
   readonly error: string;
+  /** How it stands, for screen readers. */
+  readonly told: string;
   start(picture: Picture, wish: PictureWish): Promise<void>;
   cancel(): void;
 }
@@ -56,24 +56,30 @@ function useJob(model: GraphView, subject: readonly string[]): Job {
   const [busy, setBusy] = useState(false);
   const share = useSignal(0);
   const [error, setError] = useState('');
+  const [told, setTold] = useState('');
   const abort = useRef(new AbortController());
   useEffect(() => () => abort.current.abort(), [model]);
   return {
     busy,
     share,
     error,
+    told,
     start: async (picture, { format }) => {
       abort.current = new AbortController();
       const { signal } = abort.current;
       setError('');
       setBusy(true);
+      setTold('The picture is being drawn.');
       share.value = 0;
       const progress = (done: number) => {
         share.value = done;
       };
       try {
-        downloadBlob(`${fileName(...subject)}.${format}`, await picture.file(progress, signal));
+        const name = `${fileName(...subject)}.${format}`;
+        downloadBlob(name, await picture.file(progress, signal));
+        setTold(`Saved ${name}.`);
       } catch (failure) {
+        setTold(signal.aborted ? 'No picture was saved.' : '');
         if (!signal.aborted) setError(String(failure instanceof Error ? failure.message : failure));
       }
       setBusy(false);
@@ -95,6 +101,7 @@ const FORMATS = [
 const SCALES = PICTURE_SCALES.map((scale) => ({ value: String(scale), label: `${scale}×` }));
 
 function Choices({ model, subject, job }: PictureMenuProps & { job: Job }) {
+  const save = useRef<HTMLButtonElement>(null);
   const wish = pictureWish.value;
   const choose = (part: Partial<PictureWish>) => {
     pictureWish.value = { ...wish, ...part };
@@ -126,21 +133,31 @@ function Choices({ model, subject, job }: PictureMenuProps & { job: Job }) {
         {told(picture().plan, wish)}
       </p>
       {job.error !== '' && <p role="alert">{job.error}</p>}
-      {job.busy ? (
-        <Progress job={job} />
-      ) : (
-        <button type="button" class="button primary" data-testid="save-picture" onClick={() => void job.start(picture(), wish)}>
-          Save picture
-        </button>
-      )}
+      {/* It keeps the focus while it works: a disabled button would lose it, and Escape with it. */}
+      <button
+        ref={save}
+        type="button"
+        class="button primary"
+        data-testid="save-picture"
+        aria-disabled={job.busy}
+        onClick={() => job.busy || void job.start(picture(), wish)}
+      >
+        Save picture
+      </button>
+      {job.busy && <Progress job={job} onGone={() => save.current?.focus()} />}
     </div>
   );
 }
 
-/** Apart, because it changes often. */
-function Progress({ job }: { job: Job }) {
+/** Apart, because it changes often. `onGone`: when it goes with the focus in it. */
+function Progress({ job, onGone }: { job: Job; onGone: () => void }) {
+  const row = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const element = row.current;
+    return () => element?.contains(document.activeElement) && onGone();
+  }, []);
   return (
-    <div class="row">
+    <div class="row" ref={row}>
       <progress max={1} value={job.share.value} aria-label="Picture drawn" />
       <button type="button" class="button" onClick={job.cancel}>
         Cancel

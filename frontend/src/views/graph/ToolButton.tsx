@@ -5,11 +5,13 @@ interface ToolButtonProps {
   label: string;
   onClick: () => void;
   pressed?: boolean;
+  /** Of a button with a dialog: whether that is open. */
+  opens?: boolean;
   disabled?: boolean;
 }
 
 /** A button of the graph's toolbar. */
-export function ToolButton({ icon, label, onClick, pressed, disabled = false }: ToolButtonProps) {
+export function ToolButton({ icon, label, onClick, pressed, opens, disabled = false }: ToolButtonProps) {
   return (
     <button
       type="button"
@@ -17,6 +19,8 @@ export function ToolButton({ icon, label, onClick, pressed, disabled = false }: 
       aria-label={label}
       title={label}
       aria-pressed={pressed}
+      aria-haspopup={opens === undefined ? undefined : 'dialog'}
+      aria-expanded={opens}
       disabled={disabled}
       onClick={onClick}
     >
