@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Set
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -74,6 +74,21 @@ class log_spaced:  # noqa: N801  as every
 
 
 Steps = every | log_spaced | range | int | Collection[Any] | Callable[[int], bool]
+
+
+def plain_steps(steps: Any) -> Any:
+    """One spelling of what means the same: `every(n)` for `n`, a tuple for a collection (a set in order), and
+    what is alone in one for itself if it says several steps. What says no steps stays as it is."""
+    if isinstance(steps, Integral) and not isinstance(steps, bool):
+        return every(int(steps))
+    if callable(steps) or not isinstance(steps, Collection) or isinstance(steps, str | bytes | range):
+        return steps
+    parts = tuple(sorted(steps, key=_first)) if isinstance(steps, Set) else tuple(steps)
+    return parts[0] if len(parts) == 1 and isinstance(parts[0], range | every | log_spaced) else parts
+
+
+def _first(part: Any) -> int:
+    return int(part) if isinstance(part, Integral) else 0
 
 
 def step_predicate(steps: Any) -> Callable[[int], bool]:

@@ -17,10 +17,11 @@ from tensortap.dump import InvalidValueError, Keep, Sample, numpy_dtype
 from .candidates import Candidate
 from .errors import ChoiceFailedError, WatchError
 from .roles import parse_role
-from .steps import Steps, every, log_spaced, step_predicate
+from .steps import Steps, every, log_spaced, plain_steps, step_predicate
 
 Choice = str | re.Pattern[str] | Callable[[Candidate], bool]
 Test = Callable[[Candidate], bool]
+_FLAGS = {re.ASCII: "a", re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s", re.VERBOSE: "x"}
 
 # Their outputs say nothing that another node does not say better: constants are in the graph, an inner
 # function's arguments are what its caller passes. They are captured only where `nodes=` or `ops=` asks for
@@ -81,12 +82,15 @@ class Watch:
     def __post_init__(self) -> None:
         if self.keep not in get_args(Keep):
             raise WatchError(f"keep={self.keep!r} keeps nothing.", "Use 'summary' or 'value'.")
-        # Collections are stored as tuples, so that a watch can be compared, hashed and used twice.
+        # One spelling of each is stored, so that watches can be compared and hashed, also with their JSON.
         for name in ("ops", "dtypes", "kinds"):
             object.__setattr__(self, name, _tuple(name, getattr(self, name)))
+        for name in ("nodes", "layers", "exclude"):
+            object.__setattr__(self, name, _pattern_text(getattr(self, name)))
+        if self.dtypes is not None:
+            object.__setattr__(self, "dtypes", tuple(map(dtype_name, self.dtypes)))
         object.__setattr__(self, "sample", _sample(self.sample, self.keep))
-        if isinstance(self.steps, list | set | np.ndarray):
-            object.__setattr__(self, "steps", tuple(self.steps))
+        object.__setattr__(self, "steps", plain_steps(self.steps))
         object.__setattr__(self, "_step", step_predicate(self.steps))
         object.__setattr__(self, "_tests", tuple(self._make_tests()))
 
@@ -148,7 +152,7 @@ class Watch:
         if self.layers is not None:
             yield _choice("layers", self.layers, lambda candidate: candidate.layer)
         if self.dtypes is not None:
-            yield _member(tuple(map(dtype_name, self.dtypes)), lambda candidate: candidate.dtype)
+            yield _member(self.dtypes, lambda candidate: candidate.dtype)
         if self.kinds is not None:
             roles = [parse_role(kind) for kind in self.kinds]
             yield lambda candidate: any(role.fits(candidate) for role in roles)
@@ -221,6 +225,14 @@ def _tuple(argument: str, given: Any) -> tuple[Any, ...] | None:
     return found
 
 
+def _pattern_text(choice: Any) -> Any:
+    """A compiled regular expression as its text, anything else as it is."""
+    if not isinstance(choice, re.Pattern) or not isinstance(choice.pattern, str):
+        return choice
+    flags = "".join(letter for flag, letter in _FLAGS.items() if choice.flags & flag)
+    return f"(?{flags}){choice.pattern}" if flags else choice.pattern
+
+
 def _sample(given: Any, keep: str) -> Sample | None:
     if given is None:
         return None
@@ -251,6 +263,7 @@ def _choice(argument: str, choice: Any, text: Callable[[Candidate], str]) -> Tes
         return lambda candidate: _ask(argument, choice, candidate)
     try:
         pattern = re.compile(choice)
+        pattern.search("")  # one of bytes cannot
     except re.error as error:
         raise WatchError(
             f"{argument}={choice!r} is not a regular expression: {error}.",

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
-
-import numpy as np
 
 from tensortap.dump import InvalidValueError, Sample, TensortapError
 
 from .errors import WatchError
 from .steps import every, log_spaced
-from .watch import Watch, dtype_name
+from .watch import Watch
 
 MAX_TEXT = 4 << 20  # characters of a watch.json
 _MAX_RULES = 1000
-_FLAGS = {re.ASCII: "a", re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s", re.VERBOSE: "x"}
 _TEXTS = ("nodes", "layers", "exclude", "keep")
 _LISTS = ("ops", "dtypes", "kinds")
 _SIZES = ("min_size", "max_size")
@@ -58,12 +54,14 @@ def rule_of(watch: Watch) -> Rule:
     for name in ("nodes", "layers", "exclude"):
         value = getattr(watch, name)
         if value is not None:
-            rule[name] = _pattern(name, value)
+            if not isinstance(value, str):
+                raise _not_json(name, value)
+            rule[name] = value
     for name in ("ops", "kinds"):
         if getattr(watch, name) is not None:
             rule[name] = list(getattr(watch, name))
     if watch.dtypes is not None:
-        rule["dtypes"] = [dtype_name(dtype) for dtype in watch.dtypes]
+        rule["dtypes"] = list(watch.dtypes)
     rule |= {name: int(getattr(watch, name)) for name in _SIZES if getattr(watch, name) is not None}
     rule["steps"] = _steps_data(watch.steps)
     rule["keep"] = watch.keep
@@ -142,15 +140,6 @@ def _sample(data: Any) -> Sample | int:
     return count
 
 
-def _pattern(argument: str, value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, re.Pattern):
-        flags = "".join(letter for flag, letter in _FLAGS.items() if value.flags & flag)
-        return f"(?{flags}){value.pattern}" if flags else str(value.pattern)
-    raise _not_json(argument, value)
-
-
 def _not_json(argument: str, value: Any) -> WatchError:
     name = getattr(value, "__name__", None) or repr(value)
     return WatchError(
@@ -160,18 +149,11 @@ def _not_json(argument: str, value: Any) -> WatchError:
 
 
 def _steps_data(steps: Any) -> Any:
-    if isinstance(steps, int | np.integer):
-        return [{"every": int(steps)}]
     if isinstance(steps, every | log_spaced | range):
         return [_span_data(steps)]
     if callable(steps):
         raise _not_json("steps", steps)
-    parts: Sequence[Any] = sorted(steps, key=_first) if isinstance(steps, frozenset) else list(steps)
-    return [_span_data(part) for part in parts]
-
-
-def _first(part: Any) -> int:
-    return int(part) if isinstance(part, int | np.integer) else 0
+    return [_span_data(part) for part in steps]
 
 
 def _span_data(part: Any) -> Any:

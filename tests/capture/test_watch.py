@@ -182,6 +182,10 @@ def test_watches_are_composed() -> None:
         Watch(exclude="x", min_size=3, max_size=9, steps=[4, 7], keep="value"),
         Watch(steps=range(3, 30, 2), keep="value", sample=Sample(100, "random", 7)),
         Watch(steps=[range(3), every(10, 5, 100), log_spaced(4), 77]),
+        Watch(steps=3, dtypes=np.float64, nodes=re.compile("a"), exclude=re.compile("b", re.IGNORECASE)),
+        Watch(steps=frozenset({5, 2}), dtypes=[tf.bfloat16, "float32"]),
+        Watch(steps=[every(3)]),
+        Watch(steps=np.arange(3)),
     ],
 )
 def test_a_watch_survives_json(watch: Watch) -> None:
