@@ -67,6 +67,19 @@ def test_a_picture_is_called_as_the_values_files_are(loop: TapPage) -> None:
     assert saved.value.suggested_filename == f"while_Mul_0-step{STEPS - 1}-visit0.npy"
 
 
+def test_compared_tensors_say_which_visits_they_are_of(loop: TapPage) -> None:
+    loop.page.keyboard.press("k")
+    loop.show_tab("history")
+    expect(loop.page.get_by_test_id("compared-visits")).to_have_text(
+        "Of all visits of each step together: Mul:0."
+    )
+    loop.page.get_by_test_id("visit-picker").select_option("2")
+    loop.page.get_by_role("button", name="Side by side").click()
+    column = loop.page.get_by_test_id("side-column")
+    expect(column.get_by_text(f"visit 2 ({VISITS})")).to_be_visible()
+    expect(column.locator(".mini-histogram span")).to_have_text(["100", "200"])  # of all visits 1, 10 and 100
+
+
 def test_an_output_that_is_not_there_is_told(loop: TapPage) -> None:
     loop.page.evaluate("() => { location.hash = location.hash.replace('Mul:0', 'Mul:7') }")
     told = loop.page.get_by_test_id("no-output")

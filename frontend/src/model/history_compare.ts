@@ -1,3 +1,4 @@
+import type { Snapshot } from './answers';
 import type { HistorySeries } from './history_series';
 import { splitScope } from './tensor_name';
 
@@ -19,7 +20,18 @@ export type ComparedName = (typeof COMPARED)[number]['id'];
 export interface ComparedHistory {
   tensor: string;
   label: string;
+  /** Whether there is more than one visit of some step: the series is of all of them. */
+  several: boolean;
   series: HistorySeries;
+}
+
+/** Whether some step has snapshots of more than one visit. */
+export function hasSeveralVisits(rows: readonly Snapshot[]): boolean {
+  const first = new Map<number, number>();
+  return rows.some(({ step, visit }) => {
+    if (!first.has(step)) first.set(step, visit);
+    return first.get(step) !== visit;
+  });
 }
 
 /** The value at a step; NaN where there is none. */

@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals';
 import { MOST_PINS } from '../model/deep_link';
-import { type ComparedHistory, shortNames } from '../model/history_compare';
+import { type ComparedHistory, hasSeveralVisits, shortNames } from '../model/history_compare';
 import { historySeries } from '../model/history_series';
 import { chosenTensor, panelTab, pins } from './choices';
 import { historyView, panelOpen } from './preferences';
@@ -65,6 +65,7 @@ export const comparedHistories = computed<ComparedHistory[]>(() => {
   return found.map((history, i) => ({
     tensor: history.tensor,
     label: names[i] ?? history.tensor,
+    several: hasSeveralVisits(history.rows),
     series: historySeries(history.rows),
   }));
 });

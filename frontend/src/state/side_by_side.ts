@@ -1,7 +1,7 @@
 import { computed } from '@preact/signals';
 import type { Histograms, Snapshot } from '../model/answers';
-import { snapshotAt } from '../model/snapshot_choice';
-import { panelTab, pins } from './choices';
+import { snapshotAt, visitsOf } from '../model/snapshot_choice';
+import { chosenVisit, panelTab, pins } from './choices';
 import { comparedTensors } from './pins';
 import { panelOpen } from './preferences';
 import { api } from './provider';
@@ -19,21 +19,23 @@ export const TREND = 'mean';
 /** One tensor at the step on show; nulls where it was not captured. */
 export interface PinnedColumn {
   readonly snapshot: Snapshot | null;
+  /** How many visits there are at the step. */
+  readonly visits: number;
   readonly histogram: Histograms | null;
 }
 
 const request = computed(() => {
   const [run, graph, at] = [runId.value, graphId.value, step.value];
   if (run === null || graph === null || at === null || !panelOpen.value || !sideBySide.value) return null;
-  const [tensors, worker] = [comparedTensors.value, workerId.value];
+  const [tensors, worker, visit] = [comparedTensors.value, workerId.value, chosenVisit.value];
   const subject = `${run} ${graph} ${worker} ${at}`;
-  const key = `${subject} ${stepColumns.value.snapshots[stepIndex.value]} ${JSON.stringify(tensors)}`;
-  return { key, subject, run, graph, worker, at, tensors };
+  const key = `${subject} ${visit} ${stepColumns.value.snapshots[stepIndex.value]} ${JSON.stringify(tensors)}`;
+  return { key, subject, run, graph, worker, at, visit, tensors };
 });
 
 type ColumnsRequest = NonNullable<typeof request.value>;
 
-async function load({ run, graph, worker, at, tensors }: ColumnsRequest, abort: AbortSignal): Promise<Map<string, PinnedColumn>> {
+async function load({ run, graph, worker, at, visit, tensors }: ColumnsRequest, abort: AbortSignal): Promise<Map<string, PinnedColumn>> {
   // One that this graph does not have must not take the others with it.
   const orNull = <T>(answer: Promise<T>): Promise<T | null> =>
     answer.catch((error) => {
@@ -41,11 +43,16 @@ async function load({ run, graph, worker, at, tensors }: ColumnsRequest, abort: 
       return null;
     });
   const column = async (tensor: string): Promise<[string, PinnedColumn]> => {
-    const [page, histogram] = await Promise.all([
+    const histogramOf = (one: number | null) =>
+      orNull(api().histograms(run, tensor, { graph, worker, scale: 'symlog', visit: one, merge: 'visits', steps: at }, abort));
+    const [page, whole] = await Promise.all([
       orNull(api().snapshots(run, { graph, worker, tensor, step: at, limit: 1000, samples: true, trend: TREND }, abort)),
-      orNull(api().histograms(run, tensor, { graph, worker, scale: 'symlog', merge: 'visits', steps: at }, abort)),
+      histogramOf(null),
     ]);
-    return [tensor, { snapshot: snapshotAt(page?.rows ?? [], null), histogram }];
+    const rows = page?.rows ?? [];
+    const [snapshot, visits] = [snapshotAt(rows, visit), visitsOf(rows).length];
+    // Beside the numbers of one visit, its own.
+    return [tensor, { snapshot, visits, histogram: snapshot && visits > 1 ? await histogramOf(snapshot.visit) : whole }];
   };
   return new Map(await Promise.all(tensors.map(column)));
 }

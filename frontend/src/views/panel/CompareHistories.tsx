@@ -40,10 +40,22 @@ export function CompareHistories() {
       </div>
       <CompareChart histories={histories} lines={lines} />
       <CompareNumbers histories={histories} lines={lines} />
+      <VisitsTold histories={histories} />
       {missingPins.value.length > 0 && (
         <p class="chart-note faint">Not captured in this graph, or not at these steps: {missingPins.value.join(', ')}</p>
       )}
     </>
+  );
+}
+
+/** Says of which visits the histories are, where a step has several. */
+function VisitsTold({ histories }: { histories: readonly ComparedHistory[] }) {
+  const several = histories.filter((history) => history.several).map(({ label }) => label);
+  if (several.length === 0) return null;
+  return (
+    <p class="chart-note faint" data-testid="compared-visits">
+      Of all visits of each step together: {several.join(', ')}.
+    </p>
   );
 }
 

@@ -42,6 +42,11 @@ function Column({ tensor, name, found }: ColumnProps) {
             {name}
           </button>
         </h3>
+        {row && found.visits > 1 && (
+          <span class="chip num" title={`It ran ${found.visits} times in this step; the histogram and the numbers are of this visit`}>
+            visit {row.visit} ({found.visits})
+          </span>
+        )}
         {pins.value.includes(tensor) && <IconButton small icon="close" label={`Unpin ${tensor}`} onClick={() => togglePin(tensor)} />}
       </header>
       {row ? (
