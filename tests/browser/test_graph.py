@@ -83,6 +83,25 @@ def test_arrow_keys_follow_the_data(tap: TapPage, graph: Locator) -> None:
     expect(said).to_have_text("")
 
 
+def test_zooming_by_key_or_button_keeps_the_selection_in_view(tap: TapPage, graph: Locator) -> None:
+    tap.search("/conv1.*Relu$/")
+    name = tap.page.get_by_test_id("inspector").get_attribute("data-node") or ""
+    graph.press("f")
+    tap.wait_until_ready()
+    before = box(tap, name)
+    for _ in range(5):
+        graph.press("+")
+        tap.page.get_by_label("Zoom in").click()
+    tap.wait_until_ready()
+    view = graph.bounding_box()
+    assert view is not None
+    after = box(tap, name)
+    assert after["width"] > 3 * before["width"]
+    for place, size in (("x", "width"), ("y", "height")):
+        assert view[place] < after[place]
+        assert after[place] + after[size] < view[place] + view[size]
+
+
 def test_search_goes_round_its_hits(tap: TapPage, graph: Locator) -> None:
     field = tap.page.get_by_test_id("search")
     graph.press("/")

@@ -36,6 +36,30 @@ export function zoomAt(camera: Camera, view: View, screenX: number, screenY: num
   return { x, y, zoom };
 }
 
+/** Zooms around a box whose middle is in view, so that it stays in view; around the middle of the view without one, or where it is larger than the view. */
+export function zoomAround(camera: Camera, view: View, box: Rect | null, factor: number): Camera {
+  const { width, height } = view;
+  const fits = box && box.width * camera.zoom <= width && box.height * camera.zoom <= height;
+  const [x, y] = fits ? middleOf(camera, view, box) : [-1, -1];
+  if (!fits || x < 0 || y < 0 || x > width || y > height) return zoomAt(camera, view, width / 2, height / 2, factor);
+  const to = zoomAt(camera, view, x, y, factor);
+  const [halfWidth, halfHeight] = [(box.width * to.zoom) / 2, (box.height * to.zoom) / 2];
+  const dx = outside(x - halfWidth, x + halfWidth, MARGIN, width - MARGIN);
+  const dy = outside(y - halfHeight, y + halfHeight, MARGIN_TOP, height - MARGIN);
+  return panBy(to, -dx, -dy);
+}
+
+const middleOf = (camera: Camera, view: View, { x, y, width, height }: Rect): [number, number] => [
+  toScreenX(camera, view, x + width / 2),
+  toScreenY(camera, view, y + height / 2),
+];
+
+/** How far a span is beyond an end of another; 0 where it would not fit in there. */
+function outside(low: number, high: number, from: number, to: number): number {
+  if (high - low > to - from) return 0;
+  return low < from ? low - from : Math.max(0, high - to);
+}
+
 export function panBy(camera: Camera, screenDx: number, screenDy: number): Camera {
   return { ...camera, x: camera.x - screenDx / camera.zoom, y: camera.y - screenDy / camera.zoom };
 }

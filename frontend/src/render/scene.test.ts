@@ -3,7 +3,7 @@ import { LayoutEngine } from '../layout/engine';
 import { PlacedGraph } from '../layout/placed';
 import { makeGraph, makeLargeGraph, treeAndMeta } from '../model/graph_fixture';
 import { entityLabel } from '../model/tree';
-import { type Camera, centreOn, fitRect, toGraphX, toGraphY, toScreenX, toScreenY, zoomAt } from './camera';
+import { type Camera, centreOn, fitRect, toGraphX, toGraphY, toScreenX, toScreenY, zoomAround, zoomAt } from './camera';
 import { edgeAt } from './edge_hit';
 import { hitTest } from './hit';
 import { Motion } from './motion';
@@ -154,4 +154,18 @@ describe('camera', () => {
     expect(fitRect({ x: 0, y: 0, width: 10, height: 10 }, VIEW).zoom).toBeLessThan(1.5);
     expect(centreOn(rect, VIEW, camera).x).toBe(2450);
   });
+});
+
+test('zooming around a box keeps it in view while it fits, and one out of view keeps the middle', () => {
+  const camera: Camera = { x: 0, y: 0, zoom: 1 };
+  const box = { x: 300, y: -290, width: 90, height: 30 };
+  let to = camera;
+  for (let i = 0; i < 8; i++) to = zoomAround(to, VIEW, box, 1.35);
+  expect(to.zoom).toBe(4);
+  expect(toScreenX(to, VIEW, box.x)).toBeGreaterThan(0);
+  expect(toScreenX(to, VIEW, box.x + box.width)).toBeLessThan(VIEW.width);
+  expect(toScreenY(to, VIEW, box.y)).toBeGreaterThan(0);
+  expect(toScreenY(to, VIEW, box.y + box.height)).toBeLessThan(VIEW.height);
+  for (const none of [null, { ...box, x: 900 }, { ...box, y: 0, height: 2000 }])
+    expect(zoomAround(camera, VIEW, none, 2)).toEqual({ x: 0, y: 0, zoom: 2 });
 });

@@ -1,6 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { moveFocus } from '../kit/Popover';
 import { toggleAllStacks } from './commands';
+import { zoomBy } from './go';
 import type { GraphView } from './graph_view';
 import { PictureMenu } from './PictureMenu';
 import { ToolButton } from './ToolButton';
@@ -26,8 +27,8 @@ export function Toolbar({ model, subject, stacked }: { model: GraphView; subject
       onKeyDown={onKeyDown}
       onFocusIn={(event) => tabTo(root.current, event.target)}
     >
-      <ToolButton icon="minus" label="Zoom out (-)" onClick={() => model.viewport.zoomSmoothly(1 / 1.4)} />
-      <ToolButton icon="plus" label="Zoom in (+)" onClick={() => model.viewport.zoomSmoothly(1.4)} />
+      <ToolButton icon="minus" label="Zoom out (-)" onClick={() => zoomBy(model, 1 / 1.4)} />
+      <ToolButton icon="plus" label="Zoom in (+)" onClick={() => zoomBy(model, 1.4)} />
       <ToolButton icon="fit" label="Fit the graph into view (f)" onClick={() => model.fit()} />
       <span class="graph-rule" />
       <ToolButton icon="openAll" label="Open all scopes (])" onClick={() => model.setAllOpen(true)} />

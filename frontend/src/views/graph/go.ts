@@ -86,3 +86,9 @@ function goTo(model: GraphView, row: number): boolean {
   if (row >= 0) model.reveal(model.drawing!.tree.entityOf[row]!, true);
   return row >= 0;
 }
+
+/** By key or button: what is selected and in view stays there. */
+export function zoomBy(model: GraphView, factor: number): void {
+  const shown = model.shown(model.selected);
+  model.viewport.zoomSmoothly(factor, shown < 0 ? null : model.rect(shown));
+}

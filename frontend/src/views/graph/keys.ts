@@ -1,7 +1,7 @@
 /** The graph's keys: one row a key, for the help overlay and for the handler. */
 
 import { toggleAllStacks, toggleStack, traceSelection } from './commands';
-import { nextBad, nextHit, nextTraced } from './go';
+import { nextBad, nextHit, nextTraced, zoomBy } from './go';
 import type { GraphView } from './graph_view';
 import { clearOne, moveSelection, selectOuter, toggleSelected } from './walk';
 
@@ -22,12 +22,12 @@ export const GRAPH_KEYS: readonly GraphKey[] = [
   { keys: ['drag', 'Shift+wheel'], does: 'Pan' },
   {
     keys: ['wheel', 'pinch', '+', '-'],
-    does: 'Zoom at the pointer; with + and - at the centre',
+    does: 'Zoom at the pointer; with + and - around the selection in view, or at the centre',
     each: { '+': 'Zoom in', '-': 'Zoom out' },
     actions: {
-      '+': (m) => m.viewport.zoomSmoothly(ZOOM),
-      '=': (m) => m.viewport.zoomSmoothly(ZOOM),
-      '-': (m) => m.viewport.zoomSmoothly(1 / ZOOM),
+      '+': (m) => zoomBy(m, ZOOM),
+      '=': (m) => zoomBy(m, ZOOM),
+      '-': (m) => zoomBy(m, 1 / ZOOM),
     },
   },
   { keys: ['f'], does: 'Fit the whole graph into view', actions: { f: (m) => m.fit() } },

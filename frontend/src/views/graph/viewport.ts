@@ -11,6 +11,7 @@ import {
   toScreenX,
   toScreenY,
   type View,
+  zoomAround,
   zoomAt,
 } from '../../render/camera';
 
@@ -83,8 +84,8 @@ export class Viewport {
     this.jump(zoomAt(this.camera, this.view, screenX, screenY, factor));
   }
 
-  zoomSmoothly(factor: number): void {
-    this.flyTo(zoomAt(this.goal, this.view, this.view.width / 2, this.view.height / 2, factor));
+  zoomSmoothly(factor: number, around: Rect | null): void {
+    this.flyTo(zoomAround(this.goal, this.view, around, factor));
   }
 
   fit(rect: Rect, smoothly: boolean): void {
