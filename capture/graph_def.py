@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping
 
 from . import tf_private
@@ -14,30 +15,37 @@ _FUNCTION_LINKS = ("forward_function_name", "backward_function_name")
 _NODE_NUMBERS = ("_gradient_op_type", "_user_specified_name")
 
 
-def serialized_graph_def(functions: Mapping[str, TracedFunction], short: Mapping[str, str]) -> bytes | None:
+def flat_root(functions: Mapping[str, TracedFunction]) -> tf_private.GraphDef | None:
+    """The nodes of the first function, as long as TensorFlow knows what they call: it forgets functions with
+    whatever traced them. None if it and all it calls would take more than 256 MiB."""
+    root = next(iter(functions.values()))
+    if sum(function.definition.ByteSize() for function in functions.values()) > MAX_GRAPH_DEF:
+        return None
+    return tf_private.flat_graph_def(root.definition)[0]
+
+
+def serialized_graph_def(
+    root: tf_private.GraphDef, functions: Mapping[str, TracedFunction], short: Mapping[str, str]
+) -> bytes:
     """The root's nodes and, in the library, all it calls; the same bytes wherever the same is traced.
 
     Args:
+        root: see `flat_root`.
         functions: breadth first, the root first.
         short: runtime name -> the name to use.
-
-    Returns:
-        None if it would take more than 256 MiB.
     """
-    root, *others = functions.values()
-    if sum(function.definition.ByteSize() for function in functions.values()) > MAX_GRAPH_DEF:
-        return None
-    graph_def, _ = tf_private.flat_graph_def(root.definition)
+    _, *others = functions.values()
+    graph_def = copy.deepcopy(root)
     _rename_calls(graph_def.node, short)
     for function in others:
-        copy = graph_def.library.function.add()
-        copy.CopyFrom(function.definition)
-        copy.signature.name = short[function.name]
+        called = graph_def.library.function.add()
+        called.CopyFrom(function.definition)
+        called.signature.name = short[function.name]
         for link in _FUNCTION_LINKS:
-            copy.attr.pop(link, None)
-        for argument in copy.arg_attr.values():
+            called.attr.pop(link, None)
+        for argument in called.arg_attr.values():
             argument.attr.pop("_user_specified_name", None)
-        _rename_calls(copy.node_def, short)
+        _rename_calls(called.node_def, short)
     return bytes(graph_def.SerializeToString(deterministic=True))
 
 

@@ -15,6 +15,7 @@ from .meanings import meaning
 from .provenance import Stack
 from .replicas import replica_numbers
 from .shapes import dtype_text, static_shape
+from .tf_private import GraphDef
 
 Names = Mapping[tuple[str, str], str]
 Candidates = Mapping[tuple[str, str, int], Candidate]
@@ -27,6 +28,7 @@ def graph_of(
     layers: LayerMap,
     candidates: Candidates,
     made_at: Mapping[str, Mapping[str, Stack]],
+    flat: GraphDef | None,
 ) -> Graph:
     """A closure as the dump records it, without the text of user files.
 
@@ -36,6 +38,7 @@ def graph_of(
         short: runtime name of a function -> its name in the graph.
         candidates: give the kind of each tensor and the variable of each gradient.
         made_at: stacks of the nodes, by function and name.
+        flat: the root's nodes, see `flat_root`.
     """
     stacks = _Stacks()
     passed = _passed_arguments(functions, names)
@@ -63,13 +66,12 @@ def graph_of(
                     output_shapes=tuple(static_shape(tensor.shape) for tensor in operation.outputs),
                 )
             )
-    root = next(iter(functions))
     return Graph(
-        name=short[root],
+        name=short[next(iter(functions))],
         nodes=nodes,
         functions={short[name]: _function(function, short, names) for name, function in functions.items()},
         stacks=stacks.all,
-        graph_def=serialized_graph_def(functions, short),
+        graph_def=None if flat is None else serialized_graph_def(flat, functions, short),
     )
 
 

@@ -11,6 +11,7 @@ from tensortap.dump import Graph
 
 from .candidates import Candidate
 from .closure import TracedFunction, closure
+from .graph_def import flat_root
 from .graph_record import graph_of
 from .kinds import Kinds
 from .layer_map import LayerMap
@@ -95,9 +96,11 @@ def record_function(
             function, short[function.name], names, Kinds(function, layers, tracker)
         )
     }
-    made_at = {name: stacks_of(name) for name in functions}  # TensorFlow forgets functions
+    # TensorFlow forgets functions: what it tells of them is asked for now.
+    made_at, flat = {name: stacks_of(name) for name in functions}, flat_root(functions)
     return RecordedFunction(
-        root, functions, candidates, lambda: graph_of(functions, names, short, layers, candidates, made_at)
+        *(root, functions, candidates),
+        lambda: graph_of(functions, names, short, layers, candidates, made_at, flat),
     )
 
 

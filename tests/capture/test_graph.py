@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import subprocess
 import sys
@@ -189,3 +190,29 @@ def test_a_model_without_keras_has_no_layers(tmp_path: Path) -> None:
 
     assert {node.layer for node in Dumped(tmp_path / "r").graph().nodes} == {""}
     assert keras.layers.Layer.__call__.__module__.startswith("keras")
+
+
+def test_a_function_that_is_gone_when_its_graph_is_made_has_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """GIVEN a loop that nobody holds once it ran WHEN the graph is made only then THEN it is whole."""
+    gone = threading.Event()
+
+    def late(*args: Any) -> Graph:
+        assert gone.wait(60)
+        return graph_of(*args)
+
+    monkeypatch.setattr(recorded, "graph_of", late)
+
+    def in_a_loop(x: tf.Tensor) -> tf.Tensor:
+        for _ in tf.range(3):
+            x = tf.exp(x, name="grow")
+        return x
+
+    with Tap(tmp_path / "r", Watch(steps=1)) as tap:
+        tap.function(in_a_loop)(tf.zeros(2))
+        gc.collect()
+        gone.set()
+    (graph,) = Dumped(tmp_path / "r").graphs()
+    assert graph.graph_def is not None
+    assert [node.name for node in graph.nodes if node.op_type == "Exp"] == ["while/grow"]
