@@ -75,6 +75,13 @@ test('linear bins of another range are joined without losing an element', () => 
   ]);
 });
 
+test('exact zeros do not set the height of linear bins either', () => {
+  const relu = series([-1, 0, 1, 2], 1, [{ ...row(0, [0, 907, 5]), zero: 900 }]);
+  expect(overlay(relu, null, 0, 'linear').top).toBe(7);
+  expect(overlay(relu, series([0, 4], 0, [{ ...row(1, [9]), zero: 9 }]), 1, 'linear').top).toBeCloseTo(5 + 7 / 3); // of what is not zero
+  expect(overlay(series([-1, 1], 0, [{ ...row(0, [9]), zero: 9 }]), null, 0, 'linear').top).toBe(9);
+});
+
 test('nothing to draw is no error', () => {
   expect(overlay(series([0], null, [row(0, [])]), null, 0, 'symlog').outlines[0]).toMatchObject({ x: [], y: [] });
   expect(overlay(series([0], null, []), null, 0, 'linear').outlines).toEqual([]);

@@ -1,7 +1,7 @@
 import { formatNumber } from '../lib/format';
 import type { HistogramRow, Histograms } from './answers';
 import { type HistogramAxis, histogramAxis } from './histogram_axis';
-import { type Outline, tallestCount, thinRows } from './histogram_shapes';
+import { type Outline, thinRows } from './histogram_shapes';
 
 /** How many outlines over each other can still be told apart. */
 export const MOST_OUTLINES = 30;
@@ -38,9 +38,18 @@ export function overlay(data: Histograms, alone: Histograms | null, step: number
   return {
     axis,
     outlines: rows.map((row, i) => outline(row, joined, axis, rows.length < 2 ? 1 : i / (rows.length - 1))),
-    top: Math.max(1, ...rows.map((row) => tallestCount(row.counts, axis.zeroBucket))),
+    top: tallest(rows, joined.zero_bucket, scale),
     of: Math.max(data.thinned_from ?? 0, joined.rows.length),
   };
+}
+
+/** The largest count: exact zeros, which after a ReLU are so many, are not in it, unless there is nothing else. */
+function tallest(rows: readonly HistogramRow[], zeroBucket: number | null, scale: HistogramAxis['scale']): number {
+  const zeros = ({ zero }: HistogramRow, count: number) => (scale === 'symlog' ? count : zero || 0);
+  const others = rows.flatMap((row) => row.counts.map((count, i) => (i === zeroBucket ? count - zeros(row, count) : count)));
+  const most = Math.max(0, ...others);
+  // Bins that hold parts of an element do; what rounding leaves of zeros does not.
+  return most > 1e-6 ? most : Math.max(1, ...rows.flatMap(({ counts }) => counts));
 }
 
 /** The outlines in the order in which they are drawn: that of the step on show last, over the others. */
@@ -103,17 +112,24 @@ function linearBuckets(data: Buckets, alone: Buckets): Buckets {
   const low = Math.min(data.edges[0] as number, alone.edges[0] as number);
   const high = Math.max(data.edges[data.edges.length - 1] as number, alone.edges[alone.edges.length - 1] as number);
   const bins = Math.max(1, data.edges.length - 1);
-  return { edges: Array.from({ length: bins + 1 }, (_, i) => low + (high - low) * (i / bins)), zero_bucket: null };
+  const edges = Array.from({ length: bins + 1 }, (_, i) => low + (high - low) * (i / bins));
+  const zero = edges.slice(1).findIndex((right, i) => (edges[i] as number) <= 0 && 0 < right);
+  return { edges, zero_bucket: zero < 0 ? null : zero };
 }
 
-/** Counts are spread evenly over other bins, as the server does with native buckets. */
-function spread({ counts }: HistogramRow, from: Buckets, to: Buckets): number[] {
+/** Counts are spread evenly over other bins, as the server does with native buckets; exact zeros stay together. */
+function spread({ counts, zero }: HistogramRow, from: Buckets, to: Buckets): number[] {
+  const zeros = to.zero_bucket !== null && from.zero_bucket !== null && zero > 0 ? zero : 0;
   return to.edges.slice(1).map((right, bin) => {
     const left = to.edges[bin] as number;
-    return counts.reduce((sum, count, i) => {
-      const [start, end] = [from.edges[i] as number, from.edges[i + 1] as number];
-      const shared = Math.min(right, end) - Math.max(left, start);
-      return shared > 0 && end > start ? sum + count * (shared / (end - start)) : sum;
-    }, 0);
+    return counts.reduce(
+      (sum, count, i) => {
+        const [start, end] = [from.edges[i] as number, from.edges[i + 1] as number];
+        const shared = Math.min(right, end) - Math.max(left, start);
+        const spreading = i === from.zero_bucket ? count - zeros : count;
+        return shared > 0 && end > start ? sum + spreading * (shared / (end - start)) : sum;
+      },
+      bin === to.zero_bucket ? zeros : 0,
+    );
   });
 }
