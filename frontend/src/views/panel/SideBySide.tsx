@@ -52,7 +52,7 @@ function Column({ tensor, name, found }: ColumnProps) {
       {row ? (
         <>
           <SummaryCard row={row} histogram={found.histogram} onHistogram={() => show(tensor, 'histogram')} />
-          {row.trend && <Course trend={row.trend} />}
+          {row.trend && <Course trend={row.trend} several={found.visits > 1} />}
           <footer class="row side-tabs">
             {MORE.map(({ tab, label }) => (
               <button key={tab} type="button" class="button" aria-label={`${label} of ${tensor}`} onClick={() => show(tensor, tab)}>
@@ -83,7 +83,7 @@ function show(tensor: string, tab: PanelTab): void {
 const COURSE = { width: 300, height: 44 };
 
 /** A statistic over all steps, with its extremes. */
-function Course({ trend }: { trend: Trend }) {
+function Course({ trend, several }: { trend: Trend; several: boolean }) {
   const { path, dots, bad, low, high } = sparkline(trend, COURSE.width, COURSE.height);
   const last = trend.step[trend.step.length - 1];
   const span = Number.isNaN(low) ? 'nothing finite' : `${formatNumber(low)} … ${formatNumber(high)}`;
@@ -91,7 +91,8 @@ function Course({ trend }: { trend: Trend }) {
     <figure class="side-course">
       <figcaption class="row">
         <span class="grow">
-          {LABELS[TREND]}, steps {trend.step[0]}–{last}
+          {LABELS[TREND]}
+          {several && ' of each visit'}, steps {trend.step[0]}–{last}
         </span>
         <span class="num faint">{span}</span>
       </figcaption>
