@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { LayoutEngine } from '../layout/engine';
 import { PlacedGraph } from '../layout/placed';
-import { HEADER } from '../layout/sizes';
+import { HEADER, NODE_HEIGHT } from '../layout/sizes';
 import { makeGraph, treeAndMeta } from '../model/graph_fixture';
 import { smallNodes } from '../model/small_nodes';
 import { type Camera, toScreenX, toScreenY } from './camera';
@@ -125,4 +125,27 @@ test('a title stays beside the sign that closes its scope, also at the left edge
   expect(toScreenX(camera, VIEW, x)).toBe(-1);
   const outer = titles(camera).texts.find(({ text }) => text === 'outer');
   expect(outer!.x).toBeGreaterThan(-1 + 16 + 8);
+});
+
+test('a title stays in view to the last of its scope that is, also of a narrow one', () => {
+  const { x, y } = origin(3);
+  const width = drawing.placed.width[drawing.tree.nodeCount + 3]!;
+  const camera = { x: x + width - 60 + VIEW.width / 2, y: y + 100, zoom: 1 };
+  expect(toScreenX(camera, VIEW, x + width)).toBeCloseTo(60);
+  const inner = titles(camera).texts.find(({ text }) => text === 'inner');
+  expect(inner!.x).toBeGreaterThan(0);
+});
+
+test('a title that follows gives way to the nodes below the tools, unless its scope goes on below the view', () => {
+  const entity = drawing.tree.entityOf[9]!;
+  const [node, width] = [drawing.placed.origin(entity), drawing.placed.width[entity]!];
+  const [left, top] = [10, COVERED + 4];
+  for (const height of [600, 100]) {
+    const view = { width: VIEW.width, height };
+    const camera = { x: node.x + view.width / 2 - left, y: node.y + view.height / 2 - top, zoom: 1 };
+    const over = titles(camera, view).moved.filter(
+      (title) => title.x < left + width && title.right > left && title.y < top + NODE_HEIGHT && title.bottom > top,
+    );
+    expect(over.length > 0).toBe(height === 100);
+  }
 });

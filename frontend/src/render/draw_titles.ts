@@ -27,6 +27,10 @@ const FITS_FROM = 0.75;
 const SEEN_FROM = 12;
 const MARGIN = 10;
 const LEAST_WIDTH = 56;
+/** So much of a name is kept in view where its scope leaves it to the left. */
+const KEPT_NAME = 44;
+/** Nodes that are at least so high are not covered. */
+const LEAST_COVERED = 8;
 /** Narrower scopes have no sign either. */
 const LEAST_SIGNED = 40;
 /** From this zoom on there is the sign that closes the scope. */
@@ -59,6 +63,7 @@ interface Chip extends Area {
 export class TitlePlacer {
   private readonly taken: Area[] = [];
   private readonly chips = new Map<number, Chip>();
+  private nodes: readonly Area[] | null = null;
 
   constructor(private readonly frame: Frame) {}
 
@@ -101,11 +106,15 @@ export class TitlePlacer {
 
   /** Whether the title bar is behind the tools, or behind the title of a scope around it. */
   private follows(scopes: BoxList, i: number): boolean {
-    const { covered, drawing } = this.frame;
-    if (scopes.y[i]! < covered) return true;
-    const around = drawing.tree.parent[scopes.entity[i]!]!;
-    const chip = this.chips.get(drawing.tree.nodeCount + around);
+    if (scopes.y[i]! < this.frame.covered) return true;
+    const chip = this.around(scopes, i);
     return chip !== undefined && scopes.y[i]! < chip.bottom;
+  }
+
+  /** The title that follows of the scope around one. */
+  private around(scopes: BoxList, i: number): Chip | undefined {
+    const { tree } = this.frame.drawing;
+    return this.chips.get(tree.nodeCount + tree.parent[scopes.entity[i]!]!);
   }
 
   private addChip(scopes: BoxList, i: number, ground: string): void {
@@ -117,30 +126,37 @@ export class TitlePlacer {
     if (width < LEAST_WIDTH || y + height - covered < 3 * bar) return;
     const around = (scene.zoom >= SIGN_FROM ? 32 : 14) * (size / SCOPE_FONT);
     const limit = Math.min(x + width - 4, scene.view.width - 8);
-    const text = fitter.fit(this.label(scopes.entity[i]!), size, 600, Math.min(MOST_WIDTH, width - 8) - around);
+    const inView = Math.max(x + width - 4 - Math.max(x + 4, SEEN_FROM), KEPT_NAME + around);
+    const text = fitter.fit(this.label(scopes.entity[i]!), size, 600, Math.min(MOST_WIDTH, width - 8, inView) - around);
     if (!text) return;
     const wide = fitter.width(text, size, 600) + around;
     const left = Math.round(Math.max(x + 4, Math.min(SEEN_FROM, x + width - 4 - wide)));
-    const place = this.freePlace({ x: left, y: covered, right: left + wide, bottom: covered + bar }, limit, y + height - 8);
+    const wanted = { x: left, y: covered, right: left + wide, bottom: covered + bar };
+    const within = { right: limit, bottom: Math.min(y + height, scene.view.height) - 8, outer: this.around(scopes, i) };
+    // Where nodes leave no room, a title gives way; only one whose scope goes on below the view has to say where one is.
+    const filled = y + height >= scene.view.height;
+    const place =
+      freePlace(wanted, within, [...this.taken, ...this.shownNodes()]) ?? (filled ? freePlace(wanted, within, this.taken) : null);
     if (!place) return;
     this.taken.push(place);
     this.chips.set(scopes.entity[i]!, { ...place, entity: scopes.entity[i]!, text, size, ground });
   }
 
-  /** Beside what is taken as far as there is room, else in a row below it. */
-  private freePlace(wanted: Area, limit: number, end: number): Area | null {
-    const [width, height] = [wanted.right - wanted.x, wanted.bottom - wanted.y];
-    for (let row = 0; row < MOST_ROWS; row++) {
-      const y = wanted.y + row * (height + 3);
-      if (row > 0 && y + height > end) return null;
-      for (let x = wanted.x; x + width <= Math.max(limit, wanted.right); ) {
-        const place = { x, y, right: x + width, bottom: y + height };
-        const other = this.taken.find((candidate) => overlap(candidate, place));
-        if (!other) return place;
-        x = other.right + GAP;
+  /** The nodes and closed scopes where titles that follow may stand. */
+  private shownNodes(): readonly Area[] {
+    if (this.nodes) return this.nodes;
+    const { scene, covered } = this.frame;
+    const end = covered + MOST_ROWS * (MOST_FOLLOWING + 13);
+    const found: Area[] = [];
+    for (const { boxes } of scene.levels.slice(0, scene.depth)) {
+      for (let i = 0; i < boxes.count; i++) {
+        const [x, y, height] = [boxes.x[i]!, boxes.y[i]!, boxes.height[i]!];
+        if (height >= LEAST_COVERED && y < end && y + height > covered)
+          found.push({ x, y, right: x + boxes.width[i]!, bottom: y + height });
       }
     }
-    return null;
+    this.nodes = found;
+    return found;
   }
 
   private addTitle(scopes: BoxList, i: number, ground: string, sign: Sign | null, texts: TextItem[]): void {
@@ -151,7 +167,8 @@ export class TitlePlacer {
     const bar = Math.max(HEADER * zoom, size + 5);
     if (width < LEAST_WIDTH || height < bar + 8) return;
     const entity = scopes.entity[i]!;
-    const left = sign ? sign.x + (TEXT_FROM - SIGN_MIDDLE) * textScale(zoom) : Math.max(x + 6, Math.min(SEEN_FROM + 6, x + width - 160));
+    const kept = x + width - this.keptWidth(entity, size);
+    const left = sign ? sign.x + (TEXT_FROM - SIGN_MIDDLE) * textScale(zoom) : Math.max(x + 6, Math.min(SEEN_FROM + 6, kept));
     const limit = Math.min(x + width - MARGIN * zoom, scene.view.width);
     const text = fitter.fit(this.label(entity), size, 600, limit - left);
     if (!text) return;
@@ -179,13 +196,38 @@ export class TitlePlacer {
     const { zoom } = this.frame.scene;
     const size = textScale(zoom);
     const [x, width] = [scopes.x[i]!, scopes.width[i]!];
-    const seen = Math.max(x + SIGN_MIDDLE * size, Math.min(SEEN_FROM + 8 * size, x + width - 160));
+    const kept = x + width - this.keptWidth(scopes.entity[i]!, roundSize(SCOPE_FONT * size)) - (TEXT_FROM - SIGN_MIDDLE) * size;
+    const seen = Math.max(x + SIGN_MIDDLE * size, Math.min(SEEN_FROM + 8 * size, kept));
     return { x: seen, y: scopes.y[i]! + (HEADER / 2) * zoom, size };
+  }
+
+  /** How much room a name is left at the right end of its title bar. */
+  private keptWidth(entity: number, size: number): number {
+    return Math.min(KEPT_NAME, this.frame.fitter.width(this.label(entity), size, 600)) + MARGIN * this.frame.scene.zoom + 1;
   }
 
   private label(entity: number): string {
     return visible(entityLabel(this.frame.drawing.tree, this.frame.drawing.graph.paths, entity));
   }
+}
+
+/** Beside what is taken as far as there is room, else in a row below it; never before the title of the scope around. */
+function freePlace(wanted: Area, within: { right: number; bottom: number; outer: Area | undefined }, taken: readonly Area[]): Area | null {
+  const [width, height] = [wanted.right - wanted.x, wanted.bottom - wanted.y];
+  const { outer } = within;
+  for (let row = 0; row < MOST_ROWS; row++) {
+    const y = wanted.y + row * (height + 3);
+    if (row > 0 && y + height > within.bottom) return null;
+    if (outer && y < outer.y) continue;
+    const from = outer && y < outer.bottom ? Math.max(wanted.x, outer.right + GAP) : wanted.x;
+    for (let x = from; x + width <= Math.max(within.right, wanted.right); ) {
+      const place = { x, y, right: x + width, bottom: y + height };
+      const other = taken.find((candidate) => overlap(candidate, place));
+      if (!other) return place;
+      x = other.right + GAP;
+    }
+  }
+  return null;
 }
 
 function overlap(a: Area, b: Area): boolean {
