@@ -109,6 +109,7 @@ test('moving along the steps or completing an address is no new place; another r
   const here = { ...EMPTY_LINK, run: 'cnn' };
   expect(isNewPlace(here, { ...here })).toBe(false);
   expect(isNewPlace(here, { ...here, unstacked: [], trace: null })).toBe(false);
-  for (const change of [{ run: 'b' }, { graph: 'g' }, { tensor: 'x:0' }, { view: 'table' as const }, { scope: 's' }, { unstacked: ['*'] }])
+  const another = [{ run: 'b' }, { graph: 'g' }, { tensor: 'x:0' }, { selected: 'a' }, { scope: 's' }];
+  for (const change of [...another, { view: 'table' as const }, { unstacked: ['*'] }])
     expect(isNewPlace(here, { ...here, ...change })).toBe(true);
 });

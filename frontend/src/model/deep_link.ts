@@ -60,11 +60,11 @@ export interface DeepLink extends ChartChoices {
 }
 
 /** What tells places apart that "back" leads to. */
-export type Place = Pick<DeepLink, 'run' | 'graph' | 'tensor' | 'view' | 'scope' | 'unstacked' | 'trace'>;
+export type Place = Pick<DeepLink, 'run' | 'graph' | 'tensor' | 'selected' | 'view' | 'scope' | 'unstacked' | 'trace'>;
 
 /** Moving along the steps replaces the entry of the history, so that "back" leads to the last place and not through every step. */
 export function isNewPlace(before: Place, after: Place): boolean {
-  if ((['run', 'graph', 'tensor', 'view', 'scope'] as const).some((key) => before[key] !== after[key])) return true;
+  if ((['run', 'graph', 'tensor', 'selected', 'view', 'scope'] as const).some((key) => before[key] !== after[key])) return true;
   return before.unstacked.join() !== after.unstacked.join() || !sameTrace(before.trace, after.trace);
 }
 

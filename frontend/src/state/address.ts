@@ -100,6 +100,7 @@ const chosen = computed<Place>(() => ({
   run: choices.chosenRun.value,
   graph: choices.chosenGraph.value,
   tensor: choices.chosenTensor.value,
+  selected: choices.chosenScope.value,
   view: choices.view.value,
   scope: choices.timelineScope.value,
   unstacked: choices.unstacked.value,
@@ -119,6 +120,11 @@ function write(next: DeepLink, push: boolean): void {
   if (address === location.href) return;
   if (push) history.pushState(null, '', address);
   else history.replaceState(null, '', address);
+}
+
+/** Makes an entry of the history of what is on show, which is about to change as a whole. */
+export function keepPlace(): void {
+  history.pushState(null, '', location.href);
 }
 
 export function syncAddress(): () => void {

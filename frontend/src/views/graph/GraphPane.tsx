@@ -60,6 +60,8 @@ export interface GraphPaneProps {
   readonly expandedScopes?: readonly string[];
   /** The opened scopes that have no opened scope in them (their ancestors are implied), or `['*']`; at most 200. */
   readonly onExpandedChange?: (scopes: readonly string[]) => void;
+  /** All of what is open is about to change: "back" is to lead to what is on show. */
+  readonly onLeave?: () => void;
 }
 
 export function GraphPane(props: GraphPaneProps) {
@@ -164,6 +166,7 @@ function eventsOf(latest: { current: GraphPaneProps }): GraphEvents {
     hover: (name) => latest.current.onHover?.(name),
     bookmark: latest.current.onBookmark && (() => latest.current.onBookmark?.()),
     expanded: (scopes) => latest.current.onExpandedChange?.(scopes),
+    leave: () => latest.current.onLeave?.(),
     unstack: (paths) => latest.current.onUnstack(paths),
     trends: (graph, rows) => latest.current.onTrends?.(graph, rows),
     trace: (kind, name) => latest.current.onTrace(kind, name),

@@ -61,7 +61,7 @@ function blocks() {
 
 async function shown(graph: ReturnType<typeof makeGraph>, open: string[]) {
   const selected: (string | null)[] = [];
-  const events = { select: (name: string | null) => selected.push(name), hover() {}, expanded() {}, unstack() {}, trace() {} };
+  const events = { select: (name: string | null) => selected.push(name), hover() {}, expanded() {}, leave() {}, unstack() {}, trace() {} };
   const view = new GraphView(events as never);
   view.setGraph(graph, open);
   await vi.waitFor(() => expect(view.layouts.value).toBe(1));

@@ -6,7 +6,7 @@ import type { LayoutReply, LoadedReply } from '../../layout/messages';
 import { PlacedGraph } from '../../layout/placed';
 import type { LayoutUpdate } from '../../layout/update';
 import type { ColourBy, GraphData } from '../../model/graph';
-import { type Marks, markNodes, type Neighbour, shownNeighbours } from '../../model/neighbours';
+import { type Marks, markNodes, type Neighbour } from '../../model/neighbours';
 import { smallNodes } from '../../model/small_nodes';
 import { hasBlocks } from '../../model/stack_choices';
 import type { StepStatistics } from '../../model/steps';
@@ -25,6 +25,7 @@ import { search, searchAgain } from './go';
 import { holdPlace } from './hold_place';
 import type { Screen } from './screen';
 import { entityNamed, selectedName } from './selected_name';
+import { neighboursOf } from './shown_neighbours';
 import { Tracer } from './tracer';
 import { TrendLines } from './trend_lines';
 import type { GraphEvents, Hover, Menu, Status } from './types';
@@ -153,9 +154,15 @@ export class GraphView {
   setUnstacked(unstacked: readonly string[]): void {
     if (unstacked.join() === this.unstacked.join()) return;
     this.unstacked = unstacked;
+    this.reopen(this.openPaths);
+  }
+
+  /** Has these scopes open and no others, as `expandedScopes` of the pane names them. */
+  reopen(scopes: readonly string[]): void {
+    this.openPaths = scopes;
     if (!this.graph) return;
     this.backTo = this.drawing && holdPlace(this);
-    this.setGraph(this.graph, this.openPaths);
+    this.setGraph(this.graph, scopes);
   }
 
   setTrace(trace: Trace | null, pathStart: string | null): void {
@@ -217,6 +224,7 @@ export class GraphView {
 
   setAllOpen(open: boolean): void {
     if (!this.drawing || this.shownLoad !== this.loads) return;
+    this.events.leave();
     this.pending++;
     this.progress.value = { done: 0, total: 1 };
     this.afterUpdate.push(() => this.fit(false));
@@ -330,10 +338,8 @@ export class GraphView {
     if (!still) this.motion.start(placed);
     placed.apply(update);
     if (!still) {
-      this.motion.appear(
-        [...update.scopes].filter((scope) => !before[scope]),
-        placed,
-      );
+      const opened = [...update.scopes].filter((scope) => !before[scope]);
+      this.motion.appear(opened, placed);
       this.motionStart = performance.now();
     } else this.motion.finish();
     this.holdAnchor();
@@ -372,13 +378,7 @@ export class GraphView {
   }
 
   private setNeighbours(): void {
-    this.neighbours = this.selected >= 0 ? this.neighboursOf(this.selected) : [];
-  }
-
-  neighboursOf(entity: number): readonly Neighbour[] {
-    if (!this.drawing) return [];
-    const { tree, graph, meta, placed } = this.drawing;
-    return shownNeighbours(tree, graph.edges, meta, placed.open, entity);
+    this.neighbours = this.selected >= 0 && this.drawing ? neighboursOf(this.drawing, this.selected) : [];
   }
 
   private recolour(): void {

@@ -29,6 +29,8 @@ export interface GraphEvents {
   /** Which nodes, by their rows, are large enough in view for a line of how they moved. */
   trends(graph: GraphData, rows: readonly number[]): void;
   expanded(scopes: readonly string[]): void;
+  /** All of what is open is about to change: "back" is to lead to what is on show. */
+  leave(): void;
   /** Which stacks are not wanted from now on. */
   unstack(paths: readonly string[]): void;
   /** Starts a trace at a node's name or a scope's path; null clears it. */

@@ -3,13 +3,14 @@
 import { type Direction, move } from '../../model/moves';
 import { clearSearch } from './go';
 import type { GraphView } from './graph_view';
+import { neighboursOf } from './shown_neighbours';
 
 /** Follows an arrow key; without a selection starts at the first node on show. */
 export function moveSelection(model: GraphView, direction: Direction): void {
   const { drawing } = model;
   if (!drawing) return;
   const from = model.shown(model.selected);
-  const to = from < 0 ? (drawing.tree.children[0] ?? -1) : move(drawing.tree, drawing.placed, model.neighboursOf(from), from, direction);
+  const to = from < 0 ? (drawing.tree.children[0] ?? -1) : move(drawing.tree, drawing.placed, neighboursOf(drawing, from), from, direction);
   if (to < 0) return;
   model.pick(to);
   model.centre(to, false);

@@ -1,4 +1,7 @@
+import { effect } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
 import { VIEW_TITLES, VIEWS } from '../../model/deep_link';
+import { keepPlace } from '../../state/address';
 import { bookmarkedPlaces, toggleBookmark } from '../../state/bookmarks';
 import { chainRows, chainShown } from '../../state/chain';
 import { chosenScope, openScopes, trace, unstacked, view } from '../../state/choices';
@@ -8,7 +11,7 @@ import { graph, overlay } from '../../state/graph';
 import { nodeTrends, trendNodes } from '../../state/node_trends';
 import { panelOpen, theme } from '../../state/preferences';
 import { computedOverlay } from '../../state/replay';
-import { detailOutdated, run, runDetail, runEntry } from '../../state/runs';
+import { detailOutdated, graphId, run, runDetail, runEntry } from '../../state/runs';
 import { selectedNode, selectNode, selectScope } from '../../state/selection';
 import { stepperColour } from '../../state/stepper';
 import { step } from '../../state/steps';
@@ -78,6 +81,10 @@ export function Centre() {
 }
 
 function GraphView() {
+  useEffect(() => {
+    told = openScopes.peek(); // the pane has just been given them
+    return effect(followAddress);
+  }, []);
   const failed = graph.error.value ?? run.error.value;
   if (graph.data.value === null && failed) return <Failure error={failed} retry={graph.error.value ? graph.reload : run.reload} />;
   if (run.data.value !== null && run.data.value.graphs.length === 0 && !detailOutdated.value) return <NothingCaptured />;
@@ -109,6 +116,7 @@ function GraphView() {
           graphOnShow.value = model;
         }}
         {...(openScopes.peek() && { expandedScopes: openScopes.peek() ?? [] })}
+        onLeave={keepPlace}
         onExpandedChange={(scopes) => keepOpenScopes(graph.data.value?.id ?? '', scopes)}
       />
     </div>
@@ -127,10 +135,21 @@ function ChainSwitch() {
 }
 
 /** What each graph opens by itself; that need not be in the address. */
-const opensByItself = new Map<string, string>();
+const opensByItself = new Map<string, readonly string[]>();
+
+/** The open scopes as the graph told them last: others come from the address, as "back" leads there. */
+let told: readonly string[] | null = null;
 
 function keepOpenScopes(id: string, scopes: readonly string[]): void {
-  const text = scopes.join();
-  if (openScopes.peek() === null && !opensByItself.has(id)) opensByItself.set(id, text);
-  openScopes.value = opensByItself.get(id) === text ? null : scopes;
+  if (openScopes.peek() === null && !opensByItself.has(id)) opensByItself.set(id, scopes);
+  told = opensByItself.get(id)?.join() === scopes.join() ? null : scopes;
+  openScopes.value = told;
+}
+
+/** Has the graph on show open what the address asks for; one that is on its way is given that when it comes. */
+function followAddress(): void {
+  const [scopes, id] = [openScopes.value, graph.data.peek()?.id];
+  if (scopes === told || id === undefined || id !== graphId.peek()) return;
+  const wanted = scopes ?? opensByItself.get(id);
+  if (wanted) graphOnShow.peek()?.reopen(wanted);
 }

@@ -2,7 +2,7 @@ import { counted } from '../../lib/format';
 import { shareAddress } from '../../lib/host_page';
 import { graphChoices } from '../../model/graph_choices';
 import { byRank, workerName } from '../../model/worker_names';
-import { chosenStep, view } from '../../state/choices';
+import { view } from '../../state/choices';
 import { severeCount } from '../../state/findings';
 import { theme, toggleTheme } from '../../state/preferences';
 import { counting, intendedProblems, problemCount } from '../../state/problems';
@@ -73,18 +73,7 @@ function WorkerPicker() {
     name: workerName(worker.id, workers),
     detail: `${worker.host} · pid ${worker.pid} · ${counted(worker.snapshots, 'snapshot')}`,
   }));
-  return (
-    <Picker
-      label="Worker"
-      none="all workers"
-      choices={choices}
-      selected={workerId.value}
-      onSelect={(id) => {
-        chooseWorker(id);
-        chosenStep.value = null;
-      }}
-    />
-  );
+  return <Picker label="Worker" none="all workers" choices={choices} selected={workerId.value} onSelect={chooseWorker} />;
 }
 
 /** Says in a few words how the run is, and leads to why. */
