@@ -60,6 +60,7 @@ export function HistogramHeatmap(props: HeatmapProps) {
         layout={layout}
         label="Histograms over the steps as a heatmap"
         saveAs={saveAs}
+        painted
         onDrawn={(element) => {
           plot.current = element;
           if (canvas.current) paint(canvas.current, element, rows, values, dark);

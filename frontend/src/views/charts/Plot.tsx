@@ -10,6 +10,8 @@ export interface PlotProps {
   label: string;
   /** Name of the file when the chart is saved. */
   saveAs: string;
+  /** Whether what is drawn lies on a canvas below the axes, which an SVG of them would lack. */
+  painted?: boolean;
   onClick?: (event: PlotEvent) => void;
   onHover?: (event: PlotEvent | null) => void;
   /** The part of the x axis that was dragged over; null after a double click. The chart itself stays as it is. */
@@ -19,7 +21,7 @@ export interface PlotProps {
 }
 
 /** A Plotly chart that fills its parent. */
-export function Plot({ traces, layout, label, saveAs, onClick, onHover, onBrush, onDrawn }: PlotProps) {
+export function Plot({ traces, layout, label, saveAs, painted = false, onClick, onHover, onBrush, onDrawn }: PlotProps) {
   const { ref, width, height } = useSize<HTMLElement>();
   const [failed, setFailed] = useState(false);
   const handlers = useRef({ onClick, onHover, onBrush, onDrawn });
@@ -37,7 +39,7 @@ export function Plot({ traces, layout, label, saveAs, onClick, onHover, onBrush,
           element,
           traces,
           { ...layout, width, height },
-          config(saveAs, handlers.current.onBrush !== undefined),
+          config(saveAs, handlers.current.onBrush !== undefined, painted),
         );
         if (first) listen(drawn, handlers);
         handlers.current.onDrawn?.(drawn);
@@ -76,13 +78,13 @@ function listen(element: PlotElement, handlers: Handlers): void {
   element.on('plotly_afterplot', () => handlers.current.onDrawn?.(element));
 }
 
-function config(filename: string, brush: boolean): Record<string, unknown> {
+function config(filename: string, brush: boolean, painted: boolean): Record<string, unknown> {
   return {
     displaylogo: false,
     responsive: false,
     doubleClick: 'reset',
     toImageButtonOptions: { format: 'svg', filename },
-    modeBarButtons: [[...(brush ? [] : ['zoom2d', 'pan2d', 'resetScale2d']), 'toImage', pngButton(filename)]],
+    modeBarButtons: [[...(brush ? [] : ['zoom2d', 'pan2d', 'resetScale2d']), ...(painted ? [] : ['toImage']), pngButton(filename)]],
   };
 }
 
