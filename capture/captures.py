@@ -76,7 +76,7 @@ class Capture(Protocol):
     def inside_datasets(self, function: str, nodes: Sequence[str]) -> None:
         """Nodes of a function run functions of datasets, which are not captured."""
 
-    def missed(self, function: str) -> None:
+    def missed(self, recorded: RecordedFunction) -> None:
         """Nothing of a function is selected."""
 
     def out_of_reach(self, candidates: Sequence[Candidate]) -> None:

@@ -217,7 +217,7 @@ class Interceptor:
         chosen = _chosen(recorded, captures)
         if watches and not chosen:
             for capture in captures:
-                capture.missed(function)
+                capture.missed(recorded)
         if not chosen and not drawn:
             return None
         instrumented = self._copy(recorded, frozenset({*chosen, *drawn}), exact, drawn)

@@ -13,6 +13,7 @@ _INPUT_OPS = frozenset({"IteratorGetNext", "OptionalGetValue"})
 # Their second input is what a variable changes by. Kernels that do a whole optimizer step (ResourceApplyAdam)
 # have no such tensor.
 _UPDATING_OPS = frozenset({"AssignSubVariableOp", "AssignAddVariableOp"})
+_SUMS = frozenset({"Add", "AddV2"})
 
 
 class Meaning(NamedTuple):
@@ -36,9 +37,9 @@ class Kinds:
         derived = {tensor: path for tensor, path in trace.derived.items() if path not in given}
         self._gradients = derived | trace.gradients
         self._updates = {
-            operation.inputs[1].name: path
+            change.name: path
             for operation in function.operations.values()
-            if operation.type in _UPDATING_OPS
+            if (change := _change(operation)) is not None
             and (path := function.variables.get(operation.inputs[0].op.name, "")) in tracker.trained
         }
 
@@ -70,3 +71,21 @@ class Kinds:
             return False
         trained = variable in self._tracker.trained or variable in self._layers.asked
         return bool(layer) or (trained and not self._tracker.owner_of(variable))
+
+
+def _change(operation: Any) -> Any:
+    """The tensor that an op changes a variable by, or None: `x` also in `v.assign(v - x)`, which is what
+    `v.assign_sub(x)` of a Keras variable does."""
+    if operation.type in _UPDATING_OPS:
+        return operation.inputs[1]
+    new = operation.inputs[1].op if operation.type == "AssignVariableOp" else None
+    if new is None or (new.type != "Sub" and new.type not in _SUMS):
+        return None
+    old, change = new.inputs
+    if _reads(old, operation.inputs[0]):
+        return change
+    return old if new.type in _SUMS and _reads(change, operation.inputs[0]) else None
+
+
+def _reads(tensor: Any, handle: Any) -> bool:
+    return bool(tensor.op.type == "ReadVariableOp" and tensor.op.inputs[0].name == handle.name)

@@ -13,7 +13,7 @@ import numpy as np
 from tensortap.dump import Graph, Keep, Way, counted
 
 from .background import Background
-from .candidates import Candidate
+from .candidates import Candidate, Kind
 from .errors import ChoiceFailedError
 from .instrument import Caught
 from .naming import short_function_name
@@ -40,7 +40,7 @@ class Outlet:
     graphs: dict[tuple[str, Way], GraphHandle] = field(default_factory=dict)
     selections: dict[tuple[str, tuple[Watch, ...]], Selection] = field(default_factory=dict)
     recordings: Recordings | None = None
-    missed: set[str] = field(default_factory=set)  # functions of which nothing was selected
+    missed: dict[str, set[Kind]] = field(default_factory=dict)  # functions of which nothing was selected
     ran: range = range(0)  # from the first to the last step that ran
     watched: bool = False  # whether one of them was
     # Visits so far at the latest step, by root function: a step that is entered twice goes on counting.
@@ -79,9 +79,15 @@ class Outlet:
                 "nothing",
                 f"nothing was captured, because {', '.join(map(repr, watches))} selects no tensor of"
                 f" {', '.join(sorted(self.missed)[:5])}",
-                "Layers and kinds are known of functions that were first called after the tap was made;"
-                " Watch() shows all names.",
+                f"{self._what_is_known()}; Watch() shows all names.",
             )
+
+    def _what_is_known(self) -> str:
+        """Of the functions of which nothing was selected."""
+        kinds = sorted(set().union(*self.missed.values()) - {""})
+        if kinds in ([], ["input"]):  # nothing that is noted while a function is traced
+            return "Layers and kinds are known of functions that were first called after the tap was made"
+        return f"Kinds known of them: {', '.join(kinds)}"
 
     def note_steps(self, steps: range, watched: bool) -> None:
         """Steps begin."""
@@ -230,8 +236,9 @@ class StepCapture:
             "Make the dataset outside of the function and pass its elements or its iterator.",
         )
 
-    def missed(self, function: str) -> None:
-        self._outlet.missed.add(short_function_name(function))
+    def missed(self, recorded: RecordedFunction) -> None:
+        kinds = {candidate.kind for candidate in recorded.candidates.values()}
+        self._outlet.missed[short_function_name(recorded.root)] = kinds
 
     def out_of_reach(self, candidates: Sequence[Candidate]) -> None:
         functions = sorted({candidate.function for candidate in candidates})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
@@ -11,7 +12,7 @@ import tensorflow as tf
 from dumped import Dumped
 from small_models import BATCH, data, mlp, weights_of
 
-from tensortap.capture import Sample, Tap, Watch
+from tensortap.capture import Sample, Tap, TapWarning, Watch
 
 
 def test_roles_of_layers_in_a_keras_fit(tmp_path: Path) -> None:
@@ -110,6 +111,63 @@ def test_roles_in_a_loop_without_keras(tmp_path: Path) -> None:
     assert by_kind["loss"] == 37
     assert by_kind["gradient"] == [2, 36]
     np.testing.assert_allclose(by_kind["update"], [0.2, 3.6], rtol=1e-6)
+
+
+BY_HAND = {
+    "assign_sub": lambda weight, change: weight.assign_sub(change),
+    "assign_add": lambda weight, change: weight.assign_add(-change),
+    "new value": lambda weight, change: weight.assign(weight - change),
+    "sum": lambda weight, change: weight.assign(-change + weight),
+}
+
+
+@pytest.mark.parametrize("variable", [keras.Variable, tf.Variable])
+@pytest.mark.parametrize("how", BY_HAND)
+def test_updates_of_an_optimizer_written_by_hand(tmp_path: Path, variable: Any, how: str) -> None:
+    weight, mean = variable(np.float32([1, 2]), name="w"), variable(np.float32([0, 0]), name="mean")
+    tap = Tap(tmp_path / "r", Watch(kinds="update", steps=1, keep="value"))
+
+    @tap.function
+    def train(x: tf.Tensor) -> None:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum((weight * x) ** 2)
+        (gradient,) = tape.gradient(loss, [weight])
+        mean.assign(0.9 * mean + 0.1 * gradient)
+        BY_HAND[how](weight, 0.1 * gradient)
+
+    train(tf.constant([1.0, 3.0]))
+    tap.close()
+
+    dumped = Dumped(tmp_path / "r")
+    (update,) = [row.value for row in dumped.rows]
+    np.testing.assert_allclose(abs(update), [0.2, 3.6], rtol=1e-6)
+    marks = [node.attributes for node in dumped.graph().nodes]
+    (of,) = [each["tensortap.variable"] for each in marks if each.get("tensortap.kind") == "update"]
+    assert of == "w"
+
+
+def test_a_watch_for_a_kind_that_there_is_not_says_which_there_are(tmp_path: Path) -> None:
+    weight = tf.Variable([1.0, 2.0])
+    tap = Tap(tmp_path / "r", Watch(kinds="update", steps=1))
+
+    @tap.function
+    def train(x: tf.Tensor) -> None:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum((weight * x) ** 2)
+        weight.assign(tf.sign(tape.gradient(loss, weight)))  # a new value, as Ftrl's
+
+    train(tf.constant([1.0, 3.0]))
+    with pytest.warns(TapWarning, match="Kinds known of them: gradient, input, loss, weight; Watch"):
+        tap.close()
+
+
+def test_a_function_that_was_traced_before_has_no_kinds(tmp_path: Path) -> None:
+    train = tf.function(lambda x: x + 1)
+    train(tf.constant(1.0))
+    tap = Tap(tmp_path / "r", Watch(kinds="update", steps=1))
+    tap.function(train)(tf.constant(1.0))
+    with pytest.warns(TapWarning, match="first called after the tap was made; Watch"):
+        tap.close()
 
 
 def test_a_variable_outside_of_keras_that_its_optimizer_trains_is_one(tmp_path: Path) -> None:
