@@ -15,6 +15,7 @@ import numpy.typing as npt
 from .foreign_settings import before_numba, kept_code_of_the_environment
 from .histogram import BUCKETS, Histogram
 from .measured import Measured
+from .tight_memory import numba_would_fail
 
 Kernel = Callable[..., Any]
 
@@ -85,8 +86,15 @@ def _compile(name: str, result: str, arguments: tuple[str, ...]) -> Kernel:
         raise CannotCompileError(key) from error
 
 
+@cache
+def _has_no_room() -> bool:
+    return numba_would_fail()
+
+
 def _compile_now(name: str, result: str, arguments: tuple[str, ...]) -> Kernel:
     before_numba()
+    if _has_no_room():
+        raise CannotCompileError("the limit of the address space (ulimit -v) leaves it too little memory")
     import numba
 
     from . import jit, kernels, kernels_codes, kernels_nonzero, kernels_small  # numba takes 0.4 s to import

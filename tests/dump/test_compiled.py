@@ -40,6 +40,23 @@ def test_without_jit(tmp_path: Path) -> None:
     assert "NUMBA_DISABLE_JIT" in done.stderr
 
 
+LIMITED = """
+import os, resource
+from pathlib import Path
+from tensortap.dump import summarize
+taken = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+resource.setrlimit(resource.RLIMIT_AS, (taken + ({} << 20), resource.getrlimit(resource.RLIMIT_AS)[1]))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize(("megabytes", "slow"), [(120, True), (200, True), (250, True), (4000, False)])
+def test_under_a_limit_of_the_address_space(tmp_path: Path, megabytes: int, slow: bool) -> None:
+    done = measure(LIMITED.format(megabytes), tmp_path)
+    assert done.stdout == EXPECTED
+    assert ("ulimit -v" in done.stderr) == slow
+
+
 FORKED_MEANWHILE = """
 import os, signal, sys, threading
 
