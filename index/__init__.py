@@ -29,6 +29,7 @@ from .sorting import SORT_COLUMNS
 from .source import source
 from .source_map import SourceMap, source_map
 from .spare_pandas import spare_pandas
+from .statistic_range import StatisticRange, statistic_range
 from .step_statistics import StepStatistics, step_statistics
 from .step_tally import StepTable
 from .steps import StepRange, parse_steps
@@ -87,6 +88,7 @@ __all__ = [
     "Snapshot",
     "SnapshotPage",
     "SourceMap",
+    "StatisticRange",
     "StepBatch",
     "StepRange",
     "StepStatistics",
@@ -133,6 +135,7 @@ __all__ = [
     "source",
     "source_map",
     "spare_pandas",
+    "statistic_range",
     "step_statistics",
     "take",
     "timeline",

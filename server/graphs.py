@@ -9,12 +9,19 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from flask import Blueprint, Response
 
-from tensortap.index import Coded, Edges, GraphIndex, step_statistics
+from tensortap.index import (
+    TIMELINE_STATISTICS,
+    Coded,
+    Edges,
+    GraphIndex,
+    statistic_range,
+    step_statistics,
+)
 
 from .columns import CONTENT_TYPE, Column, write_columns
 from .live import current_run
 from .parameters import Parameters
-from .replies import KeptReply, columns_reply, kept_reply
+from .replies import KeptReply, columns_reply, json_reply, kept_reply
 from .shared import shared
 
 blueprint = Blueprint("graphs", __name__)
@@ -68,6 +75,17 @@ def one_step(run: str, graph: str, step: int) -> Response:
     parameters.done()
     found = step_statistics(current_run(run), graph, step, worker=worker)
     return columns_reply({"step": found.step}, (_column(name, data) for name, data in found.columns.items()))
+
+
+@blueprint.get("/api/runs/<run>/graphs/<graph>/range")
+@shared
+def range_over_steps(run: str, graph: str) -> Response:
+    """GET api/runs/<run>/graphs/<graph>/range"""
+    parameters = Parameters()
+    statistic = parameters.choice("statistic", TIMELINE_STATISTICS, "abs_max") or ""
+    worker = parameters.text("worker")
+    parameters.done()
+    return json_reply(statistic_range(current_run(run), graph, statistic, worker=worker))
 
 
 def _node_columns(graph: GraphIndex) -> Iterator[Column]:

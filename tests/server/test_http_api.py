@@ -28,6 +28,7 @@ EXAMPLES = {
     "api/runs/<run>/graphs/<graph>/steps/<step>": "{graph}/steps/1",
     "api/runs/<run>/graphs/<graph>/timeline": "{graph}/timeline",
     "api/runs/<run>/graphs/<graph>/trends": "{graph}/trends?nodes=0,1",
+    "api/runs/<run>/graphs/<graph>/range": "{graph}/range",
     "api/runs/<run>/graphs/<graph>/sources": "{graph}/sources",
     "api/runs/<run>/nodes/<node>": "{first}/nodes/dense/MatMul",
     "api/runs/<run>/nodes": "{first}/nodes?node=dense/MatMul",
