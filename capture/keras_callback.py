@@ -118,6 +118,13 @@ class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
         if keras.backend.backend() != "tensorflow":
             self._tap._tell_wrong_backend(keras.backend.backend())
             return
+        if self._tap.in_step:
+            self._tap._outlet.trouble.tell(
+                "batches",
+                "each batch of fit, evaluate and predict is a step of its own, numbered on, not a part of the"
+                " step in which they were called",
+                "Call them outside of it.",
+            )
         self._running = attribute
         self._begun, self._drawn = None, Drawn()
         self._tap._begin(layer_paths(self.model))

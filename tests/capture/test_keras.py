@@ -11,7 +11,7 @@ import tensorflow as tf
 from dumped import Dumped
 from small_models import BATCH, data, mlp
 
-from tensortap.capture import Tap, TapClosedError, Watch, every
+from tensortap.capture import Tap, TapClosedError, TapWarning, Watch, every
 
 
 def test_one_changed_line_captures_every_tenth_step(tmp_path: Path) -> None:
@@ -42,6 +42,14 @@ def test_every_op_with_a_dumpable_output_is_captured(tmp_path: Path) -> None:
         if node.op_type not in ("Const", "NoOp", "_Arg") and dtype not in ("resource", "variant")
     }
     assert dumped.names == expected
+
+
+def test_a_fit_in_a_step_is_told_that_its_batches_are_steps(tmp_path: Path) -> None:
+    x, y = data(batches=2)
+    told = pytest.warns(TapWarning, match="each batch of fit.*is a step of its own")
+    with Tap(tmp_path / "r", Watch("MatMul", steps=1)) as tap, tap.step(50), told:
+        mlp().fit(x, y, batch_size=BATCH, verbose=0, callbacks=[tap.callback()])
+    assert Dumped(tmp_path / "r").steps == [51, 52]
 
 
 def test_steps_go_on_across_epochs_and_fits(tmp_path: Path) -> None:
