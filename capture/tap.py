@@ -338,7 +338,8 @@ class Tap:
 
         Args:
             dataset: a `tf.data.Dataset` of batches.
-            ids: element -> a tensor of the samples' ids: `ids=lambda element: element["id"]`.
+            ids: element -> a tensor of the samples' ids: `ids=lambda element: element["id"]`, or of tuples
+                `ids=lambda pair: pair[0]`.
             files: element -> a tensor of the files they come from.
             feed: element -> what of it goes on to the model; all of it by default.
 
