@@ -64,7 +64,7 @@ function useJob(model: GraphView, subject: readonly string[]): Job {
     share,
     error,
     told,
-    start: async (picture, { format }) => {
+    start: async (picture, { what, format }) => {
       abort.current = new AbortController();
       const { signal } = abort.current;
       setError('');
@@ -75,7 +75,9 @@ function useJob(model: GraphView, subject: readonly string[]): Job {
         share.value = done;
       };
       try {
-        const name = `${fileName(...subject)}.${format}`;
+        // Pictures of one graph that show other things have other names.
+        const colours = model.colouring.peek()?.legend.title ?? '';
+        const name = `${fileName(...subject, what === 'whole' ? 'whole graph' : 'on show', colours)}.${format}`;
         downloadBlob(name, await picture.file(progress, signal));
         setTold(`Saved ${name}.`);
       } catch (failure) {
