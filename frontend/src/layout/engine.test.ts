@@ -183,3 +183,9 @@ describe('LayoutEngine', () => {
     expect(indexOf(graph, 'c')).toBe(4);
   });
 });
+
+test('a name with characters that are written out has room for them', () => {
+  const { tree, placed } = start(makeGraph(['aaaa\u202e\u202e\u202ebbbb', 'aaaaxxxbbbb']));
+  const [written, plain] = [0, 1].map((row) => placed.width[tree.entityOf[row]!]!);
+  expect(written).toBeGreaterThan(plain!);
+});

@@ -3,6 +3,7 @@
  * when the size of something in it changed; what stays closed costs nothing.
  */
 
+import { visible } from '../lib/visible';
 import type { LabelColumns } from '../model/labels';
 import { nodeSubtitle, scopeSubtitle } from '../model/labels';
 import type { MetaEdges } from '../model/meta_edges';
@@ -148,7 +149,7 @@ export class LayoutEngine {
   private measure(entity: number): void {
     const { tree, columns } = this.input;
     const { sizes, isAuxiliary: auxiliary } = this.context;
-    const label = entityLabel(tree, columns.paths, entity);
+    const label = visible(entityLabel(tree, columns.paths, entity)); // as it is drawn
     const node = entity < tree.nodeCount;
     const small = node && auxiliary(entity);
     const stack = !node && tree.stacks.has(entity - tree.nodeCount);
