@@ -18,7 +18,7 @@ export function nodeSubtitle(tree: ScopeTree, columns: LabelColumns, row: number
   const label = entityLabel(tree, columns.paths, row);
   const told = label === opType || label.startsWith(`${opType}_`) || label.endsWith(`/${opType}`);
   if (told) return visible(shape);
-  return visible(shape ? `${opType} ${shape}` : opType);
+  return visible([opType, shape].filter(Boolean).join(' '));
 }
 
 /** Second line of a scope: how much is in it, of which blocks a stack is made, and for a function what calls it. */
