@@ -23,10 +23,20 @@ import type { Computed, Recordings, ReplayAnswer } from '../model/replay';
 import type { SourceMap } from '../model/source_lines';
 import { decodeStep, type StepStatistics } from '../model/steps';
 import { decodeTimeline, type Timeline } from '../model/timeline';
+import type { ValueRange } from '../model/value_scale';
 import type { Change, SavedWhatIfs } from '../model/what_ifs';
 import { ApiError, type Provider, pathOf, type Query } from './provider';
 import { readTextValue, type WireValue } from './text_value';
-import { readHistograms, readHistory, readSnapshot, type WireHistograms, type WireHistory, type WireSnapshot } from './wire';
+import {
+  readHistograms,
+  readHistory,
+  readRange,
+  readSnapshot,
+  type WireHistograms,
+  type WireHistory,
+  type WireRange,
+  type WireSnapshot,
+} from './wire';
 
 /** Which snapshot of a tensor is meant. */
 export interface SnapshotKey {
@@ -75,6 +85,11 @@ export class Api {
   /** How a statistic of some nodes, given by their rows, moves over the steps. */
   async nodeTrends(run: string, graph: string, query: Query, signal?: AbortSignal): Promise<Map<number, NodeTrend>> {
     return decodeNodeTrends(await this.provider.bytes(`runs/${pathOf(run)}/graphs/${pathOf(graph)}/trends`, query, signal));
+  }
+
+  /** Between which numbers a statistic lies over all steps of a graph. */
+  async statisticRange(run: string, graph: string, query: Query, signal?: AbortSignal): Promise<ValueRange> {
+    return readRange(await this.json<WireRange>(`runs/${pathOf(run)}/graphs/${pathOf(graph)}/range`, query, signal));
   }
 
   node(run: string, graph: string | null, node: string, signal?: AbortSignal): Promise<NodeDetail> {

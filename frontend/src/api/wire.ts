@@ -1,5 +1,6 @@
 import type { HistogramRow, Histograms, History, Snapshot } from '../model/answers';
 import { COUNTS, type MeasureName, STATISTICS, toNumber, type WireNumber } from '../model/statistics';
+import type { ValueRange } from '../model/value_scale';
 
 /** JSON has no NaN and no Infinity: measured numbers arrive as numbers or as their names (server/http_api.md). */
 type Wired<T, K extends keyof T> = Omit<T, K> & Record<K, WireNumber | null>;
@@ -56,4 +57,10 @@ export function readHistograms(wire: WireHistograms): Histograms {
     edges: wire.edges.map(toNumber),
     rows: wire.rows.map(readRow),
   };
+}
+
+export type WireRange = Wired<ValueRange, 'least' | 'low' | 'high' | 'largest'>;
+
+export function readRange({ least, low, high, largest, zeros }: WireRange): ValueRange {
+  return { least: toNumber(least), low: toNumber(low), high: toNumber(high), largest: toNumber(largest), zeros };
 }

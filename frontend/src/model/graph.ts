@@ -1,6 +1,7 @@
 /** One graph of a run, as `runs/<run>/graphs/<graph>` sends it: columns over nodes (a row a node) and over edges. */
 
 import { type Columns, ColumnsError, type DictColumn, decodeColumns, type TextColumn } from '../lib/columns';
+import type { ValueRange } from './value_scale';
 
 /** Edges by row number of their nodes; `slot` is the source's output slot, `input` the target's input position. */
 export interface EdgeColumns {
@@ -113,6 +114,8 @@ export interface ColourBy {
   readonly kind: ColourKind;
   /** For `kind: 'statistic'`; `abs_max` where it is left out. */
   readonly statistic?: StatisticName;
+  /** Over all steps, which then share one scale; without it the scale is that of the step's own values. */
+  readonly range?: ValueRange;
   /** For `kind: 'difference'`: the worst verdict of each node, see `verdictsByRow`; for `changed`: see `changesByRow`. */
   readonly verdicts?: Uint8Array;
 }

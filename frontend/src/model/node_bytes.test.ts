@@ -58,6 +58,11 @@ test('ticks are powers of two, and the ends hold what lies beyond', () => {
   expect([scale.place(32), scale.place(2 ** 20), scale.place(1), scale.place(2 ** 40)]).toEqual([0, 1, 0, 1]);
 });
 
+test('ends beyond which there are sizes say so', () => {
+  const labels = byteScale(Float64Array.from([1, ...new Array<number>(300).fill(1024), 2 ** 40])).ticks.map(({ label }) => label);
+  expect([labels[0], labels.at(-1)]).toEqual(['≤ 1 KiB', '≥ 16 KiB']);
+});
+
 test('without any size there is a scale all the same', () => {
   expect(byteScale(Float64Array.from([NONE])).ticks.map(({ label }) => label)).toEqual(['1 B', '2 B', '4 B', '8 B', '16 B']);
 });

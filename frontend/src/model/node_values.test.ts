@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import type { StatisticName } from './graph';
 import { makeGraph, makeStep, treeOf } from './graph_fixture';
 import { FINE, healthByEntity, INF, NAN, NOT_CAPTURED, rowsByNode, valuesByEntity } from './node_values';
-import { valueScale } from './value_scale';
+import { rangeOf, valueScale } from './value_scale';
 
 const tree = treeOf(makeGraph(['a/p', 'a/q', 'b/t', 'b/u', 'c']));
 const step = makeStep([
@@ -38,8 +39,11 @@ describe('a step on the scope tree', () => {
 });
 
 describe('valueScale', () => {
+  const scaleOf = (name: StatisticName, ...values: number[]) => valueScale(name, rangeOf(name, Float64Array.from(values)));
+  const labels = (scale: ReturnType<typeof valueScale>) => scale.ticks.map(({ label }) => label);
+
   test('spreads magnitudes evenly by factors', () => {
-    const scale = valueScale('abs_max', Float64Array.of(0.01, 0.1, 1, 10, 100, Number.NaN));
+    const scale = scaleOf('abs_max', 0.01, 0.1, 1, 10, 100, Number.NaN);
     expect(scale.place(0.01)).toBe(0);
     expect(scale.place(1)).toBeCloseTo(0.5);
     expect(scale.place(100)).toBeCloseTo(1);
@@ -49,24 +53,32 @@ describe('valueScale', () => {
   });
 
   test('puts zero in the middle of signed values', () => {
-    const scale = valueScale('mean', Float64Array.of(-4, -1, 0, 1, 2));
+    const scale = scaleOf('mean', -4, -1, 0, 1, 2);
     expect([-4, 0, 4].map(scale.place)).toEqual([0, 0.5, 1]);
     expect(scale.place(1)).toBeCloseTo(0.75);
     expect(scale.ticks.map((tick) => tick.label)).toEqual(['-4', '-1', '0', '1', '4']);
   });
 
   test('shares run from 0 to 1, whatever the values', () => {
-    expect(valueScale('zero_share', Float64Array.of(0.2)).ticks.map((tick) => tick.label)).toEqual([
-      '0 %',
-      '25 %',
-      '50 %',
-      '75 %',
-      '100 %',
-    ]);
+    expect(labels(scaleOf('zero_share', 0.2))).toEqual(['0 %', '25 %', '50 %', '75 %', '100 %']);
+  });
+
+  test('an end beyond which there are values says so', () => {
+    const range = { least: 1e-9, low: 1e-4, high: 1, largest: 1, zeros: false };
+    expect(labels(valueScale('std', range))).toEqual(['≤ 0.0001', '0.001', '0.01', '0.1', '1']);
+    expect(labels(valueScale('std', { ...range, least: 1e-4, largest: 3 })).at(-1)).toBe('≥ 1');
+    const signed = { least: -9, low: -4, high: 2, largest: 3, zeros: true };
+    expect(labels(valueScale('mean', signed))).toEqual(['≤ -4', '-1', '0', '1', '4']);
+    expect(labels(valueScale('mean', { ...signed, least: -4, largest: 5 }))).toEqual(['-4', '-1', '0', '1', '≥ 4']);
+  });
+
+  test('a scale of factors says where 0 is', () => {
+    expect(labels(scaleOf('std', 0, 0.0001, 1))[0]).toBe('0 … 0.0001');
+    expect(labels(scaleOf('std', 0.0001, 1))[0]).toBe('0.0001');
   });
 
   test.each(['mean', 'std', 'nan_share'] as const)('%s of nothing is still a scale', (name) => {
-    const scale = valueScale(name, new Float64Array(0));
+    const scale = scaleOf(name);
     expect(scale.ticks.every((tick) => Number.isFinite(tick.place))).toBe(true);
     expect(Number.isFinite(scale.place(1))).toBe(true);
   });

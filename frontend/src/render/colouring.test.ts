@@ -4,7 +4,7 @@ import { COLOUR_KINDS, type ColourBy } from '../model/graph';
 import { makeGraph, makeStep, treeOf } from '../model/graph_fixture';
 import { NAN } from '../model/node_values';
 import { makeColouring } from './colouring';
-import { CATEGORY_COUNT, categoryStyle, scaleColours, scaleStyle } from './palettes';
+import { CATEGORY_COUNT, categoryStyle, scaleColours, scaleStyle, shareColours } from './palettes';
 import { type BoxStyle, themeOf } from './theme';
 
 const THEMES = [themeOf('light'), themeOf('dark')];
@@ -24,7 +24,7 @@ describe('colours', () => {
       expect(contrast(style.subtitle, style.fill)).toBeGreaterThan(4.5);
     }
     for (const style of [theme.hollow, theme.small]) expect(contrast(style.text, style.fill)).toBeGreaterThan(4.5);
-    for (const colour of [...scaleColours(theme, false), ...scaleColours(theme, true)])
+    for (const colour of [...scaleColours(theme, false), ...scaleColours(theme, true), ...shareColours(theme)])
       expect(contrast(scaleStyle(colour, theme).text, colour)).toBeGreaterThan(4.5);
   });
 
@@ -108,6 +108,47 @@ describe('makeColouring', () => {
     expect(styles[index[1]!]).toBe(THEMES[0]!.hollow);
     expect(index[2]).toBeGreaterThan(index[0]!);
     expect(legend.kind === 'scale' && legend.ticks).toHaveLength(5);
+  });
+
+  const labels = (colour: ColourBy, step = overlay) => {
+    const { legend } = colouring(colour, step);
+    return legend.kind === 'scale' ? legend.others.map(({ label }) => label) : [];
+  };
+
+  test('statistics: what was captured and has nothing finite is not as what was not captured', () => {
+    const bad = makeStep([
+      { node: 0, nan: 4, abs_max: Number.NaN },
+      { node: 1, pos_inf: 4, abs_max: Number.NaN },
+      { node: 2, abs_max: Number.NaN },
+      { node: 3, abs_max: 1 },
+    ]);
+    const colour: ColourBy = { kind: 'statistic', statistic: 'abs_max' };
+    const { index, styles } = colouring(colour, bad);
+    expect([0, 1, 2].map((entity) => styles[index[entity]!])).toEqual([THEMES[0]!.nan, THEMES[0]!.inf, THEMES[0]!.node]);
+    expect(labels(colour, bad)).toEqual(['not captured', 'no number', 'Inf, nothing finite', 'NaN, nothing finite']);
+    expect(labels(colour)).toEqual(['not captured']);
+  });
+
+  test('statistics: with a range over all steps a value has the same colour at each of them', () => {
+    const range = { least: 0.01, low: 0.1, high: 1000, largest: 1e4, zeros: false };
+    const later = makeStep([
+      { node: 0, abs_max: 1 },
+      { node: 2, abs_max: 1e4 },
+    ]);
+    const at = (step: typeof overlay, own?: typeof range) =>
+      colouring({ kind: 'statistic', statistic: 'abs_max', ...(own && { range: own }) }, step);
+    expect(at(later, range).index[0]).toBe(at(overlay, range).index[0]);
+    const [shared, own] = [at(later, range).legend, at(later).legend];
+    expect(shared.kind === 'scale' && shared.reach).toBe('one scale for all steps');
+    expect(own.kind === 'scale' && own.reach).toBe('scale of this step');
+    expect(shared.kind === 'scale' && shared.ticks.map(({ label }) => label)).toEqual(['≤ 0.1', '1', '10', '100', '≥ 1,000']);
+  });
+
+  test.each(THEMES)('no share recedes into the background of the $name theme', (theme) => {
+    const colours = shareColours(theme);
+    const away = (colour: string) => contrast(colour, theme.background);
+    expect(away(colours[0]!)).toBeLessThan(1.5);
+    expect(away(colours.at(-1)!)).toBeGreaterThan(4);
   });
 
   test.each(COLOUR_KINDS)('%s works without a step, and marks NaN whatever the colours mean', (kind) => {

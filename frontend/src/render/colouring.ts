@@ -7,8 +7,8 @@ import { bytesByEntity } from '../model/node_bytes';
 import { FINE, forEachUpwards, healthByEntity, INF, NAN, NOT_CAPTURED, NOT_COUNTED, valuesByEntity } from '../model/node_values';
 import type { StepStatistics } from '../model/steps';
 import type { ScopeTree } from '../model/tree';
-import { byteScale, type ValueScale, valueScale } from '../model/value_scale';
-import { CATEGORY_COUNT, categoryStyle, SCALE_STEPS, scaleColours, scaleStyle } from './palettes';
+import { byteScale, isShare, rangeOf, type ValueScale, valueScale } from '../model/value_scale';
+import { CATEGORY_COUNT, categoryStyle, SCALE_STEPS, scaleColours, scaleStyle, shareColours } from './palettes';
 import type { BoxStyle, Theme } from './theme';
 
 export interface LegendItem {
@@ -26,9 +26,10 @@ export type Legend =
       readonly title: string;
       readonly colours: readonly string[];
       readonly ticks: readonly { readonly place: number; readonly label: string }[];
-      readonly missing: BoxStyle;
-      /** Why a box has no colour. */
-      readonly missingLabel: string;
+      /** Which steps the scale is of; empty where it has to do with none. */
+      readonly reach: string;
+      /** What boxes without a place on the scale are. */
+      readonly others: readonly Other[];
     };
 
 export interface Colouring {
@@ -50,9 +51,9 @@ export interface ColouringInput {
 
 export function makeColouring(input: ColouringInput): Colouring {
   const health = healthByEntity(input.tree, input.overlay);
-  const { kind, statistic } = input.colour;
+  const { kind } = input.colour;
   if (kind === 'health') return { ...byHealth(input, health), health };
-  if (kind === 'statistic') return { ...byStatistic(input, statistic ?? 'abs_max'), health };
+  if (kind === 'statistic') return { ...byStatistic(input, health), health };
   if (kind === 'size') return { ...bySize(input), health };
   if (kind === 'difference') return { ...byDifference(input), health };
   if (kind === 'changed') return { ...byChange(input), health };
@@ -150,27 +151,58 @@ export const STATISTIC_TITLES: Record<StatisticName, string> = {
   inf_share: 'Share of Inf',
 };
 
-function byStatistic({ tree, overlay, theme }: ColouringInput, name: StatisticName): Colours {
+type Other = Omit<LegendItem, 'count'>;
+
+/** What a node without the number is, by its health: nothing of it is finite, or it has no such number, as a text has none. */
+function numberless(theme: Theme): readonly Other[] {
+  const none = { label: 'no number', style: theme.node };
+  const others: Other[] = [{ label: 'not captured', style: theme.hollow }, none, none];
+  return [
+    ...others,
+    { label: 'Inf, nothing finite', style: theme.inf, marker: 'inf' },
+    { label: 'NaN, nothing finite', style: theme.nan, marker: 'nan' },
+  ];
+}
+
+function byStatistic({ tree, overlay, theme, colour }: ColouringInput, health: Uint8Array): Colours {
+  const name = colour.statistic ?? 'abs_max';
   const values = valuesByEntity(tree, overlay, name);
-  const scale = valueScale(name, values.subarray(0, tree.nodeCount));
-  return onScale(theme, values, scale, STATISTIC_TITLES[name], 'not captured');
+  const scale = valueScale(name, colour.range ?? rangeOf(name, values.subarray(0, tree.nodeCount)));
+  const colours = isShare(name) ? shareColours(theme) : scaleColours(theme, scale.diverging);
+  const reach = isShare(name) ? '' : colour.range ? 'one scale for all steps' : 'scale of this step';
+  return onScale(theme, { values, scale, colours, others: numberless(theme), other: health }, STATISTIC_TITLES[name], reach);
 }
 
 function bySize({ graph, tree, overlay, theme }: ColouringInput): Colours {
-  const bytes = bytesByEntity(tree, graph, overlay);
-  return onScale(theme, bytes, byteScale(bytes.subarray(0, tree.nodeCount)), 'Size of the outputs', 'shape not known');
+  const values = bytesByEntity(tree, graph, overlay);
+  const scale = byteScale(values.subarray(0, tree.nodeCount));
+  const others = [{ label: 'shape not known', style: theme.hollow }];
+  const drawn = { values, scale, colours: scaleColours(theme, false), others, other: new Uint8Array(values.length) };
+  return onScale(theme, drawn, 'Size of the outputs', '');
 }
 
-/** `values` of all entities, NaN where there is none. */
-function onScale(theme: Theme, values: Float64Array, scale: ValueScale, title: string, missingLabel: string): Colours {
-  const colours = scaleColours(theme, scale.diverging);
-  const styles = [theme.node, theme.hollow, ...colours.map((colour) => scaleStyle(colour, theme))];
-  const index = new Uint8Array(values.length).fill(1);
+interface Drawn {
+  /** Of all entities, NaN where there is none. */
+  readonly values: Float64Array;
+  readonly scale: ValueScale;
+  readonly colours: readonly string[];
+  /** What an entity without a value is: one of `others`. The legend tells the first one, and those that occur. */
+  readonly other: Uint8Array;
+  readonly others: readonly Other[];
+}
+
+function onScale(theme: Theme, { values, scale, colours, other, others }: Drawn, title: string, reach: string): Colours {
+  const styles = [theme.node, ...others.map(({ style }) => style), ...colours.map((colour) => scaleStyle(colour, theme))];
+  const index = new Uint8Array(values.length);
+  const told = new Set([others[0]!.label]);
   for (let entity = 0; entity < values.length; entity++) {
     const value = values[entity]!;
-    if (!Number.isNaN(value)) index[entity] = 2 + Math.round(scale.place(value) * (SCALE_STEPS - 1));
+    const kind = other[entity]!;
+    if (Number.isNaN(value)) told.add(others[kind]!.label);
+    index[entity] = Number.isNaN(value) ? 1 + kind : 1 + others.length + Math.round(scale.place(value) * (SCALE_STEPS - 1));
   }
-  return { index, styles, legend: { kind: 'scale', title, colours, ticks: scale.ticks, missing: theme.hollow, missingLabel } };
+  const inLegend = others.filter(({ label }, i) => told.has(label) && others.findIndex((same) => same.label === label) === i);
+  return { index, styles, legend: { kind: 'scale', title, colours, ticks: scale.ticks, reach, others: inLegend } };
 }
 
 const CATEGORY_COLUMNS: Record<

@@ -76,7 +76,10 @@ export class Footer {
 
   private legendCells(legend: Legend, room: number): Cell[] {
     const title = this.text(legend.title, 600, this.theme.node.text);
-    if (legend.kind === 'scale') return [title, this.scale(legend), this.swatch(legend.missing, legend.missingLabel)];
+    if (legend.kind === 'scale') {
+      const reach = legend.reach === '' ? [] : [this.text(legend.reach, 400, this.theme.edgeLabel)];
+      return [title, this.scale(legend), ...reach, ...legend.others.map(({ label, style, marker }) => this.swatch(style, label, marker))];
+    }
     return [title, ...legend.items.filter((item) => item.count > 0).map((item) => this.item(item, room))];
   }
 
@@ -111,8 +114,12 @@ export class Footer {
   }
 
   private scale({ colours, ticks }: Extract<Legend, { kind: 'scale' }>): Cell {
-    const inset = 20;
+    const inset = 28;
     const across = SCALE_WIDTH - 2 * inset;
+    // Long numbers: every other one, so that none touches the next.
+    const widths = ticks.map(({ label }) => this.fitter.width(label, FONT - 1.5, 400));
+    const touches = ticks.some(({ place }, i) => i > 0 && (place - ticks[i - 1]!.place) * across < (widths[i]! + widths[i - 1]!) / 2 + 4);
+    const every = touches ? 2 : 1;
     return {
       width: SCALE_WIDTH,
       draw: (pen, x, middle) => {
@@ -120,8 +127,9 @@ export class Footer {
           pen.fillStyle = colour;
           pen.fillRect(x + inset + (i * across) / colours.length, middle - 12, across / colours.length + 0.4, 10);
         });
-        for (const { place, label } of ticks)
-          write(pen, label, x + inset + place * across, middle + 8, 400, this.theme.edgeLabel, 'center');
+        ticks.forEach(({ place, label }, i) => {
+          if (i % every === 0) write(pen, label, x + inset + place * across, middle + 8, 400, this.theme.edgeLabel, 'center');
+        });
       },
     };
   }

@@ -45,6 +45,11 @@ export function scaleColours(theme: Theme, diverging: boolean): string[] {
   });
 }
 
+/** Of shares: 0, which is what a sound graph is full of, recedes into the background. */
+export function shareColours(theme: Theme): string[] {
+  return Array.from({ length: SCALE_STEPS }, (_, i) => divergingColour(theme, 0.5 + i / (SCALE_STEPS - 1) / 2));
+}
+
 export function scaleStyle(colour: string, theme: Theme): BoxStyle {
   const text = contrast(colour, '#ffffff') > contrast(colour, '#000000') ? '#ffffff' : '#000000';
   const border = mixColours(colour, theme.name === 'dark' ? '#ffffff' : '#000000', 0.28);

@@ -5,6 +5,7 @@ import type { ColourBy } from '../model/graph';
 import { rowOf } from '../model/graph';
 import { matchText, partnerOf } from '../model/hand_matches';
 import { chosenTensor, compareAt, compareSort, otherStep, otherWorker } from './choices';
+import { statisticRange } from './colour_scale';
 import { colourBy, graph } from './graph';
 import { compareShown, handPairs, ofTwoWorkers, otherEntry, otherRunId } from './hand_matches';
 import { isOtherWorkerSought, otherWorkerLost, ownWorkerLost } from './other_worker';
@@ -106,9 +107,10 @@ export const selectedDifference = computed<TensorDifference | null>(() => {
   return found.find((row) => row.graph === graphId.value) ?? found[0] ?? null;
 });
 
-/** What the graph is coloured by, with the verdicts where it is the difference to run B. Two workers of one run may have a graph each: both are coloured. */
+/** What the graph is coloured by: a statistic with its range over all steps, as soon as it is known; the difference to run B with the verdicts. Two workers of one run may have a graph each: both are coloured. */
 export const graphColour = computed<ColourBy>(() => {
   const [by, data] = [colourBy.value, graph.data.value];
+  if (by.kind === 'statistic') return statisticRange.data.value === null ? by : { ...by, range: statisticRange.data.value };
   if (by.kind !== 'difference' || data === null) return by;
   const [rows, told] = [comparison.data.value?.rows ?? [], comparison.data.value?.comparison];
   const ofB = told?.graphs.every((pair) => pair.a !== data.id) && runId.value === otherRunId.value;

@@ -144,7 +144,8 @@ const NONE: readonly string[] = [];
 /** Tells the model what the page shows. The scopes to open matter only when a graph comes. */
 function useShown(model: GraphView, props: GraphPaneProps): void {
   const { graph, overlay, selected, colour, theme, chain, unstacked, trace, pathStart, expandedScopes, trends, bookmarks = NONE } = props;
-  useLayoutEffect(() => model.setColours(overlay, colour, theme), [model, overlay, colour.kind, colour.statistic, colour.verdicts, theme]);
+  const { kind, statistic, range, verdicts } = colour;
+  useLayoutEffect(() => model.setColours(overlay, colour, theme), [model, overlay, kind, statistic, range, verdicts, theme]);
   useLayoutEffect(() => {
     model.lines.set(trends ?? null, model.drawing?.tree ?? null, overlay);
     model.viewport.changed();

@@ -49,15 +49,16 @@ const WIDTH = 188;
 const MARGIN = 14;
 const FONT = 9.5;
 const GAP = 6;
+const EDGE = 4;
 
 function Scale({ legend }: { legend: Extract<Legend, { kind: 'scale' }> }) {
-  const { colours, ticks, missing, missingLabel } = legend;
+  const { colours, ticks, reach, others } = legend;
   const step = (WIDTH - 2 * MARGIN) / colours.length;
   const labels = ticks.map(({ place, label }) => {
     const x = MARGIN + place * (WIDTH - 2 * MARGIN);
     const width = textWidth(label, FONT);
     // At the ends they keep clear of the card's edge.
-    const left = Math.max(0, Math.min(WIDTH - width, x - width / 2));
+    const left = Math.max(EDGE, Math.min(WIDTH - EDGE - width, x - width / 2));
     return { x, label, left, right: left + width };
   });
   // Long numbers: every other one, so that none touches the next.
@@ -73,20 +74,23 @@ function Scale({ legend }: { legend: Extract<Legend, { kind: 'scale' }> }) {
         {colours.map((colour, i) => (
           <rect key={colour} x={MARGIN + i * step} y="0" width={step + 0.6} height="10" fill={colour} />
         ))}
-        {labels.map(({ x, label, left }, i) => (
+        {labels.map(({ x, label, left, right }, i) => (
           <g key={x}>
             <line x1={x} x2={x} y1="10" y2="13" />
             {(roomy || i % 2 === 0) && (
-              <text x={left} y="24">
+              <text x={(left + right) / 2} y="24" text-anchor="middle">
                 {label}
               </text>
             )}
           </g>
         ))}
       </svg>
-      <div class="graph-legend-note">
-        <Swatch style={missing} /> {missingLabel}
-      </div>
+      {reach !== '' && <div class="graph-legend-note">{reach}</div>}
+      {others.map(({ label, style, marker }) => (
+        <div key={label} class="graph-legend-note">
+          <Swatch style={style} marker={marker} /> {label}
+        </div>
+      ))}
     </>
   );
 }

@@ -3,7 +3,7 @@ import { counted } from '../../lib/format.ts';
 import { visible } from '../../lib/visible';
 import { splitScope } from '../../model/tensor_name';
 import { NAN_CELL, scopeTrail } from '../../model/timeline';
-import { valueScale } from '../../model/value_scale';
+import { rangeOf, valueScale } from '../../model/value_scale';
 import { openScopes, timelineScope, view } from '../../state/choices';
 import { nothingCaptured, run } from '../../state/runs';
 import { goTo } from '../../state/selection';
@@ -18,7 +18,7 @@ import { TimelineGrid } from './TimelineGrid';
 
 export const scale = computed(() => {
   const [data, statistic] = [timeline.data.value, timelineStatistic.value];
-  return data === null || statistic === null ? null : valueScale(statistic, data.value);
+  return data === null || statistic === null ? null : valueScale(statistic, rangeOf(statistic, data.value));
 });
 
 /** Steps across, scopes down: the moment and the place where a run turned bad, at a glance. */
