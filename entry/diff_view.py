@@ -11,7 +11,7 @@ from rich.console import Console
 from .terminal import cell, counted, print_what_fits
 
 if TYPE_CHECKING:
-    from tensortap.analysis import Comparison, FirstDivergence, SideInfo, TensorDifference, Unmatched
+    from tensortap.analysis import Comparison, FirstDivergence, Metrics, SideInfo, TensorDifference, Unmatched
     from tensortap.index import FrameDetail
 
 _BOUNDED = ("summaries", "sample")  # of these the distances are lower bounds
@@ -96,6 +96,8 @@ def _sentence(entry: TensorDifference) -> str:
         return {"values": "equal", "sample": "equal sample and summaries"}.get(entry.basis, "equal summaries")
     if entry.basis == "shapes":
         return f"{list(entry.shape_a)} in A, {list(entry.shape_b)} in B"
+    if metrics.nonfinite_apart:
+        return f"{bound}{counted(metrics.nonfinite_apart, 'element')} apart by NaN or infinity"
     if math.isnan(metrics.max_abs):
         return f"{entry.verdict}, {entry.basis}"
     rounding = f"rounding explains {entry.limit:.1e}" if entry.limit else "rounding explains none"
@@ -116,9 +118,9 @@ def _print_tensors(tensors: list[TensorDifference], compared: Comparison, out: C
         first = compared.first is not None and entry is compared.first.difference
         dtypes = [entry.dtype_a if entry.dtype_a == entry.dtype_b else f"{entry.dtype_a}, {entry.dtype_b}"]
         numbers = (
-            _number(metrics.max_abs, bound),
+            _largest(metrics, metrics.max_abs, bound),
             _number(metrics.scale),
-            _number(metrics.relative, bound),
+            _largest(metrics, metrics.relative, bound),
             _number(entry.limit),
             "" if math.isnan(metrics.cosine) else f"{metrics.cosine:.6f}",
             "" if math.isnan(metrics.max_ulp) else f"{metrics.max_ulp:,.0f}",
@@ -145,6 +147,12 @@ def _word(entry: TensorDifference) -> str:
         ]
         return f"{entry.verdict} (NaN or inf: {', '.join(counts)})"
     return entry.verdict
+
+
+def _largest(metrics: Metrics, distance: float, bound: str) -> str:
+    """A largest distance; where NaN or infinity is further than any, how often that is so."""
+    apart = metrics.nonfinite_apart
+    return f"{bound}{apart:,} NaN/Inf" if apart else _number(distance, bound)
 
 
 def _number(value: float, bound: str = "") -> str:

@@ -11,7 +11,7 @@ from tensortap.index import FrameDetail
 
 from .headline import headline
 from .html_style import STYLE
-from .metrics import METRICS
+from .metrics import LARGEST_DISTANCE, METRICS
 from .records import Comparison, FirstDivergence, SideInfo, TensorDifference, Unmatched
 from .sorting import sorted_tensors
 
@@ -115,8 +115,12 @@ def _row(entry: TensorDifference, is_first: bool) -> str:
     cells = f'<td class="text verdict">{_text(verdict)}</td><td class="text name">{name}</td>'
     cells += f"<td class=text>{_text(entry.op_type)}</td>"
     metrics = {name: getattr(entry.metrics, name) for name in METRICS} | {"rounding": entry.limit}
-    numbers = (*(metrics[name] for name in (*_FOREMOST, *_OTHERS)), entry.visit)
-    cells += "".join(f"<td>{_number(number)}</td>" for number in numbers)
+    apart = {name: entry.metrics.nonfinite_apart for name in LARGEST_DISTANCE}
+    numbers = [
+        f"{apart[name]:,} NaN/Inf" if apart.get(name) else _number(metrics[name])
+        for name in (*_FOREMOST, *_OTHERS)
+    ]
+    cells += "".join(f"<td>{number}</td>" for number in (*numbers, entry.visit))
     texts = (dtypes, other, entry.layer, entry.matched, entry.basis)
     cells += "".join(f"<td class=text>{_text(text)}</td>" for text in texts)
     return f'<tr class="{_text(entry.verdict)}{" first" if is_first else ""}">{cells}</tr>'

@@ -64,9 +64,18 @@ class Metrics:
     nonfinite_b: int = 0
     differing: float = NAN
 
+    @property
+    def nonfinite_apart(self) -> int:
+        """Elements that NaN or infinity tells apart: further than any distance of finite ones."""
+        return self.nonfinite_a + self.nonfinite_b
+
 
 METRICS = tuple(Metrics.__dataclass_fields__)
 LOWER_IS_WORSE = ("cosine", "sqnr", "psnr", "pass_1", "pass_01", "pass_001", "close")
+LARGEST_DISTANCE = ("max_abs", "relative")  # no number where NaN or infinity tells elements apart
+OF_FINITE = tuple(
+    name for name in METRICS if name not in ("scale", "kl", "nonfinite_a", "nonfinite_b", "differing")
+)
 
 
 def of_values(a: Array, b: Array, dtype_a: str, dtype_b: str, kl: float = NAN) -> Metrics:

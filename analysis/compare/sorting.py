@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 
 from .flow import VERDICTS
-from .metrics import LOWER_IS_WORSE, METRICS
+from .metrics import LARGEST_DISTANCE, LOWER_IS_WORSE, METRICS, OF_FINITE
 from .records import Comparison, TensorDifference
 
 _EXPLAINED = ("noise", "same")
@@ -14,7 +14,8 @@ SORTS = ("order", "verdict", "tensor", *METRICS)
 
 
 def sorted_tensors(tensors: Iterable[TensorDifference], by: str) -> list[TensorDifference]:
-    """Sorted by data flow (`order`), `verdict`, `tensor`, or a metric, the worst first.
+    """Sorted by data flow (`order`), `verdict`, `tensor`, or a metric, the worst first: by distances, what
+    NaN or infinity tells apart before all others.
 
     Raises:
         ValueError: `by` is none of these.
@@ -29,9 +30,14 @@ def sorted_tensors(tensors: Iterable[TensorDifference], by: str) -> list[TensorD
         return sorted(tensors, key=lambda entry: entry.tensor)
     sign = 1 if by in LOWER_IS_WORSE else -1
 
-    def worst(entry: TensorDifference) -> tuple[bool, float]:
+    def worst(entry: TensorDifference) -> tuple[int, bool, float]:
         value = float(getattr(entry.metrics, by))
-        return math.isnan(value), 0.0 if math.isnan(value) else sign * value
+        apart = entry.metrics.nonfinite_apart if by in OF_FINITE else 0
+        return (
+            -(apart if by in LARGEST_DISTANCE else min(apart, 1)),
+            math.isnan(value),
+            0.0 if math.isnan(value) else sign * value,
+        )
 
     return sorted(tensors, key=worst)
 

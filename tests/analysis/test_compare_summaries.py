@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 from two_dumps import compared, node
 
-from tensortap.analysis import Comparison, Side, TensorDifference, compare
+from tensortap.analysis import Comparison, Side, TensorDifference, compare, comparison_html, sorted_tensors
 from tensortap.analysis.compare.aligned import StepRows, joined
 from tensortap.analysis.compare.pairs import StepPairs
 from tensortap.diff_view import print_comparison
@@ -63,6 +63,23 @@ def test_nan_against_infinity_is_counted(tmp_path: Path) -> None:
     assert (entry.verdict, entry.metrics.nonfinite_a, entry.metrics.nonfinite_b) == ("diverges", 0, 3)
     assert found.first is not None
     assert found.first.text.startswith("At least 3 of its elements are NaN or infinite in B, and not so in A")
+
+
+def test_what_nan_tells_apart_is_further_than_any_distance(tmp_path: Path) -> None:
+    """Of summaries no distance is proved then; of values that of the finite elements is 0."""
+    ones = np.ones(4, np.float32)
+    bad, off = np.float32([np.nan, 1, 1, 1]), ones + 1
+    kept = [{"keep": "summary"}, {"keep": "value"}]
+    pairs = [of_one(tmp_path / str(i), bad, ones, **keep) for i, keep in enumerate(kept)]
+    far, _ = of_one(tmp_path / "far", ones, off)
+    entries = [far, *(entry for entry, _ in pairs)]
+    for by in ("max_abs", "relative", "cosine", "rmse"):
+        assert sorted_tensors(entries, by)[-1] is far
+    assert sorted_tensors(entries, "scale")[0] is far
+    more, _ = of_one(tmp_path / "more", np.float32([np.nan, np.inf, 1, 1]), ones)
+    assert sorted_tensors([*entries, more], "max_abs")[0] is more
+    for _, found in pairs:
+        assert comparison_html(found).count("<td>1 NaN/Inf</td>") == 4, "max_abs and relative, in both tables"
 
 
 def test_rounding_across_the_edge_of_a_bucket_is_noise(tmp_path: Path) -> None:

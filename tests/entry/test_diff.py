@@ -141,3 +141,17 @@ def test_a_list_of_runs_says_that_it_is_cut(run: Run, tmp_path: Path) -> None:
     assert "There are 11 runs" in err
     assert "run09, …" in " ".join(err.split())
     assert "run10" not in err
+
+
+def test_what_nan_tells_apart_has_no_distance_and_comes_first(run: Run, tmp_path: Path) -> None:
+    for side in "ab":
+        with DumpWriter(tmp_path, run=side) as writer:
+            graph = writer.graph(
+                Graph("step", [Node(name, "Placeholder", **F) for name in "xyz"], functions={"": Function()})
+            )
+            for name, first in (("x", 1), ("y", 2), ("z", np.nan)):
+                value = np.array([first if side == "a" else 1, 1, 1], np.float32)
+                writer.log(name, value, step=0, graph=graph, keep="value")
+    _, out, _ = run("diff", tmp_path / "a", tmp_path / "b", "--sort", "max_abs", "--limit", "9")
+    rows = [line.split() for line in out.splitlines() if line.startswith(("y:0", "z:0"))]
+    assert [" ".join(row[:4]) for row in rows] == ["z:0 Placeholder 1 NaN/Inf", "y:0 Placeholder 1 2"]

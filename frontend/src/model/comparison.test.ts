@@ -7,6 +7,7 @@ import {
   sortDifferences,
   type TensorDifference,
   telling,
+  untold,
   verdictsByRow,
 } from './comparison';
 import { makeGraph } from './graph_fixture';
@@ -39,6 +40,14 @@ describe('sorting', () => {
     ['tensor', 'abc'],
   ] as const)('by %s has the worst first and the unknown last', (sort, expected) => {
     expect(names(sortDifferences([...ROWS].reverse(), sort))).toBe(expected);
+  });
+
+  test('what NaN tells apart is worse than any distance, and has none', () => {
+    const rows = [...ROWS, difference('d:0', { order: 3, verdict: 'amplified', metrics: { max_abs: 0, cosine: 1, nonfinite_a: 1 } })];
+    expect((['max_abs', 'relative', 'cosine', 'scale'] as const).map((sort) => names(sortDifferences(rows, sort))[0])).toEqual([...'ddda']);
+    expect(untold(rows[3] as TensorDifference, 'max_abs')).toEqual({ count: 1, instead: true });
+    expect(untold(rows[3] as TensorDifference, 'cosine')).toEqual({ count: 1, instead: false });
+    expect(untold(rows[3] as TensorDifference, 'nonfinite_a').count).toBe(0);
   });
 
   test('what an address names and is no column sorts by data flow', () => {

@@ -13,8 +13,8 @@ export type WireNumber = number | string;
 /** The metrics that are columns of the table; adding one is one row. `worst`: which end of it is the bad one. */
 export const METRIC_COLUMNS = [
   { id: 'max_abs', label: 'Max abs', title: 'Largest |A - B|', worst: 'high' },
-  { id: 'scale', label: 'Scale', title: 'Largest magnitude in A or B', worst: 'high' },
   { id: 'relative', label: 'Relative', title: 'Max abs as a part of the scale', worst: 'high' },
+  { id: 'scale', label: 'Scale', title: 'Largest magnitude in A or B', worst: 'high' },
   { id: 'mean_abs', label: 'Mean abs', title: 'Mean |A - B|', worst: 'high' },
   { id: 'rmse', label: 'RMSE', title: 'Root of the mean squared difference', worst: 'high' },
   { id: 'l2', label: 'L2', title: 'L2 norm of the difference', worst: 'high' },
@@ -35,6 +35,7 @@ export const METRIC_COLUMNS = [
   { id: 'max_ulp', label: 'Max ULP', title: 'Representable numbers between A and B, in the coarser dtype', worst: 'high' },
   { id: 'mean_ulp', label: 'Mean ULP', title: 'Mean of the ULP distance', worst: 'high' },
   { id: 'kl', label: 'KL', title: 'Divergence of the histograms, nats', worst: 'high' },
+  { id: 'nonfinite_a', label: 'NaN/Inf in A', title: 'Elements that are NaN or infinite in A, and finite in B', worst: 'high' },
   { id: 'nonfinite_b', label: 'NaN/Inf in B', title: 'Elements that are NaN or infinite in B, and not so in A', worst: 'high' },
 ] as const;
 export type MetricId = (typeof METRIC_COLUMNS)[number]['id'];
@@ -145,12 +146,27 @@ export function metricOf(row: TensorDifference, id: MetricId): number {
   return Number(row.metrics[id] ?? Number.NaN);
 }
 
+/** Those that are no number where NaN or infinity tells elements apart: that is further than any distance. */
+const LARGEST: readonly string[] = ['max_abs', 'relative'] satisfies MetricId[];
+/** Those that NaN and infinities are counted in; the others are over what is finite on both sides. */
+const OVER_ALL: readonly string[] = ['scale', 'kl', 'nonfinite_a', 'nonfinite_b'] satisfies MetricId[];
+
+/** How many elements NaN or infinity tells apart. */
+export function nonfiniteApart(row: TensorDifference): number {
+  return Number(row.metrics.nonfinite_a ?? 0) + Number(row.metrics.nonfinite_b ?? 0);
+}
+
+/** Of how many elements a metric does not tell, as NaN or infinity tells them apart. `instead`: no number stands for them. */
+export function untold(row: TensorDifference, id: MetricId): { count: number; instead: boolean } {
+  return { count: OVER_ALL.includes(id) ? 0 : nonfiniteApart(row), instead: LARGEST.includes(id) };
+}
+
 /** Whether the distances of a row are lower bounds: not every element was compared. */
 export function isBound(row: TensorDifference): boolean {
   return row.basis === 'summaries' || row.basis === 'sample';
 }
 
-/** Rows sorted by data flow, name, verdict, or a metric with its worst first; unknown metrics last. */
+/** Rows sorted by data flow, name, verdict, or a metric with its worst first: what it cannot tell for NaN, then its numbers, unknown ones last. */
 export function sortDifferences(rows: readonly TensorDifference[], sort: CompareSort): TensorDifference[] {
   return [...rows].sort((a, b) => comparison(a, b, sort) || a.order - b.order);
 }
@@ -160,10 +176,18 @@ export function telling(rows: readonly TensorDifference[], differ: boolean): Ten
   return rows.filter((row) => row.verdict !== 'same' && !(differ && row.verdict === 'noise'));
 }
 
+/** What a row is sorted by before the number of a metric: the count that stands in its place, or that there is one. */
+function apartAs(row: TensorDifference, id: MetricId): number {
+  const { count, instead } = untold(row, id);
+  return instead ? count : Math.min(count, 1);
+}
+
 function comparison(a: TensorDifference, b: TensorDifference, sort: CompareSort): number {
   if (sort === 'order') return 0;
   if (sort === 'tensor') return a.tensor < b.tensor ? -1 : a.tensor > b.tensor ? 1 : 0;
   if (sort === 'verdict') return VERDICTS.indexOf(a.verdict) - VERDICTS.indexOf(b.verdict);
+  const [apart, apartB] = [a, b].map((row) => apartAs(row, sort)) as [number, number];
+  if (apart !== apartB) return apartB - apart;
   const [x, y] = [metricOf(a, sort), metricOf(b, sort)];
   if (Number.isNaN(x) || Number.isNaN(y)) return Number(Number.isNaN(x)) - Number(Number.isNaN(y));
   const sign = METRIC_COLUMNS.find((column) => column.id === sort)?.worst === 'low' ? 1 : -1;

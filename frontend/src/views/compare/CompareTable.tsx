@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
-import { formatCount } from '../../lib/format';
+import { counted, formatCount } from '../../lib/format';
 import { virtualWindow } from '../../lib/virtual';
-import { type CompareSort, isBound, METRIC_COLUMNS, metricOf, type TensorDifference } from '../../model/comparison';
+import { type CompareSort, isBound, METRIC_COLUMNS, type MetricId, metricOf, type TensorDifference, untold } from '../../model/comparison';
 import { splitScope } from '../../model/tensor_name';
 import { chosenTensor, compareSort } from '../../state/choices';
 import { comparison, differences } from '../../state/comparison';
@@ -10,9 +10,13 @@ import { numberText } from './numbers';
 import { showDifference } from './show';
 
 const ROW = 28;
-const TEXT_HEADS: readonly { sort: CompareSort | null; label: string }[] = [
+/** The largest distances stand beside the verdict, in view on narrow screens, too. */
+const [FOREMOST, OTHERS] = [METRIC_COLUMNS.slice(0, 2), METRIC_COLUMNS.slice(2)];
+const NAMES = [
   { sort: 'tensor', label: 'Tensor' },
   { sort: 'verdict', label: 'Verdict' },
+] as const;
+const FACTS: readonly { sort: CompareSort | null; label: string }[] = [
   { sort: 'order', label: 'Flow' },
   { sort: null, label: 'Op' },
   { sort: null, label: 'Dtypes' },
@@ -33,7 +37,13 @@ export function CompareTable() {
         <table aria-rowcount={rows.length}>
           <thead>
             <tr>
-              {TEXT_HEADS.map(({ sort, label }) => (
+              {NAMES.map(({ sort, label }) => (
+                <Head key={label} sort={sort} label={label} title="" text />
+              ))}
+              {FOREMOST.map((column) => (
+                <Head key={column.id} sort={column.id} label={column.label} title={column.title} />
+              ))}
+              {FACTS.map(({ sort, label }) => (
                 <Head
                   key={label}
                   sort={sort}
@@ -42,7 +52,7 @@ export function CompareTable() {
                   text={sort !== 'order'}
                 />
               ))}
-              {METRIC_COLUMNS.map((column) => (
+              {OTHERS.map((column) => (
                 <Head key={column.id} sort={column.id} label={column.label} title={column.title} />
               ))}
             </tr>
@@ -104,10 +114,13 @@ function Row({ row }: { row: TensorDifference }) {
         </button>
       </td>
       <td title={verdict}>{verdict}</td>
+      {FOREMOST.map(({ id }) => (
+        <Metric key={id} row={row} id={id} />
+      ))}
       <td class="right">{row.order}</td>
       <td class="text-op_type">{row.op_type}</td>
       <td class="text-dtype">{dtypes}</td>
-      {METRIC_COLUMNS.map(({ id }) => (
+      {OTHERS.map(({ id }) => (
         <Metric key={id} row={row} id={id} />
       ))}
     </tr>
@@ -117,12 +130,20 @@ function Row({ row }: { row: TensorDifference }) {
 /** Those that summaries, and samples with them, bound from below. */
 const BOUNDED: readonly string[] = ['max_abs', 'relative', 'rmse', 'l2'];
 
-function Metric({ row, id }: { row: TensorDifference; id: (typeof METRIC_COLUMNS)[number]['id'] }) {
+function Metric({ row, id }: { row: TensorDifference; id: MetricId }) {
   const value = metricOf(row, id);
-  const bound = isBound(row) && BOUNDED.includes(id) && !Number.isNaN(value) ? '≥' : '';
+  const { count, instead } = untold(row, id);
+  const replaced = count > 0 && instead;
+  const bound = isBound(row) && BOUNDED.includes(id) && (replaced || !Number.isNaN(value)) ? '≥' : '';
+  const number = Number.isNaN(value) ? '–' : bound + numberText(value);
+  const where = `where A and B are finite: ${value}`;
   return (
-    <td class="right" title={String(value)} data-zero={value === 0}>
-      {Number.isNaN(value) ? '–' : bound + numberText(value)}
+    <td
+      class={replaced ? 'right nan' : 'right'}
+      title={count > 0 ? `${counted(count, 'element')} apart by NaN or infinity; ${where}` : String(value)}
+      data-zero={value === 0 && count === 0}
+    >
+      {replaced ? `${bound}${formatCount(count)} NaN/Inf` : number}
     </td>
   );
 }

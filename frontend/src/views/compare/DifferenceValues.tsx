@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { type Query, queryText } from '../../api/provider';
-import { metricOf, pictureSelection, type TensorDifference } from '../../model/comparison';
+import { counted } from '../../lib/format';
+import { metricOf, nonfiniteApart, pictureSelection, type TensorDifference } from '../../model/comparison';
 import { valuesMissing } from '../../model/no_value';
 import { differenceQuery, selectedDifference, worstElement } from '../../state/comparison';
 import { api } from '../../state/provider';
@@ -29,7 +30,13 @@ export function DifferenceValues() {
 }
 
 function vectorText(row: TensorDifference): string {
-  return `Of ${row.shape_a.join('×') || 'a scalar'}: ${numberText(metricOf(row, 'max_abs'))} apart at most, ${numberText(metricOf(row, 'mean_abs'))} on average.`;
+  const [most, mean] = [metricOf(row, 'max_abs'), metricOf(row, 'mean_abs')];
+  const apart = nonfiniteApart(row);
+  const said = [
+    ...(apart > 0 ? [`${counted(apart, 'element')} apart by NaN or infinity`] : []),
+    ...(Number.isNaN(most) ? [] : [`${apart > 0 ? 'the others ' : ''}${numberText(most)} apart at most, ${numberText(mean)} on average`]),
+  ];
+  return `Of ${row.shape_a.join('×') || 'a scalar'}: ${said.join('; ') || 'nothing to tell'}.`;
 }
 
 function Pictures({ row }: { row: TensorDifference }) {

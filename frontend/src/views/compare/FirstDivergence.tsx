@@ -1,5 +1,6 @@
+import { counted } from '../../lib/format';
 import { visible } from '../../lib/visible';
-import { type Comparison, earlierThan, isBound, metricOf, type TensorDifference } from '../../model/comparison';
+import { type Comparison, earlierThan, isBound, metricOf, nonfiniteApart, type TensorDifference } from '../../model/comparison';
 import { comparison } from '../../state/comparison';
 import { numberText } from './numbers';
 import { showDifference } from './show';
@@ -50,6 +51,7 @@ export function FirstDivergence({ first }: { first: NonNullable<Comparison['firs
 function distance(entry: TensorDifference): string {
   if (entry.basis === 'shapes') return `[${entry.shape_a.join(', ')}] in A, [${entry.shape_b.join(', ')}] in B`;
   const bound = isBound(entry) ? 'at least ' : '';
+  if (nonfiniteApart(entry) > 0) return `${bound}${counted(nonfiniteApart(entry), 'element')} apart by NaN or infinity`;
   const [apart, scale] = [numberText(metricOf(entry, 'max_abs')), numberText(metricOf(entry, 'scale'))];
   if (apart === '') return entry.verdict;
   return `${bound}${apart} apart at a scale of ${scale}; rounding explains ${numberText(Number(entry.limit))} of the scale`;
