@@ -13,6 +13,8 @@ test('the made-up server answers as http_api.md says', async () => {
   expect(detail.steps.step).toContain(200);
   expect(graph.nodeCount).toBe(detail.graphs[0]?.nodes);
   expect(step.step).toBe(200);
+  const range = await api.statisticRange(run, graph.id, { statistic: 'abs_max' });
+  expect(range.largest).toBeGreaterThanOrEqual(Math.max(...step.column('abs_max').filter(Number.isFinite)));
   const first = (await api.problems(run)).nonfinite[0];
   expect([first?.node, first?.first_step]).toEqual(['loss/Log', 185]);
 });

@@ -27,8 +27,9 @@ export class MockProvider implements Provider {
     await pause(signal);
     if (path === 'runs') return { logdir: 'logs', version: '0.1.0', cursor: this.cursor(), runs: this.runs.map(nouns.runEntry) };
     if (path === 'changes') return this.changes(query);
-    const { run, noun } = this.find(path);
+    const { run, noun, rest } = this.find(path);
     if (noun === '') return nouns.runDetail(run, query.graph);
+    if (noun === 'graphs' && rest.endsWith('/range')) return run.range(query.statistic as Parameters<MockRun['range']>[0]);
     if (noun === 'graphs') return { graphs: nouns.graphEntries(run) };
     if (noun === 'nodes') return nouns.nodeDetail(run, nodeOf(run, String(query.node)));
     if (noun === 'problems') return nouns.problems(run);

@@ -1,3 +1,4 @@
+import { rangeOf, type ValueRange } from '../../model/value_scale';
 import { mockArray } from './arrays';
 import { type ColumnSource, encodeColumns } from './encode';
 import { type MockNode, mockNetwork } from './network';
@@ -86,6 +87,11 @@ export class MockRun {
     return this.nodes.flatMap((node, target) =>
       node.inputs.map((input, i): [number, number, number] => [this.rows.get(input.slice(0, -2)) as number, target, i]),
     );
+  }
+
+  /** Of a statistic over all steps. */
+  range(name: 'mean' | 'std' | 'min' | 'max' | 'abs_max' | 'l2'): ValueRange {
+    return rangeOf(name, Float64Array.from(this.steps.flatMap((step) => this.tapped.map((node) => this.summary(node, step)[name]))));
   }
 
   stepColumns(step: number): ArrayBuffer {
