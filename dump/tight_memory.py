@@ -18,7 +18,8 @@ except ImportError:  # Windows has no such limit
 _SPARE = 256 << 20  # bytes that the program itself may take meanwhile
 _SECONDS = 30  # it takes less than one, or never ends
 _TRY = """
-import resource, sys
+import resource, signal, sys
+signal.alarm(30)  # also when the program, which waits no longer, was killed
 from numpy import add
 def taken():
     with open("/proc/self/statm") as file:
