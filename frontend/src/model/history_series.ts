@@ -13,7 +13,7 @@ export interface HistorySeries {
   std: number[];
   absMax: number[];
   l2: number[];
-  /** Shares of the elements, in percent. */
+  /** Shares of the elements, in percent; NaN where none is finite, as the others are. */
   zeros: number[];
   nan: number[];
   inf: number[];
@@ -57,7 +57,7 @@ function addStep(out: HistorySeries, step: number, group: Snapshot[]): void {
   out.lower.push(mean - std);
   out.upper.push(mean + std);
   out.l2.push(Math.sqrt(total(group, (row) => (row.l2 || 0) ** 2)));
-  out.zeros.push((100 * total(group, (row) => row.zero)) / size);
+  out.zeros.push(total(group, finiteElements) === 0 ? Number.NaN : (100 * total(group, (row) => row.zero)) / size);
   out.nan.push(total(group, (row) => row.nan));
   out.inf.push(total(group, infinities));
 }

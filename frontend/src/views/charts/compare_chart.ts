@@ -2,6 +2,7 @@ import type { Layout, Trace } from '../../lib/plotly';
 import { type ChartUnit, chartUnit, unitTitle } from '../../model/chart_unit';
 import type { ComparedHistory, ComparedName } from '../../model/history_compare';
 import { type SignedLog, signedLog } from '../../model/signed_log';
+import { course, hasDots } from './course';
 import { axis, baseLayout, caption, type Palette, stepAxis, stepLine } from './theme';
 
 /** Histories of several tensors by one statistic: over each other, or below each other with an axis of their own. */
@@ -36,15 +37,12 @@ export function compareTraces(options: CompareOptions): Trace[] {
   return options.histories.map(({ label, series }, i) => {
     const { unit, log } = scales[i] as CompareScale;
     const values = series[options.statistic];
-    const colour = options.lines[i % options.lines.length];
+    const colour = options.lines[i % options.lines.length] as string;
+    const placed = values.map((value) => (log ? log.at(unit.at(value)) : unit.at(value)));
     return {
-      x: series.step,
-      y: values.map((value) => (log ? log.at(unit.at(value)) : unit.at(value))),
-      customdata: values,
+      ...course(series.step, placed, values, colour, hasDots(series.step)),
       name: label,
-      mode: series.step.length < 40 ? 'lines+markers' : 'lines',
       line: { width: 1.6, color: colour },
-      marker: { size: 4, color: colour },
       yaxis: options.multiples && i > 0 ? `y${i + 1}` : 'y',
       hovertemplate: `%{customdata:.4~g}<extra>${label.replace(/[<>&%{}]/g, ' ')}</extra>`,
     };

@@ -1,9 +1,12 @@
 import type { Layout, Trace } from '../../lib/plotly';
 import { type ChartUnit, chartUnit, unitTitle } from '../../model/chart_unit';
+import { countTick } from '../../model/count_ticks';
 import type { HistorySeries } from '../../model/history_series';
 import { logTicks } from '../../model/log_ticks';
 import type { QuantileSeries } from '../../model/quantiles';
 import { type SignedLog, signedLog } from '../../model/signed_log';
+import { drawnOrder, inOrder, outline } from '../../model/step_gaps';
+import { course, hasDots } from './course';
 import { axis, baseLayout, caption, faded, type Palette, stepAxis, stepLine } from './theme';
 
 /** What the first chart shows: exact extremes and mean, or quantiles out of the histograms. */
@@ -38,39 +41,43 @@ export function historyTraces(series: HistorySeries, spread: Spread, scale: Spre
   return [
     ...(spread.kind === 'spread' ? extremes(series, scale, colours) : quantiles(series, spread.quantiles, scale, colours)),
     sizes('std', series.std, colours.accent, { yaxis: 'y2' }),
-    sizes('abs max', series.absMax, colours['text-2'], { yaxis: 'y2' }),
+    sizes('abs max', series.absMax, colours['text-2'], { yaxis: 'y2', line: { width: 1.6, color: colours['text-2'], dash: 'dash' } }),
     line('zeros %', series.zeros, colours['text-3'], { yaxis: 'y3', hovertemplate: '%{y:.3~g} %<extra>zeros</extra>' }),
     bars('NaN', series.step, series.nan, colours.nan),
     bars('Inf', series.step, series.inf, colours.inf),
   ];
 }
 
-const THIN = (colours: Palette) => ({ line: { width: 1, color: faded(colours.accent, 0.55) }, mode: 'lines' });
+/** As `lineOf`, for what bounds a band. */
+function edgeOf(step: number[], scale: SpreadScale, { accent }: Palette) {
+  const line = lineOf(step, scale);
+  return (name: string, y: number[]) => line(name, y, accent, { line: { width: 1, color: faded(accent, 0.55) } }, false);
+}
 
 function extremes(series: HistorySeries, scale: SpreadScale, colours: Palette): Trace[] {
-  const line = lineOf(series.step, scale);
+  const [line, edge] = [lineOf(series.step, scale), edgeOf(series.step, scale, colours)];
   return [
-    ...band(series.step, series.min, series.max, 0.12, scale, colours),
-    ...band(series.step, series.lower, series.upper, 0.22, scale, colours),
-    line('max', series.max, colours.accent, THIN(colours)),
+    band(series.step, series.min, series.max, 0.12, scale, colours),
+    band(series.step, series.lower, series.upper, 0.22, scale, colours),
+    edge('max', series.max),
     line('mean', series.mean, colours.accent),
-    line('min', series.min, colours.accent, THIN(colours)),
+    edge('min', series.min),
   ];
 }
 
 function quantiles(series: HistorySeries, found: QuantileSeries, scale: SpreadScale, colours: Palette): Trace[] {
-  const line = lineOf(found.step, scale);
-  const outer = lineOf(series.step, scale);
+  const [line, edge] = [lineOf(found.step, scale), edgeOf(found.step, scale, colours)];
+  const outer = edgeOf(series.step, scale, colours);
   return [
-    ...band(found.step, found.p5, found.p95, 0.14, scale, colours),
-    ...band(found.step, found.p25, found.p75, 0.28, scale, colours),
-    outer('max', series.max, colours.accent, THIN(colours)),
-    line('95 %', found.p95, colours.accent, THIN(colours)),
-    line('75 %', found.p75, colours.accent, THIN(colours)),
+    band(found.step, found.p5, found.p95, 0.14, scale, colours),
+    band(found.step, found.p25, found.p75, 0.28, scale, colours),
+    outer('max', series.max),
+    edge('95 %', found.p95),
+    edge('75 %', found.p75),
     line('median', found.median, colours.accent),
-    line('25 %', found.p25, colours.accent, THIN(colours)),
-    line('5 %', found.p5, colours.accent, THIN(colours)),
-    outer('min', series.min, colours.accent, THIN(colours)),
+    edge('25 %', found.p25),
+    edge('5 %', found.p5),
+    outer('min', series.min),
   ];
 }
 
@@ -78,12 +85,18 @@ function placed(values: readonly number[], { unit, log }: SpreadScale): number[]
   return values.map((value) => (log ? log.at(unit.at(value)) : unit.at(value)));
 }
 
-function band(step: number[], low: number[], high: number[], opacity: number, scale: SpreadScale, colours: Palette): Trace[] {
-  const edge = { mode: 'lines', line: { width: 0 }, hoverinfo: 'skip', yaxis: 'y' };
-  return [
-    { ...edge, x: step, y: placed(low, scale) },
-    { ...edge, x: step, y: placed(high, scale), fill: 'tonexty', fillcolor: faded(colours.accent, opacity) },
-  ];
+function band(step: number[], low: number[], high: number[], opacity: number, scale: SpreadScale, colours: Palette): Trace {
+  const order = drawnOrder(step);
+  const [lower, upper] = [low, high].map((column) => inOrder(order, placed(column, scale))) as [number[], number[]];
+  return {
+    ...outline(inOrder(order, step), lower, upper),
+    mode: 'lines',
+    line: { width: 0 },
+    hoverinfo: 'skip',
+    yaxis: 'y',
+    fill: 'toself',
+    fillcolor: faded(colours.accent, opacity),
+  };
 }
 
 /** On the axes of shares and counts. */
@@ -91,13 +104,9 @@ const AS_THEY_ARE: SpreadScale = { unit: chartUnit([]), log: null, sizes: [] };
 
 /** Lines over some steps; what is read off is the number itself, wherever the scale puts it. */
 function lineOf(step: number[], scale: SpreadScale = AS_THEY_ARE) {
-  return (name: string, y: number[], colour: string, more: Trace = {}): Trace => ({
-    x: step,
-    y: placed(y, scale),
-    customdata: y,
+  return (name: string, y: number[], colour: string, more: Trace = {}, dots = hasDots(step)): Trace => ({
+    ...course(step, placed(y, scale), y, colour, dots),
     name,
-    mode: step.length < 40 ? 'lines+markers' : 'lines',
-    marker: { size: 4, color: colour },
     line: { width: 1.6, color: colour },
     hovertemplate: `%{customdata:.4~g}<extra>${name}</extra>`,
     ...more,
@@ -117,6 +126,9 @@ function bars(name: string, step: number[], count: number[], colour: string): Tr
     hovertemplate: `%{y:,}<extra>${name}</extra>`,
   };
 }
+
+/** Says which line is which by its stroke. */
+const SIZES = '— std, - - abs max';
 
 export interface HistoryLayoutOptions {
   step: number | null;
@@ -158,16 +170,17 @@ export function historyLayout(colours: Palette, { step, log, scale, spread, bad 
       fixedrange: true,
       rangemode: 'tozero',
       showgrid: false,
-      nticks: 4,
+      tickmode: 'linear',
+      tick0: 0,
+      dtick: countTick(bad),
       visible: bad > 0,
-      tickmode: 'auto',
       color: colours.nan,
       tickformat: '~s',
     },
     shapes: step === null ? [] : [stepLine(colours, step)],
     annotations: [
       caption(colours, 1, unitTitle(spread === 'spread' ? 'min, mean ± std, max' : 'min, 5, 25, 50, 75, 95 %, max', scale.unit)),
-      caption(colours, 0.49, unitTitle(log ? 'std and abs max (log)' : 'std and abs max', scale.unit)),
+      caption(colours, 0.49, unitTitle(log ? `${SIZES} (log)` : SIZES, scale.unit)),
       caption(colours, 0.2, bad > 0 ? 'zeros %, NaN and Inf (right)' : 'zeros %'),
     ],
   };

@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import type { HistorySeries } from '../../model/history_series';
+import { historyLayout, historyTraces, spreadScale } from './history_chart';
+import type { Palette } from './theme';
+
+const STEPS = [0, 1, 2, 3, 200, 201, 400];
+const GAP = Number.NaN;
+const COLOURS = new Proxy({}, { get: () => '#123456' }) as Palette;
+const LINES = ['min', 'max', 'mean', 'lower', 'upper', 'std', 'absMax', 'l2', 'zeros', 'nan', 'inf'] as const;
+const SERIES = {
+  step: STEPS,
+  ...Object.fromEntries(LINES.map((name) => [name, STEPS.map((step) => step + 1)])),
+} as unknown as HistorySeries;
+const SCALE = spreadScale(SERIES, false);
+const TRACES = historyTraces(SERIES, { kind: 'spread' }, SCALE, COLOURS);
+const named = (name: string) => TRACES.find((trace) => trace.name === name) ?? {};
+
+test('lines and bands end where steps are missing, and a step between two gaps is a dot', () => {
+  expect(named('mean').x).toEqual([0, 1, 2, 3, GAP, 200, 201, GAP, 400]);
+  expect(named('max')).toMatchObject({ y: [1, 2, 3, 4, GAP, 201, 202, GAP, 401], mode: 'lines+markers' });
+  expect(named('max').marker).toMatchObject({ size: [0, 0, 0, 0, 0, 0, 0, 0, 4] });
+  expect(TRACES[0]).toMatchObject({ fill: 'toself', x: [0, 1, 2, 3, 3, 2, 1, 0, GAP, 200, 201, 201, 200, GAP] });
+});
+
+test('std and abs max have a stroke each, and counts have whole ticks', () => {
+  expect(named('std').line).not.toHaveProperty('dash');
+  expect(named('abs max').line).toHaveProperty('dash', 'dash');
+  const layout = historyLayout(COLOURS, { step: 0, log: false, scale: SCALE, spread: 'spread', bad: 1 });
+  expect(layout.yaxis4).toMatchObject({ tickmode: 'linear', tick0: 0, dtick: 1 });
+});
