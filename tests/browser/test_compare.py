@@ -113,3 +113,27 @@ def test_nodes_are_paired_by_hand_side_by_side(tap: TapPage, two: Site, tmp_path
     page.get_by_role("button", name="One graph").click()
     expect(page.get_by_test_id("compare-graphs").get_by_role("application")).to_have_count(1)
     expect(page.get_by_text("diverges here")).to_be_visible()
+
+
+def test_what_nan_tells_apart_is_counted_beside_the_verdict(
+    tap: TapPage, tmp_path: Path, serve: Serve
+) -> None:
+    for run, bad in (("after", np.nan), ("before", 1.0)):
+        with DumpWriter(tmp_path, run=run) as writer:
+            graph = writer.graph(Graph("step", [Node("x", "Placeholder", **F)], functions={"": Function()}))
+            value = np.ones((4, 6), np.float32)
+            value[2, 3] = bad
+            writer.log("x", value, step=0, graph=graph, keep="value")
+    site = serve(tmp_path)
+    tap.enter(site)
+    a, b = tap.run_id("after"), tap.run_id("before")
+    tap.page.goto(f"{site.url}#run={a}&view=compare&other={b}")
+    cells = tap.page.get_by_test_id("compare-row").get_by_role("cell")
+    expect(cells.nth(2)).to_have_text("1 NaN/Inf")
+    expect(cells.nth(2)).to_have_attribute(
+        "title", "1 element apart by NaN or infinity; where A and B are finite: 0"
+    )
+    expect(tap.page.get_by_test_id("first-divergence")).to_contain_text("1 element apart by NaN or infinity")
+    pictures = tap.page.get_by_test_id("compare-values")
+    cells.first.click()
+    expect(pictures.get_by_text("grey is 0", exact=True)).to_be_visible()

@@ -48,8 +48,8 @@ function Pictures({ row }: { row: TensorDifference }) {
   const sides: [string, string, string, number, number][] = [
     ['a', 'A', `${row.dtype_a}, black ${numberText(-scale)}, white ${numberText(scale)}`, -scale, scale],
     ['b', 'B', `${row.dtype_b}, on the same scale`, -scale, scale],
-    ['difference', 'A − B', `grey is 0, black ${numberText(-most)}, white ${numberText(most)}`, -most, most],
-    ['ulp', 'ULP', `black is equal, white ${numberText(ulp)}`, 0, ulp],
+    ['difference', 'A − B', most > 0 ? `grey is 0, black ${numberText(-most)}, white ${numberText(most)}` : 'grey is 0', -most, most],
+    ['ulp', 'ULP', ulp > 0 ? `black is equal, white ${numberText(ulp)}` : 'black is equal', 0, ulp],
   ];
   return (
     <>
