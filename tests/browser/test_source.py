@@ -22,6 +22,7 @@ def test_from_the_node_to_its_line_and_back(tap: TapPage, site: Site) -> None:
     line.click()
     nodes = view.get_by_test_id("source-node")
     expect(nodes.filter(has_text=LOG)).to_have_attribute("data-selected", "true")
+    expect(nodes.first.locator("[data-health]")).to_have_attribute("data-health", "nan")  # the worst first
     nodes.last.click()
     expect(nodes.last).to_have_attribute("data-selected", "true")
     number = line.get_attribute("data-line")

@@ -8,19 +8,21 @@ import { HEALTH_NAMES } from './SourceView';
 /** More than that nobody reads; the graph's search finds them. */
 const MOST = 500;
 
-/** The nodes that the chosen line made. */
+/** The nodes that the chosen line made, the worst first, else in the order of the graph. */
 export function LineNodes() {
   const { line } = place.value;
   const known = line === null ? undefined : sourceLines.value.get(line);
   const names = graph.data.value?.names;
   if (!known || !names) return <aside class="source-nodes faint">Choose a line with a number beside it to see the nodes it made.</aside>;
+  const healthOf = (row: number) => nodeHealth.value[row] ?? 0;
+  const worstFirst = [...known.nodes].sort((a, b) => healthOf(b) - healthOf(a));
   return (
     <aside class="source-nodes" aria-label={`Nodes of line ${line}`}>
       <h3>
         Line {line}: {counted(known.nodes.length, 'node')}
       </h3>
       {known.through > 0 && <p class="faint">{formatCount(known.through)} more were made in calls from here.</p>}
-      {known.nodes.slice(0, MOST).map((row: number) => {
+      {worstFirst.slice(0, MOST).map((row) => {
         const name = names.at(row);
         return (
           <button
@@ -31,7 +33,7 @@ export function LineNodes() {
             data-testid="source-node"
             onClick={() => selectNode(name)}
           >
-            <i data-health={HEALTH_NAMES[nodeHealth.value[row] ?? 0]} />
+            <i data-health={HEALTH_NAMES[healthOf(row)]} />
             <span class="truncate" title={visible(name)}>
               {visible(name)}
             </span>
