@@ -81,6 +81,27 @@ def test_what_is_removed_comes_back_and_what_is_named_stays_named(tap: TapPage, 
     assert link == tap.page.url
 
 
+def test_the_list_keeps_the_keyboard(tap: TapPage, graph: Locator) -> None:
+    """GIVEN the list WHEN a bookmark is named, removed and brought back by keys THEN it keeps the focus."""
+    graph.press("a")
+    rows(tap).get_by_label("Name and note").focus()
+    keyboard = tap.page.keyboard
+    keyboard.press("Enter")
+    expect(tap.page.get_by_role("textbox", name="Name")).to_be_focused()
+    keyboard.press("Control+a")
+    keyboard.type("get even")
+    keyboard.press("Enter")
+    expect(rows(tap).get_by_role("button", name="get even").first).to_be_focused()
+    focused = tap.page.get_by_role("dialog", name="Bookmarks").locator(":focus")
+    for button in ("Remove get even", "Undo"):
+        tap.page.get_by_role("button", name=button).press("Enter")
+        expect(focused).to_have_count(1)
+    keyboard.press("Escape")
+    expect(tap.page.get_by_role("dialog", name="Bookmarks")).to_have_count(0)
+    expect(tap.page.get_by_test_id("bookmarks")).to_be_focused()
+    tap.expect_inspected(RELU)
+
+
 def test_the_menu_bookmarks_and_the_graph_shows_a_star(tap: TapPage, graph: Locator) -> None:
     box = tap.page.evaluate("name => window.tensortap.node(name)", RELU)
     tap.page.mouse.move(2, 2)

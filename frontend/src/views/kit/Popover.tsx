@@ -27,7 +27,11 @@ export function Popover({ trigger, children, label, end, className }: PopoverPro
       if (!root.current?.contains(event.target as Node)) setOpen(false);
     };
     document.addEventListener('pointerdown', outside);
-    return () => document.removeEventListener('pointerdown', outside);
+    const release = panel.current && holdFocus(panel.current);
+    return () => {
+      document.removeEventListener('pointerdown', outside);
+      release?.();
+    };
   }, [open]);
 
   const onKeyDown = (event: KeyboardEvent) => {
@@ -54,9 +58,30 @@ export function Popover({ trigger, children, label, end, className }: PopoverPro
   );
 }
 
+/** Where a control goes that has the focus, the one that takes its place has it: else keys would mean the page. */
+function holdFocus(root: HTMLElement): () => void {
+  let at = 0;
+  const note = () => {
+    at = controlsOf(root).indexOf(document.activeElement as HTMLElement);
+  };
+  const changed = new MutationObserver(() => {
+    const controls = controlsOf(root);
+    if (document.activeElement === document.body) controls[Math.max(0, Math.min(controls.length - 1, at))]?.focus();
+  });
+  note();
+  root.addEventListener('focusin', note);
+  changed.observe(root, { childList: true, subtree: true });
+  return () => {
+    root.removeEventListener('focusin', note);
+    changed.disconnect();
+  };
+}
+
+const controlsOf = (root: HTMLElement | null) => [...(root?.querySelectorAll<HTMLElement>('input, button:not(:disabled)') ?? [])];
+
 /** Moves the focus to the next or previous control inside `root`. */
 export function moveFocus(root: HTMLElement | null, offset: number): void {
-  const controls = [...(root?.querySelectorAll<HTMLElement>('input, button:not(:disabled)') ?? [])];
+  const controls = controlsOf(root);
   const at = controls.indexOf(document.activeElement as HTMLElement);
   controls[Math.max(0, Math.min(controls.length - 1, at + offset))]?.focus();
 }

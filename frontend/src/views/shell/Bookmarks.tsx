@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { addressOf } from '../../lib/host_page';
 import { type Bookmark, bookmarksText } from '../../model/bookmarks';
 import {
@@ -90,15 +90,18 @@ function Row({ bookmark, close }: { bookmark: Bookmark; close: () => void }) {
 }
 
 function Fields({ bookmark, done }: { bookmark: Bookmark; done: () => void }) {
+  const name = useRef<HTMLInputElement>(null);
+  useEffect(() => name.current?.focus(), []);
   const save = (event: SubmitEvent & { currentTarget: HTMLFormElement }) => {
     event.preventDefault();
     const text = (field: string) => String(new FormData(event.currentTarget).get(field) ?? '').trim();
     changeBookmark(bookmark, { name: text('name') || bookmark.name, note: text('note') });
+    event.currentTarget.closest('li')?.querySelector<HTMLElement>('.bookmark-go')?.focus();
     done();
   };
   return (
     <form class="bookmark-fields" onSubmit={save}>
-      <input class="field" name="name" aria-label="Name" placeholder="Name" defaultValue={bookmark.name} autocomplete="off" />
+      <input ref={name} class="field" name="name" aria-label="Name" placeholder="Name" defaultValue={bookmark.name} autocomplete="off" />
       <input class="field" name="note" aria-label="Note" placeholder="Note" defaultValue={bookmark.note} autocomplete="off" />
       <button type="submit" class="button primary">
         Keep
