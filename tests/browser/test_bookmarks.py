@@ -50,7 +50,7 @@ def test_a_node_and_its_scope_are_come_back_to(tap: TapPage, graph: Locator) -> 
     tap.page.reload()
     tap.wait_until_ready()
 
-    expect(rows(tap)).to_have_text([f"Relustep {STEP}", f"conv1_1step {STEP}"])
+    expect(rows(tap)).to_have_text([f"Relustep {STEP}{SCOPE}", f"conv1_1step {STEP}digits_1"])
     rows(tap).nth(1).locator(".bookmark-go").click()
     tap.expect_step(STEP)
     tap.page.wait_for_function("link => location.hash === link", arg=at_scope)
@@ -66,7 +66,7 @@ def test_what_is_removed_comes_back_and_what_is_named_stays_named(tap: TapPage, 
     tap.page.get_by_role("textbox", name="Name").fill("half dead")
     tap.page.get_by_role("textbox", name="Note").fill("since <b>warmup</b>")
     tap.page.keyboard.press("Enter")
-    named = [f"half deadstep {STEP}since <b>warmup</b>"]
+    named = [f"half deadstep {STEP}{RELU}since <b>warmup</b>"]
     expect(rows(tap)).to_have_text(named)
     tap.page.get_by_label("Remove half dead").click()
     expect(rows(tap)).to_have_count(0)

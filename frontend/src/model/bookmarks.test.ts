@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Bookmark, bookmarksText, type Here, isOf, naturalName, readBookmarks } from './bookmarks';
+import { type Bookmark, bookmarksText, type Here, isOf, naturalName, readBookmarks, whereabouts } from './bookmarks';
 
 const RELU: Bookmark = { link: '#run=r&tensor=net/Relu:0', graph: 'g', place: 'net/Relu', step: 4, name: 'Relu', note: '' };
 
@@ -7,6 +7,17 @@ test('a bookmark is called as its place, or as the view', () => {
   expect(naturalName('net/block_1/Relu', 'graph')).toBe('Relu');
   expect(naturalName('net/block_1/', 'graph')).toBe('block_1');
   expect(naturalName('', 'table')).toBe('Tensors');
+});
+
+test.each([
+  ['net/block_1/Relu', 'Relu', 'net/block_1'],
+  ['net/block_1/', 'block_1', 'net'],
+  ['Relu', 'Relu', ''],
+  ['net/block_1/Relu', 'half dead', 'net/block_1/Relu'],
+  ['net/block_1/Relu', 'lu', 'net/block_1/Relu'],
+  ['', 'Timeline', ''],
+])('%s, called %s, is in %s', (place, name, scope) => {
+  expect(whereabouts({ ...RELU, place, name })).toBe(scope);
 });
 
 const HERE: Here = { graph: 'g', place: 'net/Relu', step: 4, view: 'graph' };

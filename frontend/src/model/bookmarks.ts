@@ -30,6 +30,13 @@ export function naturalName(place: string, view: View): string {
   return place.replace(/\/$/, '').replace(/^.*\//, '');
 }
 
+/** Where a bookmark is, beside its name: the scope, or all of the place once it has a name of its own; nothing for what is on show as a whole. */
+export function whereabouts({ place, name }: Bookmark): string {
+  const path = place.replace(/\/$/, '');
+  const cut = path.lastIndexOf('/') + 1;
+  return path.slice(cut) === name ? path.slice(0, Math.max(0, cut - 1)) : path;
+}
+
 /** All of them as text, a name and a link each. */
 export function bookmarksText(bookmarks: readonly Bookmark[], address: (link: string) => string): string {
   const entry = ({ name, note, link }: Bookmark) => `${name}${note === '' ? '' : `: ${note}`}\n${address(link)}\n`;

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { addressOf } from '../../lib/host_page';
-import { type Bookmark, bookmarksText } from '../../model/bookmarks';
+import { type Bookmark, bookmarksText, whereabouts } from '../../model/bookmarks';
 import {
   bookmarkedHere,
   bookmarks,
@@ -14,6 +14,7 @@ import {
 import { runEntry } from '../../state/runs';
 import { IconButton } from '../kit/Button';
 import { CopyButton } from '../kit/CopyButton';
+import { CutPath } from '../kit/CutPath';
 import { Icon } from '../kit/Icon';
 import { Popover } from '../kit/Popover';
 
@@ -69,6 +70,7 @@ function List({ close }: { close: () => void }) {
 function Row({ bookmark, close }: { bookmark: Bookmark; close: () => void }) {
   const [editing, setEditing] = useState(false);
   const { name, note, place, step } = bookmark;
+  const scope = whereabouts(bookmark);
   const go = () => {
     close();
     goToBookmark(bookmark);
@@ -79,6 +81,7 @@ function Row({ bookmark, close }: { bookmark: Bookmark; close: () => void }) {
         <button type="button" class="bookmark-go grow" title={place || undefined} onClick={go}>
           <span class="truncate">{name}</span>
           {step !== null && <span class="num faint">step {step}</span>}
+          {scope && <CutPath path={scope} class="bookmark-scope" />}
         </button>
         <CopyButton text={() => addressOf(bookmark.link)} label={`Copy the link of ${name}`} icon="link" />
         <IconButton small icon="edit" label={`Name and note of ${name}`} pressed={editing} onClick={() => setEditing(!editing)} />
