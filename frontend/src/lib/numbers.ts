@@ -20,6 +20,15 @@ export function clamp(value: number, low: number, high: number): number {
   return value < low ? low : value > high ? high : value;
 }
 
+/** The places of what is not 0, ascending. */
+export function placesOf(set: Uint8Array): Int32Array {
+  let count = 0;
+  for (let at = 0; at < set.length; at++) if (set[at]) count++;
+  const places = new Int32Array(count);
+  for (let at = 0, i = 0; i < count; at++) if (set[at]) places[i++] = at;
+  return places;
+}
+
 /** Neighbours of each vertex, flat: those of `v` are `list[start[v] … start[v + 1]]`, `edge` says by which edge. */
 export interface Adjacency {
   readonly start: Numbers;

@@ -46,7 +46,7 @@ export function fuzzyScore(
     if (term.length > found.length) found = new Int32Array(2 * term.length);
     let score = together(text, lower, start, end, label, next, term, i, nextPlace);
     if (score < 0) {
-      if (!scattered(lower, start, end, term)) return -1;
+      if (term.length === 1 || !scattered(lower, start, end, term)) return -1; // one letter is together or not there
       score = placesScore(text, lower, start, end, label, next, term);
       next = found[term.length - 1]! + 1;
       if (places) for (let letter = 0; letter < term.length; letter++) places.push(found[letter]!);

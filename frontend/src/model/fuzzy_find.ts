@@ -2,6 +2,7 @@
 
 import { TextColumn } from '../lib/columns';
 import { fuzzyScore, lowerOf, type NextPlace, placeOrNone } from './fuzzy';
+import { inPieces, mayPause, type Pieces } from './in_pieces';
 import { isAscii, loweredWhole } from './lowered';
 
 /** What is searched: a column of names, or a list. */
@@ -15,31 +16,20 @@ export interface Match {
   readonly score: number;
 }
 
-/** Half a frame, so that a key typed meanwhile is drawn in time. */
-const PIECE_MS = 8;
-/** So many rows take far less than a piece. */
-const ROWS_BETWEEN_LOOKS = 1024;
-
 /** The rows that fit best, best first (of equal ones the first), at most `most`; null once `signal` is aborted. */
-export async function findFuzzy(
-  texts: Texts,
-  terms: readonly string[],
-  most: number,
-  signal: AbortSignal,
-): Promise<readonly Match[] | null> {
+export function findFuzzy(texts: Texts, terms: readonly string[], most: number, signal: AbortSignal): Promise<readonly Match[] | null> {
+  return inPieces(bestOf(texts, terms, most), signal);
+}
+
+function* bestOf(texts: Texts, terms: readonly string[], most: number): Pieces<readonly Match[]> {
   const score = scorer(texts, terms);
   const best: Match[] = [];
-  let began = performance.now();
   for (let row = 0; row < texts.length; row++) {
-    if (row % ROWS_BETWEEN_LOOKS === 0 && performance.now() - began > PIECE_MS) {
-      await pause();
-      if (signal.aborted) return null;
-      began = performance.now();
-    }
+    if (mayPause(row)) yield;
     const points = score(row);
     if (points >= 0 && (best.length < most || points > best[best.length - 1]!.score)) insert(best, { row, score: points }, most);
   }
-  return signal.aborted ? null : best;
+  return best;
 }
 
 /** Scores rows, which are asked for in their order: of a column of ASCII without making their texts. */
@@ -69,16 +59,4 @@ function insert(best: Match[], match: Match, most: number): void {
   while (at > 0 && best[at - 1]!.score < match.score) at--;
   best.splice(at, 0, match);
   if (best.length > most) best.pop();
-}
-
-/** Lets the page handle what waits; unlike a timer it is not slowed down. */
-function pause(): Promise<void> {
-  return new Promise((resolve) => {
-    const { port1, port2 } = new MessageChannel();
-    port1.onmessage = () => {
-      port1.close();
-      resolve();
-    };
-    port2.postMessage(null);
-  });
 }

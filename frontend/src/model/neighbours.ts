@@ -1,6 +1,6 @@
 /** Edges of each node, and what they look like with some scopes closed. */
 
-import { type Adjacency, adjacency } from '../lib/numbers';
+import { type Adjacency, adjacency, placesOf } from '../lib/numbers';
 import type { EdgeColumns } from './graph';
 import type { MetaEdges } from './meta_edges';
 import { type ScopeTree, shownEntity } from './tree';
@@ -83,11 +83,10 @@ export interface Marks {
 
 /** Null for no rows: then there is nothing to draw. */
 export function markNodes(tree: ScopeTree, rows: Iterable<number>): Marks | null {
-  const known = [...rows].filter((row) => row >= 0 && row < tree.nodeCount);
-  if (known.length === 0) return null;
   const nodes = new Uint8Array(tree.nodeCount);
-  for (const row of known) nodes[row] = 1;
-  return { nodes, inScope: countInScopes(tree, known) };
+  for (const row of rows) if (row >= 0 && row < nodes.length) nodes[row] = 1;
+  const known = placesOf(nodes);
+  return known.length === 0 ? null : { nodes, inScope: countInScopes(tree, known) };
 }
 
 /** How many of some nodes each scope holds, the scopes they own included. */

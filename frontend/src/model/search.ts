@@ -1,8 +1,10 @@
 /** Search over a graph's nodes, as query.ts reads it. */
 
 import type { DictColumn } from '../lib/columns';
-import { markConnected } from './connected';
+import { placesOf } from '../lib/numbers';
+import { markConnected, type Step } from './connected';
 import { type GraphData, rowOf } from './graph';
+import { atOnce, mayPause, type Pieces } from './in_pieces';
 import { type ChainStep, FIELDS, type Field, type FieldTerm, type Query, type Term } from './query';
 import { NO_FACTS, type SearchFacts } from './search_facts';
 import { markContaining, markFuzzy, markText, markWithoutNumbers } from './search_names';
@@ -30,6 +32,11 @@ interface Search {
 }
 
 export function runQuery(graph: GraphData, query: Query, facts: SearchFacts = NO_FACTS): SearchResult {
+  return atOnce(queryPieces(graph, query, facts));
+}
+
+/** As `runQuery`, for what must not hold up the page. */
+export function* queryPieces(graph: GraphData, query: Query, facts: SearchFacts): Pieces<SearchResult> {
   if (query.error !== null) return { ...NOTHING, told: query.error };
   if (query.terms.length === 0) return NOTHING;
   const search: Search = { graph, facts, fuzzy: false, ways: [] };
@@ -38,40 +45,44 @@ export function runQuery(graph: GraphData, query: Query, facts: SearchFacts = NO
   let told: string | null = null;
   for (const term of query.terms) {
     hit.fill(0);
-    markTerm(search, term, hit);
+    yield* markTerm(search, term, hit);
     if (!hit.includes(1)) told ??= whyNothing(search, term);
     for (let row = 0; row < hit.length; row++) matches[row]! &= hit[row]!;
   }
-  const rows: number[] = [];
-  for (let row = 0; row < matches.length; row++) if (matches[row]) rows.push(row);
+  const rows = placesOf(matches);
   const ways = search.ways.filter((way) => matches[way[0]!] || matches[way[way.length - 1]!]);
-  return { rows: Int32Array.from(rows), fuzzy: search.fuzzy && rows.length > 0, ways, told: rows.length > 0 ? null : told };
+  return { rows, fuzzy: search.fuzzy && rows.length > 0, ways, told: rows.length > 0 ? null : told };
 }
 
-function markTerm(search: Search, term: Term, hit: Uint8Array): void {
+function* markTerm(search: Search, term: Term, hit: Uint8Array): Pieces<void> {
   const { graph } = search;
-  if (term.kind === 'text') markWord(search, term.text, hit);
+  if (term.kind === 'text') yield* markWord(search, term.text, hit);
   else if (term.kind === 'pattern') {
-    for (let row = 0; row < hit.length; row++)
+    for (let row = 0; row < hit.length; row++) {
+      if (mayPause(row)) yield;
       if (term.pattern.test(graph.names.at(row)) || term.pattern.test(graph.paths.at(row))) hit[row] = 1;
+    }
   } else if (term.kind === 'chain') {
-    const steps = term.steps.map((step) => step && stepRows(search, step));
+    const steps: Step[] = [];
+    for (const step of term.steps) steps.push(step && (yield* stepRows(search, step)));
     search.ways.push(...markConnected(graph.nodeCount, graph.edges, steps, hit));
   } else markField(search, term, hit);
 }
 
 /** A text in a name; where it is in none, the next best that it may mean. */
-function markWord(search: Search, text: string, hit: Uint8Array): void {
+function* markWord(search: Search, text: string, hit: Uint8Array): Pieces<void> {
   const { graph } = search;
   const found = () => hit.includes(1);
   markText(graph.names, text, hit);
+  yield;
   markText(graph.paths, text, hit);
+  yield;
   if (text.includes('/') && !found()) markWithoutNumbers(graph.names, text, hit);
   const node = /^(.+):\d+$/.exec(text)?.[1]; // of a tensor's name
   if (node !== undefined && !found()) markText(graph.names, node, hit);
   if (!found()) markContaining(graph.opTypes, text, hit);
   if (!found()) markContaining(graph.layers, text, hit);
-  if (!found() && markFuzzy(graph, text, hit)) search.fuzzy = true;
+  if (!found() && (yield* markFuzzy(graph, text, hit))) search.fuzzy = true;
 }
 
 function markField({ graph, facts }: Search, { field, text }: FieldTerm, hit: Uint8Array): void {
@@ -94,13 +105,14 @@ function problemRows(graph: GraphData, { problems }: SearchFacts, text: string):
 }
 
 /** The nodes that one step of a connected pattern fits: by their op type or their own label. */
-function stepRows(search: Search, step: Exclude<ChainStep, null>): Uint8Array {
+function* stepRows(search: Search, step: Exclude<ChainStep, null>): Pieces<Uint8Array> {
   const { graph } = search;
   const rows = new Uint8Array(graph.nodeCount);
   if (!(step instanceof RegExp)) markField(search, step, rows);
   else {
     const fits = graph.opTypes.values.map((value) => step.test(value));
     for (let row = 0; row < rows.length; row++) {
+      if (mayPause(row)) yield;
       if (fits[graph.opTypes.codes[row]!] || step.test(labelOf(graph.names.at(row)))) rows[row] = 1;
     }
   }

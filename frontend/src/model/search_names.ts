@@ -4,6 +4,7 @@ import type { DictColumn, TextColumn } from '../lib/columns';
 import { fuzzyMatch, LETTER } from './fuzzy';
 import { scorer } from './fuzzy_find';
 import type { GraphData } from './graph';
+import { mayPause, type Pieces } from './in_pieces';
 import { isAscii, loweredWhole } from './lowered';
 
 /** Looks for a text in all rows at once: they lie in one string, and searching that is what engines are fastest at. */
@@ -15,22 +16,11 @@ export function markText(column: TextColumn, text: string, hit: Uint8Array): voi
   const whole = loweredWhole(column);
   let row = 0;
   for (let at = whole.indexOf(text); at >= 0; ) {
-    row = rowAt(column.offsets, at, row);
+    while (column.offsets[row + 1]! <= at) row++;
     const inside = at + text.length <= column.offsets[row + 1]!;
     if (inside) hit[row] = 1;
     at = whole.indexOf(text, inside ? column.offsets[row + 1]! : at + 1);
   }
-}
-
-/** The row whose text holds a position, from `first` on. */
-function rowAt(offsets: Uint32Array, position: number, first: number): number {
-  let [low, high] = [first, offsets.length - 2];
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (offsets[middle]! <= position) low = middle;
-    else high = middle - 1;
-  }
-  return low;
 }
 
 const plain = new WeakMap<TextColumn, string[]>();
@@ -62,13 +52,14 @@ const LEAST_A_LETTER = 0.85 * LETTER;
 const NEARLY = 0.8;
 
 /** Marks the nodes whose name or op type fits a text letter by letter, those that fit best; false if there is none. */
-export function markFuzzy(graph: GraphData, text: string, hit: Uint8Array): boolean {
+export function* markFuzzy(graph: GraphData, text: string, hit: Uint8Array): Pieces<boolean> {
   if (text.length < 2) return false;
   const terms = [text];
   const [name, ops] = [scorer(graph.names, terms), graph.opTypes.values.map((value) => fuzzyMatch(value, terms).score)];
   const scores = new Float32Array(graph.nodeCount);
   let best = LEAST_A_LETTER * text.length;
   for (let row = 0; row < scores.length; row++) {
+    if (mayPause(row)) yield;
     const score = Math.max(name(row), ops[graph.opTypes.codes[row]!] ?? -1);
     scores[row] = score;
     if (score * NEARLY > best) best = score * NEARLY;

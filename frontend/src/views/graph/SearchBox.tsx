@@ -72,8 +72,8 @@ interface Draft {
   readonly text: string;
   /** Something is typed: it is searched for once typing stops. */
   readonly type: (text: string) => void;
-  /** Searches for it at once. */
-  readonly search: (text: string) => void;
+  /** Searches for it at once; false where more was typed before the end. */
+  readonly search: (text: string) => Promise<boolean>;
 }
 
 function useDraft(model: GraphView): Draft {
@@ -92,7 +92,7 @@ function useDraft(model: GraphView): Draft {
   const now = (wanted: string) => {
     clearTimeout(timer.current);
     own.current = wanted;
-    if (wanted !== model.finder.text.peek()) search(model, wanted);
+    return wanted === model.finder.asked ? model.finder.done : search(model, wanted);
   };
   const type = (wanted: string) => {
     setText(wanted);
@@ -147,8 +147,7 @@ function onSearchKey(event: KeyboardEvent & { currentTarget: HTMLInputElement },
   const back = event.key === 'ArrowUp' || (event.key === 'Enter' && event.shiftKey);
   if (text === '' && event.key === 'ArrowDown') focusExample(event.currentTarget);
   else if (['Enter', 'ArrowDown', 'ArrowUp'].includes(event.key)) {
-    draft.search(text);
-    nextHit(model, back ? -1 : 1);
+    void draft.search(text).then((found) => found && nextHit(model, back ? -1 : 1));
   } else if (event.key === 'Escape') {
     leave();
   } else return;

@@ -1,16 +1,21 @@
 /** The search of one graph: its text, its hits in drawing order, and the one that is current. */
 
-import { signal } from '@preact/signals';
+import { batch, signal } from '@preact/signals';
+import { Latest } from '../../lib/latest';
 import { linksOnce } from '../../model/connected';
 import type { GraphData } from '../../model/graph';
+import { inPieces } from '../../model/in_pieces';
 import { type Marks, markNodes } from '../../model/neighbours';
-import { parseQuery } from '../../model/query';
-import { runQuery } from '../../model/search';
+import { parseQuery, type Query } from '../../model/query';
+import { queryPieces, type SearchResult } from '../../model/search';
 import type { SearchFacts } from '../../model/search_facts';
 import type { ScopeTree } from '../../model/tree';
 
 export class Finder {
+  /** What the hits are of. */
   readonly text = signal('');
+  /** What is searched for: the same, once that is done. */
+  asked = '';
   readonly hits = signal<Int32Array>(new Int32Array(0));
   readonly current = signal(-1);
   /** Whether only the letters of the text were found. */
@@ -23,21 +28,40 @@ export class Finder {
   /** What was found; null without a search. */
   marks: Marks | null = null;
 
-  /** Searches anew; the current hit is left to `step`. */
-  search(text: string, graph: GraphData, tree: ScopeTree, facts: SearchFacts): void {
+  /** The last search, as `search` returns it. */
+  done: Promise<boolean> = Promise.resolve(true);
+  private readonly latest = new Latest();
+
+  /**
+   * Searches anew, a piece at a time: what was found before stays until the end. The current hit stays where it still is one and is to be `kept`, else it is
+   * left to `step`. False where another search came before the end.
+   */
+  search(text: string, graph: GraphData, tree: ScopeTree, facts: SearchFacts, kept = false): Promise<boolean> {
+    this.asked = text;
     const query = parseQuery(text);
-    const { rows, fuzzy, ways, told } = runQuery(graph, query, facts);
-    this.text.value = text;
-    this.current.value = -1;
-    this.unread.value = query.error !== null;
-    this.told.value = told;
-    this.fuzzy.value = fuzzy;
-    this.hits.value = rows;
-    this.ways = linksOnce(ways, graph.nodeCount);
+    this.done = inPieces(queryPieces(graph, query, facts), this.latest.start()).then((found) => {
+      if (found) this.take(text, query, found, tree, kept ? this.currentRow : -1);
+      return found !== null;
+    });
+    return this.done;
+  }
+
+  private take(text: string, query: Query, { rows, fuzzy, ways, told }: SearchResult, tree: ScopeTree, current: number): void {
+    this.ways = linksOnce(ways, tree.nodeCount);
     this.marks = markNodes(tree, rows);
+    batch(() => {
+      this.text.value = text;
+      this.unread.value = query.error !== null;
+      this.told.value = told;
+      this.fuzzy.value = fuzzy;
+      this.hits.value = rows;
+      this.current.value = rows.indexOf(current);
+    });
   }
 
   clear(): void {
+    this.latest.cancel();
+    this.asked = '';
     this.text.value = '';
     this.hits.value = new Int32Array(0);
     this.current.value = -1;

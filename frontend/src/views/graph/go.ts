@@ -9,20 +9,18 @@ import type { GraphView } from './graph_view';
 import { withGraph } from './on_show';
 import { entityNamed } from './selected_name';
 
-export function search(model: GraphView, text: string): void {
+/** False where there is nothing to search yet, or another search came before this one's end. The current hit stays where it is to be `kept`. */
+export async function search(model: GraphView, text: string, kept = false): Promise<boolean> {
   const { drawing } = model;
-  if (!drawing) return;
-  model.finder.search(text, drawing.graph, drawing.tree, factsOf(model));
-  model.viewport.changed();
+  const found = drawing !== null && (await model.finder.search(text, drawing.graph, drawing.tree, factsOf(model), kept));
+  if (found) model.viewport.changed();
+  return found;
 }
 
 /** Searches for the same again, where it may be that what is `about` has changed; the current hit stays if it still is one. */
 export function searchAgain(model: GraphView, about: RegExp): void {
-  const { finder } = model;
-  const [text, row] = [finder.text.peek(), finder.currentRow];
-  if (!about.test(text)) return;
-  search(model, text);
-  finder.current.value = finder.hits.value.indexOf(row);
+  const { asked } = model.finder;
+  if (about.test(asked)) void search(model, asked, true);
 }
 
 /** What is known of the nodes that a pane shows; of another run's graph only their health. */
@@ -38,10 +36,7 @@ export function factsOf(model: GraphView): SearchFacts {
 
 /** Searches the graph of the run from elsewhere on the page, and goes to the first hit. */
 export function searchFor(text: string): void {
-  withGraph((model) => {
-    search(model, text);
-    nextHit(model, 1);
-  });
+  withGraph((model) => void search(model, text).then((found) => found && nextHit(model, 1)));
 }
 
 /** Shows and selects a scope on the graph, of whichever view. */

@@ -121,16 +121,19 @@ function stepWith(step: number, bad: readonly number[]): StepStatistics {
 
 test('what is bad at the step on show is searched for again at another one, and the current hit stays', async () => {
   const { view } = await shown(makeGraph(['a/x', 'a/y', 'b/x', 'b/y', 'c']), ['*']);
-  const at = (step: StepStatistics) => view.setColours(step, { kind: 'health' }, 'light');
-  at(stepWith(0, []));
-  search(view, 'is:nan');
+  const at = async (step: StepStatistics) => {
+    view.setColours(step, { kind: 'health' }, 'light');
+    await view.finder.done;
+  };
+  await at(stepWith(0, []));
+  await search(view, 'is:nan');
   expect(view.finder.told.value).toBe('no node has NaN at this step');
-  at(stepWith(1, [1, 3]));
+  await at(stepWith(1, [1, 3]));
   expect([...view.finder.hits.value]).toEqual([1, 3]);
   nextHit(view, -1);
-  at(stepWith(2, [0, 1, 3]));
+  await at(stepWith(2, [0, 1, 3]));
   expect([...view.finder.hits.value]).toEqual([0, 1, 3]);
   expect(view.finder.currentRow).toBe(3);
-  at(stepWith(3, [4]));
+  await at(stepWith(3, [4]));
   expect([[...view.finder.hits.value], view.finder.current.value]).toEqual([[4], -1]);
 });

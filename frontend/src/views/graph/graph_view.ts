@@ -323,7 +323,7 @@ export class GraphView {
   private renumber(): void {
     this.hover.value = null;
     this.setSelected(entityNamed(this.drawing!, this.reported));
-    if (this.finder.text.value !== '') search(this, this.finder.text.value);
+    if (this.finder.asked !== '') void search(this, this.finder.asked);
   }
 
   private update(update: LayoutUpdate): void {
