@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from browser_page import TapPage
 from browser_site import Site
 from playwright.sync_api import expect
@@ -68,13 +70,54 @@ def test_rows_are_opened_and_closed_by_hand_and_kept_in_the_address(tap: TapPage
     tap.page.reload()
     tap.wait_until_ready()
     expect(inside.first).to_be_visible()
-    row.locator(".timeline-name").focus()
-    tap.page.keyboard.press("ArrowLeft")
+    row.get_by_test_id("timeline-sign").click()
     expect(row.locator("[aria-expanded=false]")).to_be_visible()
     expect(inside).to_have_count(0)
-    tap.page.keyboard.press("ArrowDown")
-    focused = "document.activeElement.closest('[data-testid=timeline-row]').dataset.path"
-    assert tap.page.evaluate(focused) != path
+
+
+def test_the_rows_are_one_tab_stop_and_keep_the_keyboard(tap: TapPage, site: Site) -> None:
+    """GIVEN the focus on the rows WHEN keys move, open, close, scroll and look into THEN it stays there."""
+    _timeline(tap, site, "digits")
+    page = tap.page
+    page.set_viewport_size({"width": 1024, "height": 420})
+    tree, active = page.get_by_role("tree"), page.locator(".timeline-row[data-active=true]")
+    rows = page.get_by_role("treeitem")
+    tree.focus()
+    expect(tree).to_have_attribute("aria-activedescendant", "timeline-row-0")
+    count = int(rows.first.get_attribute("aria-setsize") or 0)
+    page.keyboard.press("End")
+    expect(active).to_be_in_viewport()
+    last = int(active.get_attribute("data-index") or 0)
+    assert last >= count - 1
+    page.keyboard.press("Home")
+    expect(active).to_have_attribute("data-index", "0")
+    page.mouse.move(300, 300)
+    page.mouse.wheel(0, 5000)
+    expect(page.locator(f".timeline-row[data-index='{last}']")).to_be_visible()
+    page.keyboard.press("ArrowDown")
+    expect(active).to_be_in_viewport()
+    page.keyboard.press("Home")
+    while active.locator("[aria-expanded=false]").count() == 0:
+        page.keyboard.press("ArrowDown")
+    path = active.get_attribute("data-path") or ""
+    page.keyboard.press("ArrowRight")
+    expect(active.locator("[aria-expanded=true]")).to_be_visible()
+    tap.wait_until_ready()
+    page.keyboard.press("ArrowRight")
+    expect(active).to_have_attribute("data-path", re.compile(rf"^{re.escape(path)}/"))
+    page.keyboard.press("ArrowLeft")
+    expect(active).to_have_attribute("data-path", path)
+    step = tap.step()
+    page.keyboard.press("Shift+ArrowLeft" if step > 0 else "Shift+ArrowRight")
+    expect(tree).to_be_focused()
+    assert tap.step() != step
+    page.keyboard.press("Enter")
+    expect(page.get_by_test_id("timeline")).to_have_attribute("data-scope", path)
+    expect(tree).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(rows.and_(page.locator(":focus"))).to_have_count(0)
+    page.keyboard.press("Shift+Tab")
+    expect(tree).to_be_focused()
 
 
 def test_the_first_bad_cell_is_marked_and_leads_to_its_tensor(tap: TapPage, site: Site) -> None:

@@ -1,6 +1,16 @@
 import { expect, test } from 'vitest';
 import { DictColumn } from '../lib/columns';
-import { cellOfNode, columnOfStep, rowLabel, scopeTrail, type Timeline, type TimelineRow, worstOfRow } from './timeline';
+import {
+  cellOfNode,
+  columnOfStep,
+  placeAmongRows,
+  rowAround,
+  rowLabel,
+  scopeTrail,
+  type Timeline,
+  type TimelineRow,
+  worstOfRow,
+} from './timeline';
 
 const row = (path: string, depth: number, kind: TimelineRow['kind'] = 'node'): TimelineRow => ({
   path,
@@ -92,6 +102,12 @@ test('what has no row of its own stands in the rest of the open row around it', 
   expect(rowLabel(opened, 3)).toBe('b');
   const inside = { ...tree, scope: 'net', rows: [row('net/a', 0), { ...row('net/…', 0, 'rest'), open: false }] };
   expect([cellOfNode(inside, 'net/b', 15)?.row, cellOfNode(inside, 'other', 15)]).toEqual([1, null]);
+});
+
+test('rows know the open row around them, and their place among those beside them', () => {
+  expect(tree.rows.map((_, i) => rowAround(tree, i))).toEqual([-1, 0, 1, 0, 0, 4, -1, -1]);
+  const places = tree.rows.map((_, i) => placeAmongRows(tree, i)).map(({ place, of }) => `${place}/${of}`);
+  expect(places).toEqual(['1/3', '1/3', '1/1', '2/3', '3/3', '1/1', '2/3', '3/3']);
 });
 
 test('the trail leads back', () => {

@@ -89,13 +89,27 @@ export function worstOfRow(timeline: Timeline, row: number): { health: number; s
   return { health: worst, step: worst > FINE_CELL ? (step ?? null) : null };
 }
 
+/** The open row that a row lies in; -1 where there is none. */
+export function rowAround({ rows }: Timeline, index: number): number {
+  const { depth } = rows[index] as TimelineRow;
+  return rows.findLastIndex((row, above) => above < index && row.depth < depth);
+}
+
+/** The which of how many rows a row is in the open row around it, counted from 1. */
+export function placeAmongRows(timeline: Timeline, index: number): { place: number; of: number } {
+  const { rows } = timeline;
+  const { depth } = rows[index] as TimelineRow;
+  const first = rowAround(timeline, index) + 1;
+  const end = rows.findIndex((row, i) => i > index && row.depth < depth);
+  const beside = (last: number) => rows.slice(first, last).filter((row) => row.depth === depth).length;
+  return { place: beside(index + 1), of: beside(end < 0 ? rows.length : end) };
+}
+
 /** A row's name below the open row that it lies in, or below the scope that is looked into. */
 export function rowLabel(timeline: Timeline, index: number): string {
-  const { path, depth, kind, nodes } = timeline.rows[index] as TimelineRow;
+  const { path, kind, nodes } = timeline.rows[index] as TimelineRow;
   if (kind === 'rest') return `${nodes} more nodes`;
-  let above = index - 1;
-  while (above >= 0 && (timeline.rows[above] as TimelineRow).depth >= depth) above--;
-  const around = timeline.rows[above];
+  const around = timeline.rows[rowAround(timeline, index)];
   // Ops that differ by a number lie in their scope, not in each other; so does the rest of many rows.
   const scope =
     around?.kind === 'numbered' || around?.kind === 'rest' ? around.path.replace(/[^/]*$/, '') : `${around?.path ?? timeline.scope}/`;

@@ -9,8 +9,10 @@ import { KEYS, type KeyRow } from './keys';
 
 /** What the names of the timeline do. */
 const TIMELINE_KEYS: readonly KeyRow[] = [
-  { keys: ['↑', '↓'], does: 'Move along the rows' },
-  { keys: ['→', '←'], does: 'Open, close the row' },
+  { keys: ['↑', '↓', 'PgUp', 'PgDn', 'Home', 'End'], does: 'Move along the rows; to the first, the last row' },
+  { keys: ['→', '←'], does: 'Open the row, then go to the first one inside; close it, then go to the one around' },
+  { keys: ['Enter'], does: 'Select the node, look into the scope' },
+  { keys: ['Shift+←', 'Shift+→'], does: 'Previous, next step, from a row' },
 ];
 
 /** What lib/grid_keys.ts does. */

@@ -1,18 +1,10 @@
 import { formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible';
 import { splitScope } from '../../model/tensor_name';
-import { INF_CELL, NAN_CELL, rowLabel, type Timeline, type TimelineRow, worstOfRow } from '../../model/timeline';
-import { selectedNode, selectNode } from '../../state/selection';
-import { firstBad, toggleRow } from '../../state/timeline';
+import { INF_CELL, NAN_CELL, placeAmongRows, rowLabel, type Timeline, type TimelineRow, worstOfRow } from '../../model/timeline';
+import { selectedNode } from '../../state/selection';
+import { firstBad } from '../../state/timeline';
 import { Icon } from '../kit/Icon';
-import { lookInto } from './TimelineView';
-
-/** A node is selected, a scope is looked into, ops that differ by a number, and the rest of many, are listed. */
-function open(row: TimelineRow): void {
-  if (row.node !== '') selectNode(row.node);
-  else if (row.kind === 'scope') lookInto(row.path);
-  else toggleRow(row);
-}
 
 const HEALTH_WORDS: Readonly<Record<number, string>> = { [NAN_CELL]: 'NaN', [INF_CELL]: 'Inf' };
 
@@ -20,10 +12,14 @@ interface RowNameProps {
   timeline: Timeline;
   index: number;
   hovered: boolean;
+  /** The keys are about it. */
+  active: boolean;
 }
 
+export const rowId = (index: number) => `timeline-row-${index}`;
+
 /** A row's sign, name and how many nodes it has. */
-export function RowName({ timeline, index, hovered }: RowNameProps) {
+export function RowName({ timeline, index, hovered, active }: RowNameProps) {
   const row = timeline.rows[index] as TimelineRow;
   const worst = worstOfRow(timeline, index);
   const word = HEALTH_WORDS[worst.health];
@@ -31,39 +27,35 @@ export function RowName({ timeline, index, hovered }: RowNameProps) {
   const health = worst.step === null ? '' : `, ${word} from step ${worst.step}${first}`;
   const { scope, label } = splitScope(rowLabel(timeline, index));
   const opens = row.kind === 'node' ? undefined : row.open;
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (opens === undefined || (event.key !== 'ArrowRight' && event.key !== 'ArrowLeft')) return;
-    event.preventDefault(); // the steps stay
-    if (opens === (event.key === 'ArrowLeft')) toggleRow(row);
-  };
+  const selected = row.node !== '' && row.node === selectedNode.value;
+  const { place, of } = placeAmongRows(timeline, index);
   return (
     <div
       class="timeline-row"
       style={{ paddingLeft: `${12 * row.depth}px` }}
       data-health={word?.toLowerCase() ?? 'fine'}
       data-hovered={hovered}
-      data-selected={row.node !== '' && row.node === selectedNode.value}
+      data-selected={selected}
+      data-active={active}
+      data-index={index}
       data-testid="timeline-row"
       data-path={row.path}
     >
       {opens !== undefined && (
-        <button
-          type="button"
-          class="timeline-sign"
-          tabIndex={-1}
-          aria-label={`${opens ? 'Close' : 'Open'} ${visible(row.path)}`}
-          onClick={() => toggleRow(row)}
-          data-testid="timeline-sign"
-        >
+        <span class="timeline-sign" aria-hidden="true" data-testid="timeline-sign">
           <Icon name={opens ? 'down' : 'right'} />
-        </button>
+        </span>
       )}
-      <button
-        type="button"
+      {/* biome-ignore lint/a11y/useFocusableInteractive: the tree has the focus */}
+      <div
         class="timeline-name"
+        role="treeitem"
+        id={rowId(index)}
         aria-expanded={opens}
-        onClick={() => open(row)}
-        onKeyDown={onKeyDown}
+        aria-level={row.depth + 1}
+        aria-posinset={place}
+        aria-setsize={of}
+        aria-selected={selected}
         title={`${visible(row.path)}${health}`}
       >
         <span class="timeline-label">
@@ -77,7 +69,7 @@ export function RowName({ timeline, index, hovered }: RowNameProps) {
           </span>
         )}
         {health && <span class="offscreen">{health}</span>}
-      </button>
+      </div>
     </div>
   );
 }

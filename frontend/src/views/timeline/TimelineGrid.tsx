@@ -4,16 +4,15 @@ import { columnOfStep, type Timeline, worstOfRow } from '../../model/timeline';
 import { hoveredStep } from '../../state/node';
 import { theme } from '../../state/preferences';
 import { step } from '../../state/steps';
-import { firstBad, goToCell } from '../../state/timeline';
+import { firstBad, goToCell, toggleRow } from '../../state/timeline';
 import { palette } from '../charts/theme';
 import { useSize } from '../kit/use_size';
 import { type Cell, CellTip } from './CellTip';
 import { markCell, paintCells } from './cells';
-import { RowName } from './RowName';
+import { openRow } from './open_row';
+import { RowName, rowId } from './RowName';
 import { scale } from './TimelineView';
-
-const ROW = 22;
-const AXIS = 20;
+import { AXIS, ROW, useTreeKeys } from './tree_keys';
 
 /** Names on the left, one strip of cells each; only the rows in view exist. */
 export function TimelineGrid({ timeline }: { timeline: Timeline }) {
@@ -22,20 +21,37 @@ export function TimelineGrid({ timeline }: { timeline: Timeline }) {
   const [hover, setHover] = useState<Cell | null>(null);
   const seen = virtualWindow(scroll, height - AXIS, ROW, timeline.rows.length, 4);
   useFirstBadInView(ref, timeline, height);
-  const onKeyDown = (event: KeyboardEvent) => {
-    const offset = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
-    if (offset === 0) return;
-    event.preventDefault();
-    const names = [...(ref.current?.querySelectorAll<HTMLElement>('.timeline-name') ?? [])];
-    names[names.indexOf(document.activeElement as HTMLElement) + offset]?.focus();
+  const { at, go, onKeyDown } = useTreeKeys(timeline, { ref, height }, 0);
+  const onNameClick = ({ target }: MouseEvent) => {
+    const [part, name] = [target as Element, (target as Element).closest<HTMLElement>('[data-index]')];
+    const row = timeline.rows[Number(name?.dataset.index ?? -1)];
+    if (!row) return;
+    go(timeline.rows.indexOf(row));
+    if (part.closest('.timeline-sign')) toggleRow(row);
+    else openRow(row);
   };
   return (
-    <div class="timeline-scroll" ref={ref} onScroll={(event) => setScroll(event.currentTarget.scrollTop)} onKeyDown={onKeyDown}>
+    <div class="timeline-scroll" ref={ref} onScroll={(event) => setScroll(event.currentTarget.scrollTop)}>
       <Axis timeline={timeline} />
       <div class="timeline-rows" style={{ height: `${timeline.rows.length * ROW}px` }}>
-        <div class="timeline-names" style={{ paddingTop: `${seen.first * ROW}px` }}>
+        <div
+          class="timeline-names"
+          role="tree"
+          tabIndex={0}
+          aria-label="Rows of the timeline"
+          aria-activedescendant={at >= seen.first && at < seen.last ? rowId(at) : undefined}
+          onKeyDown={onKeyDown}
+          onClick={onNameClick}
+          style={{ paddingTop: `${seen.first * ROW}px` }}
+        >
           {timeline.rows.slice(seen.first, seen.last).map(({ kind, path }, i) => (
-            <RowName key={`${kind} ${path}`} timeline={timeline} index={seen.first + i} hovered={hover?.row === seen.first + i} />
+            <RowName
+              key={`${kind} ${path}`}
+              timeline={timeline}
+              index={seen.first + i}
+              hovered={hover?.row === seen.first + i}
+              active={at === seen.first + i}
+            />
           ))}
         </div>
         <Strips

@@ -4,7 +4,7 @@ import { visible } from '../../lib/visible';
 import { splitScope } from '../../model/tensor_name';
 import { NAN_CELL, scopeTrail } from '../../model/timeline';
 import { rangeOf, valueScale } from '../../model/value_scale';
-import { openScopes, timelineScope, view } from '../../state/choices';
+import { openScopes, view } from '../../state/choices';
 import { nothingCaptured, run } from '../../state/runs';
 import { goTo } from '../../state/selection';
 import { firstBad, timeline, timelineStatistic } from '../../state/timeline';
@@ -14,6 +14,7 @@ import { Failure, Message } from '../kit/Message';
 import { STATISTIC_LABELS } from '../shell/ColourControl';
 import { NothingCaptured } from '../shell/NothingCaptured';
 import { colormapOf } from './cells';
+import { lookInto } from './open_row';
 import { TimelineGrid } from './TimelineGrid';
 
 export const scale = computed(() => {
@@ -43,10 +44,6 @@ export function TimelineView() {
       )}
     </div>
   );
-}
-
-export function lookInto(scope: string): void {
-  timelineScope.value = scope;
 }
 
 function showInGraph(scope: string): void {
