@@ -1,5 +1,6 @@
 import { node } from '../../state/node';
 import { sideBySide } from '../../state/side_by_side';
+import { Prose } from '../kit/Prose';
 import { Connections } from './Connections';
 import { SideBySide } from './SideBySide';
 import { SummarySection } from './SummarySection';
@@ -46,7 +47,9 @@ function Attributes({ attributes, facts: rows }: { attributes: Record<string, st
         {all.map(([name, value]) => (
           <div key={name}>
             <dt>{name}</dt>
-            <dd class="mono">{value}</dd>
+            <dd class="mono">
+              <Prose text={value} />
+            </dd>
           </div>
         ))}
       </dl>

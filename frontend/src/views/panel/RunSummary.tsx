@@ -118,7 +118,9 @@ function FirstProblem() {
         First {nan > 0 ? 'NaN' : 'Inf'} at step {at}
         {visitText({ visit })}
       </b>
-      <span class="truncate">{place.tensor}</span>
+      <span class="truncate" title={place.tensor}>
+        {place.tensor}
+      </span>
     </button>
   );
 }

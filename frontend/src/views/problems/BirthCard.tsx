@@ -3,6 +3,7 @@ import { visible } from '../../lib/visible';
 import type { Birth, NanReport } from '../../model/findings';
 import { bad, birthReason, birthTitle, chainGoal, groupBirths, moreBirths } from '../../model/problem_page';
 import { showChain } from '../../state/chain';
+import { Prose } from '../kit/Prose';
 import { Chain } from './Chain';
 import { Elements } from './Elements';
 import { Operands } from './Operands';
@@ -21,8 +22,14 @@ export function BirthCard({ report }: { report: NanReport }) {
       data-node={birth.node}
       data-verdict={birth.verdict}
     >
-      <h3>{birthTitle(birth, report)}</h3>
-      <p class="problem-reason">{birthReason(birth)}</p>
+      <h3>
+        <span>
+          <Prose text={birthTitle(birth, report)} />
+        </span>
+      </h3>
+      <p class="problem-reason">
+        <Prose text={birthReason(birth)} />
+      </p>
       {birth.aftermath && <p>{birth.aftermath}</p>}
       {birth.explanation?.help && (
         <p>
@@ -36,7 +43,10 @@ export function BirthCard({ report }: { report: NanReport }) {
         <>
           <h4>
             <span>
-              From there to <span class={goal.isName ? 'mono' : undefined}>{goal.words}</span>
+              From there to{' '}
+              <span class={goal.isName ? 'mono' : undefined}>
+                <Prose text={goal.words} />
+              </span>
             </span>
             <button type="button" class="button small" onClick={showChain} data-testid="show-chain">
               Show on the graph
@@ -81,7 +91,11 @@ function MoreBirths({ births }: { births: readonly Birth[] }) {
                 and {formatCount(others.length)} more {first.op_type}
               </span>
             )}
-            <div>{first.explanation ? first.explanation.text : `${bad(first)}, ${visible(first.op_type)}: ${birthReason(first)}`}</div>
+            <div>
+              <Prose
+                text={first.explanation ? first.explanation.text : `${bad(first)}, ${visible(first.op_type)}: ${birthReason(first)}`}
+              />
+            </div>
           </li>
         ))}
       </ul>

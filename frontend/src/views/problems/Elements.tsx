@@ -6,6 +6,7 @@ import type { Birth, ElementStep } from '../../model/findings';
 import { visitText } from '../../model/problem_page';
 import { goTo } from '../../state/selection';
 import { focusedElement } from '../../state/value';
+import { Prose } from '../kit/Prose';
 
 const FIRST = 40; // elements of a long way back that are listed, and of its end:
 const LAST = 5;
@@ -41,13 +42,19 @@ function Step({ birth, element }: { birth: Birth; element: ElementStep }) {
     <li>
       <button type="button" class="link" title="Show this element" onClick={() => showElement(birth, element)}>
         {placeOf(element)}
-        <span class="mono">{visible(element.tensor)}</span>
+        <span class="mono">
+          <Prose text={visible(element.tensor)} />
+        </span>
         {visitText(element)}
       </button>{' '}
       = <b class="num">{exact(Number(element.value))}</b>
       {element.equal && (
         <>
-          , as is <span class="mono">{visible(element.equal.tensor)}</span> there: the difference is 0
+          , as is{' '}
+          <span class="mono">
+            <Prose text={visible(element.equal.tensor)} />
+          </span>{' '}
+          there: the difference is 0
         </>
       )}
     </li>

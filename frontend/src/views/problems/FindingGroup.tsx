@@ -4,6 +4,7 @@ import { visible } from '../../lib/visible';
 import type { Finding } from '../../model/findings';
 import type { FindingGroup as Group } from '../../model/problem_page';
 import { isMutedHere, toggleMute } from '../../state/findings';
+import { Prose } from '../kit/Prose';
 import { measured } from './Operands';
 import { NextLooks, SourceLink, TensorLink } from './Places';
 
@@ -22,7 +23,9 @@ export function FindingGroup({ group }: { group: Group }) {
         <span class="grow">{group.rule}</span>
         <Mute group={group} />
       </h3>
-      <p class="problem-reason">{visible(finding.text)}</p>
+      <p class="problem-reason">
+        <Prose text={visible(finding.text)} />
+      </p>
       <FindingBody finding={finding} />
       {group.findings.length > 1 && (
         <details class="problems-more" open={group.findings.length < 4}>
@@ -34,7 +37,7 @@ export function FindingGroup({ group }: { group: Group }) {
               // By its place: the focus stays where it is, on the next sentence.
               <li key={place}>
                 <button type="button" class="link" onClick={() => choose(i)}>
-                  {visible(group.findings[i]?.text ?? '')}
+                  <Prose text={visible(group.findings[i]?.text ?? '')} />
                 </button>
               </li>
             ))}

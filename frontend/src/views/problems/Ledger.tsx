@@ -5,6 +5,7 @@ import type { LedgerEntry } from '../../model/findings';
 import { comparedPairs, ledgerHeading, zeroAt } from '../../model/ledger';
 import { ledger, ledgerHealthy, ledgerNews, ledgerProgress } from '../../state/ledger';
 import { Failure } from '../kit/Message';
+import { Prose } from '../kit/Prose';
 import { TensorLink } from './Places';
 import { Working } from './Working';
 
@@ -52,7 +53,7 @@ function breakable(name: string): ComponentChildren {
   return name.split(/(?<=\/)/).map((part, i) => (
     <Fragment key={i}>
       {i > 0 && <wbr />}
-      {part}
+      <Prose text={part} />
     </Fragment>
   ));
 }
@@ -64,7 +65,11 @@ function Row({ entry }: { entry: LedgerEntry }) {
       <td>{breakable(visible(entry.variable))}</td>
       <td>
         {entry.reason && <b>{entry.reason === 'unknown' ? 'not known' : entry.reason}</b>}
-        {entry.why && <div>{visible(entry.why)}</div>}
+        {entry.why && (
+          <div>
+            <Prose text={visible(entry.why)} />
+          </div>
+        )}
         {entry.first_zero_step !== null && <TensorLink place={place} />}
       </td>
       <td class="num">

@@ -4,6 +4,7 @@ import type { PanelTab } from '../../model/deep_link';
 import { visitText } from '../../model/problem_page';
 import { view } from '../../state/choices';
 import { goTo } from '../../state/selection';
+import { Prose } from '../kit/Prose';
 
 export interface Place {
   graph: string;
@@ -16,7 +17,7 @@ export interface Place {
 export function TensorLink({ place, tab }: { place: Place; tab?: PanelTab }) {
   return (
     <button type="button" class="link mono" title="Show it in the panel" onClick={() => goTo({ ...place, ...(tab && { tab }) })}>
-      {visible(place.tensor)}
+      <Prose text={visible(place.tensor)} />
       {visitText(place)}
     </button>
   );
@@ -28,7 +29,7 @@ export function SourceLink({ frame, place }: { frame: StackFrame | null; place: 
   return (
     <div class="place">
       <button type="button" class="link mono" title="Show the source" onClick={() => goTo({ ...place, tab: 'source' })}>
-        {visible(shortFile(frame.file))}:{frame.line}
+        <Prose text={visible(shortFile(frame.file))} />:{frame.line}
       </button>
       {frame.text && <code title={visible(frame.text.trim())}>{visible(frame.text.trim())}</code>}
     </div>

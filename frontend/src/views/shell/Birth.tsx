@@ -2,6 +2,7 @@ import type { Link } from '../../model/findings';
 import { birthReason, birthTitle } from '../../model/problem_page';
 import { births } from '../../state/findings';
 import { goTo } from '../../state/selection';
+import { Prose } from '../kit/Prose';
 
 /** Why the first NaN or infinity was born, and the chain from there to the loss. */
 export function Birth() {
@@ -10,11 +11,15 @@ export function Birth() {
   if (!report || !birth) return null;
   return (
     <section class="problem-first" aria-label="Where it came from" data-testid="birth" data-node={birth.node}>
-      <b>{birthTitle(birth, report)}</b>
-      <div>{birthReason(birth)}</div>
+      <b>
+        <Prose text={birthTitle(birth, report)} />
+      </b>
+      <div>
+        <Prose text={birthReason(birth)} />
+      </div>
       {birth.frame && (
         <div title={birth.frame.text ?? ''}>
-          {birth.frame.file}:{birth.frame.line}
+          <Prose text={birth.frame.file} />:{birth.frame.line}
         </div>
       )}
       {birth.explanation?.help && <div>{birth.explanation.help}</div>}

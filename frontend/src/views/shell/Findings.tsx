@@ -1,6 +1,7 @@
 import type { Finding } from '../../model/findings';
 import { shownGroups } from '../../state/findings';
 import { goTo } from '../../state/selection';
+import { Prose } from '../kit/Prose';
 
 /** What rules found in the run: what, since when, on what evidence. A click leads to the tensor and step. */
 export function Findings() {
@@ -36,7 +37,9 @@ function FindingRow({ finding }: { finding: Finding }) {
       <span class="row">
         <span class={`chip ${finding.severity === 'high' ? 'nan' : finding.severity === 'medium' ? 'inf' : ''}`}>{finding.severity}</span>
       </span>
-      <span class="finding-text">{finding.text}</span>
+      <span class="finding-text">
+        <Prose text={finding.text} />
+      </span>
       <span class="when num">
         step {finding.first_step} · {finding.steps} of {finding.of}
       </span>
