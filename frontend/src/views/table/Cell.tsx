@@ -24,8 +24,10 @@ function TensorLabel({ row }: { row: Snapshot }) {
   const { scope, label } = splitScope(row.tensor);
   return (
     <button type="button" class="link-name">
-      <span class="faint scope-part">{scope}</span>
-      <span class="label-part">{label}</span>
+      <span class="name-parts">
+        <span class="faint scope-part">{scope}</span>
+        <span class="label-part">{label}</span>
+      </span>
       <Kept row={row} />
     </button>
   );
