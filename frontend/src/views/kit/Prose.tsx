@@ -1,16 +1,27 @@
 import { type CutWord, cutLongWords } from '../../lib/long_words';
+import { splitDirections } from '../../lib/right_to_left';
 
-/** A sentence or a name: of overlong words in it the middle is not drawn. The tooltip has the whole word, and so has what is copied. */
+/** A sentence or a name: of overlong words in it the middle is not drawn. The tooltip has the whole word, and so has what is copied. Words that run from right to left leave the order of what is around them. */
 export function Prose({ text }: { text: string }) {
-  return <>{cutLongWords(text).map((part, i) => (typeof part === 'string' ? part : <Cut key={i} word={part} />))}</>;
+  return (
+    <>{cutLongWords(text).map((part, i) => (typeof part === 'string' ? <Isolated key={i} text={part} /> : <Cut key={i} word={part} />))}</>
+  );
 }
 
 function Cut({ word: { start, middle, end } }: { word: CutWord }) {
   return (
     <span class="cut-word" title={start + middle + end}>
-      <span>{start}</span>
+      <span>
+        <Isolated text={start} />
+      </span>
       <span>{middle}</span>
-      <span>{end}</span>
+      <span>
+        <Isolated text={end} />
+      </span>
     </span>
   );
+}
+
+function Isolated({ text }: { text: string }) {
+  return <>{splitDirections(text).map((part, i) => (i % 2 === 1 ? <bdi key={i}>{part}</bdi> : part))}</>;
 }

@@ -8,6 +8,7 @@ import { runId } from '../../state/runs';
 import { showLine } from '../../state/source';
 import { CopyButton } from '../kit/CopyButton';
 import { Message } from '../kit/Message';
+import { Prose } from '../kit/Prose';
 
 /** Which frame of the stack is open; the innermost until another one is chosen. */
 const chosenFrame = signal<{ node: string; frame: number } | null>(null);
@@ -74,7 +75,10 @@ function Frame({ frame: candidate, node: name, index }: { frame: StackFrame; nod
         }}
       >
         <span class="truncate">
-          <b class="mono">{place}</b> <span class="faint">in {candidate.function}</span>
+          <b class="mono">
+            <Prose text={candidate.file} />:{candidate.line}
+          </b>{' '}
+          <span class="faint">in {candidate.function}</span>
         </span>
         {candidate.text && <code class="truncate">{candidate.text.trim()}</code>}
       </button>
