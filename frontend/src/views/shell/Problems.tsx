@@ -112,7 +112,7 @@ function ProblemRow({ problem, intended = false }: { problem: NonfiniteProblem; 
         {problem.nan > 0 && <span class="chip nan num">{formatCount(problem.nan)} NaN</span>}
         {problem.inf > 0 && <span class="chip inf num">{formatCount(problem.inf)} Inf</span>}
       </span>
-      <span class="scope truncate">{scope.replace(/\/$/, '') || problem.op_type}</span>
+      <span class="scope truncate">{scope.replace(/\/$/, '') || 'top level'}</span>
       <span class="when num">
         step {problem.first_step}
         {problem.steps > 1 ? ` · ${formatCount(problem.steps)} steps` : ''}
