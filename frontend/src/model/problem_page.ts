@@ -56,6 +56,9 @@ export function birthsFirst(problems: readonly NonfiniteProblem[], report: NanRe
 
 export const bad = (birth: Birth): 'NaN' | 'Infinity' => (birth.output.nan > 0 ? 'NaN' : 'Infinity');
 
+/** By which colour it is told: NaN before infinity, as on the graph. */
+export const badColour = ({ nan }: { nan: number }): 'nan' | 'inf' => (nan > 0 ? 'nan' : 'inf');
+
 /** Which time within its step a node in a loop ran; nothing for the first, as on the command line. */
 export const visitText = ({ visit = 0 }: { visit?: number }): string => (visit > 0 ? ` (visit ${visit})` : '');
 

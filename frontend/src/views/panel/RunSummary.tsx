@@ -1,6 +1,6 @@
 import { formatAgo, formatCount } from '../../lib/format';
 import type { WorkerEntry } from '../../model/answers';
-import { visitText } from '../../model/problem_page';
+import { badColour, visitText } from '../../model/problem_page';
 import { writingState } from '../../model/writing_state';
 import { view } from '../../state/choices';
 import { births, report, severeCount } from '../../state/findings';
@@ -113,6 +113,7 @@ function FirstProblem() {
       class="panel-alert"
       onClick={() => goTo({ graph: place.graph, tensor: place.tensor, step: at, visit })}
       data-testid="first-problem"
+      data-bad={badColour({ nan })}
     >
       <b>
         First {nan > 0 ? 'NaN' : 'Inf'} at step {at}

@@ -1,6 +1,7 @@
 import { formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible';
 import type { Link, NanReport } from '../../model/findings';
+import { badColour } from '../../model/problem_page';
 import { goTo } from '../../state/selection';
 
 /** The tensors between birth and loss, in order; a click selects one. */
@@ -12,6 +13,7 @@ export function Chain({ report, step }: { report: NanReport; step: number }) {
           <button
             type="button"
             class="chain-link"
+            data-bad={badColour(link)}
             title={visible(link.tensor)}
             onClick={() => goTo({ graph: report.graph, tensor: link.tensor, step, visit: link.visit })}
           >

@@ -1,7 +1,7 @@
 import { useEffect } from 'preact/hooks';
 import { counted, formatCount } from '../../lib/format';
 import type { Findings } from '../../model/findings';
-import { bad, type FindingGroup as Group, pageHead } from '../../model/problem_page';
+import { bad, badColour, type FindingGroup as Group, pageHead } from '../../model/problem_page';
 import { raised } from '../../state/events';
 import { births, birthsProgress, findings, mutedGroups, readRulesAgain, report, rulesProgress, shownGroups } from '../../state/findings';
 import { notices } from '../../state/problems';
@@ -52,7 +52,7 @@ function Headline() {
       <h2>{pageHead(report.value?.births ?? [], counts[0]?.count ?? 0)}</h2>
       <span class="row">
         {first && (
-          <span class="severity" data-severity={first.aftermath ? 'medium' : 'high'}>
+          <span class="severity" data-bad={badColour(first.output)}>
             {bad(first)}
           </span>
         )}

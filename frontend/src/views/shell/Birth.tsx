@@ -1,5 +1,5 @@
 import type { Link } from '../../model/findings';
-import { birthReason, birthTitle } from '../../model/problem_page';
+import { badColour, birthReason, birthTitle } from '../../model/problem_page';
 import { births } from '../../state/findings';
 import { goTo } from '../../state/selection';
 import { Prose } from '../kit/Prose';
@@ -10,7 +10,13 @@ export function Birth() {
   const birth = report?.births[0];
   if (!report || !birth) return null;
   return (
-    <section class="problem-first" aria-label="Where it came from" data-testid="birth" data-node={birth.node}>
+    <section
+      class="problem-first"
+      aria-label="Where it came from"
+      data-testid="birth"
+      data-node={birth.node}
+      data-bad={badColour(birth.output)}
+    >
       <b>
         <Prose text={birthTitle(birth, report)} />
       </b>
@@ -39,7 +45,7 @@ function ChainLink({ link, graph, step }: { link: Link; graph: string; step: num
   return (
     <button
       type="button"
-      class={`chip ${link.nan > 0 ? 'nan' : 'inf'}`}
+      class={`chip ${badColour(link)}`}
       title={`${link.tensor}: ${bad}`}
       data-testid="chain-link"
       onClick={() => goTo({ graph, tensor: link.tensor, step, visit: link.visit })}

@@ -1,5 +1,6 @@
 import { formatCount } from '../../lib/format';
 import type { NonfiniteProblem } from '../../model/answers';
+import { badColour } from '../../model/problem_page';
 import { splitScope } from '../../model/tensor_name';
 import { chosenTensor, view } from '../../state/choices';
 import { report, shownGroups } from '../../state/findings';
@@ -82,7 +83,7 @@ const show = (problem: NonfiniteProblem) => goTo({ graph: problem.graph, tensor:
 
 function FirstProblem({ problem }: { problem: NonfiniteProblem }) {
   return (
-    <div class="problem-first">
+    <div class="problem-first" data-bad={badColour(problem)}>
       First {problem.nan > 0 ? 'NaN' : 'Inf'} at <b class="num">step {problem.first_step}</b> in{' '}
       <b>{problem.op_type || splitScope(problem.node).label}</b>.{' '}
       {judging.value ? 'Whether it matters is being looked into …' : 'What comes after it in the list may only pass it on.'}
