@@ -1,4 +1,4 @@
-import type { Histograms } from '../../model/answers';
+import type { Histograms, Snapshot } from '../../model/answers';
 import { histogramAxis } from '../../model/histogram_axis';
 import { tallestCount } from '../../model/histogram_shapes';
 
@@ -19,11 +19,13 @@ function tickStyle(share: number) {
 interface MiniHistogramProps {
   /** Of one step, on a symlog axis; null until it is there. */
   data: Histograms | null;
+  /** What it is of. */
+  of: Snapshot;
   onClick: () => void;
 }
 
 /** The histogram of one step, small; the tab has it large and over time. */
-export function MiniHistogram({ data, onClick }: MiniHistogramProps) {
+export function MiniHistogram({ data, of, onClick }: MiniHistogramProps) {
   const row = data?.rows[0];
   if (!data || !row || row.counts.length === 0) return <div class="mini-histogram" />;
   const values = histogramAxis(data.edges, data.zero_bucket, 'symlog');
@@ -36,7 +38,7 @@ export function MiniHistogram({ data, onClick }: MiniHistogramProps) {
     <div class="mini-histogram">
       <button
         type="button"
-        aria-label="Show the histograms"
+        aria-label={`Show the histograms of ${of.tensor}`}
         title="Histogram of this step (symlog axis); click for all steps"
         onClick={onClick}
       >

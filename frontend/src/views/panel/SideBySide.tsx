@@ -47,7 +47,9 @@ function Column({ tensor, name, found }: ColumnProps) {
             visit {row.visit} ({found.visits})
           </span>
         )}
-        {pins.value.includes(tensor) && <IconButton small icon="close" label={`Unpin ${tensor}`} onClick={() => togglePin(tensor)} />}
+        {pins.value.includes(tensor) && (
+          <IconButton small icon="close" label={`Unpin ${tensor}: close its column`} onClick={() => togglePin(tensor)} />
+        )}
       </header>
       {row ? (
         <>

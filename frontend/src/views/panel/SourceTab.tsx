@@ -82,10 +82,15 @@ function Frame({ frame: candidate, node: name, index }: { frame: StackFrame; nod
         </span>
         {candidate.text && <code class="truncate">{candidate.text.trim()}</code>}
       </button>
-      <button type="button" class="button quiet small" onClick={() => showLine(candidate.file, candidate.line)}>
+      <button
+        type="button"
+        class="button quiet small"
+        aria-label={`Nodes of the line ${place}`}
+        onClick={() => showLine(candidate.file, candidate.line)}
+      >
         Nodes of the line
       </button>
-      <CopyButton text={place} label="Copy file and line" />
+      <CopyButton text={place} label={`Copy file and line, ${place}`} />
     </li>
   );
 }

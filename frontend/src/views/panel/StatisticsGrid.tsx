@@ -12,7 +12,7 @@ export function StatisticsGrid({ row }: { row: Snapshot }) {
           <dt>{LABELS[name]}</dt>
           <dd>
             {Number.isNaN(row[name]) ? '–' : formatNumber(row[name], 5)}
-            <CopyButton text={String(row[name])} label={`Copy ${LABELS[name]}`} />
+            <CopyButton text={String(row[name])} label={`Copy ${LABELS[name]} of ${row.tensor}`} />
           </dd>
         </div>
       ))}

@@ -68,7 +68,7 @@ export function SummaryCard({ row, histogram, onHistogram }: SummaryCardProps) {
             </p>
           ) : hasFinite(row) ? (
             <>
-              <MiniHistogram data={histogram} onClick={onHistogram} />
+              <MiniHistogram data={histogram} of={row} onClick={onHistogram} />
               <StatisticsGrid row={row} />
             </>
           ) : (
