@@ -9,6 +9,7 @@ import { recordedSteps } from '../../state/replay';
 import { nothingCaptured, run, runEntry, runName, runPhase } from '../../state/runs';
 import { goTo } from '../../state/selection';
 import { problemsShown, toggleProblems } from '../../state/ui';
+import { Prose } from '../kit/Prose';
 import { ProblemsBody } from '../shell/Problems';
 import { Recorded } from '../shell/Recorded';
 import { PinnedBar } from './PinnedBar';
@@ -134,7 +135,9 @@ function Section({ title, rows }: { title: string; rows: [string, string][] }) {
         {rows.map(([name, value]) => (
           <div key={name}>
             <dt>{name}</dt>
-            <dd>{value}</dd>
+            <dd>
+              <Prose text={value} />
+            </dd>
           </div>
         ))}
       </dl>
