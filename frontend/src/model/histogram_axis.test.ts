@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { histogramAxis, symlogPosition } from './histogram_axis';
+import { histogramAxis, spanInBucket, symlogPosition } from './histogram_axis';
 
 /** Two buckets on either side of the one for exact zeros. */
 const EDGES = [-4, -2, -1, 1, 2, 4];
@@ -68,4 +68,12 @@ test.each([
   ],
 ])('an axis of few powers of ten has other ticks: %j', (edges, labels) => {
   expect(histogramAxis(edges, null, 'symlog').ticks.map((tick) => tick.label)).toEqual(labels);
+});
+
+test('values in a single bucket are shown where they are in it', () => {
+  const bucket = { edges: [2, 8], zero_bucket: null };
+  const [from, width] = spanInBucket(bucket, { min: 2, max: 4 }, 400);
+  expect([from, width]).toEqual([0, 200]);
+  expect(spanInBucket(bucket, { min: 8, max: 8 }, 400)).toEqual([397, 3]);
+  expect(spanInBucket({ edges: [-1e-30, 1e-30], zero_bucket: 0 }, { min: 0, max: 0 }, 400)).toEqual([200, 3]);
 });

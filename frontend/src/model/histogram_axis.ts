@@ -37,6 +37,20 @@ export function symlogPosition(edges: readonly number[], zeroBucket: number | nu
   return i + Math.log(value / left) / Math.log(right / left);
 }
 
+/** A span of values is at least this part of a small histogram's width. */
+const THINNEST = 0.0075;
+
+/** Of a histogram with a single bucket, `width` wide, the part between the smallest and the largest value: where it begins, how wide it is. */
+export function spanInBucket(
+  { edges, zero_bucket }: { edges: readonly number[]; zero_bucket: number | null },
+  { min, max }: { min: number; max: number },
+  width: number,
+): [from: number, width: number] {
+  const [from, to] = [min, max].map((value) => width * symlogPosition(edges, zero_bucket, value)) as [number, number];
+  const shown = Math.max(THINNEST * width, to - from);
+  return [Math.max(0, Math.min(from, width - shown)), shown];
+}
+
 /** Least distance between two ticks, as a part of the axis: labels such as `-0.0001` stand side by side in a panel of the usual width. */
 const LEAST_GAP = 0.11;
 

@@ -1,5 +1,5 @@
 import type { Histograms, Snapshot } from '../../model/answers';
-import { histogramAxis } from '../../model/histogram_axis';
+import { histogramAxis, spanInBucket } from '../../model/histogram_axis';
 import { tallestCount } from '../../model/histogram_shapes';
 
 const WIDTH = 400;
@@ -31,9 +31,11 @@ export function MiniHistogram({ data, of, onClick }: MiniHistogramProps) {
   const values = histogramAxis(data.edges, data.zero_bucket, 'symlog');
   const tallest = tallestCount(row.counts, data.zero_bucket);
   const unit = WIDTH / row.counts.length;
-  const bars = row.counts
-    .map((count, i) => (count === 0 ? '' : `M${i * unit} ${HEIGHT}h${unit}v${-barHeight(count / tallest)}h${-unit}z`))
-    .join('');
+  const bar = (count: number, from: number, width: number) => `M${from} ${HEIGHT}h${width}v${-barHeight(count / tallest)}h${-width}z`;
+  const bars =
+    row.counts.length === 1
+      ? bar(row.counts[0]!, ...spanInBucket(data, of, WIDTH))
+      : row.counts.map((count, i) => (count === 0 ? '' : bar(count, i * unit, unit))).join('');
   return (
     <div class="mini-histogram">
       <button
