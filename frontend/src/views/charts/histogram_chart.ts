@@ -15,9 +15,11 @@ export function valueAxis(colours: Palette, values: HistogramAxis, more: Layout 
   return axis(colours, { range: span, tickangle: 0, ...title, ...ticks, ...more });
 }
 
-/** Histograms of the steps behind each other; the step on show in the accent colour. */
+/** Histograms of the steps behind each other; the step on show in the accent colour, before all of them. */
 export function ridgelineTraces(rows: HistogramRow[], values: HistogramAxis, step: number | null, colours: Palette): Trace[] {
-  return ridges(rows, values.at, values.zeroBucket).map((ridge) => {
+  const behind = ridges(rows, values.at, values.zeroBucket);
+  const shown = behind.filter((ridge) => ridge.step === step);
+  return [...behind.filter((ridge) => ridge.step !== step), ...shown].map((ridge) => {
     const current = ridge.step === step;
     return {
       x: ridge.x,

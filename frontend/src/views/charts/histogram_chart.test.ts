@@ -1,0 +1,11 @@
+import { expect, test } from 'vitest';
+import type { HistogramRow } from '../../model/answers';
+import { histogramAxis } from '../../model/histogram_axis';
+import { ridgelineTraces } from './histogram_chart';
+import type { Palette } from './theme';
+
+test('no row of a ridgeline cuts the step on show', () => {
+  const rows = [1, 2, 3].map((step) => ({ step, visit: 0, counts: [step] })) as unknown as HistogramRow[];
+  const traces = ridgelineTraces(rows, histogramAxis([1, 2], null, 'symlog'), 2, { accent: '#000000', surface: '#ffffff' } as Palette);
+  expect(traces.map(({ name }) => name)).toEqual(['1', '3', '2']);
+});
