@@ -16,6 +16,22 @@ test('one sign takes one side', () => {
   expect(ticks.map((tick) => tick.label)).toEqual(['0', '0.001', '0.01', '0.1', '1']);
 });
 
+test.each([
+  [
+    [3.87, 3.94],
+    ['3.88', '3.9', '3.92', '3.94'],
+  ],
+  [
+    [-52, -23],
+    ['-50', '-45', '-40', '-35', '-30', '-25'],
+  ],
+  [[2, 2], ['2']],
+])('%j, less than powers of ten apart, has ticks of its own', (column, labels) => {
+  const { at, ticks } = signedLog([column]);
+  expect(ticks.map((tick) => tick.label)).toEqual(labels);
+  expect(ticks.every((tick) => tick.at >= at(column[0]!) && tick.at <= at(column[1]!))).toBe(true);
+});
+
 test('nothing but zeros', () => {
   expect(signedLog([[0, Number.NaN]]).at(0)).toBe(0);
 });
