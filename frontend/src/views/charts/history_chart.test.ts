@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { HistorySeries } from '../../model/history_series';
-import { historyLayout, historyTraces, spreadScale } from './history_chart';
+import { historyLayout, historyTraces, NOTHING_FINITE, spreadScale } from './history_chart';
 import type { Palette } from './theme';
 
 const STEPS = [0, 1, 2, 3, 200, 201, 400];
@@ -22,9 +22,18 @@ test('lines and bands end where steps are missing, and a step between two gaps i
   expect(TRACES[0]).toMatchObject({ fill: 'toself', x: [0, 1, 2, 3, 3, 2, 1, 0, GAP, 200, 201, 201, 200, GAP] });
 });
 
+const OPTIONS = { step: 0, log: false, scale: SCALE, spread: 'spread', finite: true, bad: 1 } as const;
+
 test('std and abs max have a stroke each, and counts have whole ticks', () => {
   expect(named('std').line).not.toHaveProperty('dash');
   expect(named('abs max').line).toHaveProperty('dash', 'dash');
-  const layout = historyLayout(COLOURS, { step: 0, log: false, scale: SCALE, spread: 'spread', bad: 1 });
-  expect(layout.yaxis4).toMatchObject({ tickmode: 'linear', tick0: 0, dtick: 1 });
+  expect(historyLayout(COLOURS, OPTIONS).yaxis4).toMatchObject({ tickmode: 'linear', tick0: 0, dtick: 1 });
+});
+
+test('where nothing is finite, words stand in place of made-up axes', () => {
+  const captions = (finite: boolean) => JSON.stringify(historyLayout(COLOURS, { ...OPTIONS, finite }).annotations);
+  expect(captions(false)).toContain(NOTHING_FINITE);
+  expect(captions(true)).not.toContain(NOTHING_FINITE);
+  const { yaxis, yaxis2, yaxis4 } = historyLayout(COLOURS, { ...OPTIONS, finite: false });
+  expect([yaxis, yaxis2, yaxis4]).toMatchObject([{ visible: false }, { visible: false }, { visible: true }]);
 });

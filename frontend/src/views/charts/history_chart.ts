@@ -130,16 +130,21 @@ function bars(name: string, step: number[], count: number[], colour: string): Tr
 /** Says which line is which by its stroke. */
 const SIZES = '— std, - - abs max';
 
+export const NOTHING_FINITE = 'no element is finite in these steps';
+
 export interface HistoryLayoutOptions {
   step: number | null;
   log: boolean;
   scale: SpreadScale;
   spread: Spread['kind'];
+  /** Whether any element is finite; without one there is nothing to measure an axis by. */
+  finite: boolean;
   /** Highest count of NaN and Inf; the axis of counts is left out where there are none. */
   bad: number;
 }
 
-export function historyLayout(colours: Palette, { step, log, scale, spread, bad }: HistoryLayoutOptions): Layout {
+export function historyLayout(colours: Palette, { step, log, scale, spread, finite, bad }: HistoryLayoutOptions): Layout {
+  const statistics = spread === 'spread' ? 'min, mean ± std, max' : 'min, 5, 25, 50, 75, 95 %, max';
   return {
     ...baseLayout(colours),
     hovermode: 'x',
@@ -148,9 +153,16 @@ export function historyLayout(colours: Palette, { step, log, scale, spread, bad 
     bargap: 0,
     margin: { l: 52, r: bad > 0 ? 44 : 14, t: 20, b: 36 },
     xaxis: stepAxis(colours, { anchor: 'y3' }),
-    yaxis: axis(colours, { domain: [0.56, 1], fixedrange: true, tickformat: '~g', ...(scale.log && ticksAt(scale.log.ticks)) }),
+    yaxis: axis(colours, {
+      domain: [0.56, 1],
+      visible: finite,
+      fixedrange: true,
+      tickformat: '~g',
+      ...(scale.log && ticksAt(scale.log.ticks)),
+    }),
     yaxis2: axis(colours, {
       domain: [0.27, 0.49],
+      visible: finite,
       fixedrange: true,
       tickformat: '~g',
       nticks: 5,
@@ -179,7 +191,7 @@ export function historyLayout(colours: Palette, { step, log, scale, spread, bad 
     },
     shapes: step === null ? [] : [stepLine(colours, step)],
     annotations: [
-      caption(colours, 1, unitTitle(spread === 'spread' ? 'min, mean ± std, max' : 'min, 5, 25, 50, 75, 95 %, max', scale.unit)),
+      caption(colours, 1, finite ? unitTitle(statistics, scale.unit) : `${statistics}: ${NOTHING_FINITE}`),
       caption(colours, 0.49, unitTitle(log ? `${SIZES} (log)` : SIZES, scale.unit)),
       caption(colours, 0.2, bad > 0 ? 'zeros %, NaN and Inf (right)' : 'zeros %'),
     ],

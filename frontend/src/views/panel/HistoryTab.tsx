@@ -103,9 +103,10 @@ function HistoryChart() {
   const scale = useMemo(() => spreadScale(series, log), [series, log]);
   const traces = useMemo(() => historyTraces(series, spread, scale, colours), [series, spread, scale, colours]);
   const bad = useMemo(() => Math.max(0, ...[...series.nan, ...series.inf].filter((count) => !Number.isNaN(count))), [series]);
+  const finite = useMemo(() => series.absMax.some((value) => !Number.isNaN(value)), [series]);
   const layout = useMemo(
-    () => historyLayout(colours, { step: step.value, log, scale, spread: spread.kind, bad }),
-    [colours, step.value, log, scale, spread, bad],
+    () => historyLayout(colours, { step: step.value, log, scale, spread: spread.kind, finite, bad }),
+    [colours, step.value, log, scale, spread, finite, bad],
   );
   return (
     <div class="chart" data-testid="history">
