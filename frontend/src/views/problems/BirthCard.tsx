@@ -76,13 +76,17 @@ function Spread({ report }: { report: NanReport }) {
   );
 }
 
+/** Fewer lines than that stand open: the NaN of a loop beside the Inf of a side branch is no less bad. */
+const FEW = 4;
+
 function MoreBirths({ births }: { births: readonly Birth[] }) {
   if (births.length === 0) return null;
+  const groups = groupBirths(births);
   return (
-    <details class="problems-more">
+    <details class="problems-more" open={groups.length < FEW}>
       <summary>{moreBirths(births)} at this step</summary>
       <ul class="births">
-        {groupBirths(births).map(({ first, others }) => (
+        {groups.map(({ first, others }) => (
           <li key={first.tensor}>
             <TensorLink place={first} />
             {others.length > 0 && (
