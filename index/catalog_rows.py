@@ -10,6 +10,7 @@ import numpy as np
 from .columns import Coded
 from .conditions import FitsTexts
 from .graph import GraphIndex
+from .natural import natural_ranks
 from .run import RunIndex
 from .tensors import NO_GRAPH
 from .unknown import unknown_counts
@@ -89,7 +90,7 @@ def tensors_by_node(
 
 
 def text_ranks(run: RunIndex, count: int, field: str) -> Array:
-    """Where a text of each of the first `count` tensors' nodes stands in the order of all, int64 [count].
+    """Where a text of each of the first `count` tensors' nodes stands in natural order, int64 [count].
 
     Args:
         field: one of `NODE_TEXTS`; the text is empty for tensors whose node is in no recorded graph.
@@ -103,5 +104,4 @@ def text_ranks(run: RunIndex, count: int, field: str) -> Array:
             row = graph.rows.get(tensors.node_and_slot(code)[0])
             if row is not None and code < count:
                 texts[code] = column[row]
-    places = {text: place for place, text in enumerate(sorted(set(texts)))}
-    return np.array([places[text] for text in texts], np.int64)
+    return natural_ranks(texts)

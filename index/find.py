@@ -62,8 +62,8 @@ def snapshots(
     """One page of the snapshots that fit.
 
     Args:
-        sort: a column of `SORT_COLUMNS`, with `-` in front for descending; equal ones in the order of
-            capture, NaN last.
+        sort: a column of `SORT_COLUMNS`, with `-` in front for descending; texts in natural order (`a_2`
+            before `a_10`), equal ones in the order of capture, NaN last.
         limit, offset: which part of the sorted snapshots.
         filters: the fields of `Filters`.
 

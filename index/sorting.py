@@ -1,4 +1,4 @@
-"""Rows of the catalog in the order of a column."""
+"""Rows of the catalog in the order of a column; texts in natural order."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from tensortap.dump import SelectionError
 
 from .catalog import Catalog
 from .catalog_rows import text_ranks
+from .columns import StringTable
+from .natural import natural_ranks
 from .run import RunIndex
 from .snapshot import PLAIN_COLUMNS
 
@@ -84,21 +86,23 @@ def _keys(run: RunIndex, rows: Array, name: str) -> Array:
         tensor = catalog.column("tensor", rows)
         return text_ranks(run, int(tensor.max(initial=-1)) + 1, name)[tensor]
     values = catalog.column(name, rows)
-    if name in _TABLES:
-        values = _ranks(_TABLES[name](catalog)[: int(values.max(initial=-1)) + 1])[values]
+    if name == "tensor":
+        values = catalog.tensors.ranks()[values]
+    elif name == "shape":
+        values = _ranks(catalog.shapes.values[: int(values.max(initial=-1)) + 1])[values]
+    elif name in _TABLES:
+        values = natural_ranks(_TABLES[name](catalog).values[: int(values.max(initial=-1)) + 1])[values]
     return values.astype(np.int8) if values.dtype == np.bool_ else values
 
 
-_TABLES: dict[str, Callable[[Catalog], Sequence[Any]]] = {
-    "tensor": lambda catalog: catalog.tensors.names,
-    "worker": lambda catalog: catalog.workers.values,
-    "dtype": lambda catalog: catalog.dtypes.values,
-    "device": lambda catalog: catalog.devices.values,
-    "shape": lambda catalog: catalog.shapes.values,
+_TABLES: dict[str, Callable[[Catalog], StringTable]] = {
+    "worker": lambda catalog: catalog.workers,
+    "dtype": lambda catalog: catalog.dtypes,
+    "device": lambda catalog: catalog.devices,
 }
 
 
 def _ranks(known: Sequence[Any]) -> Array:
-    """Where each text (or shape) stands in the order of all; equal ones stand at one place."""
-    places = {text: place for place, text in enumerate(sorted(set(known)))}
-    return np.array([places[text] for text in known], np.int64)
+    """Where each shape stands in the order of all; equal ones stand at one place."""
+    places = {shape: place for place, shape in enumerate(sorted(set(known)))}
+    return np.array([places[shape] for shape in known], np.int64)

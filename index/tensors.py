@@ -12,6 +12,7 @@ from tensortap.dump import tensor_name
 
 from .columns import GrowingColumn, StringTable
 from .factor import factorize_rows
+from .natural import natural_ranks
 from .tally import Tally
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -34,6 +35,7 @@ class TensorTable:
         self._by_name: dict[str, list[int]] = {}
         self._lock = threading.Lock()
         self._sorted: list[str] = []
+        self._ranks = np.zeros(0, np.int64)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -138,3 +140,10 @@ class TensorTable:
             if len(self._sorted) != len(self._by_name):
                 self._sorted = sorted(self._by_name.copy())
             return self._sorted
+
+    def ranks(self) -> Array:
+        """Where the name of each tensor stands in natural order, int64 [count]; kept until there are more."""
+        with self._lock:
+            if len(self._ranks) != len(self.names):
+                self._ranks = natural_ranks(self.names.copy())
+            return self._ranks

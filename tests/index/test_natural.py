@@ -1,0 +1,32 @@
+"""Names in natural order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from tensortap.dump import DumpWriter
+from tensortap.index import LogIndex, snapshots
+from tensortap.index.natural import natural_ranks
+
+NAMES = ["AddN", "AddN_1", "AddN_2", "AddN_10", "block_2/a", "block_10/a"]
+
+
+def test_numbers_count_and_equal_names_stand_at_one_place() -> None:
+    shuffled = [NAMES[at] for at in (3, 0, 5, 2, 4, 1, 3)]
+    assert natural_ranks(shuffled).tolist() == [3, 0, 5, 2, 4, 1, 3]
+    assert natural_ranks([]).tolist() == []
+
+
+def test_snapshots_sort_by_name_in_natural_order_also_once_there_are_more(tmp_path: Path) -> None:
+    """GIVEN a sorted list WHEN further tensors come THEN they stand at their places."""
+    with DumpWriter(tmp_path, "r") as writer:
+        log = LogIndex(tmp_path)
+        for known in (NAMES[::2], NAMES):
+            for name in known:
+                writer.log(f"{name}:0", np.ones(2, np.float32), step=len(known))
+            writer.flush()
+            log.refresh()
+            found = snapshots(log.runs[0], sort="tensor", steps=str(len(known))).rows
+            assert [snapshot.node for snapshot in found] == known
