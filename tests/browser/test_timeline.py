@@ -141,3 +141,20 @@ def test_the_first_bad_cell_is_marked_and_leads_to_its_tensor(tap: TapPage, site
     expect(tip).to_contain_text(tensor)
     told = run.tensor(tensor, step=step).summary
     expect(tip).to_contain_text(f"{told.nan or told.pos_inf + told.neg_inf:,} element")
+
+
+def test_what_a_cell_led_to_is_marked_in_its_row(tap: TapPage, site: Site) -> None:
+    """GIVEN a closed scope WHEN its cell is clicked THEN the row is marked that holds the node, before and
+    after it is opened."""
+    _timeline(tap, site, "digits-nan")
+    shut = tap.page.locator("[data-testid=timeline-row]", has=tap.page.locator("[aria-expanded=false]")).first
+    path = shut.get_attribute("data-path") or ""
+    cells = tap.page.get_by_test_id("timeline-cells")
+    row, canvas = shut.bounding_box(), cells.bounding_box()
+    assert row and canvas
+    cells.click(position={"x": canvas["width"] - 3, "y": row["y"] - canvas["y"] + 9})
+    marked = tap.page.locator("[data-testid=timeline-row][data-selected=true]")
+    expect(marked).to_have_attribute("data-path", path)
+    expect(marked.get_by_role("treeitem")).to_have_attribute("aria-selected", "true")
+    marked.get_by_test_id("timeline-sign").click()
+    expect(marked).to_have_attribute("data-path", re.compile(rf"^{re.escape(path)}/"))

@@ -84,6 +84,7 @@ test.each([
   ['net/Add', 4],
   ['AddN_7', 7],
   ['network', 6],
+  ['net/a', 1],
   ['elsewhere', null],
 ])('%s stands in the row furthest in that holds it', (path, found) => {
   expect(cellOfNode(tree, path, 15)?.row ?? null).toBe(found);

@@ -130,11 +130,15 @@ function restIn({ rows }: Timeline, around: number, node: string): number {
   return rest >= 0 && node.startsWith(rows[rest]!.path.slice(0, -1)) ? rest : around;
 }
 
-/** The cell of a node at a step: in the row furthest in that holds it; null where it is not on show. */
-export function cellOfNode(timeline: Timeline, path: string, step: number): { row: number; column: number } | null {
-  const column = columnOfStep(timeline, step);
+/** The row furthest in that holds a node or scope; -1 where none does. */
+export function rowOfPath(timeline: Timeline, path: string): number {
   const inner = timeline.rows.findLastIndex((candidate) => holds(candidate, path));
-  const row = inner < 0 || timeline.rows[inner]!.open ? restIn(timeline, inner, path) : inner;
+  return inner < 0 || timeline.rows[inner]!.open ? restIn(timeline, inner, path) : inner;
+}
+
+/** The cell of a node at a step; null where it is not on show. */
+export function cellOfNode(timeline: Timeline, path: string, step: number): { row: number; column: number } | null {
+  const [row, column] = [rowOfPath(timeline, path), columnOfStep(timeline, step)];
   return row < 0 || column < 0 ? null : { row, column };
 }
 

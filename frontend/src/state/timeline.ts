@@ -1,14 +1,14 @@
 import { batch, computed } from '@preact/signals';
 import { rowOf } from '../model/graph';
-import { cellOf, cellOfNode, FINE_CELL, type TimelineRow } from '../model/timeline';
-import { folded, timelineScope, unfolded, view } from './choices';
+import { cellOf, cellOfNode, FINE_CELL, rowOfPath, type TimelineRow } from '../model/timeline';
+import { chosenScope, folded, timelineScope, unfolded, view } from './choices';
 import { report } from './findings';
 import { colourBy, graph } from './graph';
 import { wrongProblems } from './problems';
 import { api } from './provider';
 import { resource } from './resource';
 import { graphId, runId, runRevision, workerId } from './runs';
-import { goTo } from './selection';
+import { goTo, selectedNode } from './selection';
 import { serverSteps } from './steps';
 
 /** What a cell shows: the statistic that colours the graph, or its health. */
@@ -45,6 +45,15 @@ export const firstBad = computed(() => {
     if (cell && health && health > FINE_CELL) return { ...cell, ...place, health };
   }
   return null;
+});
+
+/** The row that holds the selected node or scope; -1 where none does. */
+export const selectedRow = computed(() => {
+  const [data, shown, node] = [timeline.data.value, graph.data.value, selectedNode.value];
+  if (data === null || shown === null) return -1;
+  const row = node === null ? -1 : rowOf(shown, node);
+  const path = row < 0 ? chosenScope.value : shown.paths.at(row);
+  return path === null ? -1 : rowOfPath(data, path);
 });
 
 /** Opens or closes a row by hand. */

@@ -2,8 +2,7 @@ import { formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible';
 import { splitScope } from '../../model/tensor_name';
 import { INF_CELL, NAN_CELL, placeAmongRows, rowLabel, type Timeline, type TimelineRow, worstOfRow } from '../../model/timeline';
-import { selectedNode } from '../../state/selection';
-import { firstBad } from '../../state/timeline';
+import { firstBad, selectedRow } from '../../state/timeline';
 import { Icon } from '../kit/Icon';
 
 const HEALTH_WORDS: Readonly<Record<number, string>> = { [NAN_CELL]: 'NaN', [INF_CELL]: 'Inf' };
@@ -27,7 +26,7 @@ export function RowName({ timeline, index, hovered, active }: RowNameProps) {
   const health = worst.step === null ? '' : `, ${word} from step ${worst.step}${first}`;
   const { scope, label } = splitScope(rowLabel(timeline, index));
   const opens = row.kind === 'node' ? undefined : row.open;
-  const selected = row.node !== '' && row.node === selectedNode.value;
+  const selected = index === selectedRow.value;
   const { place, of } = placeAmongRows(timeline, index);
   return (
     <div
@@ -59,8 +58,8 @@ export function RowName({ timeline, index, hovered, active }: RowNameProps) {
         title={`${visible(row.path)}${health}`}
       >
         <span class="timeline-label">
-          <span>{scope}</span>
-          <span>{label}</span>
+          <span>{scope.slice(0, -1)}</span>
+          <span>{scope ? `/${label}` : label}</span>
         </span>
         {opens !== undefined && row.kind !== 'rest' && (
           <span class="faint num">

@@ -4,7 +4,7 @@ import { columnOfStep, type Timeline, worstOfRow } from '../../model/timeline';
 import { hoveredStep } from '../../state/node';
 import { theme } from '../../state/preferences';
 import { step } from '../../state/steps';
-import { firstBad, goToCell, toggleRow } from '../../state/timeline';
+import { firstBad, goToCell, selectedRow, toggleRow } from '../../state/timeline';
 import { palette } from '../charts/theme';
 import { useSize } from '../kit/use_size';
 import { type Cell, CellTip } from './CellTip';
@@ -21,7 +21,7 @@ export function TimelineGrid({ timeline }: { timeline: Timeline }) {
   const [hover, setHover] = useState<Cell | null>(null);
   const seen = virtualWindow(scroll, height - AXIS, ROW, timeline.rows.length, 4);
   useFirstBadInView(ref, timeline, height);
-  const { at, go, onKeyDown } = useTreeKeys(timeline, { ref, height }, 0);
+  const { at, go, onKeyDown } = useTreeKeys(timeline, { ref, height }, selectedRow.value);
   const onNameClick = ({ target }: MouseEvent) => {
     const [part, name] = [target as Element, (target as Element).closest<HTMLElement>('[data-index]')];
     const row = timeline.rows[Number(name?.dataset.index ?? -1)];
@@ -114,7 +114,7 @@ function Strips({ timeline, scroll, height, hover, setHover }: StripsProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const colours = useMemo(() => palette(theme.value), [theme.value]);
   const columns = timeline.first.length;
-  const bad = firstBad.value;
+  const [bad, chosen] = [firstBad.value, selectedRow.value];
   // Who leaves by a key does so without the pointer.
   useEffect(
     () => () => {
@@ -134,10 +134,11 @@ function Strips({ timeline, scroll, height, hover, setHover }: StripsProps) {
     paintCells(context, timeline, band, width, cells);
     if (bad) markCell(context, timeline, bad, band, width, colours.text);
     if (current < 0) return;
+    if (chosen >= 0) markCell(context, timeline, { row: chosen, column: current }, band, width, colours.accent);
     context.strokeStyle = colours.accent;
     context.lineWidth = 2;
     context.strokeRect((current * width) / columns - 0.5, 1, Math.max(3, width / columns), height - 2);
-  }, [timeline, scroll, width, height, colours, current, scale.value, bad]);
+  }, [timeline, scroll, width, height, colours, current, chosen, scale.value, bad]);
 
   const cellAt = (event: MouseEvent): Cell | null => {
     const box = canvas.current?.getBoundingClientRect();
