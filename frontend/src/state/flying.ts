@@ -3,12 +3,12 @@ import { signal } from '@preact/signals';
 /** A held key repeats some 30 times a second; after so long without one it was let go. */
 const REST_MS = 150;
 
-/** Whether a held key flies along a list: what it only passes is asked for now and then, and is no place that the address holds. */
+/** Whether a held key flies along a list, or something is being typed: what it only passes is asked for now and then, and is no place that the address holds. */
 export const flying = signal(false);
 
 let rest: ReturnType<typeof setTimeout> | undefined;
 
-/** A key has repeated. */
+/** A key has repeated, or one more letter was typed. */
 export function fly(): void {
   flying.value = true;
   clearTimeout(rest);

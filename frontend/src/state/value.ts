@@ -77,7 +77,7 @@ export function focusElement(index: number[]): void {
     (all, role, dim) => (typeof role === 'number' ? assignIndex(all, dim, index[dim] as number) : all),
     mapping.value,
   );
-  chooseMapping(next);
+  if (next.some((role, dim) => role !== mapping.value[dim])) chooseMapping(next);
   focusedElement.value = index;
 }
 

@@ -6,6 +6,7 @@ import type { Snapshot } from '../../model/answers';
 import { FIELDS, TEXT_FIELDS } from '../../model/condition';
 import { cellNumber, cellText, patternError, TABLE_COLUMNS, type TableFilter } from '../../model/tensor_table';
 import { tableFilter as filter, tableRows } from '../../state/choices';
+import { fly } from '../../state/flying';
 import { graph } from '../../state/graph';
 import { runEntry } from '../../state/runs';
 import type { SnapshotPages } from '../../state/snapshot_pages';
@@ -76,6 +77,12 @@ function change(part: Partial<TableFilter>): void {
   filter.value = { ...filter.value, ...part };
 }
 
+/** What is typed fast is asked for now and then, not at each letter. */
+function type(part: Partial<TableFilter>): void {
+  fly();
+  change(part);
+}
+
 /** A pattern for the name and a condition on the numbers; `wrong`: why the latter cannot be read. */
 function TextFilters({ wrong }: { wrong: string | null }) {
   const { match, where } = filter.value;
@@ -88,7 +95,7 @@ function TextFilters({ wrong }: { wrong: string | null }) {
         aria-label="Filter tensors by name"
         aria-invalid={patternError(match) !== null}
         value={match}
-        onInput={(event) => change({ match: event.currentTarget.value })}
+        onInput={(event) => type({ match: event.currentTarget.value })}
         data-testid="table-filter"
       />
       <input
@@ -98,7 +105,7 @@ function TextFilters({ wrong }: { wrong: string | null }) {
         aria-invalid={wrong !== null && where !== ''}
         title={wrong ?? CONDITION_HELP}
         value={where}
-        onInput={(event) => change({ where: event.currentTarget.value })}
+        onInput={(event) => type({ where: event.currentTarget.value })}
         data-testid="table-where"
       />
     </>

@@ -7,6 +7,7 @@ import { tableSort as sort, tableRows } from '../../state/choices';
 import { tableColumns } from '../../state/preferences';
 import type { SnapshotPages } from '../../state/snapshot_pages';
 import { Failure } from '../kit/Message';
+import { usePaced } from '../kit/use_paced';
 import { useSize } from '../kit/use_size';
 import { Cell } from './Cell';
 import { isSelected, ROW, useSelectedRow } from './selected_row';
@@ -14,8 +15,8 @@ import { isSelected, ROW, useSelectedRow } from './selected_row';
 /** Longer lists scroll proportionally: a wheel's notch would leap over rows, so that it moves rows instead. */
 const WHEEL_ROWS = 3;
 
-/** Rows that only fly by are not asked for. */
-const SETTLE_MS = 40;
+/** Rows on either side of those in view that are asked for with them: a slow scroll finds them there. */
+const AHEAD = 40;
 
 interface GridProps {
   list: SnapshotPages;
@@ -34,10 +35,8 @@ export function TensorGrid({ list }: GridProps) {
     () => columnsFor(width, tableColumns.value, { step: several, visit: visits }),
     [width, tableColumns.value, several, visits],
   );
-  useEffect(() => {
-    const timer = setTimeout(() => list.load(seen.first, seen.last), SETTLE_MS);
-    return () => clearTimeout(timer);
-  }, [list, seen.first, seen.last, list.arrived.value]);
+  const load = () => list.load(Math.max(0, seen.first - AHEAD), seen.last + AHEAD);
+  usePaced(load, [list, seen.first, seen.last, list.arrived.value]);
   useFineWheel(ref, height, list.total);
   const { go, onKey } = useSelectedRow(list, { ref, height });
   const selectedAt = rows.findIndex((row) => row !== null && isSelected(row));

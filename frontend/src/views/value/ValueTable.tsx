@@ -12,6 +12,7 @@ import { draft } from '../../state/stepper';
 import { TiledPlane } from '../../state/tiles';
 import { focusedElement, keyText, mapping, snapshotKey } from '../../state/value';
 import { Failure } from '../kit/Message';
+import { usePaced } from '../kit/use_paced';
 import { useSize } from '../kit/use_size';
 import { cellId, drawnFocus, moveFocus, useFocus } from './table_focus';
 
@@ -31,11 +32,12 @@ export function ValueTable({ row }: { row: Snapshot }) {
   useEffect(() => () => plane?.dispose(), [plane]);
   const sizes = { row: ROW, column: columnWidth(row), height: height - ROW, width: width - HEAD };
   useFocus(ref, plane, sizes);
+  const rows = virtualWindow(scroll.top, height - ROW, ROW, plane?.rows ?? 0);
+  const columns = virtualWindow(scroll.left, width - HEAD, columnWidth(row), plane?.columns ?? 0, 1);
+  usePaced(() => plane?.load(rows, columns), [plane, rows.first, rows.last, columns.first, columns.last, plane?.arrived.value]);
   if (!plane) return null;
   if (plane.error.value) return <Failure error={plane.error.value} retry={plane.retry} />;
 
-  const rows = virtualWindow(scroll.top, height - ROW, ROW, plane.rows);
-  const columns = virtualWindow(scroll.left, width - HEAD, columnWidth(row), plane.columns, 1);
   return (
     <div
       class="value-table num"
@@ -54,8 +56,9 @@ export function ValueTable({ row }: { row: Snapshot }) {
       <div class="value-space" role="presentation" style={{ height: `${rows.total + ROW}px`, width: `${columns.total + HEAD}px` }}>
         <ColumnHead columns={columns} item={columnWidth(row)} single={dimOf(roles, 'x') < 0} />
         <div class="value-rows" role="rowgroup" style={{ top: `${rows.offset + ROW}px` }}>
+          {/* Rows and cells that leave make way in place: new elements take longer than new texts. */}
           {range(rows.first, rows.last).map((y) => (
-            <TableRow key={y} y={y} plane={plane} columns={columns} row={row} />
+            <TableRow key={y % (rows.last - rows.first)} y={y} plane={plane} columns={columns} row={row} />
           ))}
         </div>
       </div>
@@ -112,7 +115,17 @@ function TableRow({ y, plane, columns, row }: { y: number; plane: TiledPlane; co
       <span style={{ width: `${columns.offset}px` }} class="value-gap" role="presentation" />
       {range(columns.first, columns.last).map((x) => {
         const index = fullIndex(plane.mapping, { y, x }).join(',');
-        return <Cell key={x} id={cellId(y, x)} x={x} index={index} place={plane.at(y, x)} row={row} focused={index === focus} />;
+        return (
+          <Cell
+            key={x % (columns.last - columns.first)}
+            id={cellId(y, x)}
+            x={x}
+            index={index}
+            place={plane.at(y, x)}
+            row={row}
+            focused={index === focus}
+          />
+        );
       })}
     </div>
   );
