@@ -27,7 +27,7 @@ def site(serve: Serve, tmp_path: Path) -> Site:
     ]
     values = {"x": [-1.0, 2.0], LONG: [0.0, 2.0], "Log": [-np.inf, np.log(2.0)]}
     with DumpWriter(tmp_path, "names") as writer:
-        graph = writer.graph(Graph("train", nodes, stacks=[[(FILE, 19, "train")]]))
+        graph = writer.graph(Graph("train", nodes, stacks=[[(FILE, 19, "train")]], sources={FILE: "1\n"}))
         for name, value in values.items():
             array = np.array(value, np.float32)
             writer.log(f"{name}:0", array, step=1, graph=graph, keep="value")
@@ -78,6 +78,18 @@ def test_a_dot_behind_an_overlong_name_stays_in_its_cell(tap: TapPage, site: Sit
         return dot.width === 6 && dot.right <= box.right;
     }"""
     assert cell.evaluate(inside)
+
+
+def test_an_overlong_input_leaves_room_for_its_dtype(tap: TapPage, site: Site) -> None:
+    tap.enter(site)
+    tap.go_to(site, "names", "Log:0", 1)
+    row = tap.page.get_by_test_id("inputs").locator(".link-row")
+    apart = """row => {
+        const [name, dtype] = [...row.children].map(each => each.getBoundingClientRect());
+        const label = row.querySelector('.label-part').getBoundingClientRect();
+        return label.right <= dtype.left && name.right <= dtype.left;
+    }"""
+    assert row.evaluate(apart)
 
 
 def test_infinity_has_its_colour_and_the_top_level_its_name(tap: TapPage, site: Site) -> None:

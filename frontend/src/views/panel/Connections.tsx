@@ -91,7 +91,7 @@ function Link({ name, detail, onClick }: { name: string; detail: string; onClick
     <button type="button" class="link-row" onClick={onClick} title={name} data-node={name}>
       <span class="link-name">
         <span class="faint scope-part">{scope}</span>
-        <span>{label}</span>
+        <span class="label-part">{label}</span>
       </span>
       <span class="faint num">{detail}</span>
     </button>
