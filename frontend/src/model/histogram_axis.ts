@@ -11,14 +11,14 @@ export interface HistogramAxis {
   at: number[];
   unit: string;
   ticks: { at: number; label: string }[];
-  /** The bucket of exact zeros, where they have one of their own. */
+  /** The bucket of exact zeros: on a symlog axis there is nothing else in it. */
   zeroBucket: number | null;
 }
 
 export function histogramAxis(edges: readonly number[], zeroBucket: number | null, scale: 'symlog' | 'linear'): HistogramAxis {
   if (scale === 'linear') {
     const unit = chartUnit([edges]);
-    return { scale, at: edges.map(unit.at), unit: unit.text, ticks: [], zeroBucket: null };
+    return { scale, at: edges.map(unit.at), unit: unit.text, ticks: [], zeroBucket };
   }
   return { scale, unit: '', at: edges.map((_, i) => i), ticks: symlogTicks(edges, zeroBucket), zeroBucket };
 }

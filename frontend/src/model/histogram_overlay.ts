@@ -1,7 +1,7 @@
 import { formatNumber } from '../lib/format';
 import type { HistogramRow, Histograms } from './answers';
 import { type HistogramAxis, histogramAxis } from './histogram_axis';
-import { type Outline, thinRows } from './histogram_shapes';
+import { type Outline, tallestCount, thinRows } from './histogram_shapes';
 
 /** How many outlines over each other can still be told apart. */
 export const MOST_OUTLINES = 30;
@@ -38,18 +38,9 @@ export function overlay(data: Histograms, alone: Histograms | null, step: number
   return {
     axis,
     outlines: rows.map((row, i) => outline(row, joined, axis, rows.length < 2 ? 1 : i / (rows.length - 1))),
-    top: tallest(rows, joined.zero_bucket, scale),
+    top: tallestCount(rows, axis),
     of: Math.max(data.thinned_from ?? 0, joined.rows.length),
   };
-}
-
-/** The largest count: exact zeros, which after a ReLU are so many, are not in it, unless there is nothing else. */
-function tallest(rows: readonly HistogramRow[], zeroBucket: number | null, scale: HistogramAxis['scale']): number {
-  const zeros = ({ zero }: HistogramRow, count: number) => (scale === 'symlog' ? count : zero || 0);
-  const others = rows.flatMap((row) => row.counts.map((count, i) => (i === zeroBucket ? count - zeros(row, count) : count)));
-  const most = Math.max(0, ...others);
-  // Bins that hold parts of an element do; what rounding leaves of zeros does not.
-  return most > 1e-6 ? most : Math.max(1, ...rows.flatMap(({ counts }) => counts));
 }
 
 /** The outlines in the order in which they are drawn: that of the step on show last, over the others. */

@@ -11,13 +11,20 @@ test('an outline goes up and down at the bucket edges and ends on the ground', (
 });
 
 test('exact zeros do not set the height, unless there is nothing else', () => {
-  expect(tallestCount([1, 900, 3], 1)).toBe(3);
-  expect(tallestCount([0, 900, 0], 1)).toBe(900);
-  expect(tallestCount([0, 0], null)).toBe(1);
+  const symlog = { zeroBucket: 1, scale: 'symlog' } as const;
+  expect(tallestCount([row(0, [1, 900, 3])], symlog)).toBe(3);
+  expect(tallestCount([row(0, [0, 900, 0])], symlog)).toBe(900);
+  expect(tallestCount([row(0, [0, 0])], { ...symlog, zeroBucket: null })).toBe(1);
+});
+
+test('on a linear axis their bin keeps what else is in it', () => {
+  const linear = { zeroBucket: 0, scale: 'linear' } as const;
+  expect(tallestCount([{ ...row(0, [907, 3]), zero: 900 }], linear)).toBe(7);
+  expect(tallestCount([{ ...row(0, [900, 0]), zero: 900 }], linear)).toBe(900);
 });
 
 test('the first step stands at the back, the last in front, all within the picture', () => {
-  const shapes = ridges([row(0, [1, 2]), row(5, [900, 2]), row(9, [4, 4])], [0, 1, 2], 0);
+  const shapes = ridges([row(0, [1, 2]), row(5, [900, 2]), row(9, [4, 4])], { at: [0, 1, 2], zeroBucket: 0, scale: 'symlog' });
   expect(shapes.map(({ step, base }) => [step, base])).toEqual([
     [0, 2],
     [5, 1],

@@ -1,4 +1,5 @@
 import type { HistogramRow } from './answers';
+import type { HistogramAxis } from './histogram_axis';
 
 /** Outlines of histograms in axis coordinates; Plotly draws them as they are. */
 export interface Outline {
@@ -20,12 +21,19 @@ export function stepOutline(at: readonly number[], counts: readonly number[]): O
 }
 
 /**
- * The count that a histogram's height is measured by: its tallest bucket other than the exact zeros, which after a ReLU are so many
- * that nothing else would be seen.
+ * The count that a histogram's height is measured by: the largest, without the exact zeros, which after a ReLU are so many that nothing
+ * else would be seen; with them where there is nothing else.
  */
-export function tallestCount(counts: readonly number[], zeroBucket: number | null): number {
-  const others = counts.reduce((most, count, i) => (i === zeroBucket ? most : Math.max(most, count)), 0);
-  return others > 0 ? others : Math.max(1, ...counts);
+export function tallestCount(
+  rows: readonly Pick<HistogramRow, 'counts' | 'zero'>[],
+  { zeroBucket, scale }: Pick<HistogramAxis, 'zeroBucket' | 'scale'>,
+): number {
+  const others = rows.flatMap(({ counts, zero }) =>
+    counts.map((count, i) => (i !== zeroBucket ? count : scale === 'symlog' ? 0 : count - (zero || 0))),
+  );
+  const most = Math.max(0, ...others);
+  // Bins that hold parts of an element do; what rounding leaves of zeros does not.
+  return most > 1e-6 ? most : Math.max(1, ...rows.flatMap(({ counts }) => counts));
 }
 
 /** How many rows apart the tallest histogram reaches, by the number of rows. */
@@ -45,9 +53,10 @@ export interface Ridge extends Outline {
  * Histograms of several steps as lines through the middles of their buckets, each raised above the one after it, the latest in front at
  * the bottom. Every row is scaled by its own tallest bucket: a row says how values are spread; how many there are stays the same.
  */
-export function ridges(rows: readonly HistogramRow[], at: readonly number[], zeroBucket: number | null): Ridge[] {
+export function ridges(rows: readonly HistogramRow[], axis: Pick<HistogramAxis, 'at' | 'zeroBucket' | 'scale'>): Ridge[] {
+  const { at } = axis;
   return rows.map((row, i) => {
-    const height = reach(rows.length) / tallestCount(row.counts, zeroBucket);
+    const height = reach(rows.length) / tallestCount([row], axis);
     const base = rows.length - 1 - i;
     const x = [at[0] as number];
     const y = [base];

@@ -110,7 +110,7 @@ function paint(canvas: HTMLCanvasElement, element: PlotElement, rows: HistogramR
   context.clip();
   const table = colormap(dark ? 'magma' : 'viridis');
   rows.forEach((row, i) => {
-    const most = tallestCount(row.counts, values.zeroBucket);
+    const most = tallestCount([row], values);
     const [left, right] = [xaxis._offset + xaxis.l2p(i - 0.5), xaxis._offset + xaxis.l2p(i + 0.5)];
     row.counts.forEach((count, bucket) => {
       const place = 3 * Math.round(255 * Math.sqrt(Math.min(1, count / most)));

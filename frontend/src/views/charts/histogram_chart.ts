@@ -17,7 +17,7 @@ export function valueAxis(colours: Palette, values: HistogramAxis, more: Layout 
 
 /** Histograms of the steps behind each other; the step on show in the accent colour, before all of them. */
 export function ridgelineTraces(rows: HistogramRow[], values: HistogramAxis, step: number | null, colours: Palette): Trace[] {
-  const behind = ridges(rows, values.at, values.zeroBucket);
+  const behind = ridges(rows, values);
   const shown = behind.filter((ridge) => ridge.step === step);
   return [...behind.filter((ridge) => ridge.step !== step), ...shown].map((ridge) => {
     const current = ridge.step === step;

@@ -29,7 +29,7 @@ export function MiniHistogram({ data, of, onClick }: MiniHistogramProps) {
   const row = data?.rows[0];
   if (!data || !row || row.counts.length === 0) return <div class="mini-histogram" />;
   const values = histogramAxis(data.edges, data.zero_bucket, 'symlog');
-  const tallest = tallestCount(row.counts, data.zero_bucket);
+  const tallest = tallestCount([row], values);
   const unit = WIDTH / row.counts.length;
   const bar = (count: number, from: number, width: number) => `M${from} ${HEIGHT}h${width}v${-barHeight(count / tallest)}h${-width}z`;
   const bars =
