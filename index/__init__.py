@@ -16,6 +16,7 @@ from .histograms import MAX_BINS, HistogramSeries, histograms
 from .history import History, history, row_columns
 from .last_snapshots import LastSnapshot, last_snapshots
 from .log import Changes, LogIndex
+from .natural import natural_key
 from .no_value import NoValue, no_value
 from .node_detail import CallDetail, FrameDetail, InputDetail, NodeDetail, OutputDetail, node_detail
 from .node_trends import NodeTrends, node_trends
@@ -115,6 +116,7 @@ __all__ = [
     "kept_shape",
     "last_snapshots",
     "locate",
+    "natural_key",
     "no_value",
     "node_detail",
     "node_trends",

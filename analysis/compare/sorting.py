@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from tensortap.index import natural_key
+
 from .flow import VERDICTS
 from .metrics import LARGEST_DISTANCE, LOWER_IS_WORSE, METRICS, OF_FINITE
 from .records import Comparison, TensorDifference
@@ -27,7 +29,7 @@ def sorted_tensors(tensors: Iterable[TensorDifference], by: str) -> list[TensorD
     if by == "verdict":
         return sorted(tensors, key=lambda entry: VERDICTS.index(entry.verdict))
     if by == "tensor":
-        return sorted(tensors, key=lambda entry: entry.tensor)
+        return sorted(tensors, key=lambda entry: natural_key(entry.tensor))
     sign = 1 if by in LOWER_IS_WORSE else -1
 
     def worst(entry: TensorDifference) -> tuple[int, bool, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import math
 from pathlib import Path
@@ -63,6 +64,13 @@ def test_nan_against_infinity_is_counted(tmp_path: Path) -> None:
     assert (entry.verdict, entry.metrics.nonfinite_a, entry.metrics.nonfinite_b) == ("diverges", 0, 3)
     assert found.first is not None
     assert found.first.text.startswith("At least 3 of its elements are NaN or infinite in B, and not so in A")
+
+
+def test_tensors_sort_by_name_as_one_counts(tmp_path: Path) -> None:
+    entry, _ = of_one(tmp_path, np.ones(4, np.float32), np.ones(4, np.float32))
+    names = ["AddN:0", "AddN_1:0", "AddN_2:0", "AddN_10:0"]
+    entries = [dataclasses.replace(entry, tensor=name) for name in reversed(names)]
+    assert [each.tensor for each in sorted_tensors(entries, "tensor")] == names
 
 
 def test_what_nan_tells_apart_is_further_than_any_distance(tmp_path: Path) -> None:
