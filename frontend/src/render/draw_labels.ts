@@ -1,14 +1,13 @@
 /** Texts in boxes: as large as the zoom makes them, at least as large as one can read where the box has room for that. */
 
 import { CLOSED_HEIGHT, NODE_FONT, NODE_HEIGHT, SCOPE_FONT, SMALL_FONT, SUBTITLE_FONT } from '../layout/sizes';
-import { visible } from '../lib/visible';
 import { nodeSubtitle, scopeSubtitle } from '../model/labels';
-import { entityLabel } from '../model/tree';
 import type { BoxList } from './box_list';
 import { boxKind, boxStyle, LEAST_DETAILED } from './draw_boxes';
 import { drawSigns, type Sign } from './draw_signs';
 import { textMiddle, trendLabel } from './draw_trends';
 import type { Frame } from './frame';
+import { siblingNames, visibleLabel } from './names';
 import { fontOf, roundSize, textScale, type Weight } from './text';
 
 /** Smaller text is not drawn. */
@@ -76,10 +75,6 @@ function fontSize({ fitter, scene }: Frame, text: string, natural: number, weigh
   return roundSize(Math.max(least, LEAST_FONT, Math.min(wanted, room / fitter.width(text, 1, weight))));
 }
 
-function label(frame: Frame, entity: number): string {
-  return visible(entityLabel(frame.drawing.tree, frame.drawing.graph.paths, entity));
-}
-
 function addNode(frame: Frame, boxes: BoxList, i: number, items: TextItem[]): void {
   const { scene, fitter, drawing } = frame;
   const entity = boxes.entity[i]!;
@@ -90,9 +85,9 @@ function addNode(frame: Frame, boxes: BoxList, i: number, items: TextItem[]): vo
   const indent = 14 * scale;
   const room = width - indent - 8 * scale;
   const subtitle = scene.zoom >= SUBTITLE_FROM ? nodeSubtitle(drawing.tree, drawing.graph, entity) : '';
-  const text = label(frame, entity);
+  const text = visibleLabel(drawing, entity);
   const size = subtitle ? roundSize(NODE_FONT * scale) : fontSize(frame, text, NODE_FONT, 500, height, room);
-  const title = fitter.fit(text, size, 500, room);
+  const title = fitter.fit(text, size, 500, room, siblingNames(drawing, entity));
   const middle = y + textMiddle(frame, entity, height);
   const lift = subtitle ? (NODE_HEIGHT * scale) / 5.2 : 0;
   if (title) items.push({ text: title, x: x + indent, y: middle - lift, size, weight: 500, colour: style.text, align: 'left', alpha });
@@ -111,8 +106,9 @@ function addNode(frame: Frame, boxes: BoxList, i: number, items: TextItem[]): vo
 function addSmall(frame: Frame, boxes: BoxList, i: number, items: TextItem[]): void {
   const entity = boxes.entity[i]!;
   const room = boxes.width[i]! - 10 * textScale(frame.scene.zoom);
-  const size = fontSize(frame, label(frame, entity), SMALL_FONT, 400, Math.min(boxes.height[i]!, 11), room);
-  const text = frame.fitter.fit(label(frame, entity), size, 400, room);
+  const name = visibleLabel(frame.drawing, entity);
+  const size = fontSize(frame, name, SMALL_FONT, 400, Math.min(boxes.height[i]!, 11), room);
+  const text = frame.fitter.fit(name, size, 400, room, siblingNames(frame.drawing, entity));
   if (!text) return;
   const [x, y] = [boxes.x[i]! + boxes.width[i]! / 2, boxes.y[i]! + boxes.height[i]! / 2];
   items.push({ text, x, y, size, weight: 400, colour: boxStyle(frame, entity).text, align: 'center', alpha: boxes.alpha[i]! / 255 });
@@ -130,10 +126,10 @@ function addClosed(frame: Frame, boxes: BoxList, i: number, items: TextItem[]): 
   const scale = textScale(scene.zoom);
   const indent = (scene.zoom >= GLYPH_FROM ? 28 : 8) * scale;
   const room = width - indent - 8 * scale;
-  const name = label(frame, entity);
+  const name = visibleLabel(drawing, entity);
   const size = detailed ? roundSize(SCOPE_FONT * scale) : fontSize(frame, name, SCOPE_FONT, 600, height, room);
   const lift = detailed ? (CLOSED_HEIGHT * scale) / 5.4 : 0;
-  const title = fitter.fit(name, size, 600, room);
+  const title = fitter.fit(name, size, 600, room, siblingNames(drawing, entity));
   if (title)
     items.push({ text: title, x: x + indent, y: y + height / 2 - lift, size, weight: 600, colour: style.text, align: 'left', alpha });
   if (!detailed) return;

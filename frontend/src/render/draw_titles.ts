@@ -4,13 +4,12 @@
  */
 
 import { HEADER, SCOPE_FONT, SUBTITLE_FONT } from '../layout/sizes';
-import { visible } from '../lib/visible';
 import { scopeSubtitle } from '../model/labels';
-import { entityLabel } from '../model/tree';
 import type { BoxList } from './box_list';
 import { drawTexts, type TextItem } from './draw_labels';
 import { drawSigns, type Sign } from './draw_signs';
 import type { Frame } from './frame';
+import { siblingNames, visibleLabel } from './names';
 import { roundSize, textScale } from './text';
 
 /** Titles do not shrink below this. */
@@ -127,7 +126,7 @@ export class TitlePlacer {
     const around = (scene.zoom >= SIGN_FROM ? 32 : 14) * (size / SCOPE_FONT);
     const limit = Math.min(x + width - 4, scene.view.width - 8);
     const inView = Math.max(x + width - 4 - Math.max(x + 4, SEEN_FROM), KEPT_NAME + around);
-    const text = fitter.fit(this.label(scopes.entity[i]!), size, 600, Math.min(MOST_WIDTH, width - 8, inView) - around);
+    const text = this.fit(scopes.entity[i]!, size, Math.min(MOST_WIDTH, width - 8, inView) - around);
     if (!text) return;
     const wide = fitter.width(text, size, 600) + around;
     const left = Math.round(Math.max(x + 4, Math.min(SEEN_FROM, x + width - 4 - wide)));
@@ -170,7 +169,7 @@ export class TitlePlacer {
     const kept = x + width - this.keptWidth(entity, size);
     const left = sign ? sign.x + (TEXT_FROM - SIGN_MIDDLE) * textScale(zoom) : Math.max(x + 6, Math.min(SEEN_FROM + 6, kept));
     const limit = Math.min(x + width - MARGIN * zoom, scene.view.width);
-    const text = fitter.fit(this.label(entity), size, 600, limit - left);
+    const text = this.fit(entity, size, limit - left);
     if (!text) return;
     const small = roundSize((size * SUBTITLE_FONT) / SCOPE_FONT);
     const from = left + fitter.width(text, size, 600) + 0.7 * size;
@@ -207,7 +206,12 @@ export class TitlePlacer {
   }
 
   private label(entity: number): string {
-    return visible(entityLabel(this.frame.drawing.tree, this.frame.drawing.graph.paths, entity));
+    return visibleLabel(this.frame.drawing, entity);
+  }
+
+  private fit(entity: number, size: number, room: number): string {
+    const { fitter, drawing } = this.frame;
+    return fitter.fit(this.label(entity), size, 600, room, siblingNames(drawing, entity));
   }
 }
 

@@ -1,5 +1,6 @@
 /** Measures and shortens text for the canvas, and remembers the results: the same labels come back frame after frame. */
 
+import { elide, type SiblingNames } from '../model/short_names';
 import { FONT } from './theme';
 
 /** Widths are measured at this size and scaled. */
@@ -48,8 +49,11 @@ export class TextFitter {
     return (width * size) / MEASURED_AT;
   }
 
-  /** The text if it fits, else with an ellipsis in its middle: both ends of a name tell it from its neighbours. Empty if hopeless. */
-  fit(text: string, size: number, weight: Weight, room: number): string {
+  /**
+   * The text if it fits, else with an ellipsis in its middle, or where that would leave siblings alike, with what tells them
+   * apart. Empty if hopeless.
+   */
+  fit(text: string, size: number, weight: Weight, room: number, siblings?: SiblingNames): string {
     if (this.width(text, size, weight) <= room) return text;
     // In whole steps of a hundredth of the font size, so that zooming finds most answers again.
     const units = Math.floor((room / size) * 10);
@@ -60,7 +64,16 @@ export class TextFitter {
       if (this.fitted.size > MOST_REMEMBERED) this.fitted.clear();
       this.fitted.set(key, short);
     }
-    return short;
+    return short && siblings ? this.told(text, weight, units / 10, short.length - 1, siblings) : short;
+  }
+
+  /** As many letters as the shortened text has, or a few less where these are wider. */
+  private told(text: string, weight: Weight, ems: number, keep: number, siblings: SiblingNames): string {
+    for (let kept = keep; kept >= 2; kept--) {
+      const short = siblings.shorten(text, kept);
+      if (this.width(short, 1, weight) <= ems) return short;
+    }
+    return elide(text, keep);
   }
 
   private shorten(text: string, weight: Weight, ems: number): string {
@@ -73,9 +86,4 @@ export class TextFitter {
     }
     return low >= 2 ? elide(text, low) : '';
   }
-}
-
-function elide(text: string, keep: number): string {
-  const head = Math.ceil(keep / 2);
-  return `${text.slice(0, head)}…${text.slice(text.length - (keep - head))}`;
 }
