@@ -35,7 +35,8 @@ def test_a_condition_finds_the_dead_tensor_and_is_in_the_address(
     where.fill("zero / size > 0.9")
     expect(rows).to_have_count(1)
     expect(rows).to_have_attribute("data-tensor", "layer_7/Relu:0")
-    assert f"where={quote('zero / size > 0.9', safe='/')}" in tap.page.url
+    written = f"where={quote('zero / size > 0.9', safe='/')}"
+    tap.page.wait_for_function("where => location.hash.includes(where)", arg=written)  # a moment later
     tap.page.reload()
     tap.wait_until_ready()
     expect(rows).to_have_count(1)
