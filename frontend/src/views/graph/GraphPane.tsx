@@ -19,6 +19,7 @@ import { PointerInput } from './pointer';
 import { probeOf } from './probe';
 import { SearchBox } from './SearchBox';
 import { Screen } from './screen';
+import { showTrace } from './show_trace';
 import { Toolbar } from './Toolbar';
 import { Tooltip } from './Tooltip';
 import { TraceCard } from './TraceCard';
@@ -159,6 +160,7 @@ function useShown(model: GraphView, props: GraphPaneProps): void {
     model.viewport.changed();
   }, [model, bookmarks]);
   useLayoutEffect(() => model.setTrace(trace, pathStart), [model, trace, pathStart]);
+  useEffect(() => showTrace(model), [model, model.tracer.found.value]);
 }
 
 function eventsOf(latest: { current: GraphPaneProps }): GraphEvents {

@@ -43,6 +43,7 @@ import type { StepStatistics } from '../../model/steps';
 import { findScope } from '../../model/tree';
 import { nextHit, search } from './go';
 import { GraphView } from './graph_view';
+import { showTrace } from './show_trace';
 
 const OPS = ['MatMul', 'BiasAdd', 'Relu', 'Mul', 'Sub', 'Exp', 'Sum', 'AddV2'];
 
@@ -136,4 +137,20 @@ test('what is bad at the step on show is searched for again at another one, and 
   expect(view.finder.currentRow).toBe(3);
   await at(stepWith(3, [4]));
   expect([[...view.finder.hits.value], view.finder.current.value]).toEqual([[4], -1]);
+});
+
+test('a trace comes into view as a whole, beside its list, and once', async () => {
+  const names = Array.from({ length: 14 }, (_, i) => `node_${i}`);
+  const edges = names.slice(1).map((name, i) => `${names[i]} -> ${name}`);
+  const { view } = await shown(makeGraph(names, edges), []);
+  const { viewport } = view;
+  viewport.resize({ width: 900, height: 700 });
+  viewport.jump({ x: 5000, y: 5000, zoom: 2 });
+  view.setTrace({ kind: 'path', from: 'node_2', to: 'node_9' }, null);
+  showTrace(view);
+  const inView = [2, 3, 4, 5, 6, 7, 8, 9].map((row) => viewport.shows(view.rect(row)!, 270));
+  expect(inView).toEqual(inView.map(() => true));
+  viewport.jump({ x: 5000, y: 5000, zoom: 2 });
+  showTrace(view);
+  expect(viewport.camera.x).toBe(5000);
 });

@@ -9,6 +9,8 @@ export class Tracer {
   readonly found = signal<TracedNodes | null>(null);
   readonly current = signal(-1);
   marks: Marks | null = null;
+  /** The trace that was brought into view: a graph that is laid out again leaves the camera alone. */
+  brought: Trace | null = null;
 
   follow(trace: Trace | null, drawing: Drawing | null): void {
     this.current.value = -1;

@@ -111,12 +111,24 @@ export class Viewport {
     this.flyTo(centreOn(rect, this.view, this.camera));
   }
 
+  /** Has all of a rectangle in view, left of a card over the right edge; false where it would be too small to see what is in it. */
+  bring(rect: Rect, card: number): boolean {
+    if (this.shows(rect, card)) return true;
+    const { goal, view } = this;
+    const below = LEGENDS - SIDES;
+    const fit = fitRect(rect, { width: view.width - card, height: view.height - below });
+    if (fit.zoom <= LEGIBLE) return false;
+    const zoom = Math.min(fit.zoom, Math.max(goal.zoom, READABLE));
+    this.flyTo({ x: rect.x + (rect.width + card / zoom) / 2, y: rect.y + (rect.height + (below - TOOLS + SIDES) / zoom) / 2, zoom });
+    return true;
+  }
+
   /** Whether a rectangle of the graph is in view, clear of what lies over the edges, and large enough to read. */
-  shows(rect: Rect): boolean {
+  shows(rect: Rect, card = 0): boolean {
     const { camera, view } = this;
     const [left, top] = [toScreenX(camera, view, rect.x), toScreenY(camera, view, rect.y)];
     const [right, bottom] = [left + rect.width * camera.zoom, top + rect.height * camera.zoom];
-    const inside = left >= SIDES && top >= TOOLS && right <= view.width - SIDES && bottom <= view.height - LEGENDS;
+    const inside = left >= SIDES && top >= TOOLS && right <= view.width - card - SIDES && bottom <= view.height - LEGENDS;
     return inside && camera.zoom > LEGIBLE;
   }
 
