@@ -4,6 +4,7 @@ import {
   cellOfNode,
   columnOfStep,
   placeAmongRows,
+  roomForNames,
   rowAround,
   rowLabel,
   scopeTrail,
@@ -109,6 +110,12 @@ test('rows know the open row around them, and their place among those beside the
   expect(tree.rows.map((_, i) => rowAround(tree, i))).toEqual([-1, 0, 1, 0, 0, 4, -1, -1]);
   const places = tree.rows.map((_, i) => placeAmongRows(tree, i)).map(({ place, of }) => `${place}/${of}`);
   expect(places).toEqual(['1/3', '1/3', '1/1', '2/3', '3/3', '1/1', '2/3', '3/3']);
+});
+
+test('the column of names has room for the longest one, in coarse steps', () => {
+  expect(roomForNames(tree)).toBe(280);
+  const long = (letters: number) => roomForNames({ ...tree, rows: [...tree.rows, row('x'.repeat(letters), 3)] });
+  expect([long(40), long(41)]).toEqual([400, 440]);
 });
 
 test('the trail leads back', () => {

@@ -116,6 +116,15 @@ export function rowLabel(timeline: Timeline, index: number): string {
   return scope.length > 1 && path.startsWith(scope) ? path.slice(scope.length) : path;
 }
 
+/** A wide letter at the size of names, and what stands around a name: sign, number of nodes and their distances. */
+const [LETTER, AROUND, INDENT] = [7, 80, 12];
+
+/** CSS pixels that the longest name needs. At least what most rows that are opened need, in coarse steps: the cells seldom move. */
+export function roomForNames(timeline: Timeline): number {
+  const needed = timeline.rows.map(({ depth }, i) => INDENT * depth + LETTER * rowLabel(timeline, i).length + AROUND);
+  return 40 * Math.ceil(needed.reduce((most, room) => Math.max(most, room), 280) / 40);
+}
+
 /** Whether a node lies in a row. */
 function holds({ path, kind }: TimelineRow, node: string): boolean {
   if (kind === 'numbered') return `${node.replace(/(?<=[^/])_\d+$/, '')} …` === path;

@@ -1,6 +1,6 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { virtualWindow } from '../../lib/virtual';
-import { columnOfStep, type Timeline, worstOfRow } from '../../model/timeline';
+import { columnOfStep, roomForNames, type Timeline, worstOfRow } from '../../model/timeline';
 import { hoveredStep } from '../../state/node';
 import { theme } from '../../state/preferences';
 import { step } from '../../state/steps';
@@ -21,6 +21,7 @@ export function TimelineGrid({ timeline }: { timeline: Timeline }) {
   const [hover, setHover] = useState<Cell | null>(null);
   const seen = virtualWindow(scroll, height - AXIS, ROW, timeline.rows.length, 4);
   useFirstBadInView(ref, timeline, height);
+  const room = useMemo(() => roomForNames(timeline), [timeline]);
   const { at, go, onKeyDown } = useTreeKeys(timeline, { ref, height }, selectedRow.value);
   const onNameClick = ({ target }: MouseEvent) => {
     const [part, name] = [target as Element, (target as Element).closest<HTMLElement>('[data-index]')];
@@ -31,7 +32,12 @@ export function TimelineGrid({ timeline }: { timeline: Timeline }) {
     else openRow(row);
   };
   return (
-    <div class="timeline-scroll" ref={ref} onScroll={(event) => setScroll(event.currentTarget.scrollTop)}>
+    <div
+      class="timeline-scroll"
+      ref={ref}
+      onScroll={(event) => setScroll(event.currentTarget.scrollTop)}
+      style={{ '--timeline-names': `${room}px` }}
+    >
       <Axis timeline={timeline} />
       <div class="timeline-rows" style={{ height: `${timeline.rows.length * ROW}px` }}>
         <div
