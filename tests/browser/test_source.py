@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 from browser_page import TapPage
-from browser_site import Site
+from browser_site import Serve, Site
 from playwright.sync_api import expect
+
+from tensortap.dump import DumpWriter, Graph, Node
 
 LOG = "compile_loss/_careless_loss/Log"
 
@@ -46,3 +51,23 @@ def test_a_file_is_called_by_the_end_of_its_path_or_chosen(tap: TapPage, site: S
     tap.page.get_by_role("button", name=path, exact=True).click()
     expect(line).to_have_attribute("data-line", "7")
     expect(tap.page.get_by_test_id("source-file")).to_have_value(path)
+
+
+def test_of_a_long_file_only_what_comes_near_is_drawn(tap: TapPage, serve: Serve, tmp_path: Path) -> None:
+    """GIVEN a line far down WHEN it is shown THEN it is in view, and others are text until they come near."""
+    lines = [f"x{line} = f{line}()" for line in range(1, 5001)]
+    node = Node("net/Relu", "Relu", stack=0)
+    graph = Graph("g", (node,), stacks=((("train.py", 4000, "f"),),), sources={"train.py": "\n".join(lines)})
+    with DumpWriter(tmp_path, run="long") as writer:
+        writer.log("net/Relu:0", np.ones(3, np.float32), step=0, graph=writer.graph(graph))
+    site = serve(tmp_path)
+    tap.enter(site)
+    tap.page.goto(f"{site.url}#run=long&view=source&place=train.py:4000")
+    text = tap.page.get_by_label("Program", exact=True)
+    expect(text.locator("[data-current=true]")).to_be_in_viewport()
+    expect(text.locator("[data-current=true]")).to_contain_text("x4000 = f4000()")
+    expect(text.locator("[data-line='5000']")).to_have_count(0)
+    expect(text).to_contain_text("x5000 = f5000()")
+    assert text.locator("[data-line]").count() < 1000
+    text.press("End")
+    expect(text.locator("[data-line='5000']")).to_be_in_viewport()

@@ -1,4 +1,4 @@
-/** What scrolls by within that time is not worth asking for. */
+/** What scrolls by within that time is not worth asking for, or drawing. */
 const PACE_MS = 100;
 
 /** Does what is newest: at once, but again only after a while, so that what changes without a rest is followed, and seldom. */

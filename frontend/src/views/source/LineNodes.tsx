@@ -3,7 +3,7 @@ import { visible } from '../../lib/visible';
 import { graph } from '../../state/graph';
 import { selectedNode, selectNode } from '../../state/selection';
 import { nodeHealth, place, sourceLines } from '../../state/source';
-import { HEALTH_NAMES } from './SourceView';
+import { HEALTH_NAMES } from './SourceText';
 
 /** More than that nobody reads; the graph's search finds them. */
 const MOST = 500;

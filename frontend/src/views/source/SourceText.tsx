@@ -1,0 +1,111 @@
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { counted, formatCount } from '../../lib/format';
+import { Pace } from '../../lib/pace';
+import { virtualWindow } from '../../lib/virtual';
+import { type SourceLine, worst } from '../../model/source_lines';
+import { LINE, lineTop, type NumberedLine, numberedLines, PART, partsOf } from '../../model/source_parts';
+import { nodeHealth, place, showLine, sourceFiles, sourceLines, sourceText } from '../../state/source';
+import { Failure } from '../kit/Message';
+import { useSize } from '../kit/use_size';
+
+export const HEALTH_NAMES = ['', '', 'fine', 'inf', 'nan'] as const; // by the states of node_values.ts
+
+/** The file's lines; where the dump does not embed it, those that made nodes. */
+export function SourceText() {
+  const { ref, height } = useSize<HTMLElement>();
+  const [scroll, setScroll] = useState(0);
+  const pace = useMemo(() => new Pace(), []);
+  useEffect(() => () => pace.cancel(), []);
+  const [text, made] = [sourceText.data.value, sourceLines.value];
+  const lines = useMemo(() => numberedLines(text, made), [text, made]);
+  const parts = useMemo(() => partsOf(lines), [lines]);
+  const drawn = useMemo(() => new Set<number>(), [parts]);
+  const seen = virtualWindow(scroll, height, PART * LINE, parts.length, 1);
+  for (let part = seen.first; part < seen.last; part++) drawn.add(part); // for good: they may have the focus
+  useLineInView(ref, lines);
+  if (sourceText.error.value) return <Failure error={sourceText.error.value} retry={sourceText.reload} />;
+  const embedded = sourceFiles.value.find(({ file }) => file === place.value.file)?.embedded;
+  return (
+    <section
+      class="source-text mono"
+      ref={ref}
+      aria-label="Program"
+      tabIndex={0}
+      onScroll={({ currentTarget }) => pace.run(() => setScroll(currentTarget.scrollTop))}
+    >
+      {embedded === false && (
+        <p class="source-hint">
+          The dump does not embed this file, so only the lines that made nodes are listed. <code>Tap(…, sources=True)</code>, the default,
+          embeds the program's files at the next run.
+        </p>
+      )}
+      {(text !== null || embedded === false) &&
+        parts.map((part, i) => <Part key={i} lines={part} drawn={drawn.has(i)} current={currentIn(part, place.value.line)} />)}
+    </section>
+  );
+}
+
+/** The chosen line where it is one of these; others need not be drawn again for it. */
+const currentIn = (part: readonly NumberedLine[], line: number | null) =>
+  line !== null && part.some((one) => one.line === line) ? line : null;
+
+/** Brings the chosen line into view; without one the first that made nodes, or there would be nothing to choose. */
+function useLineInView(ref: { current: HTMLElement | null }, lines: readonly NumberedLine[]): void {
+  const { file, line } = place.value;
+  useEffect(() => {
+    const shown = ref.current;
+    if (shown === null || lines.length === 0) return;
+    const top = lineTop(lines, line, sourceLines.peek(), 0.8 * shown.clientHeight);
+    const before = shown.querySelector<HTMLElement>('.source-part')?.offsetTop ?? 0;
+    if (top !== null) shown.scrollTop = before + top - shown.clientHeight / 2;
+  }, [lines, line, file]);
+}
+
+interface PartProps {
+  lines: readonly NumberedLine[];
+  /** Until it comes near, a part of a long file is plain text, which the browser finds text in. */
+  drawn: boolean;
+  current: number | null;
+}
+
+function Part({ lines, drawn, current }: PartProps) {
+  return (
+    <div class="source-part" data-drawn={drawn} style={drawn ? undefined : { height: `${LINE * lines.length}px` }}>
+      {drawn
+        ? lines.map(({ line, text }) => (
+            <Line key={line} line={line} text={text} known={sourceLines.value.get(line)} current={line === current} />
+          ))
+        : lines.map(({ text }) => text).join('\n')}
+    </div>
+  );
+}
+
+interface LineProps {
+  line: number;
+  text: string;
+  known: SourceLine | undefined;
+  current: boolean;
+}
+
+function Line({ line, text, known, current }: LineProps) {
+  const nodes = known?.nodes ?? [];
+  const title = known ? `${counted(nodes.length, 'node')} made here, ${formatCount(known.through)} in calls from here` : undefined;
+  return (
+    <button
+      type="button"
+      class="source-row"
+      tabIndex={known ? 0 : -1}
+      title={title}
+      data-current={current}
+      data-made={nodes.length > 0}
+      data-line={line}
+      onClick={() => showLine(place.value.file, line)}
+    >
+      <span class="source-count num" data-health={nodes.length > 0 ? HEALTH_NAMES[worst(nodeHealth.value, nodes)] : ''}>
+        {nodes.length > 0 ? formatCount(nodes.length) : ''}
+      </span>
+      <span class="source-number">{line}</span>
+      <span class="source-code">{text.replace(/\r$/, '') || ' '}</span>
+    </button>
+  );
+}
