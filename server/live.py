@@ -9,10 +9,11 @@ from collections.abc import Callable
 
 from flask import Flask, current_app
 
-from tensortap.dump import TensortapError, escaped
+from tensortap.dump import TensortapError
 from tensortap.index import LogIndex, RunIndex
 
 from .failures import STATUS
+from .unread import unread_folders
 
 REFRESH_INTERVAL = 0.5  # s; a committed snapshot must be visible within 1.5 s, and the page asks every second
 AHEAD = 0.1  # s before that: who asks now starts reading, and does not wait; so where many ask, nobody waits
@@ -100,18 +101,11 @@ class LiveLog:
         )
 
     def _unreadable(self) -> UnreadableLogError:
-        folder, error = next(iter(self.log.unread.items()))
-        within = next((each for each in self.log.logdirs if each == folder or each in folder.parents), folder)
-        name = (within.name or str(within)) + str(folder)[len(str(within)) :]
-        way_out = (
-            "Let the user whom the server runs as read it"
-            if isinstance(error, PermissionError)
-            else "See what 'ls' of it says, and the system's log"
-        )
+        first = unread_folders(self.log)[0]
         return UnreadableLogError(
-            f"{escaped(name)} cannot be looked into, so that nobody knows which runs it holds:"
-            f" {error.strerror or type(error).__name__}.",
-            f"{way_out}. This page goes on by itself as soon as it can.",
+            f"{first['folder']} cannot be looked into, so that nobody knows which runs it holds:"
+            f" {first['reason']}.",
+            f"{first['hint']}. This page goes on by itself as soon as it can.",
         )
 
     def _begin(self) -> bool:

@@ -15,6 +15,7 @@ from .live import current_log, current_run
 from .parameters import Parameters
 from .replies import json_reply
 from .shared import shared
+from .unread import unread_folders
 
 blueprint = Blueprint("runs", __name__)
 VERSION = version("tensortap")
@@ -88,7 +89,8 @@ def list_graphs(run: str) -> Response:
 
 def _reading(log: LogIndex) -> dict[str, Any]:
     return {
-        "reading": {run_id: {"done": done, "total": size} for run_id, (done, size) in log.reading.items()}
+        "reading": {run_id: {"done": done, "total": size} for run_id, (done, size) in log.reading.items()},
+        "unread": unread_folders(log),
     }
 
 

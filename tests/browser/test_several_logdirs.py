@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from browser_page import TapPage
-from browser_site import serving
-from playwright.sync_api import expect
+from browser_site import Site, serving
+from playwright.sync_api import Route, expect
 
 from tensortap.dump import DumpWriter, Graph, Node
 
@@ -46,3 +46,21 @@ def test_runs_of_one_name_are_told_apart(tap: TapPage, tmp_path: Path) -> None:
         runs = page.get_by_test_id("compare-run").locator("option")
         expect(runs.filter(has_text="/cnn")).to_have_text(["june/logs/cnn", "may/logs/cnn"])
         page.context.close()
+
+
+def test_a_log_directory_that_cannot_be_looked_into_is_told(tap: TapPage, site: Site) -> None:
+    """GIVEN runs, and a folder that the server may not read THEN the page names it, as long as that is so."""
+    shut = [{"folder": "june\u202e/logs", "reason": "Permission denied", "hint": "Let the user read it"}]
+
+    def tell(route: Route) -> None:
+        asked = {name: value for name, value in route.request.headers.items() if name != "if-none-match"}
+        answer = route.fetch(headers=asked)
+        route.fulfill(response=answer, json=answer.json() | {"unread": shut})
+
+    tap.page.route(re.compile(r"/api/(runs$|changes\b)"), tell)
+    tap.enter(site)
+    bar = tap.page.get_by_test_id("unread")
+    expect(bar).to_contain_text("logs cannot be looked into: Permission denied")
+    expect(bar).not_to_contain_text("\u202e")
+    shut.clear()
+    expect(bar).to_have_count(0)

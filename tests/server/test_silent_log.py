@@ -100,3 +100,25 @@ def test_a_folder_that_cannot_be_looked_into_is_no_empty_list(
             assert way_out in answer.get_json()["hint"]
     until(lambda: client.get("/api/runs").status_code == 200, "the folder that can be looked into")
     assert [run["name"] for run in client.get("/api/runs").get_json()["runs"]] == ["first"]
+
+
+def test_a_folder_that_cannot_be_looked_into_is_told_beside_the_runs_of_others(
+    logdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look, other = dump_runs.scan, tmp_path / "other-logs"
+    other.mkdir()
+
+    def refuse(folder: Path) -> object:
+        if folder == other:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
+        return look(folder)
+
+    told = {"folder": "other-logs", "reason": "Permission denied"}
+    client = create_app([logdir, other]).test_client()
+    with monkeypatch.context() as patch:
+        patch.setattr(dump_runs, "scan", refuse)
+        for address in ("runs", "changes"):
+            answer = client.get(f"/api/{address}").get_json()
+            assert len(answer["runs"]) == 1
+            assert told.items() <= answer["unread"][0].items()
+    until(lambda: client.get("/api/runs").get_json()["unread"] == [], "the folder that can be looked into")

@@ -35,6 +35,14 @@ export interface RunList {
   cursor: string;
   runs: RunEntry[];
   reading?: Record<string, Reading>;
+  unread?: Unread[];
+}
+
+/** A folder that the server cannot look into, why, and the way out: runs in it are not listed. */
+export interface Unread {
+  folder: string;
+  reason: string;
+  hint: string;
 }
 
 /** Bytes of a run's statistics that the server has read, and that there are. */
@@ -57,6 +65,7 @@ export interface Changes {
   runs: Record<string, RunChange | null>;
   /** Runs that are being read for the first time. */
   reading?: Record<string, Reading>;
+  unread?: Unread[];
 }
 
 /** How tensors were captured: in the step itself, or in a shadow beside the untouched step; empty if the dump does not say. */

@@ -3,7 +3,7 @@ import { ApiError } from '../api/provider';
 import { isAbort } from '../lib/latest';
 import type { Changes, RunEntry, RunList } from '../model/answers';
 import { api } from './provider';
-import { readings } from './reading';
+import { readings, unread } from './reading';
 import { runList } from './runs';
 import { askAgain } from './unanswered';
 
@@ -45,6 +45,7 @@ async function refresh(abort: AbortSignal): Promise<void> {
   if (list !== null) {
     const changes = await api().changes(list.cursor, abort);
     readings.value = changes.reading ?? {};
+    unread.value = changes.unread ?? [];
     if (Object.keys(changes.runs).length === 0) return;
     const next = applyChanges(list, changes);
     if (next !== null) {
@@ -54,6 +55,7 @@ async function refresh(abort: AbortSignal): Promise<void> {
   }
   runList.value = await api().runs(abort);
   readings.value = runList.value.reading ?? {};
+  unread.value = runList.value.unread ?? [];
 }
 
 function failed(error: unknown): void {

@@ -1,9 +1,12 @@
 import { computed, signal } from '@preact/signals';
-import type { Reading } from '../model/answers';
+import type { Reading, Unread } from '../model/answers';
 import { runEntry } from './runs';
 
 /** The runs that the server still reads, by id: bytes of statistics that were read, and that there are. Kept up to date by state/live.ts. */
 export const readings = signal<Record<string, Reading>>({});
+
+/** Folders that the server cannot look into; kept up to date as `readings` is. */
+export const unread = signal<readonly Unread[]>([]);
 
 /** The run whose bar was put away; it comes back for another run. */
 export const hiddenReading = signal<string | null>(null);

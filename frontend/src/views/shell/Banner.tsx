@@ -1,16 +1,35 @@
+import { counted } from '../../lib/format';
+import { visible } from '../../lib/visible';
 import { connectionError } from '../../state/live';
+import { unread } from '../../state/reading';
 import { runList } from '../../state/runs';
 import { Icon } from '../kit/Icon';
 
-/** Says that the server is gone while the last data stays on show. */
+/** Says that folders cannot be looked into, or that the server is gone while the last data stays on show. */
 export function Banner() {
   const error = connectionError.value;
-  if (!error || !runList.value) return <div />;
+  if (!runList.value) return <div />;
+  if (!error) return <NotLookedInto />;
   return (
     <div class="banner" role="status" data-testid="banner">
       <Icon name="warning" />
       <b>{error.message}</b>
       <span>{error.hint} What you see is the last data that arrived.</span>
+    </div>
+  );
+}
+
+function NotLookedInto() {
+  const first = unread.value[0];
+  if (first === undefined) return <div />;
+  const others = unread.value.length - 1;
+  return (
+    <div class="banner" role="status" data-testid="unread">
+      <Icon name="warning" />
+      <b>
+        {visible(first.folder)} cannot be looked into{others > 0 && `, nor can ${counted(others, 'other folder')}`}: {first.reason}
+      </b>
+      <span>Runs in it are not listed. {first.hint}.</span>
     </div>
   );
 }
