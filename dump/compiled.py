@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections.abc import Callable
 from functools import cache
@@ -13,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .foreign_settings import before_numba, kept_code_of_the_environment
+from .forks import COMPILING
 from .histogram import BUCKETS, Histogram
 from .measured import Measured
 from .tight_memory import numba_would_fail
@@ -41,17 +41,6 @@ _ARGUMENTS = {
 _RESULTS = {"pack_nonzero": "int64"}
 
 
-# A child that is forked while another thread imports or compiles would find half of numba, and locks that
-# nobody opens. So forks wait; compiling may fork itself.
-_COMPILING = threading.RLock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_COMPILING.acquire,
-        after_in_parent=_COMPILING.release,
-        after_in_child=_COMPILING.release,
-    )
-
-
 class CannotCompileError(Exception):
     """numba is missing, switched off or broken here; plain NumPy must do."""
 
@@ -78,7 +67,7 @@ def _compile(name: str, result: str, arguments: tuple[str, ...]) -> Kernel:
     if key in _broken():
         raise CannotCompileError(key)
     try:
-        with _COMPILING:
+        with COMPILING:
             return _compile_now(name, result, arguments)
     except Exception as error:
         _broken().add(key)

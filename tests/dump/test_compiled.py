@@ -89,6 +89,37 @@ def test_a_child_that_is_forked_while_numba_is_imported(tmp_path: Path) -> None:
     assert "10 times slower" not in done.stderr
 
 
+FORKED_WHILE_LLVM_WORKS = """
+import os, signal, threading
+from concurrent.futures import ThreadPoolExecutor
+
+forks, works = threading.Event(), threading.Event()
+
+def work():
+    works.set()
+    forks.wait()
+
+from tensortap.dump import warm_up
+warm_up()
+os.register_at_fork(before=forks.set)
+from llvmlite import binding
+binding.ffi.register_lock_callback(work, lambda: None)  # while llvmlite's lock is held
+with ThreadPoolExecutor(1) as pool:
+    pool.submit(binding.get_process_triple)
+    works.wait()
+    child = os.fork()
+    if not child:
+        signal.alarm(60)
+        os._exit(not binding.get_process_triple())
+    assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_child_that_is_forked_while_a_thread_is_in_llvm(tmp_path: Path) -> None:
+    assert measure(FORKED_WHILE_LLVM_WORKS, tmp_path).stdout == EXPECTED
+
+
 def test_damaged_kept_code_is_compiled_again(tmp_path: Path) -> None:
     assert measure("", tmp_path).stdout == EXPECTED
     kept = [path for path in (tmp_path / "cache").rglob("*") if path.suffix in (".nbi", ".nbc")]
