@@ -42,6 +42,15 @@ describe('sorting', () => {
     expect(names(sortDifferences([...ROWS].reverse(), sort))).toBe(expected);
   });
 
+  test('by name counts as one does, and has the visits of a tensor in data flow', () => {
+    const rows = ['AddN_10:0', 'AddN_2:0', 'AddN_10:0'].map((tensor, at) => difference(tensor, { order: 2 - at }));
+    expect(sortDifferences(rows, 'tensor').map((row) => [row.tensor, row.order])).toEqual([
+      ['AddN_2:0', 1],
+      ['AddN_10:0', 0],
+      ['AddN_10:0', 2],
+    ]);
+  });
+
   test('what NaN tells apart is worse than any distance, and has none', () => {
     const rows = [...ROWS, difference('d:0', { order: 3, verdict: 'amplified', metrics: { max_abs: 0, cosine: 1, nonfinite_a: 1 } })];
     expect((['max_abs', 'relative', 'cosine', 'scale'] as const).map((sort) => names(sortDifferences(rows, sort))[0])).toEqual([...'ddda']);

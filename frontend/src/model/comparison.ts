@@ -2,6 +2,7 @@
 
 import type { NoValueReason } from './answers';
 import { type GraphData, rowOf } from './graph';
+import { sortedNaturally } from './natural';
 
 /** The worst first; a node of the graph is coloured by the place of its worst tensor's verdict. */
 export const VERDICTS = ['diverges', 'amplified', 'inherited', 'noise', 'same'] as const;
@@ -168,7 +169,8 @@ export function isBound(row: TensorDifference): boolean {
 
 /** Rows sorted by data flow, name, verdict, or a metric with its worst first: what it cannot tell for NaN, then its numbers, unknown ones last. */
 export function sortDifferences(rows: readonly TensorDifference[], sort: CompareSort): TensorDifference[] {
-  return [...rows].sort((a, b) => comparison(a, b, sort) || a.order - b.order);
+  const sorted = [...rows].sort((a, b) => comparison(a, b, sort) || a.order - b.order);
+  return sort === 'tensor' ? sortedNaturally(sorted, (row) => row.tensor) : sorted;
 }
 
 /** The rows that say something: none that are equal, and none that rounding explains where anything goes beyond it. */
@@ -183,8 +185,7 @@ function apartAs(row: TensorDifference, id: MetricId): number {
 }
 
 function comparison(a: TensorDifference, b: TensorDifference, sort: CompareSort): number {
-  if (sort === 'order') return 0;
-  if (sort === 'tensor') return a.tensor < b.tensor ? -1 : a.tensor > b.tensor ? 1 : 0;
+  if (sort === 'order' || sort === 'tensor') return 0;
   if (sort === 'verdict') return VERDICTS.indexOf(a.verdict) - VERDICTS.indexOf(b.verdict);
   const [apart, apartB] = [a, b].map((row) => apartAs(row, sort)) as [number, number];
   if (apart !== apartB) return apartB - apart;
