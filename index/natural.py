@@ -10,14 +10,17 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-_DIGITS = re.compile(r"(\d+)")
+_NUMBER = re.compile(r"0*([0-9]+)")
 
 
-def natural_key(text: str) -> str:
-    """What texts are sorted by: before each number stands a sign, the later the more digits it has."""
-    parts = _DIGITS.split(text)
-    parts[1::2] = [chr(ord("0") + len(digits)) + digits for digits in parts[1::2]]
-    return "".join(parts)
+def natural_key(text: str) -> tuple[str, str]:
+    """What texts are sorted by: before each number stands a sign, the later the more digits it has, zeros
+    in front of it aside; then the text itself, as `a_1` and `a_01` are two."""
+    return _NUMBER.sub(_signed, text), text
+
+
+def _signed(number: re.Match[str]) -> str:
+    return chr(ord("0") + len(number[1])) + number[1]
 
 
 def natural_ranks(texts: Sequence[str]) -> Array:

@@ -19,6 +19,11 @@ def test_numbers_count_and_equal_names_stand_at_one_place() -> None:
     assert natural_ranks([]).tolist() == []
 
 
+def test_zeros_in_front_of_a_number_do_not_count() -> None:
+    names = ["layer", "layer_0", "layer_00", "layer_01", "layer_1", "layer_1/a", "layer_2", "layer_010"]
+    assert natural_ranks(names[::-1]).tolist() == [7, 6, 5, 4, 3, 2, 1, 0]
+
+
 def test_snapshots_sort_by_name_in_natural_order_also_once_there_are_more(tmp_path: Path) -> None:
     """GIVEN a sorted list WHEN further tensors come THEN they stand at their places."""
     with DumpWriter(tmp_path, "r") as writer:
