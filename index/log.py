@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from tensortap.dump import DamagedError, NotFoundError, find_runs, look, path_of
 
@@ -86,9 +86,18 @@ class LogIndex:
 
     def logdir_of(self, run: RunIndex) -> str:
         """The name of the log directory in which a run lies."""
-        holding = (n for n, path in enumerate(self.logdirs) if path == run.path or path in run.path.parents)
-        found = next(holding, None)
-        return run.path.name if found is None else self._names[found]
+        return self._holding(run.path)[0]
+
+    def name_of(self, folder: Path) -> str:
+        """What a folder is called: the name of the log directory that it lies in, and the way from there."""
+        name, logdir = self._holding(folder)
+        return PurePath(name, *folder.parts[len(logdir.parts) :]).as_posix()
+
+    def _holding(self, folder: Path) -> tuple[str, Path]:
+        """(name, path) of the log directory that a folder lies in; of itself, where that is none."""
+        found = zip(self._names, self.logdirs, strict=True)
+        holding = (each for each in found if each[1] == folder or each[1] in folder.parents)
+        return next(holding, (folder.name, folder))
 
     @property
     def runs(self) -> list[RunIndex]:

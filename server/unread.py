@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from tensortap.dump import escaped
 from tensortap.index import LogIndex
 
 
 def unread_folders(log: LogIndex) -> list[dict[str, str]]:
-    """Each as its own name below the log directory (`folder`), why (`reason`), and the way out (`hint`)."""
+    """Each as what the list of runs calls its log directory, and the way from there (`folder`), why
+    (`reason`), and the way out (`hint`)."""
     return [
         {
-            "folder": escaped(_name_of(log, folder)),
+            "folder": escaped(log.name_of(folder)),
             "reason": error.strerror or type(error).__name__,
             "hint": "Let the user whom the server runs as read it"
             if isinstance(error, PermissionError)
@@ -20,8 +19,3 @@ def unread_folders(log: LogIndex) -> list[dict[str, str]]:
         }
         for folder, error in log.unread.items()
     ]
-
-
-def _name_of(log: LogIndex, folder: Path) -> str:
-    within = next((each for each in log.logdirs if each == folder or each in folder.parents), folder)
-    return (within.name or str(within)) + str(folder)[len(str(within)) :]

@@ -122,3 +122,23 @@ def test_a_folder_that_cannot_be_looked_into_is_told_beside_the_runs_of_others(
             assert len(answer["runs"]) == 1
             assert told.items() <= answer["unread"][0].items()
     until(lambda: client.get("/api/runs").get_json()["unread"] == [], "the folder that can be looked into")
+
+
+def test_a_folder_is_called_after_its_log_directory_as_runs_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look, logs = dump_runs.scan, [tmp_path / month / "logs" for month in ("may", "june")]
+    for folder in logs:
+        with DumpWriter(folder, run="first") as writer:
+            writer.log("x:0", np.ones(3), step=0)
+    shut = logs[1] / "of-others" / "cnn"
+    shut.mkdir(parents=True)
+
+    def refuse(folder: Path) -> object:
+        if folder in (logs[0], shut):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
+        return look(folder)
+
+    monkeypatch.setattr(dump_runs, "scan", refuse)
+    unread = create_app(logs).test_client().get("/api/runs").get_json()["unread"]
+    assert {folder["folder"] for folder in unread} == {"may/logs", "june/logs/of-others/cnn"}
