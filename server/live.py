@@ -74,8 +74,8 @@ class LiveLog:
                 self._changed.wait_for(lambda: not self._reading, patience)
         if not (self.log.found or self._closed or self._wait_for_runs()):
             raise self._silence()
-        if self.log.unread and not self.log.runs:
-            raise self._unreadable()
+        if not self.log.runs and (folders := unread_folders(self.log)):
+            raise _unreadable(folders[0])
 
     def _wait_for_runs(self) -> bool:
         """Whether they were found; not all threads wait for that."""
@@ -98,14 +98,6 @@ class LiveLog:
             f"The log directory has not answered for {seconds} s: {names}.",
             "Its disk or network is slow, or hangs: see whether 'ls' of it returns. This page goes on"
             " by itself as soon as it answers.",
-        )
-
-    def _unreadable(self) -> UnreadableLogError:
-        first = unread_folders(self.log)[0]
-        return UnreadableLogError(
-            f"{first['folder']} cannot be looked into, so that nobody knows which runs it holds:"
-            f" {first['reason']}.",
-            f"{first['hint']}. This page goes on by itself as soon as it can.",
         )
 
     def _begin(self) -> bool:
@@ -165,6 +157,14 @@ class LiveLog:
     def _go_on(self, run: RunIndex) -> None:
         if self._closed:
             raise _ClosedError
+
+
+def _unreadable(first: dict[str, str]) -> UnreadableLogError:
+    return UnreadableLogError(
+        f"{first['folder']} cannot be looked into, so that nobody knows which runs it holds:"
+        f" {first['reason']}.",
+        f"{first['hint']}. This page goes on by itself as soon as it can.",
+    )
 
 
 def install(app: Flask, log: LogIndex) -> None:

@@ -16,6 +16,7 @@ from polling import until
 
 from tensortap.dump import DumpWriter
 from tensortap.dump import runs as dump_runs
+from tensortap.index import LogIndex
 from tensortap.server import create_app, live
 
 
@@ -142,3 +143,25 @@ def test_a_folder_is_called_after_its_log_directory_as_runs_are(
     monkeypatch.setattr(dump_runs, "scan", refuse)
     unread = create_app(logs).test_client().get("/api/runs").get_json()["unread"]
     assert {folder["folder"] for folder in unread} == {"may/logs", "june/logs/of-others/cnn"}
+
+
+def test_a_folder_that_can_be_read_again_just_then_is_no_failure(tmp_path: Path) -> None:
+    """GIVEN no run, and a folder that was shut WHEN it is open between two looks THEN nothing fails."""
+
+    class Healing(LogIndex):
+        found = True
+        looks = 0
+
+        @property
+        def unread(self) -> dict[Path, OSError]:
+            self.looks += 1
+            return {tmp_path: OSError(errno.EIO, "Input/output error")} if self.looks == 1 else {}
+
+        @unread.setter
+        def unread(self, found: dict[Path, OSError]) -> None: ...
+
+    log = live.LiveLog(Healing(tmp_path))
+    log.close()  # it is not read on: each look is that of the one who asks
+    with pytest.raises(live.UnreadableLogError, match=r"cannot be looked into.*: Input/output error"):
+        log.read_on()
+    log.read_on()
