@@ -91,6 +91,7 @@ def _reading(log: LogIndex) -> dict[str, Any]:
     return {
         "reading": {run_id: {"done": done, "total": size} for run_id, (done, size) in log.reading.items()},
         "unread": unread_folders(log),
+        "unread_count": len(log.unread),
     }
 
 

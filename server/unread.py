@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from tensortap.dump import escaped
 from tensortap.index import LogIndex
 
+MOST = 10  # folders that are told: each poll of each page carries them, and others' may be thousands
+
 
 def unread_folders(log: LogIndex) -> list[dict[str, str]]:
-    """Each as what the list of runs calls its log directory, and the way from there (`folder`), why
-    (`reason`), and the way out (`hint`)."""
+    """The first `MOST`, each as what the list of runs calls its log directory, and the way from there
+    (`folder`), why (`reason`), and the way out (`hint`)."""
     return [
         {
             "folder": escaped(log.name_of(folder)),
@@ -17,5 +21,5 @@ def unread_folders(log: LogIndex) -> list[dict[str, str]]:
             if isinstance(error, PermissionError)
             else "See what 'ls' of it says, and the system's log",
         }
-        for folder, error in log.unread.items()
+        for folder, error in islice(log.unread.items(), MOST)
     ]

@@ -49,18 +49,23 @@ def test_runs_of_one_name_are_told_apart(tap: TapPage, tmp_path: Path) -> None:
 
 
 def test_a_log_directory_that_cannot_be_looked_into_is_told(tap: TapPage, site: Site) -> None:
-    """GIVEN runs, and a folder that the server may not read THEN the page names it, as long as that is so."""
+    """GIVEN runs, and a folder that the server may not read THEN the page names it, as long as that is so, or
+    until it is put away."""
     shut = [{"folder": "june\u202e/logs", "reason": "Permission denied", "hint": "Let the user read it"}]
 
     def tell(route: Route) -> None:
         asked = {name: value for name, value in route.request.headers.items() if name != "if-none-match"}
         answer = route.fetch(headers=asked)
-        route.fulfill(response=answer, json=answer.json() | {"unread": shut})
+        route.fulfill(response=answer, json=answer.json() | {"unread": shut, "unread_count": len(shut)})
 
     tap.page.route(re.compile(r"/api/(runs$|changes\b)"), tell)
     tap.enter(site)
     bar = tap.page.get_by_test_id("unread")
     expect(bar).to_contain_text("logs cannot be looked into: Permission denied")
     expect(bar).not_to_contain_text("\u202e")
+    bar.get_by_role("button", name="Hide").click()
+    expect(bar).to_have_count(0)
+    shut.append(shut[0] | {"folder": "may/logs"})
+    expect(bar).to_contain_text("nor can 1 other folder")
     shut.clear()
     expect(bar).to_have_count(0)

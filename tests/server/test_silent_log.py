@@ -165,3 +165,20 @@ def test_a_folder_that_can_be_read_again_just_then_is_no_failure(tmp_path: Path)
     with pytest.raises(live.UnreadableLogError, match=r"cannot be looked into.*: Input/output error"):
         log.read_on()
     log.read_on()
+
+
+def test_of_many_folders_that_cannot_be_looked_into_the_first_are_told(
+    logdir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = dump_runs.scan
+    for number in range(12):
+        (logdir / f"shut-{number}").mkdir()
+
+    def refuse(folder: Path) -> object:
+        if folder.name.startswith("shut"):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
+        return look(folder)
+
+    monkeypatch.setattr(dump_runs, "scan", refuse)
+    answer = create_app(logdir).test_client().get("/api/changes").get_json()
+    assert (len(answer["unread"]), answer["unread_count"]) == (10, 12)

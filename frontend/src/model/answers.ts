@@ -29,13 +29,21 @@ export interface StepSpan {
   count: number;
 }
 
-export interface RunList {
+export interface RunList extends ReadSoFar {
   logdir: string;
   version: string;
   cursor: string;
   runs: RunEntry[];
+}
+
+/** How far the server has read. */
+export interface ReadSoFar {
+  /** Runs that are being read for the first time. */
   reading?: Record<string, Reading>;
+  /** The first of them. */
   unread?: Unread[];
+  /** How many there are. */
+  unread_count?: number;
 }
 
 /** A folder that the server cannot look into, why, and the way out: runs in it are not listed. */
@@ -59,13 +67,10 @@ export interface RunChange {
   closed: boolean;
 }
 
-export interface Changes {
+export interface Changes extends ReadSoFar {
   cursor: string;
   /** Runs that are gone map to null. */
   runs: Record<string, RunChange | null>;
-  /** Runs that are being read for the first time. */
-  reading?: Record<string, Reading>;
-  unread?: Unread[];
 }
 
 /** How tensors were captured: in the step itself, or in a shadow beside the untouched step; empty if the dump does not say. */

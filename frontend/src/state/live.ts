@@ -3,7 +3,7 @@ import { ApiError } from '../api/provider';
 import { isAbort } from '../lib/latest';
 import type { Changes, RunEntry, RunList } from '../model/answers';
 import { api } from './provider';
-import { readings, unread } from './reading';
+import { readSoFar } from './reading';
 import { runList } from './runs';
 import { askAgain } from './unanswered';
 
@@ -44,8 +44,7 @@ async function refresh(abort: AbortSignal): Promise<void> {
   const list = runList.value;
   if (list !== null) {
     const changes = await api().changes(list.cursor, abort);
-    readings.value = changes.reading ?? {};
-    unread.value = changes.unread ?? [];
+    readSoFar(changes);
     if (Object.keys(changes.runs).length === 0) return;
     const next = applyChanges(list, changes);
     if (next !== null) {
@@ -54,8 +53,7 @@ async function refresh(abort: AbortSignal): Promise<void> {
     }
   }
   runList.value = await api().runs(abort);
-  readings.value = runList.value.reading ?? {};
-  unread.value = runList.value.unread ?? [];
+  readSoFar(runList.value);
 }
 
 function failed(error: unknown): void {

@@ -1,7 +1,7 @@
 import { counted } from '../../lib/format';
 import { visible } from '../../lib/visible';
 import { connectionError } from '../../state/live';
-import { unread } from '../../state/reading';
+import { firstUnread, hideUnread, unreadCount } from '../../state/reading';
 import { runList } from '../../state/runs';
 import { Icon } from '../kit/Icon';
 
@@ -20,9 +20,9 @@ export function Banner() {
 }
 
 function NotLookedInto() {
-  const first = unread.value[0];
-  if (first === undefined) return <div />;
-  const others = unread.value.length - 1;
+  const first = firstUnread.value;
+  if (first === null) return <div />;
+  const others = unreadCount.value - 1;
   return (
     <div class="banner" role="status" data-testid="unread">
       <Icon name="warning" />
@@ -30,6 +30,9 @@ function NotLookedInto() {
         {visible(first.folder)} cannot be looked into{others > 0 && `, nor can ${counted(others, 'other folder')}`}: {first.reason}
       </b>
       <span>Runs in it are not listed. {first.hint}.</span>
+      <button type="button" class="button" onClick={hideUnread}>
+        Hide
+      </button>
     </div>
   );
 }
