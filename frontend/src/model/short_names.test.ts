@@ -31,3 +31,15 @@ test('where few letters are not enough for all, they tell as many apart as they 
   expect(shortened(names, 5)).toEqual(['…1_at…', '…2_at…', 'x_d…nd']);
   expect(shortened(['a_name', 'a_name'], 3)).toEqual(['a_…e', 'a_…e']);
 });
+
+test('names that begin differently are never written alike', () => {
+  const names = ['encoder', 'decoder'].flatMap((side) => [1, 2].map((i) => `${side}_block_${i}_attention`));
+  const [first, second, ...decoder] = shortened(names, 8);
+  expect(new Set([first, second, ...decoder]).size).toBe(3);
+  expect(decoder).toEqual(['deco…tion', 'deco…tion']);
+});
+
+test('names that take ever more rounds to tell apart are given up after a few', () => {
+  const hostile = Array.from({ length: 400 }, (_, i) => `${'a'.repeat(i)}b${'a'.repeat(800 - i)}`);
+  expect(new Set(shortened(hostile, 8)).size).toBeLessThan(hostile.length / 4);
+});

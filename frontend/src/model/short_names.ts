@@ -21,7 +21,8 @@ export class SiblingNames {
       this.names ??= this.list();
       const found = new Map<string, string>();
       const cut = this.names.filter((other) => other.length > keep);
-      for (const alike of equals(cut, (other) => other.slice(0, Math.ceil(keep / 2)))) tell(alike, keep, found);
+      const taken = new Set<string>();
+      for (const alike of equals(cut, (other) => other.slice(0, Math.ceil(keep / 2)))) tell(alike, keep, found, taken);
       told = found;
       this.told.set(keep, told);
     }
@@ -37,20 +38,30 @@ const PARTS: readonly ((name: string, keep: number, from: number) => string)[] =
   (name, keep, from) => `…${name.slice(from, from + keep - 1)}…`,
 ];
 
-/** Shows of each name the part that tells most of them apart, then of those that it leaves alike what differs among them. */
-function tell(names: readonly string[], keep: number, found: Map<string, string>): void {
+/** So often what is left alike is told apart; names that need more were made to keep the page busy. */
+const ROUNDS = 4;
+
+/**
+ * Shows of each name the part that tells most of them apart, then of those that it leaves alike what differs among them.
+ * What is `taken` by others would be taken for them.
+ */
+function tell(names: readonly string[], keep: number, found: Map<string, string>, taken: Set<string>, rounds = ROUNDS): void {
   const from = sharedStart(names);
   let best: string[] = [];
   let most = 1;
   for (const part of PARTS) {
     const forms = names.map((name) => part(name, keep, from));
     const distinct = new Set(forms).size;
-    if (distinct > most) [best, most] = [forms, distinct];
+    if (distinct > most && !forms.some((form) => taken.has(form))) [best, most] = [forms, distinct];
     if (most === names.length) break;
   }
   if (most === 1) return;
-  names.forEach((name, i) => void found.set(name, best[i]!));
-  if (most < names.length) for (const alike of equals(names, (name) => found.get(name)!)) tell(alike, keep, found);
+  names.forEach((name, i) => {
+    found.set(name, best[i]!);
+    taken.add(best[i]!);
+  });
+  if (most === names.length || rounds === 1) return;
+  for (const alike of equals(names, (name) => found.get(name)!)) tell(alike, keep, found, taken, rounds - 1);
 }
 
 /** Groups of several names that have one form. */
