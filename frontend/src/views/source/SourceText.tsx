@@ -40,7 +40,9 @@ export function SourceText() {
         </p>
       )}
       {(text !== null || embedded === false) &&
-        parts.map((part, i) => <Part key={i} lines={part} drawn={drawn.has(i)} current={currentIn(part, place.value.line)} />)}
+        parts.map((part, i) => (
+          <Part key={i} lines={part} drawn={drawn.has(i) || hasTabStops(part)} current={currentIn(part, place.value.line)} />
+        ))}
     </section>
   );
 }
@@ -48,6 +50,9 @@ export function SourceText() {
 /** The chosen line where it is one of these; others need not be drawn again for it. */
 const currentIn = (part: readonly NumberedLine[], line: number | null) =>
   line !== null && part.some((one) => one.line === line) ? line : null;
+
+/** Lines that made nodes are buttons from the start: Tab leads from one to the next, however far. */
+const hasTabStops = (part: readonly NumberedLine[]) => part.some(({ line }) => sourceLines.value.has(line));
 
 /** Brings the chosen line into view; without one the first that made nodes, or there would be nothing to choose. */
 function useLineInView(ref: { current: HTMLElement | null }, lines: readonly NumberedLine[]): void {
