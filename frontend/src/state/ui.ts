@@ -7,7 +7,7 @@ import { problemCount } from './problems';
 /** What of the page is open; but for the enlarged panel none of it belongs in the address. */
 export const helpOpen = signal(false);
 /** On a zoomed page it would cover a third of the graph: there it begins closed. */
-export const legendOpen = signal((globalThis.innerHeight ?? 900) >= 600);
+export const legendOpen = signal((globalThis.innerHeight || 900) >= 600);
 
 /** The node panel takes the whole width: as was asked for, while there is a node to show. */
 export const panelMaximised = computed(() => enlarged.value && chosenTensor.value !== null);

@@ -83,7 +83,7 @@ function useDraft(model: GraphView): Draft {
   const searched = model.finder.text.value;
   // Searched or cleared from outside (the palette, Esc on the graph, another graph): follow. After a search of its own more may have been typed already.
   useEffect(() => {
-    if (searched === own.current) return;
+    if (searched === own.current || own.current === model.finder.asked) return;
     clearTimeout(timer.current);
     own.current = searched;
     setText(searched);

@@ -48,7 +48,7 @@ function goAcross(timeline: Timeline, at: number, inwards: boolean, go: (index: 
   const opens = row.kind !== 'node';
   if (opens && row.open !== inwards) toggleRow(row);
   else if (opens && inwards && (timeline.rows[at + 1]?.depth ?? 0) > row.depth) go(at + 1);
-  else if (!inwards) go(Math.max(rowAround(timeline, at), 0));
+  else if (!inwards && rowAround(timeline, at) >= 0) go(rowAround(timeline, at));
 }
 
 function bringIntoView(scroller: HTMLElement | null, index: number, height: number): void {
