@@ -30,7 +30,7 @@ def list_runs() -> Response:
     cursor = log.cursor  # before the list: what changes in between is then told again
     overviews = [_with_steps(run.overview()) | {"logdir": log.logdir_of(run)} for run in log.runs]
     return json_reply(
-        {"logdir": log.name, "version": VERSION, "cursor": cursor, "runs": overviews} | _reading(log)
+        {"logdir": log.name, "version": VERSION, "cursor": cursor, "runs": overviews} | _read_so_far(log)
     )
 
 
@@ -43,7 +43,7 @@ def changes() -> Response:
     log = current_log()
     found = log.changes(since)
     changed = {key: _change(run) for key, run in found.runs.items()}
-    return json_reply({"cursor": found.cursor, "runs": changed} | _reading(log))
+    return json_reply({"cursor": found.cursor, "runs": changed} | _read_so_far(log))
 
 
 @blueprint.get("/api/runs/<run>")
@@ -87,7 +87,7 @@ def list_graphs(run: str) -> Response:
     return json_reply({"graphs": [_with_steps(graph) for graph in current_run(run).graphs]})
 
 
-def _reading(log: LogIndex) -> dict[str, Any]:
+def _read_so_far(log: LogIndex) -> dict[str, Any]:
     return {
         "reading": {run_id: {"done": done, "total": size} for run_id, (done, size) in log.reading.items()},
         "unread": unread_folders(log),
