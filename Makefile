@@ -9,7 +9,7 @@ BENCH ?= *
 PYTEST_ARGS ?= -n auto --maxprocesses 4 --dist loadfile
 
 # Installs are done again when what they depend on (or where they are) changes, told by content: checkouts touch times.
-KEY := $(shell { pwd; ls */__init__.py; cat pyproject.toml setup.py; } | cksum | tr ' ' '-')
+KEY := $(shell { pwd; git ls-files -- '*/__init__.py' 2>/dev/null || ls */__init__.py; cat pyproject.toml setup.py; } | cksum | tr ' ' '-')
 FOR_DEMO := .venv/.for-demo-$(KEY)
 FOR_TESTS := .venv/.for-tests-$(KEY)
 

@@ -1,4 +1,4 @@
-"""Builds the package `tensortap`, with the built page, from the sibling folders ("rooms") here."""
+"""Builds the package `tensortap`, with the built page, from `tensortap/` and two folders beside it."""
 
 import sys
 from pathlib import Path
@@ -8,14 +8,7 @@ from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
 
 ROOMS = {
-    "tensortap": "entry",
-    "tensortap.dump": "dump",
-    "tensortap.capture": "capture",
-    "tensortap.importers": "importers",
-    "tensortap.replay": "replay",
-    "tensortap.index": "index",
-    "tensortap.exporters": "exporters",
-    "tensortap.analysis": "analysis",
+    "tensortap": "tensortap",
     "tensortap.server": "server",
     "tensortap.plugin": "plugin",
 }
@@ -26,7 +19,7 @@ import bundle  # noqa: E402  (a file of this checkout, found by the line above)
 
 
 def packages() -> dict[str, str]:
-    """Package name -> folder: the rooms that have an `__init__.py`, and the packages below them."""
+    """Package name -> folder: these, and all below them."""
     found = {}
     for package, room in ROOMS.items():
         for init in sorted((HERE / room).rglob("__init__.py")):

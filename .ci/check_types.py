@@ -16,7 +16,7 @@ TREE = CHECKOUT / ".tools" / "types" / "tensortap"
 
 
 def link_rooms() -> None:
-    """Links each room, and the files of `entry`, to where they are in the package."""
+    """Links what is in `tensortap/`, and the folders beside it, to where they are in the package."""
     rooms: dict[str, str] = runpy.run_path(str(CHECKOUT / "setup.py"))["ROOMS"]
     TREE.mkdir(parents=True, exist_ok=True)
     wanted = {package.removeprefix("tensortap."): CHECKOUT / room for package, room in rooms.items()}
@@ -29,9 +29,9 @@ def link_rooms() -> None:
 
 
 def to_checkout(line: str) -> str:
-    """`.tools/types/tensortap/cli.py:3: …` -> `entry/cli.py:3: …`."""
-    line = re.sub(r"^\.tools/types/tensortap/([^/]+\.pyi?:)", r"entry/\1", line)
-    return re.sub(r"^\.tools/types/tensortap/", "", line)
+    """`.tools/types/tensortap/server/app.py:3: …` -> `server/app.py:3: …`."""
+    line = re.sub(r"^\.tools/types/tensortap/(server|plugin)/", r"\1/", line)
+    return re.sub(r"^\.tools/types/", "", line)
 
 
 def main() -> int:

@@ -20,9 +20,9 @@ ELSEWHERE = {
 }
 PAGES = {path: page for page, path in ELSEWHERE.items()}
 # What `tensortap.open` returns; with tensortap's own names and those that documents import, the whole API.
-READING = [f"index.{name}" for name in ("Log", "Run", "Tensor", "Tensors", "Table", "GraphIndex")]
+READING = [*(f"api.{name}" for name in ("Log", "Run", "Tensor", "Tensors", "Table")), "index.GraphIndex"]
 _LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)")
-_IMPORT = re.compile(r"^ *from tensortap\.(\w+) import (.+)$", re.MULTILINE)
+_IMPORT = re.compile(r"^ *from tensortap\.([\w.]+) import (.+)$", re.MULTILINE)
 
 
 def on_startup(**_: object) -> None:
@@ -32,7 +32,7 @@ def on_startup(**_: object) -> None:
 
 def api_page() -> str:
     """The Python API, as Markdown that mkdocstrings fills."""
-    exported = runpy.run_path(str(CHECKOUT / "entry" / "__init__.py"))["__all__"]
+    exported = runpy.run_path(str(CHECKOUT / "tensortap" / "__init__.py"))["__all__"]
     documents = [CHECKOUT / "README.md", *(CHECKOUT / "docs").glob("*.md")]
     imports = {
         f"{room}.{name.strip()}"

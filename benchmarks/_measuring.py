@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from _table import interleaved, print_table
 
-from tensortap.dump import summarize
+from tensortap.stats.summarize import summarize
 
 Array = npt.NDArray[Any]
 

@@ -23,7 +23,9 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.dump import DumpWriter, Graph, Node, summarize
+from tensortap.core.model import Graph, Node
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.stats.summarize import summarize
 
 BATCH, WIDTH = 32, 64
 
@@ -121,7 +123,7 @@ def worked_out(client: Any, address: str) -> float:
 
 
 def measure_server(folder: Path, layers: int) -> None:
-    from tensortap.server import create_app
+    from tensortap.server.app import create_app
 
     app = create_app(folder)
     client = app.test_client()
@@ -168,8 +170,10 @@ def _analyses(client: Any, base: str) -> None:
 
 
 def measure_here(folder: Path, layers: int) -> None:
-    from tensortap.analysis import check_rules, dead_layer_ledger, nan_report
-    from tensortap.index import LogIndex
+    from tensortap.analysis.dead_layers.report import dead_layer_ledger
+    from tensortap.analysis.nonfinite.report import nan_report
+    from tensortap.analysis.rules.runner import check_rules
+    from tensortap.index.log import LogIndex
 
     log = LogIndex(folder)
     begun, cpu = time.perf_counter(), time.process_time()
@@ -202,8 +206,9 @@ def measure_here(folder: Path, layers: int) -> None:
 
 
 def measure_difference(folder: Path, tensors: int) -> None:
-    from tensortap.analysis import Side, compare
-    from tensortap.index import LogIndex
+    from tensortap.analysis.compare.compare import compare
+    from tensortap.analysis.compare.side import Side
+    from tensortap.index.log import LogIndex
 
     for name, changed in (("a", False), ("b", True)):
         write_values(folder / name, tensors, changed)
@@ -231,8 +236,9 @@ def write_summaries(folder: Path, snapshots: int, layers: int, rounding: float) 
 
 
 def measure_summaries(folder: Path, snapshots: int, layers: int) -> None:
-    from tensortap.analysis import Side, compare
-    from tensortap.index import LogIndex
+    from tensortap.analysis.compare.compare import compare
+    from tensortap.analysis.compare.side import Side
+    from tensortap.index.log import LogIndex
 
     for name, rounding in (("a", 0.0), ("equal", 0.0), ("rounded", 1e-7)):
         write_summaries(folder / name, snapshots, layers, rounding)

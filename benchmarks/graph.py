@@ -50,7 +50,7 @@ from _table import print_table
 from _towers import towers
 from playwright.sync_api import Browser, CDPSession, Error, Page
 
-from tensortap.dump import DumpWriter
+from tensortap.dump.write.writer import DumpWriter
 
 _FIGURES = [
     "usable s",

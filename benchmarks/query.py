@@ -23,7 +23,9 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.dump import DumpWriter, Summary, summarize
+from tensortap.core.model import Summary
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.stats.summarize import summarize
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorBoard imports TensorFlow, if it is there
 
@@ -101,7 +103,11 @@ def resident() -> float:
 
 
 def ask_tensortap(folder: Path, tensor: str) -> Measured:
-    from tensortap.index import LogIndex, histograms, history, snapshots, step_statistics
+    from tensortap.index.log import LogIndex
+    from tensortap.index.query.search import snapshots
+    from tensortap.index.series.histograms import histograms
+    from tensortap.index.series.history import history
+    from tensortap.index.series.step_statistics import step_statistics
 
     log = LogIndex(folder)
     found = opened(log.refresh)

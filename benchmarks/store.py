@@ -58,8 +58,8 @@ def questions(tensors: int, steps: int, seed: int) -> dict[str, Callable[[], str
 
 def ask(folder: Path, tensors: int, steps: int, calls: int) -> Measured:
     """Opens the log directory and asks its API; milliseconds at the median and at the 99th of 100 calls."""
-    from tensortap.index import spare_pandas
-    from tensortap.server import create_app
+    from tensortap.server.app import create_app
+    from tensortap.system.pandas_guard import spare_pandas
 
     spare_pandas()  # as `tensortap serve` does
     app = create_app(folder)
@@ -138,7 +138,7 @@ def answer(what: str, folder: Path, tensors: int, steps: int, calls: int) -> Mea
         return ask_tensorboard(folder, next(name for _, name, _ in rows(1, 1)))
     if what == "ask":
         return ask(folder, tensors, steps, calls)
-    from tensortap.index import LogIndex
+    from tensortap.index.log import LogIndex
 
     return opened(lambda: LogIndex(folder).refresh()) | {"peak, MB": peak()}
 

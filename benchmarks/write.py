@@ -23,7 +23,11 @@ import numpy as np
 import numpy.typing as npt
 from _table import print_table
 
-from tensortap.dump import DumpWriter, RunReader, Summary, summarize, writer
+from tensortap.core.model import Summary
+from tensortap.dump.read.runs import RunReader
+from tensortap.dump.write import writer
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.stats.summarize import summarize
 
 Array = npt.NDArray[Any]
 

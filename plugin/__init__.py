@@ -1,5 +1,5 @@
 """The TensorBoard tab: finds the log directory, hands everything else to the server."""
 
-from .tab import TensortapPlugin
+from .plugin import TensortapPlugin
 
 __all__ = ["TensortapPlugin"]

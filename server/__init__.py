@@ -1,10 +1,11 @@
 """HTTP only (http_api.md): `create_app` for any WSGI server, `Server` to serve it."""
 
+from tensortap.replay.computing import Computed, ComputedTensor, Computer, LogicTest, Wanted
+
 from .app import create_app
-from .computing import Computed, ComputedTensor, Computer, LogicTest, Wanted
-from .framing import Framing
-from .hosts import names_on_loopback
-from .serving import DEFAULT_PORT, Server, ServingError
+from .security.notebook_frame import Framing
+from .security.trusted_hosts import names_on_loopback
+from .serve import DEFAULT_PORT, Server, ServingError
 
 __all__ = [
     "DEFAULT_PORT",

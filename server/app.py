@@ -9,33 +9,31 @@ from typing import Literal
 from flask import Flask
 from werkzeug.routing import PathConverter
 
-from tensortap.index import LogIndex
+from tensortap.index.log import LogIndex
+from tensortap.replay.computing import Computer
 
-from . import (
+from . import live, response_cache
+from .responses import errors, responses
+from .routes import (
     batches,
-    differences,
-    failures,
+    diff,
     findings,
     graphs,
     histograms,
-    live,
     node_trends,
     nodes,
     problems,
-    replays,
-    replies,
+    replay,
     runs,
-    shared,
     snapshots,
     static_files,
     timelines,
     values,
 )
-from .computing import Computer
-from .framing import Framing
-from .gate import Gate, Policy
-from .hosts import AllowedHosts
-from .time_limit import TimeLimit
+from .security.middleware import Gate, Policy
+from .security.notebook_frame import Framing
+from .security.request_timeout import TimeLimit
+from .security.trusted_hosts import AllowedHosts
 
 NOUNS = (
     batches,
@@ -46,9 +44,9 @@ NOUNS = (
     histograms,
     values,
     problems,
-    replays,
+    replay,
     findings,
-    differences,
+    diff,
     timelines,
     node_trends,
     static_files,
@@ -99,11 +97,11 @@ def create_app(
     app.url_map.merge_slashes = False
     app.url_map.converters["name"] = NameConverter
     live.install(app, LogIndex(logdir))
-    failures.install(app)
-    replies.install(app)
+    errors.install(app)
+    responses.install(app)
     findings.install(app, rules)
-    replays.install(app, computer)
-    shared.install(app)
+    replay.install(app, computer)
+    response_cache.install(app)
     for noun in NOUNS:
         app.register_blueprint(noun.blueprint)
     hosts = None if allowed_hosts is None else AllowedHosts.of(allowed_hosts, port, any_address=any_address)

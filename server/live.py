@@ -9,10 +9,11 @@ from collections.abc import Callable
 
 from flask import Flask, current_app
 
-from tensortap.dump import TensortapError
-from tensortap.index import LogIndex, RunIndex
+from tensortap.core.errors import TensortapError
+from tensortap.index.log import LogIndex
+from tensortap.index.run_index import RunIndex
 
-from .failures import STATUS
+from .responses.errors import STATUS
 from .unread import unread_folders
 
 REFRESH_INTERVAL = 0.5  # s; a committed snapshot must be visible within 1.5 s, and the page asks every second

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tensortap.analysis import all_rules, parse_settings, read_table
-from tensortap.dump import TensortapError
+from tensortap.analysis.rules.registry import all_rules
+from tensortap.analysis.rules.settings import parse_settings, read_table
+from tensortap.core.errors import TensortapError
 
 
 @dataclass(frozen=True, slots=True)

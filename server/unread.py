@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import islice
 
-from tensortap.dump import escaped
-from tensortap.index import LogIndex
+from tensortap.core.escaping import escaped
+from tensortap.index.log import LogIndex
 
 MOST = 10  # folders that are told: each poll of each page carries them, and others' may be thousands
 

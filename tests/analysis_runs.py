@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tensortap.index import RunIndex
+from tensortap.index.run_index import RunIndex
 
 Get = Callable[[str], RunIndex]

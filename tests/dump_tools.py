@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy.typing as npt
 
-from tensortap.dump import DamagedError, RunReader, StatsTail, find_runs, read_value, value_ref
+from tensortap.core.errors import DamagedError
+from tensortap.dump.read.runs import RunReader, find_runs
+from tensortap.dump.read.stats_reader import StatsTail
+from tensortap.dump.read.values_reader import read_value, value_ref
 
 
 @dataclass

@@ -8,7 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.dump import EventsTail, Graph, Node, RunReader, read_value, tensor_name, value_ref
+from tensortap.core.model import Graph, Node
+from tensortap.core.names import tensor_name
+from tensortap.dump.format.events import EventsTail
+from tensortap.dump.read.runs import RunReader
+from tensortap.dump.read.values_reader import read_value, value_ref
 
 
 @dataclass(frozen=True)

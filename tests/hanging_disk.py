@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tensortap.dump import find_runs
+from tensortap.dump.read.runs import find_runs
 from tensortap.server import live
 
 

@@ -8,7 +8,8 @@ from unittest.mock import patch
 
 import numpy as np
 
-from tensortap.dump import DumpWriter, Function, Graph, Node
+from tensortap.core.model import Function, Graph, Node
+from tensortap.dump.write.writer import DumpWriter
 
 # Names of nodes: what a page might run, load, or put into an object; what a terminal or spreadsheet obeys.
 WEAPONS = {
@@ -80,7 +81,7 @@ def hostile_graph() -> Graph:
 
 def unchecked() -> AbstractContextManager[object]:
     """A writer that lets any name pass, NUL too, as one that is not ours would."""
-    return patch("tensortap.dump.places.parse_tensor_name", lambda name: (name.rpartition(":")[0], 0))
+    return patch("tensortap.dump.format.places.parse_tensor_name", lambda name: (name.rpartition(":")[0], 0))
 
 
 def write_hostile_dump(logdir: Path) -> None:

@@ -14,7 +14,7 @@ from hunts import DOCUMENT
 from playwright.sync_api import Page, sync_playwright
 from werkzeug.serving import make_server
 
-from tensortap.server import create_app
+from tensortap.server.app import create_app
 
 IMAGES = DOCUMENT.parent / "images"
 MOST_BYTES = 150_000

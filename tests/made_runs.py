@@ -8,9 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.analysis import Finding, Settings, check_rules
-from tensortap.dump import DumpWriter, Function, Graph, Node
-from tensortap.index import LogIndex, RunIndex
+from tensortap.analysis.rules.finding import Finding
+from tensortap.analysis.rules.runner import check_rules
+from tensortap.analysis.rules.settings import Settings
+from tensortap.core.model import Function, Graph, Node
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.log import LogIndex
+from tensortap.index.run_index import RunIndex
 
 Fed = tuple[str, Any, int]  # node, value, step
 

@@ -14,7 +14,8 @@ from browser_site import serving
 from hunt_pictures import IMAGES, run_id
 from playwright.sync_api import Page, sync_playwright
 
-from tensortap.dump import DumpWriter, Graph, Node
+from tensortap.core.model import Graph, Node
+from tensortap.dump.write.writer import DumpWriter
 
 MOST_BYTES = 250_000
 ROOT = f"{IMAGES.parents[1]}/"

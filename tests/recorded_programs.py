@@ -10,7 +10,9 @@ import numpy as np
 import small_models
 import tensorflow as tf
 
-from tensortap.capture import Tap, Watch, every
+from tensortap.capture.steps import every
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
 
 NONE = Watch(steps=[10**6])
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from werkzeug.test import Client, TestResponse
 
-from tensortap.dump import DumpWriter, Function, Graph, Node
+from tensortap.core.model import Function, Graph, Node
+from tensortap.dump.write.writer import DumpWriter
 
 ODD_NODES = (
     "a//b",
@@ -115,7 +116,7 @@ class Api:
 
     def columns(self, path: str) -> tuple[dict[str, Any], dict[str, Any]]:
         answer = self.get(path)
-        from tensortap.server.columns import CONTENT_TYPE, read_columns
+        from tensortap.server.responses.columns_format import CONTENT_TYPE, read_columns
 
         assert answer.content_type == CONTENT_TYPE
         return read_columns(answer.get_data())

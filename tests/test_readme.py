@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tensortap.command_line import COMMANDS
-from tensortap.index import open_logdir
+from tensortap.api.logdir import open_logdir
+from tensortap.cli.main import COMMANDS
 
 CHECKOUT = Path(__file__).parent.parent
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tensortap.importers.leveldb_table import MAGIC, masked_crc32c
-from tensortap.importers.messages import parse
+from tensortap.importers.tf_formats.leveldb_table import MAGIC, masked_crc32c
+from tensortap.importers.tf_formats.protos import parse
 
 FLOAT, DOUBLE, STRING = 1, 2, 7
 

@@ -9,9 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.analysis import Comparison, Side, compare
-from tensortap.dump import DumpWriter, Function, Graph, Node
-from tensortap.index import LogIndex
+from tensortap.analysis.compare.compare import compare
+from tensortap.analysis.compare.model import Comparison
+from tensortap.analysis.compare.side import Side
+from tensortap.core.model import Function, Graph, Node
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.log import LogIndex
 
 Program = Sequence[Node]
 Values = Mapping[str, Any]

@@ -13,9 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tensortap.analysis import AnalystEndedError, Analysts, Task, check_rules, place_of
-from tensortap.dump import DumpWriter, TensortapError
-from tensortap.index import LogIndex, RunIndex
+from tensortap.analysis.rules.runner import check_rules
+from tensortap.analysis.workers.pool import AnalystEndedError, Analysts
+from tensortap.analysis.workers.tasks import Task, place_of
+from tensortap.core.errors import TensortapError
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.log import LogIndex
+from tensortap.index.run_index import RunIndex
 
 
 @pytest.fixture(scope="module")

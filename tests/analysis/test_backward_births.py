@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from made_runs import X, found_by, made_run, node
 
-from tensortap.analysis import nan_report
-from tensortap.dump import Node
+from tensortap.analysis.nonfinite.report import nan_report
+from tensortap.core.model import Node
 
 CLIPPED = (  # sqrt at 0, and a select that throws the gradient away before it is applied
     X,

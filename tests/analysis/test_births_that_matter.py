@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 from made_runs import X, found_by, made_run, node
 
-from tensortap.analysis import nan_report
-from tensortap.analysis.provenance.operand import Operand
-from tensortap.analysis.provenance.patterns import explain
-from tensortap.analysis.roles import Roles
-from tensortap.dump import DumpWriter, Function, Graph
-from tensortap.index import LogIndex, RunIndex
+from tensortap.analysis.model_graph.node_roles import Roles
+from tensortap.analysis.nonfinite.operand import Operand
+from tensortap.analysis.nonfinite.patterns.registry import explain
+from tensortap.analysis.nonfinite.report import nan_report
+from tensortap.core.model import Function, Graph
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.log import LogIndex
+from tensortap.index.run_index import RunIndex
 
 HEALING = (  # 1/x is infinite where x is 0, and dividing by it makes 0 of it
     X,

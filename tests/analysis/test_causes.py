@@ -10,9 +10,13 @@ import numpy as np
 import pytest
 from made_runs import GRADIENT, TRAINING, WEIGHT, Fed, X, found_by, made_run, node
 
-from tensortap.analysis import Finding, check_rules, dead_layer_ledger
-from tensortap.dump import DumpWriter, Graph, Node
-from tensortap.index import LogIndex, RunIndex
+from tensortap.analysis.dead_layers.report import dead_layer_ledger
+from tensortap.analysis.rules.finding import Finding
+from tensortap.analysis.rules.runner import check_rules
+from tensortap.core.model import Graph, Node
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.log import LogIndex
+from tensortap.index.run_index import RunIndex
 
 SOME = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
 NONE = np.zeros((3, 4), np.float32)

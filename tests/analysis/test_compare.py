@@ -12,20 +12,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tensortap.analysis import (
-    Comparison,
-    Side,
-    compare,
-    comparison_csv,
-    comparison_html,
-    read_matches,
-    sorted_tensors,
-    write_matches,
-)
-from tensortap.analysis.compare.recompute import Recomputed, recomputed
-from tensortap.analysis.provenance.step import StepTensors
-from tensortap.dump import InvalidValueError, NotFoundError
-from tensortap.index import LogIndex, RunIndex
+from tensortap.analysis.compare.compare import compare
+from tensortap.analysis.compare.html import comparison_html
+from tensortap.analysis.compare.matches_file import read_matches, write_matches
+from tensortap.analysis.compare.model import Comparison
+from tensortap.analysis.compare.propagation.recompute import Recomputed, recomputed
+from tensortap.analysis.compare.side import Side
+from tensortap.analysis.compare.sorting import sorted_tensors
+from tensortap.analysis.compare.tables import comparison_csv
+from tensortap.analysis.nonfinite.step_tensors import StepTensors
+from tensortap.core.errors import InvalidValueError, NotFoundError
+from tensortap.index.log import LogIndex
+from tensortap.index.run_index import RunIndex
 
 PROGRAM = Path(__file__).resolve().parent.parent / "compare_programs.py"
 Compare = Callable[..., Comparison]

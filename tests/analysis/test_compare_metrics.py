@@ -13,22 +13,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tensortap.analysis import (
-    Comparison,
-    Side,
-    compare,
-    comparison_csv,
-    comparison_html,
-    headline,
-    subtracted,
-    ulp_distance,
-    worst_element,
-)
-from tensortap.analysis.compare.metrics import of_values
-from tensortap.analysis.compare.noise import accepted
-from tensortap.analysis.compare.signature import Neighbourhood
-from tensortap.dump import DumpWriter, Function, Graph, Node, NotFoundError
-from tensortap.index import LogIndex, RunIndex
+from tensortap.analysis.compare.compare import compare
+from tensortap.analysis.compare.headline import headline
+from tensortap.analysis.compare.html import comparison_html
+from tensortap.analysis.compare.matching.signatures import Neighbourhood
+from tensortap.analysis.compare.metrics.metrics import of_values
+from tensortap.analysis.compare.metrics.subtract import subtracted, worst_element
+from tensortap.analysis.compare.metrics.tolerance import accepted
+from tensortap.analysis.compare.metrics.ulp import ulp_distance
+from tensortap.analysis.compare.model import Comparison
+from tensortap.analysis.compare.side import Side
+from tensortap.analysis.compare.tables import comparison_csv
+from tensortap.core.errors import NotFoundError
+from tensortap.core.model import Function, Graph, Node
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.log import LogIndex
+from tensortap.index.run_index import RunIndex
 
 Array = np.ndarray[Any, np.dtype[Any]]
 FLOATS = st.floats(-1e6, 1e6, width=32)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from two_dumps import Values, compared, node
 
-from tensortap.analysis import Comparison, listed_tensors
-from tensortap.dump import Node
+from tensortap.analysis.compare.model import Comparison
+from tensortap.analysis.compare.sorting import listed_tensors
+from tensortap.core.model import Node
 
 X = node("x", "Placeholder", shape=[2, 4], attributes={"tensortap.kind": "input"})
 DATA = np.arange(8, dtype=np.float32).reshape(2, 4)

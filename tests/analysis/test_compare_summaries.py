@@ -13,12 +13,19 @@ import pytest
 from rich.console import Console
 from two_dumps import compared, node
 
-from tensortap.analysis import Comparison, Side, TensorDifference, compare, comparison_html, sorted_tensors
-from tensortap.analysis.compare.aligned import StepRows, joined
-from tensortap.analysis.compare.pairs import StepPairs
-from tensortap.diff_view import print_comparison
-from tensortap.dump import DumpWriter, Function, Graph, Node, Sample
-from tensortap.index import LogIndex, RunIndex
+from tensortap.analysis.compare.compare import compare
+from tensortap.analysis.compare.html import comparison_html
+from tensortap.analysis.compare.matching.row_alignment import StepRows, joined
+from tensortap.analysis.compare.metrics.tensor_pairs import StepPairs
+from tensortap.analysis.compare.model import Comparison, TensorDifference
+from tensortap.analysis.compare.side import Side
+from tensortap.analysis.compare.sorting import sorted_tensors
+from tensortap.cli.views.diff import print_comparison
+from tensortap.core.model import Function, Graph, Node
+from tensortap.core.sampling import Sample
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.log import LogIndex
+from tensortap.index.run_index import RunIndex
 
 Values = dict[str, Any]
 NODES = [

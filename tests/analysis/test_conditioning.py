@@ -6,9 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from tensortap.analysis import Comparison, Side, compare
-from tensortap.dump import DumpWriter, Function, Graph, Node
-from tensortap.index import LogIndex
+from tensortap.analysis.compare.compare import compare
+from tensortap.analysis.compare.model import Comparison
+from tensortap.analysis.compare.side import Side
+from tensortap.core.model import Function, Graph, Node
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.log import LogIndex
 
 F = {"output_dtypes": ["float32"], "output_shapes": [[None]]}
 NODES = [

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from made_runs import TRAINING, Fed, found_by, made_run, node
 
-from tensortap.analysis import check_rules, dead_layer_ledger
-from tensortap.dump import Node
-from tensortap.index import RunIndex
+from tensortap.analysis.dead_layers.report import dead_layer_ledger
+from tensortap.analysis.rules.runner import check_rules
+from tensortap.core.model import Node
+from tensortap.index.run_index import RunIndex
 
 SCALE = 2.0**15
 SCALED = (

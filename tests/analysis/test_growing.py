@@ -11,14 +11,19 @@ import numpy as np
 import pytest
 from made_runs import GRADIENT, TRAINING, Fed, found_by, made_run, node
 
-from tensortap.analysis import Settings, check_rules, dead_layer_ledger
-from tensortap.analysis.growing import Memory, remembered
-from tensortap.analysis.rows import Rows
-from tensortap.analysis.rules.settings import parse_settings
-from tensortap.analysis.rules.stretches import STATISTICS, Stretches
-from tensortap.analysis.view import RunView
-from tensortap.dump import DumpWriter, Function, Graph, Retention, prune_run
-from tensortap.index import LogIndex, RunIndex
+from tensortap.analysis.dead_layers.report import dead_layer_ledger
+from tensortap.analysis.rules.builtin.unchanged_stretches import STATISTICS, Stretches
+from tensortap.analysis.rules.runner import check_rules
+from tensortap.analysis.rules.settings import Settings, parse_settings
+from tensortap.analysis.series.incremental_state import Memory, remembered
+from tensortap.analysis.series.run_view import RunView
+from tensortap.analysis.series.snapshot_rows import Rows
+from tensortap.core.model import Function, Graph
+from tensortap.dump.maintenance.pruning import prune_run
+from tensortap.dump.write.retention import Retention
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.log import LogIndex
+from tensortap.index.run_index import RunIndex
 
 NODES = (
     *TRAINING,
@@ -145,7 +150,7 @@ def test_norms_prove_a_large_update_of_values_that_cannot_be_read(
     fed: list[Fed] = [("w", np.full(4, 100.0**step, np.float32), step) for step in range(3)]
     run = made_run(tmp_path, TRAINING, fed, keep="value")
     (found,) = found_by("WeightUpdateRatio", run)
-    monkeypatch.setattr("tensortap.analysis.rules.updates.kept_values", lambda run, rows: iter(()))
+    monkeypatch.setattr("tensortap.analysis.rules.builtin.updates.kept_values", lambda run, rows: iter(()))
     with remembered(run):
         assert found_by("WeightUpdateRatio", run) == [found]
 

@@ -8,9 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tensortap.analysis import NanReport, nan_report, problems
-from tensortap.dump import DumpWriter, Function, Graph, Node, NotFoundError
-from tensortap.index import LogIndex, RunIndex
+from tensortap.analysis.nonfinite.report import NanReport, nan_report
+from tensortap.analysis.overview import problems
+from tensortap.core.errors import NotFoundError
+from tensortap.core.model import Function, Graph, Node
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.log import LogIndex
+from tensortap.index.run_index import RunIndex
 
 F = {"output_dtypes": ["float32"], "output_shapes": [[None]]}
 NODES = [

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 from made_runs import X, made_run, node
 
-from tensortap.analysis import nan_report
-from tensortap.dump import DumpWriter, Function, Graph
-from tensortap.index import LogIndex
+from tensortap.analysis.nonfinite.report import nan_report
+from tensortap.core.model import Function, Graph
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.log import LogIndex
 
 
 def test_reading_a_shape_heals_nothing(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from made_runs import Fed, X, found_by, made_run, node
 
-from tensortap.analysis import Finding
-from tensortap.dump import Node
+from tensortap.analysis.rules.finding import Finding
+from tensortap.core.model import Node
 
 OF_W = node("gradient_tape/gw", "MatMul", "x", kind="gradient", of="first/kernel")
 OF_V = node("gradient_tape/gv", "MatMul", "x", kind="gradient", of="last/kernel")

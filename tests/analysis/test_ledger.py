@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from made_runs import TRAINING, X, found_by, made_run, node
 
-from tensortap.analysis import RunView, dead_layer_ledger
-from tensortap.analysis.rows import Rows
-from tensortap.dump import DumpWriter, Function, Graph
-from tensortap.index import LogIndex
+from tensortap.analysis.dead_layers.report import dead_layer_ledger
+from tensortap.analysis.series.run_view import RunView
+from tensortap.analysis.series.snapshot_rows import Rows
+from tensortap.core.model import Function, Graph
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.log import LogIndex
 
 NODES = (
     *TRAINING[:4],

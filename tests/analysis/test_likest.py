@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tensortap.analysis import likest_run
-from tensortap.dump import DumpWriter
-from tensortap.index import LogIndex
+from tensortap.analysis.compare.similar_runs import likest_run
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.log import LogIndex
 
 
 def write(logdir: Path, run: str, tensors: str) -> None:

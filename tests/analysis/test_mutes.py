@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from made_runs import X, made_run
 
-from tensortap.analysis import SettingsError, mute, mutes_of, unmute
-from tensortap.analysis.rules.mutes import config_folder
-from tensortap.index import RunIndex
+from tensortap.analysis.rules.mutes import config_folder, mute, mutes_of, unmute
+from tensortap.analysis.rules.settings import SettingsError
+from tensortap.index.run_index import RunIndex
 
 
 @pytest.fixture

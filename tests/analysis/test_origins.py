@@ -7,9 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from tensortap.analysis import check_rules, nan_report
-from tensortap.dump import DumpWriter, Function, Graph, Node
-from tensortap.index import LogIndex, RunIndex
+from tensortap.analysis.nonfinite.report import nan_report
+from tensortap.analysis.rules.runner import check_rules
+from tensortap.core.model import Function, Graph, Node
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.log import LogIndex
+from tensortap.index.run_index import RunIndex
 
 F = {"output_dtypes": ["float32"], "output_shapes": [[None]]}
 BODY, BACK = {"function": "body", **F}, {"function": "back", **F}

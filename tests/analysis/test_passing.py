@@ -7,10 +7,13 @@ from pathlib import Path
 import numpy as np
 from two_dumps import node
 
-from tensortap.analysis import Side, compare
-from tensortap.analysis.passing import passing_of
-from tensortap.dump import DumpWriter, Function, Graph, Node
-from tensortap.index import FunctionInfo, GraphIndex, LogIndex
+from tensortap.analysis.compare.compare import compare
+from tensortap.analysis.compare.side import Side
+from tensortap.analysis.model_graph.call_dataflow import passing_of
+from tensortap.core.model import Function, Graph, Node
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.graph.graph_index import FunctionInfo, GraphIndex
+from tensortap.index.log import LogIndex
 
 DEPTH = 300
 

@@ -9,11 +9,13 @@ import numpy as np
 from made_runs import TRAINING
 from rich.console import Console
 
-from tensortap.analysis import check_rules, nan_report
-from tensortap.dump import DumpWriter, Graph
-from tensortap.event_view import print_events
-from tensortap.findings_view import print_findings
-from tensortap.index import LogIndex
+from tensortap.analysis.nonfinite.report import nan_report
+from tensortap.analysis.rules.runner import check_rules
+from tensortap.cli.views.events import print_events
+from tensortap.cli.views.rules import print_findings
+from tensortap.core.model import Graph
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.log import LogIndex
 
 ERROR = "InvalidArgumentError: Received a label value of 10 which is outside the valid range of [0, 10)."
 

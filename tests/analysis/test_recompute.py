@@ -11,12 +11,15 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tensortap.analysis import Side, compare
-from tensortap.analysis.compare.expected_sums import SUMS
-from tensortap.analysis.compare.recompute import Recomputed, recomputed
-from tensortap.analysis.provenance.step import StepTensors
-from tensortap.dump import DumpWriter, Function, Graph, Node
-from tensortap.index import LogIndex, RunIndex
+from tensortap.analysis.compare.compare import compare
+from tensortap.analysis.compare.propagation.expected_reductions import SUMS
+from tensortap.analysis.compare.propagation.recompute import Recomputed, recomputed
+from tensortap.analysis.compare.side import Side
+from tensortap.analysis.nonfinite.step_tensors import StepTensors
+from tensortap.core.model import Function, Graph, Node
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.log import LogIndex
+from tensortap.index.run_index import RunIndex
 
 Array = np.ndarray[Any, np.dtype[Any]]
 CPU = "/job:localhost/replica:0/task:0/device:CPU:0"

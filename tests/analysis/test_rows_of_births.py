@@ -10,8 +10,9 @@ import pytest
 import tensorflow as tf
 
 import tensortap
-from tensortap.analysis import nan_report
-from tensortap.index import LogIndex, RunIndex
+from tensortap.analysis.nonfinite.report import nan_report
+from tensortap.index.log import LogIndex
+from tensortap.index.run_index import RunIndex
 
 
 @tf.function

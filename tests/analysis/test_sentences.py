@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tensortap.analysis.provenance.ends import Healer
-from tensortap.analysis.provenance.explanation import fed, number_beside
-from tensortap.analysis.provenance.intentional import _sentence
-from tensortap.analysis.provenance.operand import Operand
-from tensortap.analysis.provenance.patterns_binary import multiply, power
-from tensortap.analysis.provenance.patterns_unary import beyond
+from tensortap.analysis.nonfinite.ends import Healer
+from tensortap.analysis.nonfinite.explanation import fed, number_beside
+from tensortap.analysis.nonfinite.intended import _sentence
+from tensortap.analysis.nonfinite.operand import Operand
+from tensortap.analysis.nonfinite.patterns.binary import multiply, power
+from tensortap.analysis.nonfinite.patterns.unary import beyond
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,13 @@ import pytest
 from made_runs import GRADIENT, TRAINING, WEIGHT, Fed, X, found_by, made_run, node
 from rich.console import Console
 
-from tensortap.analysis import Settings, check_rules
-from tensortap.analysis.rules.settings import parse_settings
-from tensortap.dump import DumpWriter, Graph, TensortapError
-from tensortap.findings_view import print_findings
-from tensortap.index import LogIndex
+from tensortap.analysis.rules.runner import check_rules
+from tensortap.analysis.rules.settings import Settings, parse_settings
+from tensortap.cli.views.rules import print_findings
+from tensortap.core.errors import TensortapError
+from tensortap.core.model import Graph
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.log import LogIndex
 
 RNG = np.random.default_rng(0)
 PUSH = RNG.normal(size=8).astype(np.float32)

@@ -8,9 +8,15 @@ import numpy as np
 import pytest
 from two_dumps import node
 
-from tensortap.analysis import Side, compare, nan_report
-from tensortap.dump import DumpWriter, Function, Graph, Retention, prune_run
-from tensortap.index import LogIndex, RunIndex
+from tensortap.analysis.compare.compare import compare
+from tensortap.analysis.compare.side import Side
+from tensortap.analysis.nonfinite.report import nan_report
+from tensortap.core.model import Function, Graph
+from tensortap.dump.maintenance.pruning import prune_run
+from tensortap.dump.write.retention import Retention
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.log import LogIndex
+from tensortap.index.run_index import RunIndex
 
 IMPORTED = {"imported from": "events", "format": "tfdbg2"}
 

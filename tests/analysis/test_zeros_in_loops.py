@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from made_runs import X, node
 
-from tensortap.analysis import dead_layer_ledger
-from tensortap.dump import DumpWriter, Function, Graph, Node
-from tensortap.index import LogIndex
+from tensortap.analysis.dead_layers.report import dead_layer_ledger
+from tensortap.core.model import Function, Graph, Node
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.log import LogIndex
 
 
 def looped(name: str, function: str, *taken: tuple[str, str], lists: bool = True) -> list[Node]:

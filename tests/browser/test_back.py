@@ -9,7 +9,8 @@ from browser_page import TapPage
 from browser_site import Serve
 from playwright.sync_api import expect
 
-from tensortap.dump import DumpWriter, Graph, Node
+from tensortap.core.model import Graph, Node
+from tensortap.dump.write.writer import DumpWriter
 
 
 def write_model(logdir: Path) -> None:

@@ -10,8 +10,9 @@ from browser_page import TapPage
 from browser_site import Serve, Site
 from playwright.sync_api import expect
 
-from tensortap.analysis import read_matches
-from tensortap.dump import DumpWriter, Function, Graph, Node
+from tensortap.analysis.compare.matches_file import read_matches
+from tensortap.core.model import Function, Graph, Node
+from tensortap.dump.write.writer import DumpWriter
 
 F = {"output_dtypes": ["float32"], "output_shapes": [[4, 6]]}
 

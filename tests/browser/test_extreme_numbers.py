@@ -10,7 +10,7 @@ from browser_page import TapPage
 from browser_site import Serve
 from playwright.sync_api import expect
 
-from tensortap.dump import DumpWriter
+from tensortap.dump.write.writer import DumpWriter
 
 
 @pytest.mark.parametrize(("size", "unit"), [(2e-310, "× 1e-310"), (1e308, "× 1e308")])

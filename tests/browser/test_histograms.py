@@ -12,7 +12,7 @@ from browser_site import Serve, Site
 from pictures import Pictures
 from playwright.sync_api import Browser, Locator, expect
 
-from tensortap.dump import DumpWriter
+from tensortap.dump.write.writer import DumpWriter
 
 # More than one answer of the server has: it leaves every other step out.
 STEPS = 401

@@ -15,7 +15,8 @@ from hostile_dump import RUN, WEAPONS, write_hostile_dump
 from playwright.sync_api import Frame, expect
 from tensorboard_process import Start
 
-from tensortap.dump import escaped, repair_run
+from tensortap.core.escaping import escaped
+from tensortap.dump.maintenance.repair import repair_run
 
 # What a script of the dump would have left behind.
 TRACES = """() => ({

@@ -10,7 +10,8 @@ from browser_page import TapPage
 from browser_site import Serve, Site
 from playwright.sync_api import expect
 
-from tensortap.dump import DumpWriter, Graph, Node
+from tensortap.core.model import Graph, Node
+from tensortap.dump.write.writer import DumpWriter
 
 LONG = "o" * 240 + "/" + "e" * 240
 WORD = "\u05e9\u05dc\u05d5\u05dd"

@@ -9,8 +9,9 @@ from browser_page import TapPage
 from browser_site import Serve
 from playwright.sync_api import expect
 
-from tensortap.dump import DumpWriter, Graph, Node
-from tensortap.importers.approximate import partial_summary
+from tensortap.core.model import Graph, Node
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.importers.partial_summary import partial_summary
 
 
 def write(logdir: Path) -> None:

@@ -11,7 +11,7 @@ from browser_site import Serve, Site, serving
 from playwright.sync_api import expect
 from small_dump import small_graph
 
-from tensortap.dump import DumpWriter
+from tensortap.dump.write.writer import DumpWriter
 
 WATCH = "Watch(nodes='nothing_like_this')"
 

@@ -15,7 +15,7 @@ from pictures import Pictures
 from playwright.sync_api import Browser, expect
 
 import tensortap
-from tensortap.dump import Graph, Node
+from tensortap.core.model import Graph, Node
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "]]><b>"

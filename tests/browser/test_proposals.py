@@ -10,7 +10,8 @@ from browser_page import TapPage
 from browser_site import Serve
 from playwright.sync_api import Browser, expect
 
-from tensortap.dump import DumpWriter, Graph, Node
+from tensortap.core.model import Graph, Node
+from tensortap.dump.write.writer import DumpWriter
 
 BESIDE = "dense\u00e9/it's_MatMul"
 

@@ -9,7 +9,8 @@ from browser_page import TapPage
 from browser_site import Site, serving
 from playwright.sync_api import Route, expect
 
-from tensortap.dump import DumpWriter, Graph, Node
+from tensortap.core.model import Graph, Node
+from tensortap.dump.write.writer import DumpWriter
 
 
 def test_runs_of_one_name_are_told_apart(tap: TapPage, tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import numpy as np
 from hanging_disk import hanging_disk
 from playwright.sync_api import Browser, expect
 
-from tensortap.dump import DumpWriter
-from tensortap.server import Server
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.server.serve import Server
 
 
 def test_a_disk_that_hangs_is_told_until_it_answers(browser: Browser, tmp_path: Path) -> None:

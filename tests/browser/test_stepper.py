@@ -12,7 +12,9 @@ from browser_page import TapPage
 from browser_site import Serve, Site, serving
 from playwright.sync_api import expect
 
-from tensortap.capture import Tap, Watch, every
+from tensortap.capture.steps import every
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,8 @@ import numpy as np
 import tensorflow as tf
 from dumped import Dumped
 
-from tensortap.capture import Tap, Watch
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
 
 ALL = Watch(steps=1, keep="value")
 

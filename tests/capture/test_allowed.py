@@ -12,10 +12,16 @@ import tensorflow as tf
 from tensorflow.core.framework.op_def_pb2 import OpList
 from tensorflow.python.client import pywrap_tf_session
 
-from tensortap.capture import LoadedCall, Tap, TapWarning, Watch, every
-from tensortap.capture.allowed import check_allowed, is_allowed
-from tensortap.capture.allowed_ops import ALLOWED_OPS
-from tensortap.dump import InvalidValueError, array_hash, find_recordings, read_recording
+from tensortap.capture.errors import TapWarning
+from tensortap.capture.steps import every
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
+from tensortap.core.errors import InvalidValueError
+from tensortap.dump.recording.files import find_recordings, read_recording
+from tensortap.dump.recording.model import array_hash
+from tensortap.replay.run.rerun import LoadedCall
+from tensortap.tf.allowed import check_allowed, is_allowed
+from tensortap.tf.allowed_ops import ALLOWED_OPS
 
 # What an op reaches -> patterns of the names of such ops.
 REFUSED = {

@@ -10,8 +10,11 @@ import keras
 import numpy as np
 import pytest
 
-from tensortap.capture import LossSpike, NonFinite, Tap, TapWarning, Watch, WatchError
-from tensortap.dump import DumpWriter
+from tensortap.capture.errors import TapWarning, WatchError
+from tensortap.capture.tap import Tap
+from tensortap.capture.triggers.triggers import LossSpike, NonFinite
+from tensortap.capture.watch import Watch
+from tensortap.dump.write.writer import DumpWriter
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from polling import until
 
-from tensortap.capture.background import Background, WhenFull
-from tensortap.capture.candidates import Candidate
-from tensortap.capture.snapshots import Batch, Captured, GraphHandle
+from tensortap.capture.pipeline.messages import Batch, Captured, GraphHandle
+from tensortap.capture.pipeline.writer_thread import Background, WhenFull
+from tensortap.capture.tracing.candidate import Candidate
 
 
 class Recorder:
@@ -105,7 +105,7 @@ def test_waiting_has_an_end() -> None:
 def test_waiting_is_reported_at_growing_intervals(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("tensortap.capture.background._FIRST_REPORT", 0.02)
+    monkeypatch.setattr("tensortap.capture.pipeline.writer_thread._FIRST_REPORT", 0.02)
     sink = Recorder()
     thread = background(sink)
     sink.open.clear()

@@ -10,17 +10,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tensortap.capture import TapWarning, batch_writer
-from tensortap.capture.background import Background
-from tensortap.capture.batch_writer import BatchWriter
-from tensortap.capture.candidates import Candidate
-from tensortap.capture.disk_reserve import DiskReserve
+from tensortap.capture.adapters.batch_samples import Samples
+from tensortap.capture.errors import TapWarning
 from tensortap.capture.lifetime import Lifetime
-from tensortap.capture.samples import Samples
-from tensortap.capture.snapshots import Batch, Captured, GraphHandle
+from tensortap.capture.pipeline import batch_writer
+from tensortap.capture.pipeline.batch_writer import BatchWriter
+from tensortap.capture.pipeline.disk_reserve import DiskReserve
+from tensortap.capture.pipeline.messages import Batch, Captured, GraphHandle
+from tensortap.capture.pipeline.writer_thread import Background
 from tensortap.capture.step_capture import Outlet
-from tensortap.capture.trouble import Trouble
-from tensortap.dump import DumpWriter, files
+from tensortap.capture.tracing.candidate import Candidate
+from tensortap.capture.warnings_once import Trouble
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.storage import files
 
 CANDIDATE = Candidate("n", 0, "Add", "uint8")
 

@@ -10,7 +10,8 @@ import pytest
 import tensorflow as tf
 from dumped import Dumped
 
-from tensortap.capture import Tap, Watch
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
 
 ALL = Watch(steps=1, keep="value")
 

@@ -8,9 +8,14 @@ from pathlib import Path
 import pytest
 import tensorflow as tf
 
-from tensortap.capture import LoadedCall, Tap, Watch, every, tf_private
-from tensortap.capture.devices import device_here
-from tensortap.dump import array_hash, find_recordings, read_recording
+from tensortap.capture.steps import every
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
+from tensortap.dump.recording.files import find_recordings, read_recording
+from tensortap.dump.recording.model import array_hash
+from tensortap.replay.run.devices import device_here
+from tensortap.replay.run.rerun import LoadedCall
+from tensortap.tf import internals
 
 
 @pytest.mark.parametrize(
@@ -41,13 +46,13 @@ def test_a_recording_of_one_of_many_workers_runs_here(tmp_path: Path, device: st
         step(tf.constant([3.0, 4.0]))
     recording = read_recording(find_recordings(tmp_path / "run")[0].path)
     elsewhere = f"/job:worker/replica:0/task:1/device:{device}"
-    functions = tf_private.definitions(recording.library)
+    functions = internals.definitions(recording.library)
     for function in functions:
         for node in function.node_def:
             node.device = elsewhere
     arguments = tuple(replace(argument, device=elsewhere) for argument in recording.arguments)
     assert {argument.kind for argument in arguments} == {"tensor", "variable"}
-    with LoadedCall(replace(recording, arguments=arguments, library=tf_private.library(functions))) as call:
+    with LoadedCall(replace(recording, arguments=arguments, library=internals.library(functions))) as call:
         again = call.run(lambda candidate: True)
     assert again.failure is None
     assert tuple(map(array_hash, again.outputs)) == recording.output_hashes

@@ -12,8 +12,10 @@ import tensorflow as tf
 from dumped import Dumped
 from small_models import mlp
 
-from tensortap.capture import Tap, TapWarning, Watch
-from tensortap.capture.background import Background
+from tensortap.capture.errors import TapWarning
+from tensortap.capture.pipeline.writer_thread import Background
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
 
 ALL = Watch(steps=1, keep="value")
 

@@ -13,7 +13,8 @@ import tensorflow as tf
 from dumped import Dumped
 from small_models import BATCH, data, mlp, weights_of
 
-from tensortap.capture import Tap, Watch
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
 
 WATCH = Watch(kinds=["output", "gradient", "weight", "input"], steps=1)
 Trial = Callable[[Tap | None, Path], Any]

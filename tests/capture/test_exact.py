@@ -13,7 +13,9 @@ import tensorflow as tf
 from dumped import Dumped
 from small_models import BATCH, CLASSES, compiled, weights_of
 
-from tensortap.capture import Tap, TapWarning, Watch
+from tensortap.capture.errors import TapWarning
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
 
 STEPS = 6
 ALL = Watch(steps=2, keep="value")
@@ -206,7 +208,7 @@ def test_a_tape_outside_of_the_function(tmp_path: Path) -> None:
 def test_a_shadow_that_fails_is_told_and_the_step_stands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tensortap.capture.instrument import InstrumentedFunction
+    from tensortap.capture.instrument.tapped_function import InstrumentedFunction
 
     def fail(*_: Any) -> Any:
         raise MemoryError("no room")

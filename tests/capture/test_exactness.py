@@ -15,7 +15,8 @@ import tensorflow as tf
 from dumped import Dumped
 from small_models import BATCH, CLASSES, cnn, compiled, transformer, weights_of
 
-from tensortap.capture import Tap, Watch
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
 
 STEPS = 12
 MERGING_OFF = {"arithmetic_optimization": False, "constant_folding": False}

@@ -9,8 +9,9 @@ import pytest
 import tensorflow as tf
 from dumped import Dumped
 
-from tensortap.capture import Tap, Watch
-from tensortap.capture.failed_step import failure_facts
+from tensortap.capture.tap import Tap
+from tensortap.capture.triggers.failed_step import failure_facts
+from tensortap.capture.watch import Watch
 
 
 def test_an_error_while_a_function_is_traced_is_told_in_its_own_words(tmp_path: Path) -> None:

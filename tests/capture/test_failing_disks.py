@@ -34,7 +34,9 @@ PROGRAM = f"""
 import json, shutil, sys
 from pathlib import Path
 import tensorflow as tf
-from tensortap.capture import Tap, Watch, batch_writer
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
+from tensortap.capture.pipeline import batch_writer
 from failing_disk import failing
 batch_writer._RETRY_SECONDS = batch_writer._CHECK_SECONDS = 0.0
 root, faults, result = Path(sys.argv[1]), json.loads(sys.argv[2]), {{}}
@@ -133,7 +135,7 @@ def test_the_loss_is_shown(trained: Trained) -> None:
     from small_dump import Api
     from werkzeug.test import Client
 
-    from tensortap.server import create_app
+    from tensortap.server.app import create_app
 
     api = Api(Client(create_app(trained.root)))
     problems: Any = api.json(f"/api/runs/{api.run_id('late')}/problems")

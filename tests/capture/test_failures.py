@@ -16,9 +16,13 @@ import tensorflow as tf
 from dumped import Dumped
 from small_models import BATCH, cnn, data, mlp
 
-from tensortap.capture import Candidate, Tap, TapWarning, Watch, rewrite
-from tensortap.capture.instrument import InstrumentedFunction, TapFailedError
-from tensortap.dump import DumpWriter
+from tensortap.capture.errors import TapWarning
+from tensortap.capture.instrument import function_rewrite
+from tensortap.capture.instrument.tapped_function import InstrumentedFunction, TapFailedError
+from tensortap.capture.tap import Tap
+from tensortap.capture.tracing.candidate import Candidate
+from tensortap.capture.watch import Watch
+from tensortap.dump.write.writer import DumpWriter
 
 ALL = Watch(steps=1, keep="value")
 
@@ -77,7 +81,7 @@ def test_a_function_that_cannot_be_rewritten(tmp_path: Path, monkeypatch: pytest
     def refuse(*args: Any) -> None:
         raise ValueError("unknown construct")
 
-    monkeypatch.setattr(rewrite._Rewriter, "run", refuse)
+    monkeypatch.setattr(function_rewrite._Rewriter, "run", refuse)
     with pytest.warns(TapWarning, match="could not be tapped .ValueError: unknown construct"):
         weights = fit_tapped(Tap(tmp_path / "r", ALL))
 
@@ -92,7 +96,7 @@ def test_a_copy_that_does_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         definition.signature.control_output.append("tensortap_0")
         definition.node_def[-1].attr["Tcomponents"].list.type[0] = tf.string.as_datatype_enum
 
-    monkeypatch.setattr("tensortap.capture.queues.keep_alive", wrong)
+    monkeypatch.setattr("tensortap.capture.instrument.queues.keep_alive", wrong)
     counter = tf.Variable(0)
     tap = Tap(tmp_path / "r", ALL)
 
@@ -230,7 +234,7 @@ UNUSED = {
 
 
 @pytest.mark.parametrize("unused", UNUSED)
-@pytest.mark.filterwarnings("ignore:.*could not run with taps:tensortap.capture.TapWarning")
+@pytest.mark.filterwarnings("ignore:.*could not run with taps:tensortap.capture.errors.TapWarning")
 def test_what_nothing_needs_does_not_make_a_step_fail(tmp_path: Path, unused: str) -> None:
     counter = tf.Variable(0)
     with Tap(tmp_path / "r", ALL) as tap:
@@ -321,7 +325,8 @@ def test_the_program_may_just_end(tmp_path: Path) -> None:
     """No close, no flush: what was captured is written when the interpreter exits."""
     program = """
 import sys, tensorflow as tf
-from tensortap.capture import Tap, Watch
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
 tap = Tap(sys.argv[1], Watch(steps=1))
 step = tap.function(lambda x: tf.add(x, 1.0, name="sum"))
 for _ in range(50): step(tf.zeros([100, 100]))
@@ -337,7 +342,8 @@ for _ in range(50): step(tf.zeros([100, 100]))
 def test_a_forked_child_writes_as_itself(tmp_path: Path) -> None:
     program = """
 import os, sys, numpy as np, tensorflow as tf
-from tensortap.capture import Tap, Watch
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
 with Tap(sys.argv[1], Watch("sum$", steps=1)) as tap:
     step = tap.function(lambda x: tf.add(x, 1.0, name="sum"))
     step(tf.zeros([]))
@@ -368,7 +374,7 @@ def test_steps_that_were_never_watched_train_the_same(tmp_path: Path) -> None:
 
 
 def test_a_step_that_would_not_fit_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tensortap.capture.intercept.available_bytes", lambda: 1000)
+    monkeypatch.setattr("tensortap.capture.instrument.call_hook.available_bytes", lambda: 1000)
     with pytest.warns(TapWarning, match="could not be tapped .MemoryError: a step would take"):
         assert same(fit_tapped(Tap(tmp_path / "r", ALL)), fit_plain())
 

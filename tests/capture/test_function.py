@@ -12,7 +12,10 @@ import pytest
 import tensorflow as tf
 from dumped import Dumped
 
-from tensortap.capture import Tap, TapClosedError, Watch, WatchError, every
+from tensortap.capture.errors import TapClosedError, WatchError
+from tensortap.capture.steps import every
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
 
 ALL = Watch(steps=1, keep="value")
 

@@ -16,9 +16,12 @@ import tensorflow as tf
 from dumped import Dumped
 from small_models import BATCH, Block, data, mlp
 
-from tensortap.capture import Tap, TapWarning, Watch, recorded
-from tensortap.capture.graph_record import graph_of
-from tensortap.dump import Graph
+from tensortap.capture.errors import TapWarning
+from tensortap.capture.tap import Tap
+from tensortap.capture.tracing import traced_function
+from tensortap.capture.tracing.graph_builder import graph_of
+from tensortap.capture.watch import Watch
+from tensortap.core.model import Graph
 
 
 def record(tmp_path: Path, **options: Any) -> Graph:
@@ -64,7 +67,7 @@ def test_no_step_waits_for_its_graph(tmp_path: Path, monkeypatch: pytest.MonkeyP
         makers.append(threading.current_thread())
         return graph_of(*args)
 
-    monkeypatch.setattr(recorded, "graph_of", noted)
+    monkeypatch.setattr(traced_function, "graph_of", noted)
     graph = record(tmp_path)
     assert any(node.name == "loss" for node in graph.nodes)
     assert len(makers) == 1
@@ -77,7 +80,7 @@ def test_tensors_are_kept_without_a_graph_that_cannot_be_made(
     def broken(*args: Any) -> Graph:
         raise ValueError("an op that nobody knows")
 
-    monkeypatch.setattr(recorded, "graph_of", broken)
+    monkeypatch.setattr(traced_function, "graph_of", broken)
     with Tap(tmp_path / "r", Watch(steps=1, keep="value")) as tap:
         double = tap.function(lambda x: tf.multiply(x, 2.0, name="double"))
         with pytest.warns(
@@ -172,7 +175,7 @@ import sys; sys.path.insert(0, {str(Path(inspect.getfile(Block)).parent)!r})
 import tensorflow as tf
 for _ in range(int(sys.argv[2])): tf.function(lambda x: x + 1)(1)  # shifts all of TensorFlow's numbers
 from small_models import BATCH, data, mlp
-from tensortap.capture import Tap
+from tensortap.capture.tap import Tap
 x, y = data(batches=1)
 mlp().fit(x, y, batch_size=BATCH, verbose=0, callbacks=[Tap(sys.argv[1]).callback()])
 """
@@ -202,7 +205,7 @@ def test_a_function_that_is_gone_when_its_graph_is_made_has_one(
         assert gone.wait(60)
         return graph_of(*args)
 
-    monkeypatch.setattr(recorded, "graph_of", late)
+    monkeypatch.setattr(traced_function, "graph_of", late)
 
     def in_a_loop(x: tf.Tensor) -> tf.Tensor:
         for _ in tf.range(3):

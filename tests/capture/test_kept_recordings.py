@@ -10,10 +10,16 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tensortap.capture import NonFinite, Record, Tap, TapWarning, Watch, every
-from tensortap.capture.kept_recordings import KeptRecordings
-from tensortap.capture.recordings import Recordings
-from tensortap.dump import Argument, Recording, find_recordings, read_recording
+from tensortap.capture.errors import TapWarning
+from tensortap.capture.record_options import Record
+from tensortap.capture.recording.recording_retention import KeptRecordings
+from tensortap.capture.recording.run_recordings import Recordings
+from tensortap.capture.steps import every
+from tensortap.capture.tap import Tap
+from tensortap.capture.triggers.triggers import NonFinite
+from tensortap.capture.watch import Watch
+from tensortap.dump.recording.files import find_recordings, read_recording
+from tensortap.dump.recording.model import Argument, Recording
 
 NEVER = Watch(steps=range(10**6, 10**6 + 1))
 

@@ -11,7 +11,10 @@ import tensorflow as tf
 from dumped import Dumped
 from small_models import BATCH, data, mlp
 
-from tensortap.capture import Tap, TapClosedError, TapWarning, Watch, every
+from tensortap.capture.errors import TapClosedError, TapWarning
+from tensortap.capture.steps import every
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
 
 
 def test_one_changed_line_captures_every_tenth_step(tmp_path: Path) -> None:

@@ -11,8 +11,10 @@ import tensorflow as tf
 from dumped import Dumped
 from small_models import BATCH, data, mlp
 
-from tensortap.capture import Tap, TapWarning, Watch
-from tensortap.capture.layers import layer_paths
+from tensortap.capture.errors import TapWarning
+from tensortap.capture.tap import Tap
+from tensortap.capture.tracing.layer_tracker import layer_paths
+from tensortap.capture.watch import Watch
 
 
 def take_away(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> None:

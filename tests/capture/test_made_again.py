@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from tensortap.capture import Tap, TapWarning, Watch, every
-from tensortap.capture.instrument import InstrumentedFunction, TapFailedError
-from tensortap.capture.state_before import StateBefore
-from tensortap.dump import find_recordings, read_recording
+from tensortap.capture.errors import TapWarning
+from tensortap.capture.exact.variable_snapshot import StateBefore
+from tensortap.capture.instrument.tapped_function import InstrumentedFunction, TapFailedError
+from tensortap.capture.steps import every
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
+from tensortap.dump.recording.files import find_recordings, read_recording
 
 ALL = Watch(steps=1, keep="value")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tensortap.capture.meanings import meaning
+from tensortap.capture.tracing.node_descriptions import meaning
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tensortap.capture import NonFinite, Tap, Watch
+from tensortap.capture.tap import Tap
+from tensortap.capture.triggers.triggers import NonFinite
+from tensortap.capture.watch import Watch
 
 ROWS = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import keras
 import pytest
 
-from tensortap.capture import provenance
-from tensortap.capture.provenance import is_user_file, sources_of
+from tensortap.capture.tracing import source_stacks
+from tensortap.capture.tracing.source_stacks import is_user_file, sources_of
 
 
 def test_files_of_libraries_are_not_the_users(tmp_path: Path) -> None:
-    for path in (keras.__file__, json.__file__, provenance.__file__, "<string>", "<frozen runpy>", ""):
+    for path in (keras.__file__, json.__file__, source_stacks.__file__, "<string>", "<frozen runpy>", ""):
         assert not is_user_file(path), path
     for folder in ("site-packages", "dist-packages"):
         assert not is_user_file(str(tmp_path / "lib" / folder / "package" / "module.py"))
@@ -22,8 +22,8 @@ def test_files_of_libraries_are_not_the_users(tmp_path: Path) -> None:
 
 
 def test_embedded_text_has_a_cap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(provenance, "MAX_SOURCE", 100)
-    monkeypatch.setattr(provenance, "MAX_SOURCES", 150)
+    monkeypatch.setattr(source_stacks, "MAX_SOURCE", 100)
+    monkeypatch.setattr(source_stacks, "MAX_SOURCES", 150)
     for name, size in (("large", 101), ("first", 90), ("second", 80), ("third", 40)):
         (tmp_path / f"{name}.py").write_text("#" * size)
     stack = tuple((str(tmp_path / f"{name}.py"), 1, "f") for name in ("large", "first", "second", "third"))

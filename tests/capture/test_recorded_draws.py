@@ -16,8 +16,16 @@ import pytest
 import tensorflow as tf
 from dumped import Dumped
 
-from tensortap.capture import LoadedCall, NonFinite, Record, Tap, TapWarning, Watch, every
-from tensortap.dump import Recording, find_recordings, read_recording, write_bundle
+from tensortap.capture.errors import TapWarning
+from tensortap.capture.record_options import Record
+from tensortap.capture.steps import every
+from tensortap.capture.tap import Tap
+from tensortap.capture.triggers.triggers import NonFinite
+from tensortap.capture.watch import Watch
+from tensortap.dump.recording.bundle import write_bundle
+from tensortap.dump.recording.files import find_recordings, read_recording
+from tensortap.dump.recording.model import Recording
+from tensortap.replay.run.rerun import LoadedCall
 
 NEVER = Watch(steps=range(10**6, 10**6 + 1))
 X = np.random.default_rng(0).random((6, 4)).astype("f")
@@ -26,8 +34,9 @@ Step = Callable[[tf.Tensor], Any]
 AGAIN = """
 import json, sys
 from pathlib import Path
-from tensortap.capture import LoadedCall
-from tensortap.dump import array_hash, read_bundle
+from tensortap.replay.run.rerun import LoadedCall
+from tensortap.dump.recording.model import array_hash
+from tensortap.dump.recording.bundle import read_bundle
 told = {}
 for path in map(Path, sys.argv[1:]):
     recording = read_bundle(path)

@@ -7,8 +7,12 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from tensortap.capture import RecordedInputs, Tap, Watch, every, told_unlike
-from tensortap.dump import find_recordings, read_recording
+from tensortap.capture.steps import every
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
+from tensortap.dump.recording.files import find_recordings, read_recording
+from tensortap.replay.run.recorded_values import told_unlike
+from tensortap.replay.run.rerun import RecordedInputs
 
 
 def test_other_bits_are_told_with_what_the_step_gives_as_a_graph(tmp_path: Path) -> None:

@@ -16,37 +16,29 @@ import pytest
 import tensorflow as tf
 
 import tensortap
-from tensortap.capture import (
-    LoadedCall,
-    LossSpike,
-    NonFinite,
-    Record,
-    Tap,
-    TapWarning,
-    TrainingStoppedError,
-    Watch,
-    WatchError,
-    every,
-)
-from tensortap.capture.examined import StepSummaries
-from tensortap.capture.held_recordings import HeldRecordings, Item
-from tensortap.capture.kept_recordings import KeptRecordings
-from tensortap.capture.snapshots import Entry
-from tensortap.capture.triggers import Finding
-from tensortap.dump import (
-    RunReader,
-    array_hash,
-    find_recordings,
-    find_runs,
-    read_recording,
-    write_bundle,
-)
+from tensortap.capture.errors import TapWarning, WatchError
+from tensortap.capture.pipeline.messages import Entry
+from tensortap.capture.record_options import Record
+from tensortap.capture.recording.pending_recordings import HeldRecordings, Item
+from tensortap.capture.recording.recording_retention import KeptRecordings
+from tensortap.capture.steps import every
+from tensortap.capture.tap import Tap
+from tensortap.capture.triggers.firing import TrainingStoppedError
+from tensortap.capture.triggers.step_summaries import StepSummaries
+from tensortap.capture.triggers.triggers import Finding, LossSpike, NonFinite
+from tensortap.capture.watch import Watch
+from tensortap.dump.read.runs import RunReader, find_runs
+from tensortap.dump.recording.bundle import write_bundle
+from tensortap.dump.recording.files import find_recordings, read_recording
+from tensortap.dump.recording.model import array_hash
+from tensortap.replay.run.rerun import LoadedCall
 
 AGAIN = """
 import json, sys
 from pathlib import Path
-from tensortap.capture import LoadedCall
-from tensortap.dump import array_hash, read_bundle
+from tensortap.replay.run.rerun import LoadedCall
+from tensortap.dump.recording.model import array_hash
+from tensortap.dump.recording.bundle import read_bundle
 told = []
 for path in sys.argv[1:]:
     recording = read_bundle(Path(path))

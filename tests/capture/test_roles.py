@@ -12,7 +12,10 @@ import tensorflow as tf
 from dumped import Dumped
 from small_models import BATCH, data, mlp, weights_of
 
-from tensortap.capture import Sample, Tap, TapWarning, Watch
+from tensortap.capture.errors import TapWarning
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
+from tensortap.core.sampling import Sample
 
 
 def test_roles_of_layers_in_a_keras_fit(tmp_path: Path) -> None:

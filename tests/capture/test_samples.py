@@ -12,7 +12,9 @@ import tensorflow as tf
 from dumped import Dumped
 
 import tensortap
-from tensortap.capture import Tap, TapWarning, Watch, WatchError
+from tensortap.capture.errors import TapWarning, WatchError
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
 
 
 def numbered(count: int = 24) -> Any:

@@ -13,7 +13,8 @@ import tensorflow as tf
 from dumped import Dumped
 from small_models import FEATURES, mlp
 
-from tensortap.capture import Tap, Watch
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
 
 ALL = Watch(steps=1, keep="value")
 

@@ -12,8 +12,10 @@ import pytest
 import tensorflow as tf
 from dumped import Dumped
 
-from tensortap.capture import Tap, TapWarning, Watch
-from tensortap.capture.batch_writer import BatchWriter
+from tensortap.capture.errors import TapWarning
+from tensortap.capture.pipeline.batch_writer import BatchWriter
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
 
 tf1 = tf.compat.v1
 ALL = Watch(steps=1, keep="value")

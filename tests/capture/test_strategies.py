@@ -11,13 +11,15 @@ import tensorflow as tf
 from dumped import Dumped
 
 import tensortap
-from tensortap.capture import Tap, Watch
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
 
 PROGRAM = """
 import sys, numpy as np, keras, tensorflow as tf
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
-from tensortap.capture import Tap, Watch
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
 
 strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 with strategy.scope():
@@ -123,7 +125,8 @@ os.environ["TF_CONFIG"] = json.dumps(
     {"cluster": {"worker": sys.argv[3:5]}, "task": {"type": "worker", "index": rank}}
 )
 import keras, numpy as np, tensorflow as tf
-from tensortap.capture import Tap, Watch
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
 
 strategy = tf.distribute.MultiWorkerMirroredStrategy()
 weight = None

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 import tensorflow as tf
 
-from tensortap.capture.errors import UnsupportedTensorFlowError
-from tensortap.capture.supported import SUPPORTED, check_names, imported_from_tensorflow
+from tensortap.tf.compat import SUPPORTED, UnsupportedTensorFlowError, check_names, imported_from_tensorflow
 
 
 def test_this_one_is_supported() -> None:

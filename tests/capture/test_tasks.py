@@ -17,10 +17,14 @@ from dumped import Dumped
 from small_models import BATCH, data, mlp
 
 import tensortap
-from tensortap.capture import NonFinite, Record, Tap, TrainingStoppedError, Watch
-from tensortap.capture.background import Background
-from tensortap.capture.snapshots import Batch
-from tensortap.dump import find_recordings, read_recording
+from tensortap.capture.pipeline.messages import Batch
+from tensortap.capture.pipeline.writer_thread import Background
+from tensortap.capture.record_options import Record
+from tensortap.capture.tap import Tap
+from tensortap.capture.triggers.firing import TrainingStoppedError
+from tensortap.capture.triggers.triggers import NonFinite
+from tensortap.capture.watch import Watch
+from tensortap.dump.recording.files import find_recordings, read_recording
 
 ALL = Watch(steps=1, keep="value")
 

@@ -13,7 +13,8 @@ from typing import NoReturn
 import pytest
 import tensorflow as tf
 
-from tensortap.capture import Tap, Watch
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
 
 
 class _Full(io.StringIO):
@@ -74,7 +75,7 @@ def test_training_goes_on_and_losses_are_counted(tmp_path: Path, way: str) -> No
 def test_waiting_for_a_full_queue_does_not_end_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tensortap.capture.background._FIRST_REPORT", 0.0)
+    monkeypatch.setattr("tensortap.capture.pipeline.writer_thread._FIRST_REPORT", 0.0)
     with _stderr(_Full()):
         tap = Tap(tmp_path / "run", Watch("sum$", steps=1, keep="value"), queue_bytes=1)
         step = tap.function(lambda x: tf.add(x, 1.0, name="sum"))

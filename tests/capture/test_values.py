@@ -11,8 +11,9 @@ import pytest
 import tensorflow as tf
 from dumped import Dumped
 
-from tensortap.capture import Tap, Watch
-from tensortap.capture.batch_writer import BatchWriter
+from tensortap.capture.pipeline.batch_writer import BatchWriter
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
 
 ALL = Watch(steps=1, keep="value")
 NUMBERS = [0, 1, 2, 3, 7]

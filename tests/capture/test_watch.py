@@ -11,8 +11,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tensortap.capture import Candidate, Sample, Watch, WatchError, Watches, every, log_spaced
-from tensortap.capture.errors import ChoiceFailedError
+from tensortap.capture.errors import ChoiceFailedError, WatchError
+from tensortap.capture.steps import every, log_spaced
+from tensortap.capture.tracing.candidate import Candidate
+from tensortap.capture.watch import Watch, Watches
+from tensortap.core.sampling import Sample
 
 RELU = Candidate("cnn/relu/Relu", 0, "Relu", "float32", (None, 8), "cnn/relu", "output")
 GRADIENT = Candidate(

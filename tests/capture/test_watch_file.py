@@ -12,10 +12,14 @@ import pytest
 import tensorflow as tf
 from dumped import Dumped
 
-from tensortap.capture import Tap, Watch, every, watch_file
-from tensortap.command_line import dispatch
-from tensortap.commands import watch
-from tensortap.dump import EventsTail, RunReader
+from tensortap.capture import watch_file
+from tensortap.capture.steps import every
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
+from tensortap.cli.commands import watch
+from tensortap.cli.main import dispatch
+from tensortap.dump.format.events import EventsTail
+from tensortap.dump.read.runs import RunReader
 
 
 class Job:

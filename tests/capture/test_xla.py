@@ -13,7 +13,9 @@ import tensorflow as tf
 from dumped import Dumped
 from small_models import BATCH, data, mlp
 
-from tensortap.capture import Tap, TapWarning, Watch
+from tensortap.capture.errors import TapWarning
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
 
 ALL = Watch(steps=1, keep="value")
 

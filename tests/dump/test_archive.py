@@ -12,21 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensortap.__main__ import main
-from tensortap.dump import (
-    DamagedError,
-    DumpWriter,
-    RunReader,
-    TensortapError,
-    exists,
-    find_runs,
-    is_folder,
-    look,
-    read_value,
-    scan,
-    value_ref,
-)
-from tensortap.dump import archive as archives
-from tensortap.dump.archive import Archive
+from tensortap.core.errors import DamagedError, TensortapError
+from tensortap.dump.read.runs import RunReader, find_runs
+from tensortap.dump.read.values_reader import read_value, value_ref
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.storage import zip_archive as archives
+from tensortap.storage.filesystem import exists, is_folder, look, scan
+from tensortap.storage.zip_archive import Archive
 
 
 def zipped(folder, path, compression=zipfile.ZIP_STORED):

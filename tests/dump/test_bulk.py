@@ -12,19 +12,14 @@ import pytest
 from dump_tools import read_all, values_files
 from some_arrays import NUMBERS, from_bits, numpy_type
 
-from tensortap.dump import (
-    DumpClosedError,
-    DumpWriter,
-    InvalidNameError,
-    InvalidValueError,
-    Sample,
-    Snapshot,
-    Summary,
-    stats_writer,
-    summarize,
-    writer,
-)
-from tensortap.dump.measured import SMALL
+from tensortap.core.errors import DumpClosedError, InvalidNameError, InvalidValueError
+from tensortap.core.model import Summary
+from tensortap.core.sampling import Sample
+from tensortap.dump.format.places import Snapshot
+from tensortap.dump.write import stats_writer, writer
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.stats.moments import SMALL
+from tensortap.stats.summarize import summarize
 
 SIZES = (0, 1, 2, 7, 300, SMALL, SMALL + 1, 5000)
 
@@ -75,13 +70,14 @@ def test_rows_and_values_are_those_of_log(tmp_path: Path) -> None:
 
 
 def test_without_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tensortap.dump import compiled, measuring, statistics
+    from tensortap.stats import batch, compile
+    from tensortap.stats import summarize as statistics
 
     def missing(*_: str) -> None:
-        raise compiled.CannotCompileError
+        raise compile.CannotCompileError
 
-    monkeypatch.setattr(measuring, "kernel", missing)
-    monkeypatch.setattr(measuring, "scratch", missing)
+    monkeypatch.setattr(batch, "kernel", missing)
+    monkeypatch.setattr(batch, "scratch", missing)
     monkeypatch.setattr(statistics, "scratch", missing)
     arrays = [np.arange(5), np.linspace(-1, 1, 3000, dtype=np.float32), np.array([np.nan, 1.0])]
     with DumpWriter(tmp_path) as w:

@@ -11,7 +11,7 @@ import pytest
 
 MEASURE = """
 import numpy as np
-from tensortap.dump import summarize
+from tensortap.stats.summarize import summarize
 s = summarize(np.array([1, -2, 0, np.nan], np.float32))
 print(f"{s.mean:.9f}", s.nan, s.negative, s.histogram.buckets())
 """
@@ -43,7 +43,7 @@ def test_without_jit(tmp_path: Path) -> None:
 LIMITED = """
 import os, resource
 from pathlib import Path
-from tensortap.dump import summarize
+from tensortap.stats.summarize import summarize
 taken = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
 resource.setrlimit(resource.RLIMIT_AS, (taken + ({} << 20), resource.getrlimit(resource.RLIMIT_AS)[1]))
 """
@@ -69,7 +69,7 @@ class Finder:
 
 sys.meta_path.insert(0, Finder())
 import numpy as np
-from tensortap.dump import summarize
+from tensortap.stats.summarize import summarize
 thread = threading.Thread(target=summarize, args=(np.ones(3, np.float32),))
 thread.start()
 begun.wait()
@@ -99,7 +99,7 @@ def work():
     works.set()
     forks.wait()
 
-from tensortap.dump import warm_up
+from tensortap.stats.summarize import warm_up
 warm_up()
 os.register_at_fork(before=forks.set)
 from llvmlite import binding

@@ -10,7 +10,9 @@ import pytest
 from dump_tools import stats_files, values_files
 
 from tensortap.__main__ import main
-from tensortap.dump import DumpWriter, RunReader, repair_run
+from tensortap.dump.maintenance.repair import repair_run
+from tensortap.dump.read.runs import RunReader
+from tensortap.dump.write.writer import DumpWriter
 
 
 def write(logdir, steps=30, **options):
@@ -94,7 +96,7 @@ def test_descriptions_that_are_gone_are_missed(tmp_path, capsys, name, damage):
 
 
 def test_a_statistics_file_that_is_missing_between_others(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("tensortap.dump.stats_writer.ROTATE", 20_000)
+    monkeypatch.setattr("tensortap.dump.write.stats_writer.ROTATE", 20_000)
     write(tmp_path)
     files = stats_files(tmp_path)
     assert len(files) > 3

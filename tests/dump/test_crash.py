@@ -15,13 +15,15 @@ import pytest
 from dump_tools import Found, read_all
 from polling import until
 
-from tensortap.dump import RunReader, read_value, value_ref
+from tensortap.dump.read.runs import RunReader
+from tensortap.dump.read.values_reader import read_value, value_ref
 
 # Values of many sizes, known from their step; small shards and files, so that kills hit rotations, too.
 WRITE = """
 import sys
 import numpy as np
-from tensortap.dump import DumpWriter, stats_writer, values_writer
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.dump.write import stats_writer, values_writer
 stats_writer.ROTATE, values_writer.MAX_SHARD = 60_000, 2 << 20
 SIZES = [1, 10, 300, 5_000, 20_000, 100_000]
 with DumpWriter(sys.argv[1]) as w:

@@ -10,20 +10,12 @@ import numpy as np
 import pytest
 from dump_tools import read_all, stats_files, values_files
 
-from tensortap.dump import (
-    DamagedError,
-    DumpWriter,
-    NotFoundError,
-    RunReader,
-    StatsTail,
-    ValueRef,
-    files,
-    find_runs,
-    read_bytes,
-    read_commit,
-    read_value,
-    value_ref,
-)
+from tensortap.core.errors import DamagedError, NotFoundError
+from tensortap.dump.read.runs import RunReader, find_runs
+from tensortap.dump.read.stats_reader import StatsTail, read_commit
+from tensortap.dump.read.values_reader import ValueRef, read_bytes, read_value, value_ref
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.storage import files
 
 COMMITS = 5
 EOS = b"\xff\xff\xff\xff\0\0\0\0"
@@ -32,7 +24,7 @@ EOS = b"\xff\xff\xff\xff\0\0\0\0"
 @pytest.fixture
 def dump(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A closed dump of five commits of three rows; one value of each commit lies in a values file."""
-    monkeypatch.setattr("tensortap.dump.writer.COMMIT_SECONDS", 1e9)
+    monkeypatch.setattr("tensortap.dump.write.writer.COMMIT_SECONDS", 1e9)
     logdir = tmp_path / "dump"
     rng = np.random.default_rng(0)
     with DumpWriter(logdir) as w:
@@ -168,7 +160,7 @@ def test_a_hole_in_the_middle_is_skipped_and_reported(dump: Path) -> None:
 
 
 def test_a_torn_file_with_a_successor_is_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tensortap.dump.stats_writer.ROTATE", 1)
+    monkeypatch.setattr("tensortap.dump.write.stats_writer.ROTATE", 1)
     with DumpWriter(tmp_path) as w:
         for step in range(3):
             w.log("a", 1.0, step=step)

@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 from dump_tools import read_all
 
-from tensortap.dump import DumpWriter, InvalidValueError, dtype_name, itemsize, numpy_dtype, summarize
+from tensortap.core.dtypes import dtype_name, itemsize, numpy_dtype
+from tensortap.core.errors import InvalidValueError
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.stats.summarize import summarize
 
 
 class Tensor:

@@ -15,7 +15,7 @@ from failing_disk import SYNC, run_on_failing_disk
 WRITE = """
 import ctypes, multiprocessing, os, signal, sys, threading
 import numpy as np
-from tensortap.dump import DumpWriter
+from tensortap.dump.write.writer import DumpWriter
 
 def log(writer, name, steps):
     for step in range(steps):
@@ -104,7 +104,7 @@ SYNCED = """
 import json, sys
 import numpy as np
 from failing_disk import failing
-from tensortap.dump import DumpWriter
+from tensortap.dump.write.writer import DumpWriter
 calls, error = json.loads(sys.argv[2])
 writer, refused = DumpWriter(sys.argv[1], fsync=True), 0
 for step in range(9):

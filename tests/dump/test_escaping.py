@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tensortap.dump import escaped
-from tensortap.dump.addresses import without_secrets
+from tensortap.core.escaping import escaped
+from tensortap.storage.addresses import without_secrets
 
 
 @pytest.mark.parametrize(

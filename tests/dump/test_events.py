@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tensortap.dump import DumpWriter, EventsTail, InvalidValueError, NotFoundError
-from tensortap.dump import events as events_module
+from tensortap.core.errors import InvalidValueError, NotFoundError
+from tensortap.dump.format import events as events_module
+from tensortap.dump.format.events import EventsTail
+from tensortap.dump.write.writer import DumpWriter
 
 
 @pytest.fixture

@@ -16,9 +16,12 @@ import numpy as np
 import pytest
 from dump_tools import read_all, stats_files, values_files
 
-from tensortap.dump import DumpWriter, Snapshot, files, stats_writer, writer
-from tensortap.dump.closing import Closing, read_closing
-from tensortap.dump.spare_room import SpareRoom
+from tensortap.dump.format.closing import Closing, read_closing
+from tensortap.dump.format.places import Snapshot
+from tensortap.dump.write import stats_writer, writer
+from tensortap.dump.write.spare_room import SpareRoom
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.storage import files
 
 SPARE_FREE = SpareRoom.free
 
@@ -193,7 +196,7 @@ def w_name(logdir: Path) -> str:
 LIMITED = """
 import resource, signal, sys
 import numpy as np
-from tensortap.dump import DumpWriter
+from tensortap.dump.write.writer import DumpWriter
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # writes fail with EFBIG instead
 w = DumpWriter(sys.argv[1])
 w.log("before", np.ones(100), step=0)

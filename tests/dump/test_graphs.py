@@ -10,7 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tensortap.dump import DamagedError, DumpWriter, Function, Graph, Node, NotFoundError, RunReader
+from tensortap.core.errors import DamagedError, NotFoundError
+from tensortap.core.model import Function, Graph, Node
+from tensortap.dump.read.runs import RunReader
+from tensortap.dump.write.writer import DumpWriter
 
 GRAPH = Graph(
     name="train step/π",

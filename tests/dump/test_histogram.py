@@ -8,7 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tensortap.dump import Histogram, bucket_edges, summarize, value_order
+from tensortap.core.histogram import Histogram, bucket_edges, value_order
+from tensortap.stats.summarize import summarize
 
 USED = [i for i in range(1024) if i & 511 != 511]  # 511 and 1023 would be NaN's
 

@@ -8,16 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tensortap.dump import (
-    DamagedError,
-    DumpWriter,
-    EventsTail,
-    Graph,
-    Node,
-    RunReader,
-    StatsTail,
-    check_graph_def,
-)
+from tensortap.core.errors import DamagedError
+from tensortap.core.model import Graph, Node
+from tensortap.dump.format.events import EventsTail
+from tensortap.dump.maintenance.graphdef_check import check_graph_def
+from tensortap.dump.read.runs import RunReader
+from tensortap.dump.read.stats_reader import StatsTail
+from tensortap.dump.write.writer import DumpWriter
 
 HUGE = 1 << 40
 

@@ -15,14 +15,18 @@ import pyarrow as pa
 import pytest
 from dump_tools import stats_files
 
-from tensortap.dump import DamagedError, DumpWriter, RunReader, StatsTail, batches, frames, graphs, schema
-from tensortap.dump.files import Input
+from tensortap.core.errors import DamagedError
+from tensortap.dump.format import frames, graphs, record_batches, schema
+from tensortap.dump.read.runs import RunReader
+from tensortap.dump.read.stats_reader import StatsTail
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.storage.files import Input
 
 
 @pytest.fixture
 def dump(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A run of one commit with three rows."""
-    monkeypatch.setattr("tensortap.dump.writer.COMMIT_SECONDS", 1e9)
+    monkeypatch.setattr("tensortap.dump.write.writer.COMMIT_SECONDS", 1e9)
     with DumpWriter(tmp_path, compression=None) as w:
         for step in range(3):
             w.log("x", np.arange(50, dtype=np.float32), step=step)
@@ -215,7 +219,8 @@ import random, sys
 from pathlib import Path
 sys.path[:0] = sys.argv[3:]
 from test_hostile import reseal
-from tensortap.dump import DamagedError, RunReader
+from tensortap.core.errors import DamagedError
+from tensortap.dump.read.runs import RunReader
 run, file = Path(sys.argv[1]), Path(sys.argv[2])
 whole = file.read_bytes()
 reader = RunReader(run)
@@ -271,4 +276,4 @@ def test_json_that_nests_too_deep(tmp_path: Path) -> None:
 def test_limits_are_the_documented_ones() -> None:
     text = (Path(__file__).resolve().parents[2] / "FORMAT.md").read_text(encoding="utf-8")
     assert "at most 128 MiB" in text
-    assert batches.MAX_DECODED == 128 << 20
+    assert record_batches.MAX_DECODED == 128 << 20

@@ -16,16 +16,17 @@ import h5py
 import pytest
 from polling import until
 
-from tensortap.dump import own_child, own_script, start_process
+from tensortap.system import child_bootstrap as own_child
+from tensortap.system.child_process import own_script, start_process
 
 CHECKOUT = Path(__file__).parents[2]
 Start = Callable[..., list[int]]
 ALL = """
 import json, sys, time
 from pathlib import Path
-from tensortap.analysis.apart.analysts import _Analyst
-from tensortap.importers import hdf5
-from tensortap.replay import StepperProcess
+from tensortap.analysis.workers.pool import _Analyst
+from tensortap.importers.arrays import hdf5
+from tensortap.replay.stepper_process import StepperProcess
 
 stepper, analyst, datasets = StepperProcess(), _Analyst(), hdf5._datasets(Path(sys.argv[1]), "a file")
 next(datasets)
@@ -36,7 +37,7 @@ time.sleep(600)
 FORKED = """
 import json, os, subprocess, sys, threading, time
 from pathlib import Path
-from tensortap.dump import own_script, start_process
+from tensortap.system.child_process import own_script, start_process
 
 made = []
 def start(): made.append(start_process(own_script(Path(sys.argv[1])), stdout=subprocess.PIPE))
@@ -56,7 +57,7 @@ time.sleep(600)
 OF_A_FORK = """
 import os, subprocess, sys
 from pathlib import Path
-from tensortap.dump import own_script, start_process
+from tensortap.system.child_process import own_script, start_process
 
 script = own_script(Path(sys.argv[1]))
 parents = start_process(script, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
@@ -169,7 +170,9 @@ def test_a_fork_ends_no_process_of_its_own_with_what_it_inherited(tmp_path: Path
 
 def test_where_the_system_does_not_end_it_a_thread_does() -> None:
     line, held = os.pipe()
-    code = "import sys; from tensortap.dump.own_child import wait_for_end; wait_for_end(int(sys.argv[1]))"
+    code = (
+        "import sys; from tensortap.system.child_bootstrap import wait_for_end;wait_for_end(int(sys.argv[1]))"
+    )
     process = subprocess.Popen([sys.executable, "-c", code, str(line)], pass_fds=[line])
     os.close(line)
     assert process.poll() is None
@@ -198,4 +201,8 @@ def test_processes_are_started_in_one_place() -> None:
         for path in room.rglob("*.py")
         if re.search(r"\bsubprocess\.\w+\(|\bos\.(fork|exec|spawn|posix_spawn)", path.read_text("utf-8"))
     }
-    assert starting == {"dump/own_process.py", "dump/upload.py", "dump/tight_memory.py"}
+    assert starting == {
+        "tensortap/system/child_process.py",
+        "tensortap/dump/write/upload.py",
+        "tensortap/stats/tight_memory.py",
+    }

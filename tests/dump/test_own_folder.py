@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tensortap.dump import new_worker_name, own_folder, remove_left
+from tensortap.core.names import new_worker_name
+from tensortap.system.temp_dirs import own_folder, remove_left
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -42,7 +43,7 @@ def test_what_a_process_of_the_same_number_left_goes(tmp_path: Path) -> None:
 
 FORKED = """
 import os, sys
-from tensortap.dump import kept_folder
+from tensortap.system.temp_dirs import kept_folder
 folder = kept_folder()
 fork = os.fork()
 if not fork:
@@ -60,7 +61,8 @@ def test_a_fork_that_ends_leaves_its_parents_folder() -> None:
 BESIDE_A_FIFO = """
 import os, sys
 from pathlib import Path
-from tensortap.dump import new_worker_name, own_folder, remove_left
+from tensortap.core.names import new_worker_name
+from tensortap.system.temp_dirs import own_folder, remove_left
 sys.modules[own_folder.__module__].is_gone = lambda host, pid: True
 os.mkfifo(Path(sys.argv[1], f".making-{new_worker_name()}"))
 remove_left(Path(sys.argv[1]), "making")
@@ -103,4 +105,4 @@ def test_temporary_folders_are_made_in_one_place() -> None:
         for path in room.rglob("*.py")
         if made.search(path.read_text("utf-8"))
     }
-    assert found == {"dump/own_folder.py", "dump/spool.py"}
+    assert found == {"tensortap/system/temp_dirs.py", "tensortap/dump/write/spool.py"}

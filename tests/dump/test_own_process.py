@@ -10,22 +10,23 @@ from pathlib import Path
 
 import pytest
 
-from tensortap.dump import own_child, own_process
+from tensortap.system import child_bootstrap, child_process
 
 HELLO = "import json, sys; print(json.dumps(['hello', *sys.argv[1:]]))"
 ASKING = (
-    "import json; from tensortap.dump.own_process import own_module; print(json.dumps(own_module('hello')))"
+    "import json; from tensortap.system.child_process import own_module;"
+    "print(json.dumps(own_module('hello')))"
 )
 
 
 @pytest.fixture
 def beside(tmp_path: Path) -> Path:
     """A folder with the package in it, as `pip install --target .` makes it, and a module of somebody's."""
-    package = tmp_path / "tensortap" / "dump"
+    package = tmp_path / "tensortap" / "system"
     package.mkdir(parents=True)
     for folder in (package, package.parent):
         (folder / "__init__.py").touch()
-    for module in (own_process, own_child):
+    for module in (child_process, child_bootstrap):
         shutil.copy(module.__file__, package)
     (package.parent / "hello.py").write_text(HELLO)
     return tmp_path
@@ -49,8 +50,8 @@ def test_a_place_that_python_does_not_look_at_is_not_added(
     beside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As that of an editable install, whose parent may hold anything."""
-    monkeypatch.setattr(own_process, "_ROOT", beside)
-    assert own_process.own_module("hello")[-2:] == ["", "tensortap.hello"]
+    monkeypatch.setattr(child_process, "_ROOT", beside)
+    assert child_process.own_module("hello")[-2:] == ["", "tensortap.hello"]
     monkeypatch.chdir(beside)
     monkeypatch.setattr(sys, "path", ["", *sys.path])
-    assert own_process.own_module("hello")[-2:] == [str(beside), "tensortap.hello"]
+    assert child_process.own_module("hello")[-2:] == [str(beside), "tensortap.hello"]

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from dump_tools import read_all
 
-from tensortap.dump import DumpWriter
+from tensortap.dump.write.writer import DumpWriter
 
 WRITE = """
 import sys
 import numpy as np
-from tensortap.dump import DumpWriter
+from tensortap.dump.write.writer import DumpWriter
 with DumpWriter(sys.argv[1], rank=int(sys.argv[2])) as w:
     for step in range(250):
         w.log("x", np.full(500, step, np.float32), step=step)

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from dump_tools import read_all
 
-from tensortap.dump import DumpWriter, InvalidValueError, component_arrays
+from tensortap.core.errors import InvalidValueError
+from tensortap.dump.write.composite_tensors import component_arrays
+from tensortap.dump.write.writer import DumpWriter
 
 
 class Ragged(NamedTuple):

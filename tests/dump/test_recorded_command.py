@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tensortap.dump import DumpWriter, recorded_command
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.system.redaction import recorded_command
 
 # Forms in which programs take secrets, one argument a word; `S` stands for the secret.
 _FORMS = [

@@ -12,15 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tensortap.dump import (
-    Argument,
-    Recording,
-    RecordingStore,
-    find_recordings,
-    read_recording,
-    recordings,
-    write_recording,
-)
+from tensortap.dump.recording import files
+from tensortap.dump.recording.files import find_recordings, read_recording, write_recording
+from tensortap.dump.recording.model import Argument, Recording
+from tensortap.dump.recording.store import RecordingStore
 
 LARGE = np.arange(50_000, dtype=np.float32)  # 200 kB
 
@@ -62,9 +57,9 @@ def test_where_recordings_cannot_be_looked_into_all_blobs_stay(
             raise OSError(errno.EMFILE, "Too many open files", str(path))
         return recordings_look(path)
 
-    recordings_look = recordings.look
+    recordings_look = files.look
     with monkeypatch.context() as patched:
-        patched.setattr(recordings, "look", look)
+        patched.setattr(files, "look", look)
         ours.remove([first])
     assert whole(tmp_path) == [2]
     ours.remove([])
@@ -97,13 +92,13 @@ def test_a_recording_that_is_being_written_keeps_its_blobs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours = RecordingStore(tmp_path)
-    first, plain = ours.add(recording(1)), recordings.store
+    first, plain = ours.add(recording(1)), files.store
 
     def slow(*given: Any) -> Any:
         yield from plain(*given)
         ours.remove([first])
 
-    monkeypatch.setattr(recordings, "store", slow)
+    monkeypatch.setattr(files, "store", slow)
     write_recording(tmp_path, recording(2))
     assert whole(tmp_path) == [2] and len(blobs(tmp_path)) == 1
 
@@ -142,7 +137,7 @@ def test_where_one_recording_cannot_be_read_all_blobs_stay(
     def refused(_: Path) -> set[str]:
         raise PermissionError
 
-    monkeypatch.setattr("tensortap.dump.recording_store.blob_hashes", refused)
+    monkeypatch.setattr("tensortap.dump.recording.store.blob_hashes", refused)
     ours.remove([first])
     assert len(blobs(tmp_path)) == 2
 
@@ -151,7 +146,7 @@ def test_a_disk_that_refuses_leaves_nothing_behind(tmp_path: Path, monkeypatch: 
     def full(*_: Any) -> Any:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(recordings, "store", full)
+    monkeypatch.setattr(files, "store", full)
     with pytest.raises(OSError, match="No space"):
         write_recording(tmp_path, recording(1))
     assert list((tmp_path / "recordings").iterdir()) == []

@@ -13,25 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tensortap.dump import (
-    Argument,
-    DamagedError,
-    FormatVersionError,
-    Graph,
-    Node,
-    NotFoundError,
-    Part,
-    Recording,
-    TensortapError,
-    array_hash,
-    find_recordings,
-    read_bundle,
-    read_bundle_graph,
-    read_recording,
-    recording_note,
-    write_bundle,
-    write_recording,
-)
+from tensortap.core.errors import DamagedError, FormatVersionError, NotFoundError, TensortapError
+from tensortap.core.model import Graph, Node
+from tensortap.dump.recording.bundle import read_bundle, read_bundle_graph, write_bundle
+from tensortap.dump.recording.files import find_recordings, read_recording, recording_note, write_recording
+from tensortap.dump.recording.model import Argument, Part, Recording, array_hash
 
 LARGE = np.arange(50_000, dtype=np.float32)  # 200 kB
 

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from tensortap.dump import DumpWriter, path_of, remote
-from tensortap.dump.remote import RemoteFolder
-from tensortap.index import LogIndex
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.log import LogIndex
+from tensortap.storage import fsspec_folder
+from tensortap.storage.addresses import path_of
+from tensortap.storage.fsspec_folder import RemoteFolder
 
 
 class _Silent:
@@ -33,7 +35,7 @@ class _Silent:
 
 @pytest.mark.parametrize("web", [False, True])
 def test_a_file_stays_the_same_while_its_size_does(web: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote, "BELIEVED", -1.0)  # every look asks
+    monkeypatch.setattr(fsspec_folder, "BELIEVED", -1.0)  # every look asks
     store = _Silent()
     folder = RemoteFolder(store, "root", "silent://root", web)
     seen = folder.look("run.json")
@@ -52,7 +54,7 @@ def test_a_file_stays_the_same_while_its_size_does(web: bool, monkeypatch: pytes
 def test_a_run_in_an_archive_that_fsspec_opens_is_read_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote, "BELIEVED", -1.0)
+    monkeypatch.setattr(fsspec_folder, "BELIEVED", -1.0)
     with DumpWriter(tmp_path / "logs", "r") as writer:
         writer.log("x", 1.0, step=0)
     with zipfile.ZipFile(tmp_path / "logs.zip", "w") as archive:

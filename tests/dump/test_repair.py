@@ -11,19 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensortap.__main__ import main
-from tensortap.dump import (
-    Argument,
-    DumpWriter,
-    Graph,
-    InvalidNameError,
-    Node,
-    Recording,
-    find_recordings,
-    read_recording,
-    repair_run,
-    write_recording,
-)
-from tensortap.index import open_logdir
+from tensortap.api.logdir import open_logdir
+from tensortap.core.errors import InvalidNameError
+from tensortap.core.model import Graph, Node
+from tensortap.dump.maintenance.repair import repair_run
+from tensortap.dump.recording.files import find_recordings, read_recording, write_recording
+from tensortap.dump.recording.model import Argument, Recording
+from tensortap.dump.write.writer import DumpWriter
 
 
 def write(logdir):
@@ -181,7 +175,7 @@ def test_damage_of_any_file_is_found_and_left_out(tmp_path, capsys, pattern, dam
 
 def test_what_fails_while_it_is_copied_leaves_no_copy(tmp_path, monkeypatch):
     write(tmp_path)
-    monkeypatch.setattr("tensortap.dump.repair.read_value", lambda ref: 1 / 0)
+    monkeypatch.setattr("tensortap.dump.maintenance.repair.read_value", lambda ref: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         repair_run(tmp_path / "r", tmp_path / "copy")
     assert not (tmp_path / "copy").exists()

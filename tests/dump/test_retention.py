@@ -13,18 +13,16 @@ from dump_tools import stats_files, values_files
 from safetensors.numpy import load_file
 
 from tensortap.__main__ import main
-from tensortap.dump import (
-    DumpWriter,
-    InvalidValueError,
-    Retention,
-    RunReader,
-    ValueNotKeptError,
-    ValuePrunedError,
-    prune_run,
-    pruned_files,
-    repair_run,
-)
-from tensortap.index import LogIndex, history, locate, read_slice
+from tensortap.core.errors import InvalidValueError, ValueNotKeptError, ValuePrunedError
+from tensortap.dump.maintenance.pruning import prune_run
+from tensortap.dump.maintenance.repair import repair_run
+from tensortap.dump.read.runs import RunReader
+from tensortap.dump.write.retention import Retention, pruned_files
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.log import LogIndex
+from tensortap.index.series.history import history
+from tensortap.index.snapshot import locate
+from tensortap.index.values import read_slice
 
 VALUES = np.arange(200_000, dtype=np.float64)  # 1.6 MB
 
@@ -80,8 +78,8 @@ def test_the_bytes_of_a_run_stay_below_the_limit(tmp_path):
 
 @pytest.mark.parametrize("limits", [{"keep_last": 5}, {"max_bytes": 3 << 20}])
 def test_limits_hold_without_a_commit_between_and_when_a_writer_is_closed(tmp_path, limits, monkeypatch):
-    monkeypatch.setattr("tensortap.dump.writer.COMMIT_SECONDS", 1e9)
-    monkeypatch.setattr("tensortap.dump.writer.COMMIT_ROWS", 10**9)
+    monkeypatch.setattr("tensortap.dump.write.writer.COMMIT_SECONDS", 1e9)
+    monkeypatch.setattr("tensortap.dump.write.writer.COMMIT_ROWS", 10**9)
     most = 0
     with DumpWriter(tmp_path, "r", compression=None, **limits) as writer:
         for step in range(60):
@@ -112,7 +110,7 @@ def steps_in_files(logdir):
 
 
 def test_pruning_a_finished_run(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("tensortap.dump.values_writer.MAX_SHARD", 2_000_000)
+    monkeypatch.setattr("tensortap.dump.write.values_writer.MAX_SHARD", 2_000_000)
     write(tmp_path, range(6))
     before = values_files(tmp_path)
     assert main(["prune", str(tmp_path), "--keep-last", "2", "--dry-run"]) == 0
@@ -152,7 +150,7 @@ def test_a_missing_file_that_was_not_pruned_is_damage(tmp_path, capsys):
 
 
 def test_the_server_says_pruned(tmp_path):
-    from tensortap.server import create_app
+    from tensortap.server.app import create_app
 
     write(tmp_path, range(2))
     prune_run(tmp_path / "r", Retention(max_bytes=1))
@@ -192,7 +190,9 @@ def test_what_a_slow_process_is_writing_stays(tmp_path):
 
 
 def test_a_file_that_was_taken_for_abandoned_costs_only_what_it_held(tmp_path, monkeypatch):
-    monkeypatch.setattr("tensortap.dump.retention.is_held", lambda file: False)  # as between two machines
+    monkeypatch.setattr(
+        "tensortap.dump.write.retention.is_held", lambda file: False
+    )  # as between two machines
     with DumpWriter(tmp_path, "r") as writer:
         for step in range(4):
             writer.log("small", np.arange(3), step=step)
@@ -205,7 +205,7 @@ def test_a_file_that_was_taken_for_abandoned_costs_only_what_it_held(tmp_path, m
 
 
 def test_pruning_a_copy_goes_by_steps_not_by_the_times_of_its_files(tmp_path, monkeypatch):
-    monkeypatch.setattr("tensortap.dump.values_writer.MAX_SHARD", 1_000_000)
+    monkeypatch.setattr("tensortap.dump.write.values_writer.MAX_SHARD", 1_000_000)
     write(tmp_path, range(4))
     for number, path in enumerate(values_files(tmp_path)):
         set_back([path], seconds=100 * number)
@@ -214,7 +214,7 @@ def test_pruning_a_copy_goes_by_steps_not_by_the_times_of_its_files(tmp_path, mo
 
 
 def test_a_step_that_comes_again_is_a_late_one(tmp_path, monkeypatch):
-    monkeypatch.setattr("tensortap.dump.retention._SMALL_SHARD", 1_000_000)  # a file a step
+    monkeypatch.setattr("tensortap.dump.write.retention._SMALL_SHARD", 1_000_000)  # a file a step
     write(tmp_path, (7, 8, 7, 9), keep_last=2)
     kept = [path.stem.removeprefix("values-") for path in values_files(tmp_path)]
     assert kept == ["000000", "000002", "000003"]  # 8 went: 7 came after it
@@ -250,7 +250,7 @@ def test_what_is_to_stay_of_a_file_moves(tmp_path, capsys, limits):
 def test_what_cannot_be_moved_stays(tmp_path, monkeypatch):
     write(tmp_path, range(6))
     files = {path: path.read_bytes() for path in (tmp_path / "r").rglob("*-0*")}
-    monkeypatch.setattr("tensortap.dump.moving.encode", refuse)
+    monkeypatch.setattr("tensortap.dump.maintenance.compaction.encode", refuse)
     with pytest.raises(OSError, match="full"):
         prune_run(tmp_path / "r", Retention(keep_last=2))
     assert {path: path.read_bytes() for path in (tmp_path / "r").rglob("*-0*")} == files
@@ -296,7 +296,7 @@ def test_names_with_other_digits_are_no_marks(tmp_path):
 KILLED = """
 import os, signal, sys
 import numpy as np
-from tensortap.dump import DumpWriter
+from tensortap.dump.write.writer import DumpWriter
 writer = DumpWriter(sys.argv[1], "r", compression=None)
 for step in range(6):
     writer.log("a", np.arange(200_000, dtype=np.float64) + step, step=step)

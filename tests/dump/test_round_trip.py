@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from some_arrays import NUMBERS, ORDERS, Array, from_bits, in_order, numbers, numpy_type, same_bits
 
-from tensortap.dump import DumpWriter, dtype_name, itemsize, numpy_dtype
+from tensortap.core.dtypes import dtype_name, itemsize, numpy_dtype
+from tensortap.dump.write.writer import DumpWriter
 
 many = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

@@ -12,16 +12,11 @@ import numpy as np
 import pytest
 
 from tensortap.__main__ import main
-from tensortap.dump import (
-    DumpWriter,
-    FormatVersionError,
-    InvalidNameError,
-    NotARunError,
-    RunReader,
-    find_runs,
-    new_worker_name,
-)
-from tensortap.index import LogIndex
+from tensortap.core.errors import FormatVersionError, InvalidNameError, NotARunError
+from tensortap.core.names import new_worker_name
+from tensortap.dump.read.runs import RunReader, find_runs
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.log import LogIndex
 
 
 def make(logdir: Path, *names: str) -> None:

@@ -10,8 +10,9 @@ from dumped import Dumped
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tensortap.dump import DamagedError, DumpWriter, InvalidValueError, Sample, split_sample
-from tensortap.dump.sample import How, with_sample
+from tensortap.core.errors import DamagedError, InvalidValueError
+from tensortap.core.sampling import How, Sample, split_sample, with_sample
+from tensortap.dump.write.writer import DumpWriter
 
 HOWS: list[How] = ["even", "random"]
 

@@ -13,8 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from some_arrays import NUMBERS, ORDERS, Array, from_bits, in_order, numbers, numpy_type
 
-from tensortap.dump import STATISTICS, InvalidValueError, Summary, plain, summarize, warm_up
-from tensortap.dump import statistics as module
+from tensortap.core.errors import InvalidValueError
+from tensortap.core.model import STATISTICS, Summary
+from tensortap.stats import numpy_fallback
+from tensortap.stats import summarize as module
+from tensortap.stats.summarize import summarize, warm_up
 
 many = settings(max_examples=300)
 
@@ -253,7 +256,7 @@ def test_plain_numpy_finds_the_same(array: Array) -> None:
     """What is used where numba is missing."""
     summary = summarize(array)
     if array.size and array.dtype.kind != "c":
-        measured = plain.measure([array.reshape(-1)], module.smallest_normal(summary.dtype))
+        measured = numpy_fallback.measure([array.reshape(-1)], module.smallest_normal(summary.dtype))
         assert measured.histogram == summary.histogram
         assert measured.subnormal == summary.subnormal
         assert measured[1:5] == (summary.nan, summary.pos_inf, summary.neg_inf, summary.zero)

@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 from dump_tools import read_all
 
-from tensortap.dump import DumpWriter, Histogram, InvalidValueError, summarize
+from tensortap.core.errors import InvalidValueError
+from tensortap.core.histogram import Histogram
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.stats.summarize import summarize
 
 IDS, COUNTS = np.array([0, 3], np.uint16), np.array([1, 2])
 

@@ -12,19 +12,13 @@ import pytest
 from dump_tools import read_all, values_files
 from some_arrays import NUMBERS, Array, from_bits, numpy_type
 
-from tensortap.dump import (
-    DamagedError,
-    DumpWriter,
-    RunReader,
-    ValueRef,
-    codec,
-    nonzero,
-    read_bytes,
-    read_value,
-    value_ref,
-    values_writer,
-)
-from tensortap.dump.compiled import CannotCompileError
+from tensortap.core.errors import DamagedError
+from tensortap.dump.format import codec, nonzero
+from tensortap.dump.read.runs import RunReader
+from tensortap.dump.read.values_reader import ValueRef, read_bytes, read_value, value_ref
+from tensortap.dump.write import values_writer
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.stats.compile import CannotCompileError
 
 SIZES = {"BOOL": 1, "I8": 1, "U8": 1, "F8_E4M3": 1, "F8_E5M2": 1, "I16": 2, "U16": 2, "F16": 2, "BF16": 2}
 SIZES |= {"I32": 4, "U32": 4, "F32": 4, "I64": 8, "U64": 8, "F64": 8}

@@ -16,18 +16,18 @@ import numpy as np
 import pytest
 from dump_tools import read_all, stats_files
 
-from tensortap.dump import (
+from tensortap.core.errors import (
     DumpClosedError,
-    DumpWriter,
     FormatVersionError,
     InvalidNameError,
     InvalidValueError,
     NotARunError,
-    RunReader,
-    is_worker_name,
-    summarize,
-    writer,
 )
+from tensortap.core.names import is_worker_name
+from tensortap.dump.read.runs import RunReader
+from tensortap.dump.write import writer
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.stats.summarize import summarize
 
 
 def rows(logdir: Path) -> list[dict[str, Any]]:
@@ -254,7 +254,7 @@ def test_threads_share_a_writer(tmp_path: Path) -> None:
 
 
 def test_statistics_go_on_in_a_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tensortap.dump.stats_writer.ROTATE", 6_000)
+    monkeypatch.setattr("tensortap.dump.write.stats_writer.ROTATE", 6_000)
     with DumpWriter(tmp_path) as w:
         for step in range(10):
             w.log("x", np.random.default_rng(step).standard_normal(100), step=step)

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from made_runs import TRAINING, made_run, node
 
-from tensortap.analysis import rule
-from tensortap.dump import DumpWriter, Function, Graph, Node
+from tensortap.analysis.rules.rule import rule
+from tensortap.core.model import Function, Graph, Node
+from tensortap.dump.write.writer import DumpWriter
 
 Run = Callable[..., tuple[int, str, str]]
 F = {"output_dtypes": ["float32"], "output_shapes": [[None]]}
@@ -181,7 +182,7 @@ def test_a_rule_that_fails_fails_a_build(run: Run, ill: Path, monkeypatch: pytes
     def careless(view, limits):  # type: ignore[no-untyped-def]
         yield 1 // 0
 
-    monkeypatch.setattr("tensortap.analysis.rules.check.all_rules", lambda: [careless])
+    monkeypatch.setattr("tensortap.analysis.rules.runner.all_rules", lambda: [careless])
     status, out, _ = run("rules", ill, "--fail-on", "high")
     assert (status, "The rule Careless failed: ZeroDivisionError" in out) == (1, True)
     assert run("rules", ill)[0] == 0

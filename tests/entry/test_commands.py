@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from small_dump import ODD_NODES, WEIGHTS
 
-from tensortap.command_line import COMMANDS
-from tensortap.dump import DumpWriter
+from tensortap.cli.main import COMMANDS
+from tensortap.dump.write.writer import DumpWriter
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from polling import until
 
-from tensortap.analysis import problems
-from tensortap.commands import demo
-from tensortap.index import LogIndex
+from tensortap.analysis.overview import problems
+from tensortap.cli.commands import demo
+from tensortap.index.log import LogIndex
 
 Start = Callable[..., subprocess.Popen[str]]
 Run = Callable[..., tuple[int, str, str]]

@@ -14,17 +14,15 @@ import pytest
 from polling import until
 from small_dump import small_graph
 
-from tensortap.dump import (
-    DeniedError,
-    DumpWriter,
-    Recording,
-    repair_run,
-    stats_writer,
-    write_recording,
-)
-from tensortap.index import LogIndex
-from tensortap.server import create_app
-from tensortap.sources import served
+from tensortap.core.errors import DeniedError
+from tensortap.dump.maintenance.repair import repair_run
+from tensortap.dump.recording.files import write_recording
+from tensortap.dump.recording.model import Recording
+from tensortap.dump.write import stats_writer
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.importers.resolve import served
+from tensortap.index.log import LogIndex
+from tensortap.server.app import create_app
 
 pytestmark = pytest.mark.skipif(
     os.name != "posix" or os.geteuid() != 0, reason="only root can become another user"

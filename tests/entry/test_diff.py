@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tensortap.dump import DumpWriter, Function, Graph, Node
+from tensortap.core.model import Function, Graph, Node
+from tensortap.dump.write.writer import DumpWriter
 
 Run = Callable[..., tuple[int, str, str]]
 F = {"output_dtypes": ["float32"], "output_shapes": [[3]]}

@@ -13,8 +13,9 @@ from documents import DOCUMENTS, blocks
 from safetensors.numpy import save_file
 
 from tensortap.__main__ import main
-from tensortap.command_line import build_parser
-from tensortap.dump import DumpWriter, Graph, Node
+from tensortap.cli.main import build_parser
+from tensortap.core.model import Graph, Node
+from tensortap.dump.write.writer import DumpWriter
 
 Run = Callable[..., tuple[int, str, str]]
 # The others train, serve, or need a running job or a recorded step: see their own tests.

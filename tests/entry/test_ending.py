@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tensortap.ending import INTERRUPTED, interrupted_at_once, status_of
+from tensortap.cli.exit import INTERRUPTED, interrupted_at_once, status_of
 
 _IMPORTING = """
 import threading
-from tensortap.ending import interrupted_at_once
+from tensortap.cli.exit import interrupted_at_once
 with interrupted_at_once():
     try:
         print("importing", flush=True)
@@ -24,7 +24,7 @@ with interrupted_at_once():
 """
 _AT_WORK = """
 import atexit, threading
-from tensortap.ending import leave
+from tensortap.cli.exit import leave
 threading.Thread(target=threading.Event().wait).start()
 atexit.register(print, "tidied up")
 print("done", end=" ")
@@ -32,7 +32,7 @@ leave(3)
 """
 _TIDYING_UP = """
 import atexit, threading
-from tensortap.ending import leave
+from tensortap.cli.exit import leave
 def tidy_up():
     print("tidying up", flush=True)
     threading.Event().wait(300)
@@ -43,7 +43,7 @@ leave(3)
 _SERVING = """
 import sys
 from tensortap.__main__ import main
-from tensortap.server import Server
+from tensortap.server.serve import Server
 Server.run = lambda server: sys.exit(3)
 main(["serve", sys.argv[1], "--port", "0"])
 """

@@ -10,9 +10,11 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from tensortap import foreign
-from tensortap.dump import Input, RemoteError, address_of, path_of
-from tensortap.sources import served
+from tensortap.core.errors import RemoteError
+from tensortap.importers import remote_detect
+from tensortap.importers.resolve import served
+from tensortap.storage.addresses import address_of, path_of
+from tensortap.storage.files import Input
 
 MAGIC = (0xDB4775248B80FB57).to_bytes(8, "little")  # at the end of a checkpoint's index
 
@@ -35,12 +37,12 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             raise PermissionError(errno.EACCES, "Permission denied", path.name)
         return Input(path)
 
-    monkeypatch.setattr(foreign, "Input", read)
+    monkeypatch.setattr(remote_detect, "Input", read)
     return found
 
 
 def is_known(place: Path) -> bool:
-    return foreign._is_known(foreign._foreign_files(place), place.name)
+    return remote_detect._is_known(remote_detect._foreign_files(place), place.name)
 
 
 def test_one_object_that_cannot_be_read_does_not_close_the_rest(reads: list[str]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hunts import DOCUMENT, MENDED, PROGRAMS
 
-from tensortap.command_line import dispatch
+from tensortap.cli.main import dispatch
 
 COMMANDS = dict(
     re.findall(

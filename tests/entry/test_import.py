@@ -13,8 +13,8 @@ import pytest
 from range_server import serving
 
 import tensortap
-from tensortap.dump import NotARunError
-from tensortap.sources import served
+from tensortap.core.errors import NotARunError
+from tensortap.importers.resolve import served
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -23,7 +23,7 @@ Run = Callable[..., tuple[int, str, str]]
 def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An .npz file, and a cache of one's own."""
     monkeypatch.setenv("TENSORTAP_CACHE", str(tmp_path / "cache"))
-    tensortap.sources._cache.cache_clear()
+    tensortap.importers.resolve._cache.cache_clear()
     np.savez(tmp_path / "weights-3.npz", w=np.arange(6.0), objects=np.array([{}], object))
     return tmp_path / "weights-3.npz"
 
@@ -110,7 +110,7 @@ def test_without_a_cache_it_is_imported_for_the_process(
     source: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("TENSORTAP_CACHE", "off")
-    tensortap.sources._cache.cache_clear()
+    tensortap.importers.resolve._cache.cache_clear()
 
     assert len(tensortap.open(source).runs) == 1
     assert not (tmp_path / "cache").exists()

@@ -7,8 +7,8 @@ from io import StringIO
 
 from rich.console import Console
 
-from tensortap.analysis import LedgerEntry
-from tensortap.ledger_view import print_ledger
+from tensortap.analysis.dead_layers.report import LedgerEntry
+from tensortap.cli.views.ledger import print_ledger
 
 LOST = LedgerEntry(
     *("dense/kernel", "g:0", "g", "step", "dense", 84, 0, None, 0.0, "", "", ""),

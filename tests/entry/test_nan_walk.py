@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from tensortap.analysis.provenance.elements import Element, ElementTrace
-from tensortap.analysis.provenance.operand import Operand
-from tensortap.nan_view import _exact, _operand, _print_trace
+from tensortap.analysis.nonfinite.elements.trace import Element, ElementTrace
+from tensortap.analysis.nonfinite.operand import Operand
+from tensortap.cli.views.nan import _exact, _operand, _print_trace
 
 
 def lines(steps: int, most: int, *, cut: bool = False) -> list[str]:

@@ -9,9 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tensortap.dump import COUNTS, DumpWriter, NotFoundError
-from tensortap.importers.approximate import partial_summary
-from tensortap.importers.tfdbg2_health import (
+from tensortap.api.logdir import open_logdir
+from tensortap.core.errors import NotFoundError
+from tensortap.core.model import COUNTS
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.importers.partial_summary import partial_summary
+from tensortap.importers.tfdbg.v2_health import (
     CONCISE_HEALTH,
     CURT_HEALTH,
     FULL_HEALTH,
@@ -20,7 +23,6 @@ from tensortap.importers.tfdbg2_health import (
     THREE_SLOTS,
     health_summary,
 )
-from tensortap.index import open_logdir
 
 Run = Callable[..., tuple[int, str, str]]
 

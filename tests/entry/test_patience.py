@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from polling import until
 
-from tensortap import patience, sources
+from tensortap.cli import patience
+from tensortap.importers import resolve
 
 
 def test_a_disk_that_hangs_is_named(
@@ -19,10 +20,10 @@ def test_a_disk_that_hangs_is_named(
         until(lambda: f"{path} has not answered for" in capsys.readouterr().err, "a line about it")
 
     monkeypatch.setattr(patience, "SILENT", 0.0)
-    monkeypatch.setattr(sources, "scan", scan)
-    assert sources.served([tmp_path]) == [tmp_path]
+    monkeypatch.setattr(resolve, "scan", scan)
+    assert resolve.served([tmp_path]) == [tmp_path]
 
 
 def test_a_disk_that_answers_is_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert sources.served([tmp_path]) == [tmp_path]
+    assert resolve.served([tmp_path]) == [tmp_path]
     assert capsys.readouterr().err == ""

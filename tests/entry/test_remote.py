@@ -21,21 +21,17 @@ from polling import until
 from range_server import Server, serving
 
 import tensortap
-from tensortap.capture import Tap, Watch
-from tensortap.dump import (
-    DumpWriter,
-    RemoteError,
-    TensortapError,
-    find_runs,
-    is_folder,
-    path_of,
-    scan,
-    shown_path,
-)
-from tensortap.dump.remote import RemoteFolder
-from tensortap.index import LogIndex
-from tensortap.server import create_app
-from tensortap.sources import served
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
+from tensortap.core.errors import RemoteError, TensortapError
+from tensortap.dump.read.runs import find_runs
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.importers.resolve import served
+from tensortap.index.log import LogIndex
+from tensortap.server.app import create_app
+from tensortap.storage.addresses import path_of, shown_path
+from tensortap.storage.filesystem import is_folder, scan
+from tensortap.storage.fsspec_folder import RemoteFolder
 
 SECRET = "hunter2"
 

@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 from polling import until
 
-from tensortap.dump import DumpWriter, own_folder
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.system.temp_dirs import own_folder
 
 Start = Callable[..., subprocess.Popen[str]]
 

@@ -11,8 +11,9 @@ import pytest
 
 import tensortap
 from tensortap.__main__ import main
-from tensortap.dump import DumpWriter, NotARunError
-from tensortap.tensor_view import bars
+from tensortap.cli.views.tensor import bars
+from tensortap.core.errors import NotARunError
+from tensortap.dump.write.writer import DumpWriter
 
 
 def test_a_bin_with_a_bar_never_counts_0() -> None:

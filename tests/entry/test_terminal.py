@@ -12,9 +12,9 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from tensortap import progress
-from tensortap.snapshot_list import _COLUMNS, _LEAST_FIRST
-from tensortap.terminal import console, that_fit
+from tensortap.cli import progress
+from tensortap.cli.console import console, that_fit
+from tensortap.cli.views.snapshots import _COLUMNS, _LEAST_FIRST
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -57,7 +57,7 @@ def test_lines_on_a_terminal_are_wrapped_between_words(monkeypatch: Any, is_term
 @pytest.mark.parametrize("width", [30, 40, 60, 80])
 def test_a_list_of_runs_fits_the_terminal(run: Run, logdir: Path, width: int, monkeypatch: Any) -> None:
     terminal = Console(width=width, file=io.StringIO(), force_terminal=True, color_system=None, markup=False)
-    monkeypatch.setattr("tensortap.terminal.console", lambda stderr=False: terminal)
+    monkeypatch.setattr("tensortap.cli.console.console", lambda stderr=False: terminal)
     assert run("ls", logdir)[0] == 0
     lines = terminal.file.getvalue().splitlines()  # type: ignore[attr-defined]
     assert all(len(line) <= width for line in lines if "no room" not in line and "shows all" not in line)

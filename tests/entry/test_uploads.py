@@ -19,19 +19,17 @@ from polling import until
 from s3_server import s3_server
 
 import tensortap
-from tensortap.capture import Tap, Watch, every
-from tensortap.commands.check import check_run
-from tensortap.dump import (
-    DumpWriter,
-    RunReader,
-    Snapshot,
-    find_runs,
-    path_of,
-    patience,
-    read_value,
-    value_ref,
-)
-from tensortap.dump.remote import RemoteFolder
+from tensortap.capture.steps import every
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
+from tensortap.cli.commands.check import check_run
+from tensortap.dump.format.places import Snapshot
+from tensortap.dump.read.runs import RunReader, find_runs
+from tensortap.dump.read.values_reader import read_value, value_ref
+from tensortap.dump.write import patience
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.storage.addresses import path_of
+from tensortap.storage.fsspec_folder import RemoteFolder
 
 BIG = np.arange(50_000, dtype=np.float32)  # 200 kB
 
@@ -78,13 +76,13 @@ def test_whoever_reads_sees_a_whole_run_at_every_moment(
     logs: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After each upload, all that is named is there; what was there stays."""
-    monkeypatch.setattr("tensortap.dump.worker.SEGMENT", 100_000)
+    monkeypatch.setattr("tensortap.dump.write.worker.SEGMENT", 100_000)
     seen = [0]
     write = RemoteFolder.write
 
     def write_and_look(folder: RemoteFolder, name: str, data: bytes) -> None:
         write(folder, name, data)
-        monkeypatch.setattr("tensortap.dump.remote.BELIEVED", -1.0)
+        monkeypatch.setattr("tensortap.storage.fsspec_folder.BELIEVED", -1.0)
         seen.append(read_all(path_of(logs)))
         assert seen[-1] >= seen[-2]
 
@@ -115,7 +113,7 @@ def test_a_run_that_is_being_closed_lacks_nothing(logs: str, monkeypatch: pytest
     def write_and_check(folder: RemoteFolder, name: str, data: bytes) -> None:
         write(folder, name, data)
         names.append(Path(name).name)
-        monkeypatch.setattr("tensortap.dump.remote.BELIEVED", -1.0)
+        monkeypatch.setattr("tensortap.storage.fsspec_folder.BELIEVED", -1.0)
         assert check_run("r", path_of(f"{logs}/r")).damage == []
 
     with DumpWriter(logs, "r", upload_seconds=10) as writer:

@@ -7,18 +7,17 @@ import zipfile
 import numpy as np
 import pytest
 
-from tensortap.dump import (
-    DumpWriter,
-    InvalidNameError,
-    Retention,
-    RunReader,
-    ValuePrunedError,
-    find_runs,
-    prune_run,
-)
-from tensortap.dump.events import EventsTail, encode_event
-from tensortap.exporters import archive, exporter_for
-from tensortap.index import LogIndex, locate, read_slice
+from tensortap.core.errors import InvalidNameError, ValuePrunedError
+from tensortap.dump.format.events import EventsTail, encode_event
+from tensortap.dump.maintenance.pruning import prune_run
+from tensortap.dump.read.runs import RunReader, find_runs
+from tensortap.dump.write.retention import Retention
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.exporters import tap_zip
+from tensortap.exporters.registry import exporter_for
+from tensortap.index.log import LogIndex
+from tensortap.index.snapshot import locate
+from tensortap.index.values import read_slice
 
 
 def only_run(path):
@@ -36,7 +35,7 @@ def test_values_that_are_pruned_meanwhile_are_pruned_in_the_archive(tmp_path, mo
     with DumpWriter(tmp_path / "logs", "r") as writer:
         writer.log("x", np.arange(5000.0), step=0)
     run = only_run(tmp_path / "logs")
-    members = archive._members
+    members = tap_zip._members
 
     def pruned_meanwhile(run_dir, below=""):
         found = list(members(run_dir, below))
@@ -44,7 +43,7 @@ def test_values_that_are_pruned_meanwhile_are_pruned_in_the_archive(tmp_path, mo
             assert prune_run(run_dir, Retention(max_bytes=1)).values == 1
         return found
 
-    monkeypatch.setattr(archive, "_members", pruned_meanwhile)
+    monkeypatch.setattr(tap_zip, "_members", pruned_meanwhile)
     assert export(run, tmp_path / "r.tap.zip").left_out == []
     mailed = only_run(tmp_path / "r.tap.zip")
     with pytest.raises(ValuePrunedError):
@@ -55,7 +54,7 @@ def test_what_vanishes_while_the_files_are_listed_is_left_out(tmp_path, monkeypa
     with DumpWriter(tmp_path / "logs", "r") as writer:
         writer.log("x", np.arange(5000.0), step=0)
     run = only_run(tmp_path / "logs")
-    scan = archive.scan
+    scan = tap_zip.scan
 
     def vanishing(folder):
         found = scan(folder)
@@ -63,7 +62,7 @@ def test_what_vanishes_while_the_files_are_listed_is_left_out(tmp_path, monkeypa
             path.unlink()
         return found
 
-    monkeypatch.setattr(archive, "scan", vanishing)
+    monkeypatch.setattr(tap_zip, "scan", vanishing)
     (sentence,) = export(run, tmp_path / "r.tap.zip").left_out
     assert "values-000000.safetensors" in sentence
 

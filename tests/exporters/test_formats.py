@@ -17,33 +17,21 @@ from tensorboard.backend.event_processing.event_file_loader import EventFileLoad
 
 import tensortap
 from tensortap.__main__ import main
-from tensortap.dump import (
-    LOST,
-    REFUSED,
-    DumpWriter,
-    Graph,
-    InvalidNameError,
-    Node,
-    NotFoundError,
-    Sample,
-    SelectionError,
-    find_recordings,
-    summarize,
-)
-from tensortap.exporters import EXPORTERS, exporter_for
-from tensortap.importers import import_source
-from tensortap.index import (
-    Filters,
-    LogIndex,
-    find_rows,
-    histograms,
-    history,
-    kept_sample,
-    locate,
-    read_slice,
-    snapshots,
-    take,
-)
+from tensortap.core.errors import InvalidNameError, NotFoundError, SelectionError
+from tensortap.core.model import Graph, Node
+from tensortap.core.sampling import Sample
+from tensortap.dump.format.schema import LOST, REFUSED
+from tensortap.dump.recording.files import find_recordings
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.exporters.registry import EXPORTERS, exporter_for
+from tensortap.importers.imports import import_source
+from tensortap.index.log import LogIndex
+from tensortap.index.query.search import Filters, find_rows, snapshots
+from tensortap.index.series.histograms import histograms
+from tensortap.index.series.history import history
+from tensortap.index.snapshot import locate, take
+from tensortap.index.values import kept_sample, read_slice
+from tensortap.stats.summarize import summarize
 
 STEPS = 6
 
@@ -341,8 +329,8 @@ def test_recordings_are_exported_and_found(tmp_path):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from tensortap.exporters import exporter_for
-from tensortap.index import LogIndex
+from tensortap.exporters.registry import exporter_for
+from tensortap.index.log import LogIndex
 log = LogIndex(sys.argv[1])
 log.refresh()
 kill = lambda done, total: os.kill(os.getpid(), signal.SIGKILL)

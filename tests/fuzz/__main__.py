@@ -20,7 +20,7 @@ CORPUS = HERE.parent / "corpus"
 FOUND = HERE.parents[1] / ".fuzz"
 LIMITS = ("-timeout=20", "-rss_limit_mb=2048", "-max_len=20000", "-print_final_stats=1", "-verbosity=0")
 LONGEST = 600
-_READER = ["tensortap.dump"]
+_READER = [f"tensortap.{part}" for part in ("dump", "core", "storage", "stats", "tfproto")]
 # Whose branches guide the fuzzer; the less is instrumented, the sooner it starts.
 _ROOMS = dict.fromkeys(("stats", "stats_file", "values", "graph", "events", "run_json", "archive"), _READER)
 _ROOMS["bundle"] = _READER

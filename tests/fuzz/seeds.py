@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 from targets import template
 
-from tensortap.dump.frames import EOS
-from tensortap.dump.schema import SCHEMA_MESSAGE
-from tensortap.importers.leveldb_table import masked_crc32c
+from tensortap.dump.format.frames import EOS
+from tensortap.dump.format.schema import SCHEMA_MESSAGE
+from tensortap.importers.tf_formats.leveldb_table import masked_crc32c
 
 QUESTIONS = (
     "nan > 0 and op ~ 'Mat.*'",

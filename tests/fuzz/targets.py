@@ -14,24 +14,20 @@ import google_crc32c
 import numpy as np
 from werkzeug.test import Client
 
-from tensortap.analysis import read_matches
-from tensortap.dump import (
-    DumpWriter,
-    Graph,
-    Node,
-    RunReader,
-    TensortapError,
-    read_bundle,
-    read_value,
-    value_ref,
-)
-from tensortap.dump.frames import EOS
-from tensortap.dump.schema import SCHEMA_MESSAGE
-from tensortap.importers import import_source
-from tensortap.importers.leveldb_table import masked_crc32c
-from tensortap.index import open_logdir
-from tensortap.replay import read_what_ifs
-from tensortap.server import create_app
+from tensortap.analysis.compare.matches_file import read_matches
+from tensortap.api.logdir import open_logdir
+from tensortap.core.errors import TensortapError
+from tensortap.core.model import Graph, Node
+from tensortap.dump.format.frames import EOS
+from tensortap.dump.format.schema import SCHEMA_MESSAGE
+from tensortap.dump.read.runs import RunReader
+from tensortap.dump.read.values_reader import read_value, value_ref
+from tensortap.dump.recording.bundle import read_bundle
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.importers.imports import import_source
+from tensortap.importers.tf_formats.leveldb_table import masked_crc32c
+from tensortap.replay.stepper.what_if_file import read_what_ifs
+from tensortap.server.app import create_app
 
 Target = Callable[[bytes], None]
 

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tensortap.importers import Imported, import_source
-from tensortap.index import Log, Run, open_logdir
+from tensortap.api.logdir import Log, open_logdir
+from tensortap.api.run import Run
+from tensortap.importers.imports import import_source
+from tensortap.importers.run_builder import Imported
 
 MAKER = Path(__file__).with_name("make_artefacts.py")
 

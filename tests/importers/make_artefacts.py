@@ -187,11 +187,11 @@ def arrays(folder: Path) -> None:
 
 
 def op_outputs(path: Path) -> None:
-    """What `importers/ops.txt` must be: op types and their outputs."""
+    """What `tensortap/importers/tf_formats/ops.txt` must be: op types and their outputs."""
     from tensorflow.core.framework import op_def_pb2
     from tensorflow.python.client import pywrap_tf_session
 
-    from tensortap.dump import data_type_name
+    from tensortap.tfproto.tensor_proto import data_type_name
 
     def default(op: Any, name: str) -> str:
         attribute = next(found for found in op.attr if found.name == name)

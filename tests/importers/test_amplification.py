@@ -17,8 +17,12 @@ import numpy as np
 import pytest
 from tf_messages import leveldb_table, message, scalar, tensor_event, tfrecord, write_events
 
-from tensortap.dump import InvalidValueError, RunReader, tensor_array
-from tensortap.importers import RefusedError, hdf5, import_source
+from tensortap.core.errors import InvalidValueError
+from tensortap.dump.read.runs import RunReader
+from tensortap.importers.arrays import hdf5
+from tensortap.importers.errors import RefusedError
+from tensortap.importers.imports import import_source
+from tensortap.tfproto.tensor_proto import tensor_array
 
 
 def disk_usage(folder: Path) -> int:
@@ -228,7 +232,7 @@ def test_weights_that_a_killed_import_left_are_removed(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     killing = (
-        "import os, signal, sys; from pathlib import Path; from tensortap.importers import hdf5\n"
+        "import os, signal, sys; from pathlib import Path; from tensortap.importers.arrays import hdf5\n"
         "with hdf5._unpacked(Path(sys.argv[1])):\n    os.kill(os.getpid(), signal.SIGKILL)"
     )
     source = artefacts / "keras" / "model.keras"

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tensortap.dump import InvalidNameError
-from tensortap.importers import RefusedError, UnknownFormatError, import_source
+from tensortap.core.errors import InvalidNameError
+from tensortap.importers.errors import RefusedError, UnknownFormatError
+from tensortap.importers.imports import import_source
 
 W = "w"
 
@@ -121,7 +122,7 @@ def test_a_step_in_the_name_counts(tmp_path: Path, artefacts: Path) -> None:
     source = tmp_path / "weights-12.npz"
     source.write_bytes((artefacts / "arrays" / "many.npz").read_bytes())
     import_source(source, tmp_path / "logs")
-    from tensortap.index import open_logdir
+    from tensortap.api.logdir import open_logdir
 
     assert list(open_logdir(tmp_path / "logs").runs["weights-12.npz"].steps) == [12]
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tensortap.importers import RefusedError, import_source
-from tensortap.importers.slices import put_together
+from tensortap.importers.errors import RefusedError
+from tensortap.importers.imports import import_source
+from tensortap.importers.tf_formats.partitioned_variables import put_together
 
 
 def test_a_folder_of_checkpoints_is_a_run_with_steps(importing: Any, expected: Any) -> None:

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.dump import RunReader, summarize
-from tensortap.importers import import_source
-from tensortap.index import open_logdir
+from tensortap.api.logdir import open_logdir
+from tensortap.dump.read.runs import RunReader
+from tensortap.importers.imports import import_source
+from tensortap.stats.summarize import summarize
 
 
 def test_each_folder_with_event_files_is_a_run(importing: Any) -> None:

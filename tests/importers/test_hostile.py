@@ -17,8 +17,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tensortap.dump import TensortapError
-from tensortap.importers import Imported, RefusedError, import_source
+from tensortap.core.errors import TensortapError
+from tensortap.importers.errors import RefusedError
+from tensortap.importers.imports import import_source
+from tensortap.importers.run_builder import Imported
 
 MEMORY = 128 << 20  # bytes that an import of a few KB may take at most
 
@@ -77,7 +79,7 @@ def damaged(data: bytes, draw: Any) -> bytes:
 
 def damaged_record(data: bytes, draw: Any) -> bytes:
     """A TFRecord file with bytes flipped inside of a record, and checksums that are right again."""
-    from tensortap.importers.leveldb_table import masked_crc32c
+    from tensortap.importers.tf_formats.leveldb_table import masked_crc32c
 
     at, out = 0, bytearray()
     target = draw(st.integers(0, 10))
@@ -185,8 +187,9 @@ def test_hdf5_that_points_elsewhere_is_not_followed(tmp_path: Path) -> None:
 
 
 def test_a_short_message_that_fills_a_gigabyte_is_refused(tmp_path: Path) -> None:
-    from tensortap.dump import InvalidValueError, tensor_array
-    from tensortap.importers.messages import parse
+    from tensortap.core.errors import InvalidValueError
+    from tensortap.importers.tf_formats.protos import parse
+    from tensortap.tfproto.tensor_proto import tensor_array
 
     proto = parse("TensorProto", b"", "A tensor")
     proto.dtype = 1

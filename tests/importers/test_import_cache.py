@@ -17,19 +17,12 @@ import numpy as np
 import pytest
 
 import tensortap
-from tensortap import sources
-from tensortap.importers import (
-    CachedImport,
-    CacheRefusesError,
-    cached_copy,
-    cached_import,
-    import_cache,
-    import_source,
-    in_use,
-)
-from tensortap.importers.in_use import LOCK, Use, remove_unused
+from tensortap.api.logdir import open_logdir
+from tensortap.importers import cache_lock, import_cache, resolve
+from tensortap.importers.cache_lock import LOCK, Use, remove_unused
+from tensortap.importers.import_cache import CachedImport, CacheRefusesError, cached_copy, cached_import
+from tensortap.importers.imports import import_source
 from tensortap.importers.source_files import files_below
-from tensortap.index import open_logdir
 
 MONTHS = 90 * 86_400
 
@@ -89,7 +82,7 @@ def test_an_import_stays_as_long_as_a_process_uses_it(source: Path, tmp_path: Pa
 
 def test_former_states_go_when_nobody_uses_them(source: Path, tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from tensortap.importers import cached_import;"
+        "import sys; from pathlib import Path; from tensortap.importers.import_cache import cached_import;"
         "print(cached_import(Path(sys.argv[1]), Path(sys.argv[2])).logdir)"
     )
     command = [sys.executable, "-c", code, str(source), str(tmp_path / "cache")]
@@ -209,7 +202,7 @@ def test_locks_that_a_file_system_lacks_do_not_stop_an_import(
     def flock(fd: int, kind: int) -> None:
         raise OSError(38, "Function not implemented")
 
-    monkeypatch.setattr(in_use.fcntl, "flock", flock)
+    monkeypatch.setattr(cache_lock.fcntl, "flock", flock)
 
     assert cached_import(source, tmp_path / "cache").fresh
     second = changed(source, tmp_path / "cache")
@@ -288,13 +281,13 @@ def test_what_a_read_only_cache_lacks_is_imported_for_this_time(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("TENSORTAP_CACHE", str(tmp_path / "cache"))
-    sources._cache.cache_clear()
+    resolve._cache.cache_clear()
     read_only(errno.EROFS)
     assert len(tensortap.open(source).runs) == 1
     said = capsys.readouterr().err
     assert "Imports cannot be written to" in said and "for this time only" in said
     assert not (tmp_path / "cache").exists()
-    sources._cache.cache_clear()
+    resolve._cache.cache_clear()
 
 
 @pytest.mark.parametrize("what", ["link", "fifo"])
@@ -306,7 +299,7 @@ def test_a_lock_that_is_no_file_is_neither_written_nor_waited_for(tmp_path: Path
         (folder / LOCK).symlink_to(precious)
     else:
         os.mkfifo(folder / LOCK)
-    alone = "import sys; from pathlib import Path; from tensortap.importers.in_use import remove_unused\n"
+    alone = "import sys; from pathlib import Path; from tensortap.importers.cache_lock import remove_unused\n"
     alone += "print(remove_unused(Path(sys.argv[1])))"
     said = subprocess.run([sys.executable, "-c", alone, str(folder)], capture_output=True, timeout=60)
     assert said.stdout.split() == [b"False"]

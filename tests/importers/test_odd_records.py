@@ -19,10 +19,13 @@ from tf_messages import (
     write_tfdbg1,
 )
 
-from tensortap.dump import InvalidValueError, tensor_array
-from tensortap.importers import Imported, import_source
-from tensortap.importers.approximate import spread_histogram
-from tensortap.index import Run, open_logdir
+from tensortap.api.logdir import open_logdir
+from tensortap.api.run import Run
+from tensortap.core.errors import InvalidValueError
+from tensortap.importers.imports import import_source
+from tensortap.importers.partial_summary import spread_histogram
+from tensortap.importers.run_builder import Imported
+from tensortap.tfproto.tensor_proto import tensor_array
 
 HUGE = (0, 2**62, 2**62)
 ODD_EVENTS = {

@@ -13,20 +13,15 @@ import numpy as np
 import pytest
 
 import tensortap
-from tensortap.dump import (
-    Argument,
-    Graph,
-    Node,
-    Recording,
-    RunReader,
-    array_hash,
-    find_recordings,
-    read_recording,
-    recording_note,
-    write_bundle,
-)
-from tensortap.importers import RefusedError, detect, import_source
-from tensortap.importers.messages import parse
+from tensortap.core.model import Graph, Node
+from tensortap.dump.read.runs import RunReader
+from tensortap.dump.recording.bundle import write_bundle
+from tensortap.dump.recording.files import find_recordings, read_recording, recording_note
+from tensortap.dump.recording.model import Argument, Recording, array_hash
+from tensortap.importers.errors import RefusedError
+from tensortap.importers.imports import import_source
+from tensortap.importers.registry import detect
+from tensortap.importers.tf_formats.protos import parse
 
 LARGE = np.arange(50_000, dtype=np.float32)  # a file of its own
 GRAPH = Graph("step", [Node("x", "_Arg"), Node("Log", "Log", ["x:0"], stack=0)], stacks=[[("a.py", 2, "f")]])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tensortap.dump import RunReader
-from tensortap.importers.op_outputs import OPS
+from tensortap.dump.read.runs import RunReader
+from tensortap.importers.tf_formats.op_registry import OPS
 
 
 def graph_of(importing: Any) -> Any:

@@ -9,10 +9,10 @@ import pytest
 from safetensors.numpy import save_file
 from tf_messages import scalar, write_events
 
-from tensortap.importers import import_source
-from tensortap.importers.arrays import stem_of, step_in, without_step
+from tensortap.api.logdir import open_logdir
+from tensortap.importers.arrays.stored_array import stem_of, step_in, without_step
+from tensortap.importers.imports import import_source
 from tensortap.importers.left_out import left_out
-from tensortap.index import open_logdir
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tensortap.dump import InvalidNameError, find_runs
-from tensortap.importers.target import Target, run_name_of
+from tensortap.core.errors import InvalidNameError
+from tensortap.dump.read.runs import find_runs
+from tensortap.importers.run_builder import Target, run_name_of
 
 
 def imported(logdir, run, belows):

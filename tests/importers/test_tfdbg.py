@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tensortap.dump import RunReader, summarize
+from tensortap.dump.read.runs import RunReader
+from tensortap.stats.summarize import summarize
 
 
 def graph_of(importing: Any) -> Any:

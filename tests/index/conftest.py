@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tensortap.dump import DumpWriter, Function, Graph, Node
-from tensortap.index import LogIndex
+from tensortap.core.model import Function, Graph, Node
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.log import LogIndex
 
 
 def small_graph(name="train") -> Graph:

@@ -7,9 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tensortap.dump import summarize
-from tensortap.index.bins import DENSE, ZERO, dense_column, dense_edges, linear_bins, native_bins
-from tensortap.index.thin import thin
+from tensortap.index.series.histogram_bins import (
+    DENSE,
+    ZERO,
+    dense_column,
+    dense_edges,
+    linear_bins,
+    native_bins,
+)
+from tensortap.index.series.thin import thin
+from tensortap.stats.summarize import summarize
 
 MAGNITUDES = st.floats(1e-40, 1e38) | st.floats(1e-3, 1e3) | st.just(0.0)
 VALUES = MAGNITUDES | MAGNITUDES.map(lambda value: -value)

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tensortap.dump import LimitError, SelectionError, at_most
-from tensortap.index import StepRange, parse_steps
-from tensortap.index.patterns import match_names
-from tensortap.index.predicate import parse_predicate
+from tensortap.core.deadline import at_most
+from tensortap.core.errors import LimitError, SelectionError
+from tensortap.index.query.filter_parser import parse_predicate
+from tensortap.index.query.regex import match_names
+from tensortap.index.query.step_range import StepRange, parse_steps
 
 COLUMNS = {
     "nan": np.array([0, 2, 0, 1], np.int8),

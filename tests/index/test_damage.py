@@ -12,30 +12,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tensortap.analysis import problems
-from tensortap.dump import (
-    DumpWriter,
-    Function,
-    Graph,
-    Histogram,
-    Node,
-    NotFoundError,
-    Summary,
-    TensortapError,
-)
-from tensortap.index import (
-    LogIndex,
-    RunIndex,
-    histograms,
-    history,
-    locate,
-    node_detail,
-    nonfinite_elements,
-    read_slice,
-    snapshots,
-    source,
-    step_statistics,
-)
+from tensortap.analysis.overview import problems
+from tensortap.core.errors import NotFoundError, TensortapError
+from tensortap.core.histogram import Histogram
+from tensortap.core.model import Function, Graph, Node, Summary
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.graph.node_detail import node_detail
+from tensortap.index.graph.source import source
+from tensortap.index.log import LogIndex
+from tensortap.index.query.search import snapshots
+from tensortap.index.run_index import RunIndex
+from tensortap.index.series.histograms import histograms
+from tensortap.index.series.history import history
+from tensortap.index.series.step_statistics import step_statistics
+from tensortap.index.snapshot import locate
+from tensortap.index.values import nonfinite_elements, read_slice
 
 HISTOGRAM = Histogram(np.array([7, 300, 900], np.uint16), np.array([1, 2**62, 2**62]))
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tensortap.dump import DumpWriter, Graph, Node
+from tensortap.core.model import Graph, Node
+from tensortap.dump.write.writer import DumpWriter
 
 TEXT = (Path(__file__).parent.parent.parent / "docs" / "python.md").read_text(encoding="utf-8")
 

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 import tensortap
-from tensortap.dump import DumpWriter, NotFoundError
-from tensortap.index import FedText, LogIndex
+from tensortap.core.errors import NotFoundError
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.log import LogIndex
+from tensortap.index.run_events import FedText
 
 
 def test_events_and_batches_appear_as_they_are_written(tmp_path: Path) -> None:

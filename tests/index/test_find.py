@@ -7,16 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tensortap.dump import DumpWriter, NotFoundError, SelectionError
-from tensortap.index import (
-    SORT_COLUMNS,
-    LogIndex,
-    last_snapshots,
-    locate,
-    snapshot_place,
-    snapshots,
-    sorting,
-)
+from tensortap.core.errors import NotFoundError, SelectionError
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.log import LogIndex
+from tensortap.index.query import sorting
+from tensortap.index.query.search import snapshot_place, snapshots
+from tensortap.index.query.sorting import SORT_COLUMNS
+from tensortap.index.series.latest import last_snapshots
+from tensortap.index.snapshot import locate
 
 
 def found(run, **filters):

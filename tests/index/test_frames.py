@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 import tensortap
-from tensortap.dump import DumpWriter, InvalidValueError, NotFoundError, TensortapError
+from tensortap.core.errors import InvalidValueError, NotFoundError, TensortapError
+from tensortap.dump.write.writer import DumpWriter
 
 EVIL = "<img src=x onerror=alert(1)>"
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tensortap.dump import DumpWriter, NotFoundError
-from tensortap.index import LogIndex, node_detail, source
-from tensortap.index.forward import forward_node
-from tensortap.index.graph import shape_text
+from tensortap.core.errors import NotFoundError
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.graph.gradient_names import forward_node
+from tensortap.index.graph.graph_index import shape_text
+from tensortap.index.graph.node_detail import node_detail
+from tensortap.index.graph.source import source
+from tensortap.index.log import LogIndex
 
 
 def test_a_graph_is_columns(run, graph_id):

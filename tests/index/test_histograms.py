@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tensortap.dump import DumpWriter, Histogram, NotFoundError, SelectionError, Summary
-from tensortap.index import LogIndex, histograms
+from tensortap.core.errors import NotFoundError, SelectionError
+from tensortap.core.histogram import Histogram
+from tensortap.core.model import Summary
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.log import LogIndex
+from tensortap.index.series.histograms import histograms
 
 
 def test_all_rows_share_the_native_edges(run, graph_id):

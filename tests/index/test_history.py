@@ -5,8 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tensortap.dump import DumpWriter, NotFoundError, SelectionError, summarize
-from tensortap.index import LogIndex, histograms, history, step_statistics
+from tensortap.core.errors import NotFoundError, SelectionError
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.log import LogIndex
+from tensortap.index.series.histograms import histograms
+from tensortap.index.series.history import history
+from tensortap.index.series.step_statistics import step_statistics
+from tensortap.stats.summarize import summarize
 
 
 def test_a_row_a_snapshot_in_order_of_step_and_visit(run, graph_id):

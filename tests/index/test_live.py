@@ -14,10 +14,16 @@ import numpy as np
 import pytest
 from polling import until
 
-from tensortap.dump import DumpWriter, Graph, Node, NotFoundError
-from tensortap.index import LogIndex, RunIndex, history, snapshots, step_statistics
-from tensortap.index.catalog import Catalog
-from tensortap.index.worker import WorkerFollower
+from tensortap.core.errors import NotFoundError
+from tensortap.core.model import Graph, Node
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.catalog.catalog import Catalog
+from tensortap.index.log import LogIndex
+from tensortap.index.query.search import snapshots
+from tensortap.index.run_index import RunIndex
+from tensortap.index.series.history import history
+from tensortap.index.series.step_statistics import step_statistics
+from tensortap.index.worker_follower import WorkerFollower
 
 
 @pytest.fixture
@@ -228,7 +234,7 @@ def test_a_damaged_graph_is_told_and_made_of_its_snapshots(tmp_path, log):
 
 
 def test_many_rows_are_read_in_pieces(tmp_path, log, monkeypatch):
-    monkeypatch.setattr("tensortap.index.worker.POLL_BYTES", 4000)
+    monkeypatch.setattr("tensortap.index.worker_follower.POLL_BYTES", 4000)
     with DumpWriter(tmp_path, "r") as writer:
         for step in range(400):
             writer.log("a", np.full(2, step), step=step)

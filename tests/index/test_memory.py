@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tensortap.dump import DumpWriter
-from tensortap.index import LogIndex
-from tensortap.index.ragged import Ragged, starts_of
-from tensortap.index.saved import saved_run
-from tensortap.index.segments import COLUMNS, Segment, Tail, freeze
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.cache import saved_run
+from tensortap.index.catalog.ragged import Ragged, starts_of
+from tensortap.index.catalog.segments import COLUMNS, Segment, Tail, freeze
+from tensortap.index.log import LogIndex
 
 TENSORS, ROWS, BUCKETS = 50, 20_000, 100
 

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tensortap.dump import COUNTS, STATISTICS, summarize
-from tensortap.index.merge import finite_elements, group_starts, merge_statistics
+from tensortap.core.model import COUNTS, STATISTICS
+from tensortap.index.series.merge_statistics import finite_elements, group_starts, merge_statistics
+from tensortap.stats.summarize import summarize
 
 VALUES = st.floats(-1e3, 1e3, width=32) | st.sampled_from([0.0, np.nan, np.inf, -np.inf])
 GROUPS = st.lists(

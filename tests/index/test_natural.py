@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tensortap.dump import DumpWriter
-from tensortap.index import LogIndex, snapshots
-from tensortap.index.natural import natural_ranks
+from tensortap.core.natural import natural_ranks
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.log import LogIndex
+from tensortap.index.query.search import snapshots
 
 NAMES = ["AddN", "AddN_1", "AddN_2", "AddN_10", "block_2/a", "block_10/a"]
 

@@ -12,16 +12,14 @@ import pytest
 
 import tensortap
 from tensortap.__main__ import main
-from tensortap.dump import (
-    DumpWriter,
-    Retention,
-    Snapshot,
-    ValueNotKeptError,
-    prune_run,
-    repair_run,
-    values_writer,
-)
-from tensortap.server import create_app
+from tensortap.core.errors import ValueNotKeptError
+from tensortap.dump.format.places import Snapshot
+from tensortap.dump.maintenance.pruning import prune_run
+from tensortap.dump.maintenance.repair import repair_run
+from tensortap.dump.write import values_writer
+from tensortap.dump.write.retention import Retention
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.server.app import create_app
 
 VALUE = np.arange(5000.0)
 LOST = "was lost: the disk refused it when it was written"

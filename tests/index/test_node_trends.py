@@ -5,10 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tensortap.dump import DumpWriter, Graph, Node, NotFoundError, SelectionError
-from tensortap.importers.approximate import partial_summary
-from tensortap.importers.tfdbg2_health import CURT_HEALTH, NOT_COUNTED, health_summary
-from tensortap.index import LogIndex, RunIndex, node_trends, step_statistics, timeline
+from tensortap.core.errors import NotFoundError, SelectionError
+from tensortap.core.model import Graph, Node
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.importers.partial_summary import partial_summary
+from tensortap.importers.tfdbg.v2_health import CURT_HEALTH, NOT_COUNTED, health_summary
+from tensortap.index.log import LogIndex
+from tensortap.index.run_index import RunIndex
+from tensortap.index.series.node_trends import node_trends
+from tensortap.index.series.step_statistics import step_statistics
+from tensortap.index.series.timeline import timeline
 
 NODES = ["x", "split", "dead", "never"]
 STEPS = 10

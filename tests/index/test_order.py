@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tensortap.index import RETURNED, Edges
-from tensortap.index.edges import build_edges
-from tensortap.index.inputs import parse_input, parse_inputs
-from tensortap.index.name_rows import find_rows
-from tensortap.index.order import data_flow_order
+from tensortap.index.graph.edges import RETURNED, Edges, build_edges
+from tensortap.index.graph.inputs import parse_input, parse_inputs
+from tensortap.index.graph.name_lookup import find_rows
+from tensortap.index.graph.topological_order import data_flow_order
 
 
 def edges_of(pairs):

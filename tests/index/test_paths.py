@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tensortap.index.paths import display_paths
+from tensortap.index.graph.scope_paths import display_paths
 
 
 def paths(nodes, functions):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tensortap.analysis import problems
-from tensortap.dump import DumpWriter, Graph, Node
-from tensortap.index import LogIndex
+from tensortap.analysis.overview import problems
+from tensortap.core.model import Graph, Node
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.log import LogIndex
 
 
 def test_tensors_in_order_of_step_and_data_flow(run, graph_id):

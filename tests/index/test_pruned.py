@@ -7,17 +7,24 @@ import shutil
 import numpy as np
 import pytest
 
-from tensortap.dump import DumpWriter, Retention, ValuePrunedError, prune_run
-from tensortap.index import LogIndex, find_rows, history, locate, open_logdir, read_slice, snapshots
-from tensortap.index.find import Filters
-from tensortap.index.saved import saved_run
+from tensortap.api.logdir import open_logdir
+from tensortap.core.errors import ValuePrunedError
+from tensortap.dump.maintenance.pruning import prune_run
+from tensortap.dump.write.retention import Retention
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.cache import saved_run
+from tensortap.index.log import LogIndex
+from tensortap.index.query.search import Filters, find_rows, snapshots
+from tensortap.index.series.history import history
+from tensortap.index.snapshot import locate
+from tensortap.index.values import read_slice
 
 VALUE = np.arange(250_000, dtype=np.float32)  # 1 MB
 
 
 @pytest.fixture(autouse=True)
 def small_shards(monkeypatch):
-    monkeypatch.setattr("tensortap.dump.values_writer.MAX_SHARD", 1_500_000)
+    monkeypatch.setattr("tensortap.dump.write.values_writer.MAX_SHARD", 1_500_000)
 
 
 def log_steps(writer, steps):
@@ -120,7 +127,7 @@ def test_values_that_come_back_are_kept_for_a_saved_index_too(tmp_path, monkeypa
 
 def test_a_value_that_moved_is_read_where_it_is_now(tmp_path, monkeypatch):
     """By a reader that has read it where it was."""
-    monkeypatch.setattr("tensortap.dump.values_writer.MAX_SHARD", 100_000_000)
+    monkeypatch.setattr("tensortap.dump.write.values_writer.MAX_SHARD", 100_000_000)
     with DumpWriter(tmp_path, "r") as writer:
         log_steps(writer, range(4))
     log = LogIndex(tmp_path, use_cache=False)

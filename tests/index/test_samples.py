@@ -9,8 +9,9 @@ import pytest
 
 import tensortap
 from tensortap.__main__ import main
-from tensortap.dump import DumpWriter, Sample
-from tensortap.server import create_app
+from tensortap.core.sampling import Sample
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.server.app import create_app
 
 
 def test_a_sample_is_read_shown_and_served_as_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,11 +15,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensortap.dump import DumpWriter
-from tensortap.index import LogIndex, histograms, history, locate, snapshots, step_statistics
-from tensortap.index.saved import cache_folder, saved_run
-from tensortap.index.saved.container import ContainerError, read_container, write_container
-from tensortap.index.saved.folder import claim, run_folder, sweep
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.cache import saved_run
+from tensortap.index.cache.cache_dir import claim, run_folder, sweep
+from tensortap.index.cache.container import ContainerError, read_container, write_container
+from tensortap.index.log import LogIndex
+from tensortap.index.query.search import snapshots
+from tensortap.index.series.histograms import histograms
+from tensortap.index.series.history import history
+from tensortap.index.series.step_statistics import step_statistics
+from tensortap.index.snapshot import locate
+from tensortap.system.user_dirs import cache_folder
 
 TENSORS = 5
 
@@ -113,7 +119,7 @@ def test_runs_that_grow_are_saved_as_they_grow(tmp_path_factory, plan):
         patch.setenv("TENSORTAP_CACHE", str(folder / "cache"))
         patch.setattr(saved_run, "FEWEST", 6)
         patch.setattr(saved_run, "SEGMENT_ROWS", 40)
-        patch.setattr("tensortap.index.worker.POLL_BYTES", 20_000)
+        patch.setattr("tensortap.index.worker_follower.POLL_BYTES", 20_000)
         writers = [DumpWriter(folder / "logs", "r") for _ in range(3)]
         log, step = LogIndex(folder / "logs"), 0
         for number, steps, read_on, reopen in plan:
@@ -252,7 +258,7 @@ def test_a_folder_of_somebody_else_is_not_read(logdir, cache, monkeypatch):
 def test_two_processes_save_the_same_run_at_once(logdir, cache):
     write(logdir, range(60))
     code = (
-        "import sys; from tensortap.index import LogIndex; from tensortap.index.saved import saved_run\n"
+        "import sys; from tensortap.index.log import LogIndex; from tensortap.index.cache import saved_run\n"
         "saved_run.FEWEST = 1\n"
         "for _ in range(5):\n    log = LogIndex(sys.argv[1]); log.refresh(); print(log.runs[0].catalog.rows)"
     )

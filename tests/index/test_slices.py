@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tensortap.dump import DamagedError, LimitError
-from tensortap.index import resolve_selection, slices
+from tensortap.core.errors import DamagedError, LimitError
+from tensortap.index import slices
+from tensortap.index.selection import resolve_selection
 from tensortap.index.slices import read_selected
 from tensortap.index.strings import read_selected_strings
 

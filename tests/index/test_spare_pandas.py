@@ -10,7 +10,7 @@ import pytest
 
 _PROGRAM = """
 import sys
-from tensortap.index import spare_pandas
+from tensortap.system.pandas_guard import spare_pandas
 spare_pandas()
 import numpy, pyarrow
 column = pyarrow.array(numpy.arange(3))

@@ -8,8 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tensortap.dump import DumpWriter, Graph, Node, NotFoundError, SelectionError
-from tensortap.index import LogIndex, RunIndex, StatisticRange, statistic_range
+from tensortap.core.errors import NotFoundError, SelectionError
+from tensortap.core.model import Graph, Node
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.log import LogIndex
+from tensortap.index.run_index import RunIndex
+from tensortap.index.series.statistic_range import StatisticRange, statistic_range
 
 STEPS = 4
 

@@ -10,17 +10,17 @@ import pyarrow
 import pytest
 
 import tensortap
-from tensortap.dump import (
+from tensortap.core.errors import (
     AmbiguousError,
-    DumpWriter,
     NotARunError,
     NotFoundError,
     SelectionError,
     TensortapError,
     ValueNotKeptError,
-    summarize,
 )
-from tensortap.importers.approximate import partial_summary
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.importers.partial_summary import partial_summary
+from tensortap.stats.summarize import summarize
 
 
 @pytest.fixture

@@ -8,9 +8,14 @@ import shutil
 import numpy as np
 import pytest
 
-from tensortap.dump import DumpWriter
-from tensortap.index import LogIndex, histograms, history, locate, read_slice, snapshots
-from tensortap.server import create_app
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.log import LogIndex
+from tensortap.index.query.search import snapshots
+from tensortap.index.series.histograms import histograms
+from tensortap.index.series.history import history
+from tensortap.index.snapshot import locate
+from tensortap.index.values import read_slice
+from tensortap.server.app import create_app
 
 
 @pytest.fixture

@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tensortap.dump import DumpWriter, Graph, Node, SelectionError
-from tensortap.index import LogIndex, timeline
-from tensortap.index.scope_rows import scope_rows
+from tensortap.core.errors import SelectionError
+from tensortap.core.model import Graph, Node
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.log import LogIndex
+from tensortap.index.series.scope_tree import scope_rows
+from tensortap.index.series.timeline import timeline
 
 PATHS = ["a/b/x", "a/b/y", "a/b/w", "a/c", "d/e/f/g", "d/e/f/h", "z"]
 

@@ -8,16 +8,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tensortap.dump import (
-    DamagedError,
-    DumpWriter,
-    LimitError,
-    SelectionError,
-    ValueNotKeptError,
-    at_most,
-    numpy_dtype,
-)
-from tensortap.index import LogIndex, locate, nonfinite_elements, read_slice
+from tensortap.core.deadline import at_most
+from tensortap.core.dtypes import numpy_dtype
+from tensortap.core.errors import DamagedError, LimitError, SelectionError, ValueNotKeptError
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.log import LogIndex
+from tensortap.index.snapshot import locate
+from tensortap.index.values import nonfinite_elements, read_slice
 
 DTYPES = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),

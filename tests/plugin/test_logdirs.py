@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from tensortap.plugin.logdirs import local_logdirs
-from tensortap.plugin.tab import allowed_hosts
+from tensortap.plugin.plugin import allowed_hosts
 
 
 @pytest.mark.parametrize(

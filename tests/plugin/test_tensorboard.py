@@ -11,8 +11,7 @@ from small_dump import ODD_NODES
 from tensorboard.plugins import base_plugin
 from tensorboard_process import Start, TensorBoard
 
-from tensortap.plugin import TensortapPlugin
-from tensortap.plugin.tab import allowed_hosts
+from tensortap.plugin.plugin import TensortapPlugin, allowed_hosts
 
 PLUGIN = "/data/plugin/tensortap"
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import recorded_programs
 
-from tensortap.replay import Request, locate
 from tensortap.replay.engine import replay
-from tensortap.replay.request import Answer
+from tensortap.replay.locate import locate
+from tensortap.replay.request import Answer, Request
 from tensortap.replay.told import Told, silent
 
 Ask = Callable[..., Any]
@@ -44,4 +44,4 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     def run_apart(request: Request, limits: object = None, told: Told = silent) -> Answer:
         return Answer.of(json.loads(json.dumps(replay(request, told))))
 
-    monkeypatch.setattr("tensortap.replay.run_apart", run_apart)
+    monkeypatch.setattr("tensortap.replay.apart.run_apart", run_apart)

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from tensortap.replay import StepperProcess, stepper_process
+from tensortap.replay import stepper_process
 from tensortap.replay.__main__ import _answer
 from tensortap.replay.apart import replaying_command
+from tensortap.replay.stepper_process import StepperProcess
 
 ECHOING = """
 import json, sys
@@ -38,7 +39,7 @@ def test_nothing_is_imported_from_the_folder_that_a_replay_is_started_in(tmp_pat
 
 
 LIMITED = """
-from tensortap.replay.confine import limit_memory
+from tensortap.replay.sandbox import limit_memory
 held = bytearray(300 << 20)
 limit_memory(100 << 20)
 more = bytearray(50 << 20)

@@ -9,10 +9,15 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tensortap.capture import LoadedCall, Tap, Watch, every, recast
-from tensortap.dump import Recording
-from tensortap.replay import Request, locate, open_recording
+from tensortap.capture.steps import every
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
+from tensortap.dump.recording.model import Recording
 from tensortap.replay.engine import replay
+from tensortap.replay.locate import locate, open_recording
+from tensortap.replay.request import Request
+from tensortap.replay.run.recast import recast
+from tensortap.replay.run.rerun import LoadedCall
 
 
 @pytest.fixture(scope="module")

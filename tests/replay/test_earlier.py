@@ -7,8 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tensortap.dump import Argument, DamagedError, Recording, RecordingPlace
-from tensortap.replay import earlier
+from tensortap.core.errors import DamagedError
+from tensortap.dump.recording.files import RecordingPlace
+from tensortap.dump.recording.model import Argument, Recording
+from tensortap.replay.studies import last_finite_recording
 
 
 @pytest.mark.parametrize(
@@ -32,9 +34,11 @@ def test_the_nearest_of_finite_variables_and_data_is_found(
     """GIVEN recordings of finite numbers (F), of data (D) or variables (V) that are NaN, or damaged (X)."""
     folder = Path("run") / "recordings"
     places = [RecordingPlace(step, 0, folder / str(step)) for step in range(len(before) + 1)]
-    monkeypatch.setattr(earlier, "find_recordings", lambda run: places)
-    monkeypatch.setattr(earlier, "open_recording", lambda path: recording(before[int(path.name)]))
-    assert earlier.finite_before(places[-1].path) == (None if found is None else (found, 0))
+    monkeypatch.setattr(last_finite_recording, "find_recordings", lambda run: places)
+    monkeypatch.setattr(
+        last_finite_recording, "open_recording", lambda path: recording(before[int(path.name)])
+    )
+    assert last_finite_recording.finite_before(places[-1].path) == (None if found is None else (found, 0))
 
 
 def recording(given: str) -> Recording:

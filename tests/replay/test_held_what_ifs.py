@@ -8,18 +8,17 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tensortap.dump import DumpWriter, Graph, InvalidValueError, Node, TensortapError
-from tensortap.replay import (
-    StepperAnswer,
-    StepperProcess,
-    StepperRequest,
-    WhatIfs,
-    stepper_notes,
-    stepper_session,
-    write_what_ifs,
-)
-from tensortap.replay.births import non_finite, size_of
-from tensortap.replay.stepper_session import StepperSession
+from tensortap.core.errors import InvalidValueError, TensortapError
+from tensortap.core.model import Graph, Node
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.replay.stepper import session as stepper_session
+from tensortap.replay.stepper import what_if_file
+from tensortap.replay.stepper.session import StepperSession
+from tensortap.replay.stepper.what_if_file import write_what_ifs
+from tensortap.replay.stepper.what_ifs import WhatIfs
+from tensortap.replay.stepper_process import StepperProcess
+from tensortap.replay.stepper_request import StepperAnswer, StepperRequest
+from tensortap.replay.studies.nonfinite_nodes import non_finite, size_of
 
 
 class Written(StepperProcess):
@@ -78,7 +77,7 @@ def test_a_change_that_fails_leaves_what_can_be_made_again(tmp_path: Path) -> No
 
 
 def test_more_than_is_read_again_is_not_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stepper_notes, "MAX_BYTES", 1000)
+    monkeypatch.setattr(what_if_file, "MAX_BYTES", 1000)
     source = tmp_path / "recordings" / "1-0-0"
     source.mkdir(parents=True)
     few, many = WhatIfs(), WhatIfs()
@@ -89,7 +88,7 @@ def test_more_than_is_read_again_is_not_saved(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(InvalidValueError, match=r"more than 1,000 bytes.*Drop some"):
         write_what_ifs(source, many)
     assert file.stat().st_size < 1000
-    assert stepper_notes.read_what_ifs(source).as_record() == few.as_record()
+    assert what_if_file.read_what_ifs(source).as_record() == few.as_record()
 
 
 @pytest.mark.parametrize("name", ["float16", "bfloat16", "float8_e5m2", "float8_e4m3fn"])

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tensortap.dump import Argument, NotFoundError, Recording
-from tensortap.replay.batch_inputs import BatchInputs
-from tensortap.replay.leak_tests import batch_norm_note
-from tensortap.replay.leaks import distance
-from tensortap.replay.positions import cut, unpadded
-from tensortap.replay.sequences import check_sequences
+from tensortap.core.errors import NotFoundError
+from tensortap.dump.recording.model import Argument, Recording
+from tensortap.replay.model_tests.batch_inputs import BatchInputs
+from tensortap.replay.model_tests.independence_tests import batch_norm_note
+from tensortap.replay.model_tests.leakage import distance
+from tensortap.replay.model_tests.positions import cut, unpadded
+from tensortap.replay.model_tests.sequences import check_sequences
 
 Array = np.ndarray[Any, Any]
 RANDOM = np.random.default_rng(0)

@@ -12,8 +12,10 @@ import pytest
 import tensorflow as tf
 
 from tensortap.__main__ import main
-from tensortap.capture import Tap, Watch, every
-from tensortap.dump import NotFoundError
+from tensortap.capture.steps import every
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
+from tensortap.core.errors import NotFoundError
 
 Ask = Callable[..., Any]
 

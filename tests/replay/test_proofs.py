@@ -10,13 +10,18 @@ import pytest
 import tensorflow as tf
 
 from tensortap.__main__ import main
-from tensortap.capture import Record, Tap, Watch, every
-from tensortap.certificate_view import print_certificate
-from tensortap.dump import find_recordings, read_recording, write_bundle
-from tensortap.replay import Request, StepperRequest
+from tensortap.capture.record_options import Record
+from tensortap.capture.steps import every
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
+from tensortap.cli.console import console
+from tensortap.cli.views.certificate_view import print_certificate
+from tensortap.dump.recording.bundle import write_bundle
+from tensortap.dump.recording.files import find_recordings, read_recording
 from tensortap.replay.engine import replay
-from tensortap.replay.stepper_values import stepper_values
-from tensortap.terminal import console
+from tensortap.replay.request import Request
+from tensortap.replay.stepper.compute import stepper_values
+from tensortap.replay.stepper_request import StepperRequest
 
 
 @pytest.fixture(scope="module")

@@ -12,10 +12,13 @@ import recorded_programs
 import tensorflow as tf
 
 from tensortap.__main__ import main
-from tensortap.capture import LoadedCall, Tap, every, recast
-from tensortap.dump import InvalidValueError
-from tensortap.replay import locate, open_recording
-from tensortap.replay.split import split
+from tensortap.capture.steps import every
+from tensortap.capture.tap import Tap
+from tensortap.core.errors import InvalidValueError
+from tensortap.replay.locate import locate, open_recording
+from tensortap.replay.run.recast import recast
+from tensortap.replay.run.rerun import LoadedCall
+from tensortap.replay.studies.error_split import split
 
 EPS = {"float64": 2.0**-24, "bfloat16": 2.0**-8, "float16": 2.0**-11}
 FORWARD = {"cnn": "^cnn_1", "transformer": "^transformer_1", "rnn": "^rnn_1", "loop": "^while"}

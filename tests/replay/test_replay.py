@@ -18,25 +18,24 @@ import pytest
 import tensorflow as tf
 
 from tensortap.__main__ import main
-from tensortap.capture import Candidate, LoadedCall, Rerun, Tap, Watch, every, override
-from tensortap.commands import replay as replay_command
-from tensortap.dump import (
-    Argument,
-    DamagedError,
-    InvalidValueError,
-    NotFoundError,
-    Recording,
-    TensortapError,
-    find_recordings,
-    read_recording,
-    write_bundle,
-)
-from tensortap.index import open_logdir
-from tensortap.replay import Request, locate
-from tensortap.replay.certificate import certify
-from tensortap.replay.compared import compared
+from tensortap.api.logdir import open_logdir
+from tensortap.capture.steps import every
+from tensortap.capture.tap import Tap
+from tensortap.capture.tracing.candidate import Candidate
+from tensortap.capture.watch import Watch
+from tensortap.cli.commands import replay as replay_command
+from tensortap.core.errors import DamagedError, InvalidValueError, NotFoundError, TensortapError
+from tensortap.dump.recording.bundle import write_bundle
+from tensortap.dump.recording.files import find_recordings, read_recording
+from tensortap.dump.recording.model import Argument, Recording
 from tensortap.replay.engine import replay
-from tensortap.replay.expression import parse_change
+from tensortap.replay.locate import locate
+from tensortap.replay.request import Request
+from tensortap.replay.run.compared import compared
+from tensortap.replay.run.expression import parse_change
+from tensortap.replay.run.override import override
+from tensortap.replay.run.rerun import LoadedCall, Rerun
+from tensortap.replay.studies.observer_effect import certify
 
 Run = Callable[..., tuple[int, str, str]]
 RELU = "net_1/hidden_1/Relu:0"

@@ -12,17 +12,12 @@ import pytest
 import recorded_programs
 import small_models
 
-from tensortap.capture import TapWarning
-from tensortap.dump import (
-    Argument,
-    InvalidValueError,
-    NotFoundError,
-    Recording,
-    array_hash,
-    read_bundle,
-    write_bundle,
-)
-from tensortap.replay import locate, open_recording, restore_variables
+from tensortap.capture.errors import TapWarning
+from tensortap.core.errors import InvalidValueError, NotFoundError
+from tensortap.dump.recording.bundle import read_bundle, write_bundle
+from tensortap.dump.recording.model import Argument, Recording, array_hash
+from tensortap.replay.locate import locate, open_recording
+from tensortap.replay.restore_weights import restore_variables
 
 
 @pytest.fixture(scope="module")

@@ -14,11 +14,12 @@ import pytest
 import tensorflow as tf
 
 from tensortap.__main__ import main
-from tensortap.capture import LoadedCall, RecordedInputs, told_unlike
-from tensortap.capture.rerun import variables_of
-from tensortap.dump import NotFoundError, write_bundle
-from tensortap.replay import locate, open_recording
-from tensortap.replay.script_values import Identifiers, attribute, comment, constant
+from tensortap.core.errors import NotFoundError
+from tensortap.dump.recording.bundle import write_bundle
+from tensortap.replay.locate import locate, open_recording
+from tensortap.replay.run.recorded_values import told_unlike
+from tensortap.replay.run.rerun import LoadedCall, RecordedInputs, variables_of
+from tensortap.replay.studies.script_values import Identifiers, attribute, comment, constant
 
 
 @pytest.mark.parametrize("name", ["loop", "rnn", "cnn", "transformer"])

@@ -13,23 +13,22 @@ import pytest
 import tensorflow as tf
 
 from tensortap.__main__ import main
-from tensortap.capture import Tap, Watch, every
-from tensortap.dump import TensortapError, find_recordings, write_bundle
-from tensortap.index import open_logdir
-from tensortap.replay import (
-    Limits,
-    ReplayError,
-    Request,
-    StepperAnswer,
-    StepperProcess,
-    StepperRequest,
-    StepperSession,
-    locate,
-    open_recording,
-)
+from tensortap.api.logdir import open_logdir
+from tensortap.capture.steps import every
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
+from tensortap.cli.stepper_shell import StepperShell
+from tensortap.core.errors import TensortapError
+from tensortap.dump.recording.bundle import write_bundle
+from tensortap.dump.recording.files import find_recordings
+from tensortap.replay.apart import Limits, ReplayError
 from tensortap.replay.engine import replay
-from tensortap.replay.stepper_values import stepper_values
-from tensortap.stepper_shell import StepperShell
+from tensortap.replay.locate import locate, open_recording
+from tensortap.replay.request import Request
+from tensortap.replay.stepper.compute import stepper_values
+from tensortap.replay.stepper.session import StepperSession
+from tensortap.replay.stepper_process import StepperProcess
+from tensortap.replay.stepper_request import StepperAnswer, StepperRequest
 
 
 @pytest.fixture(scope="module")

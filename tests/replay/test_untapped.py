@@ -13,13 +13,21 @@ import pytest
 import tensorflow as tf
 
 from tensortap.__main__ import main
-from tensortap.capture import LoadedCall, Rerun, Tap, Watch, every, ulp_of_largest
-from tensortap.dump import Recording, find_recordings, read_bundle, read_recording, write_bundle
-from tensortap.replay import Request, StepperAnswer, StepperRequest, locate, open_recording
-from tensortap.replay.compared import Untapped, compared
+from tensortap.capture.steps import every
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
+from tensortap.cli.views.stepper import proof
+from tensortap.dump.recording.bundle import read_bundle, write_bundle
+from tensortap.dump.recording.files import find_recordings, read_recording
+from tensortap.dump.recording.model import Recording
 from tensortap.replay.engine import replay
-from tensortap.replay.stepper_values import stepper_values
-from tensortap.stepper_view import proof
+from tensortap.replay.locate import locate, open_recording
+from tensortap.replay.request import Request
+from tensortap.replay.run.compared import Untapped, compared
+from tensortap.replay.run.recorded_values import ulp_of_largest
+from tensortap.replay.run.rerun import LoadedCall, Rerun
+from tensortap.replay.stepper.compute import stepper_values
+from tensortap.replay.stepper_request import StepperAnswer, StepperRequest
 
 Run = Callable[..., Rerun]
 

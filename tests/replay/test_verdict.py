@@ -10,11 +10,14 @@ import pytest
 import tensorflow as tf
 
 from tensortap.__main__ import main
-from tensortap.capture import Tap, Watch, every
-from tensortap.replay import Request, locate
+from tensortap.capture.steps import every
+from tensortap.capture.tap import Tap
+from tensortap.capture.watch import Watch
 from tensortap.replay.engine import replay
-from tensortap.replay.split import split
-from tensortap.replay.verdict import judge, moved_by_one_ulp, moved_inputs, note_on
+from tensortap.replay.locate import locate
+from tensortap.replay.request import Request
+from tensortap.replay.studies.error_split import split
+from tensortap.replay.studies.verdict import judge, moved_by_one_ulp, moved_inputs, note_on
 
 F32 = np.float32
 

@@ -9,7 +9,7 @@ import pytest
 from small_dump import Api, write_dump
 from werkzeug.test import Client
 
-from tensortap.server import create_app
+from tensortap.server.app import create_app
 
 Opened = Callable[..., Api]
 

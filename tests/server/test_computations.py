@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from polling import until
 
-from tensortap.dump import DumpWriter, LimitError
-from tensortap.server import Computed, ComputedTensor, LogicTest, Wanted
-from tensortap.server.computations import Computations
+from tensortap.core.errors import LimitError
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.replay.computing import Computed, ComputedTensor, LogicTest, Wanted
+from tensortap.server.jobs.computations import Computations
 
 RECORDING = Path("recording")
 
@@ -47,7 +48,7 @@ class Deaf:
 
 @pytest.fixture
 def computations(monkeypatch: pytest.MonkeyPatch) -> Iterator[Computations]:
-    monkeypatch.setattr("tensortap.server.computations._PATIENCE", 0.01)
+    monkeypatch.setattr("tensortap.server.jobs.computations._PATIENCE", 0.01)
     found = Computations(Deaf())
     yield found
     found.close()

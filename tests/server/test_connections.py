@@ -14,8 +14,8 @@ from polling import until
 from waitress import wasyncore
 from waitress.server import create_server
 
-from tensortap.server.channel import Channel
-from tensortap.server.connections import Connections
+from tensortap.server.connections.channel import Channel
+from tensortap.server.connections.socket_map import Connections
 
 
 class Ended(wasyncore.dispatcher):  # type: ignore[misc]

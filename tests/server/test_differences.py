@@ -11,7 +11,8 @@ import pytest
 from polling import until
 from small_dump import WEIGHTS, Api
 
-from tensortap.dump import DumpWriter, Function, Graph, Node
+from tensortap.core.model import Function, Graph, Node
+from tensortap.dump.write.writer import DumpWriter
 
 
 @pytest.fixture(scope="module")

@@ -17,9 +17,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tensortap.dump import DumpWriter
-from tensortap.server import entrance
-from tensortap.server.entrance import Entrance
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.server.connections import accept_limit
+from tensortap.server.connections.accept_limit import Entrance
 
 FILES = 40  # that the server may open; it needs some ten besides its connections
 RUN = "r-7038458a"
@@ -131,7 +131,7 @@ def test_it_is_tried_again_after_a_while(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     now = 1000.0
-    monkeypatch.setattr(entrance.time, "monotonic", lambda: now)
+    monkeypatch.setattr(accept_limit.time, "monotonic", lambda: now)
     found = server(*(full() for _ in range(100)))
     Entrance(found)
     for _ in range(100):

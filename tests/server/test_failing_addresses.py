@@ -15,8 +15,10 @@ from polling import until
 from range_server import Server, serving
 from werkzeug.test import TestResponse
 
-from tensortap.dump import DumpWriter, path_of
-from tensortap.server import create_app, live
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.server import live
+from tensortap.server.app import create_app
+from tensortap.storage.addresses import path_of
 
 
 @pytest.fixture(scope="module")

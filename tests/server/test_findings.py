@@ -12,9 +12,9 @@ import pytest
 from polling import until
 from small_dump import Api
 
-from tensortap.dump import NotFoundError
-from tensortap.server.analyses import _HERE
-from tensortap.server.background import Advance, Background, Job
+from tensortap.core.errors import NotFoundError
+from tensortap.server.jobs.analysis_jobs import _HERE
+from tensortap.server.jobs.job_queue import Advance, Background, Job
 
 
 def ready(api: Api, path: str) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def test_the_ledger(api: Api, first: str) -> None:
 
 
 def test_a_request_does_not_wait_for_slow_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tensortap.server.background.PATIENCE", 0.01)
+    monkeypatch.setattr("tensortap.server.jobs.job_queue.PATIENCE", 0.01)
     background, release = Background(), threading.Event()
 
     def slow(advance: Any) -> str:
@@ -75,7 +75,7 @@ def test_a_request_does_not_wait_for_slow_work(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_work_that_is_cancelled_ends_and_can_be_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tensortap.server.background.PATIENCE", 0.01)
+    monkeypatch.setattr("tensortap.server.jobs.job_queue.PATIENCE", 0.01)
     background, ended = Background(), threading.Event()
 
     def slow(advance: Any) -> str:
@@ -91,8 +91,8 @@ def test_work_that_is_cancelled_ends_and_can_be_asked_for_again(monkeypatch: pyt
 
 
 def test_work_that_nobody_asks_for_any_more_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tensortap.server.background.PATIENCE", 0.01)
-    monkeypatch.setattr("tensortap.server.background.FORGOTTEN", 0.0)
+    monkeypatch.setattr("tensortap.server.jobs.job_queue.PATIENCE", 0.01)
+    monkeypatch.setattr("tensortap.server.jobs.job_queue.FORGOTTEN", 0.0)
     ended = threading.Event()
 
     def slow(advance: Any) -> None:
@@ -107,7 +107,7 @@ def test_what_only_the_server_can_read_is_ended_while_it_waits_for_others(
     opened: Callable[..., Api], logdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """GIVEN an archive, which no other process reads, and another analysis that takes for ever."""
-    monkeypatch.setattr("tensortap.server.background.PATIENCE", 0.01)
+    monkeypatch.setattr("tensortap.server.jobs.job_queue.PATIENCE", 0.01)
     archive = tmp_path / "first.tap.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as out:
         for file in sorted(logdir.rglob("*")):
@@ -157,7 +157,7 @@ def test_ending_work_that_is_through_ends_nothing() -> None:
 
 def test_who_asks_for_everything_at_once_starts_no_crowd(monkeypatch: pytest.MonkeyPatch) -> None:
     """GIVEN slow work WHEN hundreds of others are asked for THEN few threads wait, and later each is done."""
-    monkeypatch.setattr("tensortap.server.background.PATIENCE", 0.0)
+    monkeypatch.setattr("tensortap.server.jobs.job_queue.PATIENCE", 0.0)
     background, release = Background(), threading.Event()
     before = threading.active_count()
     jobs = [background.ask(f"nan/{step}", 1, lambda advance: release.wait(30)) for step in range(300)]

@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tensortap.dump import LimitError, SelectionError, loadable
-from tensortap.server.formats import FORMATS, MAX_TEXT_ELEMENTS
-from tensortap.server.png import Scale, png
+from tensortap.core.errors import LimitError, SelectionError
+from tensortap.core.loadable import loadable
+from tensortap.server.responses.png import Scale, png
+from tensortap.server.responses.value_formats import FORMATS, MAX_TEXT_ELEMENTS
 
 
 @dataclass

@@ -10,8 +10,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tensortap.server import Server, freed_memory
-from tensortap.server.freed_memory import FreedMemory
+from tensortap.server import memory
+from tensortap.server.memory import FreedMemory
+from tensortap.server.serve import Server
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc")
@@ -24,7 +25,7 @@ def test_memory_is_given_back_now_and_then(monkeypatch: pytest.MonkeyPatch) -> N
     for _ in range(3):
         freed.give_back()
     assert calls == [0]
-    now += freed_memory._INTERVAL
+    now += memory._INTERVAL
     freed.give_back()
     assert calls == [0, 0]
 
@@ -41,7 +42,7 @@ def test_the_memory_of_others_is_left_alone(tmp_path: Path) -> None:
 
 THREADS = """
 import ctypes, re, tempfile, threading
-from tensortap.server.freed_memory import share_one_allocator
+from tensortap.server.memory import share_one_allocator
 libc = ctypes.CDLL(None)
 libc.malloc.restype = libc.fopen.restype = ctypes.c_void_p
 share_one_allocator()
@@ -79,5 +80,5 @@ def test_a_server_of_its_own_keeps_little_of_what_it_freed() -> None:
     arenas, and the buffer is one that goes back by itself."""
     done = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True, check=True)
     arenas, mapped = map(int, done.stdout.split())
-    assert arenas <= freed_memory._ARENAS
+    assert arenas <= memory._ARENAS
     assert mapped == 1

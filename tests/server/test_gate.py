@@ -8,10 +8,10 @@ import pytest
 from werkzeug.test import Client, TestResponse
 from werkzeug.wrappers import Request, Response
 
-from tensortap.dump import InvalidValueError
-from tensortap.server.framing import Framing
-from tensortap.server.gate import CONTENT_SECURITY_POLICY, Gate, Policy
-from tensortap.server.hosts import AllowedHosts
+from tensortap.core.errors import InvalidValueError
+from tensortap.server.security.middleware import CONTENT_SECURITY_POLICY, Gate, Policy
+from tensortap.server.security.notebook_frame import Framing
+from tensortap.server.security.trusted_hosts import AllowedHosts
 
 TOKEN = "0123456789abcdef" * 3
 OWN = {"Host": "localhost:6016"}

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tensortap.server.hosts import AllowedHosts, Host, bracketed, is_loopback, names_on_loopback, parse_host
+from tensortap.server.security.trusted_hosts import (
+    AllowedHosts,
+    Host,
+    bracketed,
+    is_loopback,
+    names_on_loopback,
+    parse_host,
+)
 
 
 @pytest.mark.parametrize(

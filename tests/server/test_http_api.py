@@ -9,7 +9,7 @@ import pytest
 from small_dump import Api
 
 import tensortap.server
-from tensortap.server import create_app
+from tensortap.server.app import create_app
 
 DOCUMENT = (Path(tensortap.server.__file__).parent / "http_api.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## GET (api/\S+)\n(.*?)(?=^## |\Z)", DOCUMENT, re.MULTILINE | re.DOTALL))

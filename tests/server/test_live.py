@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from polling import until
 
-from tensortap.dump import DumpWriter
-from tensortap.index import LogIndex, RunIndex
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.log import LogIndex
+from tensortap.index.run_index import RunIndex
 from tensortap.server import live
 from tensortap.server.live import LiveLog, SilentLogError
 

@@ -14,7 +14,7 @@ from hostile_dump import WEAPONS, write_hostile_dump
 from small_dump import write_dump
 from werkzeug.test import Client, TestResponse
 
-from tensortap.server import create_app
+from tensortap.server.app import create_app
 
 OWN = {"Host": "localhost:6016"}
 INSIDE = re.compile(rb'Traceback|File "|site-packages|\.py", line|werkzeug|Debugger|tensortap/server')

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tensortap.dump import DumpWriter, Graph, Node
-from tensortap.index import GraphIndex
-from tensortap.server import create_app
-from tensortap.server.prepared import prepare
+from tensortap.core.model import Graph, Node
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.graph.graph_index import GraphIndex
+from tensortap.server.app import create_app
+from tensortap.server.warm_up import prepare
 
 PATIENCE = 60.0
 
@@ -19,7 +20,7 @@ PATIENCE = 60.0
 def made(monkeypatch: pytest.MonkeyPatch) -> list[GraphIndex]:
     """The graphs whose answers were made."""
     graphs: list[GraphIndex] = []
-    monkeypatch.setattr("tensortap.server.prepared.graph_answer", graphs.append)
+    monkeypatch.setattr("tensortap.server.warm_up.graph_answer", graphs.append)
     return graphs
 
 

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from small_dump import Api
 
-from tensortap.dump import DumpWriter, Recording, write_recording
+from tensortap.dump.recording.files import write_recording
+from tensortap.dump.recording.model import Recording
+from tensortap.dump.write.writer import DumpWriter
 
 
 def test_a_recording_that_was_mended_is_listed_with_its_names(

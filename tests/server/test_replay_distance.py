@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tensortap.server.computing import Computed
-from tensortap.server.replays import _result
+from tensortap.replay.computing import Computed
+from tensortap.server.routes.replay import _result
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,15 @@ from polling import until
 from small_dump import write_dump
 from werkzeug.test import Client, TestResponse
 
-from tensortap.dump import DumpWriter, Graph, Node, Recording, TensortapError, write_recording
-from tensortap.server import Computed, ComputedTensor, LogicTest, Server, ServingError, Wanted, create_app
-from tensortap.server.computations import Computations
+from tensortap.core.errors import TensortapError
+from tensortap.core.model import Graph, Node
+from tensortap.dump.recording.files import write_recording
+from tensortap.dump.recording.model import Recording
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.replay.computing import Computed, ComputedTensor, LogicTest, Wanted
+from tensortap.server.app import create_app
+from tensortap.server.jobs.computations import Computations
+from tensortap.server.serve import Server, ServingError
 
 TOKEN = "0123456789abcdef" * 3
 OWN = {"Host": "localhost:6016", "Authorization": f"Bearer {TOKEN}"}
@@ -208,7 +214,7 @@ def test_a_result_is_told_with_what_it_changed(asked: Asked, monkeypatch: pytest
         compared.wait(30)
         return ["x:0"]
 
-    monkeypatch.setattr("tensortap.server.computations._changed", slow)
+    monkeypatch.setattr("tensortap.server.jobs.computations._changed", slow)
     body = {"recording": asked.recording, "changes": [["x:0", "x + 1"]]}
     asked.post("compute", body)
     until(lambda: len(asked.computer.asked) == 2, "the what-if")
@@ -257,7 +263,7 @@ def test_no_more_than_eight_wait(asked: Asked) -> None:
 
 
 def test_only_the_last_results_stay(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tensortap.server.computations._KEPT", 2)
+    monkeypatch.setattr("tensortap.server.jobs.computations._KEPT", 2)
     runs = [asked.compute(tensors=[f"t{number}:0"])["result"]["run"] for number in range(3)]
 
     def gone() -> bool:

@@ -12,8 +12,9 @@ import pytest
 from polling import until
 from small_dump import Api
 
-from tensortap.dump import DumpWriter
-from tensortap.server import replies, runs
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.server.responses import responses
+from tensortap.server.routes import runs
 
 Opened = Callable[..., Api]
 GZIP = {"Accept-Encoding": "gzip, br"}
@@ -35,7 +36,7 @@ def test_large_answers_are_packed(api: Api, first: str) -> None:
 
 def test_small_answers_are_not_packed(api: Api) -> None:
     answer = api.get("/api/changes", headers=GZIP)
-    assert len(answer.get_data()) < replies.GZIP_FROM
+    assert len(answer.get_data()) < responses.GZIP_FROM
     assert "Content-Encoding" not in answer.headers
 
 

@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 from polling import until
 
-from tensortap.server import DEFAULT_PORT, Server, ServingError
-from tensortap.server.serving import connection_limit, open_socket
+from tensortap.server.serve import DEFAULT_PORT, Server, ServingError, connection_limit, open_socket
 
 
 @pytest.fixture
@@ -37,7 +36,7 @@ def test_a_port_that_was_asked_for_and_is_taken_is_an_error(tmp_path: Path, take
 
 
 def test_otherwise_the_next_free_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken: int) -> None:
-    monkeypatch.setattr("tensortap.server.serving.DEFAULT_PORT", taken)
+    monkeypatch.setattr("tensortap.server.serve.DEFAULT_PORT", taken)
     server = closed(Server([tmp_path]))
     assert server.moved
     assert taken < server.port < taken + 50

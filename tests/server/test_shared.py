@@ -11,9 +11,10 @@ import pytest
 from polling import until
 from werkzeug.test import Client
 
-from tensortap.dump import DumpWriter
-from tensortap.index import History, history
-from tensortap.server import create_app, shared
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.series.history import History, history
+from tensortap.server import response_cache
+from tensortap.server.app import create_app
 
 OWN = {"Host": "localhost"}
 
@@ -30,7 +31,7 @@ class Counted:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.calls = 0
         self.fails = False
-        monkeypatch.setattr("tensortap.server.histograms.history", self._made)
+        monkeypatch.setattr("tensortap.server.routes.histograms.history", self._made)
 
     def _made(self, *arguments: object, **options: object) -> History:
         self.calls += 1
@@ -89,7 +90,7 @@ def test_what_failed_is_tried_again_and_little_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted = Counted(monkeypatch)
-    monkeypatch.setattr("tensortap.server.shared._KEPT", 2)
+    monkeypatch.setattr("tensortap.server.response_cache._KEPT", 2)
     with DumpWriter(tmp_path, "r") as writer:
         writer.log("x", np.float32(1), step=0)
     client = Client(create_app(tmp_path))
@@ -108,18 +109,18 @@ def test_what_fails_takes_no_room_and_addresses_count(
     with DumpWriter(tmp_path, "r") as writer:
         writer.log("x", np.float32(1), step=0)
     app = create_app(tmp_path)
-    client, answers = Client(app), app.extensions[shared._KEY]
+    client, answers = Client(app), app.extensions[response_cache._KEY]
     address = history_of_x(client, 1)
     for unknown in range(20):
         assert client.get(f"{address}&junk{unknown}=1", headers=OWN).status_code == 400
     assert not answers._answers
-    monkeypatch.setattr(shared, "_LONGEST", len(address))
+    monkeypatch.setattr(response_cache, "_LONGEST", len(address))
     assert client.get(f"{address}&limit=5", headers=OWN).status_code == 200
     assert not answers._answers, "an address that is too long to be kept is answered all the same"
     body = client.get(address, headers=OWN).get_data()
     [answer] = answers._answers.values()
     assert answer.size == len(address) + len(body)
-    monkeypatch.setattr(shared, "_KEPT_BYTES", len(body))
-    monkeypatch.setattr(shared, "_LONGEST", 2 * len(address))
+    monkeypatch.setattr(response_cache, "_KEPT_BYTES", len(body))
+    monkeypatch.setattr(response_cache, "_LONGEST", 2 * len(address))
     assert client.get(f"{address}&limit=5", headers=OWN).status_code == 200
     assert not answers._answers

@@ -14,10 +14,11 @@ import pytest
 from hanging_disk import hanging_disk
 from polling import until
 
-from tensortap.dump import DumpWriter
-from tensortap.dump import runs as dump_runs
-from tensortap.index import LogIndex
-from tensortap.server import create_app, live
+from tensortap.dump.read import runs as dump_runs
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.index.log import LogIndex
+from tensortap.server import live
+from tensortap.server.app import create_app
 
 
 @pytest.fixture

@@ -16,9 +16,8 @@ import numpy as np
 import pytest
 from polling import until
 
-from tensortap.dump import DumpWriter
-from tensortap.server import Server
-from tensortap.server.serving import connection_limit
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.server.serve import Server, connection_limit
 
 THREADS = 16
 FEW = 40  # connections that the server of a test lets in
@@ -37,7 +36,7 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def running(logdir: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     """A server that ends what does not move after a second."""
     monkeypatch.setitem(Server.__init__.__globals__["_TUNING"], "channel_timeout", 1)
-    monkeypatch.setattr("tensortap.server.serving.connection_limit", lambda: FEW)
+    monkeypatch.setattr("tensortap.server.serve.connection_limit", lambda: FEW)
     server = Server([logdir], port=0)
     thread = threading.Thread(target=server.run)
     thread.start()

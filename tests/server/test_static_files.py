@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from small_dump import Api
 
-from tensortap.server import static_files
+from tensortap.server.routes import static_files
 
 Opened = Callable[..., Api]
 

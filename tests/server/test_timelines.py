@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from small_dump import Api
 
-from tensortap.dump import DumpWriter
-from tensortap.server.timelines import MAX_ROWS
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.server.routes.timelines import MAX_ROWS
 
 
 def test_rows_beyond_what_a_page_takes_are_counted(tmp_path: Path, opened: Callable[[Path], Api]) -> None:

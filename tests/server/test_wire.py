@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tensortap.index import Texts
-from tensortap.server.columns import Column, read_columns, write_columns
-from tensortap.server.number_texts import encoded, encoded_rows
-from tensortap.server.wire import plain, to_json
+from tensortap.index.catalog.columns import Texts
+from tensortap.server.responses.columns_format import Column, read_columns, write_columns
+from tensortap.server.responses.json_arrays import encoded, encoded_rows
+from tensortap.server.responses.json_encoding import plain, to_json
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ export interface FileOf {
 const LONGEST_NAME = 100;
 const LONGEST_PART = 120;
 
-/** The name of a file about a tensor, without its ending; values that the server sends are called alike (server/values.py). */
+/** The name of a file about a tensor, without its ending; values that the server sends are called alike (server/routes/values.py). */
 export function tensorFile({ tensor, step, visit, selection, what }: FileOf): string {
   const name = tensor
     .replace(/[^A-Za-z0-9._-]+/g, '_')

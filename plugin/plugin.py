@@ -1,0 +1,65 @@
+"""The TensorBoard plugin. It reads dumps itself: TensorBoard's own reader knows event files only."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tensorboard.plugins import base_plugin
+from werkzeug.middleware.dispatcher import DispatcherMiddleware
+from werkzeug.wrappers import Response
+
+from tensortap.server.app import create_app
+from tensortap.server.security.trusted_hosts import names_on_loopback
+
+from .logdirs import local_logdirs
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+NAME = "tensortap"
+MOUNT = f"/data/plugin/{NAME}"
+
+
+class TensortapPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
+    """Shows the runs below TensorBoard's `--logdir` or `--logdir_spec`, live."""
+
+    plugin_name = NAME
+
+    def __init__(self, context: base_plugin.TBContext) -> None:
+        self._flags = context.flags
+        self._logdirs = local_logdirs(context.logdir, getattr(context.flags, "logdir_spec", ""))
+
+    def get_plugin_apps(self) -> Mapping[str, WSGIApplication]:
+        """One application for all routes: PATH_INFO arrives whole, and the page sits at its root."""
+        app = create_app(self._logdirs, allowed_hosts=allowed_hosts(self._flags), mode="plugin")
+        return {"/*": DispatcherMiddleware(_NOTHING, {MOUNT: app})}
+
+    def is_active(self) -> bool:
+        """TensorBoard asks on every reload, so this reads no file: an empty list is explained in the page."""
+        return bool(self._logdirs)
+
+    def frontend_metadata(self) -> base_plugin.FrontendMetadata:
+        """An iframe of TensorBoard's that imports the build's `plugin.js` and calls its `render()`."""
+        return base_plugin.FrontendMetadata(
+            es_module_path="/plugin.js", tab_name="Tensortap", disable_reload=True, remove_dom=False
+        )
+
+
+_NOTHING = Response(
+    "Not found", 404, content_type="text/plain", headers={"X-Content-Type-Options": "nosniff"}
+)
+
+
+def allowed_hosts(flags: Any) -> list[str] | None:
+    """None (any host) where TensorBoard listens on the network: it owns access, and does not check either.
+
+    On loopback a rebound name is refused; `TENSORTAP_ALLOW_HOST` lists more names, by commas.
+    """
+    host = getattr(flags, "host", None)
+    own = names_on_loopback(host) if host else ()
+    if getattr(flags, "bind_all", False) or own is None:
+        return None
+    added = os.environ.get("TENSORTAP_ALLOW_HOST", "").split(",")
+    return [*own, *(name.strip() for name in added if name.strip())]

@@ -1,0 +1,1 @@
+"""Connections: accepted, counted, ended."""

@@ -1,0 +1,79 @@
+"""Analyses that requests ask for: done in processes of their own, or in a thread where only this process can
+read the run."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from flask import Flask, current_app
+
+from tensortap.analysis.workers.pool import Analysts
+from tensortap.analysis.workers.tasks import Task, perform, place_of
+from tensortap.core.errors import NoAnswerError, TensortapError
+from tensortap.index.run_index import RunIndex
+
+from ..responses.errors import told, without_places
+from .job_queue import Advance, Background, Job
+
+_KEY = "tensortap-analysis"
+_ANALYSTS = Analysts()  # of this process, however many applications it serves
+_HERE = threading.Lock()  # analyses in this process, one at a time
+_LOOK = 0.2  # s between two looks whether one that waits shall end
+
+
+def install(app: Flask) -> None:
+    """Gives `app` what analyses runs."""
+    app.extensions[_KEY] = Background()
+
+
+def ask(
+    runs: tuple[RunIndex, ...],
+    what: str,
+    key: str,
+    version: object,
+    options: Mapping[str, Any],
+    *,
+    cancel: bool = False,
+) -> Job:
+    """What is known of an analysis, which begins if it must.
+
+    Args:
+        what, options: the name of the task, and its arguments. key: tells apart what is asked of a run.
+        version: of what is analysed: another one, and it begins anew. cancel: end it instead.
+    """
+    background: Background = current_app.extensions[_KEY]
+    name = f"{runs[0].id}/{runs[0].generation}/{key}"
+    if cancel:
+        return background.cancel(name)
+    return background.ask(name, version, lambda advance: _analyse(runs, what, options, advance))
+
+
+def _analyse(runs: tuple[RunIndex, ...], what: str, options: Mapping[str, Any], advance: Advance) -> Any:
+    places = [place for run in runs if (place := place_of(run)) is not None]
+    try:
+        if len(places) == len(runs):
+            return _ANALYSTS.do(Task(what, tuple(places), options), advance, advance.begun)
+        while not _HERE.acquire(timeout=_LOOK):
+            advance(0, 0, "waiting for another analysis")
+        try:
+            return perform(what, runs, options, advance)
+        finally:
+            _HERE.release()
+    except TensortapError as error:
+        raise TensortapError(
+            without_places(error.message, *runs), without_places(error.hint, *runs)
+        ) from error
+    except NoAnswerError as error:
+        raise TensortapError(*told(error)) from error
+
+
+def job_state(job: Job) -> dict[str, Any]:
+    """How far it is, as answers say it."""
+    return {
+        "working": job.working or job.waiting,
+        "progress": {"done": job.done, "total": job.total, "doing": job.doing},
+        "error": job.error or None,
+        "hint": job.hint,
+    }

@@ -1,0 +1,1 @@
+"""Forms of answers, and parameters of requests."""

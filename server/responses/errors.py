@@ -1,0 +1,127 @@
+"""What goes wrong, reworded for people once: every error leaves as JSON `{error, hint}`."""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+
+from flask import Flask, request
+from werkzeug.exceptions import HTTPException
+from werkzeug.wrappers import Response
+
+from tensortap.core.errors import (
+    AmbiguousError,
+    DamagedError,
+    FormatVersionError,
+    InvalidNameError,
+    InvalidValueError,
+    LimitError,
+    NoAnswerError,
+    NotARunError,
+    NotFoundError,
+    SelectionError,
+    TensortapError,
+    ValueNotKeptError,
+    ValuePrunedError,
+)
+from tensortap.index.run_index import RunIndex
+
+from ..log_escaping import ESCAPED_LINES
+from .json_encoding import to_json
+
+_LOG = logging.getLogger(__name__)
+_LOG.addFilter(ESCAPED_LINES)
+
+STATUS: dict[type[TensortapError], int] = {
+    NotFoundError: 404,
+    ValueNotKeptError: 404,
+    ValuePrunedError: 404,
+    NotARunError: 404,
+    AmbiguousError: 400,
+    SelectionError: 400,
+    InvalidNameError: 400,
+    InvalidValueError: 400,
+    LimitError: 413,
+    FormatVersionError: 422,
+    DamagedError: 422,
+}
+
+_HINTS = {
+    404: "See api/runs for what there is.",
+    405: "This server only reads: use GET or HEAD.",
+}
+
+
+class BadRequestError(TensortapError):
+    """A parameter is unknown, missing, or not what it should be. The hint says what is allowed."""
+
+
+STATUS[BadRequestError] = 400
+
+
+def failure(status: int, error: str, hint: str = "") -> Response:
+    """An error as every route and the gate answer it."""
+    body = to_json({"error": error, "hint": hint})
+    return Response(body, status, content_type="application/json", headers={"Cache-Control": "no-store"})
+
+
+def without_places(text: str, *runs: RunIndex) -> str:
+    """The text without where runs are on this machine, which is nobody else's business."""
+    for run in runs:
+        where = str(run.path.parent)
+        text = text.replace(f"{where}/", "").replace(where, "")
+    return text
+
+
+def install(app: Flask) -> None:
+    """Makes `app` answer every error this way."""
+    app.register_error_handler(TensortapError, _known)
+    app.register_error_handler(HTTPException, _http)
+    app.register_error_handler(FileNotFoundError, _gone)
+    app.register_error_handler(NoAnswerError, _no_answer)
+    app.register_error_handler(Exception, _unexpected)
+
+
+def _known(error: TensortapError) -> Response:
+    status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
+    return failure(status, error.message, error.hint)
+
+
+def _http(error: HTTPException) -> Response:
+    status = error.code or 500
+    phrase = HTTPStatus(status).phrase if status in {s.value for s in HTTPStatus} else "Error"
+    if status == 404:
+        return failure(404, f"There is nothing at {request.path[:200]}.", _HINTS[404])
+    answer = failure(status, f"{phrase}.", _HINTS.get(status, ""))
+    if status == 405:
+        answer.headers["Allow"] = "GET, HEAD"
+    return answer
+
+
+def _gone(error: FileNotFoundError) -> Response:
+    _LOG.info("a file vanished while it was read: %s", error)
+    return failure(404, "A file of this run is gone.", "The run was moved or deleted; reload the page.")
+
+
+def _no_answer(error: NoAnswerError) -> Response:
+    return failure(502, *told(error))
+
+
+def told(error: NoAnswerError) -> tuple[str, str]:
+    """(error, hint) of what an address does not send; where it lies is nobody else's business."""
+    name = str(error.filename or "").rstrip("/").rpartition("/")[2]
+    return f"{name}: {error.strerror}.", "The address of the run fails; see docs/remote.md."
+
+
+def _unexpected(error: Exception) -> Response:
+    return unexpected(error, request.path)
+
+
+def unexpected(error: Exception, path: str) -> Response:
+    """What is answered where a request to `path` ends in an error nobody expected; the terminal is told."""
+    _LOG.error("unexpected failure at %s", path[:200], exc_info=error)
+    return failure(
+        500,
+        "The server met a failure it did not expect.",
+        "Its terminal shows the details; please report them as an issue of tensortap.",
+    )

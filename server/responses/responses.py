@@ -1,0 +1,95 @@
+"""How answers leave: JSON or columns, with an ETag, 304 where nothing changed, gzip where it pays."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from flask import Flask, Response, request
+
+from ..security.middleware import CONTENT_TYPE_KEY
+from .columns_format import CONTENT_TYPE, Column, write_columns
+from .json_encoding import to_json
+
+GZIP_FROM = 4096  # below this the header and the time cost more than the bytes saved
+_GZIP_LEVEL = 1  # 3 times faster than the default for 10 % more bytes: graphs are asked for on a LAN at most
+_PACKS_WELL = ("application/json", "text/", "image/svg", CONTENT_TYPE)
+
+
+def json_reply(data: Any) -> Response:
+    """`data` (see wire.plain) as JSON."""
+    return Response(to_json(data), content_type="application/json")
+
+
+def columns_reply(meta: Mapping[str, Any], columns: Iterable[Column]) -> Response:
+    """Rows as flat buffers."""
+    return Response(write_columns(meta, columns), content_type=CONTENT_TYPE)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptReply:
+    """An answer that is sent again and again: hashed and packed once, and held packed only."""
+
+    packed: bytes
+    content_type: str
+    etag: str
+
+    @classmethod
+    def of(cls, body: bytes, content_type: str) -> KeptReply:
+        """Packs a body."""
+        packed = gzip.compress(body, _GZIP_LEVEL, mtime=0)
+        return cls(packed, content_type, _hash(packed))  # a tenth of the bytes, and as different
+
+
+def kept_reply(kept: KeptReply) -> Response:
+    """The answer, unpacked for a client that asks for that."""
+    packs = request.accept_encodings.quality("gzip") > 0
+    response = Response(
+        kept.packed if packs else gzip.decompress(kept.packed), content_type=kept.content_type
+    )
+    response.vary.add("Accept-Encoding")
+    response.set_etag(kept.etag + ("-gzip" if packs else ""))
+    if packs:
+        response.headers["Content-Encoding"] = "gzip"
+    return response
+
+
+def install(app: Flask) -> None:
+    """Finishes every answer of `app` this way."""
+    app.after_request(_finish)
+
+
+def _finish(response: Response) -> Response:
+    if response.status_code != 200:
+        return response
+    response.headers.setdefault("Cache-Control", "no-cache")
+    request.environ[CONTENT_TYPE_KEY] = response.content_type
+    if response.get_etag()[0] is not None:  # kept
+        return _conditional(response)
+    response.direct_passthrough = False  # files are small, and are gzipped like the rest
+    body = response.get_data()
+    packs = len(body) >= GZIP_FROM and response.content_type.startswith(_PACKS_WELL)
+    if packs:
+        response.vary.add("Accept-Encoding")
+    packs = packs and request.accept_encodings.quality("gzip") > 0
+    response.set_etag(_hash(body) + ("-gzip" if packs else ""))
+    _conditional(response)
+    if packs and response.status_code == 200:
+        response.set_data(gzip.compress(body, _GZIP_LEVEL, mtime=0))
+        response.headers["Content-Encoding"] = "gzip"
+    return response
+
+
+def _conditional(response: Response) -> Response:
+    """304 where the client has it already; whole where what it says it has cannot be read (a late year)."""
+    with suppress(ValueError, OverflowError):
+        response.make_conditional(request)
+    return response
+
+
+def _hash(body: bytes) -> str:
+    return hashlib.blake2b(body, digest_size=12).hexdigest()

@@ -1,0 +1,187 @@
+"""Two runs, steps or workers compared; one tensor's values side by side."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from flask import Blueprint, Response
+
+from tensortap.analysis.compare.compare import check_pairs
+from tensortap.analysis.compare.html import comparison_html
+from tensortap.analysis.compare.metrics.subtract import subtracted, worst_element
+from tensortap.analysis.compare.metrics.tensor_pairs import read_both
+from tensortap.analysis.compare.metrics.ulp import common_dtype, ulp_distance
+from tensortap.analysis.compare.model import Comparison, TensorDifference
+from tensortap.analysis.compare.side import Side
+from tensortap.analysis.compare.sorting import SORTS as DIFFERENCE_SORTS
+from tensortap.analysis.compare.sorting import sorted_tensors
+from tensortap.core.errors import NotFoundError, SelectionError, ValueNotKeptError
+from tensortap.index.selection import Selection, resolve_selection
+from tensortap.index.snapshot import Snapshot, locate
+from tensortap.index.values import kept_shape
+
+from ..jobs.analysis_jobs import ask, job_state
+from ..live import current_run
+from ..responses.errors import BadRequestError
+from ..responses.json_encoding import plain
+from ..responses.parameters import Parameters, ordered_range
+from ..responses.png import Scale
+from ..responses.responses import json_reply
+from ..responses.value_formats import FORMATS, Format
+from .values import MAX_SLICE
+
+blueprint = Blueprint("differences", __name__)
+MAX_ROWS = 5000
+_WHAT = ("a", "b", "difference", "ulp")
+_UNUSUAL = re.compile(r"[^A-Za-z0-9._-]+")  # in the name of a file
+
+
+@blueprint.get("/api/diff")
+def difference() -> Response:
+    """GET api/diff"""
+    parameters = Parameters()
+    a, b = _sides(parameters)
+    where = parameters.text("where")
+    matches = _matches(parameters.text("match"))
+    sort = parameters.choice("sort", DIFFERENCE_SORTS, "order") or "order"
+    limit = parameters.count("limit", MAX_ROWS, high=MAX_ROWS)
+    offset = parameters.count("offset", 0, high=2**31)
+    everything = parameters.flag("all")
+    name = parameters.choice("format", ("json", "html"), "json")
+    cancel = parameters.flag("cancel")
+    parameters.done()
+    a.check()
+    b.check()
+    check_pairs(a.run, b.run, matches)
+    sides = {"steps": (a.step, b.step), "workers": (a.worker, b.worker)}
+    options = {**sides, "matches": matches, "where": where}
+    version = tuple((run.generation, run.catalog.rows) for run in (a.run, b.run))
+    key = f"diff/{b.run.id}/{sorted(sides.items())}/{where}/{sorted(matches.items())}"
+    job = ask((a.run, b.run), "compare", key, version, options, cancel=cancel)
+    result: Comparison | None = job.result
+    if name == "html":
+        return _report(result)
+    rows = [] if result is None else _rows(result, sort, everything=everything)
+    return json_reply(
+        job_state(job)
+        | {
+            "comparison": None if result is None else _told(result),
+            "total": len(rows),
+            "rows": rows[offset : offset + limit],
+        }
+    )
+
+
+def _report(result: Comparison | None) -> Response:
+    """The report as a file: its style would not pass the page's policy."""
+    if result is None:
+        raise NotFoundError("The comparison is not ready.", "Ask with format=json while it says working.")
+    response = Response(comparison_html(result), content_type="text/html; charset=utf-8")
+    response.headers["Content-Disposition"] = f'attachment; filename="{_report_name(result)}"'
+    return response
+
+
+def _report_name(result: Comparison) -> str:
+    """Names both sides, so that reports of several pairs can lie beside one another."""
+    a, b = (_UNUSUAL.sub("_", side.run).strip("._")[-60:] or "run" for side in (result.a, result.b))
+    return f"{a}-step{result.a.step}-and-{b}-step{result.b.step}.html"
+
+
+def _sides(parameters: Parameters) -> tuple[Side, Side]:
+    run_a, run_b = parameters.required("a", "RUN"), parameters.required("b", "RUN")
+    step, worker = parameters.integer("step"), parameters.text("worker")
+    of_both = worker if run_a == run_b else None
+    step_b, worker_b = parameters.integer("step_b", step), parameters.text("worker_b") or of_both
+    return Side(current_run(run_a), step, worker), Side(current_run(run_b), step_b, worker_b)
+
+
+def _matches(text: str | None) -> dict[str, str]:
+    """`a=b` pairs, one a line."""
+    pairs = [line.partition("=") for line in (text or "").splitlines() if line.strip()]
+    if not all(left and found and right for left, found, right in pairs):
+        raise BadRequestError("'match' is not usable.", "Write NODE_IN_A=NODE_IN_B, one pair a line.")
+    return {left: right for left, _, right in pairs}
+
+
+def _rows(result: Comparison, sort: str, *, everything: bool) -> list[TensorDifference]:
+    rows = sorted_tensors(result.tensors, sort)
+    return rows if everything else [row for row in rows if row.verdict != "same"]
+
+
+def _told(result: Comparison) -> dict[str, Any]:
+    """The comparison without its tensors, which are asked for a page at a time."""
+    told: dict[str, Any] = plain(result)
+    del told["tensors"]
+    return told
+
+
+@blueprint.get("/api/diff/value")
+def difference_value() -> Response:
+    """GET api/diff/value"""
+    parameters = Parameters()
+    what = parameters.choice("what", _WHAT, "difference") or "difference"
+    selection = parameters.text("selection") or ""
+    name = parameters.choice("format", tuple(FORMATS), "npy") or "npy"
+    scale = Scale(**ordered_range(parameters.number("low"), parameters.number("high")))
+    both, snapshots, resolved = _both(parameters, selection)
+    return _reply(what, both, snapshots, resolved, FORMATS[name], scale)
+
+
+@blueprint.get("/api/diff/worst")
+def worst_difference() -> Response:
+    """GET api/diff/worst"""
+    (a, b), _, _ = _both(Parameters(), "")
+    if a.dtype == object or b.dtype == object:
+        raise SelectionError("Text cannot be subtracted.", "Ask for what=a and what=b.")
+    return json_reply({"index": worst_element(a, b)})
+
+
+def _both(
+    parameters: Parameters, selection: str
+) -> tuple[tuple[Any, Any], tuple[Snapshot, Snapshot], Selection]:
+    """A part of one tensor of both sides, the snapshots, and what was selected of them."""
+    a, b = _sides(parameters)
+    tensor = parameters.required("tensor", "dense/Relu:0")
+    other = parameters.text("other") or tensor
+    graph, graph_b = parameters.text("graph"), parameters.text("graph_b")
+    visit = parameters.count("visit", 0, high=2**31 - 1)
+    parameters.done()
+    step_a, step_b = _chosen_step(a), _chosen_step(b)
+    left = locate(a.run, tensor, step=step_a, visit=visit, worker=a.worker, graph=graph)
+    right = locate(b.run, other, step=step_b, visit=visit, worker=b.worker, graph=graph_b)
+    resolved = resolve_selection(selection, kept_shape(a.run, left))
+    kept_shape(b.run, right)
+    both = read_both(a.run, b.run, left, right, selection, MAX_SLICE)
+    if both is None:
+        raise ValueNotKeptError(
+            f"{tensor!r} and {other!r} cannot be subtracted.",
+            "Both need the same shape, whole values (or the same sample), and at most 16 MiB: select a part.",
+        )
+    return both, (left, right), resolved
+
+
+def _chosen_step(side: Side) -> int:
+    if side.step is None:
+        raise BadRequestError("'step' is missing.", "Add it to the address, as in step=3.")
+    return side.step
+
+
+def _reply(
+    what: str,
+    both: tuple[Any, Any],
+    snapshots: tuple[Snapshot, Snapshot],
+    selection: Selection,
+    chosen: Format,
+    scale: Scale,
+) -> Response:
+    a, b = both
+    if what in ("a", "b"):
+        array = a if what == "a" else b
+    elif a.dtype == object or b.dtype == object:
+        raise SelectionError("Text cannot be subtracted.", "Ask for what=a and what=b.")
+    elif what == "ulp":
+        array = ulp_distance(a, b, common_dtype(snapshots[0].dtype, snapshots[1].dtype))
+    else:
+        array = subtracted(a, b)
+    return Response(chosen.encode(array, snapshots[0], selection, scale), content_type=chosen.content_type)

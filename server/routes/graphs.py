@@ -1,0 +1,107 @@
+"""Graphs: all nodes and edges of one, and the statistics of one step, as columns."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from flask import Blueprint, Response
+
+from tensortap.index.catalog.columns import Coded
+from tensortap.index.graph.edges import Edges
+from tensortap.index.graph.graph_index import GraphIndex
+from tensortap.index.series.snapshot_values import TIMELINE_STATISTICS
+from tensortap.index.series.statistic_range import statistic_range
+from tensortap.index.series.step_statistics import step_statistics
+
+from ..live import current_run
+from ..response_cache import shared
+from ..responses.columns_format import CONTENT_TYPE, Column, write_columns
+from ..responses.parameters import Parameters
+from ..responses.responses import KeptReply, columns_reply, json_reply, kept_reply
+
+blueprint = Blueprint("graphs", __name__)
+
+_CODED = ("op_type", "device", "layer", "function", "dtype", "shape")
+# Of graphs that the index holds: these never change, and encoding a large one takes half a second.
+_ANSWERS: WeakKeyDictionary[GraphIndex, KeptReply] = WeakKeyDictionary()
+_LOCK = threading.Lock()
+_EDGE_TYPES = {"source": "i32", "target": "i32", "slot": "i32", "input": "i32", "control": "u8"}
+_ARRAY_TYPES = {"i": "i32", "u": "u8", "f": "f64"}
+
+
+@blueprint.get("/api/runs/<run>/graphs/<graph>")
+def one_graph(run: str, graph: str) -> Response:
+    """GET api/runs/<run>/graphs/<graph>"""
+    Parameters().done()
+    return kept_reply(graph_answer(current_run(run).graph(graph)))
+
+
+def graph_answer(found: GraphIndex) -> KeptReply:
+    """All of a graph, encoded and packed: once, and by the first who asks."""
+    with _LOCK:  # two requests at once must not both encode it
+        answer = _ANSWERS.get(found)
+        if answer is None:
+            answer = _ANSWERS[found] = KeptReply.of(_encode(found), CONTENT_TYPE)
+    return answer
+
+
+def _encode(found: GraphIndex) -> bytes:
+    functions = {
+        name: {"caller": info.caller, "role": info.role, "parent": info.parent}
+        for name, info in found.functions.items()
+    }
+    edges = found.edges
+    meta = {
+        "id": found.id,
+        "name": found.name,
+        "nodes": len(found),
+        "edges": len(edges.source),
+        "functions": functions,
+    }
+    return write_columns(meta, [*_node_columns(found), *_edge_columns(edges)])
+
+
+@blueprint.get("/api/runs/<run>/graphs/<graph>/steps/<int(max=9223372036854775807):step>")
+@shared
+def one_step(run: str, graph: str, step: int) -> Response:
+    """GET api/runs/<run>/graphs/<graph>/steps/<step>"""
+    parameters = Parameters()
+    worker = parameters.text("worker")
+    parameters.done()
+    found = step_statistics(current_run(run), graph, step, worker=worker)
+    return columns_reply({"step": found.step}, (_column(name, data) for name, data in found.columns.items()))
+
+
+@blueprint.get("/api/runs/<run>/graphs/<graph>/range")
+@shared
+def range_over_steps(run: str, graph: str) -> Response:
+    """GET api/runs/<run>/graphs/<graph>/range"""
+    parameters = Parameters()
+    statistic = parameters.choice("statistic", TIMELINE_STATISTICS, "abs_max") or ""
+    worker = parameters.text("worker")
+    parameters.done()
+    return json_reply(statistic_range(current_run(run), graph, statistic, worker=worker))
+
+
+def _node_columns(graph: GraphIndex) -> Iterator[Column]:
+    yield Column("name", "utf8", graph.name_texts)
+    yield Column("path", "utf8", graph.path_texts)
+    for name in _CODED:
+        yield _column(name, getattr(graph, name))
+    yield Column("slots", "i32", graph.slots)
+
+
+def _edge_columns(edges: Edges) -> Iterator[Column]:
+    for name, kind in _EDGE_TYPES.items():
+        yield Column(f"edge_{name}", kind, getattr(edges, name))
+
+
+def _column(name: str, data: Coded | np.ndarray) -> Column:
+    """int32, uint8 and float64 arrays travel as they are; int64 counts as f64, exact up to 2^53."""
+    if isinstance(data, Coded):
+        return Column(name, "dict", data.codes, data.values)
+    wide = data.dtype.kind == "i" and data.dtype.itemsize > 4
+    return Column(name, "f64" if wide else _ARRAY_TYPES[data.dtype.kind], data)

@@ -1,0 +1,22 @@
+"""What is wrong in a run: the first NaNs and infinities, lost snapshots, damaged files."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response
+
+from tensortap.analysis.overview import problems
+
+from ..live import current_run
+from ..response_cache import shared
+from ..responses.parameters import Parameters
+from ..responses.responses import json_reply
+
+blueprint = Blueprint("problems", __name__)
+
+
+@blueprint.get("/api/runs/<run>/problems")
+@shared
+def list_problems(run: str) -> Response:
+    """GET api/runs/<run>/problems"""
+    Parameters().done()
+    return json_reply(problems(current_run(run)))

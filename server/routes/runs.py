@@ -1,0 +1,119 @@
+"""Runs: the list, what changed, one run."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from importlib.metadata import version
+from typing import Any
+
+from flask import Blueprint, Response
+
+from tensortap.analysis.compare.similar_runs import likest_run
+from tensortap.index.catalog.decode import STATISTICS_COLUMNS
+from tensortap.index.graph_store import GraphOverview
+from tensortap.index.log import LogIndex
+from tensortap.index.run_index import RunOverview
+
+from ..live import current_log, current_run
+from ..response_cache import shared
+from ..responses.parameters import Parameters
+from ..responses.responses import json_reply
+from ..unread import unread_folders
+
+blueprint = Blueprint("runs", __name__)
+VERSION = version("tensortap")
+MAX_EVENTS = 1000
+
+
+@blueprint.get("/api/runs")
+def list_runs() -> Response:
+    """GET api/runs"""
+    Parameters().done()
+    log = current_log()
+    cursor = log.cursor  # before the list: what changes in between is then told again
+    overviews = [_with_steps(run.overview()) | {"logdir": log.logdir_of(run)} for run in log.runs]
+    return json_reply(
+        {"logdir": log.name, "version": VERSION, "cursor": cursor, "runs": overviews} | _read_so_far(log)
+    )
+
+
+@blueprint.get("/api/changes")
+def changes() -> Response:
+    """GET api/changes"""
+    parameters = Parameters()
+    since = parameters.text("since")
+    parameters.done()
+    log = current_log()
+    found = log.changes(since)
+    changed = {key: _change(run) for key, run in found.runs.items()}
+    return json_reply({"cursor": found.cursor, "runs": changed} | _read_so_far(log))
+
+
+@blueprint.get("/api/runs/<run>")
+@shared
+def one_run(run: str) -> Response:
+    """GET api/runs/<run>"""
+    parameters = Parameters()
+    graph = parameters.text("graph")
+    parameters.done()
+    found = current_run(run)
+    return json_reply(
+        {
+            "id": found.id,
+            "name": found.name,
+            "info": found.info,
+            "created": found.created,
+            "workers": list(found.workers),
+            "graphs": [_with_steps(graph) for graph in found.graphs],
+            "steps": found.steps if graph is None else found.steps_of(graph),
+            "statistics": list(STATISTICS_COLUMNS),
+            "events": found.events.events()[-MAX_EVENTS:],
+            "batches": _span(found.events.batch_steps),
+        }
+    )
+
+
+@blueprint.get("/api/runs/<run>/likest")
+def likest(run: str) -> Response:
+    """GET api/runs/<run>/likest"""
+    Parameters().done()
+    found = likest_run(current_run(run), current_log().runs)
+    other, common = found or (None, 0)
+    return json_reply({"run": other.id if other else None, "common": common})
+
+
+@blueprint.get("/api/runs/<run>/graphs")
+@shared
+def list_graphs(run: str) -> Response:
+    """GET api/runs/<run>/graphs"""
+    Parameters().done()
+    return json_reply({"graphs": [_with_steps(graph) for graph in current_run(run).graphs]})
+
+
+def _read_so_far(log: LogIndex) -> dict[str, Any]:
+    return {
+        "reading": {run_id: {"done": done, "total": size} for run_id, (done, size) in log.reading.items()},
+        "unread": unread_folders(log),
+        "unread_count": len(log.unread),
+    }
+
+
+def _with_steps(overview: RunOverview | GraphOverview) -> dict[str, Any]:
+    fields = asdict(overview)
+    steps = {
+        "first": fields.pop("first_step"),
+        "last": fields.pop("last_step"),
+        "count": fields.pop("step_count"),
+    }
+    return fields | {"steps": steps}
+
+
+def _span(steps: list[int]) -> dict[str, int | None]:
+    return {"first": min(steps, default=None), "last": max(steps, default=None), "count": len(steps)}
+
+
+def _change(run: RunOverview | None) -> dict[str, Any] | None:
+    if run is None:
+        return None
+    fields = asdict(run)
+    return {name: fields[name] for name in ("snapshots", "graphs", "last_step", "live", "closed")}

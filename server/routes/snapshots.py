@@ -1,0 +1,73 @@
+"""Snapshots: rows of the catalog, filtered, sorted, a page at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Blueprint, Response
+
+from tensortap.core.errors import DamagedError
+from tensortap.index.query.search import snapshot_place, snapshots, undecided
+from tensortap.index.run_index import RunIndex
+from tensortap.index.series.trends import trends
+from tensortap.index.snapshot import Snapshot, as_fields
+from tensortap.index.values import kept_sample
+
+from ..live import current_run
+from ..response_cache import shared
+from ..responses.parameters import Parameters
+from ..responses.responses import json_reply
+
+blueprint = Blueprint("snapshots", __name__)
+
+PAGE = 100
+MAX_PAGE = 1000
+_FILTERS = ("graph", "worker", "node", "tensor", "match", "op_type", "layer", "dtype", "where")
+
+
+@blueprint.get("/api/runs/<run>/snapshots")
+@shared
+def list_snapshots(run: str) -> Response:
+    """GET api/runs/<run>/snapshots"""
+    parameters = Parameters()
+    filters: dict[str, Any] = {name: parameters.text(name) for name in _FILTERS}
+    filters |= {
+        "steps": parameters.text("step"),
+        "nonfinite": parameters.flag("nonfinite") or None,
+        "kept": parameters.flag("kept") or None,
+        "sort": parameters.text("sort") or "step",
+    }
+    limit = parameters.count("limit", PAGE, high=MAX_PAGE)
+    offset = parameters.count("offset", 0, high=2**31)
+    at, at_step = parameters.text("at"), parameters.count("at_step", 0, high=2**63 - 1)
+    trend, with_samples = parameters.text("trend"), parameters.flag("samples")
+    parameters.done()
+    found = current_run(run)
+    page = snapshots(found, **filters, limit=limit, offset=offset)
+    sort = filters.pop("sort")
+    rows = [_row(found, snapshot) for snapshot in page.rows]
+    if trend is not None:
+        lines = trends(found, page.rows, trend, worker=filters["worker"])
+        rows = [row | {"trend": line} for row, line in zip(rows, lines, strict=True)]
+    if with_samples:
+        rows = [row | {"sample": _sample(found, s)} for row, s in zip(rows, page.rows, strict=True)]
+    place = {} if at is None else {"place": snapshot_place(found, at, at_step, sort=sort, **filters)}
+    unknown = undecided(found, **filters)
+    return json_reply(
+        {"total": page.total, "rows": rows} | place | ({"undecided": unknown} if unknown else {})
+    )
+
+
+def _row(run: RunIndex, snapshot: Snapshot) -> dict[str, object]:
+    graph = run.graph(snapshot.graph)
+    node = graph.rows.get(snapshot.node)
+    texts = {name: "" if node is None else getattr(graph, name)[node] for name in ("op_type", "layer")}
+    return as_fields(snapshot) | texts
+
+
+def _sample(run: RunIndex, snapshot: Snapshot) -> object:
+    """Which elements were kept; damage of the dump is told where the value itself is asked for."""
+    try:
+        return kept_sample(run, snapshot)
+    except DamagedError:
+        return None

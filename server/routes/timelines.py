@@ -1,0 +1,66 @@
+"""Timelines: a statistic of a graph's scopes over all steps, as columns."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response
+
+from tensortap.index.catalog.columns import Texts
+from tensortap.index.series.snapshot_values import TIMELINE_STATISTICS
+from tensortap.index.series.timeline import timeline
+
+from ..live import current_run
+from ..response_cache import shared
+from ..responses.columns_format import Column
+from ..responses.parameters import Parameters
+from ..responses.responses import columns_reply
+
+blueprint = Blueprint("timelines", __name__)
+
+ROWS, MAX_ROWS = 40, 1000
+COLUMNS, MAX_COLUMNS = 600, 2000
+KINDS = ["node", "scope", "numbered", "rest"]
+
+
+@blueprint.get("/api/runs/<run>/graphs/<graph>/timeline")
+@shared
+def one_timeline(run: str, graph: str) -> Response:
+    """GET api/runs/<run>/graphs/<graph>/timeline"""
+    parameters = Parameters()
+    statistic = parameters.choice("statistic", TIMELINE_STATISTICS, "nan_share") or ""
+    scope = parameters.text("scope") or ""
+    rows = parameters.count("rows", ROWS, low=1, high=MAX_ROWS)
+    columns = parameters.count("columns", COLUMNS, low=1, high=MAX_COLUMNS)
+    which = {name: parameters.text(name) for name in ("steps", "worker")}
+    opened, closed = ((parameters.text(name) or "").split("\n") for name in ("opened", "closed"))
+    parameters.done()
+    found = timeline(
+        current_run(run),
+        graph,
+        statistic,
+        scope=scope,
+        rows=rows,
+        limit=MAX_ROWS,
+        columns=columns,
+        opened=opened,
+        closed=closed,
+        **which,
+    )
+    return columns_reply(
+        {"statistic": statistic, "scope": scope, "left_out": found.left_out},
+        [
+            Column("path", "utf8", Texts.of([row.path for row in found.rows])),
+            Column("kind", "dict", [KINDS.index(row.kind) for row in found.rows], KINDS),
+            Column("depth", "i32", [row.depth for row in found.rows]),
+            Column("open", "u8", [row.is_open for row in found.rows]),
+            Column("node", "utf8", Texts.of(found.node)),
+            Column("nodes", "i32", found.nodes),
+            Column("first_step", "f64", found.first),
+            Column("last_step", "f64", found.last),
+            Column("value", "f64", found.value),
+            Column("health", "u8", found.health),
+            Column("bad", "f64", found.bad),
+            Column("step", "f64", found.step),
+            Column("visit", "f64", found.visit),
+            Column("tensor", "dict", found.tensor.codes, found.tensor.values),
+        ],
+    )

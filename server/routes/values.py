@@ -1,0 +1,102 @@
+"""Values: a slice of a kept array in a format of choice, and where its non-finite elements are."""
+
+from __future__ import annotations
+
+import re
+
+from flask import Blueprint, Response
+
+from tensortap.index.query.search import snapshots
+from tensortap.index.run_index import RunIndex
+from tensortap.index.selection import Selection, resolve_selection
+from tensortap.index.snapshot import Snapshot, locate
+from tensortap.index.values import kept_shape, nonfinite_elements, read_slice
+
+from ..live import current_run
+from ..responses.parameters import Parameters, ordered_range
+from ..responses.png import Scale
+from ..responses.responses import json_reply
+from ..responses.value_formats import FORMATS
+
+blueprint = Blueprint("values", __name__)
+
+MAX_SLICE = 16 * 2**20
+MAX_INDICES = 10_000
+
+
+@blueprint.get("/api/runs/<run>/value")
+def one_value(run: str) -> Response:
+    """GET api/runs/<run>/value"""
+    parameters = Parameters()
+    find = _Which(parameters)
+    selection = parameters.text("selection") or ""
+    name = parameters.choice("format", tuple(FORMATS), "npy") or "npy"
+    scale = Scale(**ordered_range(parameters.number("low"), parameters.number("high")))
+    parameters.done()
+    index = current_run(run)
+    snapshot = find.snapshot(index)
+    resolved = resolve_selection(selection, kept_shape(index, snapshot))
+    array = read_slice(index, snapshot, selection, limit=MAX_SLICE)
+    chosen = FORMATS[name]
+    response = Response(chosen.encode(array, snapshot, resolved, scale), content_type=chosen.content_type)
+    several = snapshot.visit > 0 or _has_several_visits(index, snapshot)
+    file = f"{_file_name(snapshot, resolved, several)}.{name}"
+    response.headers["Content-Disposition"] = f'{chosen.disposition}; filename="{file}"'
+    return response
+
+
+@blueprint.get("/api/runs/<run>/nonfinite")
+def nonfinite(run: str) -> Response:
+    """GET api/runs/<run>/nonfinite"""
+    parameters = Parameters()
+    find = _Which(parameters)
+    limit = parameters.count("limit", 100, high=MAX_INDICES)
+    parameters.done()
+    index = current_run(run)
+    found = nonfinite_elements(index, find.snapshot(index), limit=limit)
+    return json_reply({"total": found.total, "indices": found.indices, "values": found.values})
+
+
+class _Which:
+    """The parameters that name one snapshot."""
+
+    def __init__(self, parameters: Parameters) -> None:
+        self._tensor = parameters.required("tensor", "dense/MatMul:0")
+        parameters.required("step", "7")
+        self._step = parameters.count("step", 0, high=2**63 - 1)
+        self._visit = parameters.count("visit", 0, high=2**31 - 1)
+        self._worker = parameters.text("worker")
+        self._graph = parameters.text("graph")
+
+    def snapshot(self, run: RunIndex) -> Snapshot:
+        return locate(
+            run, self._tensor, step=self._step, visit=self._visit, worker=self._worker, graph=self._graph
+        )
+
+
+def _has_several_visits(run: RunIndex, snapshot: Snapshot) -> bool:
+    tensor, graph, worker = snapshot.tensor, snapshot.graph, snapshot.worker
+    return (
+        snapshots(run, tensor=tensor, graph=graph, worker=worker, steps=str(snapshot.step), limit=0).total > 1
+    )
+
+
+def _file_name(snapshot: Snapshot, selection: Selection, several_visits: bool) -> str:
+    """Says which tensor, step and visit it is, and which part of it: files of other parts stand beside it.
+
+    The page calls its pictures alike (frontend/src/model/file_names.ts).
+    """
+    name = re.sub(r"[^A-Za-z0-9._-]+", "_", snapshot.tensor).strip("._")[-100:]
+    visit = f"-visit{snapshot.visit}" if several_visits else ""
+    parts = selection.text.split(",")
+    part = "" if all(part in ("", ":") for part in parts) else "-at_" + "_".join(map(_speakable, parts))
+    return f"{name or 'tensor'}-step{snapshot.step}{visit}{part[:120]}"
+
+
+def _speakable(part: str) -> str:
+    """A part of a selection without colons, which not every file system takes: `10to20`, `all`, `allby2`."""
+    first, *bounds = part.split(":")
+    if not bounds:
+        return first
+    span = f"{first}to{bounds[0]}" if first or bounds[0] else "all"
+    return span + "".join(f"by{step}" for step in bounds[1:])

@@ -1,0 +1,257 @@
+"""The gate: one WSGI layer around everything, so that errors and static files pass it too.
+
+In order: the address is short, the method reads, the Host is ours, no other site asks, the token is there.
+Only below `api/replay/`, and only where replaying is allowed, POST passes, with a header of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+from urllib.parse import quote, urlsplit
+
+from werkzeug.wrappers import Response
+
+from ..responses.errors import failure, unexpected
+from . import pages
+from . import token as login
+from .notebook_frame import Framing
+from .trusted_hosts import AllowedHosts, parse_host
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+MAX_ADDRESS = 8192
+READING = ("GET", "HEAD")
+REPLAY = "/api/replay/"
+REPLAY_HEADER = "X-Tensortap-Replay"
+NO_REPLAY = (
+    "This server does not replay: that runs a graph from a file.",
+    "Start it with --allow-replay, or run 'tensortap step RUN' in a terminal.",
+)
+PAGES = ("/", "/index.html")
+CONTENT_TYPE_KEY = (
+    "tensortap.content_type"  # a 304 keeps no Content-Type of its own; TensorBoard insists on one
+)
+
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' data: blob:; font-src 'self'; worker-src 'self'; "
+    "frame-ancestors {ancestors}; base-uri 'none'; form-action 'none'"
+)
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What the gate lets through.
+
+    `hosts` None: any Host (TensorBoard decides). `token` None: no token needed.
+    `allow_hint` tells how to add a host to the list, with `{host}` for its name. `may_replay`: requests that
+    compute pass, with the token. `framing`: who may embed the page, which nobody may without.
+    """
+
+    hosts: AllowedHosts | None
+    token: str | None
+    allow_hint: str = "Start the server with --allow-host {host} to let it in."
+    may_replay: bool = False
+    framing: Framing | None = None
+
+
+class Gate:
+    """Wraps a WSGI application: answers what the policy refuses, adds the security headers to everything."""
+
+    def __init__(self, application: WSGIApplication, policy: Policy) -> None:
+        self._application = application
+        self._policy = policy
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        try:
+            return self._pass(environ, start_response)
+        except Exception as error:  # else the server of the application answers, without our headers
+            answer = unexpected(error, environ.get("PATH_INFO", ""))
+            return answer(environ, _secured(environ, start_response))
+
+    def _pass(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        framing = self._policy.framing
+        within = None if framing is None else framing.within(environ)
+        if framing is not None and within is not None:
+            answer = self._answer_frame(within)
+            application = self._application if answer is None else answer
+            return application(within, _secured(within, start_response, framing.ancestors))
+        answer = self._answer(environ)
+        application = self._application if answer is None else answer
+        return application(environ, _secured(environ, start_response))
+
+    def _answer_frame(self, environ: WSGIEnvironment) -> Response | None:
+        """As `_answer`, for what is below the secret path: it needs no token, and only reads."""
+        if environ["REQUEST_METHOD"] not in READING:
+            return _only_reading()
+        embeds = partial(_other_site, place="iframe")
+        answers = (check(environ) for check in (_long_address, self._foreign_host, embeds, _own_style))
+        return next((answer for answer in answers if answer is not None), None)
+
+    def _answer(self, environ: WSGIEnvironment) -> Response | None:
+        """What the gate answers itself; None lets the request through."""
+        checks = (_long_address, self._writing_method, self._foreign_host, _other_site, _own_style)
+        for check in checks:
+            answer = check(environ)
+            if answer is not None:
+                return answer
+        if environ["REQUEST_METHOD"] == "POST" and not login.carries_token(environ, self._policy.token or ""):
+            return _unknown_visitor()  # a token in the address would do for reading only
+        return _token_missing(environ, self._policy.token) if self._policy.token else None
+
+    def _writing_method(self, environ: WSGIEnvironment) -> Response | None:
+        method = environ["REQUEST_METHOD"]
+        if method in READING:
+            return None
+        if method == "POST" and environ.get("PATH_INFO", "").startswith(REPLAY):
+            return _replay(environ, self._policy.may_replay and bool(self._policy.token))
+        return _only_reading()
+
+    def _foreign_host(self, environ: WSGIEnvironment) -> Response | None:
+        hosts = self._policy.hosts
+        header = environ.get("HTTP_HOST", "")
+        if hosts is None or hosts.allows(header, environ.get("wsgi.url_scheme", "http")):
+            return None
+        host = parse_host(header)
+        name = "NAME" if host is None else host.name if host.port is None else f"{host.name}:{host.port}"
+        return failure(
+            403,
+            f"This server does not answer to the host name {header[:200]!r}.",
+            self._policy.allow_hint.format(host=name),
+        )
+
+
+def _long_address(environ: WSGIEnvironment) -> Response | None:
+    raw = environ.get("REQUEST_URI")
+    if raw is None:
+        path = quote(environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", ""), encoding="latin-1")
+        raw = f"{path}?{environ.get('QUERY_STRING', '')}"
+    if len(raw) <= MAX_ADDRESS:
+        return None
+    return failure(414, "The address is too long.", f"At most {MAX_ADDRESS} characters are read.")
+
+
+def _replay(environ: WSGIEnvironment, may_replay: bool) -> Response | None:
+    """A request that computes: a header that no form and no link can send shows that our page asks."""
+    if not may_replay:
+        return failure(403, *NO_REPLAY)
+    kind = environ.get("CONTENT_TYPE", "").partition(";")[0].strip().lower()
+    if environ.get("HTTP_X_TENSORTAP_REPLAY") == "1" and kind == "application/json":
+        return None
+    return failure(403, f"The header {REPLAY_HEADER} is missing.", "Send it as 1, with application/json.")
+
+
+def _only_reading() -> Response:
+    answer = failure(405, "This server only reads.", "Use GET or HEAD.")
+    answer.headers["Allow"] = ", ".join(READING)
+    return answer
+
+
+def _other_site(environ: WSGIEnvironment, place: str = "document") -> Response | None:
+    """Another site may link to the page (a top-level navigation), but neither embed nor read anything.
+
+    `place`: "iframe" where it may embed the page, but not link to it."""
+    origin = environ.get("HTTP_ORIGIN")
+    if origin is not None and not _is_own_origin(origin, environ.get("HTTP_HOST", "")):
+        return failure(
+            403, "Another site asked for this.", "Open the page itself; other origins get no answer."
+        )
+    if environ.get("HTTP_SEC_FETCH_SITE", "none") in ("none", "same-origin") or _is_navigation(
+        environ, place
+    ):
+        return None
+    return failure(403, "Another site asked for this.", "Open the page itself; other sites get no answer.")
+
+
+def _is_own_origin(origin: str, host: str) -> bool:
+    try:
+        parts = urlsplit(origin)
+    except ValueError:
+        return False
+    theirs = parse_host(parts.netloc)
+    return parts.scheme in ("http", "https") and theirs is not None and theirs == parse_host(host)
+
+
+def _is_navigation(environ: WSGIEnvironment, place: str) -> bool:
+    return (
+        environ.get("HTTP_SEC_FETCH_MODE") == "navigate"
+        and environ.get("HTTP_SEC_FETCH_DEST") == place
+        and environ.get("PATH_INFO", "") in PAGES
+    )
+
+
+def _own_style(environ: WSGIEnvironment) -> Response | None:
+    """The style sheet of the gate's own pages, which are shown without a token."""
+    if environ.get("PATH_INFO") != pages.STYLE_PATH:
+        return None
+    return Response(
+        pages.STYLE, content_type="text/css; charset=utf-8", headers={"Cache-Control": "max-age=3600"}
+    )
+
+
+def _token_missing(environ: WSGIEnvironment, token: str) -> Response | None:
+    given = login.token_in_address(environ)
+    api = environ.get("PATH_INFO", "").startswith("/api/")
+    if given is not None and login.same(given, token):
+        return None if api else _logged_in(environ, token)
+    if login.carries_token(environ, token):
+        return None
+    if not api and "text/html" in environ.get("HTTP_ACCEPT", ""):
+        body = pages.token_needed(environ.get("SCRIPT_NAME", ""))
+        answer = Response(body, 401, content_type="text/html; charset=utf-8")
+    else:
+        return _unknown_visitor()
+    answer.headers.update({"WWW-Authenticate": "Bearer", "Cache-Control": "no-store"})
+    return answer
+
+
+def _unknown_visitor() -> Response:
+    answer = failure(
+        401,
+        "The token is missing or wrong.",
+        "Open the address that the server printed, or send the header 'Authorization: Bearer TOKEN'.",
+    )
+    answer.headers.update({"WWW-Authenticate": "Bearer", "Cache-Control": "no-store"})
+    return answer
+
+
+def _logged_in(environ: WSGIEnvironment, token: str) -> Response:
+    """Moves the token from the address into the cookie."""
+    address = login.address_without_token(environ)
+    if environ.get("HTTP_SEC_FETCH_SITE", "none") in ("none", "same-origin"):
+        answer = Response(b"", 303, {"Location": address}, content_type="text/plain")
+    else:
+        body = pages.go_on(address, environ.get("SCRIPT_NAME", ""))
+        answer = Response(body, content_type="text/html; charset=utf-8")
+    answer.headers.update({"Set-Cookie": login.login_cookie(environ, token), "Cache-Control": "no-store"})
+    return answer
+
+
+def _secured(
+    environ: WSGIEnvironment, start_response: StartResponse, ancestors: str = "'self'"
+) -> StartResponse:
+    """Adds the security headers; `ancestors`: who may embed what is answered."""
+    added = HEADERS | {"Content-Security-Policy": CONTENT_SECURITY_POLICY.format(ancestors=ancestors)}
+
+    def start(
+        status: str, headers: list[tuple[str, str]], exc_info: object = None, /
+    ) -> Callable[[bytes], object]:
+        present = {name.lower() for name, _ in headers}
+        headers = [
+            *headers,
+            *((name, value) for name, value in added.items() if name.lower() not in present),
+        ]
+        if "content-type" not in present:
+            headers.append(("Content-Type", environ.get(CONTENT_TYPE_KEY, "application/json")))
+        return start_response(status, headers, exc_info) if exc_info else start_response(status, headers)  # type: ignore[arg-type]
+
+    return start

@@ -1,0 +1,267 @@
+"""Serving an application with waitress: the port, the address with its token, the end by Ctrl-C."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from waitress.server import create_server
+
+from tensortap.core.errors import TensortapError
+from tensortap.replay.computing import Computer
+
+from .app import create_app
+from .connections.accept_limit import Entrance
+from .connections.channel import Channel
+from .connections.idle_connections import StalledConnections
+from .connections.socket_map import Connections
+from .live import after_reading, close_log
+from .log_escaping import ESCAPED_LINES
+from .memory import FreedMemory, share_one_allocator
+from .routes.replay import close as close_replays
+from .security.notebook_frame import Framing
+from .security.token import is_token, new_token
+from .security.trusted_hosts import bracketed, is_address, is_loopback
+from .warm_up import prepare
+
+DEFAULT_PORT = 6016
+_PORTS_TRIED = 50
+_FROM_PROXY = {"x-forwarded-host", "x-forwarded-proto"}  # what a trusted proxy may say of a request
+_CONNECTIONS, _FEWEST = 1000, 10
+_LONGEST_WAIT = 1.0  # s after which connections that stall are looked for, even if nothing happens
+_LAST_ANSWERS = 0.5  # s that requests at work have when the server ends
+_ENDING = logging.getLogger("waitress.ending")
+_ENDING.setLevel(logging.ERROR)
+_TUNING = {
+    "threads": 16,
+    "channel_timeout": 30,
+    "cleanup_interval": 1,
+    "max_request_header_size": 65536,
+    "max_request_body_size": 65536,
+    "ident": None,
+}
+
+
+class ServingError(TensortapError):
+    """The server cannot start: the port is taken, the host is not ours, or everybody could read the dump."""
+
+
+class Server:
+    """A server whose port is open already; `run()` answers until it is interrupted.
+
+    Attributes:
+        url: the address of the page, with the token where one is needed.
+        port: the TCP port it listens on.
+        moved: whether another port than the default one had to be taken.
+
+    `computer`: what replays recorded steps, where the page may ask for that.
+    `framing`: who may embed the page, at `frame_url`.
+    `rules`: a file of rule settings, read again whenever it changes.
+    `own_process`: whether this process does nothing else, so that it may keep its memory small.
+    `trusted_proxy`: the IP address of a proxy whose `X-Forwarded-Host` and `X-Forwarded-Proto` are believed.
+    Whoever can send requests from that address chooses what the Host check sees. Others' are thrown away.
+
+    Raises:
+        ServingError: the port cannot be opened; no token on a public address, or to replay; a bad host name
+            or proxy.
+    """
+
+    def __init__(
+        self,
+        logdirs: Sequence[str | Path],
+        *,
+        host: str = "127.0.0.1",
+        port: int | None = None,
+        token: str | None = None,
+        use_token: bool = True,
+        allowed_hosts: Iterable[str] = (),
+        trusted_proxy: str | None = None,
+        computer: Computer | None = None,
+        framing: Framing | None = None,
+        rules: Path | None = None,
+        own_process: bool = False,
+    ) -> None:
+        local = is_loopback(host)
+        if computer is not None and not use_token:
+            raise ServingError(
+                "Without a token every user of this machine could make the server run graphs from files.",
+                "Leave out --no-token or --allow-replay.",
+            )
+        if not use_token and not local:
+            raise ServingError(
+                f"Without a token the dump would be open to everybody who reaches {host}.",
+                "Leave out --no-token, or listen on 127.0.0.1 and reach it by 'ssh -L'.",
+            )
+        if trusted_proxy is not None and not is_address(trusted_proxy):
+            raise ServingError(
+                f"{trusted_proxy[:100]!r} is not the IP address of a proxy.",
+                "Use --trusted-proxy ADDRESS, as in 127.0.0.1; names and '*' would trust too many.",
+            )
+        self.token = _usable(token or new_token()) if use_token else None
+        self._socket = open_socket(host, port)
+        self.port: int = self._socket.getsockname()[1]
+        self.moved = port is None and self.port != DEFAULT_PORT
+        self.url = _url(host, self.port, self.token)
+        self.frame_url = _url(host, self.port, None).rstrip("/") + framing.path if framing else ""
+        names = [*allowed_hosts] if local else [*allowed_hosts, socket.gethostname()]
+        try:
+            self.app = create_app(
+                logdirs,
+                token=self.token,
+                allowed_hosts=names,
+                port=self.port,
+                any_address=not local,
+                computer=computer,
+                framing=framing,
+                rules=rules,
+            )
+        except ValueError as error:
+            self._socket.close()
+            raise ServingError(str(error), "Use --allow-host NAME or --allow-host NAME:PORT.") from error
+        if own_process:
+            share_one_allocator()
+            after_reading(self.app, FreedMemory().give_back)
+        self._running = self._ending = False
+        self._changing = threading.Lock()  # guards these two
+        self._connections = Connections()
+        self._waitress = self._listener(trusted_proxy)
+
+    def _listener(self, trusted_proxy: str | None) -> Any:
+        """Waitress's server on the open socket."""
+        # a page asks for a dozen things at once: that they queue for a moment is no news to anybody
+        logging.getLogger("waitress.queue").setLevel(logging.ERROR)
+        logging.getLogger("waitress").addFilter(ESCAPED_LINES)
+        proxy = (
+            {"trusted_proxy": trusted_proxy, "trusted_proxy_headers": _FROM_PROXY} if trusted_proxy else {}
+        )
+        limit, sockets = connection_limit(), [self._socket]
+        found = create_server(
+            self.app, map=self._connections, sockets=sockets, connection_limit=limit, **_TUNING, **proxy
+        )
+        found.channel_class, found.maintenance = Channel, StalledConnections(found)
+        found.add_task = Channel.answer_next
+        Entrance(found)
+        return found
+
+    def run(self) -> None:
+        """Answers requests until KeyboardInterrupt or SystemExit is raised in this thread, or `close()`."""
+        with self._changing:
+            if self._ending:  # closed before
+                return
+            self._running = True
+        preparation = prepare(self.app)
+        try:
+            with suppress(KeyboardInterrupt, SystemExit):
+                while not self._ending:
+                    self._connections.wait(_LONGEST_WAIT)
+        finally:
+            with self._changing:
+                self._ending = True
+            self._close()
+            preparation.join(_LAST_ANSWERS)
+
+    def close(self) -> None:
+        """Ends `run()` from another thread; open connections are cut. Calling it again does nothing."""
+        with self._changing:
+            if self._ending:  # the number of what would wake `run` may be that of another file by now
+                return
+            self._ending = True
+            if self._running:
+                self._waitress.pull_trigger()
+                return
+        self._close()
+
+    def _close(self) -> None:
+        dispatcher = self._waitress.task_dispatcher
+        dispatcher.logger = _ENDING  # what is cut off at the end is no news
+        dispatcher.shutdown(timeout=_LAST_ANSWERS)
+        self._connections.close()
+        close_replays(self.app)
+        close_log(self.app)
+
+
+def connection_limit() -> int:
+    """How many connections may be open: half of the files that this process may have open, 1000 at most.
+
+    The default of waitress, 100, is used up by one port scanner. Windows waits for 512 sockets at most.
+    """
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return _CONNECTIONS // 2
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _CONNECTIONS if soft == resource.RLIM_INFINITY else max(_FEWEST, min(_CONNECTIONS, soft // 2))
+
+
+def open_socket(host: str, port: int | None) -> socket.socket:
+    """A listening TCP socket; without `port` the first free one from `DEFAULT_PORT` on.
+
+    Raises:
+        ServingError: the port is taken or not allowed, or the host is not one of this machine.
+    """
+    ports = range(DEFAULT_PORT, DEFAULT_PORT + _PORTS_TRIED) if port is None else (port,)
+    family, address = _resolve(host)
+    error: OSError | None = None
+    for candidate in ports:
+        try:
+            return _listen(family, address, candidate)
+        except OSError as caught:
+            error = caught
+    reason = os.strerror(error.errno or 0) if error else "no port"
+    raise ServingError(
+        f"Cannot listen on {bracketed(host)}:{ports[0]}: {reason}.",
+        "Choose another one with --port; 0 takes any free one."
+        if port is not None
+        else "Choose one with --port.",
+    )
+
+
+def _resolve(host: str) -> tuple[socket.AddressFamily, str]:
+    if host.lower() == "localhost":
+        return socket.AF_INET, "127.0.0.1"  # the address that _url prints
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
+    except (OSError, UnicodeError) as error:  # a label of 64 letters has no encoding
+        raise ServingError(f"{host!r} is no address of this machine.", "Use --host 127.0.0.1.") from error
+    return family, str(address[0])
+
+
+def _listen(family: socket.AddressFamily, address: str, port: int) -> socket.socket:
+    found = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if os.name == "posix":  # elsewhere it would let two servers share a port
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind((address, port))
+        found.listen(128)
+    except OSError:
+        found.close()
+        raise
+    return found
+
+
+def _usable(token: str) -> str:
+    if not is_token(token):
+        raise ServingError(
+            "The token holds a blank or another character that no header carries, or is too long.",
+            "Use 16 letters and digits or more, or leave it out: then a fresh one is made.",
+        )
+    return token
+
+
+def _url(host: str, port: int, token: str | None) -> str:
+    # never "localhost": it may resolve to ::1 first, where another user's server could collect the token
+    name = (
+        socket.gethostname()
+        if host in ("0.0.0.0", "::")
+        else "127.0.0.1"
+        if host.lower() == "localhost"
+        else bracketed(host)
+    )
+    return f"http://{name}:{port}/" + (f"?token={quote(token, safe='')}" if token else "")

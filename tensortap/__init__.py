@@ -1,0 +1,93 @@
+"""tensortap: see every tensor of a TensorFlow program.
+
+    import tensortap
+
+    tap = tensortap.Tap("logs/run")           # capture; needs TensorFlow
+    log = tensortap.open("logs")              # read a dump; does not
+    writer = tensortap.DumpWriter("logs")     # write one without TensorFlow
+
+Names are resolved when they are first used, so that `import tensortap` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tensortap.api.notebook import notebook, show
+    from tensortap.capture.record_options import Record
+    from tensortap.capture.steps import every, log_spaced
+    from tensortap.capture.tap import Tap
+    from tensortap.capture.triggers.firing import TrainingStoppedError
+    from tensortap.capture.triggers.flight_recorder import FlightRecorder
+    from tensortap.capture.triggers.step_summaries import StepSummaries
+    from tensortap.capture.triggers.triggers import Finding, LossSpike, NonFinite, Trigger
+    from tensortap.capture.watch import Watch, Watches
+    from tensortap.core.errors import TensortapError
+    from tensortap.core.sampling import Sample
+    from tensortap.dump.write.writer import DumpWriter
+    from tensortap.importers.resolve import open_any as open
+
+    __version__: str
+
+__all__ = [
+    "DumpWriter",
+    "Finding",
+    "FlightRecorder",
+    "LossSpike",
+    "NonFinite",
+    "Record",
+    "Sample",
+    "StepSummaries",
+    "Tap",
+    "TensortapError",
+    "TrainingStoppedError",
+    "Trigger",
+    "Watch",
+    "Watches",
+    "__version__",
+    "every",
+    "log_spaced",
+    "notebook",
+    "open",
+    "show",
+]
+
+_HOMES = {
+    "Finding": ("tensortap.capture", "Finding"),
+    "StepSummaries": ("tensortap.capture", "StepSummaries"),
+    "Trigger": ("tensortap.capture", "Trigger"),
+    "TrainingStoppedError": ("tensortap.capture", "TrainingStoppedError"),
+    "NonFinite": ("tensortap.capture", "NonFinite"),
+    "LossSpike": ("tensortap.capture", "LossSpike"),
+    "FlightRecorder": ("tensortap.capture", "FlightRecorder"),
+    "DumpWriter": ("tensortap.dump", "DumpWriter"),
+    "Record": ("tensortap.capture", "Record"),
+    "Sample": ("tensortap.dump", "Sample"),
+    "Tap": ("tensortap.capture", "Tap"),
+    "TensortapError": ("tensortap.dump", "TensortapError"),
+    "Watch": ("tensortap.capture", "Watch"),
+    "Watches": ("tensortap.capture", "Watches"),
+    "every": ("tensortap.capture", "every"),
+    "log_spaced": ("tensortap.capture", "log_spaced"),
+    "notebook": ("tensortap.api.notebook", "notebook"),
+    "open": ("tensortap.importers.resolve", "open_any"),
+    "show": ("tensortap.api.notebook", "show"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        value: Any = import_module("importlib.metadata").version("tensortap")
+    elif name in _HOMES:
+        room, attribute = _HOMES[name]
+        value = getattr(import_module(room), attribute)
+    else:
+        raise AttributeError(f"module 'tensortap' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

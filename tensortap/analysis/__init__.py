@@ -1,0 +1,106 @@
+"""Pure functions over an index: what is wrong with a run, and how two differ."""
+
+from .compare.compare import check_pairs, compare
+from .compare.headline import headline
+from .compare.html import comparison_html
+from .compare.matches_file import read_matches, write_matches
+from .compare.metrics.metrics import LOWER_IS_WORSE, METRICS, Metrics
+from .compare.metrics.subtract import subtracted, worst_element
+from .compare.metrics.tensor_pairs import read_both
+from .compare.metrics.ulp import common_dtype, ulp_distance
+from .compare.model import Comparison, FirstDivergence, GraphPair, SideInfo, TensorDifference, Unmatched
+from .compare.propagation.flow import VERDICTS
+from .compare.side import Side
+from .compare.similar_runs import likest_run
+from .compare.sorting import SORTS as DIFFERENCE_SORTS
+from .compare.sorting import listed_tensors, sorted_tensors
+from .compare.tables import comparison_csv
+from .dead_layers.report import LedgerEntry, dead_layer_ledger
+from .model_graph.tensor_role import TensorRole
+from .nonfinite.chain import Link
+from .nonfinite.elements.element_names import place_text
+from .nonfinite.elements.trace import Element, ElementTrace
+from .nonfinite.operand import Operand
+from .nonfinite.origin import Birth
+from .nonfinite.report import NanReport, nan_report
+from .overview import NonfiniteTensor, Problems, problems
+from .rules.finding import SEVERITIES, Evidence, Finding, Hit
+from .rules.mutes import mute, mutes_of, unmute, with_mutes
+from .rules.registry import all_rules
+from .rules.rule import Rule, hits, rule
+from .rules.runner import Findings, check_rules
+from .rules.settings import Settings, SettingsError, parse_settings, read_settings, read_table
+from .series.run_view import RunView
+from .series.snapshot_rows import Rows
+from .workers.pool import AnalystEndedError, Analysts
+from .workers.tasks import Task, perform, place_of
+
+__all__ = [
+    "DIFFERENCE_SORTS",
+    "LOWER_IS_WORSE",
+    "METRICS",
+    "SEVERITIES",
+    "VERDICTS",
+    "AnalystEndedError",
+    "Analysts",
+    "Birth",
+    "Comparison",
+    "Element",
+    "ElementTrace",
+    "Evidence",
+    "Finding",
+    "Findings",
+    "FirstDivergence",
+    "GraphPair",
+    "Hit",
+    "LedgerEntry",
+    "Link",
+    "Metrics",
+    "NanReport",
+    "NonfiniteTensor",
+    "Operand",
+    "Problems",
+    "Rows",
+    "Rule",
+    "RunView",
+    "Settings",
+    "SettingsError",
+    "Side",
+    "SideInfo",
+    "Task",
+    "TensorDifference",
+    "TensorRole",
+    "Unmatched",
+    "all_rules",
+    "check_pairs",
+    "check_rules",
+    "common_dtype",
+    "compare",
+    "comparison_csv",
+    "comparison_html",
+    "dead_layer_ledger",
+    "headline",
+    "hits",
+    "likest_run",
+    "listed_tensors",
+    "mute",
+    "mutes_of",
+    "nan_report",
+    "parse_settings",
+    "perform",
+    "place_of",
+    "place_text",
+    "problems",
+    "read_both",
+    "read_matches",
+    "read_settings",
+    "read_table",
+    "rule",
+    "sorted_tensors",
+    "subtracted",
+    "ulp_distance",
+    "unmute",
+    "with_mutes",
+    "worst_element",
+    "write_matches",
+]

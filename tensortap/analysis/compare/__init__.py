@@ -1,0 +1,47 @@
+"""Two runs, two steps or two workers side by side: what is which, how far apart, and where it begins."""
+
+from .compare import check_pairs, compare
+from .headline import headline
+from .html import comparison_html
+from .matches_file import read_matches, write_matches
+from .metrics.metrics import LOWER_IS_WORSE, METRICS, Metrics
+from .metrics.subtract import subtracted, worst_element
+from .metrics.tensor_pairs import read_both
+from .metrics.ulp import common_dtype, ulp_distance
+from .model import Comparison, FirstDivergence, GraphPair, SideInfo, TensorDifference, Unmatched
+from .propagation.flow import VERDICTS
+from .side import Side
+from .similar_runs import likest_run
+from .sorting import SORTS as DIFFERENCE_SORTS
+from .sorting import listed_tensors, sorted_tensors
+from .tables import comparison_csv
+
+__all__ = [
+    "DIFFERENCE_SORTS",
+    "LOWER_IS_WORSE",
+    "METRICS",
+    "VERDICTS",
+    "Comparison",
+    "FirstDivergence",
+    "GraphPair",
+    "Metrics",
+    "Side",
+    "SideInfo",
+    "TensorDifference",
+    "Unmatched",
+    "check_pairs",
+    "common_dtype",
+    "compare",
+    "comparison_csv",
+    "comparison_html",
+    "headline",
+    "likest_run",
+    "listed_tensors",
+    "read_both",
+    "read_matches",
+    "sorted_tensors",
+    "subtracted",
+    "ulp_distance",
+    "worst_element",
+    "write_matches",
+]

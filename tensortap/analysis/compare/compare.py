@@ -1,0 +1,289 @@
+"""Compares two runs, steps or workers: tensor by tensor, up to the first step at which they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+
+import numpy as np
+
+from tensortap.core.errors import NotFoundError
+from tensortap.core.escaping import counted
+from tensortap.index.query.search import Filters, find_rows
+from tensortap.index.run_index import RunIndex
+
+from ..nonfinite.step_tensors import Slot
+from ..without_values import without_values
+from .equal_steps import quiet_steps
+from .explain import first_divergence
+from .matching.graph_pairs import Matcher, graph_pair, graphs_of, unmatched
+from .matching.match import Matching, check_matches
+from .matching.mismatches import parted_notes, without_wrong_pairs
+from .matching.row_alignment import graphs_by_place, step_rows
+from .metrics.tensor_pairs import StepPairs, Told
+from .metrics.tolerance import accepted
+from .metrics.ulp import common_dtype
+from .model import Comparison, GraphPair, SideInfo, TensorDifference, Unmatched
+from .propagation.conditioning import Flow, judged_again
+from .propagation.flow import VERDICTS, DifferenceFlow, Judged, State, carried_on
+from .side import Side
+
+Advance = Callable[[int, int, str], None]
+_DIFFER = ("diverges", "amplified", "inherited")
+
+
+def compare(
+    a: Side,
+    b: Side,
+    *,
+    matches: Mapping[str, str] | None = None,
+    where: str | None = None,
+    progress: Advance | None = None,
+) -> Comparison:
+    """Compares the captured tensors of two sides.
+
+    Without steps, all steps that both captured are compared, ascending, up to the first at which they differ
+    beyond noise; with a step on one side only, that of the other is the same.
+
+    Args:
+        matches: node in A -> node in B, before names and structure are asked.
+        where: only tensors of A whose snapshots fit (see `tensortap show --where`); the data flow is
+            followed through all of them.
+        progress: called with (tensors done, tensors in all, what is done).
+
+    Raises:
+        NotFoundError: no such step, worker or node, or no step that both have. SelectionError: `where` cannot
+            be read.
+    """
+    a.check()
+    b.check()
+    check_pairs(a.run, b.run, matches or {})
+    wanted = None if where is None else _wanted(a, where)
+    matcher, steps, carried = Matcher(matches or {}), _steps(a, b), State()
+    progress = progress or (lambda done, total, doing: None)
+    for number in _loud_steps(matcher, a, b, steps, progress):
+        at = _AtStep(a, b, *steps[number])
+        at.look(matcher, carried, progress)
+        carried = at.carried
+        if number == len(steps) - 1 or at.differs:
+            return at.result(number + 1, len(steps), wanted)
+    raise AssertionError("there is at least one step")
+
+
+def _loud_steps(
+    matcher: Matcher, a: Side, b: Side, steps: list[tuple[int, int]], progress: Advance
+) -> Iterator[int]:
+    """The numbers of the steps that are looked at tensor by tensor: the first, those at which anything
+    differs or values were kept, and the last."""
+    yield 0
+    if len(steps) > 1:
+        progress(0, len(steps), "steps")
+        later = quiet_steps(matcher, a, b, [step for step, _ in steps[1:]])
+        later[-1] = False
+        yield from (np.flatnonzero(~later) + 1).tolist()
+
+
+def _advance(progress: Advance, total: int, doing: str, done: int) -> None:
+    progress(done, total, doing)
+
+
+def check_pairs(a: RunIndex, b: RunIndex, matches: Mapping[str, str]) -> None:
+    """Raises NotFoundError if a match by hand names a node that no captured graph of the runs has."""
+    if matches:
+        check_matches(matches, graphs_of(a), graphs_of(b))
+
+
+def _steps(a: Side, b: Side) -> list[tuple[int, int]]:
+    of_a, of_b = a.steps(), b.steps()
+    if a.step is not None and b.step is not None:
+        return [(a.step, b.step)]
+    common = sorted(set(of_a) & set(of_b))
+    if not common:
+        spans = [f"{s.run.name}: {_span(steps)}" for s, steps in ((a, of_a), (b, of_b))]
+        raise NotFoundError(
+            "There is no step that both captured.",
+            f"{'; '.join(spans)}. Choose one of each: --step N --step-b M.",
+        )
+    return [(step, step) for step in common]
+
+
+def _span(steps: list[int]) -> str:
+    if len(steps) < 2:
+        return f"step {steps[0]} only" if steps else "no steps"
+    return f"{len(steps)} steps, {steps[0]} to {steps[-1]}"
+
+
+def _wanted(a: Side, where: str) -> set[tuple[str, str, int]]:
+    """(graph, tensor name, step) of the snapshots of A that fit."""
+    catalog = a.run.catalog
+    rows = find_rows(a.run, Filters(where=where))
+    columns = (catalog.column(name, rows).tolist() for name in ("tensor", "step"))
+    tensors = catalog.tensors
+    return {(tensors.graph_of(t), tensors.names[t], step) for t, step in zip(*columns, strict=True)}
+
+
+class _AtStep:
+    """The comparison at one pair of steps."""
+
+    def __init__(self, a: Side, b: Side, step_a: int, step_b: int) -> None:
+        self.a, self.b, self.steps = a, b, (step_a, step_b)
+        self.tensors: list[TensorDifference] = []
+        self.flows: list[Flow] = []
+        self.carried = State()
+        self._judged: list[tuple[Matching, StepPairs, list[Judged]]] = []
+        self._places: dict[tuple[str, Slot], tuple[int, list[Judged], TensorDifference]] = {}
+
+    def look(self, matcher: Matcher, carried: State, progress: Advance) -> None:
+        """Measures and judges every pair of tensors."""
+        step_a, step_b = self.steps
+        rows_a, seen_a = step_rows(self.a, np.array([step_a]))
+        rows_b, seen_b = step_rows(self.b, np.array([step_b]))
+        (of_a,), (of_b,) = graphs_by_place(self.a.run, seen_a, 1), graphs_by_place(self.b.run, seen_b, 1)
+        for matching in matcher.graphs(self.a, self.b, of_a, of_b):
+            codes = matcher.codes(matching, self.a.run, self.b.run)
+            pairs = StepPairs(codes, self.a.run, self.b.run, rows_a, rows_b)
+            found = pairs.measured(partial(_advance, progress, len(pairs), f"step {step_a}"))
+            progress(0, len(pairs), f"step {step_a}")
+            follow = partial(DifferenceFlow, matcher.flow_graph(matching), carried=carried)
+            flow = without_wrong_pairs(matching, found, follow)
+            self.carried = max(self.carried, carried_on(flow.judged, carried), key=lambda s: s.depth)
+            self._judged.append((matching, pairs, flow.judged))
+
+    @property
+    def differs(self) -> bool:
+        """Whether any tensor differs by more than rounding explains."""
+        return any(entry.verdict in _DIFFER for _, _, judged in self._judged for entry in judged)
+
+    def tell(self) -> None:
+        """Fills `tensors`, in data flow order, and `flows`."""
+        for number, (matching, pairs, judged) in enumerate(self._judged):
+            left, right = self.a.tensors(matching.a, self.steps[0]), self.b.tensors(matching.b, self.steps[1])
+            self.flows.append((matching, left, right))
+            by_slot: dict[Slot, list[Judged]] = {}
+            for entry in judged:
+                by_slot.setdefault(entry.slot, []).append(entry)
+            order = matching.a.order
+            slots = sorted(by_slot, key=lambda slot: (int(order[slot[0]]), slot))
+            worst = [min(by_slot[slot], key=lambda e: VERDICTS.index(e.verdict)) for slot in slots]
+            told = pairs.told([entry.measured.number for entry in worst])
+            for entry, known in zip(worst, told, strict=True):
+                found = _difference(matching, entry, known, len(by_slot[entry.slot]))
+                self.tensors.append(judged_again(self.flows[-1], found))
+                place = matching.a.id, entry.slot
+                self._places[place] = number, by_slot[entry.slot], self.tensors[-1]
+
+    def captured(self, graph: str, slot: Slot) -> bool:
+        """Whether both sides captured a tensor of a graph of A."""
+        return (graph, slot) in self._places
+
+    def at(self, graph: str, slot: Slot, visit: int | None) -> TensorDifference:
+        """A captured tensor at a visit; without one, or if it was not captured then, at its worst."""
+        number, visits, worst = self._places[graph, slot]
+        matching, pairs, _ = self._judged[number]
+        entry = next((each for each in visits if each.measured.visit == visit), None)
+        if entry is None or visit == worst.visit:
+            return worst
+        (told,) = pairs.told([entry.measured.number])
+        return _difference(matching, entry, told, len(visits))
+
+    def result(self, number: int, total: int, wanted: set[tuple[str, str, int]] | None) -> Comparison:
+        """The records."""
+        self.tell()
+        step_a, step_b = self.steps
+        shown = [
+            entry for entry in self.tensors if wanted is None or (entry.graph, entry.tensor, step_a) in wanted
+        ]
+        left, right = self._left()
+        differ = any(entry.verdict in _DIFFER for entry in shown)
+        runs = self.a.run, self.b.run
+        return Comparison(
+            a=self._info(self.a, step_a),
+            b=self._info(self.b, step_b),
+            steps=number,
+            graphs=[graph_pair(matching) for matching, _, _ in self.flows],
+            tensors=shown,
+            counts={v: sum(entry.verdict == v for entry in shown) for v in VERDICTS},
+            first=first_divergence(runs, self.flows, self.tensors, self, number) if differ else None,
+            only_a=left,
+            only_b=right,
+            differ=differ,
+            notes=[*self._unshown(shown), *self._notes(number, total)],
+        )
+
+    def _unshown(self, shown: list[TensorDifference]) -> Iterator[str]:
+        """What `where` keeps from being told."""
+        if self.tensors and not shown:
+            yield "No tensor that both captured at this step fits the condition."
+        if self.differs and not any(entry.verdict in _DIFFER for entry in shown):
+            apart = counted(sum(entry.verdict in _DIFFER for entry in self.tensors), "tensor")
+            yield f"Beyond rounding, but left out by the condition: {apart}."
+
+    def _left(self) -> tuple[list[Unmatched], list[Unmatched]]:
+        left, right = list[Unmatched](), list[Unmatched]()
+        for matching, a, b in self.flows:
+            left += unmatched(matching.a, matching.left_a(), {row for row, _ in a.captured})
+            right += unmatched(matching.b, matching.left_b(), {row for row, _ in b.captured})
+        return left, right
+
+    def _info(self, side: Side, step: int) -> SideInfo:
+        code, _ = side.worker_at(step)
+        worker = "" if code is None else side.run.catalog.workers[code]
+        return SideInfo(side.run.name, side.run.id, step, worker)
+
+    def _notes(self, number: int, total: int) -> Iterator[str]:
+        for side, step, name in zip((self.a, self.b), self.steps, "AB", strict=True):
+            others = side.worker_at(step)[1] - 1
+            if others > 0 and side.worker is None:
+                yield f"{name} has {others + 1} workers at this step; the first was compared."
+        if not self.flows:
+            yield "No graph was captured on both sides at this step."
+        graphs: list[GraphPair] = [graph_pair(matching) for matching, _, _ in self.flows]
+        if graphs and not self.tensors:
+            yield "No tensor was captured on both sides: watch the same nodes in both runs."
+        samples = sum(entry.basis == "sample" for entry in self.tensors)
+        if samples:
+            yield (
+                f"{samples:,} of {len(self.tensors):,} tensors were compared by a sample of their elements "
+                "and their summaries: their largest distances are lower bounds."
+            )
+        summaries = [entry for entry in self.tensors if entry.basis == "summaries"]
+        if summaries:
+            why = without_values([e.no_value_a for e in summaries], [e.no_value_b for e in summaries])
+            yield (
+                f"{len(summaries):,} of {len(self.tensors):,} tensors were compared by their summaries: "
+                f"their distances are lower bounds. {why}"
+            )
+        yield from (note for matching, _, _ in self.flows for note in parted_notes(matching))
+        if number < total:
+            later = counted(total - number, "later step")
+            yield f"{later} {'was' if total - number == 1 else 'were'} not compared."
+
+
+def _difference(matching: Matching, entry: Judged, told: Told, visits: int) -> TensorDifference:
+    graph, row, found = matching.a, entry.slot[0], entry.measured
+    a, b = told.a, told.b
+    return TensorDifference(
+        tensor=a.tensor,
+        other=b.tensor,
+        node=graph.names[row],
+        graph=graph.id,
+        other_graph=matching.b.id,
+        op_type=graph.op_type[row],
+        layer=graph.layer[row],
+        matched=matching.how[row],
+        order=int(np.int64(graph.order[row])),
+        visit=found.visit,
+        visits=visits,
+        dtype_a=a.dtype,
+        dtype_b=b.dtype,
+        shape_a=a.shape,
+        shape_b=b.shape,
+        basis=found.basis,
+        verdict=entry.verdict,
+        limit=entry.limit,
+        before=entry.before.relative,
+        metrics=told.metrics,
+        accepted=accepted(told.metrics, common_dtype(a.dtype, b.dtype)),
+        no_value_a=a.no_value,
+        no_value_b=b.no_value,
+    )

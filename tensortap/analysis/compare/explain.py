@@ -1,0 +1,169 @@
+"""The first divergence: which tensor it is, why, and what it takes."""
+
+from __future__ import annotations
+
+import math
+
+from tensortap.index.graph.node_detail import FrameDetail, node_detail
+from tensortap.index.run_index import RunIndex
+
+from ..model_graph.node_roles import roles_of
+from .earliest import ENTRIES, earliest, rank
+from .matching.program_diff import extra_layer, program_differences
+from .model import FirstDivergence, TensorDifference
+from .propagation.conditioning import Flow, another_program, beginning, both, condition_text
+from .propagation.flow_graph import VARIABLES
+from .propagation.inputs import Known, taken
+
+_RANDOM = ("Random", "StatelessRandom", "StatelessTruncated", "Multinomial", "ParameterizedTruncated")
+_RECAST = ("bfloat16", "float16", "float32", "float64")  # the dtypes that a recorded step is replayed in
+_ALIKE = {"float32", "bfloat16", "float16"}
+_MAX_INPUTS = 8
+
+
+def first_divergence(
+    runs: tuple[RunIndex, RunIndex],
+    flows: list[Flow],
+    tensors: list[TensorDifference],
+    known: Known,
+    steps: int,
+) -> FirstDivergence | None:
+    """Where the difference begins; None if nothing diverges.
+
+    Of several tensors that diverge, see `earliest`. `known`: what was compared, visit by visit.
+    """
+    found = [entry for entry in tensors if entry.verdict == "diverges"]
+    later = [entry for entry in tensors if entry.verdict in ("amplified", "inherited")]
+    if not found and not later:
+        return None
+    matching = {flow[0].a.id: flow for flow in flows}
+    conditioned = next((entry for entry in later if entry.verdict == "amplified"), None)
+    told = "" if found or conditioned is None else condition_text(matching[conditioned.graph], conditioned)
+    found = found or later
+    if conditioned is not None and told:
+        origin = another_program(matching[conditioned.graph], conditioned, tensors)
+        told, found = ("", [origin]) if origin else (told, [conditioned])
+    first = earliest(found, {graph: flow[0] for graph, flow in matching.items()}, known)
+    graph = matching[first.graph][0].a
+    other = first.other.rpartition(":")[0]
+    frames = _frame(runs[0], first.node, first.graph), _frame(runs[1], other, first.other_graph)
+    made, missing = taken(matching[first.graph][0], first, known)
+    inputs = [known.at(first.graph, slot, visit) for slot, visit in made[:_MAX_INPUTS]]
+    kind = roles_of(graph).kind.get(graph.rows[first.node], "")
+    text = _text(first, kind, inputs, missing, steps, one_run=runs[0].path == runs[1].path)
+    if told:
+        source = beginning(matching[first.graph], first, tensors)
+        rounding = f"The rounding that it magnifies begins at {source.tensor} ({source.op_type})."
+        return FirstDivergence(first, f"{told} {rounding}", inputs, *frames)
+    if first.verdict == "diverges" and not missing:
+        shown = _shown(matching[first.graph], first)
+        text = shown if shown and first.before > 0 else " ".join(filter(None, [text, shown]))
+    if first.verdict in ("diverges", "noise"):
+
+        def line(side: str, node: str) -> FrameDetail | None:
+            return _frame(runs["AB".index(side)], node, first.graph if side == "A" else first.other_graph)
+
+        differences = program_differences(matching[first.graph][0], graph.rows[first.node], line)
+        entry = rank(first, matching[first.graph][0]) == 0
+        if differences and missing and not entry:  # what was not captured is known after all
+            text = "Its captured inputs agree." if inputs else ""
+        if entry and first.basis == "shapes":
+            differences = []  # an attribute says the same
+        text = " ".join(filter(None, [text, *differences]))
+        extra = "" if entry else extra_layer(matching[first.graph][0], graph.rows[first.node])
+        return FirstDivergence(first, text, inputs, *frames, extra)
+    return FirstDivergence(first, text, inputs, *frames)
+
+
+def _frame(run: RunIndex, node: str, graph: str) -> FrameDetail | None:
+    """The innermost line of user code that made a node."""
+    stack = node_detail(run, node, graph=graph).stack
+    return stack[-1] if stack else None
+
+
+def _text(
+    first: TensorDifference,
+    kind: str,
+    inputs: list[TensorDifference],
+    missing: list[str],
+    steps: int,
+    *,
+    one_run: bool,
+) -> str:
+    metrics = first.metrics
+    if kind == "input" or (first.op_type in ENTRIES and not inputs):
+        shapes = f"{_shape(first.shape_a)} in A and {_shape(first.shape_b)} in B"
+        fed = f"The step was fed {shapes if first.basis == 'shapes' else 'other data'}"
+        if one_run:
+            return f"{fed}, as steps and workers of a run usually are: all that differs may follow from it."
+        return f"{fed}: compare runs with the same batches."
+    if first.basis == "shapes":
+        return f"Its shape is {_shape(first.shape_a)} in A and {_shape(first.shape_b)} in B."
+    if first.op_type in VARIABLES or kind == "weight":
+        if steps > 1:
+            return "A variable that the steps before left different: see what they computed."
+        return (
+            "A variable that differs when the step begins: other initial values, checkpoint or earlier steps."
+        )
+    if first.op_type.startswith(_RANDOM):
+        return _drawn(first, inputs, missing)
+    if first.op_type == "Const":
+        return "A constant of the program differs."
+    if metrics.nonfinite_a or metrics.nonfinite_b:
+        some = "At least " if first.basis in ("summaries", "sample") else ""
+        if metrics.nonfinite_b:
+            return f"{some}{metrics.nonfinite_b:,} of its elements are NaN or infinite in B, and not so in A."
+        return f"{some}{metrics.nonfinite_a:,} of its elements are NaN or infinite in A only."
+    return _computed(first, inputs, missing)
+
+
+def _drawn(first: TensorDifference, inputs: list[TensorDifference], missing: list[str]) -> str:
+    """Of random numbers that differ: other seeds, or another dtype, which draws others from the same seed
+    (normal ones of 32 and of 16 bits are the same, rounded)."""
+    stateless = first.op_type.startswith("Stateless")
+    given = stateless and first.verdict == "diverges" and bool(inputs) and not missing
+    dtypes = {first.dtype_a, first.dtype_b}
+    if len(dtypes) > 1 and not ("Normal" in first.op_type and dtypes <= _ALIKE):
+        seed = "the same seed (its inputs agree)" if given else "the same seed"
+        others = f"Random numbers: {first.dtype_b} draws others than {first.dtype_a} from {seed}."
+        keeps = "To compare the dtypes with the same draws, replay a recorded step of A: tensortap replay A"
+        return f"{others} {keeps} --recast {first.dtype_b}." if first.dtype_b in _RECAST else others
+    if given:
+        return _computed(first, inputs, missing)
+    return "Random numbers: set the same seed in both runs (keras.utils.set_random_seed)."
+
+
+def _computed(first: TensorDifference, inputs: list[TensorDifference], missing: list[str]) -> str:
+    if first.verdict == "noise":
+        return "It differs by more than rounding explains, though by less than ten times what its inputs do."
+    if first.verdict != "diverges":
+        return "No single op stands out: the differences grew on the way here."
+    if inputs and not missing:
+        worst = max(entry.metrics.relative if entry.metrics.relative >= 0 else 0.0 for entry in inputs)
+        if worst == 0:
+            return "All its inputs are equal, so this op computes something else."
+        apart = f"All its inputs differ by at most {worst:.1e} of their scale"
+        return f"{apart}: this op computes something else, or is ill-conditioned here."
+    if missing:
+        agree = "Its captured inputs agree" if inputs else "None of its inputs was captured on both sides"
+        named = " and ".join(missing[:2]) + (", …" if len(missing) > 2 else "")
+        return f"{agree}; the difference may begin further up: capture {named}, too."
+    if not math.isfinite(first.before):
+        return "It takes what differs already."
+    return "The graph does not say what it was made of."
+
+
+def _shown(flow: Flow, first: TensorDifference) -> str:
+    """Whom computing the op again from its kept inputs accuses; empty where that is not possible."""
+    sides = both(flow, first)
+    if sides is None:
+        return ""
+    wrong = [name for name, side in zip("AB", sides, strict=True) if side.wrong]
+    verb = "are" if len(wrong) > 1 else "is"
+    told = f"Computed again from its own inputs, {' and '.join(wrong)} {verb} not what {first.op_type} gives"
+    others = [name for name, side in zip("AB", sides, strict=True) if side.right]
+    return f"{told}{f'; {others[0]} is' if others else ''}." if wrong else ""
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return "×".join(map(str, shape)) or "scalar"

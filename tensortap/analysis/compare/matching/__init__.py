@@ -1,0 +1,1 @@
+"""Which nodes of two runs are the same."""

@@ -1,0 +1,97 @@
+"""The graphs of two sides, paired and their nodes matched; once for all steps."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from tensortap.index.graph.graph_index import GraphIndex
+from tensortap.index.run_index import RunIndex
+
+from ..model import GraphPair, Unmatched
+from ..propagation.flow_graph import FlowGraph
+from ..side import Side
+from .match import Matching, match_nodes
+from .row_alignment import CodeMap
+
+MAX_LISTED = 2000  # nodes without a partner that are listed for a graph
+
+
+class Matcher:
+    """Matches graphs of two runs, each pair once."""
+
+    def __init__(self, by_hand: Mapping[str, str]) -> None:
+        self._by_hand = by_hand
+        self._known: dict[tuple[int, int], Matching] = {}
+        self._flow_graphs: dict[int, FlowGraph] = {}
+        self._codes: dict[int, tuple[Matching, CodeMap]] = {}
+
+    def graphs(self, a: Side, b: Side, of_a: tuple[str, ...], of_b: tuple[str, ...]) -> list[Matching]:
+        """The graphs captured at two steps, paired: those of one name in the order of their first capture,
+        then what is left in that order."""
+        left, right = [a.run.graph(graph) for graph in of_a], [b.run.graph(graph) for graph in of_b]
+        return [self._match(x, y) for x, y in _by_name(left, right)]
+
+    def flow_graph(self, matching: Matching) -> FlowGraph:
+        """A's graph as differences flow through it."""
+        found = self._flow_graphs.get(id(matching))
+        if found is None or found.graph is not matching.a:
+            found = self._flow_graphs[id(matching)] = FlowGraph(matching.a)
+        return found
+
+    def codes(self, matching: Matching, a: RunIndex, b: RunIndex) -> CodeMap:
+        """A matching in terms of the catalogs' codes; of what both had captured when first asked."""
+        key = id(matching)
+        if key not in self._codes or self._codes[key][0] is not matching:
+            self._codes[key] = matching, CodeMap(a, b, matching)
+        return self._codes[key][1]
+
+    def _match(self, a: GraphIndex, b: GraphIndex) -> Matching:
+        key = id(a), id(b)
+        found = self._known.get(key)
+        if found is None or found.a is not a or found.b is not b:
+            found = self._known[key] = match_nodes(a, b, self._by_hand)
+        return found
+
+
+def _by_name(left: list[GraphIndex], right: list[GraphIndex]) -> list[tuple[GraphIndex, GraphIndex]]:
+    named: defaultdict[str, list[GraphIndex]] = defaultdict(list)
+    for graph in right:
+        named[graph.name].append(graph)
+    pairs = [(graph, named[graph.name].pop(0)) for graph in left if named[graph.name]]
+    seen = {id(graph) for pair in pairs for graph in pair}
+    rest = [[graph for graph in side if id(graph) not in seen] for side in (left, right)]
+    return pairs + list(zip(*rest, strict=False))
+
+
+def graph_pair(matching: Matching) -> GraphPair:
+    """The pair in numbers."""
+    a, b = matching.a, matching.b
+    pairs = {row: (a.names[row], b.names[at]) for row, at in matching.partner.items()}
+    counts = dict.fromkeys(("name", "structure", "scope", "hand"), 0)
+    for how in matching.how.values():
+        counts[how] += 1
+    return GraphPair(
+        a.id,
+        b.id,
+        a.name,
+        counts,
+        len(a) - len(matching.partner),
+        len(b) - len(matching.partner),
+        matching.renames,
+        dict(pair for row, pair in pairs.items() if matching.how[row] != "name" or pair[0] != pair[1]),
+    )
+
+
+def unmatched(graph: GraphIndex, rows: list[int], captured: set[int]) -> list[Unmatched]:
+    """Nodes without a partner, captured ones first, in data flow order; the first `MAX_LISTED`."""
+    rows = sorted(rows, key=lambda row: (row not in captured, int(graph.order[row])))[:MAX_LISTED]
+    return [
+        Unmatched(graph.names[row], graph.op_type[row], graph.layer[row], graph.id, row in captured)
+        for row in rows
+    ]
+
+
+def graphs_of(run: RunIndex) -> list[GraphIndex]:
+    """All graphs of a run."""
+    return [run.graph(graph.id) for graph in run.graphs]

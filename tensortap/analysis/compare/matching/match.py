@@ -1,0 +1,354 @@
+"""Which node of one graph is which of another: by hand, by name, by structure, by renamed scope."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from tensortap.core.errors import NotFoundError
+from tensortap.index.graph.graph_index import GraphIndex
+
+from ...model_graph.node_roles import roles_of
+from ...nonfinite.operand import constant_text
+from .signatures import Neighbourhood, mixed
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Use = tuple[object, ...]
+How = Literal["hand", "name", "structure", "scope"]
+_MOST_PASSES = 8  # over what structure left
+_NUMBER = re.compile(r"_\d+$")
+_ROUNDS = (4, 2, 1)  # the widest neighbourhood first: it tells most
+_MOST_SWEEPS, _LEAST_SWEEPS = (
+    64,
+    8,
+)  # over a whole graph; a long chain of equal ops would want one for each pair
+_SWEPT = 1 << 19  # nodes in all sweeps together, of graphs that are not so large that it takes the least
+
+
+@dataclass(slots=True)
+class Matching:
+    """Pairs of nodes.
+
+    Attributes:
+        a, b: the graphs. partner: row in `a` -> row in `b`. how: row in `a` -> how it was found: `hand`,
+        `name` (and op type), `structure` (the only two with that neighbourhood), `scope` (in a
+        scope that others found to be renamed). renames: (scope in A, scope in B, nodes that say so).
+        parted: pairs that turned out to be wrong, as rows.
+    """
+
+    a: GraphIndex
+    b: GraphIndex
+    partner: dict[int, int] = field(default_factory=dict)
+    how: dict[int, How] = field(default_factory=dict)
+    renames: list[tuple[str, str, int]] = field(default_factory=list)
+    taken: set[int] = field(default_factory=set)
+    parted: list[tuple[int, int]] = field(default_factory=list)
+
+    def add(self, row: int, partner: int, how: How) -> None:
+        """Notes a pair."""
+        self.partner[row], self.how[row] = partner, how
+        self.taken.add(partner)
+
+    def part(self, row: int) -> None:
+        """Takes a pair back."""
+        partner = self.partner.pop(row)
+        del self.how[row]
+        self.taken.discard(partner)
+        self.parted.append((row, partner))
+
+    def left_a(self) -> list[int]:
+        """Rows of `a` without a partner."""
+        return [row for row in range(len(self.a)) if row not in self.partner]
+
+    def left_b(self) -> list[int]:
+        """Rows of `b` without a partner."""
+        return [row for row in range(len(self.b)) if row not in self.taken]
+
+
+def match_nodes(a: GraphIndex, b: GraphIndex, by_hand: Mapping[str, str] | None = None) -> Matching:
+    """Pairs the nodes of two graphs; each is in one pair at most.
+
+    Args:
+        by_hand: node in A -> node in B; nodes that neither graph has are ignored.
+    """
+    found = Matching(a, b)
+    for left, right in (by_hand or {}).items():
+        if left in a.rows and right in b.rows and b.rows[right] not in found.taken:
+            found.add(a.rows[left], b.rows[right], "hand")
+    _by_name(found)
+    _by_variable(found)
+    _by_name_and_inputs(found)
+    if found.left_a() and found.left_b():
+        _by_structure(found)
+        _by_use_and_scope(found)
+    return found
+
+
+def check_matches(by_hand: Mapping[str, str], a: list[GraphIndex], b: list[GraphIndex]) -> None:
+    """Raises NotFoundError if a match by hand names a node that no graph has."""
+    for nodes, graphs, side in ((by_hand, a, "A"), (by_hand.values(), b, "B")):
+        for node in nodes:
+            if not any(node in graph.rows for graph in graphs):
+                raise NotFoundError(
+                    f"No graph of {side} that was captured has a node {node[:200]!r}.",
+                    "Matches are written NODE_IN_A=NODE_IN_B, without ':slot'.",
+                )
+
+
+def _by_name(found: Matching) -> None:
+    a, b, apart = found.a, found.b, _other_variables(found)
+    for name, row in a.rows.items():
+        partner = b.rows.get(name)
+        if partner is None or row in found.partner or partner in found.taken:
+            continue
+        if _alike(found, row, partner) and not apart(row, partner):
+            found.add(row, partner, "name")
+
+
+def _alike(found: Matching, row: int, partner: int) -> bool:
+    return _of_one_use(found, row, partner) and _fits(found.a.shape[row], found.b.shape[partner])
+
+
+def _of_one_use(found: Matching, row: int, partner: int) -> bool:
+    a, b = found.a, found.b
+    return a.op_type[row] == b.op_type[partner] and _is_float(a.dtype[row]) == _is_float(b.dtype[partner])
+
+
+def _other_variables(found: Matching) -> Callable[[int, int], bool]:
+    """Whether two nodes of one name read different variables, one of which the other graph has, too: with a
+    cast more, what a normalization reads is numbered otherwise (`Cast_1/ReadVariableOp`)."""
+    of_a, of_b = roles_of(found.a).variable, roles_of(found.b).variable
+    paths_a, paths_b = set(of_a.values()), set(of_b.values())
+
+    def apart(row: int, partner: int) -> bool:
+        left, right = of_a.get(row), of_b.get(partner)
+        return bool(left and right) and left != right and (left in paths_b or right in paths_a)
+
+    return apart
+
+
+def _by_variable(found: Matching) -> None:
+    """Reads of a variable that both graphs read as often, in data flow order."""
+    reads = roles_of(found.b).reads
+    for path, rows in roles_of(found.a).reads.items():
+        rows = _in_flow(found.a, (row for row in rows if row not in found.partner))
+        others = _in_flow(found.b, (row for row in reads.get(path, []) if row not in found.taken))
+        if len(rows) == len(others):
+            for row, partner in zip(rows, others, strict=True):
+                if _alike(found, row, partner):
+                    found.add(row, partner, "name")
+
+
+def _in_flow(graph: GraphIndex, rows: Iterable[int]) -> list[int]:
+    return sorted(rows, key=lambda row: int(graph.order[row]))
+
+
+def _by_name_and_inputs(found: Matching) -> None:
+    """Nodes of one name and op whose shapes do not fit, though what they take are pairs, too: another batch,
+    another width."""
+    a, b, apart = found.a, found.b, _other_variables(found)
+    left = [row for row in found.left_a() if b.rows.get(a.names[row], -1) >= 0]
+    for row in _in_flow(a, left):
+        other = b.rows[a.names[row]]
+        if (
+            _of_one_use(found, row, other)
+            and other not in found.taken
+            and not apart(row, other)
+            and _takes_the_same(found, row, other)
+        ):
+            found.add(row, other, "name")
+
+
+def _takes_the_same(found: Matching, row: int, other: int) -> bool:
+    left = [
+        (found.partner.get(source, -1), slot, place) for source, slot, place in roles_of(found.a).inputs(row)
+    ]
+    return left == roles_of(found.b).inputs(other)
+
+
+def _by_use_and_scope(found: Matching) -> None:
+    """Each tells the other more: a scope that turned out to be renamed has nodes that others take."""
+    for _ in range(min(max(_SWEPT // (len(found.a) + len(found.b)), 1), _MOST_PASSES)):
+        before = len(found.partner)
+        _by_use(found)
+        _by_scope(found)
+        if len(found.partner) == before:
+            break
+
+
+def _by_use(found: Matching) -> None:
+    """Nodes that alone on their side do what they do to what are pairs. Where the batch is another and a
+    framework numbered a layer anew, neither names nor shapes tell; in data flow order each pair tells the
+    next, also those of one name behind it."""
+    _by_name_and_inputs(found)
+    left = found.left_a()
+    of_a, of_b = _Uses(found.a, left, found.partner), _Uses(found.b, found.left_b(), found.taken)
+    for row in _in_flow(found.a, left):
+        other = of_b.alone(of_a.of(row, found.partner.get))
+        if other >= 0 and other not in found.taken and of_a.is_alone(row):
+            found.add(row, other, "name" if found.a.names[row] == found.b.names[other] else "structure")
+
+
+class _Uses:
+    """What the nodes of a graph without a partner do, and to what; of those that take anything.
+
+    Args:
+        left: the rows without a partner; known: those with one.
+    """
+
+    def __init__(self, graph: GraphIndex, left: list[int], known: Collection[int]) -> None:
+        self._graph, self._known = graph, known
+        rows: dict[Use, list[int]] = {}
+        for row in left:
+            use = self.of(row, lambda source: source)
+            if use is not None:
+                rows.setdefault(use, []).append(row)
+        self._alone = {use: found[0] for use, found in rows.items() if len(found) == 1}
+
+    def of(self, row: int, partner: Callable[[int], int | None]) -> Use | None:
+        """Op, name without its scopes and number, and what it takes, in terms of `partner`; None where that
+        is nothing, or without one. A constant without a partner is what its elements are."""
+        graph, roles = self._graph, roles_of(self._graph)
+        taken: list[tuple[int | str, int, int]] = []
+        for source, slot, place in roles.inputs(row):
+            constant = graph.op_type[source] == "Const" and source not in self._known
+            at = constant_text(roles.attributes(source)) if constant else partner(source)
+            if at is None:
+                return None
+            taken.append((at, slot, place))
+        name = _NUMBER.sub("", graph.names[row].rpartition("/")[2])
+        return (graph.op_type[row], _is_float(graph.dtype[row]), name, *taken) if taken else None
+
+    def alone(self, use: Use | None) -> int:
+        """The only row of that use, -1 without one."""
+        return -1 if use is None else self._alone.get(use, -1)
+
+    def is_alone(self, row: int) -> bool:
+        """Whether no other does the same."""
+        return self.alone(self.of(row, lambda source: source)) == row
+
+
+def _is_float(dtype: str) -> bool:
+    """Float dtypes may be exchanged for each other, not for whole numbers: that is a node of another use."""
+    return dtype.startswith(("float", "bfloat"))
+
+
+def _fits(a: str, b: str) -> bool:
+    """Whether two shapes may be of the same tensor; a dimension that is unknown may be any."""
+    if not a or not b or a == b:
+        return True
+    left, right = a.split("×"), b.split("×")
+    return len(left) == len(right) and all(x == y or "?" in (x, y) for x, y in zip(left, right, strict=True))
+
+
+def _by_structure(found: Matching) -> None:
+    """Pairs nodes whose signature no other node has, until that finds no more; each pair tells the next. What
+    a bounded number of sweeps leaves is paired in order."""
+    sides = Neighbourhood(found.a), Neighbourhood(found.b)
+    rounds, left = list(_ROUNDS), _sweeps(len(found.a) + len(found.b))
+    while True:
+        labels = _with_anchors(found, sides)
+        refined = [side.refined(label, rounds[0]) for side, label in zip(sides, labels, strict=True)]
+        pairs = _unique_pairs(found, *refined)
+        for row, partner in pairs:
+            found.add(row, partner, "structure")
+        left -= 1
+        if not pairs or left <= 0:
+            rounds.pop(0)
+        if not rounds:
+            break
+    for row, partner in _in_order(found, *refined):
+        found.add(row, partner, "structure")
+
+
+def _sweeps(nodes: int) -> int:
+    """How often the neighbourhoods of all nodes are looked at: in bounded time, whatever the graphs are."""
+    return min(max(_SWEPT // max(nodes, 1), _LEAST_SWEEPS), _MOST_SWEEPS)
+
+
+def _with_anchors(found: Matching, sides: tuple[Neighbourhood, Neighbourhood]) -> list[Array]:
+    """Labels: those of a pair are equal, and unlike all others."""
+    labels = [side.base.copy() for side in sides]
+    rows = np.fromiter(found.partner, np.int64, len(found.partner))
+    partners = np.fromiter(found.partner.values(), np.int64, len(found.partner))
+    labels[0][rows] = labels[1][partners] = mixed(rows.astype(np.uint64) * np.uint64(2) + np.uint64(1))
+    return labels
+
+
+def _unique_pairs(found: Matching, of_a: Array, of_b: Array) -> list[tuple[int, int]]:
+    left, right = np.array(found.left_a(), np.int64), np.array(found.left_b(), np.int64)
+    first, at_a, count_a = np.unique(of_a[left], return_index=True, return_counts=True)
+    second, at_b, count_b = np.unique(of_b[right], return_index=True, return_counts=True)
+    _, i, j = np.intersect1d(first, second, assume_unique=True, return_indices=True)
+    once = (count_a[i] == 1) & (count_b[j] == 1)
+    return list(zip(left[at_a[i[once]]].tolist(), right[at_b[j[once]]].tolist(), strict=True))
+
+
+def _in_order(found: Matching, of_a: Array, of_b: Array) -> list[tuple[int, int]]:
+    """Twins: as many on both sides that nothing tells apart; paired in data flow order."""
+    groups: tuple[dict[int, list[int]], dict[int, list[int]]] = ({}, {})
+    for group, rows, labels, graph in (
+        (groups[0], found.left_a(), of_a, found.a),
+        (groups[1], found.left_b(), of_b, found.b),
+    ):
+        for row in _in_flow(graph, rows):
+            group.setdefault(int(labels[row]), []).append(row)
+    pairs: list[tuple[int, int]] = []
+    for label, rows in groups[0].items():
+        others = groups[1].get(label, [])
+        if len(rows) == len(others):
+            pairs += zip(rows, others, strict=True)
+    return pairs
+
+
+def _by_scope(found: Matching) -> None:
+    """Scopes that the pairs so far say were renamed; then what is left in them, by its own name."""
+    votes: Counter[tuple[str, str]] = Counter()
+    for row, partner in found.partner.items():
+        if found.how[row] == "structure":
+            votes.update(_scope_pairs(found.a.names[row], found.b.names[partner]))
+    best: dict[str, tuple[str, int]] = {}
+    for (old, new), count in votes.most_common():
+        if old not in best and old not in found.b.rows:
+            best[old] = (new, count)
+    for row in found.left_a():
+        name = found.a.names[row]
+        for old in sorted((s for s in _scopes(name) if s in best), key=len, reverse=True):
+            renamed = found.b.rows.get(best[old][0] + name[len(old) :])
+            if renamed is None or renamed in found.taken:
+                continue
+            if found.a.op_type[row] == found.b.op_type[renamed]:
+                found.add(row, renamed, "scope")
+                break
+    found.renames = _outermost(best)
+
+
+def _scope_pairs(a: str, b: str) -> list[tuple[str, str]]:
+    """(scope in A, scope in B) where two names end alike."""
+    left, right = a.split("/"), b.split("/")
+    ends = 0
+    while ends < min(len(left), len(right)) and left[-1 - ends] == right[-1 - ends]:
+        ends += 1
+    ends = min(ends, len(left) - 1, len(right) - 1)
+    pairs = [("/".join(left[: len(left) - ends]), "/".join(right[: len(right) - ends]))] if ends else []
+    return [(old, new) for old, new in pairs if not _is_inside(old, new) and not _is_inside(new, old)]
+
+
+def _is_inside(scope: str, other: str) -> bool:
+    return scope == other or scope.startswith(f"{other}/")
+
+
+def _scopes(name: str) -> list[str]:
+    parts = name.split("/")
+    return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
+
+
+def _outermost(best: Mapping[str, tuple[str, int]]) -> list[tuple[str, str, int]]:
+    """The renamed scopes, those with most nodes first."""
+    found = [(old, new, count) for old, (new, count) in best.items()]
+    return sorted(found, key=lambda rename: (-rename[2], rename[0]))

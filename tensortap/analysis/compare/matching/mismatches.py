@@ -1,0 +1,162 @@
+"""Pairs that are wrong: made of different things on both sides, while what is made of them agrees.
+
+A framework numbers its nodes (`mul`, `mul_1`), so that after a refactoring one name is another product; and
+two products may look alike to their neighbours. Such a pair differs, though nothing is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+
+from tensortap.core.escaping import counted
+from tensortap.index.graph.graph_index import GraphIndex
+
+from ...model_graph.node_roles import roles_of
+from ...nonfinite.step_tensors import Slot
+from ..metrics.tensor_pairs import Measured
+from ..propagation.flow import VERDICTS, DifferenceFlow, Judged
+from .match import Matching
+
+DIFFER = ("diverges", "amplified", "inherited")
+_PASS_ON = ("Cast", "Identity", "StopGradient")
+_MAX_WAY = 8  # nodes of that kind, one after the other
+_FLOATS = ("float", "bfloat", "complex")
+
+
+def without_wrong_pairs(
+    matching: Matching,
+    found: dict[Slot, list[Measured]],
+    follow: Callable[[dict[Slot, list[Measured]]], DifferenceFlow],
+) -> DifferenceFlow:
+    """The verdicts, without those of wrong pairs, which are parted.
+
+    Args:
+        found: of a step; what is of parted pairs is passed over. follow: gives the verdicts.
+    """
+    found = {slot: measures for slot, measures in found.items() if slot[0] in matching.partner}
+    flow = follow(found)
+    doubtful = doubted(matching, _verdicts(flow.judged))
+    if not doubtful:
+        return flow
+    rest = follow({slot: measures for slot, measures in found.items() if slot[0] not in doubtful})
+    wrong = wrong_pairs(matching, _verdicts(rest.judged), doubtful)
+    for row in wrong:
+        matching.part(row)
+    if wrong:
+        _forget_renames(matching)
+    return without_wrong_pairs(matching, found, follow) if wrong else flow
+
+
+def parted_notes(matching: Matching) -> Iterator[str]:
+    """A sentence on the pairs that were parted."""
+    count = len(matching.parted)
+    if count:
+        row, partner = matching.parted[0]
+        a, b = matching.a.names[row], matching.b.names[partner]
+        which = a if a == b else f"{a} and {b}"
+        were = "was" if count == 1 else "were"
+        told = f"{counted(count, 'pair')} of nodes {were} taken apart ({which})"
+        yield (
+            f"{told}: each is made of other things in A than in B, and what is made of it agrees. "
+            "Paired by hand they stay a pair."
+        )
+
+
+def _forget_renames(matching: Matching) -> None:
+    """Drops scopes that only parted pairs said were renamed."""
+    told = [
+        (matching.a.names[row], matching.b.names[partner])
+        for row, partner in matching.partner.items()
+        if matching.how[row] in ("structure", "scope")
+    ]
+    matching.renames = [
+        (old, new, count)
+        for old, new, count in matching.renames
+        if any(a.startswith(f"{old}/") and b.startswith(f"{new}/") for a, b in told)
+    ]
+
+
+def _verdicts(judged: Iterable[Judged]) -> dict[Slot, str]:
+    """The worst of each tensor; nothing of sums that cancel, of which rounding is all there is."""
+    found: dict[Slot, str] = {}
+    for entry in judged:
+        if entry.cancels and entry.verdict == "noise":
+            continue
+        known = found.get(entry.slot, VERDICTS[-1])
+        found[entry.slot] = min(known, entry.verdict, key=VERDICTS.index)
+    return found
+
+
+def doubted(matching: Matching, verdicts: Mapping[Slot, str]) -> set[int]:
+    """Rows of A whose tensors differ and whose pair takes other things on both sides; those behind them, too.
+
+    Args:
+        verdicts: of the tensors that were compared. Pairs by hand are not doubted.
+    """
+    found: set[int] = set()
+    rows = {
+        row for (row, _), verdict in verdicts.items() if verdict in DIFFER and matching.how[row] != "hand"
+    }
+    for row in sorted(rows, key=lambda row: int(matching.a.order[row])):
+        left = {_partner(matching, source, found) for source in sources(matching.a, row)}
+        right = set(sources(matching.b, matching.partner[row]))
+        if left != right:
+            found.add(row)
+    return found
+
+
+def wrong_pairs(matching: Matching, verdicts: Mapping[Slot, str], doubtful: Collection[int]) -> list[int]:
+    """Those of the doubted rows of which nothing is made that differs, and something that agrees.
+
+    Args:
+        verdicts: of the tensors that were compared, without those of the doubted rows.
+    """
+    by_row: dict[int, list[str]] = {}
+    for (row, _), verdict in verdicts.items():
+        by_row.setdefault(row, []).append(verdict)
+    wrong: dict[int, bool] = dict.fromkeys(doubtful, False)
+    for row in sorted(doubtful, key=lambda row: -int(matching.a.order[row])):
+        wrong[row] = _agrees_behind(matching.a, row, by_row, wrong)
+    return [row for row in wrong if wrong[row]]
+
+
+def _agrees_behind(
+    graph: GraphIndex, row: int, verdicts: Mapping[int, list[str]], wrong: Mapping[int, bool]
+) -> bool:
+    """Whether all ways on from a node come to what agrees, or to another pair that is wrong."""
+    roles, seen, waiting, agrees = roles_of(graph), {row}, [row], False
+    while waiting:
+        for follower in roles.consumers(waiting.pop()):
+            if follower in seen:
+                continue
+            seen.add(follower)
+            told = verdicts.get(follower, [])
+            if wrong.get(follower) is False or any(verdict in DIFFER for verdict in told):
+                return False
+            if follower in wrong or (told and graph.dtype[follower].startswith(_FLOATS)):
+                agrees = True
+            else:  # not compared, or whole numbers, which agree easily
+                waiting.append(follower)
+    return agrees
+
+
+def _partner(matching: Matching, row: int, doubtful: Collection[int]) -> int:
+    """-1 - row where there is none to rely on: no row of B."""
+    partner = matching.partner.get(row)
+    return -1 - row if partner is None or row in doubtful else partner
+
+
+def sources(graph: GraphIndex, row: int) -> list[int]:
+    """What a node is made of: no constants, no handles of variables; what a change of dtype adds is looked
+    through."""
+    roles = roles_of(graph)
+    found = []
+    for source, _, _ in roles.inputs(row):
+        for _ in range(_MAX_WAY):
+            before = roles.inputs(source)
+            if graph.op_type[source] not in _PASS_ON or not before:
+                break
+            source = before[0][0]
+        if graph.op_type[source] != "Const" and graph.dtype[source] != "resource":
+            found.append(source)
+    return found

@@ -1,0 +1,200 @@
+"""What two programs say differently at one place: constants and attributes of the nodes there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tensortap.index.graph.graph_index import GraphIndex
+from tensortap.index.graph.node_detail import FrameDetail
+
+from ...model_graph.node_roles import roles_of
+from ...model_graph.op_sets import ops
+from ...nonfinite.operand import constant_text, nested_list
+from ..metrics.tolerance import RTOL
+from .match import Matching
+from .value_numbering import numbering
+
+Frames = Callable[[str, str], FrameDetail | None]  # (side, node) -> the line that made it
+_IGNORED = ("T", "dtype", "Tin", "Tout", "DstT", "SrcT", "container", "shared_name")  # a dtype is told apart
+_PYTHON = ops("PyFunc PyFuncStateless EagerPyFunc")  # their token only counts the functions of a process
+_NARROW: dict[str, Callable[[str], np.floating[Any]]] = {"float32": np.float32, "float16": np.float16}
+_FLOAT = re.compile(r"(?<![\w.])-?\d+\.\d+(?:e[+-]?\d+)?(?![\w.])")
+_LONGEST_READ = 10_000  # characters in which numbers are looked for
+_LONGEST = 60  # characters of a value that is quoted
+_MAX_WAY = 10_000  # nodes that only one side has, followed up from one place
+
+
+def program_differences(matching: Matching, row: int, frame: Frames) -> list[str]:
+    """Sentences on a node of A and its partner: constants they take, attributes, nodes that one side has
+    more."""
+    partner = matching.partner[row]
+    return [
+        *_constants(matching, row),
+        *_attributes(matching, row, partner),
+        *_taken(matching, row, frame),
+    ]
+
+
+def _constants(matching: Matching, row: int) -> list[str]:
+    a, b = matching.a, matching.b
+    found = []
+    for source in dict.fromkeys(source for source, _, _ in roles_of(a).inputs(row)):
+        partner = matching.partner.get(source)
+        if partner is None or a.op_type[source] != "Const":
+            continue
+        left = constant_text(roles_of(a).attributes(source))
+        right = constant_text(roles_of(b).attributes(partner))
+        if left is None or right is None:
+            continue
+        if left != right and not _only_rounded((left, right), (a.dtype[source], b.dtype[partner])):
+            in_a, in_b = _as_written(left, a.dtype[source]), _as_written(right, b.dtype[partner])
+            found.append(f"The constant {a.names[source]} is {in_a} in A, {in_b} in B.")
+    return found
+
+
+def _only_rounded(texts: tuple[str, str], dtypes: tuple[str, str]) -> bool:
+    """Whether two constants of different dtypes are one number, rounded to each."""
+    if dtypes[0] == dtypes[1] or not all(dtype in RTOL for dtype in dtypes):
+        return False
+    left, right = (nested_list(text) for text in texts)
+    try:
+        return bool(np.allclose(left, right, max(RTOL[dtype] for dtype in dtypes), 0))
+    except (ValueError, TypeError):  # not told in full, or not numbers
+        return False
+
+
+def _attributes(matching: Matching, row: int, partner: int) -> list[str]:
+    left, right = roles_of(matching.a).attributes(row), roles_of(matching.b).attributes(partner)
+    ignored = (*_IGNORED, "token") if matching.a.op_type[row] in _PYTHON else _IGNORED
+    return [
+        f"Its attribute {name} is {_as_written(left[name])} in A, {_as_written(right[name])} in B."
+        for name in sorted(left.keys() & right.keys())
+        if left[name] != right[name] and not name.startswith(("_", "tensortap.")) and name not in ignored
+    ]
+
+
+def extra_layer(matching: Matching, row: int) -> str:
+    """The layer that one side has more, if what a node of A or its partner takes begins in one ("the layer
+    net/noise, which only B has"); else empty."""
+    only_a, only_b, in_a, in_b = _alone(matching, row)
+    if bool(in_a) == bool(in_b):
+        return ""
+    has, only, new, other = ("B", only_b, in_b, matching.a) if in_b else ("A", only_a, in_a, matching.b)
+    layer = only.layer(new[0])
+    if not layer or layer in other.layer.values or _renamed(matching, layer, has):
+        return ""
+    return f"the layer {layer}, which only {has} has"
+
+
+def _renamed(matching: Matching, layer: str, side: str) -> bool:
+    """Whether nodes of a layer of one side have partners in a layer that only the other side knows."""
+    pairs = matching.partner.items() if side == "A" else ((b, a) for a, b in matching.partner.items())
+    graph, other = (matching.a, matching.b) if side == "A" else (matching.b, matching.a)
+    own = {"", *graph.layer.values}
+    return any(graph.layer[row] == layer and other.layer[partner] not in own for row, partner in pairs)
+
+
+def _alone(matching: Matching, row: int) -> tuple[_Only, _Only, list[int], list[int]]:
+    """What only A has, what only B has, and of both what a node of A and its partner take."""
+    a, b = matching.a, matching.b
+    lacking = _lacking(a, row, matching.partner) or _lacking(b, matching.partner[row], matching.taken)
+    of_a, of_b = numbering(matching) if lacking else ([], [])
+    only_a = _Only(a, matching.partner, of_a, set(of_b))
+    only_b = _Only(b, matching.taken, of_b, set(of_a))
+    if not lacking:
+        return only_a, only_b, [], []
+    return only_a, only_b, only_a.taken(row), only_b.taken(matching.partner[row])
+
+
+def _taken(matching: Matching, row: int, frame: Frames) -> list[str]:
+    """What the node takes that only one side has, and where that begins."""
+    a, b = matching.a, matching.b
+    only_a, only_b, in_a, in_b = _alone(matching, row)
+    if not in_a and not in_b:
+        return []
+    has, only, new = ("B", only_b, in_b[0]) if in_b else ("A", only_a, in_a[0])
+    told = f"In {has} it takes {_node(only.graph, new)}, "
+    if in_a and in_b and a.names[in_a[0]] == b.names[new]:
+        told += "which is made of something else there"
+    elif in_a and in_b:
+        told += f"in A {_node(a, in_a[0])}"
+    else:
+        told += f"which {'A' if has == 'B' else 'B'} lacks"
+    begins = only.beginning(new)
+    if begins != new:
+        told += f"; that begins at {_variable(only.graph, begins) or _node(only.graph, begins)}"
+    line = frame(has, only.graph.names[begins])
+    return [told + ("." if line is None else f": {line.file.rpartition('/')[2]}:{line.line}.")]
+
+
+@dataclass(frozen=True, slots=True)
+class _Only:
+    """What one side computes and the other does not. `known`: rows with a partner; `numbers`: see
+    `numbering`; `others`: those of the other side."""
+
+    graph: GraphIndex
+    known: Collection[int]
+    numbers: list[int]
+    others: set[int]
+
+    def taken(self, row: int) -> list[int]:
+        """Of what a node takes."""
+        return [
+            source
+            for source in _lacking(self.graph, row, self.known)
+            if self.numbers[source] not in self.others
+        ]
+
+    def beginning(self, row: int) -> int:
+        """The earliest node of that kind that a node is made of, without a break."""
+        return self._made_of(row)[0]
+
+    def layer(self, row: int) -> str:
+        """The layer that it begins in; handles of variables are in none."""
+        return next((layer for each in self._made_of(row) if (layer := self.graph.layer[each])), "")
+
+    def _made_of(self, row: int) -> list[int]:
+        """The nodes of that kind that a node is made of, without a break, in data flow order."""
+        seen, waiting = {row}, [row]
+        while waiting and len(seen) < _MAX_WAY:
+            more = [source for source in self.taken(waiting.pop()) if source not in seen]
+            seen.update(more)
+            waiting += more
+        return sorted(seen, key=lambda row: int(self.graph.order[row]))
+
+
+def _lacking(graph: GraphIndex, row: int, known: Collection[int]) -> list[int]:
+    """What a node takes and the other side has no partner for."""
+    taken = dict.fromkeys(source for source, _, _ in roles_of(graph).inputs(row))
+    return [row for row in taken if row not in known and graph.op_type[row] not in ("Cast", "Const")]
+
+
+def _node(graph: GraphIndex, row: int) -> str:
+    return f"{graph.names[row]} ({graph.op_type[row]})"
+
+
+def _variable(graph: GraphIndex, row: int) -> str:
+    """The variable that a node is, or whose handle it is: `the variable dense/bias`; empty for others."""
+    paths = roles_of(graph).variable
+    handle = graph.op_type[row] in ("_Arg", "VarHandleOp", "Placeholder")
+    readers = roles_of(graph).consumers(row) if handle else []
+    path = next((paths[each] for each in (row, *readers) if each in paths), "")
+    return f"the variable {path}" if path else ""
+
+
+def _as_written(text: str, dtype: str = "float32") -> str:
+    """Numbers in as few digits as tell them apart in their dtype (attributes are float32), as a program has
+    them: `9.999999747378752e-06` is 1e-05. Cut where it is long."""
+    narrow = _NARROW.get(dtype)
+    if narrow is not None and len(text) <= _LONGEST_READ:
+        text = _FLOAT.sub(lambda found: str(narrow(found.group())), text)
+    return _short(text)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

@@ -1,0 +1,119 @@
+"""What a comparison says, as plain records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tensortap.index.graph.node_detail import FrameDetail
+
+from .metrics.metrics import Metrics
+
+
+@dataclass(frozen=True, slots=True)
+class SideInfo:
+    """Which run, step and worker was compared."""
+
+    run: str
+    run_id: str
+    step: int
+    worker: str
+
+
+@dataclass(frozen=True, slots=True)
+class TensorDifference:
+    """A tensor that both sides captured, at its worst visit.
+
+    Attributes:
+        tensor, other, node, graph, other_graph: its names in A and B, node and graph ids.
+        matched: how the nodes were paired: `name`, `structure`, `scope`, `hand`. order: place in data flow.
+        visit: the first with the worst verdict; visits: compared ones. basis: `values`, `summaries` or
+        `shapes`. verdict: see `VERDICTS`. limit: the `relative` that rounding explains. before: the
+        largest `relative` of its inputs. accepted: tool -> whether its published defaults accept it.
+        no_value_a, no_value_b: why a side's value is not there (`tensortap.index.Snapshot`), or empty.
+    """
+
+    tensor: str
+    other: str
+    node: str
+    graph: str
+    other_graph: str
+    op_type: str
+    layer: str
+    matched: str
+    order: int
+    visit: int
+    visits: int
+    dtype_a: str
+    dtype_b: str
+    shape_a: tuple[int, ...]
+    shape_b: tuple[int, ...]
+    basis: str
+    verdict: str
+    limit: float
+    before: float
+    metrics: Metrics
+    accepted: dict[str, bool]
+    no_value_a: str = ""
+    no_value_b: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unmatched:
+    """A node of one side only; `captured`: with snapshots at the step."""
+
+    node: str
+    op_type: str
+    layer: str
+    graph: str
+    captured: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GraphPair:
+    """Two graphs that were taken for the same. `matched`: how -> nodes; `renames`: (scope in A, in B,
+    nodes); `matches`: node in A -> node in B, of all pairs that equal names do not tell."""
+
+    a: str
+    b: str
+    name: str
+    matched: dict[str, int]
+    only_a: int
+    only_b: int
+    renames: list[tuple[str, str, int]]
+    matches: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class FirstDivergence:
+    """The tensor where the difference begins: why in a sentence, what it takes, the line that made it in
+    A and in B. `extra`: the layer that one side has more, if it begins there, or empty."""
+
+    difference: TensorDifference
+    text: str
+    inputs: list[TensorDifference]
+    frame: FrameDetail | None
+    frame_b: FrameDetail | None
+    extra: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two runs (steps, workers) compared at the first pair of steps at which they differ, or at the last.
+
+    Attributes:
+        steps: captured steps that were compared up to this one. tensors: in data flow order. counts:
+        verdict -> tensors. only_a, only_b: nodes without a partner, captured ones first. differ: beyond
+        what rounding explains. notes: sentences.
+    """
+
+    a: SideInfo
+    b: SideInfo
+    steps: int
+    graphs: list[GraphPair]
+    tensors: list[TensorDifference]
+    counts: dict[str, int]
+    first: FirstDivergence | None
+    only_a: list[Unmatched]
+    only_b: list[Unmatched]
+    differ: bool
+    notes: list[str] = field(default_factory=list)

@@ -1,0 +1,1 @@
+"""How a difference goes through a graph."""

@@ -1,0 +1,126 @@
+"""Ill-conditioned ops: what rounding does to their inputs makes their outputs differ, not they."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import replace
+
+import numpy as np
+
+from ...model_graph.node_roles import roles_of
+from ...nonfinite.step_tensors import StepTensors
+from ..matching.match import Matching
+from ..matching.program_diff import program_differences
+from ..metrics.tolerance import RTOL
+from ..metrics.ulp import common_dtype
+from ..model import TensorDifference
+from .flow_graph import VARIABLES, writers
+from .recompute import Recomputed, recomputed
+
+Flow = tuple[Matching, StepTensors, StepTensors]
+
+
+def judged_again(flow: Flow, entry: TensorDifference) -> TensorDifference:
+    """A tensor that diverges though its inputs differ, too: `amplified` if both sides are what the op gives
+    of their own inputs, so that the op is the same and ill-conditioned there. Not where the programs have it
+    take something else, as another constant: that makes a difference, whatever rounding did to the rest."""
+    if entry.verdict != "diverges" or not entry.before > 0:
+        return entry
+    if _differs(flow, entry):
+        return entry
+    sides = both(flow, entry)
+    if sides is not None and all(side.right for side in sides):
+        return replace(entry, verdict="amplified")
+    return entry
+
+
+def both(flow: Flow, entry: TensorDifference) -> tuple[Recomputed, Recomputed] | None:
+    """Both sides of a tensor, computed again; None where that is not possible."""
+    matching, a, b = flow
+    row, slot = matching.a.rows[entry.node], int(entry.tensor.rpartition(":")[2])
+    left = recomputed(a, (row, slot), entry.visit)
+    right = None if left is None else recomputed(b, (matching.partner[row], slot), entry.visit)
+    return None if left is None or right is None else (left, right)
+
+
+def condition_text(flow: Flow, entry: TensorDifference) -> str:
+    """Why a correct op's output differs so much more than its inputs: with the worst element on both sides;
+    empty where it cannot be shown."""
+    sides = both(flow, entry)
+    if (
+        sides is None
+        or not all(side.right for side in sides)
+        or sides[0].output.shape != sides[1].output.shape
+    ):
+        return ""
+    a, b = sides
+    apart = np.abs(a.output - b.output)
+    index = tuple(int(at) for at in np.unravel_index(int(np.argmax(np.nan_to_num(apart))), apart.shape))
+    place = f"[{', '.join(map(str, index))}]"
+    told = [
+        f"{_call(entry.op_type, side, index)}{side.output[index]:.4g} in {name}"
+        for side, name in ((a, "A"), (b, "B"))
+    ]
+    return (
+        f"Ill-conditioned here, but not wrong: its inputs differ by {entry.before:.1e} of their scale, its "
+        f"output by {entry.metrics.relative:.1e}; computed again from its inputs, both sides are what "
+        f"{entry.op_type} gives. At {place}: {', '.join(told)}."
+    )
+
+
+def _call(op_type: str, side: Recomputed, index: tuple[int, ...]) -> str:
+    """`RealDiv(1, 2) = `; of an op that takes more than one element of each input nothing."""
+    inputs = ", ".join(f"{value[index]:.4g}" for value in side.inputs)
+    return f"{op_type}({inputs}) = " if inputs else ""
+
+
+def beginning(flow: Flow, entry: TensorDifference, tensors: list[TensorDifference]) -> TensorDifference:
+    """The earliest tensor that a tensor is made of whose difference exceeds what one rounding of its own
+    dtype explains; else the earliest that differs; else the tensor itself."""
+    graph = flow[0].a
+    rows = _before(graph.rows[entry.node], flow)
+    found = [
+        other
+        for other in tensors
+        if other.graph == entry.graph and other.verdict != "same" and graph.rows[other.node] in rows
+    ]
+    beyond = [e for e in found if e.metrics.relative > RTOL.get(common_dtype(e.dtype_a, e.dtype_b), 0.0)]
+    return min(beyond or found or [entry], key=lambda other: other.order)
+
+
+def another_program(
+    flow: Flow, entry: TensorDifference, tensors: list[TensorDifference]
+) -> TensorDifference | None:
+    """The earliest tensor that a tensor is made of whose difference exceeds what rounding explains, where the
+    programs differ: one that passes for noise, as it is less than ten times its inputs'."""
+    graph = flow[0].a
+    rows = _before(graph.rows[entry.node], flow)
+    found = (
+        other
+        for other in sorted(tensors, key=lambda other: other.order)
+        if other.graph == entry.graph
+        and other.metrics.relative > other.limit
+        and graph.rows[other.node] in rows
+    )
+    return next((other for other in found if _differs(flow, other)), None)
+
+
+def _differs(flow: Flow, entry: TensorDifference) -> bool:
+    """Whether the programs have the op of a tensor take something else."""
+    return bool(program_differences(flow[0], flow[0].a.rows[entry.node], lambda side, node: None))
+
+
+def _before(row: int, flow: Flow) -> set[int]:
+    """All nodes of A that a node is made of; through variables that the step has assigned before."""
+    graph = flow[0].a
+    roles, seen = roles_of(graph), {row}
+    waiting = deque(seen)
+    while waiting:
+        at = waiting.popleft()
+        sources = [source for source, _, _ in roles.inputs(at)]
+        if graph.op_type[at] in VARIABLES:
+            sources += writers(graph, at)
+        new = set(sources) - seen
+        seen |= new
+        waiting += new
+    return seen - {row}

@@ -1,0 +1,98 @@
+"""A graph as differences flow through it; made once, as they are followed step after step."""
+
+from __future__ import annotations
+
+from tensortap.index.graph.edges import RETURNED
+from tensortap.index.graph.graph_index import GraphIndex
+
+from ...model_graph.call_dataflow import passing_of
+from ...model_graph.node_roles import roles_of
+from ...model_graph.op_sets import ops
+from ..metrics.tolerance import RTOL
+
+VARIABLES = ops("ReadVariableOp ResourceGather ResourceGatherNd VariableV2 Variable")
+_PRODUCTS = ops("MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3 Einsum")
+_SUMS = ops("Sum Mean Prod BiasAddGrad Softmax LogSoftmax AddN SegmentSum UnsortedSegmentSum")
+_LOOPS = ops("While StatelessWhile")
+# No rounding of their own.
+_EXACT = ops("_Arg Reshape Transpose Identity Squeeze ExpandDims StopGradient Shape")
+NO_ROUNDING, ONE_ROUNDING, SUM, PRODUCT = range(4)
+Source = tuple[int, int]  # (row of a node, output slot)
+
+
+class FlowGraph:
+    """What each node takes, and how it rounds.
+
+    Attributes:
+        graph: the graph. rows: in data flow order. inputs: row -> what it takes, data only.
+        returned: row of a node that calls functions -> what these return.
+        callers: function that a loop calls -> row of the loop.
+        loops: row of each loop that is in no other -> rows of what it runs, in data flow order.
+        handed_on: argument of a loop's function -> what it takes from the second visit on.
+        variables: row of each node that reads one -> rows of those that write one before it.
+        side_by_side: rows of nodes that hand each input on by itself, as the output of its number.
+        rounding: row -> `NO_ROUNDING`, `ONE_ROUNDING`, those of a `SUM` or a `PRODUCT`.
+    """
+
+    def __init__(self, graph: GraphIndex) -> None:
+        self.graph = graph
+        self.rows: list[int] = sorted(range(len(graph)), key=graph.order.tolist().__getitem__)
+        self.inputs: list[list[Source]] = []
+        self.returned: dict[int, list[Source]] = {}
+        roles = roles_of(graph)
+        for row in range(len(graph)):
+            taken = roles.inputs(row)
+            self.inputs.append([(source, slot) for source, slot, _ in taken])
+            returned = [(source, slot) for source, slot, position in taken if position == RETURNED]
+            if returned:
+                self.returned[row] = returned
+        self.callers = self._loop_callers()
+        self.loops = self._loops()
+        arguments = (row for row in range(len(graph)) if graph.op_type[row] == "_Arg")
+        self.handed_on = {row: handed for row in arguments if (handed := self._handed_on(row))}
+        self.side_by_side = {
+            row
+            for row in range(len(graph))
+            if graph.op_type[row] == "IdentityN" and len(self.inputs[row]) == len(graph.slot_texts(row))
+        }
+        op_types, dtypes = graph.op_type.to_list(), graph.dtype.to_list()
+        self.rounding = [_rounding(op, dtype) for op, dtype in zip(op_types, dtypes, strict=True)]
+        reads = [row for row, op_type in enumerate(op_types) if op_type in VARIABLES]
+        self.variables = {row: writers(graph, row) for row in reads}
+
+    def _loops(self) -> dict[int, list[int]]:
+        passing, function = passing_of(self.graph), self.graph.function
+        outermost: dict[str, int] = {}  # function -> the loop that runs it, -1 without one
+        found: dict[int, list[int]] = {}
+        for row in self.rows:
+            name = function[row]
+            if name not in outermost:
+                loop = passing.outermost(row)
+                outermost[name] = -1 if loop == row else loop
+            if outermost[name] >= 0:
+                found.setdefault(outermost[name], []).append(row)
+        return found
+
+    def _handed_on(self, row: int) -> list[Source]:
+        """What the body returned the time before; what the loop began with, too, if it is entered anew."""
+        passing = passing_of(self.graph)
+        handed = [source for source in passing.handed_on(row) if source[0] != row]
+        return handed if passing.replaced(row) else self.inputs[row] + handed if handed else []
+
+    def _loop_callers(self) -> dict[str, int]:
+        graph = self.graph
+        found = {name: graph.rows.get(info.caller or "", -1) for name, info in graph.functions.items()}
+        return {name: row for name, row in found.items() if row >= 0 and graph.op_type[row] in _LOOPS}
+
+
+def _rounding(op_type: str, dtype: str) -> int:
+    if op_type in _EXACT or dtype not in RTOL:
+        return NO_ROUNDING
+    return PRODUCT if op_type in _PRODUCTS else SUM if op_type in _SUMS else ONE_ROUNDING
+
+
+def writers(graph: GraphIndex, row: int) -> list[int]:
+    """The nodes that write variables before a node runs, as its control inputs tell."""
+    names = (text[1:] for text in graph.cell("inputs", row) or [] if text.startswith("^"))
+    found = [graph.rows[name] for name in names if name in graph.rows]
+    return list(filter(roles_of(graph).is_update, found))

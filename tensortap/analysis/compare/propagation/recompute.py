@@ -1,0 +1,184 @@
+"""Ops computed again in float64 from their kept inputs: whether a side's output is what its op gives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tensortap.core.errors import TensortapError
+from tensortap.index.graph.edges import RETURNED
+from tensortap.index.values import read_slice
+
+from ...nonfinite.operand import constant_text, nested_list
+from ...nonfinite.step_tensors import Slot, StepTensors
+from ..metrics.tensor_pairs import MAX_BYTES
+from ..metrics.tolerance import RTOL
+from .expected import LARGEST, Expected, OpCall, elementwise
+from .expected_reductions import SUMS
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+_MAX_WAY = 20  # nodes that only hand on, between an input and where it was captured
+_ELEMENTWISE: dict[str, Callable[..., Array]] = {
+    "RealDiv": np.divide,
+    "Div": np.divide,
+    "Sub": np.subtract,
+    "Add": np.add,
+    "AddV2": np.add,
+    "Mul": np.multiply,
+    "Pow": np.power,
+    "Maximum": np.maximum,
+    "Minimum": np.minimum,
+    "SquaredDifference": lambda x, y: (x - y) ** 2,
+    "Sqrt": np.sqrt,
+    "Rsqrt": lambda x: 1 / np.sqrt(x),
+    "Reciprocal": np.reciprocal,
+    "Square": np.square,
+    "Log": np.log,
+    "Log1p": np.log1p,
+    "Exp": np.exp,
+    "Expm1": np.expm1,
+    "Tanh": np.tanh,
+    "Sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "Sign": np.sign,
+    "Abs": np.abs,
+    "Neg": np.negative,
+    "Relu": lambda x: np.maximum(x, 0),
+    "ReluGrad": lambda gradient, x: np.where(x > 0, gradient, 0),
+    "Sin": np.sin,
+    "Cos": np.cos,
+}
+# Gradients take the forward op's output y and the gradient dy (TensorFlow: cwise_ops_gradients.h).
+_OF_Y: dict[str, Callable[..., Array]] = {
+    "SqrtGrad": lambda y, dy: dy * 0.5 / y,
+    "RsqrtGrad": lambda y, dy: -0.5 * dy * y**3,
+    "ReciprocalGrad": lambda y, dy: -dy * y * y,
+    "InvGrad": lambda y, dy: -dy * y * y,
+    "TanhGrad": lambda y, dy: dy * (1 - y * y),
+    "SigmoidGrad": lambda y, dy: dy * y * (1 - y),
+}
+# The largest of the terms that cancel: 1 - y² near y = 1 has lost the digits of y².
+_TERMS: dict[str, Callable[..., Array]] = {"TanhGrad": lambda y, dy: np.abs(dy) * (1 + y * y)}
+_EXPECTED: dict[str, Callable[[OpCall], Expected | None]] = SUMS | {
+    op_type: elementwise(compute, _TERMS.get(op_type)) for op_type, compute in (_ELEMENTWISE | _OF_Y).items()
+}
+# What may be lost near 0: subnormal numbers, which kernels may flush where the hardware computes in that
+# dtype; 16-bit and 8-bit floats are computed in float32, and rounded to their own smallest subnormal.
+_TINY = {
+    "float64": 2.0**-1022,
+    "float32": 1e-37,
+    "bfloat16": 1e-37,
+    "float16": 2.0**-24,
+    "float8_e4m3fn": 2.0**-9,
+    "float8_e5m2": 2.0**-16,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Recomputed:
+    """An op of one side. `output`: as captured, float64; `inputs`: of elementwise ops, in the same shape;
+    `right`: the output is what the op gives of them, up to the rounding that kernels do; `wrong`: no correct
+    kernel gives it. Neither: not decided."""
+
+    output: Array
+    inputs: list[Array]
+    right: bool
+    wrong: bool
+
+
+def recomputed(tensors: StepTensors, slot: Slot, visit: int) -> Recomputed | None:
+    """None where the op is not known here, or a value was not kept or not whole."""
+    graph = tensors.graph
+    op_type, snapshot = graph.op_type[slot[0]], tensors.snapshot(slot, visit)
+    if op_type not in _EXPECTED or snapshot.dtype not in RTOL:
+        return None
+    output = _captured(tensors, slot, visit)
+    taken = [entry for entry in tensors.roles.inputs(slot[0]) if entry[2] != RETURNED]
+    if output is None:
+        return None
+    found = [_value(tensors, (row, at), slot[0], visit) for row, at, _ in taken]
+    inputs = [value for value in found if value is not None]
+    if len(inputs) < len(found):
+        return None
+    attributes = tensors.roles.attributes(slot[0])
+    cpu = "CPU" in snapshot.device.upper()
+    call = OpCall(op_type, inputs, attributes, snapshot.dtype, output.shape, cpu)
+    try:
+        with np.errstate(all="ignore"):
+            expected = _EXPECTED[op_type](call)
+            if expected is None or expected.value.shape != output.shape:
+                return None
+            right, wrong = _judged(output, expected, snapshot.dtype)
+        shown = (
+            [np.broadcast_to(value, output.shape) for value in inputs]
+            if op_type in _ELEMENTWISE or op_type in _OF_Y
+            else []
+        )
+    except (ValueError, TypeError, IndexError, KeyError):  # a graph whose shapes and attributes do not fit
+        return None
+    return Recomputed(output, shown, right, wrong)
+
+
+def _judged(output: Array, expected: Expected, dtype: str) -> tuple[bool, bool]:
+    """(right, wrong). Where the op gives NaN, or more than the dtype holds, no finite bound says anything."""
+    largest = LARGEST[dtype]
+    error = np.abs(output - expected.value)
+    same = (output == expected.value) | (np.isnan(output) & np.isnan(expected.value))
+    overflows = np.abs(expected.value) + expected.typical >= largest
+    same |= overflows & (output == np.copysign(math.inf, expected.value))
+    right = same | (error <= expected.typical + _TINY[dtype])
+    bounded = np.isfinite(expected.value) & (np.abs(expected.value) + expected.worst < largest)
+    wrong = bounded & ~(error <= expected.worst + _TINY[dtype])
+    return bool(right.all()), bool(wrong.any())
+
+
+def _value(tensors: StepTensors, slot: Slot, row: int, visit: int) -> Array | None:
+    """What a node took at a visit, through nodes that hand it on as it is."""
+    graph = tensors.graph
+    for _ in range(_MAX_WAY):
+        op_type = graph.op_type[slot[0]]
+        if slot in tensors.captured:
+            if graph.function.codes[slot[0]] != graph.function.codes[row]:
+                return _captured(tensors, slot, None) if len(tensors.captured[slot]) == 1 else None
+            later = int(graph.order[slot[0]]) > int(graph.order[row])
+            return None if later else _captured(tensors, slot, visit)
+        if op_type == "Const":
+            return _constant(tensors, slot[0])
+        before = tensors.roles.inputs(slot[0])
+        if (
+            op_type not in ("Identity", "StopGradient", "_Arg")
+            or len(before) != 1
+            or _in_loop(tensors, slot[0])
+        ):
+            return None
+        slot = before[0][0], before[0][1]
+    return None
+
+
+def _in_loop(tensors: StepTensors, row: int) -> bool:
+    info = tensors.graph.functions.get(tensors.graph.function[row])
+    return info is not None and info.role in ("body", "cond")
+
+
+def _captured(tensors: StepTensors, slot: Slot, visit: int | None) -> Array | None:
+    snapshot = tensors.snapshot(slot, visit)
+    if not snapshot.kept or (visit is not None and snapshot.visit != visit):
+        return None
+    try:
+        value = read_slice(tensors.run, snapshot, "", limit=MAX_BYTES)
+    except (TensortapError, OSError):  # damaged, kept in part, too large, or deleted meanwhile
+        return None
+    fits = value.shape == snapshot.shape and value.dtype.kind in "fViu"
+    return np.asarray(value).astype(np.float64) if fits else None
+
+
+def _constant(tensors: StepTensors, row: int) -> Array | None:
+    text = constant_text(tensors.roles.attributes(row))
+    found = None if text is None else nested_list(text)
+    try:
+        return None if found is None else np.asarray(found, np.float64)
+    except (ValueError, TypeError):  # rows of unequal length
+        return None

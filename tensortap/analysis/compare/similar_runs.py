@@ -1,0 +1,32 @@
+"""Which of many runs is worth comparing with one: the run that captured most of the same tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tensortap.index.run_index import RunIndex
+
+_MOST = 50  # runs that are looked at
+
+
+def likest_run(run: RunIndex, others: Iterable[RunIndex]) -> tuple[RunIndex, int] | None:
+    """The run with the largest share of tensor names in common (of the longer list); of equal ones the first.
+
+    Args:
+        others: the newest first; no more than 50 are looked at, and `run` itself is passed over.
+
+    Returns:
+        The run and the number of common names; None where there is no other run, or none in common.
+    """
+    names = set(run.tensors)
+    best: tuple[RunIndex, int] | None = None
+    most = 0.0
+    for number, other in enumerate(each for each in others if each.id != run.id):
+        if number >= _MOST:
+            break
+        found = other.tensors
+        common = len(names.intersection(found))
+        share = common / max(len(names), len(found), 1)
+        if share > most:
+            best, most = (other, common), share
+    return best

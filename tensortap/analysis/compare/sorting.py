@@ -1,0 +1,65 @@
+"""The tensors of a comparison, sorted: the worst first, unknown ones last; and which of them are listed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from tensortap.core.natural import natural_key
+
+from .metrics.metrics import LARGEST_DISTANCE, LOWER_IS_WORSE, METRICS, OF_FINITE
+from .model import Comparison, TensorDifference
+from .propagation.flow import VERDICTS
+
+_EXPLAINED = ("noise", "same")
+SORTS = ("order", "verdict", "tensor", *METRICS)
+
+
+def sorted_tensors(tensors: Iterable[TensorDifference], by: str) -> list[TensorDifference]:
+    """Sorted by data flow (`order`), `verdict`, `tensor`, or a metric, the worst first: by distances, what
+    NaN or infinity tells apart before all others.
+
+    Raises:
+        ValueError: `by` is none of these.
+    """
+    if by not in SORTS:
+        raise ValueError(f"{by!r} is not one of {', '.join(SORTS)}")
+    if by == "order":
+        return list(tensors)
+    if by == "verdict":
+        return sorted(tensors, key=lambda entry: VERDICTS.index(entry.verdict))
+    if by == "tensor":
+        return sorted(tensors, key=lambda entry: natural_key(entry.tensor))
+    sign = 1 if by in LOWER_IS_WORSE else -1
+
+    def worst(entry: TensorDifference) -> tuple[int, bool, float]:
+        value = float(getattr(entry.metrics, by))
+        apart = entry.metrics.nonfinite_apart if by in OF_FINITE else 0
+        return (
+            -(apart if by in LARGEST_DISTANCE else min(apart, 1)),
+            math.isnan(value),
+            0.0 if math.isnan(value) else sign * value,
+        )
+
+    return sorted(tensors, key=worst)
+
+
+def listed_tensors(
+    compared: Comparison, by: str, limit: int, *, everything: bool = False
+) -> tuple[list[TensorDifference], int]:
+    """(the tensors that are listed, how many more would be without a limit).
+
+    What rounding explains is left out where anything goes beyond it, and equal tensors always, unless
+    `everything` is asked for. The first divergence is listed whatever the limit: on top, if it is beyond.
+
+    Raises:
+        ValueError: see `sorted_tensors`.
+    """
+    hidden = _EXPLAINED if compared.differ else _EXPLAINED[1:]
+    tensors = sorted_tensors(compared.tensors, by)
+    first = None if compared.first is None else compared.first.difference
+    shown = [entry for entry in tensors if everything or entry is first or entry.verdict not in hidden]
+    rows = shown[:limit]
+    if limit and any(entry is first for entry in shown[limit:]):
+        rows = [entry for entry in shown if entry is first] + rows[: limit - 1]
+    return rows, len(shown) - len(rows)

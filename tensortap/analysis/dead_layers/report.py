@@ -1,0 +1,167 @@
+"""The ledger of dead layers: which gradients are exactly zero, where along the backward pass the zeros begin,
+and which updates vanish in the rounding of the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tensortap.index.run_index import RunIndex
+
+from ..model_graph.gradient_cuts import cut_of, is_unused
+from ..model_graph.node_roles import Roles
+from ..model_graph.tensor_role import TensorRole
+from ..model_graph.trained_gradients import trained_gradients
+from ..model_graph.untrained_variables import WHY_LEFT_OUT, is_left_out
+from ..model_graph.variable_handles import is_unsure
+from ..series.hit_counts import Zeros, ZerosOf, counted_of
+from ..series.incremental_state import remembered
+from ..series.run_view import RunView
+from .lost_updates import absorbed_updates
+from .zero_origin import Begin, zeros_begin
+
+_INTEGERS = ("int", "uint", "bool")
+Advance = Callable[[int, int, str], None]
+UNUSED = "nothing that the loss is made of depends on it"
+# Why there is no gradient where no op cuts it off, by whether the step asks for one.
+_WHY_NONE = {
+    None: "the step computes no gradient for it: not trainable, or nothing that the loss needs depends on it",
+    False: "the step asks for no gradient of it: it is frozen, or trained elsewhere",
+    True: "the step asks for its gradient, and there is none",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEntry:
+    """One trained variable, or one that should be.
+
+    Attributes:
+        variable, tensor, node, graph, layer: the gradient; the weight itself where there is no gradient.
+        steps, zero_steps: steps with the gradient, and those where all of it was exactly 0; first_zero_step.
+        zero_share: share of exact zeros among all elements, of all steps together.
+        dead_since, dead_steps: where all of it is 0 at the last captured step, since which one without a
+            break, and over how many; else None and 0.
+        passing_steps: over how many the longest stretch of zeros was behind which the gradient came back.
+        reason: `dead activation`, `saturated activation`, `cast`, `mask`, `dead input`, `zero weights`,
+            `cancelled`, `disconnected`, or empty, `unknown` where too little was captured to tell,
+            `not explained` where it was but no reason is known; why: a sentence; begins: the tensor at which
+            the zeros begin, as far as they could be followed.
+        cut_by: type of the op that lets no gradient, or only zeros, through to a disconnected variable, or
+            empty.
+        absorbed: share of the elements with a gradient that did not change although they were updated
+            (w + update == w in the dtype of w), None where it cannot be told; absorbed_steps: over how many
+            pairs of neighbouring steps, absorbed_of: of how many whose values were kept; absorbed_at: the
+            first step of each pair at which some were.
+    """
+
+    variable: str
+    tensor: str
+    node: str
+    graph: str
+    layer: str
+    steps: int
+    zero_steps: int
+    first_zero_step: int | None
+    zero_share: float
+    reason: str
+    why: str
+    begins: str
+    absorbed: float | None
+    absorbed_steps: int
+    cut_by: str = ""
+    dead_since: int | None = None
+    dead_steps: int = 0
+    passing_steps: int = 0
+    absorbed_of: int = 0
+    absorbed_at: tuple[int, ...] = ()
+
+
+def dead_layer_ledger(
+    run: RunIndex, view: RunView | None = None, advance: Advance = lambda done, total, doing: None
+) -> list[LedgerEntry]:
+    """An entry for each variable of a layer in a graph that computes gradients, the deadest first.
+
+    Args:
+        view: of the run, where there is one already.
+        advance: told how far it is; what it raises ends the work.
+    """
+    if view is None:
+        with remembered(run) as memory:
+            return dead_layer_ledger(run, RunView(run, memory), advance)
+    gradients = trained_gradients(view)
+    sure = [weight for weight in view.of_kind("weight") if not is_unsure(view, weight)]
+    weights = {(weight.graph, weight.variable): weight for weight in reversed(sure)}
+    entries = []
+    zeros = view.growing("zeros", Zeros, gradients, Zeros.add)
+    for number, tensor in enumerate(gradients):
+        advance(number, len(gradients), tensor.variable)
+        weight = weights.get((tensor.graph, tensor.variable))
+        entries.append(_entry(view, tensor, zeros.of(tensor.code), weight))
+    graphs = {tensor.graph for tensor in gradients}
+    known = {(tensor.graph, tensor.variable) for tensor in gradients}
+    told: set[tuple[str, str]] = set()
+    for weight in sorted(view.of_kind("weight"), key=lambda weight: weight.order):  # as it is read first
+        key = (weight.graph, weight.variable)
+        roles = view.roles(weight.graph)
+        known_to_be = weight.layer or roles.trainable.get(weight.variable)  # trained, or meant to be
+        wanted = known_to_be and weight.variable.rpartition("/")[2] and weight.graph in graphs
+        wanted = wanted and weight.variable not in roles.trained  # by a gradient that was not captured
+        wanted = wanted and not _is_integer(roles, weight)
+        if wanted and key not in known | told and not weight.is_statistic:
+            told.add(key)
+            entries.append(_disconnected(view, weight))
+    return sorted(entries, key=lambda entry: (not entry.reason, -entry.zero_share, entry.variable))
+
+
+def _is_integer(roles: Roles, weight: TensorRole) -> bool:
+    """Whether a variable holds whole numbers, as the state of a seed: those have no gradient, and no layer
+    learns them."""
+    texts = roles.graph.slot_texts(weight.row) if weight.row >= 0 else []
+    dtype = texts[weight.slot][0] if weight.slot < len(texts) else ""
+    return dtype.startswith(_INTEGERS)
+
+
+def _disconnected(view: RunView, weight: TensorRole) -> LedgerEntry:
+    steps = counted_of(view).steps(weight.code)
+    roles, begins = view.roles(weight.graph), weight.name
+    asked = roles.trainable.get(weight.variable)
+    cut = None if asked is False else cut_of(view.run, roles, weight.variable)
+    why = UNUSED if asked and is_unused(roles, weight.variable) else _WHY_NONE[asked]
+    why = WHY_LEFT_OUT if is_left_out(view, weight) else why
+    if cut is not None:
+        why, begins = cut.why, f"{cut.node}:0"
+    op_type = "" if cut is None else cut.op_type
+    place = (weight.variable, weight.name, weight.node, weight.graph, weight.layer)
+    return LedgerEntry(*place, steps, 0, None, 0.0, "disconnected", why, begins, None, 0, op_type)
+
+
+def _entry(view: RunView, tensor: TensorRole, zeros: ZerosOf, weight: TensorRole | None) -> LedgerEntry:
+    begin, cut = zeros_begin(view, tensor, zeros.last) if zeros.steps else Begin("", "", ""), None
+    steps = counted_of(view).steps(tensor.code)
+    if begin.reason in ("unknown", "not explained") and zeros.steps == steps:  # as that of Sign always is
+        cut = cut_of(view.run, view.roles(tensor.graph), tensor.variable)
+    if cut is not None:
+        begin = Begin("disconnected", cut.why, f"{cut.node}:0")
+    absorbed = absorbed_updates(view, tensor, weight)
+    return LedgerEntry(
+        variable=tensor.variable,
+        tensor=tensor.name,
+        node=tensor.node,
+        graph=tensor.graph,
+        layer=tensor.layer,
+        steps=steps,
+        zero_steps=zeros.steps,
+        first_zero_step=zeros.first if zeros.steps else None,
+        zero_share=zeros.share,
+        reason=begin.reason,
+        why=begin.why,
+        begins=begin.begins,
+        absorbed=absorbed.share,
+        absorbed_steps=absorbed.pairs,
+        absorbed_of=absorbed.of,
+        absorbed_at=absorbed.at,
+        cut_by="" if cut is None else cut.op_type,
+        dead_since=zeros.since,
+        dead_steps=zeros.lasting,
+        passing_steps=zeros.passing,
+    )

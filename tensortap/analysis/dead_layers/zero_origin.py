@@ -1,0 +1,252 @@
+"""Where along the backward pass, and behind it, the zeros of a gradient begin."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Container
+from typing import NamedTuple
+
+from tensortap.core.escaping import counted
+
+from ..model_graph.call_dataflow import passing_of
+from ..model_graph.gradient_cuts import source_of
+from ..model_graph.node_roles import Roles
+from ..model_graph.op_sets import ops
+from ..model_graph.tensor_role import TensorRole
+from ..series.run_view import RunView
+
+_MAX_WALK = 400  # nodes that are walked back from one gradient
+_HANDING_ON = ("_Arg", "Identity", "IdentityN", "Reshape")
+# Lists of gradients, too, and of what the forward pass keeps for the backward pass.
+_LISTING = ("TensorListFromTensor", "TensorListSetItem", "TensorListPushBack", "AddN", *_HANDING_ON)
+_POPPING = "TensorListPopBack"
+_LIST = "variant"
+_FLOATS = ("float", "bfloat", "complex")
+_CHOOSING = ops("Select SelectV2")
+_FILLING = ops("Const Fill ZerosLike")  # what a choice puts in the place of a gradient
+_SUMS = ops("Add AddV2 AddN Sub Sum Mean BiasAddGrad")
+
+_WHY = (
+    (
+        ops("ReluGrad Relu6Grad LeakyReluGrad EluGrad SeluGrad"),
+        "dead activation",
+        "the ReLU passes nothing on",
+    ),
+    (ops("TanhGrad SigmoidGrad SoftplusGrad"), "saturated activation", "the activation is stuck at an end"),
+    (ops("Cast"), "cast", "the numbers are too small for the dtype they are cast to"),
+    (
+        ops("Select SelectV2 Mul MulNoNan ZerosLike Pad PadV2"),
+        "mask",
+        "a mask or a factor of 0 takes them out",
+    ),
+    (
+        ops(
+            "MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3 Einsum Conv2DBackpropFilter Conv2DBackpropInput "
+            "Conv3DBackpropFilterV2 DepthwiseConv2dNativeBackpropFilter"
+        ),
+        "dead input",
+        "the other factor (what the layer was given) is zero",
+    ),
+)
+_OTHER = "not explained", ""
+
+
+class Begin(NamedTuple):
+    """Reason, sentence and tensor, as in `LedgerEntry`."""
+
+    reason: str
+    why: str
+    begins: str
+
+
+class _Seen(NamedTuple):
+    """What a captured node gave at a step: nothing but zeros (or False); how much of it is NaN or infinite;
+    whether no element is zero (or False)."""
+
+    zero: bool
+    bad: int
+    full: bool
+
+
+class _Flow(NamedTuple):
+    """A graph, what its captured nodes gave at a step by row, and the nodes that belong to the backward pass
+    or take numbers of it."""
+
+    roles: Roles
+    seen: dict[int, _Seen]
+    backward: set[int]
+
+    def gradients(self, inputs: list[int]) -> list[int]:
+        """Those of a node's inputs that are gradients or made of some, what a program fills in last."""
+        return sorted((row for row in inputs if row in self.backward), key=self._is_filled)
+
+    def _is_filled(self, row: int) -> bool:
+        """Whether a program filled in what a node gives, or what a loop's argument that it hands on began
+        with, as that of the sum that a loop makes of a gradient."""
+        op_type = self.roles.graph.op_type
+        sources = _float_inputs(self.roles, row, ()) if op_type[row] in _HANDING_ON else [row]
+        return all(op_type[source] in _FILLING for source in sources)
+
+    def zeros(self, rows: list[int]) -> list[int]:
+        """Those that gave nothing but zeros."""
+        return [row for row in rows if row in self.seen and self.seen[row].zero]
+
+
+def zeros_begin(view: RunView, tensor: TensorRole, step: int) -> Begin:
+    """Where the zeros of a gradient begin at a step: the first node, backwards, whose output is all zeros
+    while what it takes from the backward pass is not; `unknown` where that, or a factor, was not captured."""
+    roles = view.roles(tensor.graph)
+    backward = view.once(f"backward flow of {tensor.graph}", lambda: _backward_flow(roles))
+    flow = _Flow(roles, _seen_at(view, tensor.graph, step), backward)
+    row = _walk(flow, tensor.row)
+    name, op_type = roles.graph.names[row], roles.graph.op_type[row]
+    reason, why, sure = _reason(flow, row)
+    if not sure:
+        why = f"it is zero already at {name} ({op_type}), and what that takes was not captured"
+        return Begin("unknown", why, f"{name}:0")
+    # What the backward pass is made of has the line that asked for it, which says nothing.
+    line = "" if roles.is_backward(row) else source_of(view.run, tensor.graph, name)
+    where = f"the zeros begin in {name} ({op_type}{line and ', ' + line})"
+    return Begin(reason, where + (f": {why}" if why else ""), f"{name}:0")
+
+
+def _backward_flow(roles: Roles) -> set[int]:
+    """The backward pass and what takes numbers of it; the lists that it makes for what a loop of the forward
+    pass is to keep are no such numbers."""
+    found, waiting = set[int](), [row for row in range(len(roles.graph)) if roles.is_backward(row)]
+    while waiting:
+        row = waiting.pop()
+        if row not in found:
+            found.add(row)
+            slots = range(len(roles.graph.slot_texts(row)) or 1)
+            numbers = [slot for slot in slots if _is_float(_dtype(roles, row, slot))]
+            waiting += [user for slot in numbers for user in roles.consumers(row, slot)]
+    return found
+
+
+def _walk(flow: _Flow, row: int) -> int:
+    """The node at which zeros begin that a node gives."""
+    walked = set[int]()
+    while row not in walked and len(walked) < _MAX_WALK:
+        walked.add(row)
+        inputs = flow.gradients(_float_inputs(flow.roles, row, flow.seen))
+        zero = flow.zeros(inputs)
+        if not zero or (flow.roles.graph.op_type[row] in _CHOOSING and _left_out(flow, inputs)):
+            break
+        row = zero[0]
+    return row
+
+
+def _left_out(flow: _Flow, inputs: list[int]) -> list[int]:
+    """The gradients that are not zero, of those that a node chooses from."""
+    return [row for row in inputs if row in flow.seen and not flow.seen[row].zero]
+
+
+def _reason(flow: _Flow, row: int) -> tuple[str, str, bool]:
+    """(reason, why, whether what was captured proves it) of zeros that begin in a node."""
+    op_type = flow.roles.graph.op_type[row]
+    reason, why = next(((reason, why) for kinds, reason, why in _WHY if op_type in kinds), _OTHER)
+    inputs = _float_inputs(flow.roles, row, flow.seen)
+    zero, unseen = flow.zeros(inputs), [source for source in inputs if source not in flow.seen]
+    if reason == "dead input":
+        return _dead_factor(flow, zero, why) if zero else ("mask", "its factors are zero in turn", not unseen)
+    # No zeros come to a constant from further behind, and none is ever captured.
+    sure = all(flow.roles.graph.op_type[source] == "Const" for source in flow.gradients(unseen))
+    if op_type in _CHOOSING:
+        return reason, _why_chosen(flow, row, _left_out(flow, flow.gradients(inputs))) or why, sure
+    if op_type == "Relu6Grad" and _is_at_its_upper_end(flow, row):
+        return "saturated activation", "the activation is stuck at 6, its upper end", sure
+    if op_type in _SUMS and inputs and not zero:
+        return "cancelled", "what it adds is not zero, but the sum is", sure and not unseen
+    return reason, why, sure
+
+
+def _why_chosen(flow: _Flow, row: int, left_out: list[int]) -> str:
+    """Why a node that chooses gives zeros, though gradients are offered that are not; empty if none is."""
+    names = flow.roles.graph.names
+    for source in left_out:
+        if flow.seen[source].bad:
+            what = counted(flow.seen[source].bad, "NaN or infinite element")
+            return f"{names[source]}:0 holds {what}, in place of which it puts 0"
+    condition = next((source for source, _, position in flow.roles.inputs(row) if position == 0), -1)
+    told = flow.seen.get(condition)
+    always = "" if told is None else "False" if told.zero else "True" if told.full else ""
+    since = f", as {names[condition]}:0 is {always} everywhere" if always else ""
+    return f"it chooses 0 in place of {names[left_out[0]]}:0{since}" if left_out else ""
+
+
+def _is_at_its_upper_end(flow: _Flow, row: int) -> bool:
+    """Whether the output of a Relu6 that passes nothing on is nowhere 0: then it is 6, its upper end."""
+    outputs = [source for source, _, position in flow.roles.inputs(row) if position == 1]
+    relu6 = [source for source in outputs if flow.roles.graph.op_type[source] == "Relu6"]
+    return any(source in flow.seen and flow.seen[source].full for source in relu6)
+
+
+def _dead_factor(flow: _Flow, zero: list[int], why: str) -> tuple[str, str, bool]:
+    if all(flow.roles.kind.get(source) == "weight" for source in zero):
+        variable = flow.roles.variable.get(zero[0], "the weights")
+        return "zero weights", f"its other factor, {variable}, is zero", True
+    return "dead input", why, True
+
+
+def _float_inputs(roles: Roles, row: int, captured: Container[int]) -> list[int]:
+    """Rows of the nodes whose numbers a node takes, through what only hands them on and was not captured,
+    lists that a loop is given or makes, and loops; shapes, axes and handles are no such numbers."""
+    found, met = dict[int, None](), set[tuple[int, int]]()
+    waiting = deque((source, slot) for source, slot, _ in roles.inputs(row))
+    while waiting and len(met) < _MAX_WALK:
+        source, slot = waiting.popleft()
+        dtype = _dtype(roles, source, slot)
+        if (source, slot) in met or not (_is_float(dtype) or dtype == _LIST):
+            continue
+        met.add((source, slot))
+        further = _handed_on(roles, source, slot, dtype, captured)
+        waiting += further
+        if not further and dtype != _LIST:
+            found[source] = None
+    return list(found)
+
+
+def _handed_on(
+    roles: Roles, row: int, slot: int, dtype: str, captured: Container[int]
+) -> list[tuple[int, int]]:
+    """What an output of a node only hands on, as (row, slot); nothing where its numbers are its own."""
+    called = passing_of(roles.graph).called.get(row, ())
+    if len(called) == 1:  # of branches, one alone was taken
+        return passing_of(roles.graph).returned((row, slot))
+    if roles.graph.op_type[row] == _POPPING and dtype != _LIST and row not in captured:
+        return [(source, behind) for source, behind, position in roles.inputs(row) if position == 0]
+    kinds = _LISTING if dtype == _LIST else _HANDING_ON
+    if roles.graph.op_type[row] not in kinds or (dtype != _LIST and row in captured):
+        return []
+    return [(source, behind) for source, behind, _ in roles.inputs(row)]
+
+
+def _dtype(roles: Roles, row: int, slot: int) -> str:
+    """The dtype of an output, empty if unknown."""
+    texts = roles.graph.slot_texts(row)
+    return texts[slot][0] if slot < len(texts) else ""
+
+
+def _is_float(dtype: str) -> bool:
+    return not dtype or dtype.startswith(_FLOATS)
+
+
+def _seen_at(view: RunView, graph: str, step: int) -> dict[int, _Seen]:
+    """Row of each captured node of a graph -> what its first output was at a step."""
+
+    def find() -> dict[int, _Seen]:
+        rows = view.rows_at(step)
+        zero = (rows["zero"] == rows["size"]) & (rows["size"] > 0)
+        bad = rows["nan"] + rows["pos_inf"] + rows["neg_inf"]
+        found: dict[int, _Seen] = {}
+        columns = (rows.tensor, zero, bad, rows["zero"] == 0)
+        for code, flag, count, full in zip(*(column.tolist() for column in columns), strict=True):
+            tensor = view.tensors[code]
+            if tensor.graph == graph and tensor.slot == 0 and tensor.row >= 0:
+                known = found.get(tensor.row, _Seen(zero=True, bad=0, full=True))
+                bad_now = max(known.bad, int(count))
+                found[tensor.row] = _Seen(known.zero and flag, bad_now, known.full and full)
+        return found
+
+    return view.once(f"zeros of {graph} at {step}", find)

@@ -1,0 +1,1 @@
+"""What the graph tells of the model: roles, variables, dataflow."""

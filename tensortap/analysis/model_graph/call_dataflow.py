@@ -1,0 +1,180 @@
+"""What functions are given and return, and what a loop hands from one visit of its body to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator
+from functools import cached_property, lru_cache
+
+from tensortap.index.graph.graph_index import GraphIndex
+
+from .node_roles import roles_of
+
+Slot = tuple[int, int]  # (row of a node, output slot)
+_LOOPS = ("body", "cond")
+_CALLS = ("PartitionedCall", "StatefulPartitionedCall")
+_GRAPHS = 32  # that are remembered
+
+
+class Passing:
+    """What the functions of a graph pass to each other; computed once a graph."""
+
+    def __init__(self, graph: GraphIndex) -> None:
+        self.graph = graph
+
+    @cached_property
+    def called(self) -> dict[int, list[str]]:
+        """Row of each calling node -> the functions it calls that return what it returns."""
+        called: dict[int, list[str]] = {}
+        for name, info in self.graph.functions.items():
+            row = None if info.caller is None else self.graph.rows.get(info.caller)
+            if row is not None and info.role != "cond":
+                called.setdefault(row, []).append(name)
+        return called | {row: [name] for row, name in self.again.items()}
+
+    @cached_property
+    def again(self) -> dict[int, str]:
+        """Row of each further call of a function, behind the one that the graph names -> the function."""
+        first = {info.caller: name for name, info in self.graph.functions.items() if info.role == "call"}
+        found: dict[int, str] = {}
+        for row in range(len(self.graph)):
+            if self.graph.op_type[row] in _CALLS and self.graph.names[row] not in first:
+                name = roles_of(self.graph).attributes(row).get("f", "")
+                if name in first.values():
+                    found[row] = name
+        return found
+
+    @cached_property
+    def _calls(self) -> dict[str, list[int]]:
+        """The calls of each function that is called several times, in the order of its visits."""
+        found: dict[str, list[int]] = {}
+        for row, name in self.again.items():
+            caller = self.graph.rows.get(self.graph.functions[name].caller or "")
+            found.setdefault(name, [] if caller is None else [caller]).append(row)
+        return {name: sorted(rows) for name, rows in found.items()}
+
+    @cached_property
+    def _outputs(self) -> dict[str, list[Slot]]:
+        """What each function returns, in order; (-1, 0) for what is not in the graph."""
+        found: dict[str, list[Slot]] = {}
+        for name, about in self.graph.about.get("functions", {}).items():
+            parts = (str(output).rpartition(":") for output in about["outputs"])
+            found[name] = [
+                (self.graph.rows.get(node, -1), int(slot) if slot.isdecimal() else 0)
+                for node, _, slot in parts
+            ]
+        return found
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        """Row of each argument of a function -> which one it is."""
+        found: dict[int, int] = {}
+        count: dict[str, int] = {}
+        for row in range(len(self.graph)):
+            if self.graph.op_type[row] == "_Arg":
+                function = self.graph.function[row]
+                found[row] = count.get(function, 0)
+                count[function] = found[row] + 1
+        return found
+
+    def in_a_loop(self, function: str) -> bool:
+        """Whether a function is the body or the condition of a loop."""
+        info = self.graph.functions.get(function)
+        return info is not None and info.role in _LOOPS
+
+    def handed_on(self, row: int) -> list[Slot]:
+        """What a loop's body returned the time before for an argument of its body or condition; nothing for
+        arguments of other functions."""
+        graph, place = self.graph, self._places.get(row)
+        function = graph.functions.get(graph.function[row])
+        if place is None or function is None or function.role not in _LOOPS:
+            return []
+        bodies = (n for n, i in graph.functions.items() if i.role == "body" and i.caller == function.caller)
+        return self._returned_by(bodies, place)
+
+    def returned(self, slot: Slot) -> list[Slot]:
+        """What the functions that a node calls return as one of its outputs; nothing where the graph does not
+        hold it."""
+        return self._returned_by(self.called.get(slot[0], ()), slot[1])
+
+    def _returned_by(self, functions: Iterable[str], place: int) -> list[Slot]:
+        returned = (self._outputs.get(function, []) for function in functions)
+        return [outputs[place] for outputs in returned if place < len(outputs) and outputs[place][0] >= 0]
+
+    def passed(self, row: int, visit: int | None) -> Iterator[tuple[Slot, int | None]]:
+        """What an argument of a function is at a visit (None: at any), and the visit at which that was made
+        (None: they are not comparable): what the caller passes; in a loop also what the body returned the
+        time before."""
+        if not (visit and self.replaced(row)):
+            for given in self._given(row, visit):
+                yield given, None
+        if visit != 0:
+            for handed in self.handed_on(row):
+                yield handed, None if visit is None else visit - 1
+
+    def _given(self, row: int, visit: int | None) -> Iterator[Slot]:
+        """What the calls of a function give to an argument: that which a visit is, where it can be told."""
+        roles, calls = roles_of(self.graph), self._calls.get(self.graph.function[row], [])
+        if not calls:
+            yield from ((source, slot) for source, slot, _ in roles.inputs(row))
+            return
+        once = all(self._runs_once(call) for call in calls)
+        if once and visit is not None and visit < len(calls):
+            calls = [calls[visit]]
+        for call in calls:
+            place = self._places[row]
+            yield from ((source, slot) for source, slot, at in roles.inputs(call) if at == place)
+
+    def _runs_once(self, row: int) -> bool:
+        info = self.graph.functions.get(self.graph.function[row])
+        return info is None or info.role == "root"
+
+    def replaced(self, row: int) -> bool:
+        """Whether an argument of a loop that is entered once a step holds what the loop began with at its
+        first visit only."""
+        graph = self.graph
+        loop = graph.functions.get(graph.function[row])
+        if loop is None or loop.role not in _LOOPS or self._repeats(loop.caller):
+            return False
+        returned = self.handed_on(row)
+        return bool(returned) and all(graph.op_type[source] != "_Arg" for source, _ in returned)
+
+    def _repeats(self, node: str | None) -> bool:
+        """Whether a node runs several times a step, as far as the graph tells."""
+        row = self.graph.rows.get(node or "")
+        return row is not None and self._loops.get(self.graph.function[row]) is not None
+
+    def outermost(self, row: int) -> int:
+        """Row of the outermost loop that a node is in; the node itself without one."""
+        loop = self._loops.get(self.graph.function[row])
+        return row if loop is None or loop < 0 else loop
+
+    @cached_property
+    def _loops(self) -> dict[str, int | None]:
+        """Function -> row of the outermost loop that it runs in; -1 where the graph does not hold that row,
+        None outside of loops. Each function is looked at once, however deep they are nested."""
+        graph, found = self.graph, dict[str, int | None]()
+        for function in graph.functions:
+            for name in reversed(self._outwards(function, found)):
+                info = graph.functions[name]
+                caller = graph.rows.get(info.caller or "", -1)
+                own = caller if info.role in _LOOPS else None
+                outer = found.get(graph.function[caller]) if caller >= 0 else None
+                found[name] = outer if own is None or (outer is not None and outer >= 0) else own
+        return found
+
+    def _outwards(self, function: str, known: Container[str]) -> list[str]:
+        """A function, the one that calls it, and so on, up to one that is known, or was met before."""
+        graph, met = self.graph, dict[str, None]()
+        while function in graph.functions and function not in known and function not in met:
+            met[function] = None
+            caller = graph.rows.get(graph.functions[function].caller or "")
+            if caller is None:
+                break
+            function = graph.function[caller]
+        return list(met)
+
+
+@lru_cache(maxsize=_GRAPHS)
+def passing_of(graph: GraphIndex) -> Passing:
+    """What the functions of a graph pass to each other."""
+    return Passing(graph)

@@ -1,0 +1,128 @@
+"""Which op lets no gradient of the loss through to a variable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tensortap.core.errors import TensortapError
+from tensortap.index.graph.node_detail import node_detail
+from tensortap.index.run_index import RunIndex
+
+from .node_roles import Roles
+from .op_sets import ops
+
+Array = np.ndarray[Any, np.dtype[Any]]
+STOPS = "StopGradient"  # the program says that it wants none
+_FLOATS = ("float", "bfloat", "complex")
+# Ops for which TensorFlow has no gradient, or one that is always zero (tensorflow/python/ops/*_grad.py).
+_CUTTING = ops(
+    "StopGradient ArgMax ArgMin Round Rint Floor Ceil Sign FloorDiv OneHot Bucketize Equal NotEqual Greater "
+    "GreaterEqual Less LessEqual ApproximateEqual IsNan IsInf IsFinite LogicalNot LogicalAnd LogicalOr Where "
+    "Multinomial PyFunc PyFuncStateless Bincount DenseBincount HistogramFixedWidth LookupTableFindV2"
+)
+_SHAPES = ops("Shape ShapeN Size Rank ZerosLike OnesLike")  # of the numbers nothing goes on
+_LOSSES = 32  # whose ways are remembered: many variables are asked about
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The first op, in data flow order, of those that cut all ways to the loss. `source`: file:line, or
+    empty."""
+
+    node: str
+    op_type: str
+    source: str
+
+    @property
+    def why(self) -> str:
+        """Why a variable gets no gradient, without a full stop."""
+        line = f", {self.source}" if self.source else ""
+        return f"{self.node} ({self.op_type}{line}) lets no gradient of the loss through"
+
+
+def cut_of(run: RunIndex, roles: Roles, variable: str) -> Cut | None:
+    """What cuts a variable off from the loss; None if nothing does, nobody knows the loss, or it does not
+    depend on the variable at all."""
+    reads = roles.reads.get(variable, [])
+    losses = [each for each in _losses(roles, variable) if not _derived_from(roles, each)[reads].any()]
+    if not losses:
+        return None
+    order = roles.graph.order
+    told = [row for row in _ends(roles, reads) if roles.graph.op_type[row] not in _SHAPES]
+    leading = [row for row in told if any(_made_of(roles, loss)[row] for loss in losses)]
+    if not leading:
+        return None
+    row = min(leading, key=lambda row: int(order[row]))
+    node = roles.graph.names[row]
+    return Cut(node, roles.graph.op_type[row], source_of(run, roles.graph.id, node))
+
+
+def is_unused(roles: Roles, variable: str) -> bool:
+    """Whether nothing that a loss is made of depends on a variable."""
+    losses, reads = _losses(roles, variable), roles.reads.get(variable, [])
+    return bool(losses) and not any(_made_of(roles, loss)[reads].any() for loss in losses)
+
+
+def _losses(roles: Roles, variable: str) -> set[int]:
+    """What a variable may be trained by: of one whose gradient is asked for, all that a tape derives from
+    (there is no gradient from any of them); else the loss of the step."""
+    marked = roles.of_kind("loss") if roles.trainable.get(variable) else []
+    return set(marked) or ({roles.loss} if roles.loss is not None else set())
+
+
+def _cuts(roles: Roles, row: int) -> bool:
+    """Whether no gradient goes back through a node."""
+    if roles.graph.op_type[row] != "Cast":
+        return roles.graph.op_type[row] in _CUTTING | _SHAPES
+    dtype = next(iter(roles.graph.slot_texts(row)), ("", ""))[0]
+    return bool(dtype) and not dtype.startswith(_FLOATS)
+
+
+def _ends(roles: Roles, rows: list[int]) -> list[int]:
+    """The first nodes of the forward pass, of those that depend on some, that give these no gradient."""
+    reached, ends, waiting = set[int](), dict[int, None](), list(rows)
+    while waiting:
+        row = waiting.pop()
+        if row in reached or row in ends or roles.is_backward(row):
+            continue
+        if _cuts(roles, row):
+            ends[row] = None
+        else:
+            reached.add(row)
+            waiting += roles.consumers(row)
+    return list(ends)
+
+
+@lru_cache(maxsize=_LOSSES)
+def _made_of(roles: Roles, loss: int) -> Array:
+    """bool[nodes]: the nodes of the forward pass that a loss depends on."""
+    return _before(roles, loss, cut=False)
+
+
+@lru_cache(maxsize=_LOSSES)
+def _derived_from(roles: Roles, loss: int) -> Array:
+    """bool[nodes]: those of them that it gives a gradient."""
+    return _before(roles, loss, cut=True)
+
+
+def _before(roles: Roles, loss: int, *, cut: bool) -> Array:
+    mask, waiting = np.zeros(len(roles.graph), np.bool_), [loss]
+    while waiting:
+        row = waiting.pop()
+        if not (mask[row] or roles.is_backward(row) or (cut and _cuts(roles, row))):
+            mask[row] = True
+            waiting += [source for source, _, _ in roles.inputs(row)]
+    return mask
+
+
+def source_of(run: RunIndex, graph: str, node: str) -> str:
+    """The line of the program that made a node, `file:line`; empty if the dump does not tell."""
+    try:
+        stack = node_detail(run, node, graph=graph).stack
+    except TensortapError:
+        return ""
+    return f"{stack[-1].file}:{stack[-1].line}" if stack else ""

@@ -1,0 +1,202 @@
+"""What the nodes of a graph are to the model: weights, gradients, inputs, and which scalar is the loss."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+
+from tensortap.index.graph.edges import RETURNED
+from tensortap.index.graph.graph_index import GraphIndex
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_BACKWARD = re.compile(r"(^|/)gradient(s|_tape)(_\d+)?/")
+_READS = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableV2")
+_FED = ("_Arg", "Placeholder", "IteratorGetNext")
+_LOSS = re.compile(r"loss", re.IGNORECASE)
+_FLOATS = ("float", "bfloat", "complex")
+_UPDATE = re.compile(r"Assign|(Resource)?((Sparse)?Apply|Scatter(?!Nd$|NdNon)|StridedSliceAssign)")
+_MARK = "tensortap."
+_GRAPHS = 32  # that are remembered; with weak keys none would be forgotten, as what is known of one holds it
+
+
+class Roles:
+    """Facts about a graph's nodes that the dump tells or their names do; computed once a graph.
+
+    Attributes:
+        graph: the graph.
+        kind, variable: row -> `input`, `output`, `weight`, `gradient`; path of the variable (where told).
+        trainable: path of a variable -> whether the step asks for its gradient (where told).
+        left_out: paths of trainable variables that a tape records, without being asked for their gradients.
+    """
+
+    def __init__(self, graph: GraphIndex) -> None:
+        self.graph = graph
+        self.kind: dict[int, str] = {}
+        self.variable: dict[int, str] = {}
+        self.trainable: dict[str, bool] = {}
+        self.left_out: set[str] = set()
+        for row, attributes in _marked(graph):
+            if attributes.get("tensortap.kind"):
+                self.kind[row] = attributes["tensortap.kind"]
+            if attributes.get("tensortap.variable"):
+                self.variable[row] = attributes["tensortap.variable"]
+                if attributes.get("tensortap.trainable"):
+                    self.trainable[self.variable[row]] = attributes["tensortap.trainable"] == "true"
+                if attributes.get("tensortap.left_out") == "true":
+                    self.left_out.add(self.variable[row])
+
+    def of_kind(self, kind: str) -> list[int]:
+        """Rows of the nodes of a kind, ascending."""
+        return [row for row, known in self.kind.items() if known == kind]
+
+    @cached_property
+    def reads(self) -> dict[str, list[int]]:
+        """Path of each variable that is read as a weight -> rows of these reads, ascending."""
+        found: dict[str, list[int]] = {}
+        for row in self.of_kind("weight"):
+            if row in self.variable:
+                found.setdefault(self.variable[row], []).append(row)
+        return found
+
+    @cached_property
+    def by_target(self) -> tuple[Array, Array]:
+        """(edge numbers ordered by target and input position, first of them for each node): data edges."""
+        edges = self.graph.edges
+        data = np.flatnonzero(edges.control == 0)
+        order = data[np.lexsort((edges.input[data], edges.target[data]))]
+        starts = np.searchsorted(edges.target[order], np.arange(len(self.graph) + 1))
+        return order, starts
+
+    @cached_property
+    def by_source(self) -> tuple[Array, Array]:
+        """(edge numbers ordered by source, first of them for each node): data edges."""
+        edges = self.graph.edges
+        data = np.flatnonzero(edges.control == 0)
+        order = data[np.argsort(edges.source[data], kind="stable")]
+        starts = np.searchsorted(edges.source[order], np.arange(len(self.graph) + 1))
+        return order, starts
+
+    def inputs(self, row: int) -> list[tuple[int, int, int]]:
+        """(row, slot, input position) of what a node takes, in order; what it returns (-1) comes first."""
+        order, starts = self.by_target
+        edges, of_node = self.graph.edges, order[starts[row] : starts[row + 1]]
+        columns = (edges.source[of_node], edges.slot[of_node], edges.input[of_node])
+        return list(zip(*(column.tolist() for column in columns), strict=True))
+
+    def consumers(self, row: int, slot: int | None = None) -> list[int]:
+        """Rows of the nodes that take an output (all of a node's if no slot is named)."""
+        order, starts = self.by_source
+        edges, of_node = self.graph.edges, order[starts[row] : starts[row + 1]]
+        if slot is not None:
+            of_node = of_node[edges.slot[of_node] == slot]
+        found: list[int] = edges.target[of_node].tolist()
+        return found
+
+    def inputs_complete(self, row: int) -> bool:
+        """Whether every input that the dump lists is a node of the graph."""
+        listed = self.graph.cell("inputs", row)
+        if listed is None:
+            return False
+        data = [text for text in listed if not text.startswith("^")]
+        return len(data) == sum(position != RETURNED for _, _, position in self.inputs(row))
+
+    def is_backward(self, row: int) -> bool:
+        """Whether a node belongs to the backward pass, told by its scope."""
+        return _BACKWARD.search(self.graph.names[row]) is not None
+
+    def is_update(self, row: int) -> bool:
+        """Whether a node changes a variable, its first input."""
+        return _UPDATE.match(self.graph.op_type[row]) is not None
+
+    def attributes(self, row: int) -> dict[str, str]:
+        """A node's attributes as the dump has them."""
+        return _parsed(self.graph.cell("attributes", row))
+
+    @cached_property
+    def trained(self) -> dict[str, int]:
+        """Path of each variable that gets a gradient -> row of the gradient. A constant is none: the program
+        puts zeros where a tape gives None."""
+        rows = (row for row in self.of_kind("gradient") if self.graph.op_type[row] != "Const")
+        return {self.variable[row]: row for row in rows if row in self.variable}
+
+    @cached_property
+    def reached(self) -> Array:
+        """Which nodes of the forward pass depend on a weight; without any, on what is fed."""
+        mask = np.zeros(len(self.graph), np.bool_)
+        stack = self.of_kind("weight") or self._of_op(_READS) or self._of_op(_FED)
+        while stack:
+            row = stack.pop()
+            if mask[row] or self.is_backward(row):
+                continue
+            mask[row] = True
+            stack += self.consumers(row)
+        return mask
+
+    def _of_op(self, op_types: Collection[str]) -> list[int]:
+        return [row for row in range(len(self.graph)) if self.graph.op_type[row] in op_types]
+
+    @cached_property
+    def loss(self) -> int | None:
+        """Row of the scalar that is minimised: the last scalar of the forward pass that depends on weights
+        and has `loss` in its name, or else the last that a gradient tape is given, or else the scalar that a
+        root function returns; None if nothing fits."""
+        graph = self.graph
+        floats = [
+            row for row in np.flatnonzero(self.reached).tolist() if graph.dtype[row].startswith(_FLOATS)
+        ]
+        scalars = [row for row in floats if graph.shape[row] == "scalar"]
+        # Behind the call of a function shapes may not be known.
+        summed = [row for row in floats if not graph.shape[row] and graph.op_type[row] in ("Mean", "Sum")]
+        named = self._named(scalars) or self._named(summed) or self._given(scalars)
+        if named:
+            return max(named, key=lambda row: int(graph.order[row]))
+        computed = [row for row in scalars if graph.op_type[row] not in ("ReadVariableOp", "_Arg", "Const")]
+        feeds = [row for row in computed if any(map(self.is_backward, self._followers(row)))]
+        returned = [row for row in computed if graph.op_type[row] == "Identity" and not self.consumers(row)]
+        return min(feeds or returned or computed, key=lambda row: int(graph.order[row]), default=None)
+
+    def _given(self, rows: Iterable[int]) -> list[int]:
+        """Those that a tape is given; a product may be the loss times a loss scale."""
+        return [row for row in rows if self.kind.get(row) == "loss" and self.graph.op_type[row] != "Mul"]
+
+    def _named(self, rows: Iterable[int]) -> list[int]:
+        graph = self.graph
+        return [
+            row
+            for row in rows
+            if _LOSS.search(graph.names[row]) and not graph.layer[row] and not self.variable.get(row)
+        ]
+
+    def _followers(self, row: int) -> Iterator[int]:
+        for follower in self.consumers(row):
+            yield follower
+            if self.graph.op_type[follower] == "Identity":
+                yield from self.consumers(follower)
+
+
+def _marked(graph: GraphIndex) -> Iterator[tuple[int, dict[str, str]]]:
+    """Rows and attributes of the nodes that tensortap has marked."""
+    if graph.table is None:
+        return
+    for row, text in enumerate(graph.table.column("attributes").to_pylist()):
+        if _MARK in text:
+            yield row, _parsed(text)
+
+
+def _parsed(text: str | None) -> dict[str, str]:
+    try:
+        found = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return {key: str(value) for key, value in found.items()} if isinstance(found, dict) else {}
+
+
+@lru_cache(maxsize=_GRAPHS)
+def roles_of(graph: GraphIndex) -> Roles:
+    """The roles of a graph's nodes."""
+    return Roles(graph)

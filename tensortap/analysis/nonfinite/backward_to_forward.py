@@ -1,0 +1,164 @@
+"""From a node of the backward pass to the op of the forward pass whose gradient it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from tensortap.index.graph.gradient_names import forward_node
+from tensortap.index.graph.node_detail import FrameDetail
+
+from ..model_graph.node_roles import Roles
+from ..model_graph.op_sets import ops
+from .explanation import Explanation, are, elements
+from .operand import Operand
+from .propagation import BadFlow
+from .step_tensors import Slot
+
+# What TensorFlow computes gradients of (tensorflow/python/ops/math_grad.py): op type of the backward pass ->
+# op types whose output it takes, and op types that take the same tensor as it does.
+_OF_OUTPUT = {
+    **{f"{name}Grad": ops(name) for name in ops("Sqrt Rsqrt Tanh Sigmoid Relu Relu6 Elu Selu")},
+    "ReciprocalGrad": ops("Reciprocal Inv"),
+    "InvGrad": ops("Reciprocal Inv"),
+}
+_OF_INPUT = {
+    "Reciprocal": ops("Log Log1p Acos Asin Acosh Atanh"),
+    "Inv": ops("Log Log1p"),
+    "RealDiv": ops("RealDiv Div Xdivy"),
+    "Div": ops("RealDiv Div"),
+    "Xdivy": ops("Xlogy Xdivy"),
+    "Pow": ops("Pow"),
+    "Log": ops("Pow"),
+    "SoftplusGrad": ops("Softplus"),
+}
+_HANDS_ON = ops("Identity StopGradient PreventGradient Reshape Cast")
+_CHOOSING = ops("Select SelectV2 MulNoNan")
+_NEAR = 12  # nodes of the backward pass that are looked behind
+_DIVISIONS = ops("RealDiv Div Xdivy")  # the gradient divides by the second operand
+_WRITTEN = {"Log": "tf.math.log", "Sqrt": "tf.sqrt", "Rsqrt": "tf.math.rsqrt"}
+
+
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """An op of the forward pass. `frame`: the innermost line of user code that made it, or None; `chosen`:
+    the select behind it that was seen to leave out what is not finite in its output, or empty."""
+
+    tensor: str
+    node: str
+    op_type: str
+    layer: str
+    chosen: str = ""
+    frame: FrameDetail | None = None
+
+
+def forward_of(flow: BadFlow, row: int) -> Forward | None:
+    """The op whose gradient a node computes; None for nodes of the forward pass, and where none fits."""
+    roles = flow.tensors.roles
+    if not roles.is_backward(row):
+        return None
+    graph = roles.graph
+    found = next(_candidates(roles, row), None)
+    if found is None:
+        found = _of_same_name(roles, row)
+    if found is None:
+        return None
+    chosen = _chooser(flow, found)
+    return Forward(
+        tensor=f"{graph.names[found]}:0",
+        node=graph.names[found],
+        op_type=graph.op_type[found],
+        layer=graph.layer[found],
+        chosen="" if chosen is None else graph.names[chosen],
+    )
+
+
+def of_gradient(explanation: Explanation | None, forward: Forward, ins: list[Operand]) -> Explanation | None:
+    """The explanation of a birth in the backward pass, as what happens to the gradient of its forward op."""
+    if explanation is None or not explanation.pattern.endswith(("of 0", "by 0", "at 0", "0/0")):
+        return explanation
+    x = next((operand for operand in ins if operand.zero and not operand.constant), None)
+    text = explanation.text
+    if forward.op_type == "Log" and x is not None and explanation.pattern == "division by 0":
+        zeros = f"{elements(x.zero)} of {x.tensor} {are(x.zero)} exactly 0"
+        text = f"The gradient of log is 1/x, infinite at 0: {zeros}."
+    return replace(explanation, text=text, help=_help(forward, explanation.help))
+
+
+def _help(forward: Forward, usual: str) -> str:
+    """Both tf.where: what the outer one leaves out still has a gradient, and 0 * inf = NaN."""
+    op = _WRITTEN.get(forward.op_type, "f")
+    safe = "with ok = x > 0" if forward.op_type in _WRITTEN else "where ok says which x are safe"
+    twice = f"tf.where(ok, {op}(tf.where(ok, x, 1.0)), 0.0), {safe}"
+    if forward.chosen:
+        return (
+            f"{forward.chosen} leaves out what {forward.op_type} gives there, but not its gradient: "
+            f"0 * inf = NaN. Put a second tf.where on the operand: {twice}."
+        )
+    if forward.op_type not in _WRITTEN:
+        return usual
+    return f"Keep the operand of {forward.op_type} off 0 ({op}(x + 1e-12)), or use two tf.where: {twice}."
+
+
+def _candidates(roles: Roles, row: int) -> Iterator[int]:
+    """Forward ops that fit, those of the same scope first."""
+    graph = roles.graph
+    scope = graph.names[row].rpartition("/")[0]
+    outputs, inputs = _OF_OUTPUT.get(graph.op_type[row], ()), _OF_INPUT.get(graph.op_type[row], ())
+    found = list[int]()
+    for source, slot in _forward_inputs(roles, row):
+        if graph.op_type[source] in outputs:
+            found.append(source)
+        found += [
+            taker
+            for taker in roles.consumers(source, slot)
+            if graph.op_type[taker] in inputs and not roles.is_backward(taker) and _fits(roles, taker, source)
+        ]
+    yield from sorted(found, key=lambda each: not scope.endswith(graph.names[each].rpartition("/")[0]))
+
+
+def _of_same_name(roles: Roles, row: int) -> int | None:
+    """The op that TensorFlow named a node after, if both take the same tensor of the forward pass: by the
+    name alone, gradient_tape/sub (a part of a softmax's) would belong to any node `sub`."""
+    found = roles.graph.rows.get(forward_node(roles.graph.names[row], roles.graph.rows) or "")
+    if found is None:
+        return None
+    taken = {(source, slot) for source, slot, _ in roles.inputs(found)}
+    return found if taken.intersection(_forward_inputs(roles, row)) else None
+
+
+def _fits(roles: Roles, taker: int, source: int) -> bool:
+    """Whether a division divides by what is given; any other op fits."""
+    if roles.graph.op_type[taker] not in _DIVISIONS:
+        return True
+    return any(row == source and position == 1 for row, _, position in roles.inputs(taker))
+
+
+def _forward_inputs(roles: Roles, row: int) -> Iterator[Slot]:
+    """The tensors of the forward pass nearest to a node, its own first, through what hands them on."""
+    waiting = [(source, slot) for source, slot, _ in roles.inputs(row)]
+    for _ in range(_NEAR):
+        if not waiting:
+            return
+        source, slot = waiting.pop(0)
+        if not roles.is_backward(source):
+            yield source, slot
+        if roles.is_backward(source) or roles.graph.op_type[source] in _HANDS_ON:
+            waiting += [(before, at) for before, at, _ in roles.inputs(source)]
+
+
+def _chooser(flow: BadFlow, row: int) -> int | None:
+    """The select of the forward pass that takes what a node gives and leaves out what is not finite in it;
+    None where the node's output is finite, and where the select's was not captured finite."""
+    roles, waiting = flow.tensors.roles, [row]
+    if (row, 0) not in flow.bad:
+        return None
+    for _ in range(_NEAR):
+        if not waiting:
+            break
+        for taker in roles.consumers(waiting.pop(0)):
+            op_type = "" if roles.is_backward(taker) else roles.graph.op_type[taker]
+            if op_type in _CHOOSING:
+                return taker if flow.is_finite(taker) else None
+            waiting += [taker] if op_type in _HANDS_ON else []
+    return None

@@ -1,0 +1,37 @@
+"""Which tensors of four dimensions are images, and how their dimensions are called."""
+
+from __future__ import annotations
+
+from ...model_graph.node_roles import Roles
+from ...model_graph.op_sets import ops
+from .index_maps import ELEMENTWISE
+
+_SPATIAL = ops(
+    "Conv2D DepthwiseConv2dNative Conv2DBackpropInput MaxPool MaxPoolV2 AvgPool ResizeBilinear "
+    "ResizeNearestNeighbor ResizeBicubic DepthToSpace SpaceToDepth CropAndResize"
+)
+_KEEPS = ELEMENTWISE | ops(
+    "BiasAdd FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3 Pad PadV2 _Arg IteratorGetNext"
+)
+_NEAR = 40  # nodes that are looked at around a tensor
+_LAST = ("row", "y", "x", "channel")
+_FIRST = ("row", "channel", "y", "x")
+
+
+def image_axes(roles: Roles, row: int) -> tuple[str, ...]:
+    """What the four dimensions of a node's output are, if a convolution, pooling or the like makes or takes
+    it, through elementwise ops; empty otherwise (scores of attention have four dimensions, too)."""
+    graph = roles.graph
+    seen, waiting = {row}, [row]
+    for _ in range(_NEAR):
+        if not waiting:
+            break
+        at = waiting.pop(0)
+        if graph.op_type[at] in _SPATIAL:
+            return _FIRST if roles.attributes(at).get("data_format", "").startswith("NC") else _LAST
+        near = {taker for taker in roles.consumers(at) if graph.op_type[taker] in _SPATIAL | _KEEPS}
+        if graph.op_type[at] in _KEEPS:
+            near |= {source for source, _, _ in roles.inputs(at)}
+        waiting += sorted(near - seen)
+        seen |= near
+    return ()

@@ -1,0 +1,320 @@
+"""Index maps, backwards: which elements of each input an element of a node's output is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...model_graph.op_sets import ops
+from .conv_windows import WINDOWS
+
+Index = tuple[int, ...]
+Part = int | slice
+Shape = tuple[int, ...]
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a map needs to know of a node: shapes of its inputs (None if unknown) and of the output slot, the
+    values of small integer inputs (axes, permutations, indices; None if unknown), attributes, and which
+    of its outputs is meant."""
+
+    op_type: str
+    shapes: Sequence[Shape | None]
+    out_shape: Shape
+    integers: Callable[[int, tuple[Part, ...] | None], Array | None]
+    attributes: dict[str, str] = field(default_factory=dict)
+    slot: int = 0
+
+    def flag(self, name: str) -> bool:
+        """A boolean attribute; false if it is absent."""
+        return self.attributes.get(name, "false").lower() == "true"
+
+
+Wanted = list[tuple[int, tuple[Part, ...]]]
+Map = Callable[[Call, Index], Wanted]
+
+
+def inputs_of_element(call: Call, index: Index) -> Wanted:
+    """(input position, selection) of what the output's element at `index` is computed of; empty if the op is
+    not known here, or what it needs was not captured."""
+    find = MAPS.get(call.op_type) or (_by_position if call.op_type not in WINDOWS else None)
+    try:
+        return find(call, index) if find is not None else WINDOWS[call.op_type](call, index)
+    except (IndexError, ValueError, KeyError, TypeError):  # a graph whose attributes and shapes do not fit
+        return []
+
+
+def aligned(shape: Shape, index: Index) -> tuple[Part, ...]:
+    """Where an element comes from in an operand that was broadcast."""
+    tail = index[len(index) - len(shape) :]
+    return tuple(0 if extent == 1 else at for extent, at in zip(shape, tail, strict=True))
+
+
+def _by_position(call: Call, index: Index) -> Wanted:
+    """Elementwise, with broadcasting: right for every op whose float inputs broadcast to its output."""
+    found: Wanted = []
+    for position, shape in enumerate(call.shapes):
+        if shape is None or len(shape) > len(index):
+            continue
+        tail = call.out_shape[len(call.out_shape) - len(shape) :]
+        if all(extent in (1, full) for extent, full in zip(shape, tail, strict=True)):
+            found.append((position, aligned(shape, index)))
+    return found if call.op_type in ELEMENTWISE else []
+
+
+def _bias(call: Call, index: Index) -> Wanted:
+    channel = index[1] if call.attributes.get("data_format") == "NCHW" else index[-1]
+    return [(0, index), (1, (channel,))]
+
+
+def _matmul(call: Call, index: Index) -> Wanted:
+    """out[…, i, j] = sum over k of a[…, i, k] b[…, k, j]."""
+    batch, (i, j) = index[:-2], index[-2:]
+    found: Wanted = []
+    flags = (call.flag("transpose_a") or call.flag("adj_x"), call.flag("transpose_b") or call.flag("adj_y"))
+    for position, turned in enumerate(flags):
+        shape = call.shapes[position]
+        if shape is None:
+            continue
+        ends: tuple[Part, Part] = (i, slice(None)) if position == 0 else (slice(None), j)
+        lead = aligned(shape[:-2], batch)
+        found.append((position, (*lead, *(ends[::-1] if turned else ends))))
+    return found
+
+
+def _einsum(call: Call, index: Index) -> Wanted:
+    terms, _, result = call.attributes["equation"].replace(" ", "").partition("->")
+    if "." in terms or len(result) != len(index):
+        return []
+    fixed = dict(zip(result, index, strict=True))
+    return [
+        (position, tuple(fixed.get(letter, slice(None)) for letter in term))
+        for position, term in enumerate(terms.split(","))
+    ]
+
+
+def _reduce(call: Call, index: Index) -> Wanted:
+    shape, axes = call.shapes[0], call.integers(1, None)
+    if shape is None or axes is None:
+        return []
+    dropped = {int(axis) % max(len(shape), 1) for axis in np.atleast_1d(axes)}
+    left = iter(index)
+    parts: list[Part] = []
+    for dim in range(len(shape)):
+        at = next(left) if dim not in dropped or call.flag("keep_dims") else 0
+        parts.append(slice(None) if dim in dropped else at)
+    return [(0, tuple(parts))]
+
+
+def _row(call: Call, index: Index) -> Wanted:
+    """Softmax and the like: the last dimension as a whole."""
+    return [(0, (*index[:-1], slice(None)))]
+
+
+def _cross_entropy(call: Call, index: Index) -> Wanted:
+    whole: tuple[Part, ...] = (*index[:1], slice(None))
+    return [(0, whole), (1, index[:1] if call.op_type.startswith("Sparse") else whole)]
+
+
+def _reshape(call: Call, index: Index) -> Wanted:
+    shape = call.shapes[0]
+    if shape is None:
+        return []
+    flat = int(np.ravel_multi_index(index, call.out_shape)) if index else 0
+    return [(0, tuple(map(int, np.unravel_index(flat, shape))) if shape else ())]
+
+
+def _transpose(call: Call, index: Index) -> Wanted:
+    order = call.integers(1, None)
+    if order is None:
+        return []
+    found = [0] * len(index)
+    for at, dim in zip(index, order.tolist(), strict=True):
+        found[dim] = at
+    return [(0, tuple(found))]
+
+
+def _tile(call: Call, index: Index) -> Wanted:
+    shape = call.shapes[0]
+    return [] if shape is None else [(0, tuple(at % n for at, n in zip(index, shape, strict=True)))]
+
+
+def _concat(call: Call, index: Index) -> Wanted:
+    axis = call.integers(len(call.shapes) - 1, None)
+    if axis is None:
+        return []
+    dim = int(axis) % len(index)
+    at = index[dim]
+    for position, shape in enumerate(call.shapes[:-1]):
+        if shape is None:
+            return []
+        if at < shape[dim]:
+            return [(position, (*index[:dim], at, *index[dim + 1 :]))]
+        at -= shape[dim]
+    return []
+
+
+def _pack(call: Call, index: Index) -> Wanted:
+    dim = int(call.attributes.get("axis", "0")) % len(index)
+    return [(index[dim], (*index[:dim], *index[dim + 1 :]))]
+
+
+def _split(call: Call, index: Index) -> Wanted:
+    """Split (axis, value) and SplitV (value, sizes, axis): output `slot` begins where those before it end."""
+    sized = call.op_type == "SplitV"
+    axis, shape = call.integers(2 if sized else 0, None), call.shapes[0 if sized else 1]
+    sizes = call.integers(1, None) if sized else None
+    if axis is None or shape is None or (sized and sizes is None):
+        return []
+    dim = int(axis.reshape(-1)[0]) % len(index)
+    begin = call.out_shape[dim] * call.slot
+    if sizes is not None:
+        known = [int(size) for size in sizes.reshape(-1)]
+        left = shape[dim] - sum(size for size in known if size >= 0)  # -1 takes what is left
+        begin = sum(left if size < 0 else size for size in known[: call.slot])
+    return [(0 if sized else 1, (*index[:dim], begin + index[dim], *index[dim + 1 :]))]
+
+
+def _unpack(call: Call, index: Index) -> Wanted:
+    dim = int(call.attributes.get("axis", "0")) % (len(index) + 1)
+    return [(0, (*index[:dim], call.slot, *index[dim:]))]
+
+
+def _gather(call: Call, index: Index) -> Wanted:
+    """out[…] = params[…, indices[…], …]; no batch dimensions."""
+    indices, axis = call.shapes[1], call.integers(2, None) if len(call.shapes) > 2 else np.array(0)
+    shape = call.shapes[0]
+    if indices is None or axis is None or int(call.attributes.get("batch_dims", "0")):
+        return []
+    if shape is None:  # rows of a variable
+        return [(1, tuple(index[int(axis) : int(axis) + len(indices)]))] if int(axis) >= 0 else []
+    dim = int(axis) % len(shape)
+    place = index[dim : dim + len(indices)]
+    which = call.integers(1, tuple(place))
+    if which is None:
+        return [(1, tuple(place))]
+    return [(0, (*index[:dim], int(which), *index[dim + len(indices) :])), (1, tuple(place))]
+
+
+def _slice(call: Call, index: Index) -> Wanted:
+    begin = call.integers(1, None)
+    return [] if begin is None else [(0, tuple(int(b) + at for b, at in zip(begin, index, strict=True)))]
+
+
+def _strided(call: Call, index: Index) -> Wanted:
+    """Slices without ellipsis or new dimensions."""
+    masks = {name: int(call.attributes.get(name, "0")) for name in _MASKS}
+    shape, begin, strides = call.shapes[0], call.integers(1, None), call.integers(3, None)
+    if shape is None or begin is None or strides is None or masks["ellipsis_mask"] or masks["new_axis_mask"]:
+        return []
+    left, parts = iter(index), list[Part]()
+    for dim, extent in enumerate(shape):
+        first, step = (int(begin[dim]), int(strides[dim])) if dim < len(begin) else (0, 1)
+        if dim >= len(begin) or masks["begin_mask"] >> dim & 1:
+            first = 0 if step > 0 else extent - 1
+        first += extent if first < 0 else 0
+        shrunk = dim < len(begin) and masks["shrink_axis_mask"] >> dim & 1
+        parts.append(first if shrunk else first + step * next(left))
+    return [(0, tuple(parts))]
+
+
+def _bias_gradient(call: Call, index: Index) -> Wanted:
+    shape = call.shapes[0]
+    return [] if shape is None else [(0, (*[slice(None)] * (len(shape) - 1), *index))]
+
+
+def _batch_norm(call: Call, index: Index) -> Wanted:
+    """In training every output is made of all of its channel, and so are the statistics (one dimension)."""
+    channel_first = call.attributes.get("data_format", "").startswith("NC")
+    shape, statistic = call.shapes[0], len(index) == 1
+    if shape is None:
+        return []
+    dim = 1 if channel_first else len(shape) - 1
+    channel = index[0] if statistic else index[dim]
+    if not statistic and not call.flag("is_training"):
+        return [(0, index), *((position, (channel,)) for position in range(1, len(call.shapes)))]
+    return [(0, tuple(channel if at == dim else slice(None) for at in range(len(shape))))]
+
+
+def _cumulative(call: Call, index: Index) -> Wanted:
+    """out[…, i, …] = the sum, or product, of a[…, :i + 1, …]."""
+    axis = call.integers(1, None)
+    if axis is None:
+        return []
+    dim = int(axis) % len(index)
+    least = index[dim] + (1 if call.flag("exclusive") else 0)
+    most = index[dim] + (0 if call.flag("exclusive") else 1)
+    part = slice(least, call.out_shape[dim]) if call.flag("reverse") else slice(0, most)
+    return [(0, (*index[:dim], part, *index[dim + 1 :]))]
+
+
+def _pad(call: Call, index: Index) -> Wanted:
+    paddings, shape = call.integers(1, None), call.shapes[0]
+    if paddings is None or shape is None:
+        return []
+    found = tuple(at - int(before) for at, (before, _) in zip(index, paddings.reshape(-1, 2), strict=True))
+    return [(0, found)] if all(0 <= at < n for at, n in zip(found, shape, strict=True)) else []
+
+
+def _reverse(call: Call, index: Index) -> Wanted:
+    axes = call.integers(1, None)
+    if axes is None:
+        return []
+    turned = {int(axis) % len(index) for axis in axes.reshape(-1)}
+    extents = enumerate(zip(index, call.out_shape, strict=True))
+    return [(0, tuple(extent - 1 - at if dim in turned else at for dim, (at, extent) in extents))]
+
+
+def _roll(call: Call, index: Index) -> Wanted:
+    """out[…, i, …] = a[…, i - shift, …], around the end."""
+    shifts, axes = call.integers(1, None), call.integers(2, None)
+    if shifts is None or axes is None:
+        return []
+    found = list(index)
+    for shift, axis in zip(shifts.reshape(-1), axes.reshape(-1), strict=True):
+        dim = int(axis) % len(index)
+        found[dim] = (found[dim] - int(shift)) % call.out_shape[dim]
+    return [(0, tuple(found))]
+
+
+_MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+ELEMENTWISE = ops(
+    "Abs Acos Acosh Add AddN AddV2 Asin Asinh Atan Atan2 Atanh BroadcastTo Cast CheckNumerics Ceil Cos Cosh "
+    "Digamma Div DivNoNan Elu EluGrad Erf Erfc Erfinv Exp Expm1 Floor FloorDiv FloorMod Gelu Identity Inv "
+    "LeakyRelu LeakyReluGrad Lgamma Log Log1p Maximum Minimum Mod Mul MulNoNan Neg NextAfter OnesLike Pow "
+    "PreventGradient RealDiv Reciprocal ReciprocalGrad Relu Relu6 Relu6Grad ReluGrad Rint Round Rsqrt "
+    "Select SelectV2 Selu SeluGrad Sigmoid SigmoidGrad Sign Sin Sinh Snapshot Softplus SoftplusGrad Softsign "
+    "Sqrt SqrtGrad Square SquaredDifference StopGradient Sub Tan Tanh TanhGrad Xdivy Xlogy ZerosLike "
+    "Ndtri RsqrtGrad TruncateDiv TruncateMod Xlog1py"
+)
+MAPS: dict[str, Map] = {
+    **dict.fromkeys(("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"), _matmul),
+    **dict.fromkeys(("Sum", "Mean", "Max", "Min", "Prod", "EuclideanNorm"), _reduce),
+    **dict.fromkeys(("Softmax", "LogSoftmax"), _row),
+    **dict.fromkeys(("SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"), _cross_entropy),
+    **dict.fromkeys(("Reshape", "ExpandDims", "Squeeze", "EnsureShape"), _reshape),
+    **dict.fromkeys(("Pad", "PadV2"), _pad),
+    **dict.fromkeys(("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"), _batch_norm),
+    **dict.fromkeys(("Cumsum", "Cumprod"), _cumulative),
+    "BiasAdd": _bias,
+    "BiasAddGrad": _bias_gradient,
+    "Einsum": _einsum,
+    "Transpose": _transpose,
+    "Tile": _tile,
+    "ConcatV2": _concat,
+    "Pack": _pack,
+    "Split": _split,
+    "SplitV": _split,
+    "Unpack": _unpack,
+    "GatherV2": _gather,
+    "ResourceGather": _gather,
+    "Slice": _slice,
+    "StridedSlice": _strided,
+    "ReverseV2": _reverse,
+    "Roll": _roll,
+}

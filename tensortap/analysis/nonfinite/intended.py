@@ -1,0 +1,144 @@
+"""Infinities that are meant: why a birth need not worry anybody."""
+
+from __future__ import annotations
+
+from tensortap.core.escaping import counted
+
+from ..model_graph.op_sets import ops
+from .ends import Healer
+from .propagation import BadFlow, BadTensor
+from .reach import Reached
+from .step_tensors import Slot
+
+_SCALES = ("dynamic_scale", "loss_scale", "current_loss_scale")
+_DIVISIONS = ops("RealDiv Div DivNoNan Xdivy Reciprocal Inv")
+_UNTOUCHED = "It reaches neither loss nor gradients nor weights."
+_RESERVED = {  # slots that only the gradient op reads; TensorFlow's enable_check_numerics skips them too
+    "FusedBatchNorm": (1, 2, 3, 4),
+    "FusedBatchNormV2": (1, 2, 3, 4),
+    "FusedBatchNormV3": (1, 2, 3, 4, 5),
+}
+
+
+def reason(flow: BadFlow, birth: BadTensor, reached: Reached) -> str:
+    """Why the non-finite values that `birth` began are harmless, a sentence; empty if they are not, or if
+    nobody knows."""
+    ends = reached.ends
+    graph = flow.tensors.graph
+    op_type = graph.op_type[birth.slot[0]]
+    if birth.slot[1] in _RESERVED.get(op_type, ()) and not ends.matter:
+        return f"Output {birth.slot[1]} of {op_type} is scratch space for the gradient."
+    if ends.loss is None and ends.gradients and not ends.returned and _scales_loss(flow):
+        return "The loss is scaled dynamically: a step whose scaled gradients overflow is skipped."
+    if ends.matter or not ends.healers or reached.open or _vanishes(flow, reached.slots):
+        return ""
+    if flow.behind_gradients(reached.slots) and flow.may_update(birth.slot):
+        return ""
+    if heals(flow, birth, reached) or _is_stored(flow, reached):
+        return ""
+    nan = _any_nan(flow, reached.slots)
+    return _sentence(ends.healers, nan=nan, meant=_meant(birth))
+
+
+def heals(flow: BadFlow, birth: BadTensor, reached: Reached) -> str:
+    """How an infinity that nobody meant becomes finite again, a sentence: an op made it of finite numbers,
+    and a division or another op that neither masks nor compares hides it. Empty if it is not so."""
+    if reached.ends.matter or reached.open or _meant(birth) or birth.verdict not in ("born", "suspected"):
+        return ""
+    if _any_nan(flow, reached.slots) or _is_stored(flow, reached):
+        return ""
+    healer = next((healer for healer in reached.ends.healers if healer.how == "healed"), None)
+    if healer is None:
+        return ""
+    if healer.op_type in _DIVISIONS:
+        what = f"what is divided by it becomes 0 in {healer.node} ({healer.op_type})"
+    else:
+        what = f"it becomes finite again in {healer.node} ({healer.op_type})"
+    return f"{_UNTOUCHED.removesuffix('.')}, but nobody meant this infinity: {what}."
+
+
+def thrown_away(flow: BadFlow, birth: BadTensor, reached: Reached) -> str:
+    """How the program itself keeps NaN and infinities of the backward pass out of the weights, a sentence;
+    empty if it does not, or if nobody knows: all gradients that `birth` reaches are replaced before they are
+    applied, and neither loss, weights nor what the function returns see them."""
+    ends, roles = reached.ends, flow.tensors.roles
+    replaced = [slot for slot in reached.slots if slot in flow.replaced]
+    if not replaced or ends.loss or ends.weights or ends.returned or reached.open:
+        return ""
+    if any(roles.kind.get(s[0]) == "gradient" and s not in flow.replaced for s in reached.slots):
+        return ""
+    if birth.verdict not in ("born", "turned", "suspected") or flow.may_update(birth.slot):
+        return ""
+    return f"{puts_others(flow, replaced)}: it does not reach the weights, which learn nothing from there."
+
+
+def puts_others(flow: BadFlow, replaced: list[Slot]) -> str:
+    """What the program does with gradients (some of `flow.replaced`), without a full stop."""
+    graph, row = flow.tensors.graph, flow.replaced[replaced[0]]
+    more = f" (and so for {counted(len(replaced) - 1, 'more gradient')})" if len(replaced) > 1 else ""
+    return (
+        f"{graph.names[row]} ({graph.op_type[row]}) puts other numbers in place of what is not finite in the "
+        f"gradient {flow.tensors.name(replaced[0])}{more}"
+    )
+
+
+def _is_stored(flow: BadFlow, reached: Reached) -> bool:
+    """Whether the step puts it into a variable, which nobody looks at again before the next one."""
+    return any(map(flow.updates, reached.slots))
+
+
+def _any_nan(flow: BadFlow, reached: list[Slot]) -> bool:
+    return any(flow.tensors.snapshot(slot, flow.bad[slot].visit).nan for slot in reached)
+
+
+def _meant(birth: BadTensor) -> bool:
+    return birth.verdict == "constant" or any(s.why == "constant" and s.bad for s in birth.sources)
+
+
+def _sentence(healers: list[Healer], *, nan: bool, meant: bool) -> str:
+    begin = "A constant of the program; " if meant else ""
+    kinds = {healer.how: healer for healer in reversed(healers)}
+    what = "NaN" if nan else "infinity"
+    if "softmax" in kinds and not nan:
+        healer = kinds["softmax"]
+        text = f"{healer.node} ({healer.op_type}) turns it into a finite number"
+        text += ", as with an attention mask." if meant and healer.op_type == "Softmax" else "."
+    elif "extremum" in kinds and not nan:
+        text = f"it is the neutral element of {kinds['extremum'].node} ({kinds['extremum'].op_type})."
+    elif "masked" in kinds:
+        text = f"{kinds['masked'].node} ({kinds['masked'].op_type}) leaves the {what} out."
+    elif "compared" in kinds:
+        text = f"it is only compared, by {kinds['compared'].node} ({kinds['compared'].op_type})."
+    else:
+        text = f"the {what} ends in {healers[0].node} ({healers[0].op_type}), whose output is finite."
+    text = begin + text
+    if not text.startswith(tuple(healer.node for healer in healers)):  # a node's name stays as it is
+        text = text[0].upper() + text[1:]
+    return f"{text} {_UNTOUCHED}"
+
+
+def but_not_its_gradient(demoted: str, gradient: str, *, loss_finite: bool) -> str:
+    """Why infinities do not reach the loss, of an op whose gradient (a tensor name) is not finite.
+
+    Args:
+        loss_finite: the loss was seen to be finite; otherwise it may be NaN through something else.
+    """
+    first = demoted.removesuffix(_UNTOUCHED).rstrip()
+    if loss_finite:
+        return f"{first} The loss stays finite, but the gradient at the same place does not: {gradient}."
+    return (
+        f"{first} It does not reach the loss, but the gradient at the same place is not finite: {gradient}."
+    )
+
+
+def _vanishes(flow: BadFlow, reached: list[Slot]) -> bool:
+    """Whether a NaN is in a tensor that no node takes: what it was computed for is not in the graph."""
+    roles = flow.tensors.roles
+    return any(
+        flow.tensors.snapshot(slot, flow.bad[slot].visit).nan and not roles.consumers(*slot)
+        for slot in reached
+    )
+
+
+def _scales_loss(flow: BadFlow) -> bool:
+    return any(path.endswith(_SCALES) for path in flow.tensors.roles.variable.values())

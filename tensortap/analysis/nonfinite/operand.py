@@ -1,0 +1,141 @@
+"""An operand: what is known of one tensor at one step and visit."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tensortap.index.snapshot import Snapshot
+
+_CONST = re.compile(r"(?P<dtype>[a-z]+[0-9a-z_]*)(?P<shape>\([0-9, ]*\))?(?: (?P<value>.+))?\Z")
+_WORDS = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """Counts and extrema of a tensor. `known` is False where it was not captured; `constant` says that it is
+    a constant of the graph. min, max, abs_max are over the finite elements, NaN where there are none; `visit`
+    is the one they are of."""
+
+    tensor: str
+    known: bool
+    dtype: str = ""
+    shape: tuple[int, ...] | None = None
+    size: int = 0
+    nan: int = 0
+    pos_inf: int = 0
+    neg_inf: int = 0
+    zero: int = 0
+    negative: int = 0
+    positive: int = 0
+    min: float = math.nan
+    max: float = math.nan
+    abs_max: float = math.nan
+    constant: bool = False
+    kept: bool = False
+    visit: int = 0
+
+    @property
+    def inf(self) -> int:
+        """Infinite elements."""
+        return self.pos_inf + self.neg_inf
+
+    @property
+    def bad(self) -> int:
+        """Non-finite elements."""
+        return self.nan + self.pos_inf + self.neg_inf
+
+    @property
+    def finite(self) -> int:
+        """Finite elements."""
+        return self.zero + self.negative + self.positive
+
+
+def unknown(tensor: str, dtype: str = "") -> Operand:
+    """A tensor that was not captured."""
+    return Operand(tensor, known=False, dtype=dtype)
+
+
+def of_snapshot(snapshot: Snapshot, tensor: str = "") -> Operand:
+    """What a snapshot says; under another name if one is given."""
+    return Operand(
+        tensor or snapshot.tensor,
+        known=True,
+        dtype=snapshot.dtype,
+        shape=snapshot.shape,
+        size=snapshot.size,
+        nan=snapshot.nan,
+        pos_inf=snapshot.pos_inf,
+        neg_inf=snapshot.neg_inf,
+        zero=snapshot.zero,
+        negative=snapshot.negative,
+        positive=snapshot.positive,
+        min=snapshot.min,
+        max=snapshot.max,
+        abs_max=snapshot.abs_max,
+        kept=snapshot.kept,
+        visit=snapshot.visit,
+    )
+
+
+def of_constant(tensor: str, text: str) -> Operand:
+    """What the text of a Const's `value` attribute says; unknown where the elements are not written out."""
+    match = _CONST.match(text)
+    if match is None:
+        return unknown(tensor)
+    values = _numbers(match["value"] or "")
+    if values is None:
+        return unknown(tensor, match["dtype"])
+    finite = [value for value in values if math.isfinite(value)]
+    return Operand(
+        tensor,
+        known=True,
+        dtype=match["dtype"],
+        shape=tuple(map(int, re.findall(r"\d+", match["shape"] or ""))),
+        size=len(values),
+        nan=sum(map(math.isnan, values)),
+        pos_inf=values.count(math.inf),
+        neg_inf=values.count(-math.inf),
+        zero=finite.count(0.0),
+        negative=sum(value < 0 for value in finite),
+        positive=sum(value > 0 for value in finite),
+        min=min(finite, default=math.nan),
+        max=max(finite, default=math.nan),
+        abs_max=max(map(abs, finite), default=math.nan),
+        constant=True,
+    )
+
+
+def _numbers(text: str) -> list[float] | None:
+    """The numbers of a nested list as Python writes it; None if it is cut or holds anything else."""
+    found = nested_list(text)
+    if found is None:
+        return None
+    flat, stack = list[float](), [found]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, list):
+            stack += reversed(item)
+        elif isinstance(item, int | float) and not isinstance(item, bool):
+            flat.append(float(item))
+        else:
+            return None
+    return flat
+
+
+def nested_list(text: str) -> Any:
+    """A nested list of numbers as Python writes it, with `nan` and `inf`; None if it is cut or none."""
+    try:
+        return json.loads(re.sub(r"(?<![\w.])-?(nan|inf)\b", lambda word: _WORDS[word.group()], text))
+    except (ValueError, RecursionError, KeyError):
+        return None
+
+
+def constant_text(attributes: Mapping[str, str]) -> str | None:
+    """The elements of a Const as text, if the graph writes them out."""
+    match = _CONST.match(attributes.get("value", ""))
+    return None if match is None else match["value"]

@@ -1,0 +1,157 @@
+"""A birth: the tensor where non-finite values appear first, with its inputs and what explains it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tensortap.index.graph.edges import RETURNED
+from tensortap.index.graph.node_detail import FrameDetail, node_detail
+
+from .backward_to_forward import Forward, forward_of, of_gradient
+from .elements.proof import proven
+from .elements.trace import ElementTrace, trace_elements
+from .ends import Ends
+from .explanation import Explanation, fed
+from .intended import heals, reason, thrown_away
+from .operand import Operand, of_snapshot, unknown
+from .patterns.registry import explain
+from .propagation import BadFlow, BadTensor
+from .reach import Reached
+from .upstream import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Birth:
+    """A non-finite tensor that was not just handed its NaNs and infinities.
+
+    Attributes:
+        tensor, node, graph, op_type, layer, step, visit, worker: where.
+        verdict: one of `VERDICTS` but `passed`. output, inputs: what is known of the tensors (an input's
+            `known` is False where it was not captured).
+        explanation: the known pattern, or None. demoted: why it is harmless, a sentence, or empty.
+        aftermath: how an infinity that nobody meant becomes finite again before it reaches anything that
+            matters, or how the program keeps it out of the weights, a sentence, or empty.
+        missing: what would have to be captured to be sure: tensor and node names.
+        ends: what its descendants reach; reached: how many non-finite tensors they are.
+        frame: the innermost line of user code that made the node, or, of a node of the backward pass, that
+            made the op whose gradient it is; None if unknown.
+        forward: that op, or None.
+        elements: the offending elements, where values were kept.
+    """
+
+    tensor: str
+    node: str
+    graph: str
+    op_type: str
+    layer: str
+    step: int
+    visit: int
+    worker: str
+    verdict: str
+    output: Operand
+    inputs: list[Operand]
+    explanation: Explanation | None
+    demoted: str
+    aftermath: str
+    missing: list[str]
+    ends: Ends
+    reached: int
+    frame: FrameDetail | None
+    forward: Forward | None
+    elements: list[ElementTrace]
+
+
+def describe_birth(flow: BadFlow, bad: BadTensor, reached: Reached) -> Birth:
+    """All that can be said without reading values."""
+    tensors, graph = flow.tensors, flow.tensors.graph
+    row, slot = bad.slot
+    output = of_snapshot(tensors.snapshot(bad.slot, bad.visit))
+    data = bad.verdict == "data"
+    inputs = [] if data else operands(flow, bad)  # where the data come from is no tensor
+    explained = bad.verdict in ("born", "suspected", "turned")
+    explanation = explain(graph.op_type[row], inputs, output) if explained else fed(output) if data else None
+    forward = forward_of(flow, row) if explained else None
+    if forward is not None:
+        explanation = of_gradient(explanation, forward, inputs)
+    return Birth(
+        tensor=tensors.name((row, slot)),
+        node=graph.names[row],
+        graph=graph.id,
+        op_type=graph.op_type[row],
+        layer=graph.layer[row],
+        step=tensors.step,
+        visit=bad.visit,
+        worker=tensors.worker,
+        verdict=bad.verdict,
+        output=output,
+        inputs=inputs,
+        explanation=explanation,
+        demoted=reason(flow, bad, reached),
+        aftermath=heals(flow, bad, reached) or thrown_away(flow, bad, reached),
+        missing=_missing(flow, bad),
+        ends=reached.ends,
+        reached=len(reached.slots) - 1,
+        frame=None,
+        forward=forward,
+        elements=[],
+    )
+
+
+def with_details(flow: BadFlow, birth: Birth) -> Birth:
+    """The birth with its source line and, where values were kept, the offending elements."""
+    tensors = flow.tensors
+    forward = birth.forward
+    if forward is not None:
+        forward = replace(forward, frame=_line(flow, forward.node))
+    bad = flow.bad[tensors.graph.rows[birth.node], int(birth.tensor.rpartition(":")[2])]
+    return replace(
+        birth,
+        frame=forward.frame if forward and forward.frame else _line(flow, birth.node),
+        forward=forward,
+        elements=trace_elements(flow, bad),
+        explanation=proven(flow, bad, birth.explanation),
+    )
+
+
+def _line(flow: BadFlow, node: str) -> FrameDetail | None:
+    stack = node_detail(flow.tensors.run, node, graph=flow.tensors.graph.id).stack
+    return stack[-1] if stack else None
+
+
+def operands(flow: BadFlow, bad: BadTensor) -> list[Operand]:
+    """What is known of each input of a node, in order, under the names the node knows them by."""
+    by_position: dict[int, list[Source]] = {}
+    for source in bad.sources:
+        by_position.setdefault(source.position, []).append(source)
+    found = []
+    for row, slot, position in flow.tensors.roles.inputs(bad.slot[0]):
+        if position == RETURNED:
+            continue
+        telling = _telling(by_position.get(position, []))
+        if telling is None and flow.tensors.graph.op_type[row] == "Const":
+            found.append(flow.upstream.constant(row))
+        elif telling is None:
+            found.append(unknown(flow.tensors.name((row, slot))))
+        else:
+            found.append(
+                flow.upstream.operand(
+                    telling, flow.upstream.visit_of(telling.slot[0], bad.slot[0], bad.visit)
+                )
+            )
+    return found
+
+
+def _telling(sources: list[Source]) -> Source | None:
+    """The source that an input's value is: the non-finite one, or the last (what a loop handed on)."""
+    direct = [source for source in sources if not source.behind]
+    return next((source for source in direct if source.bad), direct[-1] if direct else None)
+
+
+def _missing(flow: BadFlow, bad: BadTensor) -> list[str]:
+    names: dict[str, None] = {}
+    for source in bad.missing:
+        for row in source.behind:
+            names[flow.tensors.graph.names[row]] = None
+        if not (source.captured or source.why == "constant"):
+            names[flow.tensors.name(source.slot)] = None
+    return list(names)[:20]

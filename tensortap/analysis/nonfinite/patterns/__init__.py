@@ -1,0 +1,1 @@
+"""How operations make values that are not finite."""

@@ -1,0 +1,148 @@
+"""Patterns of ops that add many numbers up, and of softmax and other special ops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...model_graph.op_sets import ops
+from ...series.dtype_limits import largest
+from ..explanation import Explanation, are, elements, number
+from ..operand import Operand
+from .unary import _OVERFLOW, Check, _prefix
+
+
+def total(ins: Sequence[Operand], out: Operand) -> Explanation | None:
+    """A sum of many elements: of infinities of both signs, of nothing (mean), or it overflows."""
+    (x, *_) = ins
+    if not x.size and out.nan:
+        text = f"The mean of nothing is 0/0 = NaN: {x.tensor} is empty."
+        return Explanation("mean of nothing", text, "Leave the term out where there are no elements.")
+    if out.nan and x.pos_inf and x.neg_inf:
+        text = f"inf - inf = NaN: {x.tensor} holds infinities of both signs, which are added up."
+        return Explanation("inf - inf", text, "Look at where the infinities come from.")
+    if x.abs_max * max(x.finite, 1) > largest(out.dtype):
+        limit = number(largest(out.dtype))
+        what = f"{elements(x.finite)} of {x.tensor} reach {number(x.abs_max)}"
+        text = f"The sum overflows {out.dtype} ({limit}): {what}."
+        return Explanation(
+            f"{_prefix(out.dtype)}sum overflow", text, _OVERFLOW, certain=x.abs_max * 2 > largest(out.dtype)
+        )
+    return None
+
+
+def product_sum(ins: Sequence[Operand], out: Operand) -> Explanation | None:
+    """A sum of products, as in a matrix product or a convolution."""
+    x, y = ins[:2]
+    for one, other in ((x, y), (y, x)):
+        if out.nan and one.inf and other.zero:
+            what = f"{elements(one.inf)} of {one.tensor} {are(one.inf)} infinite"
+            text = f"0 * inf = NaN in the sums of products: {what}, where {other.tensor} holds zeros."
+            return Explanation("0 * inf", text, "Look at where the infinities come from.")
+    if out.nan and (x.inf or y.inf):
+        one = x if x.inf else y
+        what = f"{elements(one.inf)} of {one.tensor} {are(one.inf)} infinite"
+        text = f"inf - inf = NaN in the sums of products: {what}."
+        return Explanation("inf - inf", text, "Look at where the infinities come from.", certain=False)
+    terms = max(min(x.finite, y.finite), 1)
+    if x.abs_max * y.abs_max * terms > largest(out.dtype):
+        ends = f"{number(x.abs_max)} and {number(y.abs_max)}"
+        limit = number(largest(out.dtype))
+        text = f"Sums of products overflow {out.dtype} ({limit}): the operands reach {ends}."
+        certain = x.abs_max * y.abs_max > largest(out.dtype)
+        return Explanation(f"{_prefix(out.dtype)}sum overflow", text, _OVERFLOW, certain=certain)
+    return None
+
+
+def softmax(ins: Sequence[Operand], out: Operand) -> Explanation | None:
+    """exp(x - max): a row of -inf only, or one with +inf, gives inf - inf."""
+    (x, *_) = ins
+    if x.pos_inf:
+        text = f"softmax of +inf is NaN (inf - inf): {elements(x.pos_inf)} of {x.tensor}."
+        return Explanation("softmax of inf", text, "Look at where the infinities come from.")
+    if x.neg_inf:
+        row = x.shape[-1] if x.shape else 0
+        what = f"{elements(x.neg_inf)} of {x.tensor} are -inf, rows of {row}"
+        text = f"softmax of a row of -inf only is NaN: {what}."
+        return Explanation("softmax of all -inf", text, _MASK, certain=bool(row) and x.neg_inf >= row)
+    return None
+
+
+def cross_entropy(ins: Sequence[Operand], out: Operand) -> Explanation | None:
+    """Infinite logits, or labels outside the classes."""
+    x, labels = ins[:2]
+    if x.inf:
+        text = (
+            f"Cross entropy of infinite logits: {elements(x.inf)} of {x.tensor}; inf - inf or 0 * inf = NaN."
+        )
+        return Explanation("softmax of inf", text, _MASK)
+    classes = x.shape[-1] if x.shape else 0
+    if labels.known and classes and (labels.max >= classes or labels.min < 0):
+        span = f"{number(labels.min)}…{number(labels.max)}"
+        text = f"Labels outside 0…{classes - 1} give NaN: {labels.tensor} spans {span}."
+        return Explanation(
+            "label out of range", text, "Check the number of classes, and padding labels as -1."
+        )
+    return None
+
+
+def normalised(ins: Sequence[Operand], out: Operand) -> Explanation | None:
+    """Batch normalization: the squares in the variance overflow, or the batch is empty."""
+    (x, *_) = ins
+    if not x.size:
+        return Explanation("mean of nothing", f"{x.tensor} is empty: its mean and variance are 0/0.", "")
+    if x.abs_max > largest(x.dtype) ** 0.5:
+        text = f"The variance overflows: |{x.tensor}| goes up to {number(x.abs_max)}."
+        return Explanation(f"{_prefix(x.dtype)}overflow", text, _OVERFLOW)
+    return None
+
+
+def product(ins: Sequence[Operand], out: Operand) -> Explanation | None:
+    """A product of many elements overflows."""
+    (x, *_) = ins
+    if x.abs_max > 1:
+        what = f"|{x.tensor}| reaches {number(x.abs_max)}"
+        text = f"The product of {elements(x.size)} overflows {out.dtype}: {what}."
+        return Explanation("product overflow", text, "Add logarithms instead.", certain=False)
+    return None
+
+
+def decomposition(ins: Sequence[Operand], out: Operand) -> Explanation | None:
+    """A matrix that is singular, or not positive definite."""
+    (x, *_) = ins
+    text = f"{x.tensor} is singular, or not positive definite (to this precision)."
+    return Explanation("singular matrix", text, "Add a small multiple of the identity.", certain=False)
+
+
+_MASK = (
+    "Mask with a large finite number (-1e9 in float32, -1e4 in float16), and leave one position of each row "
+    "unmasked."
+)
+
+_SUMS = ops(
+    "Sum Mean Cumsum SegmentSum UnsortedSegmentSum SegmentMean SparseSegmentSum SparseSegmentMean "
+    "BiasAddGrad L2Loss AvgPool EuclideanNorm"
+)
+_PRODUCTS = ops(
+    "MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3 Einsum XlaEinsum Conv1D Conv2D Conv3D "
+    "DepthwiseConv2dNative _FusedMatMul _FusedConv2D "
+    "Conv2DBackpropInput Conv2DBackpropFilter Conv3DBackpropInputV2 Conv3DBackpropFilterV2 "
+    "DepthwiseConv2dNativeBackpropInput DepthwiseConv2dNativeBackpropFilter SparseMatMul"
+)
+_NORMS = ops("FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3 FusedBatchNormGradV3")
+_MATRICES = ops(
+    "Cholesky MatrixInverse MatrixSolve LogMatrixDeterminant MatrixSquareRoot MatrixTriangularSolve "
+    "SelfAdjointEigV2 Svd Qr"
+)
+
+REDUCE: dict[str, Check] = {
+    **dict.fromkeys(_SUMS, total),
+    **dict.fromkeys(_PRODUCTS, product_sum),
+    **dict.fromkeys(_NORMS, normalised),
+    **dict.fromkeys(_MATRICES, decomposition),
+    "Softmax": softmax,
+    "LogSoftmax": softmax,
+    "SoftmaxCrossEntropyWithLogits": cross_entropy,
+    "SparseSoftmaxCrossEntropyWithLogits": cross_entropy,
+    "Prod": product,
+    "Cumprod": product,
+}

@@ -1,0 +1,51 @@
+"""The table of known patterns: op type -> what made its output non-finite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..explanation import Explanation
+from ..operand import Operand
+from .activation_gradients import GRADIENTS
+from .binary import BINARY
+from .reductions import REDUCE
+from .unary import UNARY, Check
+
+PATTERNS: dict[str, Check] = {**UNARY, **BINARY, **REDUCE, **GRADIENTS}
+_NEEDED = {**dict.fromkeys((*BINARY, *GRADIENTS), 2), **dict.fromkeys(REDUCE, 1), "MatMul": 2, "AddN": 1}
+
+
+def explain(op_type: str, ins: Sequence[Operand], out: Operand) -> Explanation | None:
+    """The pattern that fits a node's operands and output; None if none does, or the op is not in the table.
+
+    Where an operand was not captured, only what the others prove is said.
+    """
+    check = PATTERNS.get(op_type)
+    if not any(operand.known for operand in ins):
+        return _from_output(op_type, out)
+    if check is None:
+        return None
+    needed = 2 if check.__name__ in ("product_sum", "cross_entropy") else _NEEDED.get(op_type, 1)
+    if len(ins) < needed:
+        return None
+    return check(ins, out)
+
+
+def _from_output(op_type: str, out: Operand) -> Explanation | None:
+    """What the output alone tells, where no input was captured: some ops can only fail in one way."""
+    found = next((entry for entry in _ONLY_CAUSE if op_type in entry[0] and getattr(out, entry[1])), None)
+    if found is None:
+        return None
+    _, _, pattern, text = found
+    return Explanation(pattern, f"{text} (its input was not captured).", certain=False)
+
+
+_ONLY_CAUSE = (
+    (("Log",), "neg_inf", "log of 0", "log(0) = -inf"),
+    (("Log", "Log1p"), "nan", "log of a negative", "The logarithm of a negative number is NaN"),
+    (("Sqrt", "Rsqrt"), "nan", "sqrt of a negative", "The square root of a negative number is NaN"),
+    (("Rsqrt",), "pos_inf", "rsqrt of 0", "1/sqrt(0) = inf"),
+    (("Exp", "Expm1"), "pos_inf", "exp overflow", "exp overflows"),
+    (("RealDiv", "Div", "Reciprocal"), "inf", "division by 0", "Division by 0, or by too little"),
+    (("RealDiv", "Div"), "nan", "0/0", "0/0 = NaN"),
+)

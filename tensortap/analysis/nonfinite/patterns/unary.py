@@ -1,0 +1,192 @@
+"""Patterns of functions of one operand: what of it made the output non-finite."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from ...series.dtype_limits import exp_limit, largest
+from ..explanation import Explanation, are, elements, number, number_beside
+from ..operand import Operand
+
+Check = Callable[[Sequence[Operand], Operand], Explanation | None]
+
+
+def log(ins: Sequence[Operand], out: Operand) -> Explanation | None:
+    """log(0) = -inf, log(x < 0) = NaN."""
+    (x, *_) = ins
+    if x.negative and out.nan:
+        what = f"{elements(x.negative)} of {x.tensor} {are(x.negative)} negative (min {number(x.min)})"
+        also = f", and {x.zero:,} exactly 0, of which it is -inf" if x.zero else ""
+        return Explanation("log of a negative", f"log of a negative number is NaN: {what}{also}.", _LOG)
+    if x.zero:
+        what = f"{elements(x.zero)} of {x.tensor} {are(x.zero)} exactly 0"
+        return Explanation("log of 0", f"log(0) = -inf: {what}.", _LOG)
+    return None
+
+
+def log1p(ins: Sequence[Operand], out: Operand) -> Explanation | None:
+    """log1p(-1) = -inf, log1p(x < -1) = NaN."""
+    (x, *_) = ins
+    if x.min < -1:
+        text = f"log1p of less than -1 is NaN: {x.tensor} goes down to {number_beside(x.min, -1)}."
+        return Explanation("log of a negative", text, _LOG)
+    if x.min == -1:
+        return Explanation("log of 0", f"log1p(-1) = -inf: {x.tensor} reaches -1.", _LOG)
+    return None
+
+
+def exp(ins: Sequence[Operand], out: Operand) -> Explanation | None:
+    """exp overflows above log(largest number)."""
+    (x, *_) = ins
+    limit = exp_limit(out.dtype)
+    if x.max > limit:
+        reached = number_beside(x.max, limit)
+        text = f"exp overflows {out.dtype} above {number(limit)}: {x.tensor} goes up to {reached}."
+        return Explanation("exp overflow", text, _EXP)
+    return None
+
+
+def hyperbolic(name: str) -> Check:
+    """sinh and cosh are exp(|x|)/2 far from 0, so they overflow on either side above log(2 * largest)."""
+
+    def check(ins: Sequence[Operand], out: Operand) -> Explanation | None:
+        (x, *_) = ins
+        limit = exp_limit(out.dtype) + math.log(2)
+        if x.abs_max > limit:
+            text = (
+                f"{name} is exp(|x|)/2 there and overflows {out.dtype} above {number(limit)}: "
+                f"|{x.tensor}| goes up to {number_beside(x.abs_max, limit)}."
+            )
+            return Explanation("exp overflow", text, _EXP)
+        return None
+
+    return check
+
+
+def sqrt(ins: Sequence[Operand], out: Operand) -> Explanation | None:
+    """sqrt(x < 0) = NaN."""
+    (x, *_) = ins
+    if x.negative:
+        what = f"{elements(x.negative)} of {x.tensor} {are(x.negative)} negative (min {number(x.min)})"
+        return Explanation(
+            "sqrt of a negative", f"The square root of a negative number is NaN: {what}.", _SQRT
+        )
+    return None
+
+
+def rsqrt(ins: Sequence[Operand], out: Operand) -> Explanation | None:
+    """1/sqrt(0) = inf, 1/sqrt(x < 0) = NaN."""
+    found = sqrt(ins, out)
+    (x, *_) = ins
+    if found is None and x.zero:
+        text = f"1/sqrt(0) = inf: {elements(x.zero)} of {x.tensor} {are(x.zero)} exactly 0."
+        return Explanation("rsqrt of 0", text, _SQRT)
+    return found
+
+
+def reciprocal(ins: Sequence[Operand], out: Operand) -> Explanation | None:
+    """1/0 = inf."""
+    (x, *_) = ins
+    if x.zero:
+        text = f"1/0 = inf: {elements(x.zero)} of {x.tensor} {are(x.zero)} exactly 0."
+        return Explanation("division by 0", text, _DIVISION)
+    if x.abs_max is not None and x.finite and out.inf:
+        text = f"1/x overflows {out.dtype}: {x.tensor} comes too close to 0."
+        return Explanation("division overflow", text, _DIVISION, certain=False)
+    return None
+
+
+def square(ins: Sequence[Operand], out: Operand) -> Explanation | None:
+    """x² overflows above the square root of the largest number."""
+    (x, *_) = ins
+    limit = largest(out.dtype) ** 0.5
+    if x.abs_max > limit:
+        reached = number_beside(x.abs_max, limit)
+        text = f"x² overflows {out.dtype} above {number(limit)}: |{x.tensor}| goes up to {reached}."
+        return Explanation(f"{_prefix(out.dtype)}overflow", text, _OVERFLOW)
+    return None
+
+
+def cast(ins: Sequence[Operand], out: Operand) -> Explanation | None:
+    """A number above the target's largest one becomes infinite."""
+    (x, *_) = ins
+    if x.abs_max > largest(out.dtype):
+        limit = largest(out.dtype)
+        reached = number_beside(x.abs_max, limit)
+        text = f"{out.dtype} ends at {number(limit)}: |{x.tensor}| ({x.dtype}) goes up to {reached}."
+        return Explanation(f"{_prefix(out.dtype)}overflow", text, _OVERFLOW)
+    return None
+
+
+def beyond(limit: float, name: str) -> Check:
+    """A function that is defined for |x| <= `limit` only."""
+
+    def check(ins: Sequence[Operand], out: Operand) -> Explanation | None:
+        (x, *_) = ins
+        if x.abs_max >= limit:
+            text = f"{name} is not finite there: |{x.tensor}| goes up to {number_beside(x.abs_max, limit)}."
+            return Explanation("outside the domain", text, "Clip the operand into the function's domain.")
+        return None
+
+    return check
+
+
+def acosh(ins: Sequence[Operand], out: Operand) -> Explanation | None:
+    """acosh(x < 1) = NaN."""
+    (x, *_) = ins
+    if x.min < 1:
+        text = f"acosh of less than 1 is NaN: {x.tensor} goes down to {number_beside(x.min, 1)}."
+        return Explanation("outside the domain", text, "Clip the operand to at least 1.")
+    return None
+
+
+def poles(ins: Sequence[Operand], out: Operand) -> Explanation | None:
+    """lgamma and digamma have poles at 0, -1, -2, …."""
+    (x, *_) = ins
+    if x.zero or x.negative:
+        text = f"{x.tensor} has {elements(x.zero + x.negative)} at or below 0, where the function has poles."
+        return Explanation(
+            "outside the domain", text, "Keep the operand positive, as with softplus.", certain=False
+        )
+    return None
+
+
+def _prefix(dtype: str) -> str:
+    return f"{dtype} " if dtype in ("float16", "bfloat16") or dtype.startswith("float8") else ""
+
+
+_LOG = (
+    "Take the logarithm from logits instead (log_softmax, from_logits=True), "
+    "or keep the operand off 0: log(x + 1e-7), tf.maximum(x, tiny)."
+)
+_EXP = "Subtract the maximum first (softmax, logsumexp), use a stable form (softplus), or clip the operand."
+_SQRT = "Add a small epsilon under the root, or clip at 0: sqrt(maximum(x, 0) + 1e-12)."
+_DIVISION = "Add an epsilon to the divisor, or use tf.math.divide_no_nan."
+_OVERFLOW = (
+    "Keep the numbers smaller (normalise, scale the loss), or compute this op in float32 "
+    "(bfloat16 has float32's range)."
+)
+
+UNARY: dict[str, Check] = {
+    "Log": log,
+    "Log1p": log1p,
+    "Exp": exp,
+    "Expm1": exp,
+    "Sinh": hyperbolic("sinh"),
+    "Cosh": hyperbolic("cosh"),
+    "Sqrt": sqrt,
+    "Rsqrt": rsqrt,
+    "Reciprocal": reciprocal,
+    "Inv": reciprocal,
+    "Square": square,
+    "Cast": cast,
+    "Acos": beyond(1, "acos"),
+    "Asin": beyond(1, "asin"),
+    "Atanh": beyond(1, "atanh"),
+    "Erfinv": beyond(1, "erfinv"),
+    "Ndtri": beyond(1, "ndtri"),
+    "Acosh": acosh,
+    "Lgamma": poles,
+    "Digamma": poles,
+}

@@ -1,0 +1,199 @@
+"""The non-finite tensors of one step in data flow order: which were born so, and which were handed it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from ..model_graph.op_sets import ops
+from .step_tensors import Slot, StepTensors
+from .upstream import Source, Upstream, hands_on
+
+# What a non-finite tensor is: `born` of finite inputs; `suspected` to be, as some of its inputs were not
+# captured; `turned`: its inputs were infinite, it is NaN; `data`: it came in with the step's inputs;
+# `carried`: a variable held it when the step began; `constant`: the program says so; `passed`: it was handed
+# on.
+VERDICTS = ("born", "suspected", "turned", "data", "carried", "constant", "passed")
+
+_READS = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableV2", "Variable")
+_ENTRIES = ("IteratorGetNext", "_Arg", "Placeholder", "PlaceholderWithDefault", "OptionalGetValue")
+# They choose other numbers where some are not finite.
+_REPLACING = ops("Select SelectV2 MulNoNan")
+_MOST = 20_000  # nodes that are looked at behind one tensor
+# One operand, elementwise: more non-finite elements behind than before mean that some were born here.
+_UNARY = ops("Log Log1p Exp Expm1 Sqrt Rsqrt Reciprocal Inv Square Cast Relu Neg Abs")
+
+
+@dataclass(frozen=True, slots=True)
+class BadTensor:
+    """One non-finite tensor. `visit`: the first at which it was. `sources`: where its inputs come from."""
+
+    slot: Slot
+    visit: int
+    verdict: str
+    sources: tuple[Source, ...]
+
+    @property
+    def missing(self) -> list[Source]:
+        """Sources that were not captured, or lie behind nodes that were not."""
+        return [s for s in self.sources if s.behind or not (s.captured or s.why == "constant")]
+
+
+class BadFlow:
+    """All non-finite tensors of a step.
+
+    Attributes:
+        tensors, upstream: the step. bad: slot -> tensor, in data flow order. children: slot -> the non-finite
+        tensors that were handed it.
+    """
+
+    def __init__(self, tensors: StepTensors) -> None:
+        self.tensors = tensors
+        self.upstream = Upstream(tensors)
+        order = tensors.graph.order
+        slots = sorted(tensors.bad, key=lambda slot: (tensors.bad[slot], int(order[slot[0]]), slot))
+        slots.sort(key=lambda slot: int(order[slot[0]]))
+        self.bad = {slot: self._judge(slot) for slot in slots}
+        self.children: dict[Slot, list[Slot]] = {}
+        for slot, tensor in self.bad.items():
+            for source in tensor.sources:
+                if source.captured and source.bad:
+                    self.children.setdefault(source.slot, []).append(slot)
+
+    def _judge(self, slot: Slot) -> BadTensor:
+        row, visit = slot[0], self.tensors.bad[slot]
+        sources = self.upstream.sources(row, visit) or self._assigned(row)
+        return BadTensor(slot, visit, self._verdict(slot, visit, sources), tuple(sources))
+
+    def _verdict(self, slot: Slot, visit: int, sources: list[Source]) -> str:
+        graph, roles = self.tensors.graph, self.tensors.roles
+        op_type, kind = graph.op_type[slot[0]], roles.kind.get(slot[0], "")
+        bad = [source for source in sources if source.bad]
+        if bad:
+            return self._handed(slot, visit, bad)
+        if op_type in _READS or (kind == "weight" and not sources):
+            return "carried"
+        if kind == "input" or (op_type in _ENTRIES and not sources):
+            return "data"
+        if op_type == "Const":
+            return "constant"
+        unseen = any(s.behind or not s.captured for s in sources if not self._known_constant(s))
+        if unseen or not roles.inputs_complete(slot[0]) or not (sources or graph.cell("inputs", slot[0])):
+            return "suspected"
+        return "suspected" if hands_on(op_type) else "born"
+
+    def _known_constant(self, source: Source) -> bool:
+        return source.why == "constant" and not source.behind and self.upstream.constant(source.slot[0]).known
+
+    def _handed(self, slot: Slot, visit: int, bad: list[Source]) -> str:
+        out = self.tensors.snapshot(slot, visit)
+        op_type = self.tensors.graph.op_type[slot[0]]
+        if not hands_on(op_type):
+            if out.nan and not any(self._held_nan(source, slot[0], visit) for source in bad):
+                return "turned"
+            if op_type in _UNARY and len(bad) == 1 and not bad[0].behind:
+                before = self.upstream.operand(bad[0], self.upstream.visit_of(bad[0].slot[0], slot[0], visit))
+                if before.size == out.size and before.bad < out.nan + out.pos_inf + out.neg_inf:
+                    return "born"
+        if all(source.why == "constant" for source in bad):
+            return "constant"
+        return "passed"
+
+    def _held_nan(self, source: Source, row: int, visit: int) -> bool:
+        """Whether a source held NaN when `row` took it at a visit; at any, where that cannot be told."""
+        if not source.captured:
+            return self.upstream.operand(source, None).nan > 0
+        at = self.upstream.visit_of(source.slot[0], row, visit)
+        if at is not None:
+            return self.tensors.snapshot(source.slot, at).nan > 0
+        rows = self.tensors.captured[source.slot]
+        return bool((self.tensors.run.catalog.column("nan", rows) > 0).any())
+
+    def _assigned(self, row: int) -> list[Source]:
+        """A variable that is read after the step assigned it holds what was assigned."""
+        graph, roles = self.tensors.graph, self.tensors.roles
+        if graph.op_type[row] not in _READS:
+            return []
+        resources = {source for source, _, _ in roles.inputs(row)}
+        found: list[Source] = []
+        for text in graph.cell("inputs", row) or []:
+            writer = graph.rows.get(text[1:]) if text.startswith("^") else None
+            if writer is not None and roles.is_update(writer):
+                taken = roles.inputs(writer)
+                if resources & {source for source, _, _ in taken}:
+                    found += self.upstream.sources(writer)
+        return found
+
+    def births(self) -> list[BadTensor]:
+        """The tensors that were not just handed their non-finite values, in data flow order."""
+        return [tensor for tensor in self.bad.values() if tensor.verdict != "passed"]
+
+    @cached_property
+    def replaced(self) -> dict[Slot, int]:
+        """Gradients that are not finite and of which the program puts other numbers in place of NaN and
+        infinities, behind the backward pass (`tf.where(is_finite(g), g, 0)`): slot -> row of that node.
+
+        Only where that node's output was captured finite and no way round it may lead to a variable:
+        `tf.clip_by_norm` has a select, too, and hands NaN on beside it.
+        """
+        graph, roles = self.tensors.graph, self.tensors.roles
+        found = dict[Slot, int]()
+        for slot in self.behind_gradients(self.bad):
+            for row in roles.consumers(*slot):
+                if graph.op_type[row] not in _REPLACING or roles.is_backward(row) or not self.is_finite(row):
+                    continue
+                if not self.may_update(slot):
+                    found.setdefault(slot, row)
+        return found
+
+    def behind_gradients(self, slots: Iterable[Slot]) -> dict[Slot, Slot | None]:
+        """Those of some non-finite tensors that the backward pass made, and all that they were handed to."""
+        return self.descendants(slot for slot in slots if self.tensors.roles.is_backward(slot[0]))
+
+    def is_finite(self, row: int) -> bool:
+        """Whether a node's first output was captured, and finite."""
+        return (row, 0) in self.tensors.captured and (row, 0) not in self.bad
+
+    def updates(self, slot: Slot) -> bool:
+        """Whether a tensor is put into a variable, as it is."""
+        roles = self.tensors.roles
+        return any(map(roles.is_update, roles.consumers(*slot)))
+
+    def may_update(self, slot: Slot) -> bool:
+        """Whether what is not finite in a tensor may get into a variable, or into a gradient made of it:
+        through tensors that are not finite, and through those that were not captured."""
+        roles, waiting = self.tensors.roles, [slot]
+        seen = set(waiting)
+        while waiting:
+            slot = waiting.pop()
+            if self.updates(slot) or len(seen) > _MOST:
+                return True
+            for row in roles.consumers(*slot):
+                further = [each for each in self._maybe_bad(row) if each not in seen]
+                if further and roles.kind.get(row) in ("gradient", "weight"):
+                    return True
+                seen.update(further)
+                waiting += further
+        return False
+
+    def _maybe_bad(self, row: int) -> Iterator[Slot]:
+        """The outputs of a node that are not finite, or of which nobody knows."""
+        for at in range(len(self.tensors.graph.slot_texts(row))):
+            slot = row, at
+            if slot in self.bad or (slot not in self.tensors.captured and self.upstream.may_be_bad(row, at)):
+                yield slot
+
+    def descendants(self, slots: Iterable[Slot]) -> dict[Slot, Slot | None]:
+        """All non-finite tensors that some were handed to, each with the one it got it from: the first on the
+        shortest way."""
+        before: dict[Slot, Slot | None] = dict.fromkeys(slots)
+        waiting = deque(before)
+        while waiting:
+            slot = waiting.popleft()
+            for child in self.children.get(slot, ()):
+                if child not in before:
+                    before[child] = slot
+                    waiting.append(child)
+        return before

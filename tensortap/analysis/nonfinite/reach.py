@@ -1,0 +1,175 @@
+"""What each birth reaches: all births of a step in one pass along the data flow."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..model_graph.op_sets import ops
+from .ends import Ends, Healer, how, returned_names
+from .propagation import BadFlow, BadTensor
+from .step_tensors import Slot
+from .upstream import CALLS
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_OF_SHAPES = ops("Shape ShapeN Size Rank ZerosLike OnesLike VariableShape BroadcastGradientArgs")
+_MOST = 100_000  # nodes that were not captured and are looked at behind births
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """What one birth reaches.
+
+    Attributes:
+        slots: the birth and all non-finite tensors that it was handed to, in data flow order.
+        ends: where those end.
+        open: nodes that were not captured lead from one of them to the loss, a gradient, a weight or an
+            output of the function, so that nobody knows whether it got there.
+    """
+
+    slots: list[Slot]
+    ends: Ends
+    open: bool
+
+
+class Reach:
+    """Answers what births reach.
+
+    Each tensor is marked with the births that reach it, a bit each, so that many births of a large step (all
+    weights of a network held NaN) cost as much as one.
+    """
+
+    def __init__(self, flow: BadFlow, births: Sequence[BadTensor]) -> None:
+        self._flow = flow
+        self._slots = list(flow.bad)
+        marks = _marks_of_slots(flow, births)
+        self._marks = _as_columns([marks.get(slot, 0) for slot in self._slots], len(births))
+        self._healers: list[tuple[int, Healer]] = []
+        self._open = 0
+        returned = returned_names(flow)
+        self._follow_uncaptured(marks, returned)
+        roles = flow.tensors.roles
+        kinds = [roles.kind.get(row, "") for row, _ in self._slots]
+        gradients = [
+            kind == "gradient" or slot in flow.replaced for slot, kind in zip(self._slots, kinds, strict=True)
+        ]
+        self._gradient = np.array(gradients, np.bool_)
+        self._weight = np.array([kind == "weight" for kind in kinds], np.bool_)
+        self._loss = np.array([row == roles.loss for row, _ in self._slots], np.bool_)
+        self._returned = np.array([flow.tensors.name(slot) in returned for slot in self._slots], np.bool_)
+
+    def of(self, birth: int) -> Reached:
+        """What a birth reaches, by its place in the list given."""
+        here = (self._marks[:, birth >> 3] >> (birth & 7) & 1).astype(np.bool_)
+        tensors, loss = self._flow.tensors, self._flow.tensors.roles.loss
+        has_loss = loss is not None and bool((here & self._loss).any())
+        ends = Ends(
+            loss=f"{tensors.graph.names[loss]}:0" if loss is not None and has_loss else None,
+            gradients=self._names(here & self._gradient),
+            weights=self._names(here & self._weight),
+            returned=self._names(here & self._returned),
+            healers=[healer for marks, healer in self._healers if marks >> birth & 1],
+        )
+        slots = [self._slots[at] for at in np.flatnonzero(here).tolist()]
+        return Reached(slots, ends, bool(self._open >> birth & 1))
+
+    def _names(self, here: Array) -> list[str]:
+        return [self._flow.tensors.name(self._slots[at]) for at in np.flatnonzero(here).tolist()]
+
+    def _follow_uncaptured(self, marks: dict[Slot, int], returned: set[str]) -> None:
+        """Through nodes that were not captured, to captured ones that are finite, or to an end."""
+        tensors = self._flow.tensors
+        for row, reached in _uncaptured_ways(self._flow, marks):
+            captured = tensors.by_row.get(row)
+            if not captured:
+                self._open |= reached if _is_end(self._flow, row, returned) else 0
+            elif not any(slot in self._flow.bad for slot in captured) and not _is_no_healer(self._flow, row):
+                op_type = tensors.graph.op_type[row]
+                name = tensors.graph.names[row]
+                healer = Healer(tensors.name(captured[0]), name, op_type, how(op_type))
+                self._healers.append((reached, healer))
+
+
+def _marks_of_slots(flow: BadFlow, births: Sequence[BadTensor]) -> dict[Slot, int]:
+    """Slot of each tensor that births reach -> those, as bits. What a loop hands back takes another pass."""
+    marks = {birth.slot: 1 << number for number, birth in enumerate(births)}
+    place = {slot: at for at, slot in enumerate(flow.bad)}
+    again = True
+    while again:
+        again = False
+        for slot, at in place.items():
+            mine = marks.get(slot, 0)
+            for child in _handed_to(flow, slot) if mine else ():
+                known = marks.get(child, 0)
+                marks[child] = known | mine
+                again = again or (place[child] <= at and marks[child] != known)
+    return marks
+
+
+def _handed_to(flow: BadFlow, slot: Slot) -> Iterator[Slot]:
+    """The non-finite tensors that a tensor was handed to; also those of its function that were non-finite at
+    an earlier visit: births are told of the first one, and nobody looked whether they were at this one."""
+    yield from flow.children.get(slot, ())
+    tensors, visit = flow.tensors, flow.bad[slot].visit
+    function = tensors.graph.function.codes
+    for row in tensors.roles.consumers(*slot) if visit else ():
+        if function[row] == function[slot[0]]:
+            for child in tensors.by_row.get(row, ()):
+                if child in flow.bad and flow.bad[child].visit < visit:
+                    yield child
+
+
+def _uncaptured_ways(flow: BadFlow, marks: dict[Slot, int]) -> Iterator[tuple[int, int]]:
+    """(row, the births that lead there) of the nodes behind non-finite tensors, as far as the first captured
+    one on each way, in data flow order."""
+    tensors, order = flow.tensors, flow.tensors.graph.order
+    found: dict[int, int] = {}
+    waiting: list[tuple[int, int]] = []
+
+    def hand(row: int, bits: int) -> None:
+        known = found.get(row, 0)
+        if known | bits != known and (row in found or len(found) < _MOST):
+            found[row] = known | bits
+            heapq.heappush(waiting, (int(order[row]), row))
+
+    for slot, bits in marks.items():
+        for consumer in tensors.roles.consumers(*slot):
+            hand(consumer, bits)
+    passed: dict[int, int] = {}
+    while waiting:
+        _, row = heapq.heappop(waiting)
+        if passed.get(row) == found[row]:
+            continue
+        passed[row] = found[row]
+        if row not in tensors.by_row:
+            for consumer in tensors.roles.consumers(row):
+                hand(consumer, found[row])
+    for row in sorted(found, key=lambda row: int(order[row])):
+        yield row, found[row]
+
+
+def _is_no_healer(flow: BadFlow, row: int) -> bool:
+    """Whether a finite node never saw the values: it reads shapes, or calls what was captured inside."""
+    graph = flow.tensors.graph
+    if graph.op_type[row] not in CALLS:
+        return graph.op_type[row] in _OF_SHAPES
+    called = {name for name, info in graph.functions.items() if info.caller == graph.names[row]}
+    return bool(called) and any(graph.function[inside] in called for inside in flow.tensors.by_row)
+
+
+def _is_end(flow: BadFlow, row: int, returned: set[str]) -> bool:
+    """Whether a node matters by itself, and may hold what is not finite."""
+    roles = flow.tensors.roles
+    matters = row == roles.loss or roles.kind.get(row) in ("gradient", "weight")
+    return (matters or flow.tensors.name((row, 0)) in returned) and flow.upstream.may_be_bad(row, 0)
+
+
+def _as_columns(marks: list[int], births: int) -> Array:
+    """Bits as bytes [tensors, bytes], the lowest first."""
+    width = births // 8 + 1
+    data = b"".join(mark.to_bytes(width, "little") for mark in marks)
+    return np.frombuffer(data, np.uint8).reshape(len(marks), width)

@@ -1,0 +1,264 @@
+"""The whole answer: where non-finite values were born at a step, of which run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from tensortap.core.errors import NotFoundError
+from tensortap.index.query.search import Filters, find_rows
+from tensortap.index.run_index import RunIndex
+
+from ..without_values import without_elements
+from .chain import Link, chain
+from .intended import but_not_its_gradient, puts_others
+from .looked_at import looked_at, out_of_sight
+from .origin import Birth, describe_birth, with_details
+from .propagation import BadFlow, BadTensor
+from .ranking import ranked
+from .reach import Reach
+from .step_tensors import StepTensors
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Advance = Callable[[int, int, str], None]
+DETAILED = 20  # births whose source line and elements are looked up
+MAX_BIRTHS = 400  # births that are described at all
+
+
+@dataclass(frozen=True, slots=True)
+class NanReport:
+    """Where non-finite values were born at a step.
+
+    Attributes:
+        run: its name. step: the step, None if no captured tensor of the run is non-finite.
+        births: in data flow order, those that matter. demoted: harmless ones, each with its reason.
+        chain: from the first birth to the loss. nonfinite, passed: tensors; healed: captured ones that
+            were handed non-finite values and are finite.
+        notes: sentences about what limits the answer, and what to capture to know more.
+        graph, graph_name, worker: whose step; loss: the tensor taken for the loss, or None.
+        previous: the captured step before, or None.
+    """
+
+    run: str
+    step: int | None
+    graph: str
+    graph_name: str
+    worker: str
+    loss: str | None
+    births: list[Birth]
+    demoted: list[Birth]
+    chain: list[Link]
+    nonfinite: int
+    passed: int
+    healed: int
+    previous: int | None
+    notes: list[str]
+
+
+def nan_report(
+    run: RunIndex, step: int | None = None, advance: Advance = lambda done, total, doing: None
+) -> NanReport:
+    """Follows the non-finite values of a step to where they were born.
+
+    Args:
+        step: by default the first one with a birth that matters, or else the first one with any.
+        advance: told how far it is; what it raises ends the work.
+
+    Raises:
+        NotFoundError: nothing was captured at that step.
+    """
+    if step is not None:
+        if run.catalog.steps.code(step) is None:
+            raise NotFoundError(f"The run has no snapshot at step {step}.", _span(run))
+        reports = list(_reports(run, step, advance))
+        return _worst(reports) if reports else nothing_found(run, step)
+    known = _FIRST.get(run)
+    if known is not None and known[1] == _nonfinite_until(run, known[0]):
+        return known[0]  # what was added since lies behind it
+    report = _first_that_matters(run, advance)
+    if report is None:
+        return nothing_found(run, None)
+    if not _matters(report):
+        return replace(report, notes=[*report.notes, looked_at(run)])
+    _FIRST[run] = report, _nonfinite_until(run, report)
+    return report
+
+
+def _first_that_matters(run: RunIndex, advance: Advance) -> NanReport | None:
+    """The report on the first step with a birth that matters; else on the first whose births heal again, or
+    with any non-finite tensor."""
+    fallback: NanReport | None = None
+    candidates = novel_steps(run)
+    for number, candidate in enumerate(candidates):
+        advance(number, len(candidates), f"step {candidate}")
+        report = _worst(list(_reports(run, candidate, advance)))
+        if _matters(report):
+            return report
+        if fallback is None or (report.births and not fallback.births):
+            fallback = report
+    return fallback
+
+
+def _matters(report: NanReport) -> bool:
+    """Whether a birth neither heals nor is replaced before it reaches anything that matters."""
+    return any(not birth.aftermath for birth in report.births)
+
+
+_FIRST: WeakKeyDictionary[RunIndex, tuple[NanReport, int]] = WeakKeyDictionary()
+
+
+def _nonfinite_until(run: RunIndex, report: NanReport) -> int:
+    """How many snapshots, non-finite or of the report's own step, there are up to it."""
+    step = report.step or 0
+    code = run.catalog.steps.code(step)
+    of_step = 0 if code is None else len(run.catalog.rows_of_step(code))
+    return len(find_rows(run, Filters(steps=(0, step + 1), nonfinite=True))) + of_step
+
+
+def nothing_found(run: RunIndex, step: int | None) -> NanReport:
+    """The report where every captured tensor is finite."""
+    notes = [looked_at(run)] if step is None else []
+    return NanReport(run.name, step, "", "", "", None, [], [], [], 0, 0, 0, None, notes)
+
+
+def novel_steps(run: RunIndex) -> list[int]:
+    """The steps at which some tensor held NaN, or held infinities, for the first time; ascending."""
+    catalog = run.catalog
+    rows = find_rows(run, Filters(nonfinite=True))
+    if not len(rows):
+        return []
+    key = catalog.column("tensor", rows).astype(np.int64) * 2 + (catalog.column("nan", rows) > 0)
+    step = catalog.column("step", rows)
+    order = np.lexsort((step, key))
+    starts = np.flatnonzero(np.append(True, np.diff(key[order]) != 0))
+    return np.unique(step[order][starts]).tolist()  # type: ignore[no-any-return]
+
+
+def _reports(run: RunIndex, step: int, advance: Advance) -> Iterator[NanReport]:
+    """A report for each graph and worker that has non-finite tensors at a step."""
+    catalog = run.catalog
+    rows = find_rows(run, Filters(steps=step, nonfinite=True))
+    tensors, workers = catalog.column("tensor", rows), catalog.column("worker", rows)
+    graphs = catalog.tensors.columns(len(catalog.tensors))[0][tensors]
+    for graph, worker in np.unique(np.stack([graphs, workers], axis=1), axis=0).tolist():
+        graph_id = catalog.tensors.graphs[graph] or "-"
+        yield step_report(run, graph_id, step, worker, advance)
+
+
+def step_report(
+    run: RunIndex,
+    graph_id: str,
+    step: int,
+    worker: int | None = None,
+    advance: Advance = lambda done, total, doing: None,
+) -> NanReport:
+    """The report on one graph's tensors at a step; `worker` is a code of the catalog, None for all."""
+    graph = run.graph(graph_id)
+    flow = BadFlow(StepTensors(run, graph, step, worker))
+    found = flow.births()
+    described = _described(flow, found[:MAX_BIRTHS], advance)
+    births = ranked(flow, [birth for birth in described if not birth.demoted])
+    detailed = births.copy()
+    for number, birth in enumerate(births[:DETAILED]):
+        advance(number, min(len(births), DETAILED), birth.node)
+        detailed[number] = with_details(flow, birth)
+    loss = flow.tensors.roles.loss
+    previous = _previous(run, graph_id, step)
+    return NanReport(
+        run=run.name,
+        step=step,
+        graph=graph_id,
+        graph_name=graph.name,
+        worker=flow.tensors.worker,
+        loss=None if loss is None else f"{graph.names[loss]}:0",
+        births=detailed,
+        demoted=[_linked(flow, birth, births) for birth in described if birth.demoted],
+        chain=chain(flow, next(bad.slot for bad in found if flow.tensors.name(bad.slot) == births[0].tensor))
+        if births
+        else [],
+        nonfinite=len(flow.bad),
+        passed=len(flow.bad) - len(found),
+        healed=len({healer.tensor for birth in described for healer in birth.ends.healers}),
+        previous=previous,
+        notes=_notes(flow, detailed, step, previous),
+    )
+
+
+def _described(flow: BadFlow, births: list[BadTensor], advance: Advance) -> list[Birth]:
+    reach, found = Reach(flow, births), []
+    for number, bad in enumerate(births):
+        advance(number, len(births), flow.tensors.name(bad.slot))
+        found.append(describe_birth(flow, bad, reach.of(number)))
+    return found
+
+
+def _linked(flow: BadFlow, harmless: Birth, births: list[Birth]) -> Birth:
+    """A harmless birth, which says so if the gradient of its op is one that matters."""
+    loss = flow.tensors.roles.loss
+    for birth in births:
+        if birth.forward is not None and birth.forward.node == harmless.node:
+            finite = loss is not None and flow.is_finite(loss)
+            told = but_not_its_gradient(harmless.demoted, birth.tensor, loss_finite=finite)
+            return replace(harmless, demoted=told)
+    return harmless
+
+
+def _worst(reports: list[NanReport]) -> NanReport:
+    return max(
+        reports,
+        key=lambda report: (_matters(report), bool(report.births), len(report.births) + report.nonfinite),
+    )
+
+
+def _previous(run: RunIndex, graph_id: str, step: int) -> int | None:
+    before = [at for at in run.steps_of(graph_id).step.tolist() if at < step]
+    return before[-1] if before else None
+
+
+def _span(run: RunIndex) -> str:
+    steps = run.steps.step
+    return f"Steps go from {steps[0]} to {steps[-1]}." if len(steps) else "There are no snapshots yet."
+
+
+def _notes(flow: BadFlow, births: list[Birth], step: int, previous: int | None) -> list[str]:
+    notes = []
+    if births and births[0].verdict == "carried":
+        before = (
+            "before the first captured step"
+            if previous is None
+            else f"between step {previous} and step {step}"
+        )
+        notes.append(
+            f"{births[0].tensor} was non-finite already when step {step} began: it happened {before}. "
+            "Capture every step there (Watch(steps=every(1))) to see where."
+        )
+    if births and births[0].aftermath:
+        notes.append(births[0].aftermath)
+    elif births and flow.replaced:
+        notes.append(f"{puts_others(flow, list(flow.replaced))}.")
+    if births and births[0].verdict == "suspected":
+        notes.append(_how_to_see(flow, births[0].missing))
+    if births and not any(birth.elements for birth in births):
+        tensors = flow.tensors
+        why = without_elements(tensors.run, births[0].tensor, tensors.graph.id, step)
+        notes += [why] if why else []
+    return notes
+
+
+def _how_to_see(flow: BadFlow, missing: list[str]) -> str:
+    """What to capture where inputs of a birth were not captured."""
+    if not missing:
+        return "The graph does not say what the first birth was made of."
+    text = "Inputs of the first birth were not captured, so it may have been born further up."
+    graph, hidden = flow.tensors.graph, out_of_sight(flow.tensors.run)
+    rows = [graph.rows.get(name, graph.rows.get(name.rpartition(":")[0])) for name in missing[:2]]
+    if any(row is not None and graph.function[row] in hidden for row in rows):
+        return (
+            f"{text} They are inside of a loop or branch that XLA compiles ({missing[0]}), where nothing can "
+            "be captured: set jit_compile=False."
+        )
+    return f"{text} Capture them: Watch(nodes={'|'.join(missing[:2])!r})."

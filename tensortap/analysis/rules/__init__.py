@@ -1,0 +1,37 @@
+"""Rules: what usually goes wrong in training, noticed from statistics and values."""
+
+from ..model_graph.tensor_role import TensorRole
+from ..series.run_view import RunView
+from ..series.snapshot_rows import Rows
+from .finding import SEVERITIES, Evidence, Finding, Hit, Severity
+from .mutes import mute, mutes_of, unmute, with_mutes
+from .registry import all_rules
+from .rule import Rule, hits, rule
+from .runner import Findings, check_rules
+from .settings import Settings, SettingsError, parse_settings, read_settings, read_table
+
+__all__ = [
+    "SEVERITIES",
+    "Evidence",
+    "Finding",
+    "Findings",
+    "Hit",
+    "Rows",
+    "Rule",
+    "RunView",
+    "Settings",
+    "SettingsError",
+    "Severity",
+    "TensorRole",
+    "all_rules",
+    "check_rules",
+    "hits",
+    "mute",
+    "mutes_of",
+    "parse_settings",
+    "read_settings",
+    "read_table",
+    "rule",
+    "unmute",
+    "with_mutes",
+]

@@ -1,0 +1,173 @@
+"""Rules about activations: dead ReLUs, saturated sigmoids and tanhs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tensortap.core.errors import TensortapError
+from tensortap.index.query.step_range import StepRange
+from tensortap.index.series.histograms import histograms
+
+from ...model_graph.tensor_role import TensorRole
+from ...series.hit_counts import counted_of, fired_of
+from ...series.kept_values import kept_values
+from ...series.run_view import RunView
+from ...series.snapshot_rows import Rows, distinct
+from ..finding import Evidence, Hit
+from ..rule import Limits, hits_grown, rule
+from .convergence import is_fitted
+from .gradients import MOSTLY
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_LOOKED_INTO = 8  # kept values of one tensor that are read, the latest
+_HISTOGRAMS = 100  # of one tensor, evenly thinned
+
+
+def _how_many(share: float) -> str:
+    return "None" if share == 0 else f"Only {share:.2%}" if share >= 5e-5 else "Fewer than 0.01%"
+
+
+@rule(
+    "DeadRelu",
+    "ReLU units that hardly ever fire",
+    thresholds={"active": 0.01, "layer_share": 0.5},
+    severity="high",
+    source="SageMaker Debugger",
+    help="A lower learning rate, a bias that starts at 0 or above, LeakyReLU or GELU, or normalised inputs.",
+    next_look="The input of the ReLU: its histogram over steps shows when it went below 0.",
+)
+def dead_relu(view: RunView, limits: Limits) -> Iterable[Hit]:
+    relus = view.where(lambda t: t.op_type in ("Relu", "Relu6") and not t.backward)
+    # If so few elements are positive, that many units must be dead, whatever the values are.
+    certain = limits["active"] * (1 - limits["layer_share"])
+    found = list(
+        hits_grown(
+            view,
+            ("DeadRelu", certain),
+            relus,
+            lambda rows: (_active(rows) < certain, _active(rows)),
+            "share of active elements",
+            limits["active"],
+            share=MOSTLY,
+            low=True,
+            text=lambda t, value: f"{_how_many(value)} of the elements of {t.name} are above 0.",
+        )
+    )
+    for hit in found:  # a ReLU in a hinge loss that is mostly 0 has done its work
+        fitted = is_fitted(view, view.tensors[hit.tensor].graph, hit.first_step, MOSTLY)
+        yield replace(hit, severity="low") if fitted else hit
+    known = {hit.tensor for hit in found}
+    possible = limits["layer_share"] * limits["active"] + 1 - limits["layer_share"]
+    whole = fired_of(view, "whole ReLUs", relus, lambda rows: (~np.isnan(_active(rows)), _active(rows)))
+    little = fired_of(
+        view, ("little active", possible), relus, lambda rows: (_active(rows) <= possible, _active(rows))
+    )
+    for code, active in sorted(little.by_tensor.items()):
+        kept = view.run.catalog.tensors.kept.of(code)
+        if code not in known and kept and active.rows >= MOSTLY * whole.by_tensor[code].rows:
+            yield from _dead_units(view, view.tensors[code], view.rows([view.tensors[code]]), limits)
+
+
+def _active(rows: Rows) -> Array:
+    """The share of active elements; NaN where a NaN is among them, which says nothing about who fires."""
+    return np.where(rows.finite == rows["size"], rows.share("positive"), np.nan)
+
+
+def _dead_units(view: RunView, tensor: TensorRole, rows: Rows, limits: Limits) -> Iterator[Hit]:
+    """Looks into the last kept values: a unit is a position of the last dimension."""
+    shares, steps = [], []
+    finite = rows.finite == rows["size"]
+    for snapshot, value in kept_values(view.run, rows.rows[finite & rows.kept][-_LOOKED_INTO:]):
+        if value.ndim > 1 and value.shape == snapshot.shape:
+            shares.append((value.reshape(-1, value.shape[-1]) > 0).mean(axis=0))
+            steps.append(snapshot.step)
+    if len(shares) < 2 or len({len(share) for share in shares}) > 1:
+        return
+    active = np.mean(shares, axis=0)
+    dead = active < limits["active"]
+    if dead.mean() > limits["layer_share"]:
+        text = f"{int(dead.sum())} of {len(dead)} units of {tensor.name} hardly ever fire."
+        evidence = Evidence(steps[-1], "share of dead units", float(dead.mean()), limits["layer_share"])
+        at = distinct(np.array(steps))
+        of = view.run.catalog.tensors.kept.of(tensor.code)
+        looked_at = f"kept values, the last of {of:,}"
+        yield Hit.at(at, len(at), tensor, text, evidence, looked_at=looked_at)
+
+
+@rule(
+    "SaturatedActivation",
+    "sigmoid or tanh units that are stuck at an end",
+    thresholds={"tanh": 9.4999, "sigmoid_low": -23.0, "sigmoid_high": 16.99999, "layer_share": 0.5},
+    severity="high",
+    source="SageMaker Debugger",
+    help="Normalised inputs, smaller initial weights, normalization layers, or a lower learning rate.",
+    next_look="The input of the activation: its histogram over steps shows how far out it lies.",
+)
+def saturated_activation(view: RunView, limits: Limits) -> Iterable[Hit]:
+    pairs = list(_activations(view))
+    ends = ((limits["sigmoid_low"], limits["sigmoid_high"]), (-limits["tanh"], limits["tanh"]))
+    beyond_at_all = [
+        _beyond(view, [source for each, source in pairs if (each.op_type == "Tanh") is tanh], *end)
+        for tanh, end in zip((False, True), ends, strict=True)
+    ]
+    for activation, source in pairs:
+        tanh = activation.op_type == "Tanh"
+        low, high = ends[tanh]
+        if source.code not in beyond_at_all[tanh]:
+            continue  # saves reading histograms
+        steps, beyond = share_beyond(view, source, low, high)
+        fired = beyond > limits["layer_share"]
+        if len(steps) and fired.sum() >= max(1, MOSTLY * len(steps)):
+            worst = int(np.argmax(beyond))
+            text = f"{beyond[worst]:.0%} of the inputs of {activation.name} lie outside {low:g}…{high:g}."
+            share = float(beyond[worst])
+            evidence = Evidence(int(steps[worst]), "share saturated", share, limits["layer_share"])
+            of, captured = len(distinct(steps)), counted_of(view).steps(source.code)
+            looked_at = f"histograms, chosen evenly of {captured:,} steps" if of < captured else ""
+            yield Hit.at(distinct(steps[fired]), of, activation, text, evidence, looked_at=looked_at)
+
+
+def _beyond(view: RunView, sources: list[TensorRole], low: float, high: float) -> set[int]:
+    """Codes of the tensors that ever had an element outside `low … high`."""
+
+    def measure(rows: Rows) -> tuple[Array, Array]:
+        return (rows["max"] > high) | (rows["min"] < low), rows["abs_max"]
+
+    return set(fired_of(view, ("SaturatedActivation", low, high), sources, measure).by_tensor)
+
+
+def _activations(view: RunView) -> Iterator[tuple[TensorRole, TensorRole]]:
+    """Sigmoid and tanh nodes of the forward pass, each with its captured input."""
+    by_place = {(t.graph, t.row, t.slot): t for t in view.tensors if t.row >= 0}
+    for tensor in view.where(lambda t: t.op_type in ("Tanh", "Sigmoid") and not t.backward):
+        inputs = view.roles(tensor.graph).inputs(tensor.row)
+        source = by_place.get((tensor.graph, *inputs[0][:2])) if inputs else None
+        if source is not None:
+            yield tensor, source
+
+
+def share_beyond(
+    view: RunView, tensor: TensorRole, low: float, high: float, until: int | None = None
+) -> tuple[Array, Array]:
+    """(steps, share of the finite elements outside `low … high`) from histograms: a bucket that a limit cuts
+    counts in part, evenly. `until`: the last step that is looked at."""
+    steps = None if until is None else StepRange(0, until + 1)
+    try:
+        series = histograms(view.run, tensor.name, graph=tensor.graph, steps=steps, limit=_HISTOGRAMS)
+    except (TensortapError, OSError):
+        return np.zeros(0, np.int64), np.zeros(0)
+    left, right = np.asarray(series.edges[:-1]), np.asarray(series.edges[1:])
+    counts = np.asarray(series.counts, np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        width = right - left
+        above = np.clip((right - high) / width, 0, 1)
+        below = np.clip((low - left) / width, 0, 1)
+        share = (counts * (above + below)).sum(axis=1) / counts.sum(axis=1)
+    return np.asarray(series.step), np.nan_to_num(share)
+
+
+ACTIVATION_RULES = (dead_relu, saturated_activation)

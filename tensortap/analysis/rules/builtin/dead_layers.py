@@ -1,0 +1,179 @@
+"""Rules of the ledger: gradients that are exactly zero, updates that are rounded away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from tensortap.core.escaping import counted
+
+from ...dead_layers.report import UNUSED, LedgerEntry, dead_layer_ledger
+from ...model_graph.gradient_cuts import STOPS
+from ...model_graph.tensor_role import TensorRole
+from ...model_graph.untrained_variables import is_trained_elsewhere
+from ...model_graph.variable_handles import is_unsure
+from ...series.hit_counts import counted_of
+from ...series.run_view import RunView
+from ..finding import Evidence, Hit, Severity
+from ..rule import Limits, rule
+from .convergence import is_fitted
+from .gradients import MOSTLY
+
+_WHOLLY = 0.99  # of the updates: then the layer does not learn
+_LASTING = 0.1  # share of the captured steps from which a gradient that has been 0 ever since is dead
+_TURNS = 2  # times as long as any stretch of zeros before: longer than it takes until a part is used again
+
+
+@rule(
+    "DeadGradient",
+    "gradients that are exactly zero, and where the zeros begin",
+    thresholds={"steps_share": MOSTLY, "last_steps": 5},
+    severity="high",
+    source="tensortap: exact zeros, followed back through the graph",
+    help="A dead or saturated activation, a mask, or a dtype too narrow: look where the zeros begin.",
+    next_look="The tensor at which the zeros begin, and its inputs.",
+)
+def dead_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
+    for entry, tensor in _entries(view):
+        often = entry.zero_steps >= limits["steps_share"] * entry.steps
+        if entry.zero_steps and _is_dead(entry, limits):
+            yield _dead(view, entry, tensor)
+        elif entry.zero_steps and often and tensor.is_kernel:
+            yield _at_times(view, entry, tensor)
+    yield from _cut_off(view)
+
+
+def _is_dead(entry: LedgerEntry, limits: Limits) -> bool:
+    """Whether a gradient is 0 at all captured steps, or from one on without a break: for longer than a part
+    of a model is left out that only some batches use (an expert, a task by turns)."""
+    if entry.dead_steps == entry.steps:
+        return True
+    enough = max(limits["last_steps"], entry.steps * _LASTING)
+    enough = min(enough, limits["steps_share"] * entry.steps)
+    return entry.dead_steps >= enough and entry.dead_steps > _TURNS * entry.passing_steps
+
+
+def _dead(view: RunView, entry: LedgerEntry, tensor: TensorRole) -> Hit:
+    first = entry.dead_since or 0
+    since = f" since step {first}" if entry.dead_steps < entry.steps else ""
+    text = f"The gradient of {entry.variable} is exactly 0{since}: {entry.why}."
+    evidence = [Evidence(first, "share of exact zeros", 1.0, 1.0)]
+    learnt = not tensor.is_kernel or is_fitted(view, tensor.graph, first)
+    severity: Severity | None = "low" if learnt else None
+    at = (first, counted_of(view).last(tensor.code), entry.dead_steps, entry.steps)
+    hit = Hit(tensor.code, text, evidence, *at, severity)
+    return _advised(hit, entry) if entry.cut_by else hit
+
+
+def _at_times(view: RunView, entry: LedgerEntry, tensor: TensorRole) -> Hit:
+    """A gradient that is 0 at most captured steps, and comes back: what a part of the batches trains."""
+    first, share = entry.first_zero_step or 0, entry.zero_steps / entry.steps
+    seen = f"is exactly 0 at {entry.zero_steps:,} of {counted(entry.steps, 'captured step')}"
+    more = "and comes back" if entry.zero_steps < entry.steps else "but not at every visit"
+    text = f"The gradient of {entry.variable} {seen}, {more}: {entry.why}."
+    evidence = [Evidence(first, "share of steps with zeros only", share, 1.0)]
+    at = (first, counted_of(view).last(tensor.code), entry.zero_steps, entry.steps)
+    return Hit(tensor.code, text, evidence, *at, "low", help=_BY_TURNS, next_look=_WHICH_STEPS)
+
+
+_BY_TURNS = (
+    "Fine where only a part of the batches uses the layer (an expert of several, a task by turns). If all "
+    "should, look where the zeros begin."
+)
+_WHICH_STEPS = "The gradient's history: at which steps is it 0, and which batches are these?"
+
+
+_OTHER_OP = (
+    "An op with a gradient there (softmax instead of argmax, a straight-through estimator). If it is meant, "
+    "leave the variable out of what is trained (trainable=False)."
+)
+_NO_STOP = "Let the gradient through, or leave the variable out of what is trained (trainable=False)."
+_UNUSED_HELP = "Let the loss use the layer, or leave it out of what is trained (trainable=False)."
+
+
+def _cut_off(view: RunView) -> Iterator[Hit]:
+    """Variables whose gradient an op takes that has none, and those that the loss does not depend on though
+    their gradient is asked for. Of low severity where a dump does not tell what is to be trained (a teacher
+    that makes labels is not); who writes `stop_gradient` and asks for no gradient means it."""
+    weights = {(tensor.graph, tensor.name): tensor for tensor in view.of_kind("weight")}
+    for entry in _ledger(view):
+        tensor = weights.get((entry.graph, entry.tensor))
+        if tensor is None or not (entry.cut_by or entry.why == UNUSED):
+            continue
+        asked = bool(view.roles(entry.graph).trainable.get(entry.variable)) and not is_unsure(view, tensor)
+        if (entry.cut_by == STOPS and not asked) or is_trained_elsewhere(view, tensor):
+            continue
+        steps = view.rows([tensor]).steps
+        if len(steps):
+            told = "The step asks for its gradient." if asked else "Fine if it is frozen."
+            if asked and _moves(view, tensor):  # a target network, a codebook of moving averages
+                asked, told = False, "It changes all the same: something else updates it."
+            text = f"{entry.variable} gets no gradient: {entry.why}. {told}"
+            evidence = Evidence(int(steps[0]), "steps with a gradient", 0.0)
+            meant = entry.cut_by in ("", STOPS)  # perhaps: a head that is not used yet, a target network
+            severity: Severity = ("medium" if meant else "high") if asked and tensor.is_kernel else "low"
+            hit = Hit.at(steps, len(steps), tensor, text, evidence, severity=severity)
+            yield _advised(hit, entry)
+
+
+def _moves(view: RunView, weight: TensorRole) -> bool:
+    """Whether a weight changes over the captured steps."""
+    rows = view.rows([weight])
+    return any(len(np.unique(rows[name], equal_nan=True)) > 1 for name in ("mean", "l2", "abs_max"))
+
+
+def _advised(hit: Hit, entry: LedgerEntry) -> Hit:
+    """With what to do about a variable that the loss gives no gradient, and where to look."""
+    advice = {"": _UNUSED_HELP, STOPS: _NO_STOP}.get(entry.cut_by, _OTHER_OP)
+    look = "The node that lets no gradient through." if entry.cut_by else "What the layer's output is for."
+    return replace(hit, help=advice, next_look=look)
+
+
+def _ledger(view: RunView) -> list[LedgerEntry]:
+    return view.once("ledger", lambda: dead_layer_ledger(view.run, view, view.advance))
+
+
+@rule(
+    "AbsorbedUpdate",
+    "updates that are rounded away: w + update == w",
+    thresholds={"share": 0.5},
+    source="tensortap: counted in kept values of neighbouring steps",
+    help="Keep a float32 copy of the weights (mixed precision), or a larger learning rate.",
+    next_look="The weights' dtype, and the size of the update beside theirs.",
+)
+def absorbed_update(view: RunView, limits: Limits) -> Iterable[Hit]:
+    weights = {(tensor.graph, tensor.variable): tensor for tensor in view.of_kind("weight")}
+    for entry, tensor in _entries(view):
+        if entry.absorbed is not None and entry.absorbed_at and entry.absorbed > limits["share"]:
+            weight = weights.get((entry.graph, entry.variable))
+            dtype = f" in {_dtype(view, weight)}" if weight else ""
+            text = f"{entry.absorbed:.0%} of the updates of {entry.variable} change nothing"
+            text += f": w + update == w{dtype}."
+            first, last = entry.absorbed_at[0], entry.absorbed_at[-1]
+            evidence = [Evidence(last, "share of absorbed updates", entry.absorbed, limits["share"])]
+            at = (first, last, len(entry.absorbed_at), entry.absorbed_steps)
+            whole = entry.absorbed >= _WHOLLY and tensor.is_kernel
+            severity: Severity | None = "high" if whole else None
+            kept = "pairs of steps with kept values"
+            if entry.absorbed_steps < entry.absorbed_of:
+                kept += f", chosen evenly of {entry.absorbed_of:,}"
+            yield Hit(tensor.code, text, evidence, *at, severity=severity, looked_at=kept)
+
+
+def _dtype(view: RunView, tensor: TensorRole) -> str:
+    codes, names = view.dtypes(view.rows([tensor]))
+    return names[int(codes[-1])]
+
+
+def _entries(view: RunView) -> Iterator[tuple[LedgerEntry, TensorRole]]:
+    """The ledger's entries of variables with a gradient, each with that."""
+    gradients = {(tensor.graph, tensor.name): tensor for tensor in view.of_kind("gradient")}
+    for entry in _ledger(view):
+        tensor = gradients.get((entry.graph, entry.tensor))
+        if tensor is not None:
+            yield entry, tensor
+
+
+DEAD_RULES = (dead_gradient, absorbed_update)

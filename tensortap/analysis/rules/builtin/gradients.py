@@ -1,0 +1,145 @@
+"""Rules about gradients: vanishing, exploding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...model_graph.tensor_role import TensorRole
+from ...model_graph.trained_gradients import trained_gradients
+from ...series.run_view import RunView
+from ...series.snapshot_rows import Rows
+from ..finding import Evidence, Hit, Severity
+from ..rule import Limits, hits_grown, rule
+from .convergence import has_converged
+
+Array = np.ndarray[Any, np.dtype[Any]]
+SPIKE = 10.0  # times the limit: an explosion that worries at a single step, too
+MOSTLY = 0.5  # share of a tensor's snapshots from which a trait counts as lasting
+
+
+def _for_kernels(tensor: TensorRole) -> Severity | None:
+    """Gradients of biases before a normalization, and of attention keys' biases, are zero by mathematics."""
+    return None if tensor.is_kernel else "low"
+
+
+@rule(
+    "VanishingGradient",
+    "gradients too small to train with",
+    thresholds={"mean_abs": 1e-7, "first_last_ratio": 1e-3, "first_norm": 1e-4},
+    severity="high",
+    source="mean_abs: SageMaker Debugger (MindInsight: 1e-9); first_last_ratio, first_norm: AutoTrainer",
+    help="ReLU-like activations, residual connections, normalization layers, or He initialization.",
+    next_look="The gradients of the layers behind it: where along the backward pass do they shrink?",
+)
+def vanishing_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
+    def measure(rows: Rows) -> tuple[Array, Array]:
+        # The mean of absolute values is not in a summary, but never above this (Cauchy-Schwarz).
+        with np.errstate(divide="ignore", invalid="ignore"):
+            bound = rows["l2"] * np.sqrt(rows["negative"] + rows["positive"]) / rows.finite
+        return (bound < limits["mean_abs"]) & (rows["abs_max"] > 0), bound
+
+    found = hits_grown(
+        view,
+        ("VanishingGradient", limits["mean_abs"]),
+        trained_gradients(view),
+        measure,
+        "mean of absolute values, at most",
+        limits["mean_abs"],
+        share=MOSTLY,
+        least=2,
+        low=True,
+        text=lambda t, value: (
+            f"The gradient of {t.variable or t.name} is {value:.3g} (mean of absolute values, at most)."
+        ),
+        severity=_for_kernels,
+    )
+    for hit in found:
+        converged = has_converged(view, view.tensors[hit.tensor].graph, hit.first_step)
+        yield replace(hit, severity="low", help=_CONVERGED) if converged else hit
+    for first, last, steps, one, other in _ends(view):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = one / other
+        fired = (ratio < limits["first_last_ratio"]) & (one < limits["first_norm"]) & (one > 0)
+        yield from _ratio_hit(first, last, steps, ratio, fired, limits["first_last_ratio"], low=True)
+
+
+_CONVERGED = "Nothing: the loss has fallen to less than a millionth of what it was, and gradients with it."
+
+
+@rule(
+    "ExplodingGradient",
+    "gradients grow on their way back to the first layer",
+    thresholds={"first_last_ratio": 70.0},
+    severity="high",
+    source="AutoTrainer",
+    help="Clip gradients (clipnorm=1.0), a lower learning rate, gated or normalised recurrent layers.",
+    next_look="The gradients of the layers behind it: where along the backward pass do they grow?",
+)
+def exploding_gradient(view: RunView, limits: Limits) -> Iterable[Hit]:
+    for first, last, steps, one, other in _ends(view):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = one / other
+        fired = (ratio > limits["first_last_ratio"]) & (other > 0)
+        yield from _ratio_hit(first, last, steps, ratio, fired, limits["first_last_ratio"], low=False)
+
+
+def _ends(view: RunView) -> Iterator[tuple[TensorRole, TensorRole, Array, Array, Array]]:
+    """For each graph: gradients of the first and last trained kernel in the forward pass, the steps at which
+    both were captured, and their L2 norms there."""
+    for graph in sorted({tensor.graph for tensor in view.of_kind("gradient")}):
+        kernels = _in_forward_order(view, graph)
+        if len(kernels) < 2:
+            continue
+        found = []
+        for _, rows in view.each((kernels[0], kernels[-1])):
+            last_visit = np.append(rows.step[1:] != rows.step[:-1], True)[: len(rows)]
+            found.append((rows.step[last_visit], rows["l2"][last_visit]))
+        steps, left, right = np.intersect1d(found[0][0], found[1][0], return_indices=True)
+        yield kernels[0], kernels[-1], steps, found[0][1][left], found[1][1][right]
+
+
+def _in_forward_order(view: RunView, graph: str) -> list[TensorRole]:
+    """Gradients of kernels; all as the backward pass computes them or all changed since, so that their sizes
+    can be compared."""
+    roles = view.roles(graph)
+    read: dict[str, int] = {}
+    for row in roles.of_kind("weight"):
+        path = roles.variable.get(row, "")
+        read[path] = min(read.get(path, 2**31), int(roles.graph.order[_used(view, graph, row)]))
+    kernels = [t for t in trained_gradients(view) if t.graph == graph and t.is_kernel and t.variable in read]
+    computed = [tensor for tensor in kernels if tensor.backward]
+    changed = [tensor for tensor in kernels if not tensor.backward]  # clipped, or without the loss scale
+    most = max(changed, computed, key=len)
+    return sorted(most, key=lambda tensor: read[tensor.variable])
+
+
+def _used(view: RunView, graph: str, row: int) -> int:
+    """The first node of the forward pass that takes a variable: reading it needs nothing, so says nothing."""
+    roles = view.roles(graph)
+    users = [user for user in roles.consumers(row) if not roles.is_backward(user)]
+    return min(users, key=lambda user: int(roles.graph.order[user]), default=row)
+
+
+def _ratio_hit(
+    first: TensorRole, last: TensorRole, steps: Array, ratio: Array, fired: Array, limit: float, *, low: bool
+) -> Iterator[Hit]:
+    count = int(np.count_nonzero(fired))
+    lasting = count >= MOSTLY * len(steps)
+    if not count or (low and not lasting):
+        return
+    spike = not low and float(ratio[fired].max()) > SPIKE * limit
+    worst = int(np.argmin(np.where(fired, ratio, np.inf)) if low else np.argmax(np.where(fired, ratio, 0.0)))
+    text = (
+        f"The gradient of the first layer ({first.variable}) is {ratio[worst]:.3g} times that of the "
+        f"last ({last.variable})."
+    )
+    evidence = Evidence(int(steps[worst]), "first/last gradient norm", float(ratio[worst]), limit)
+    severity: Severity | None = None if lasting or spike else "medium"
+    yield Hit.at(steps[fired], len(steps), first, text, evidence, severity=severity)
+
+
+GRADIENT_RULES = (vanishing_gradient, exploding_gradient)

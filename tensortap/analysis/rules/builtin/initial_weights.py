@@ -1,0 +1,163 @@
+"""The rule about how weights begin: whether the variance of each kernel fits what it joins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tensortap.core.escaping import counted
+
+from ...model_graph.products import is_factor, is_filter, is_last_factor
+from ...model_graph.tables import is_table
+from ...model_graph.tensor_role import TensorRole
+from ...model_graph.trained_gradients import trained_gradients
+from ...series.run_view import RunView
+from ...series.snapshot_rows import Rows
+from ..finding import Evidence, Hit
+from ..rule import Limits, rule
+from .activations import share_beyond
+from .first_steps import FirstSteps
+from .weights import layer_weights
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_FEW = 16  # elements of which a variance says little
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """How a kernel begins: its shape, fan-in and fan-out, its variance at a step. Initializers give it a
+    variance of 1 by a number between these two: their mean (Glorot & Bengio 2010), one of them (LeCun; He et
+    al. 2015: twice that), the larger one (orthogonal)."""
+
+    tensor: TensorRole
+    step: int
+    variance: float
+    shape: tuple[int, ...]
+    fans: tuple[int, ...]
+
+    @property
+    def most(self) -> float:
+        """The largest variance that fits."""
+        return 1 / min(self.fans)
+
+    @property
+    def least(self) -> float:
+        """The smallest variance that fits."""
+        return 1 / max(self.fans)
+
+    @property
+    def above(self) -> float:
+        """How many times the variance is the largest one."""
+        return self.variance / self.most
+
+    @property
+    def below(self) -> float:
+        """How many times the smallest one is the variance."""
+        return self.least / self.variance
+
+
+@rule(
+    "PoorWeightInit",
+    "initial weights that are hard to train",
+    thresholds={"variance_ratio": 10.0, "far": 100.0, "gradient_range": 1e-3, "steps": 10},
+    source="SageMaker Debugger; what fans ask for: Glorot & Bengio 2010, He et al. 2015; far: tensortap",
+    help="The initializer that fits the activation: HeNormal for ReLU, GlorotUniform for tanh and sigmoid.",
+    next_look="The histogram of the weights at the first step, and of what the layer gives.",
+)
+def poor_weight_init(view: RunView, limits: Limits) -> Iterable[Hit]:
+    # What is looked up and not multiplied, no fan-in asks for a variance of; what is not trained, no
+    # initializer made.
+    kernels = [tensor for tensor in layer_weights(view) if _is_initialised(view, tensor)]
+    first = _first_steps(view, "weights", kernels, limits)
+    begins = [int(steps[0]) for tensor in kernels if len(steps := first.of(tensor.code))]
+    if not begins:
+        return
+    # What training makes of weights says nothing of how they began.
+    scales = _scales(view, _rows_at(view, kernels, min(begins)))
+    large = [scale for scale in scales if scale.above > limits["variance_ratio"]]
+    small = [scale for scale in scales if scale.below > limits["variance_ratio"]]
+    if large:
+        yield _hit(max(large, key=lambda scale: scale.above), len(large), limits)
+    # Heads that begin near 0 are meant, mostly.
+    small = [scale for scale in small if not is_last_factor(view, scale.tensor)]
+    narrow = next(_narrow_gradients(view, limits), None) if small else None
+    if narrow is None:  # none the worse for it: a residual connection, or a normalization
+        small = [scale for scale in small if scale.below > limits["far"]]
+    if small:
+        yield _hit(max(small, key=lambda scale: scale.below), len(small), limits, narrow)
+
+
+def _is_initialised(view: RunView, tensor: TensorRole) -> bool:
+    trained = view.roles(tensor.graph).trainable.get(tensor.variable) is not False
+    return trained and tensor.is_kernel and is_factor(view, tensor) and not is_table(view, tensor)
+
+
+def _hit(scale: _Scale, count: int, limits: Limits, narrow: TensorRole | None = None) -> Hit:
+    ratio, fits = max((scale.above, f"{scale.most:.3g}"), (scale.below, f"{scale.least:.3g}"))
+    times = f"{ratio:.3g} times" if scale.above > 1 else f"1/{ratio:.3g} of"
+    text = (
+        f"The variance of {scale.tensor.variable} is {scale.variance:.3g} at step {scale.step}, {times} what "
+        f"fits its shape {'×'.join(map(str, scale.shape))} ({fits})"
+    )
+    if narrow is not None:
+        span = limits["gradient_range"]
+        text += f", and 90 % of the first gradients of {narrow.variable} lie within {span:g}"
+    text += f". {counted(count - 1, 'further kernel')} likewise." if count > 1 else "."
+    evidence = Evidence(scale.step, "variance ratio", ratio, limits["variance_ratio"])
+    return Hit.at(np.array([scale.step]), 1, scale.tensor, text, evidence)
+
+
+def _scales(view: RunView, rows: Rows) -> list[_Scale]:
+    """Of the snapshots of a step, the first of each tensor; not of few numbers, and of equal ones."""
+    shapes, codes = view.run.catalog.shapes.values, view.run.catalog.column("shape", rows.rows)
+    variance = rows["std"] ** 2
+    found = []
+    for at in rows.starts.tolist():
+        shape, spread = shapes[int(codes[at])], float(variance[at])
+        if len(shape) > 1 and math.prod(shape) >= _FEW and math.isfinite(spread) and spread > 0:
+            tensor, step = view.tensors[int(rows.tensor[at])], int(rows.step[at])
+            found.append(_Scale(tensor, step, spread, shape, _fans(view, tensor, shape)))
+    return found
+
+
+def _fans(view: RunView, tensor: TensorRole, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Fan-in and fan-out of a kernel of two dimensions or more, as Keras counts them: all dimensions but the
+    last two are positions of a filter. Of other products nobody knows which dimensions are summed over (of
+    attention's kernels the first, or all but the last): the sizes at either end, too."""
+    positions = math.prod(shape[:-2])
+    fans = positions * shape[-2], positions * shape[-1]
+    if len(shape) == 2 or is_filter(view, tensor):
+        return fans
+    return *fans, shape[0], math.prod(shape[1:]), math.prod(shape[:-1]), shape[-1]
+
+
+def _narrow_gradients(view: RunView, limits: Limits) -> Iterator[TensorRole]:
+    """Gradients of kernels of which 90 % lie within a range, at the first steps."""
+    half = limits["gradient_range"] / 2
+    kernels = [tensor for tensor in trained_gradients(view) if tensor.is_kernel]
+    known = _first_steps(view, ("gradients", half), kernels, limits)
+    for tensor in kernels:
+        first = known.of(tensor.code)
+        if len(first) and tensor.code not in known.told:
+            _, beyond = share_beyond(view, tensor, -half, half, until=int(first[-1]))
+            if len(beyond):
+                known.told[tensor.code] = bool(np.median(beyond) < 0.1)  # 5 % at either end
+        if known.told.get(tensor.code):
+            yield tensor
+
+
+def _first_steps(view: RunView, of: Hashable, tensors: list[TensorRole], limits: Limits) -> FirstSteps:
+    most = int(limits["steps"])
+    return view.growing(("PoorWeightInit", of, most), lambda: FirstSteps(most), tensors, FirstSteps.add)
+
+
+def _rows_at(view: RunView, tensors: list[TensorRole], step: int) -> Rows:
+    """The snapshots of some tensors at a step."""
+    rows = view.rows_at(step, floats=True)
+    wanted = np.zeros(len(view.tensors), np.bool_)
+    wanted[[tensor.code for tensor in tensors]] = True
+    return rows.part(wanted[rows.tensor])

@@ -1,0 +1,163 @@
+"""Rules about the data: normalization, balance of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ...model_graph.tensor_role import TensorRole
+from ...series.dtype_limits import LARGEST
+from ...series.kept_values import kept_values
+from ...series.run_view import RunView
+from ...series.snapshot_rows import Rows, distinct
+from ..finding import Evidence, Hit, Severity
+from ..rule import Limits, rule
+from .taken import taken_by_weights
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_LOOKED_INTO = 50  # batches of labels that are counted
+_MAX_BYTES = 1 << 20
+_MOST_CLASSES = 10_000
+
+
+def feeds_layer(view: RunView, tensor: TensorRole) -> bool:
+    """Whether an input goes into a layer (and is no target or weight of the loss)."""
+    roles = view.roles(tensor.graph)
+    if not any(roles.graph.layer.values):
+        return bool(taken_by_weights(view, tensor).tensors)
+    waiting, seen = list(roles.consumers(tensor.row, tensor.slot)), set[int]()
+    while waiting and len(seen) < 1000:
+        row = waiting.pop()
+        if row in seen or roles.is_backward(row):
+            continue
+        seen.add(row)
+        if roles.graph.layer[row]:
+            return True
+        waiting += roles.consumers(row, None) if roles.graph.op_type[row] in _HANDING_ON else []
+    return False
+
+
+def is_number(view: RunView, tensor: TensorRole, rows: Rows) -> bool:
+    """Whether an input is measured rather than counted out: of a floating point dtype, or (pixels) of whole
+    numbers that are cast to one before anything else; tokens, which name rows of a table, are not."""
+    dtypes, names = view.dtypes(rows)
+    if all(names[code] in LARGEST for code in set(dtypes.tolist())):
+        return True
+    roles = view.roles(tensor.graph)
+    waiting, seen = list(roles.consumers(tensor.row, tensor.slot)), set[int]()
+    while waiting and len(seen) < 1000:
+        row = waiting.pop()
+        if row in seen:
+            continue
+        seen.add(row)
+        texts = roles.graph.slot_texts(row)
+        if roles.graph.op_type[row] == "Cast" and texts and texts[0][0] in LARGEST:
+            return True
+        waiting += roles.consumers(row) if roles.graph.op_type[row] in _HANDING_ON else []
+    return False
+
+
+_HANDING_ON = ("_Arg", "Identity", "Cast", "Reshape", "ExpandDims", "OptionalGetValue")
+
+
+@rule(
+    "InputNotNormalised",
+    "inputs that are not centred, or lie far outside -1 … 1",
+    thresholds={"abs_mean": 0.2, "range": 1.0, "far": 10.0, "samples": 50},
+    source="abs_mean: SageMaker Debugger (over 500 samples); range: UMLAUT; far, samples: tensortap",
+    help="keras.layers.Normalization, or (x - mean) / std; pixels divided by 255.",
+    next_look="The histogram of the input.",
+)
+def input_not_normalised(view: RunView, limits: Limits) -> Iterable[Hit]:
+    for fed in view.of_kind("input"):
+        if not feeds_layer(view, fed) or not is_number(view, fed, view.rows([fed], floats=False)):
+            continue
+        tensor, is_sure = _judged(view, fed)
+        rows = view.rows([tensor], floats=False)
+        if not len(rows):
+            continue
+        shapes = [
+            view.run.catalog.shapes.values[code] for code in view.run.catalog.column("shape", rows.rows)
+        ]
+        samples = sum(shape[0] if shape else 1 for shape in shapes)
+        finite = rows.finite
+        if samples < limits["samples"] or not finite.sum():
+            continue  # too few to say anything about their mean
+        mean = float(np.nansum(rows["mean"] * finite) / finite.sum())
+        furthest = int(np.nanargmax(rows["abs_max"]))
+        extreme = float(rows["abs_max"][furthest])
+        shifted, wide = abs(mean) > limits["abs_mean"], extreme > limits["range"]
+        far = wide and extreme > limits["far"] * limits["range"]
+        if not shifted and not far:
+            continue
+        severity: Severity = "high" if shifted and far and is_sure else "low"
+        text = f"{tensor.name} has mean {mean:.3g} over {samples:,} samples and reaches {extreme:.4g}."
+        yield Hit.at(
+            *(rows.steps, len(rows.steps), tensor, text),
+            Evidence(int(rows.step[0]), "mean", mean, limits["abs_mean"]),
+            Evidence(int(rows.step[furthest]), "abs max", extreme, limits["range"]),
+            severity=severity,
+        )
+
+
+def _judged(view: RunView, fed: TensorRole) -> tuple[TensorRole, bool]:
+    """What the first weights take of an input, and whether that was captured: a model may scale it itself."""
+    taken = taken_by_weights(view, fed)
+    if taken.as_it_is:
+        return fed, True
+    wanted = set(taken.tensors)
+    scaled = view.where(lambda t: t.graph == fed.graph and (t.row, t.slot) in wanted)
+    return (scaled[0], True) if scaled else (fed, False)
+
+
+@rule(
+    "ClassImbalance",
+    "classes of very different frequency",
+    thresholds={"ratio": 10.0, "samples": 100},
+    source="ratio: SageMaker Debugger; samples: tensortap",
+    help="class_weight, resampling, or a loss that balances (focal loss); judge by recall per class.",
+    next_look="The values of the labels.",
+)
+def class_imbalance(view: RunView, limits: Limits) -> Iterable[Hit]:
+    for tensor in view.of_kind("input"):
+        rows = view.rows([tensor], floats=False)
+        if not len(rows) or feeds_layer(view, tensor):
+            continue
+        counts, steps = _count_classes(view, rows)
+        if len(counts) < 2 or counts.sum() < limits["samples"]:
+            continue
+        ratio = float(counts.max() / counts.min())
+        if ratio > limits["ratio"]:
+            text = f"The most frequent label of {tensor.name} is {ratio:.3g} times as frequent as the rarest."
+            evidence = Evidence(int(steps[-1]), "most/least frequent", ratio, limits["ratio"])
+            looked_at = f"kept values, the first of {int(np.count_nonzero(rows.kept)):,}"
+            yield Hit.at(steps, len(steps), tensor, text, evidence, looked_at=looked_at)
+
+
+def _count_classes(view: RunView, rows: Rows) -> tuple[Array, Array]:
+    """How often each whole number occurs in the kept labels (if it does at all), and at which steps they were
+    kept; one-hot rows count as the class they name."""
+    found, steps = [], []
+    for snapshot, value in kept_values(view.run, rows.rows[rows.kept][:_LOOKED_INTO], _MAX_BYTES):
+        if (value.ndim == 1 or value.shape[1:] == (1,)) and _names_classes(value):
+            found.append(value.reshape(-1))
+        elif value.ndim == 2 and value.dtype.kind in "fiu" and np.all(value.sum(axis=1) == 1):
+            found.append(value.argmax(axis=1))
+        else:
+            continue
+        steps.append(snapshot.step)
+    labels = np.concatenate(found) if found else np.zeros(0, np.int64)
+    labels = labels[(labels >= 0) & (labels < _MOST_CLASSES)].astype(np.int64)
+    counts = np.bincount(labels)
+    return counts[counts > 0], distinct(np.array(steps, np.int64))
+
+
+def _names_classes(value: Array) -> bool:
+    """Whether numbers name classes: whole ones by their dtype, or 0 and 1 in any (binary cross entropy takes
+    floats). Other whole floats may as well be measured."""
+    return value.dtype.kind in "iub" or bool(np.all((value == 0) | (value == 1)))
+
+
+INPUT_RULES = (input_not_normalised, class_imbalance)

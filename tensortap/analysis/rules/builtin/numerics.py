@@ -1,0 +1,163 @@
+"""Rules about the numbers themselves: NaN and infinities, overflow, subnormals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ...nonfinite.origin import Birth
+from ...nonfinite.report import nan_report
+from ...series.dtype_limits import largest
+from ...series.run_view import RunView
+from ...series.snapshot_rows import Rows, distinct
+from ..finding import Evidence, Hit
+from ..rule import Limits, hits_grown, rule
+from .gradients import MOSTLY
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_MOST_BIRTHS = 5
+_CONSTANT = "constant"  # the verdict on what the program itself says
+_SCALES = ("dynamic_scale", "loss_scale", "current_loss_scale")
+# A dynamic loss scale looks for the largest that fits: a step whose scaled gradients overflow is skipped, and
+# the scale halved. A search from too high a scale is over after some steps.
+_SKIPPED: dict[str, Any] = {"share": MOSTLY, "least": 20}
+# What is said of those that no pattern explains.
+_OTHERWISE = {
+    "carried": ": a variable held it when the step began.",
+    "suspected": ": not all of its inputs were captured.",
+}
+
+
+@rule(
+    "ExplodingTensor",
+    "NaN and infinities that are born and matter",
+    thresholds={"elements": 1},
+    severity="high",
+    source="SageMaker Debugger (any NaN or Inf); where they are born: tensortap nan",
+    help="See 'tensortap nan'.",
+    next_look="The chain from the birth to the loss, and the inputs of the node.",
+)
+def exploding_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
+    told = set[str]()
+    births = nan_report(view.run, advance=view.advance).births[:_MOST_BIRTHS]
+    for birth in births:
+        if birth.output.bad < limits["elements"]:
+            continue
+        for found in _birth(view, birth, alone=births[0].verdict == _CONSTANT):
+            if found.text not in told:  # several outputs of one node
+                told.add(found.text)
+                yield found
+
+
+def _birth(view: RunView, birth: Birth, *, alone: bool) -> Iterable[Hit]:
+    """What is said of a birth; `alone`: whether none but constants of the program are told, which else are
+    of low severity: a mask is no fault, what is made of it is told as a birth of its own."""
+    found = next((t for t in view.tensors if (t.graph, t.name) == (birth.graph, birth.tensor)), None)
+    if found is None:
+        return
+    rows = view.rows([found])
+    bad = (rows["nan"] + rows["pos_inf"] + rows["neg_inf"]) > 0
+    steps = distinct(rows.step[bad])
+    kind = "NaN" if birth.output.nan else "Infinity"
+    constant = birth.verdict == _CONSTANT
+    first = int(steps[0]) if constant and len(steps) else birth.step  # it was there before it did harm
+    born = "is born in" if birth.verdict in ("born", "turned") else "appears first in"
+    told = f"{kind} {born} {birth.node} at step {birth.step}"
+    told = f"{kind} in {birth.node} is a constant of the program" if constant else told
+    why = f": {birth.explanation.text}" if birth.explanation else _OTHERWISE.get(birth.verdict, ".")
+    evidence = [
+        Evidence(birth.step, name, float(count), 0.0)
+        for name, count in (("NaN elements", birth.output.nan), ("infinite elements", birth.output.inf))
+        if count
+    ]
+    yield Hit(
+        tensor=found.code,
+        text=" ".join(filter(None, [f"{told}{why}", birth.aftermath])),
+        evidence=evidence,
+        first_step=first,
+        last_step=int(steps[-1]) if len(steps) else birth.step,
+        steps=len(steps),
+        of=len(rows.steps),
+        severity="low" if constant and not alone else "medium" if birth.aftermath else None,
+        help=birth.explanation.help if birth.explanation else "",
+    )
+
+
+@rule(
+    "Float16Overflow",
+    "numbers close to the end of their dtype's range",
+    thresholds={"float16": 65500.0, "headroom": 0.9},
+    severity="high",
+    source="float16: MindInsight; headroom: TorchLens",
+    help="Loss scaling, a lower learning rate, normalization; or this layer in float32 or bfloat16.",
+    next_look="The history of its abs max: how fast does it grow?",
+)
+def float16_overflow(view: RunView, limits: Limits) -> Iterable[Hit]:
+    def measure(rows: Rows) -> tuple[Array, Array]:
+        codes, names = view.dtypes(rows)
+        ends = np.array([_end(name, limits) for name in names])[codes]
+        most = np.array([largest(name) for name in names])[codes]
+        half = np.array([name in ("float16",) or name.startswith("float8") for name in names])[codes]
+        reach = rows["abs_max"]
+        # The dtype's own minimum is how masks are written: it is meant.
+        mask = (rows["min"] == -most) & ~(rows["max"] > ends)
+        infinite = half & ((rows["pos_inf"] + rows["neg_inf"]) > 0)
+        return ((reach > ends) & ~mask) | infinite, np.where(infinite, np.inf, reach)
+
+    tensors = view.where(lambda t: t.op_type not in ("Const", "Fill", "BroadcastTo"))
+    scaled = {tensor.code for tensor in tensors if tensor.backward and _scales_loss(view, tensor.graph)}
+    for name, some, options in (
+        ("scaled", [tensor for tensor in tensors if tensor.code in scaled], _SKIPPED),
+        ("", [tensor for tensor in tensors if tensor.code not in scaled], {}),
+    ):
+        yield from hits_grown(
+            view,
+            ("Float16Overflow", limits["headroom"], limits["float16"], name),
+            some,
+            measure,
+            "abs max",
+            text=lambda t, value: f"{t.name} reaches {value:.5g}, close to or beyond what its dtype holds.",
+            **options,
+        )
+
+
+def _scales_loss(view: RunView, graph: str) -> bool:
+    def find() -> bool:
+        return any(path.endswith(_SCALES) for path in view.roles(graph).variable.values())
+
+    return view.once(f"whether {graph} scales the loss", find)
+
+
+def _end(dtype: str, limits: Limits) -> float:
+    end = limits["headroom"] * largest(dtype)
+    return min(end, limits["float16"]) if dtype == "float16" else end
+
+
+@rule(
+    "Subnormals",
+    "many numbers below the smallest normal one",
+    thresholds={"share": 0.1},
+    severity="low",
+    source="TorchLens",
+    help="Loss scaling for float16; otherwise a sign of vanishing signals. Subnormals are slow, and inexact.",
+)
+def subnormals(view: RunView, limits: Limits) -> Iterable[Hit]:
+    def measure(rows: Rows) -> tuple[Array, Array]:
+        share = rows.share("subnormal")
+        return share >= limits["share"], share
+
+    yield from hits_grown(
+        view,
+        ("Subnormals", limits["share"]),
+        view.tensors,
+        measure,
+        "share of subnormals",
+        limits["share"],
+        share=MOSTLY,
+        text=lambda t, value: f"{value:.0%} of {t.name} are subnormal.",
+    )
+
+
+NUMBER_RULES = (exploding_tensor, float16_overflow, subnormals)

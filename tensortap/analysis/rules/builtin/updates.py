@@ -1,0 +1,118 @@
+"""How large updates are beside their weights, followed while a run grows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tensortap.index.run_index import RunIndex
+
+from ...series.incremental_state import OfKept
+from ...series.kept_values import kept_values
+from ...series.snapshot_rows import Rows
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_PAIRS = 6  # pairs of neighbouring steps that are compared by their values
+
+
+class _Pair(NamedTuple):
+    """Two neighbouring captured steps with values: which update of the tensor it is, the later step, how many
+    steps lie between, the rows of both."""
+
+    place: int
+    step: int
+    between: int
+    before: int
+    after: int
+
+
+@dataclass(slots=True)
+class _Weights:
+    """What is known of a weight: its captured steps but the first; the last step, its row (-1: no value was
+    kept) and norm; pairs of steps by their place: of which values were kept, and whose norms prove an update
+    that is too large; ratios that were worked out from values, by rows."""
+
+    pairs: int = -1
+    step: int | None = None
+    row: int = -1
+    norm: float = 0.0
+    kept: list[_Pair] = field(default_factory=list)
+    large: dict[int, tuple[int, float]] = field(default_factory=dict)
+    exact: dict[tuple[int, int], float] = field(default_factory=dict)
+
+
+class Updates(OfKept):
+    """norm(update)/norm(weight) a step of each tensor, between neighbouring captured steps at their first
+    visits: from kept values, else the difference of the norms, which is a lower bound and so proves nothing
+    but updates above `largest`."""
+
+    def __init__(self, largest: float) -> None:
+        self._largest = largest
+        self._weights: dict[int, _Weights] = {}
+
+    def forget(self, code: int) -> None:
+        """Nothing was seen of a tensor."""
+        self._weights.pop(code, None)
+
+    def add(self, rows: Rows) -> None:
+        """Adds snapshots, of each tensor behind those that were added before."""
+        norm, kept = rows["l2"], rows.kept
+        for code, part in rows.groups():
+            weights = self._weights.setdefault(code, _Weights())
+            step = rows.step[part]
+            first = np.append(step[0] != weights.step, step[1:] != step[:-1])
+            at = np.flatnonzero(first) + part.start
+            if len(at):
+                self._go_on(weights, rows.step[at], np.where(kept[at], rows.rows[at], -1), norm[at])
+
+    def _go_on(self, weights: _Weights, step: Array, row: Array, norm: Array) -> None:
+        if weights.step is not None:
+            step = np.append(weights.step, step)
+            row, norm = np.append(weights.row, row), np.append(weights.norm, norm)
+        between = np.maximum(np.diff(step), 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            bound = np.abs(np.diff(norm)) / norm[:-1] / between
+        place = max(weights.pairs, 0)
+        for pair in np.flatnonzero(np.isfinite(bound) & (bound > self._largest)).tolist():
+            weights.large[place + pair] = int(step[pair + 1]), float(bound[pair])
+        for pair in np.flatnonzero((row[:-1] >= 0) & (row[1:] >= 0)).tolist():
+            of_pair = (place + pair, step[pair + 1], between[pair], row[pair], row[pair + 1])
+            weights.kept.append(_Pair(*map(int, of_pair)))
+        weights.pairs = place + len(between)
+        weights.step, weights.row, weights.norm = int(step[-1]), int(row[-1]), float(norm[-1])
+
+    def of(self, run: RunIndex, code: int) -> tuple[Array, Array, int]:
+        """(steps, ratios, how many updates there are) of a tensor: the ratios that are known."""
+        weights = self._weights.get(code)
+        if weights is None:
+            return np.zeros(0, np.int64), np.zeros(0), 0
+        known = weights.large | dict(_exact(run, weights))
+        step = np.array([known[place][0] for place in sorted(known)], np.int64)
+        return step, np.array([known[place][1] for place in sorted(known)]), max(weights.pairs, 0)
+
+
+def _exact(run: RunIndex, weights: _Weights) -> Iterator[tuple[int, tuple[int, float]]]:
+    """(place, (step, ratio)) of some pairs from the values themselves, evenly chosen; those that cannot be
+    read are left out: what their norms prove stays."""
+    count = len(weights.kept)
+    chosen = np.unique(np.linspace(0, count - 1, min(_PAIRS, count)).astype(int)).tolist()
+    known, weights.exact = weights.exact, {}
+    for place, step, between, before, after in (weights.kept[number] for number in chosen):
+        pair = (before, after)
+        ratio = known[pair] if pair in known else _ratio(run, before, after) / between
+        if not np.isnan(ratio):
+            weights.exact[pair] = ratio
+            yield place, (step, ratio)
+
+
+def _ratio(run: RunIndex, before: int, after: int) -> float:
+    """norm(after - before) / norm(before); NaN where it cannot be told."""
+    found = [value.astype(np.float64) for _, value in kept_values(run, [before, after])]
+    if len(found) < 2:
+        return np.nan
+    old, new = found
+    norm = float(np.linalg.norm(old))
+    return float(np.linalg.norm(new - old)) / norm if norm > 0 and old.shape == new.shape else np.nan

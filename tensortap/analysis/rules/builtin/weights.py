@@ -1,0 +1,242 @@
+"""Rules about weights: updates, size, and tensors that do not change or are zero."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...model_graph.tensor_role import TensorRole
+from ...model_graph.trained_gradients import trained_gradients
+from ...model_graph.untrained_variables import WHY_LEFT_OUT, is_left_out, is_trained_elsewhere
+from ...model_graph.variable_handles import is_unsure
+from ...series.kept_values import kept_values
+from ...series.run_view import RunView
+from ..finding import Evidence, Hit, Severity
+from ..rule import Limits, hits_grown, rule
+from .gradients import MOSTLY
+from .unchanged_stretches import Stretch, Stretches
+from .updates import Updates
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def layer_weights(view: RunView) -> list[TensorRole]:
+    """Weights of layers, each variable once a graph (where it is read several times, as it was first; of
+    several variables of one path the one that is trained, where that can be told)."""
+
+    def find() -> list[TensorRole]:
+        found: dict[tuple[str, str], TensorRole] = {}
+        for tensor in sorted(view.of_kind("weight"), key=lambda t: (is_unsure(view, t), t.order)):
+            found.setdefault((tensor.graph, tensor.variable or tensor.name), tensor)
+        return list(found.values())
+
+    return view.once("layer weights", find)
+
+
+@rule(
+    "WeightUpdateRatio",
+    "updates that are too large, or too small, for their weights",
+    thresholds={"largest": 10.0, "smallest": 1e-8},
+    source="SageMaker Debugger (MindInsight: 1e-4 … 0.1)",
+    help="Change the learning rate of that layer: about 1e-3 of the weights' norm a step is usual.",
+    next_look="The weights' history, and the gradient that belongs to them.",
+)
+def weight_update_ratio(view: RunView, limits: Limits) -> Iterable[Hit]:
+    largest = limits["largest"]
+    kernels = [tensor for tensor in layer_weights(view) if tensor.is_kernel]
+    updates = view.growing(("WeightUpdateRatio", largest), lambda: Updates(largest), kernels, Updates.add)
+    for tensor in kernels:
+        steps, ratio, of = updates.of(view.run, tensor.code)
+        for fired, limit in (
+            (ratio > largest, "largest"),
+            ((ratio < limits["smallest"]) & (ratio > 0), "smallest"),
+        ):
+            if not fired.any():
+                continue
+            worst = int(np.argmax(np.where(fired, np.abs(np.log(np.maximum(ratio, 1e-300))), -1)))
+            name = tensor.variable or tensor.name
+            text = f"An update of {name} is {ratio[worst]:.3g} times the weights' norm."
+            if not np.isfinite(ratio[worst]):
+                text = f"An update makes elements of {name} infinite, that were finite before."
+            name = "norm(update)/norm(weight)"
+            evidence = Evidence(int(steps[worst]), name, float(ratio[worst]), limits[limit])
+            yield Hit.at(steps[fired], of, tensor, text, evidence)
+
+
+@rule(
+    "UnchangedTensor",
+    "weights that do not change",
+    thresholds={"rtol": 1e-5, "atol": 1e-8, "steps": 3},
+    source="SageMaker Debugger",
+    help="Is the layer meant to be frozen (trainable=False)? Is the learning rate large enough?",
+    next_look="The gradient that belongs to it, in the ledger of dead layers.",
+)
+def unchanged_tensor(view: RunView, limits: Limits) -> Iterable[Hit]:
+    trained = {(t.graph, t.variable): t for t in trained_gradients(view)}
+    graphs = {graph for graph, _ in trained}
+    least, rtol, atol = max(int(limits["steps"]), 2), limits["rtol"], limits["atol"]
+    stretches = view.growing(
+        ("UnchangedTensor", least, rtol, atol),
+        lambda: Stretches(least, rtol, atol),
+        layer_weights(view),
+        Stretches.add,
+    )
+    for tensor in layer_weights(view):
+        same, steps = stretches.of(tensor.code)
+        if same is None or tensor.graph not in graphs or np.isnan(same.l2) or is_unsure(view, tensor):
+            continue  # weights that turned NaN do not rest; those of a target network may
+        if is_trained_elsewhere(view, tensor) or _is_frozen_statistic(tensor, trained):
+            continue  # that graph tells; nobody wants them to change
+        ends = _kept_ends(view, same)
+        if ends and not np.allclose(ends[0], ends[1], rtol, atol, equal_nan=True):
+            continue  # few elements move: the ledger tells of updates that are lost
+        gradient = trained.get((tensor.graph, tensor.variable))
+        zero = gradient is not None and _is_zero(view, gradient, same)
+        severity, why = _at_rest(view, tensor, gradient, zero=zero)
+        if same.steps < MOSTLY * steps:
+            if zero:
+                continue  # a part of the model that these batches do not use
+            severity = "low"  # a schedule that begins at 0, or gradients that are accumulated, do that
+        text = _unchanged(tensor, same, steps, bool(ends), why)
+        evidence = [Evidence(same.last, "l2", same.l2)]
+        hit = Hit(tensor.code, text, evidence, same.first, same.last, same.steps, steps, severity)
+        hit = replace(hit, unless=("DeadGradient",) if zero else ("AbsorbedUpdate", "VanishingGradient"))
+        if why == _LEFT_OUT:
+            hit = replace(hit, help=_FORGOTTEN, next_look=_ASKING, explains=("LossNotDecreasing",))
+        yield hit
+
+
+def _is_frozen_statistic(tensor: TensorRole, trained: Collection[tuple[str, str]]) -> bool:
+    """Whether it is a moving mean or variance of a layer of which nothing is trained."""
+    if not tensor.is_statistic:
+        return False
+    layer = tensor.graph, tensor.variable.rpartition("/")[0]
+    return not any((graph, other.rpartition("/")[0]) == layer for graph, other in trained)
+
+
+_LEFT_OUT = f"and {WHY_LEFT_OUT}"
+_FORGOTTEN = (
+    "Add it to the variables whose gradients are asked for and that the optimizer is given. If it is not "
+    "meant to be trained: trainable=False, or compute it outside of the tape."
+)
+_ASKING = "The line that asks the tape for gradients: which variables does it name?"
+
+
+def _at_rest(
+    view: RunView, tensor: TensorRole, gradient: TensorRole | None, *, zero: bool
+) -> tuple[Severity, str]:
+    """How bad it is that a weight stays as it is, and what is known of its gradient."""
+    if gradient:
+        if zero:
+            return "low", "as its gradient is exactly 0"
+        return "high" if tensor.is_kernel else "medium", "although it has a gradient"
+    if tensor.is_statistic:
+        return "low", "although its layer is trained: is it called with training=True?"
+    if is_left_out(view, tensor):
+        return "medium", _LEFT_OUT
+    if view.roles(tensor.graph).trainable.get(tensor.variable) is False:
+        return "low", "and the step asks for no gradient of it: it is frozen, or trained elsewhere"
+    return "medium", "and the step computes no gradient for it"
+
+
+def _is_zero(view: RunView, gradient: TensorRole, same: Stretch) -> bool:
+    """Whether a gradient is all zeros as long as the weights stay: what was seen of it at their last step
+    changes them later."""
+    rows = view.rows([gradient])
+    rows = rows.part((rows.step >= same.first) & (rows.step < same.last))
+    return len(rows) > 0 and bool(np.all(rows["zero"] == rows["size"]))
+
+
+def _unchanged(tensor: TensorRole, same: Stretch, steps: int, by_values: bool, why: str) -> str:
+    whole = same.steps == steps
+    where = f"all {steps}" if whole else f"{same.steps} of {steps}"
+    span = "" if whole else f" ({same.first} to {same.last})"
+    what = "is the same" if by_values else "has the same statistics"
+    return f"{tensor.variable or tensor.name} {what} at {where} captured steps{span}, {why}."
+
+
+def _kept_ends(view: RunView, same: Stretch) -> list[Array]:
+    """The first and the last kept value of a stretch, float64; none if they cannot be read or compared."""
+    if same.kept < 2:
+        return []
+    found = kept_values(view.run, [same.first_kept, same.last_kept])
+    ends = [value.astype(np.float64) for _, value in found]
+    return ends if len(ends) == 2 and ends[0].shape == ends[1].shape else []
+
+
+@rule(
+    "AllZero",
+    "tensors that hold nothing but zeros",
+    thresholds={"zeros": 1.0, "steps": 3},
+    source="SageMaker Debugger",
+    help="Look where the zeros begin: a dead activation, a mask, a disconnected branch, or an initializer.",
+    next_look="The ledger of dead layers says why a gradient is zero.",
+)
+def all_zero(view: RunView, limits: Limits) -> Iterable[Hit]:
+    found = hits_grown(
+        view,
+        ("AllZero", limits["zeros"]),
+        [*(t for t in view.of_kind("output", "weight") if _may_hold_more(view, t)), *trained_gradients(view)],
+        lambda rows: (rows.share("zero") >= limits["zeros"], rows.share("zero")),
+        "share of zeros",
+        limits["zeros"],
+        share=0.9,
+        least=int(limits["steps"]),
+        text=lambda t, _: f"{_what(t)} is all zeros.",
+        severity=lambda t: _zero_severity(view, t),
+    )
+    for hit in found:
+        tensor = view.tensors[hit.tensor]
+        if tensor.kind == "weight" and tensor.is_kernel:
+            hit = replace(hit, explains=("DeadGradient",))
+        elif tensor.kind == "weight":
+            hit = replace(hit, unless=_WHY_STILL_ZERO)
+        yield hit
+
+
+def _may_hold_more(view: RunView, tensor: TensorRole) -> bool:
+    """Not so of a moving mean, which begins at zero."""
+    return not (is_unsure(view, tensor) or tensor.is_statistic)
+
+
+_WHY_STILL_ZERO = ("UnchangedTensor", "AbsorbedUpdate", "DeadGradient")  # a bias that stays as it began
+
+
+def _zero_severity(view: RunView, tensor: TensorRole) -> Severity | None:
+    """Biases begin at zero, and stay so where nothing trains them; so do frozen layers."""
+    if tensor.kind == "gradient" and tensor.is_kernel:
+        return "high"
+    frozen = view.roles(tensor.graph).trainable.get(tensor.variable) is False
+    return "low" if tensor.kind == "weight" and (frozen or not tensor.is_kernel) else None
+
+
+def _what(tensor: TensorRole) -> str:
+    names = {"gradient": f"The gradient of {tensor.variable}", "output": f"The output of {tensor.layer}"}
+    return names.get(tensor.kind, tensor.variable) or tensor.name
+
+
+@rule(
+    "LargeWeights",
+    "weights far from zero",
+    thresholds={"abs_max": 5.0},
+    severity="low",
+    source="AutoTrainer",
+    help="Weight decay, a lower learning rate, or a smaller initializer.",
+)
+def large_weights(view: RunView, limits: Limits) -> Iterable[Hit]:
+    yield from hits_grown(
+        view,
+        ("LargeWeights", limits["abs_max"]),
+        [tensor for tensor in layer_weights(view) if tensor.is_kernel],
+        lambda rows: (rows["abs_max"] > limits["abs_max"], rows["abs_max"]),
+        "abs max",
+        limits["abs_max"],
+        share=MOSTLY / 5,
+        text=lambda t, value: f"{t.variable or t.name} reaches {value:.3g}.",
+    )
+
+
+WEIGHT_RULES = (weight_update_ratio, unchanged_tensor, all_zero, large_weights)

@@ -1,0 +1,109 @@
+"""A finding: what a rule noticed, where, and on what evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from tensortap.index.graph.node_detail import FrameDetail
+
+from ..model_graph.tensor_role import TensorRole
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Severity = Literal["high", "medium", "low"]
+SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low")
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One number behind a finding: `name` of what was measured, at a step, against which limit (None for
+    plain facts)."""
+
+    step: int
+    name: str
+    value: float
+    limit: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """What a rule reports; the frame adds the rule's own texts.
+
+    Attributes:
+        tensor: code of the tensor in the run's catalog.
+        text: what was found, a sentence. evidence: the worst first.
+        first_step, last_step: where it was so. steps: at how many steps, `of` how many that were looked at.
+        severity: another one than the rule's. help, next_look: another advice than the rule's.
+        looked_at: what `of` counts where it is not all captured steps ("kept values, the last of 120").
+        unless: rules that give the reason for it, where they tell of the same variable: then it is left out.
+        explains: rules whose findings on its graph it is a reason for: it is as bad as one of high severity.
+    """
+
+    tensor: int
+    text: str
+    evidence: list[Evidence]
+    first_step: int
+    last_step: int
+    steps: int
+    of: int
+    severity: Severity | None = None
+    help: str = ""
+    looked_at: str = ""
+    next_look: str = ""
+    unless: tuple[str, ...] = ()
+    explains: tuple[str, ...] = ()
+
+    @classmethod
+    def at(
+        cls,
+        steps: Array,
+        of: int,
+        tensor: TensorRole,
+        text: str,
+        *evidence: Evidence,
+        severity: Severity | None = None,
+        looked_at: str = "",
+    ) -> Hit:
+        """A hit at some steps (ascending, each once, at least one), of so many that were looked at."""
+        first, last = int(steps[0]), int(steps[-1])
+        return cls(
+            tensor.code, text, list(evidence), first, last, len(steps), of, severity, looked_at=looked_at
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A hit with all that a person needs to judge it.
+
+    Attributes:
+        rule, severity, text, help: which rule, how bad, what was found, what usually helps.
+        source: where the rule's thresholds come from; thresholds: the ones that were applied.
+        tensor, node, graph, op_type, layer: where. frame: the innermost line of user code, or None.
+        next_look: what to look at next, a sentence.
+        muted: the user does not want to see it.
+        looked_at: what `of` counts, as in `Hit`; empty: captured steps.
+    """
+
+    rule: str
+    severity: Severity
+    text: str
+    tensor: str
+    node: str
+    graph: str
+    op_type: str
+    layer: str
+    first_step: int
+    last_step: int
+    steps: int
+    of: int
+    evidence: list[Evidence]
+    help: str
+    source: str
+    thresholds: Mapping[str, float] = field(default_factory=dict)
+    next_look: str = ""
+    frame: FrameDetail | None = None
+    muted: bool = False
+    looked_at: str = ""

@@ -1,0 +1,140 @@
+"""A rule: a name, thresholds, and a function that looks at a run; and how rows that broke it become hits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..model_graph.tensor_role import TensorRole
+from ..series.hit_counts import Counted, Fired, counted_of, fired_of
+from ..series.run_view import RunView
+from ..series.snapshot_rows import Rows
+from .finding import Evidence, Hit, Severity
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Limits = Mapping[str, float]
+Check = Callable[[RunView, Limits], Iterable[Hit]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule.
+
+    Attributes:
+        name: as it is known. about: what it notices, a short sentence.
+        check: yields hits. thresholds: names and defaults of its limits.
+        severity, source, help, next_look: as in `Finding`; a hit may say otherwise of all but source.
+        severity_set: the user chose the severity, whatever a hit says.
+    """
+
+    name: str
+    about: str
+    check: Check
+    thresholds: Limits = field(default_factory=dict)
+    severity: Severity = "medium"
+    source: str = ""
+    help: str = ""
+    next_look: str = "Its history and histograms over steps."
+    severity_set: bool = False
+
+
+def rule(name: str, about: str, **options: Any) -> Callable[[Check], Rule]:
+    """Makes a rule of a function `(view, limits) -> hits`.
+
+        @rule("HotEmbedding", "an embedding grows", thresholds={"abs_max": 5.0}, help="Clip it.")
+        def hot_embedding(view, limits):
+            rows = view.rows(view.where(lambda t: t.kind == "weight" and "embedding" in t.variable))
+            yield from hits(view, rows, rows["abs_max"] > limits["abs_max"], rows["abs_max"], "abs max")
+
+    Args:
+        options: further fields of `Rule`.
+    """
+    return lambda check: Rule(name, about, check, **options)
+
+
+def hits(
+    view: RunView,
+    rows: Rows,
+    broken: Array,
+    values: Array,
+    name: str,
+    limit: float | None = None,
+    *,
+    low: bool = False,
+    **options: Any,
+) -> Iterable[Hit]:
+    """One hit for each tensor of which enough snapshots broke a rule.
+
+    Args:
+        broken: which snapshots did. values: what was measured of each; `name` says what.
+        limit: what it was compared with.
+        low: the smallest value is the worst, not the largest.
+        options: as of `hits_of`.
+    """
+    fired, counted = Fired(), Counted()
+    if len(rows):
+        counted.add(rows)
+        fired.add(rows, broken, values, low=low)
+    yield from hits_of(view, fired, counted, name, limit, **options)
+
+
+def hits_grown(
+    view: RunView,
+    key: Hashable,
+    tensors: Iterable[TensorRole],
+    measure: Callable[[Rows], tuple[Array, Array]],
+    name: str,
+    limit: float | None = None,
+    *,
+    low: bool = False,
+    **options: Any,
+) -> Iterable[Hit]:
+    """The hits among all snapshots of some tensors, of which only those are measured that came since an
+    earlier look.
+
+    Args:
+        key: names what is measured and all limits that `measure` looks at.
+        measure: (which snapshots broke the rule, what was measured of each), each by itself.
+    """
+    fired = fired_of(view, key, tensors, measure, low=low)
+    yield from hits_of(view, fired, counted_of(view), name, limit, **options)
+
+
+def hits_of(
+    view: RunView,
+    fired: Fired,
+    counted: Counted,
+    name: str,
+    limit: float | None = None,
+    *,
+    share: float = 0.0,
+    least: int = 1,
+    text: Callable[[TensorRole, float], str] | None = None,
+    severity: Callable[[TensorRole], Severity | None] | None = None,
+) -> Iterable[Hit]:
+    """One hit for each tensor of which enough snapshots broke a rule.
+
+    Args:
+        name: of what was measured. limit: what it was compared with.
+        share: the least share of a tensor's snapshots that must have.
+        least: at how many steps at least one must have.
+        text: the sentence for a tensor and its worst value.
+        severity: another severity for some tensors.
+    """
+    for code, found in sorted(fired.by_tensor.items()):
+        if found.steps < least or found.rows < share * counted.rows(code):
+            continue
+        tensor, value = view.tensors[code], found.value
+        yield Hit(
+            tensor=code,
+            text=text(tensor, value) if text else f"{name} of {tensor.name} is {value:.4g}.",
+            evidence=[Evidence(found.step, name, value, limit)],
+            first_step=found.first,
+            last_step=found.last,
+            steps=found.steps,
+            of=counted.steps(code),
+            severity=severity(tensor) if severity else None,
+        )

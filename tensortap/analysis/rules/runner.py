@@ -1,0 +1,151 @@
+"""Runs rules on a run: findings, the worst and newest first."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from tensortap.core.errors import TensortapError
+from tensortap.index.graph.node_detail import FrameDetail, node_detail
+from tensortap.index.run_index import RunIndex
+
+from ..raised_steps import raised_steps
+from ..series.incremental_state import remembered
+from ..series.run_view import RunView
+from .causality import as_bad_as_what_they_explain, order_in
+from .deduplicate import Once
+from .finding import Finding, Hit
+from .registry import all_rules
+from .rule import Rule
+from .settings import Settings
+
+_LOG = logging.getLogger(__name__)
+_SOURCES = 40  # findings whose source line is looked up
+MOST = 50  # findings of one rule; more say nothing new
+
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What rules found.
+
+    Attributes:
+        findings: those that are not muted first; of these the worst, of equals NaN that is born, then the
+            newest, then in data flow order; what leads to others comes before them (`causes`). What several
+            rules or graphs would say of one tensor or variable is there once.
+        failed: rules that raised, with the reason. rules: how many were applied.
+        rows: snapshots that were looked at.
+        raised: steps that ended by an error of the program, a sentence each.
+        left_out: rule -> findings beyond its first `MOST`, in the same order.
+    """
+
+    findings: list[Finding]
+    failed: dict[str, str]
+    rules: int
+    rows: int
+    left_out: dict[str, int] = field(default_factory=dict)
+    raised: list[str] = field(default_factory=list)
+
+
+def check_rules(
+    run: RunIndex,
+    settings: Settings | None = None,
+    *,
+    rules: Sequence[Rule] | None = None,
+    progress: Progress | None = None,
+) -> Findings:
+    """Applies all rules to all snapshots of a run that were read so far. Of a run that has grown since, rules
+    look at what was added: the findings are those of a first look.
+
+    Args:
+        settings: thresholds, severities, muted and further rules.
+        rules: instead of those that are installed.
+        progress: called before each rule, and within long ones, with (rules done, rules in all, name of the
+            rule); what it raises ends the work.
+
+    Raises:
+        SettingsError: the settings name an unknown rule or threshold.
+    """
+    settings = settings or Settings()
+    applied = settings.apply(all_rules() if rules is None else rules)
+    with remembered(run) as memory:
+        return _checked(RunView(run, memory), applied, settings, progress)
+
+
+def _checked(
+    view: RunView, applied: Sequence[Rule], settings: Settings, progress: Progress | None
+) -> Findings:
+    once = Once()
+    found: list[tuple[Finding, Hit]] = []
+    failed: dict[str, str] = {}
+    left_out: dict[str, int] = {}
+    for number, rule in enumerate(applied):
+        told = _teller(progress, number, len(applied), rule.name)
+        view.advance = told
+        told(0, 1, "")
+        try:
+            hits = once.of(view, rule.name, rule.check(view, rule.thresholds), rule.severity)
+            order = order_in(view, ())
+            mine = [(_finding(view, rule, hit, settings), hit) for hit in hits]
+            found += sorted(mine, key=lambda pair: order(pair[0]))[:MOST]
+            if len(mine) > MOST:
+                left_out[rule.name] = len(mine) - MOST
+        except Exception as error:  # one rule, maybe a user's, must not hide what the others found
+            told(0, 1, "")  # raises once more where it was this that ended the rule
+            _LOG.warning("the rule %s failed", rule.name, exc_info=error)
+            failed[rule.name] = f"{type(error).__name__}: {error}"
+    findings = as_bad_as_what_they_explain(found, {rule.name for rule in applied if rule.severity_set})
+    findings.sort(key=order_in(view, findings))
+    findings = [_with_source(view.run, finding, number) for number, finding in enumerate(findings)]
+    return Findings(findings, failed, len(applied), view.rows_seen, left_out, raised_steps(view.run))
+
+
+def _teller(progress: Progress | None, done: int, total: int, name: str) -> Progress:
+    """What a rule tells how far it is: of all work it is one part, however many it has itself."""
+
+    def tell(mine: int, of: int, doing: str) -> None:
+        if progress is not None:
+            progress(done, total, name)
+
+    return tell
+
+
+def _finding(view: RunView, rule: Rule, hit: Hit, settings: Settings) -> Finding:
+    tensor = view.tensors[hit.tensor]
+    return Finding(
+        rule=rule.name,
+        severity=rule.severity if rule.severity_set else hit.severity or rule.severity,
+        text=hit.text,
+        tensor=tensor.name,
+        node=tensor.node,
+        graph=tensor.graph,
+        op_type=tensor.op_type,
+        layer=tensor.layer,
+        first_step=hit.first_step,
+        last_step=hit.last_step,
+        steps=hit.steps,
+        of=hit.of,
+        evidence=hit.evidence,
+        looked_at=hit.looked_at,
+        help=hit.help or rule.help,
+        source=rule.source,
+        thresholds=dict(rule.thresholds),
+        next_look=hit.next_look or rule.next_look,
+        muted=settings.mutes(rule.name, tensor.name, hit.text),
+    )
+
+
+def _with_source(run: RunIndex, finding: Finding, number: int) -> Finding:
+    if number >= _SOURCES:
+        return finding
+    return replace(finding, frame=_frame(run, finding))
+
+
+def _frame(run: RunIndex, finding: Finding) -> FrameDetail | None:
+    try:
+        stack = node_detail(run, finding.node, graph=finding.graph).stack
+    except TensortapError:
+        return None
+    return stack[-1] if stack else None

@@ -1,0 +1,1 @@
+"""What analysis reads of a run, step by step."""

@@ -1,0 +1,229 @@
+"""Which snapshots of each tensor have a trait, counted so that a run that has grown is counted on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..model_graph.tensor_role import TensorRole
+from .run_view import RunView
+from .snapshot_rows import Rows, distinct
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Measure = Callable[[Rows], tuple[Array, Array]]
+_BEFORE = np.iinfo(np.int64).min  # of every step
+
+
+@dataclass(slots=True)
+class Firing:
+    """Snapshots of a tensor that have the trait: how many, at how many steps, the first and last of these;
+    the worst of their values (`key` sorts them: the largest is the worst), of equals the earliest, and its
+    step."""
+
+    rows: int
+    steps: int
+    first: int
+    last: int
+    key: float
+    value: float
+    step: int
+
+
+class Fired:
+    """The snapshots that have a trait, by tensor; tensors without any are left out."""
+
+    def __init__(self) -> None:
+        self.by_tensor: dict[int, Firing] = {}
+
+    def forget(self, code: int) -> None:
+        """Nothing was seen of a tensor."""
+        self.by_tensor.pop(code, None)
+
+    def add(self, rows: Rows, has: Array, values: Array, *, low: bool = False) -> None:
+        """Adds snapshots, of each tensor behind those that were added before.
+
+        Args:
+            has: bool[rows], which have the trait. values: float64[rows], what was measured; NaN is mildest.
+            low: the smallest value is the worst, not the largest.
+        """
+        at = np.flatnonzero(has)
+        if not len(at):
+            return
+        tensor, step, values = rows.tensor[at], rows.step[at], values[at]
+        keys = np.where(np.isnan(values), -np.inf, -values if low else values)
+        starts = np.flatnonzero(np.append(True, tensor[1:] != tensor[:-1]))
+        stops = np.append(starts[1:], len(at))
+        new = np.append(True, step[1:] != step[:-1])
+        new[starts] = True
+        steps = np.add.reduceat(new.astype(np.int64), starts)
+        most = np.repeat(np.maximum.reduceat(keys, starts), stops - starts)
+        worst = np.minimum.reduceat(np.where(keys == most, np.arange(len(at)), len(at)), starts)
+        columns = (
+            *(tensor[starts], stops - starts, steps, step[starts], step[stops - 1]),
+            *(keys[worst], values[worst], step[worst]),
+        )
+        for code, *facts in zip(*(column.tolist() for column in columns), strict=True):
+            self._put(code, Firing(*facts))
+
+    def _put(self, code: int, more: Firing) -> None:
+        known = self.by_tensor.get(code)
+        if known is None:
+            self.by_tensor[code] = more
+            return
+        known.rows += more.rows
+        known.steps += more.steps - (known.last == more.first)
+        known.last = more.last
+        if more.key > known.key:
+            known.key, known.value, known.step = more.key, more.value, more.step
+
+
+class Counted:
+    """How many snapshots there are of each tensor, and at how many steps."""
+
+    def __init__(self) -> None:
+        self._columns = np.zeros((3, 0), np.int64)  # snapshots, steps, the last step
+
+    def rows(self, code: int) -> int:
+        """Snapshots of a tensor."""
+        return int(self._columns[0, code]) if code < self._columns.shape[1] else 0
+
+    def steps(self, code: int) -> int:
+        """Steps of a tensor's snapshots."""
+        return int(self._columns[1, code]) if code < self._columns.shape[1] else 0
+
+    def last(self, code: int) -> int:
+        """The last step of a tensor's snapshots, of which there is one at least."""
+        return int(self._columns[2, code])
+
+    def forget(self, code: int) -> None:
+        """Nothing was seen of a tensor."""
+        if code < self._columns.shape[1]:
+            self._columns[:, code] = (0, 0, _BEFORE)
+
+    def add(self, rows: Rows) -> None:
+        """Adds snapshots, of each tensor behind those that were added before."""
+        starts, tensor, step = rows.starts, rows.tensor, rows.step
+        more = int(tensor[-1]) + 1 - self._columns.shape[1]
+        if more > 0:
+            fresh = np.repeat(np.array([[0], [0], [_BEFORE]], np.int64), more, axis=1)
+            self._columns = np.concatenate((self._columns, fresh), axis=1)
+        codes = tensor[starts]
+        stops = np.append(starts[1:], len(rows))
+        new = np.append(True, step[1:] != step[:-1])
+        new[starts] = step[starts] != self._columns[2, codes]
+        self._columns[0, codes] += stops - starts
+        self._columns[1, codes] += np.add.reduceat(new.astype(np.int64), starts)
+        self._columns[2, codes] = step[stops - 1]
+
+
+@dataclass(frozen=True, slots=True)
+class ZerosOf:
+    """A gradient's exact zeros: at how many steps all of it was, the first and last of these; their share of
+    all elements; where all of it is 0 at its last step, since which one without a break and over how many
+    (`lasting`); `passing`: over how many the longest stretch was behind which it came back."""
+
+    steps: int
+    first: int
+    last: int
+    share: float
+    since: int | None
+    lasting: int
+    passing: int
+
+
+@dataclass(slots=True)
+class _Tail:
+    """The steps behind the last one (`broken`) with a visit that is not all zeros: the first and last of
+    them, how many; of those before it the most without a break (`passing`)."""
+
+    broken: int | None = None
+    first: int | None = None
+    last: int | None = None
+    steps: int = 0
+    passing: int = 0
+
+    def go_on(self, step: Array, whole: Array) -> None:
+        """Adds snapshots by their steps, and whether all of each is 0."""
+        others = np.flatnonzero(~whole)
+        if len(others):
+            if self.steps or len(others) < len(step):
+                self.passing = max(self.passing, self._longest(step, whole))
+            self.broken, self.first, self.last, self.steps = int(step[others[-1]]), None, None, 0
+            step = step[others[-1] + 1 :]
+        more = distinct(step if self.broken is None else step[step != self.broken])
+        if self.last is not None:
+            more = more[more != self.last]
+        if len(more):
+            self.first = int(more[0]) if self.first is None else self.first
+            self.last, self.steps = int(more[-1]), self.steps + len(more)
+
+    def _longest(self, step: Array, whole: Array) -> int:
+        """The most steps without a break that end before a step with something else, of what is added and the
+        steps before it."""
+        breaks, zeros = distinct(step[~whole]), distinct(step[whole])
+        known = [at for at in (self.broken, self.last) if at is not None]
+        zeros = zeros[~np.isin(zeros, [*breaks.tolist(), *known])]
+        counts = np.diff(np.searchsorted(zeros, breaks), prepend=0)
+        counts[0] += self.steps - int(self.last == breaks[0])
+        return int(counts.max())
+
+
+class Zeros:
+    """Exact zeros by tensor."""
+
+    def __init__(self) -> None:
+        self._all = Fired()
+        self._tails: dict[int, _Tail] = {}
+        self._elements: dict[int, tuple[float, float]] = {}  # zeros, all: whole numbers, so added exactly
+
+    def of(self, code: int) -> ZerosOf:
+        """Those of a tensor."""
+        zero, size = self._elements.get(code, (0.0, 0.0))
+        whole = self._all.by_tensor.get(code)
+        at = (0, 0, 0) if whole is None else (whole.steps, whole.first, whole.last)
+        tail = self._tails.get(code, _Tail())
+        return ZerosOf(*at, zero / size if size else 0.0, tail.first, tail.steps, tail.passing)
+
+    def forget(self, code: int) -> None:
+        """Nothing was seen of a tensor."""
+        self._all.forget(code)
+        self._tails.pop(code, None)
+        self._elements.pop(code, None)
+
+    def add(self, rows: Rows) -> None:
+        """Adds snapshots, of each tensor behind those that were added before."""
+        zero, size, starts = rows["zero"], rows["size"], rows.starts
+        whole = (zero == size) & (size > 0)
+        self._all.add(rows, whole, zero)
+        for code, part in rows.groups():
+            self._tails.setdefault(code, _Tail()).go_on(rows.step[part], whole[part])
+        sums = [np.add.reduceat(np.nan_to_num(column), starts).tolist() for column in (zero, size)]
+        for code, *more in zip(rows.tensor[starts].tolist(), *sums, strict=True):
+            known = self._elements.get(code, (0.0, 0.0))
+            self._elements[code] = known[0] + more[0], known[1] + more[1]
+
+
+def fired_of(
+    view: RunView,
+    key: Hashable,
+    tensors: Iterable[TensorRole],
+    measure: Measure,
+    *,
+    low: bool = False,
+) -> Fired:
+    """Snapshots of some tensors that have a trait.
+
+    Args:
+        key: names what is measured and all limits that `measure` looks at.
+        measure: (which snapshots have it, what was measured of each), each by itself.
+        low: the smallest value is the worst, not the largest.
+    """
+    return view.growing(key, Fired, tensors, lambda state, rows: state.add(rows, *measure(rows), low=low))
+
+
+def counted_of(view: RunView) -> Counted:
+    """How many snapshots and steps each tensor has."""
+    return view.growing("counted", Counted, view.tensors, lambda state, rows: state.add(rows))

@@ -1,0 +1,123 @@
+"""What was found out about the snapshots of each tensor so far, added to as a run grows.
+
+Rows of a catalog never move and are never removed. So whatever can be told of a tensor's first rows and of
+those behind them separately, and put together exactly, is held from one look to the next; a tensor that got
+rows of a step that lies before its latest (another worker's, mostly) is looked at from its first row again,
+and so are all where it matters which values are kept and some were pruned.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
+from weakref import ReferenceType, WeakKeyDictionary
+
+import numpy as np
+
+from tensortap.index.graph.graph_index import GraphIndex
+from tensortap.index.run_index import RunIndex
+
+from ..model_graph.tensor_role import TensorRole
+from .snapshot_rows import Rows
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_MOST = 64  # things that are held of a run, those that were asked for last
+
+
+class ByTensor(Protocol):
+    """Something that is held of tensors, by their codes."""
+
+    def forget(self, code: int) -> None:
+        """Nothing was seen of a tensor."""
+
+
+class OfKept:
+    """Something that is held and depends on which values are kept: pruning ends it."""
+
+
+S = TypeVar("S", bound=ByTensor)
+Add = Callable[[S, Rows], None]
+
+
+@dataclass(slots=True)
+class Held(Generic[S]):
+    """What is held: of which tensors (by code), of the catalog's first `rows`."""
+
+    state: S
+    wanted: Array
+    rows: int = 0
+
+
+@dataclass
+class Memory:
+    """What rules found out about a run, so that the next look goes on from there. For one look at a time.
+
+    Attributes:
+        rows: of the catalog, at the last look. late_at: by tensor, the rows of the look that saw it get rows
+            of an earlier step than its latest, 0 if none did. prunings: of the catalog, at the last look.
+        tensors: roles by code. graphs: the graphs they were told from, by id.
+    """
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    rows: int = 0
+    late_at: Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    prunings: int = 0
+    tensors: list[TensorRole] = field(default_factory=list)
+    graphs: dict[str, ReferenceType[GraphIndex]] = field(default_factory=dict)
+    _held: OrderedDict[Hashable, Held[Any]] = field(default_factory=OrderedDict)
+    _latest: Array = field(default_factory=lambda: np.full((2, 0), np.iinfo(np.int64).min))
+
+    def note(self, run: RunIndex, added: Rows, rows: int, count: int) -> None:
+        """Notes the snapshots behind the last look's, ordered; `count`: of tensors there are now."""
+        if self.prunings != run.catalog.prunings:  # before anything reads what is kept
+            self.prunings = run.catalog.prunings
+            for key in [key for key, held in self._held.items() if isinstance(held.state, OfKept)]:
+                del self._held[key]
+        more = count - len(self.late_at)
+        late_at = np.append(self.late_at, np.zeros(more, np.int64))
+        latest = np.concatenate((self._latest, np.full((2, more), np.iinfo(np.int64).min)), axis=1)
+        if len(added):
+            starts = added.starts
+            stops = np.append(starts[1:], len(added)) - 1
+            codes = added.tensor[starts]
+            visit = run.catalog.column("visit", added.rows)
+            first, last = (np.stack([added.step[at], visit[at]]) for at in (starts, stops))
+            known = latest[:, codes]
+            before = (first[0] < known[0]) | ((first[0] == known[0]) & (first[1] < known[1]))
+            late_at[codes[before]] = rows
+            later = (last[0] > known[0]) | ((last[0] == known[0]) & (last[1] > known[1]))
+            latest[:, codes[later]] = last[:, later]
+        self.late_at, self._latest, self.rows = late_at, latest, rows
+
+    def take(self, key: Hashable, make: Callable[[], S]) -> Held[S]:
+        """What is held under a key, or what `make` makes; no longer held until it is put back: a look that
+        ends in the middle of adding leaves nothing behind."""
+        held: Held[S] = self._held.pop(key) if key in self._held else Held(make(), np.zeros(0, np.bool_))
+        held.wanted = np.append(held.wanted, np.zeros(len(self.late_at) - len(held.wanted), np.bool_))
+        return held
+
+    def put(self, key: Hashable, held: Held[Any]) -> None:
+        """Holds it."""
+        self._held[key] = held
+        while len(self._held) > _MOST:
+            self._held.popitem(last=False)
+
+
+_MEMORIES: WeakKeyDictionary[Any, Memory] = WeakKeyDictionary()  # by catalog
+
+
+@contextmanager
+def remembered(run: RunIndex) -> Iterator[Memory]:
+    """What earlier looks at a run found out; nothing while another thread uses it."""
+    memory = _MEMORIES.setdefault(run.catalog, Memory())
+    if not memory.lock.acquire(blocking=False):
+        yield Memory()
+        return
+    try:
+        yield memory
+    finally:
+        memory.lock.release()

@@ -1,0 +1,28 @@
+"""Values that were kept, as far as they can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tensortap.core.errors import TensortapError
+from tensortap.index.run_index import RunIndex
+from tensortap.index.snapshot import Snapshot, take
+from tensortap.index.values import read_slice
+
+Array = np.ndarray[Any, np.dtype[Any]]
+MAX_BYTES = 16 << 20  # of one value
+
+
+def kept_values(
+    run: RunIndex, rows: Array | Sequence[int], limit: int = MAX_BYTES
+) -> Iterator[tuple[Snapshot, Array]]:
+    """The whole values of some snapshots (rows of the catalog), in order; those that are damaged, larger than
+    `limit` bytes or deleted meanwhile are left out."""
+    for snapshot in take(run.catalog, np.asarray(rows, np.int64)):
+        try:
+            yield snapshot, np.asarray(read_slice(run, snapshot, limit=limit))
+        except (TensortapError, OSError):
+            continue

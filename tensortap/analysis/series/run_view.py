@@ -1,0 +1,203 @@
+"""A run as rules see it: its tensors with their roles, and the statistics of all snapshots as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from functools import cached_property
+from typing import Any, TypeVar, cast
+from weakref import ref
+
+import numpy as np
+
+from tensortap.index.run_index import RunIndex
+
+from ..model_graph.node_roles import Roles, roles_of
+from ..model_graph.tensor_role import TensorRole
+from .dtype_limits import LARGEST
+from .incremental_state import Add, ByTensor, Memory
+from .snapshot_rows import Rows
+
+Array = np.ndarray[Any, np.dtype[Any]]
+T = TypeVar("T")
+S = TypeVar("S", bound=ByTensor)
+_FEW = 16  # tensors whose rows are looked up one by one
+_PIECE = 1 << 18  # rows that are looked at at once
+
+
+class RunView:
+    """What rules look at.
+
+    Attributes:
+        run: the index. tensors: by code. rows_seen: snapshots that there were when it was made.
+        advance: what a rule that takes long tells how far it is; what it raises ends the work.
+
+    Args:
+        memory: what earlier looks found out, held by nobody else meanwhile.
+    """
+
+    def __init__(self, run: RunIndex, memory: Memory | None = None) -> None:
+        self.run = run
+        self.advance: Callable[[int, int, str], None] = lambda done, total, doing: None
+        self.rows_seen = run.catalog.rows  # first: tensors are known before the rows that name them
+        self._memory = memory or Memory()
+        self._graphs: dict[str, Roles] = {}
+        self._known: dict[Hashable, Any] = {}
+        self._behind: dict[tuple[int, bool], Rows] = {}
+        self.tensors = self._roles_of_tensors(len(run.catalog.tensors))
+        before = self._memory.rows
+        self._memory.note(run, self._rows_behind(before, floats=False), self.rows_seen, len(self.tensors))
+
+    def roles(self, graph: str) -> Roles:
+        """The roles of a graph's nodes."""
+        if graph not in self._graphs:
+            self._graphs[graph] = roles_of(self.run.graph(graph))
+        return self._graphs[graph]
+
+    def _roles_of_tensors(self, count: int) -> list[TensorRole]:
+        """Those of graphs that have not changed are known from the look before."""
+        memory, names = self._memory, self.run.catalog.tensors.graphs_of(np.arange(count, dtype=np.int32))
+        same = {name: known() is self.roles(name).graph for name, known in memory.graphs.items()}
+        memory.tensors = [
+            memory.tensors[code] if code < len(memory.tensors) and same.get(name, False) else self._role(code)
+            for code, name in enumerate(names)
+        ]
+        memory.graphs = {name: ref(roles.graph) for name, roles in self._graphs.items()}
+        return memory.tensors
+
+    def _role(self, code: int) -> TensorRole:
+        tensors = self.run.catalog.tensors
+        node, slot = tensors.node_and_slot(code)
+        roles = self.roles(tensors.graph_of(code))
+        graph = roles.graph
+        row = graph.rows.get(node, -1)
+        kind = roles.kind.get(row, "") if slot == 0 or row < 0 or roles.kind.get(row) == "input" else ""
+        if row == roles.loss and slot == 0:
+            kind = "loss"
+        return TensorRole(
+            code=code,
+            name=tensors.names[code],
+            node=node,
+            slot=slot,
+            graph=graph.id,
+            row=row,
+            op_type=graph.op_type[row] if row >= 0 else "",
+            layer=graph.layer[row] if row >= 0 else "",
+            kind=kind,
+            variable=roles.variable.get(row, ""),
+            order=int(graph.order[row]) if row >= 0 else 0,
+            backward=row >= 0 and roles.is_backward(row),
+        )
+
+    def where(self, fits: Callable[[TensorRole], object]) -> list[TensorRole]:
+        """The tensors that fit."""
+        return [tensor for tensor in self.tensors if fits(tensor)]
+
+    def of_kind(self, *kinds: str) -> list[TensorRole]:
+        """The tensors of some kinds; a list that callers leave as it is."""
+        name = " ".join(("of kind", *sorted(kinds)))
+        return self.once(name, lambda: self.where(lambda tensor: tensor.kind in kinds))
+
+    def once(self, name: str, find: Callable[[], T]) -> T:
+        """What `find` finds, which several rules need: found by the first that asks for that name."""
+        if name not in self._known:
+            self._known[name] = find()
+        return cast(T, self._known[name])
+
+    def rows(self, tensors: Iterable[TensorRole], *, floats: bool = True) -> Rows:
+        """All snapshots of some tensors; of floating point ones only, unless said otherwise."""
+        codes = [tensor.code for tensor in tensors]
+        if len(codes) > _FEW:
+            order, starts = self._ordered
+            parts = [order[starts[code] : starts[code + 1]] for code in codes]
+        else:
+            found = (self.run.catalog.rows_of_tensor(code) for code in codes)
+            parts = [rows[: np.searchsorted(rows, self.rows_seen)] for rows in found]
+        rows = np.concatenate(parts) if parts else np.zeros(0, np.int64)
+        if floats:
+            rows = rows[self._is_float[self.run.catalog.column("dtype", rows)]]
+        return Rows(self.run, rows)
+
+    @cached_property
+    def _ordered(self) -> tuple[Array, Array]:
+        """(all rows ordered by tensor, where each tensor begins)."""
+        column = self.run.catalog.column("tensor", slice(0, self.rows_seen))
+        order = np.argsort(column, kind="stable")
+        return order, np.searchsorted(column[order], np.arange(len(self.tensors) + 1))
+
+    def rows_at(self, step: int, *, floats: bool = False) -> Rows:
+        """All snapshots of a step; of floating point tensors only, if wanted."""
+        catalog = self.run.catalog
+        code = catalog.steps.code(step)
+        rows = np.zeros(0, np.int64) if code is None else catalog.rows_of_step(code)
+        rows = rows[rows < self.rows_seen]
+        if floats:
+            rows = rows[self._is_float[catalog.column("dtype", rows)]]
+        return Rows(self.run, rows)
+
+    def each(self, tensors: Iterable[TensorRole]) -> Iterator[tuple[TensorRole, Rows]]:
+        """Tensors one by one, in order, with their snapshots: far faster than asking for those one by one."""
+        tensors = list(tensors)
+        rows = self.rows(tensors)
+        places = dict(rows.groups())
+        for tensor in tensors:
+            yield tensor, rows.part(places.get(tensor.code, slice(0, 0)))
+
+    def growing(self, key: Hashable, make: Callable[[], S], tensors: Iterable[TensorRole], add: Add[S]) -> S:
+        """What is known of some tensors' floating point snapshots: what an earlier look found out under this
+        key, and what there is to say of those that came since.
+
+        Args:
+            key: names all that it depends on. make: makes what knows nothing.
+            add: tells it of further snapshots, of each tensor behind those that it was told of before. What
+                it knows then may not depend on how they were divided.
+        """
+        if ("growing", key) in self._known:
+            return cast(S, self._known["growing", key])
+        held = self._memory.take(key, make)
+        wanted = np.zeros(len(self.tensors), np.bool_)
+        wanted[[tensor.code for tensor in tensors]] = True
+        anew = wanted & (~held.wanted | (self._memory.late_at > held.rows)) & bool(held.rows)
+        for code in np.flatnonzero((held.wanted & ~wanted) | anew).tolist():
+            held.state.forget(code)
+        added = self._rows_behind(held.rows, floats=True)
+        fit = (wanted & ~anew)[added.tensor]
+        self._tell(held.state, added.part(fit, share=len(added) <= _PIECE), add)
+        self._tell(held.state, self.rows([self.tensors[code] for code in np.flatnonzero(anew).tolist()]), add)
+        held.wanted, held.rows = wanted, self.rows_seen
+        self._memory.put(key, held)
+        self._known["growing", key] = held.state
+        return held.state
+
+    def _tell(self, state: S, rows: Rows, add: Add[S]) -> None:
+        if 0 < len(rows) <= _PIECE:
+            add(state, rows)
+            return
+        for start in range(0, len(rows), _PIECE):
+            add(state, rows.part(slice(start, start + _PIECE), share=False))
+
+    def _rows_behind(self, first: int, *, floats: bool) -> Rows:
+        """The snapshots from a row of the catalog on, ordered."""
+        if (first, floats) not in self._behind:
+            if floats:
+                rows = self._rows_behind(first, floats=False)
+                fit = self._is_float[self.run.catalog.column("dtype", rows.rows)]
+                found = rows.part(fit, share=len(rows) <= _PIECE)
+            elif first:
+                found = Rows(self.run, np.arange(first, self.rows_seen))
+            else:
+                found = Rows(self.run, self._ordered[0])
+            self._behind[first, floats] = found
+        return self._behind[first, floats]
+
+    @cached_property
+    def all_rows(self) -> Rows:
+        """All snapshots of floating point tensors."""
+        return self.rows(self.tensors)
+
+    @property
+    def _is_float(self) -> Array:
+        return np.array([name in LARGEST for name in self.run.catalog.dtypes.values], np.bool_)
+
+    def dtypes(self, rows: Rows) -> tuple[Array, list[str]]:
+        """Codes of the dtypes of some snapshots, and the dtypes by code."""
+        return self.run.catalog.column("dtype", rows.rows), list(self.run.catalog.dtypes.values)

@@ -1,0 +1,115 @@
+"""Snapshots as columns, ordered by tensor, step and visit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tensortap.index.run_index import RunIndex
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Rows:
+    """Snapshots ordered by tensor, step and visit. `rows["abs_max"]` is a column, float64."""
+
+    def __init__(self, run: RunIndex, rows: Array) -> None:
+        catalog = run.catalog
+        visit, step, tensor = (catalog.column(name, rows) for name in ("visit", "step", "tensor"))
+        if not _in_order(tensor, step, visit):  # snapshots are captured in order, mostly
+            order = np.lexsort((visit, step, tensor))
+            rows, tensor, step = rows[order], tensor[order], step[order]
+        self._run = run
+        self._whole: tuple[Rows, slice | Array] | None = None
+        self._held: dict[str, Array] = {}
+        self.rows, self.tensor, self.step = rows, tensor, step
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, column: str) -> Array:
+        if self._whole is None:
+            return self._read(column)
+        whole, part = self._whole
+        if column not in whole._held:  # read once for all parts: one by one takes far longer
+            whole._held[column] = whole[column]
+        found: Array = whole._held[column][part]
+        return found
+
+    def _read(self, column: str) -> Array:
+        """Most of a long run is read in the order it lies in, and sorted then."""
+        catalog = self._run.catalog
+        if len(self.rows) * 2 > catalog.rows:
+            found: Array = catalog.column(column, slice(0, int(self.rows.max()) + 1))[self.rows]
+        else:
+            found = catalog.column(column, self.rows)
+        return found.astype(np.float64)
+
+    def part(self, part: slice | Array, *, share: bool = True) -> Rows:
+        """Some of the rows, by their places in order or a mask; parts of the same rows share what they read,
+        unless they are told not to (all of a long run takes much memory)."""
+        if not isinstance(part, slice) and part.dtype == np.bool_ and part.all():
+            return self
+        made = Rows.__new__(Rows)
+        made._run, made._held = self._run, {}
+        made._whole = (self, part) if share else None
+        made.rows, made.tensor, made.step = self.rows[part], self.tensor[part], self.step[part]
+        return made
+
+    @property
+    def kept(self) -> Array:
+        """Of which a value was kept."""
+        return self["kept"] > 0
+
+    @cached_property
+    def finite(self) -> Array:
+        """Finite elements of each."""
+        found: Array = self["zero"] + self["negative"] + self["positive"]
+        return found
+
+    @cached_property
+    def rms(self) -> Array:
+        """Root mean square of the finite elements; never below the mean of their absolute values."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self["l2"] / np.sqrt(self.finite)
+
+    def share(self, column: str) -> Array:
+        """A count as a part of all elements; NaN where there are none."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self[column] / self["size"]
+
+    @property
+    def steps(self) -> Array:
+        """The steps of rows of one tensor, each once."""
+        return distinct(self.step)
+
+    @cached_property
+    def starts(self) -> Array:
+        """Where each tensor begins."""
+        return np.flatnonzero(np.append(True, self.tensor[1:] != self.tensor[:-1]))[: len(self) or None]
+
+    def groups(self) -> Iterator[tuple[int, slice]]:
+        """(code of the tensor, its rows) one by one."""
+        if not len(self):
+            return
+        stops = np.append(self.starts[1:], len(self)).tolist()
+        for start, stop in zip(self.starts.tolist(), stops, strict=True):
+            yield int(self.tensor[start]), slice(start, stop)
+
+
+def distinct(ascending: Array) -> Array:
+    """Each of some ascending numbers once; several times as fast as `np.unique`, which cannot know."""
+    if not len(ascending):
+        return ascending
+    found: Array = ascending[np.append(True, ascending[1:] != ascending[:-1])]
+    return found
+
+
+def _in_order(tensor: Array, step: Array, visit: Array) -> bool:
+    """Whether rows are ordered by tensor, step and visit already."""
+    new_tensor, same = tensor[1:] > tensor[:-1], tensor[1:] == tensor[:-1]
+    later = (step[1:] > step[:-1]) | ((step[1:] == step[:-1]) & (visit[1:] >= visit[:-1]))
+    return bool(np.all(new_tensor | (same & later)))

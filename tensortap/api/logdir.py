@@ -1,0 +1,110 @@
+"""A log directory, for people: `tensortap.open`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tensortap.core.errors import NotARunError, NotFoundError
+from tensortap.core.escaping import counted
+from tensortap.core.suggest import did_you_mean
+from tensortap.index.log import LogIndex
+from tensortap.index.run_index import RunOverview
+from tensortap.storage.addresses import path_of, shown_path
+from tensortap.storage.filesystem import is_folder
+
+from . import html_repr
+from .run import Run
+from .viewer_hook import view
+
+
+def open_logdir(path: str | os.PathLike[str]) -> Log:
+    """Opens a log directory, or one run in it, and reads it to its end.
+
+    Raises:
+        NotARunError: there is no such directory.
+    """
+    place = path_of(path)
+    if not is_folder(place):
+        raise NotARunError(
+            f"There is no directory {shown_path(place)!r}.", "Name a log directory, or a run in it."
+        )
+    log = LogIndex(place)
+    log.refresh()
+    return Log(log)
+
+
+class Log:
+    """The runs below a log directory. `log.runs["exp1/baseline"]` is a run; `refresh()` reads on."""
+
+    def __init__(self, index: LogIndex) -> None:
+        self._index = index
+
+    @property
+    def runs(self) -> Runs:
+        """The runs by name, the newest first."""
+        return Runs(self._index)
+
+    def refresh(self) -> bool:
+        """Looks for new runs and reads on in all of them; returns whether anything changed."""
+        return self._index.refresh()
+
+    def view(self, *, height: int = 600, origins: Sequence[str] = ()) -> Any:
+        """The page inside a notebook; see `tensortap.notebook`."""
+        return view(self._index.logdirs, "", height, origins)
+
+    def __repr__(self) -> str:
+        return f"<log {self._index.name!r}: {self.runs!r}>"
+
+    def _repr_html_(self) -> str:
+        return self.runs._repr_html_()
+
+
+class Runs(Mapping[str, Run]):
+    """Runs by name; always those of the last refresh."""
+
+    def __init__(self, index: LogIndex) -> None:
+        self._index = index
+
+    def _ids(self) -> dict[str, str]:
+        return {run.name: run.id for run in self._index.runs}
+
+    def __getitem__(self, name: str) -> Run:
+        ids = self._ids()
+        if not isinstance(name, str):
+            raise NotFoundError(
+                f"Runs go by name, not by {name!r}.", f"list(log.runs) gives {list(ids)[:5]}."
+            )
+        if name not in ids:
+            hint = did_you_mean(name, list(ids), f"It holds {counted(len(ids), 'run')}.")
+            raise NotFoundError(f"There is no run {name!r}.", hint)
+        return Run(self._index, ids[name], name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._ids()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """A run, or the default if there is none of that name."""
+        ids = self._ids()
+        return Run(self._index, ids[name], name) if name in ids else default
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._ids())
+
+    def __len__(self) -> int:
+        return len(self._ids())
+
+    def __repr__(self) -> str:
+        names = list(self._ids())
+        shown = ", ".join(map(repr, names[:10])) + (", …" if len(names) > 10 else "")
+        return f"{len(names)} {'run' if len(names) == 1 else 'runs'}{': ' if names else ''}{shown}"
+
+    def _repr_html_(self) -> str:
+        rows = [_cells(run.overview()) for run in self._index.runs]
+        return html_repr.table(("run", "snapshots", "steps", "workers", "with NaN or Inf", ""), rows)
+
+
+def _cells(run: RunOverview) -> tuple[object, ...]:
+    state = run.error or ("live" if run.live else "")
+    return run.name, f"{run.snapshots:,}", run.step_count, run.workers, f"{run.nonfinite:,}", state

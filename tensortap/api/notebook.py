@@ -1,0 +1,152 @@
+"""The page from a notebook: a server in a thread of this process, and a link to it, or the page itself."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+if TYPE_CHECKING:
+    from tensortap.server.serve import Server
+
+_SANDBOX = "allow-scripts allow-same-origin allow-downloads allow-popups"
+_VIEWERS: dict[tuple[object, ...], Viewer] = {}
+_LOCK = threading.Lock()
+
+
+class Viewer:
+    """A page that is being served. A notebook shows it as a link; `close()` ends it, and so does the process.
+
+    Attributes:
+        url: the address of the page, with its token. It is good for this process only.
+        frame_url: where the page is to be embedded, if it may be.
+        name: what is served.
+    """
+
+    def __init__(self, server: Server, name: str) -> None:
+        self._server = server
+        self.url, self.frame_url, self.name = server.url, server.frame_url, name
+        self._thread = threading.Thread(target=server.run, name="tensortap-page", daemon=True)
+        self._thread.start()
+        atexit.register(self.close)
+
+    @property
+    def open(self) -> bool:
+        """Whether it answers."""
+        return self._thread.is_alive()
+
+    def close(self) -> None:
+        """Ends the server; calling it again does nothing."""
+        atexit.unregister(self.close)
+        if self.open:
+            self._server.close()
+            self._thread.join(timeout=10)
+
+    def __repr__(self) -> str:
+        return f"<page of {self.name}: {self.url if self.open else 'closed'}>"
+
+    def _repr_html_(self) -> str:
+        if not self.open:
+            return f"<code>{_text(repr(self))}</code>"
+        link = f'<a href="{escape(self.url)}" target="_blank" rel="noopener">Open the page</a>'
+        return f"{link} of <code>{_text(self.name)}</code>"
+
+
+def _text(text: str) -> str:
+    from tensortap.core.escaping import escaped
+
+    return escape(escaped(text))
+
+
+def show(logdir: str | os.PathLike[str], *, port: int | None = None) -> Viewer:
+    """Serves the page for a log directory, a run, or whatever `tensortap.open` reads, from a thread.
+
+    It listens on 127.0.0.1 only and asks for a token, which the address carries. Shown again, the same
+    log directory has the same page.
+
+    Args:
+        port: default: 6016, or the next free one; 0: any free one.
+
+    Raises:
+        TensortapError: there is no such port, or the source cannot be imported.
+    """
+    from tensortap.storage.addresses import path_of
+
+    return _viewer([path_of(logdir)], port, None)
+
+
+class Frame:
+    """The page inside a notebook: an iframe. `close()` ends it, and so does the process.
+
+    Attributes:
+        page: the page that is served; `page.url` opens it in a tab of its own.
+    """
+
+    def __init__(self, page: Viewer, run: str, height: int) -> None:
+        self.page, self._height = page, height
+        self._place = f"#run={quote(run, safe='')}" if run else ""
+
+    def close(self) -> None:
+        """Ends the server."""
+        self.page.close()
+
+    def __repr__(self) -> str:
+        return repr(self.page)
+
+    def _repr_html_(self) -> str:
+        if not self.page.open:
+            return self.page._repr_html_()
+        source, title = escape(self.page.frame_url + self._place), _text(f"tensortap: {self.page.name}")
+        style = f"width:100%;height:{self._height}px;border:1px solid #8884;border-radius:6px"
+        frame = (
+            f'<iframe src="{source}" title="{title}" style="{style}" sandbox="{_SANDBOX}" '
+            'referrerpolicy="no-referrer" allow="clipboard-write; fullscreen"></iframe>'
+        )
+        return f"<div>{frame}<div>{self.page._repr_html_()}</div></div>"
+
+
+def notebook(
+    logdir: str | os.PathLike[str], *, run: str = "", height: int = 600, origins: Sequence[str] = ()
+) -> Frame:
+    """The page for a log directory, a run, or whatever `tensortap.open` reads, inside a notebook.
+
+    The server listens on 127.0.0.1 only, so that the browser must be on the kernel's machine (or its port
+    be forwarded, with the same number). Notebooks at `localhost`, `127.0.0.1` and `origins` may embed it.
+
+    Args:
+        run: the run to begin with. height: of the frame, in pixels.
+        origins: addresses of other notebook servers, as in `https://hub.example.org`.
+
+    Raises:
+        TensortapError: an origin is none, or the source cannot be imported.
+    """
+    from tensortap.storage.addresses import path_of
+
+    return view([path_of(logdir)], run, height, origins)
+
+
+def view(logdirs: Sequence[Path], run: str, height: int, origins: Sequence[str]) -> Frame:
+    """`notebook`, for paths."""
+    return Frame(_viewer(logdirs, 0, tuple(origins)), run, height)
+
+
+def _viewer(logdirs: Sequence[Path], port: int | None, origins: tuple[str, ...] | None) -> Viewer:
+    """The page that is served already, or a new one. `origins`: who may embed it; None: nobody."""
+    from tensortap.importers.resolve import served
+    from tensortap.server.security.notebook_frame import Framing
+    from tensortap.server.serve import Server
+    from tensortap.storage.addresses import shown_path
+
+    key = (origins, *(str(path.absolute()) for path in logdirs))
+    with _LOCK:
+        known = _VIEWERS.get(key)
+        if known is None or not known.open:
+            framing = None if origins is None else Framing(origins)
+            server = Server(served(list(logdirs)), port=port, framing=framing)
+            known = _VIEWERS[key] = Viewer(server, ", ".join(map(shown_path, logdirs)))
+        return known

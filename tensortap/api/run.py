@@ -1,0 +1,221 @@
+"""A run, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tensortap.core.errors import NotARunError, NotFoundError
+from tensortap.core.escaping import counted
+from tensortap.index.graph.graph_index import GraphIndex
+from tensortap.index.graph_store import GraphOverview
+from tensortap.index.log import LogIndex
+from tensortap.index.query.search import Filters, find_rows
+from tensortap.index.run_events import RunEvent, StepBatch
+from tensortap.index.run_index import RunIndex
+from tensortap.index.series.histograms import histograms
+from tensortap.index.series.history import history
+from tensortap.index.worker_follower import WorkerStatus
+
+from . import html_repr as html
+from .arguments import check_filters_of, check_name, check_texts, whole
+from .histograms import Histograms
+from .pick import pick
+from .table import Table, show
+from .tensor import Tensor
+from .tensors import Tensors
+from .viewer_hook import view
+
+_FACTS = ("host", "command", "python")  # of a run's info, in a notebook
+
+
+class Run:
+    """One run of a log; live: after `refresh()` it shows what was captured since."""
+
+    def __init__(self, log: LogIndex, run_id: str, name: str) -> None:
+        self._log, self._id = log, run_id
+        self.name = name
+
+    @property
+    def _index(self) -> RunIndex:
+        run = self._log.run(self._id)
+        if run.error is not None and not run.catalog.rows:
+            raise NotARunError(run.error)
+        return run
+
+    def refresh(self) -> bool:
+        """Reads on; returns whether anything changed."""
+        return self._log.refresh()
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """Free facts that the writer left: host, command, versions."""
+        return dict(self._index.info)
+
+    @property
+    def steps(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Steps with snapshots, ascending."""
+        return self._index.steps.step
+
+    @property
+    def tensors(self) -> list[str]:
+        """Names of the captured tensors, ascending."""
+        return list(self._index.tensors)
+
+    @property
+    def graphs(self) -> list[GraphOverview]:
+        """The graphs in numbers, most snapshots first; `-` stands for snapshots without a graph."""
+        return self._index.graphs
+
+    def graph(self, graph_id: str | None = None) -> GraphIndex:
+        """A graph's nodes, edges and display paths; by default those of the graph with most snapshots.
+
+        Raises:
+            NotFoundError: there is no such graph.
+        """
+        index = self._index
+        return index.graph(graph_id if graph_id is not None else next((g.id for g in index.graphs), "-"))
+
+    @property
+    def workers(self) -> list[WorkerStatus]:
+        """The processes that wrote it."""
+        return self._index.workers
+
+    @property
+    def events(self) -> list[RunEvent]:
+        """What happened besides snapshots, by time: triggers that fired, what was watched from which step."""
+        return self._index.events.events()
+
+    def batch(self, step: int) -> list[StepBatch]:
+        """Which samples fed a step, one entry a worker and call; empty if that was not noted."""
+        return self._index.events.batches(step)
+
+    def steps_of(self, *, id: object = None, file: object = None) -> list[int]:
+        """The steps that a sample, or samples of a file, fed; ascending.
+
+        Raises:
+            NotFoundError: the run does not say which samples fed its steps.
+        """
+        as_text = [None if each is None else str(each) for each in (id, file)]
+        return self._index.events.steps_of(id=as_text[0], file=as_text[1])
+
+    def tensor(
+        self,
+        name: str,
+        step: int | None = None,
+        *,
+        visit: int | None = None,
+        worker: str | None = None,
+        graph: str | None = None,
+    ) -> Tensor:
+        """One snapshot.
+
+        Args:
+            name: tensor name, `node:slot`; slot 0 if it is left out.
+            step: may be left out if there is one only; negative ones count from the last.
+            visit: needed where the tensor has several there.
+            worker: needed where the tensor has several there.
+            graph: needed where the tensor has several there.
+
+        Raises:
+            NotFoundError: there is none; the hint names close ones.
+            AmbiguousError: several fit; the hint says how to choose.
+            SelectionError: an argument is no text, or no whole number.
+        """
+        index = self._index
+        check_name(name)
+        check_texts(worker=worker, graph=graph)
+        return Tensor(index, pick(index, name, whole("step", step), whole("visit", visit), worker, graph))
+
+    def history(
+        self, name: str, *, steps: object = None, worker: str | None = None, graph: str | None = None
+    ) -> Table:
+        """The statistics of a tensor over steps, one row a snapshot, ordered by step, visit, worker.
+
+        Args:
+            steps: `"3:10"`, `slice(3, 10)`, a step, … (all by default).
+
+        Raises:
+            NotFoundError: the tensor was not captured. SelectionError: `steps` makes no sense.
+        """
+        check_name(name)
+        check_texts(worker=worker, graph=graph)
+        found = history(self._index, name, graph=graph, worker=worker, steps=steps)
+        return Table(found.columns, f"{found.tensor}: ")
+
+    def histograms(self, name: str, **options: Any) -> Histograms:
+        """The histograms of a tensor over steps, on common edges; options as `tensortap.index.histograms`.
+
+        `plot()` draws them.
+
+        Raises:
+            NotFoundError: the tensor was not captured. SelectionError: an option makes no sense.
+        """
+        check_name(name)
+        check_texts(**{key: options[key] for key in ("worker", "graph", "scale") if key in options})
+        return Histograms.of(histograms(self._index, name, **{"limit": None, **options}))
+
+    def find(
+        self, nodes: str | None = None, *, step: object = None, where: str | None = None, **filters: Any
+    ) -> Tensors:
+        """Snapshots, in the order of their steps.
+
+        Args:
+            nodes: regular expression (RE2) searched in the tensor names.
+            step: a step or a range of steps, as in `history`; a negative one counts from the run's last.
+            where: `"nan > 0"`, `"abs_max >= 1e4 and step < 100"`.
+            filters: others of `tensortap.index.Filters`: graph (`-`: of none), worker, node, tensor, op_type,
+                layer, dtype, visit, and yes or no: nonfinite (holds a NaN or infinity; `False`: known to hold
+                none), kept (its value is there).
+
+        Raises:
+            SelectionError: the pattern, condition or range cannot be parsed, or there is no such filter.
+            NotFoundError: the run has fewer steps; no such graph or worker.
+        """
+        check_texts(nodes=nodes, where=where)
+        check_filters_of(filters)
+        index = self._index
+        if isinstance(step, (int, np.integer)) and step < 0:
+            step = self._from_last(int(step))
+        rows = find_rows(index, Filters(match=nodes, steps=step, where=where, **filters))
+        return Tensors(index, rows[np.argsort(index.catalog.column("step", rows), kind="stable")])
+
+    def _from_last(self, step: int) -> int:
+        steps = self.steps
+        if -step > len(steps):
+            raise NotFoundError(
+                f"The run has no step {step} from the end.", f"It has {counted(len(steps), 'step')}."
+            )
+        return int(steps[step])
+
+    def __repr__(self) -> str:
+        index = self._log.run(self._id)
+        if index.error is not None:
+            return f"<run {self.name!r}: {index.error}>"
+        steps = self.steps
+        span = _span(steps)
+        bad = f", {index.catalog.nonfinite:,} with NaN or Inf" if index.catalog.nonfinite else ""
+        counts = f"{counted(len(index.tensors), 'tensor')}, {counted(index.catalog.rows, 'snapshot')}"
+        return f"<run {self.name!r}: {counts}{span}{bad}>"
+
+    def view(self, *, height: int = 600, origins: Sequence[str] = ()) -> Any:
+        """The page inside a notebook, at this run; see `tensortap.notebook`."""
+        return view(self._log.logdirs, self._id, height, origins)
+
+    def _repr_html_(self) -> str:
+        index = self._log.run(self._id)
+        if index.error is not None:
+            return f"<code>{html.text(repr(self))}</code>"
+        facts: list[tuple[str, object]] = [("graphs", len(index.graphs)), ("workers", len(self.workers))]
+        facts += [(name, show(index.info[name])[:200]) for name in _FACTS if name in index.info]
+        steps = index.steps
+        bars = html.bars(steps.step, steps.snapshots, np.maximum(steps.nan, steps.inf))
+        return f"<div>{html.table(('', repr(self)[1:-1]), facts)}{bars}</div>"
+
+
+def _span(steps: np.ndarray[Any, np.dtype[np.int64]]) -> str:
+    if len(steps) == 0:
+        return ""
+    return f", steps {steps[0]} to {steps[-1]}" if len(steps) > 1 else f", step {steps[0]}"

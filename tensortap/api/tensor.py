@@ -1,0 +1,198 @@
+"""One snapshot of a tensor, lazy: its value is read when it is asked for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tensortap.core.dtypes import numpy_dtype
+from tensortap.core.histogram import Histogram
+from tensortap.core.model import COUNTS, STATISTICS, Summary
+from tensortap.core.sampling import Sample
+from tensortap.index.graph.node_detail import node_detail
+from tensortap.index.missing_values import no_value
+from tensortap.index.run_index import RunIndex
+from tensortap.index.snapshot import Snapshot
+from tensortap.index.values import find_histogram, kept_sample, read_slice
+
+from . import html_repr as html
+from .plots import value_figure
+from .table import show
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+REPLICA = "tensortap.replica"  # attribute of a node
+
+
+class Tensor:
+    """One tensor captured at one (step, visit).
+
+    `tensor[0, :, 10:20]` reads a slice, and only the bytes it needs; `np.asarray(tensor)` reads the whole
+    value. Both raise ValueNotKeptError where it is not there: the message says why.
+
+    Attributes:
+        name, node, slot, graph, step, visit, worker, device: what it is; `graph` is `-` for none.
+        time: when it was captured, seconds since 1970.
+        kept: whether the value was, and is still there.
+    """
+
+    def __init__(self, run: RunIndex, snapshot: Snapshot) -> None:
+        self._run, self._snapshot = run, snapshot
+        self.name, self.node, self.slot = snapshot.tensor, snapshot.node, snapshot.slot
+        self.graph, self.step, self.visit = snapshot.graph, snapshot.step, snapshot.visit
+        self.worker, self.device, self.time = snapshot.worker, snapshot.device, snapshot.time
+        self.kept = snapshot.kept
+
+    @property
+    def replica(self) -> int | None:
+        """Number of the replica of a distribution strategy that computed it; None if there is only one, or
+        the node is shared by all."""
+        if self.graph == "-":
+            return None
+        number = node_detail(self._run, self.node, graph=self.graph).attributes.get(REPLICA, "")
+        return int(number) if number.isdecimal() else None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the value."""
+        return self._snapshot.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy dtype of the value; `object` for text.
+
+        Raises:
+            InvalidValueError: the installed ml_dtypes does not know it.
+        """
+        return numpy_dtype(self._snapshot.dtype)
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self._snapshot.size
+
+    @property
+    def sample(self) -> Sample | None:
+        """Which elements were kept of the value; None for all. A sample is read with one dimension."""
+        return kept_sample(self._run, self._snapshot)
+
+    @property
+    def histogram(self) -> Histogram:
+        """Histogram of the finite, non-zero elements; read from the dump."""
+        return find_histogram(self._run, self._snapshot)
+
+    @property
+    def summary(self) -> Summary:
+        """dtype, shape, counts, statistics and histogram."""
+        fields = {
+            name: getattr(self._snapshot, name) for name in ("dtype", "shape", "size", *COUNTS, *STATISTICS)
+        }
+        return Summary(**fields, histogram=self.histogram)
+
+    def __getitem__(self, selection: object) -> Any:
+        """A slice of the value; a scalar where every dimension is indexed, as in NumPy.
+
+        Raises:
+            SelectionError: it does not fit the shape. ValueNotKeptError, DamagedError: see the class.
+        """
+        return read_slice(self._run, self._snapshot, selection)[()]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        if copy is False:
+            raise ValueError("The value is in a file: reading it makes a copy. Leave copy=False out.")
+        array = self.numpy()
+        return array if dtype is None else array.astype(dtype, copy=False)
+
+    def numpy(self) -> Array:
+        """The whole value as a new array, checked against its checksum."""
+        return read_slice(self._run, self._snapshot)
+
+    def plot(self, selection: object = None) -> Any:
+        """A plotly figure of a slice: a heatmap of two dimensions, or a line of one.
+
+        Args:
+            selection: as in `tensor[…]`, or a text, `"0,:,:,3"`; by default the last two dimensions, at index
+                0 of the others.
+
+        Raises:
+            ImportError: plotly is not installed. InvalidValueError: it is text, or another number of
+                dimensions. SelectionError, ValueNotKeptError, DamagedError: see the class.
+        """
+        if selection is None:
+            rank = 1 if self.sample is not None else self.ndim
+            selection = (0,) * max(rank - 2, 0) + (...,)
+        shown = selection if isinstance(selection, str) else selection_text(selection)
+        return value_figure(np.asarray(self[selection]), f"{self.name}[{shown}], step {self.step}")
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("A scalar has no length.")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def __bool__(self) -> bool:
+        return bool(self.numpy())
+
+    def __float__(self) -> float:
+        return float(self.numpy())
+
+    def __int__(self) -> int:
+        return int(self.numpy())
+
+    def __repr__(self) -> str:
+        snapshot = self._snapshot
+        visit = f" visit {snapshot.visit}" if snapshot.visit else ""
+        bad = [f"{getattr(snapshot, name):,} {name}" for name in COUNTS[:3] if getattr(snapshot, name)]
+        kept = [] if self.kept else [_no_value(snapshot.no_value)]
+        about = ", ".join([f"{snapshot.dtype} {snapshot.shape}", *bad, *_statistics(snapshot), *kept])
+        return f"<tensor {self.name!r} step {snapshot.step}{visit}: {about}>"
+
+    def _repr_html_(self) -> str:
+        snapshot = self._snapshot
+        names = ("step", "visit", "dtype", "shape", "size", *COUNTS, *STATISTICS)
+        rows = [
+            (name, "unknown" if name in snapshot.unknown else show(getattr(snapshot, name))) for name in names
+        ]
+        drawn = html.histogram(self.histogram, snapshot.zero)
+        return f"<div>{html.table(('', self.name), rows)}{drawn}</div>"
+
+
+def _statistics(snapshot: Snapshot) -> list[str]:
+    """Smallest, largest and mean of the finite elements, or why there are none."""
+    named = ((name, getattr(snapshot, name)) for name in ("min", "max", "mean"))
+    known = [f"{name} {value:.4g}" for name, value in named if not math.isnan(value)]
+    if known or snapshot.dtype == "string":
+        return known
+    if not snapshot.size and "size" not in snapshot.unknown:
+        return ["no elements"]
+    return ["statistics unknown" if snapshot.unknown else "nothing finite"]
+
+
+def _no_value(code: str) -> str:
+    """`value lost` and the like; what was never asked for is no loss."""
+    return "summary only" if code in ("summary", "source") else f"value {no_value(code, '').happened}"
+
+
+def selection_text(selection: object) -> str:
+    """What stands between the brackets: `(0, slice(None), slice(1, 5))` -> `0, :, 1:5`."""
+    parts = selection if isinstance(selection, tuple) else (selection,)
+    return ", ".join(_part_text(part) for part in parts)
+
+
+def _part_text(part: object) -> str:
+    if part is Ellipsis:
+        return "…"
+    if not isinstance(part, slice):
+        return str(part)
+    ends = ["" if end is None else str(end) for end in (part.start, part.stop)]
+    return ":".join(ends + ([] if part.step is None else [str(part.step)]))

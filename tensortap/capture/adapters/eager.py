@@ -1,0 +1,209 @@
+"""Captures single ops as they run outside of functions."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from typing import Any, Self
+
+import tensorflow as tf
+
+from tensortap.core.model import Frame, Function, Graph, Node
+from tensortap.core.names import tensor_name
+from tensortap.tf import internals
+from tensortap.tf.shapes import capturable_dtype, dtype_text, static_shape
+
+from ..instrument.context_stack import TaskStack
+from ..pipeline.messages import Captured, GraphHandle, held_bytes
+from ..selection import selected
+from ..step_capture import StepCapture
+from ..tracing.candidate import Candidate
+from ..tracing.layer_tracker import LayerTracker
+from ..tracing.naming import unused
+from ..tracing.source_stacks import is_user_file, sources_of
+from ..watch import Watch
+
+_FUNCTION_MARKS = ("__inference_", "__forward_", "__backward_")
+_NAME = "eager"  # of the graph and its one function
+
+
+class EagerRecorder:
+    """While entered, notes every op of this thread; at the end hands graph and tensors to the capture.
+
+    The graph is known only at the end, so tensors wait until then. Ops beyond `max_bytes` of tensors are
+    noted without their values, and counted as dropped.
+
+    Args:
+        capture: of the step it is in; None where that is not watched, and then nothing is noted.
+        owner: of several recorders of one owner only the innermost notes: the step of an outer one is another
+            one, or the same ops would be noted twice.
+    """
+
+    def __init__(
+        self,
+        capture: StepCapture | None,
+        tracker: LayerTracker,
+        *,
+        owner: object,
+        sources: bool,
+        max_bytes: int,
+    ) -> None:
+        self._capture = capture if capture is not None and capture.watches else None
+        self.owner = owner
+        self._tracker = tracker
+        self._sources = sources
+        self._room = max_bytes
+        self._dropped = 0
+        self._nodes: list[Node] = []
+        self._taken: set[str] = set()
+        self._produced: dict[int, str] = {}  # tensor id -> tensor name
+        self._stacks: dict[tuple[Frame, ...], int] = {}
+        self._captured: deque[Captured] = deque()
+
+    def __enter__(self) -> Self:
+        if self._capture is not None:
+            internals.add_op_callback(self._on_op)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._capture is not None:
+            with suppress(KeyError):  # another thread ends it, as it may a generator: it notes nothing more
+                internals.remove_op_callback(self._on_op)
+            self._hand_over(self._capture)
+
+    def _hand_over(self, capture: StepCapture) -> None:
+        try:
+            if self._nodes:
+                graph = self._graph()
+                capture.put(GraphHandle(lambda: graph), self._captured)
+            if self._dropped:
+                capture.drop(self._dropped)
+        except Exception as error:
+            capture.failed(_NAME, "ran, but its tensors could not be handed over", error)
+
+    def _on_op(
+        self,
+        op_type: str,
+        inputs: Sequence[Any],
+        attrs: Any,
+        outputs: Sequence[Any],
+        op_name: str | None = None,
+        graph: Any = None,
+    ) -> None:
+        if isinstance(op_type, bytes):
+            op_type = op_type.decode()
+        if graph is not None or op_type.startswith(_FUNCTION_MARKS):
+            return  # tracing, or a function, which is captured as such
+        capture = self._capture
+        if capture is None or _innermost(self.owner) is not self:
+            return
+        try:
+            self._note(capture, op_type, inputs, outputs)
+        except Exception as error:
+            capture.failed(op_type, "ran, but could not be noted", error)
+
+    def _note(
+        self, capture: StepCapture, op_type: str, inputs: Sequence[Any], outputs: Sequence[Any]
+    ) -> None:
+        layer = self._tracker.current_path()
+        name = unused(f"{layer}/{op_type}" if layer else op_type, self._taken)
+        self._taken.add(name)
+        sources = [self._produced.get(internals.tensor_id(tensor)) for tensor in inputs]
+        self._nodes.append(
+            Node(
+                name=name,
+                op_type=op_type,
+                inputs=[source for source in sources if source],
+                function=_NAME,
+                device=str(outputs[0].device) if outputs else "",
+                layer=layer,
+                stack=self._stack(),
+                output_dtypes=[dtype_text(tensor.dtype) for tensor in outputs],
+                output_shapes=[static_shape(tensor.shape) for tensor in outputs],
+            )
+        )
+        for slot, tensor in enumerate(outputs):
+            self._produced[internals.tensor_id(tensor)] = tensor_name(name, slot)
+            self._keep(capture.watches, name, slot, op_type, layer, tensor)
+
+    def _keep(
+        self, watches: Sequence[Watch], name: str, slot: int, op_type: str, layer: str, tensor: Any
+    ) -> None:
+        dtype = capturable_dtype(tensor.dtype)
+        if not dtype:
+            return
+        candidate = Candidate(
+            node=name,
+            slot=slot,
+            op_type=op_type,
+            dtype=dtype,
+            shape=static_shape(tensor.shape),
+            layer=layer,
+            function=_NAME,
+            device=str(tensor.device),
+        )
+        chosen = selected(candidate, watches)
+        if chosen is None:
+            return
+        array = internals.as_array(tensor)
+        nbytes = held_bytes(array)
+        if nbytes > self._room:
+            self._dropped += 1
+            return
+        self._room -= nbytes
+        self._captured.append(Captured(candidate, 0, array, *chosen.wish))
+
+    def _stack(self) -> int:
+        """Number of the current stack of user frames."""
+        frames: list[Frame] = []
+        frame: Any = sys._getframe(2)
+        while frame is not None:
+            code = frame.f_code
+            if is_user_file(code.co_filename):
+                frames.append((code.co_filename, frame.f_lineno, code.co_name))
+            frame = frame.f_back
+        stack = tuple(reversed(frames))
+        return self._stacks.setdefault(stack, len(self._stacks)) if stack else -1
+
+    def _graph(self) -> Graph:
+        return Graph(
+            name=_NAME,
+            nodes=self._nodes,
+            functions={_NAME: Function()},
+            stacks=list(self._stacks),
+            sources=sources_of(self._stacks) if self._sources else {},
+            way="in-place",
+        )
+
+
+_RECORDERS: TaskStack[EagerRecorder] = TaskStack("tensortap recorders")
+
+
+def _innermost(owner: object) -> EagerRecorder | None:
+    """Of the recorders of that owner which this thread, or task, is in."""
+    return next((recorder for recorder in _RECORDERS if recorder.owner is owner), None)
+
+
+class EagerBodies:
+    """The `with tap.eager()` of a tap."""
+
+    def __init__(self, tracker: LayerTracker, *, sources: bool, max_bytes: int) -> None:
+        self._tracker = tracker
+        self._sources = sources
+        self._max_bytes = max_bytes
+
+    @contextmanager
+    def body(self, capture: StepCapture | None) -> Iterator[None]:
+        """Notes the ops of this thread for the step it is in, whose capture is given."""
+        recorder = EagerRecorder(
+            capture, self._tracker, owner=self, sources=self._sources, max_bytes=self._max_bytes
+        )
+        with _RECORDERS.inside(recorder), recorder:
+            yield
+
+    def step(self, capture: StepCapture | None) -> AbstractContextManager[None]:
+        """For a step that begins: in such a body, or where functions run as eager code, its ops are noted."""
+        wanted = _innermost(self) is not None or tf.config.functions_run_eagerly()
+        return self.body(capture) if wanted else nullcontext()

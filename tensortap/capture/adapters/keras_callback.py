@@ -1,0 +1,170 @@
+"""`tap.callback()`: batches of `fit`, `evaluate` and `predict` as steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+import keras
+import tensorflow as tf
+
+from ..tracing.layer_tracker import layer_paths
+from .batch_counter import Drawn
+
+if TYPE_CHECKING:
+    from ..tap import Tap
+
+_DATA_ENDED = (StopIteration, tf.errors.OutOfRangeError)  # as Keras takes them
+
+
+class _StepFunction:
+    """Stands for a model's train (test, predict) function; runs it inside the step that was announced."""
+
+    def __init__(self, original: Callable[..., Any], callback: TapCallback) -> None:
+        self.original = original
+        self.callback: TapCallback | None = callback  # None once it is over
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.callback is None:
+            return self.original(*args, **kwargs)
+        return self.callback.run_step(self.original, *args, **kwargs)
+
+
+class TapCallback(keras.callbacks.Callback):  # type: ignore[misc]
+    """Captures while Keras runs; installed when it begins, flushed when it ends.
+
+    The model's train (test, predict) function is replaced by one that runs the original inside a step of
+    the tap, so that nothing but it is captured, and put back at the end.
+    """
+
+    def __init__(self, tap: Tap) -> None:
+        super().__init__()
+        self._tap = tap
+        self._running = ""  # the attribute of the model that is replaced
+        self._begun: int | None = None  # the batch that Keras has announced, until it runs
+        self._batch = 0  # that batch, by its number in the epoch
+        self._drawn = Drawn()
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        self._start("train_function")
+
+    def on_train_end(self, logs: Any = None) -> None:
+        self._end("train_function")
+
+    def on_test_begin(self, logs: Any = None) -> None:
+        self._start("test_function")
+
+    def on_test_end(self, logs: Any = None) -> None:
+        self._end("test_function")
+
+    def on_predict_begin(self, logs: Any = None) -> None:
+        self._start("predict_function")
+
+    def on_predict_end(self, logs: Any = None) -> None:
+        self._end("predict_function")
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        self._batch_begins("train_function", batch)
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        self._batch_ends("train_function", batch)
+
+    def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
+        self._batch_begins("test_function", batch)
+
+    def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
+        self._batch_ends("test_function", batch)
+
+    def on_predict_batch_begin(self, batch: int, logs: Any = None) -> None:
+        self._batch_begins("predict_function", batch)
+
+    def on_predict_batch_end(self, batch: int, logs: Any = None) -> None:
+        self._batch_ends("predict_function", batch)
+
+    def run_step(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Runs one batch; as a step, if Keras has announced it to this callback."""
+        announced, self._begun = self._begun, None
+        if announced is None or self._tap.closed:
+            return function(*args, **kwargs)
+        source = next(iter(args), None)
+        most = int(getattr(self.model, "steps_per_execution", 1))
+        expected = self._drawn.expected(source, most, (self.params or {}).get("steps") or -1)
+        eager = self._tap.eager if getattr(self.model, "run_eagerly", False) else nullcontext
+        try:
+            with self._tap._steps(None, expected, source) as entry:
+                try:
+                    with eager():
+                        outcome = function(*args, **kwargs)
+                except _DATA_ENDED:
+                    self._tap._ran(entry, 0)
+                    raise
+                self._tap._ran(entry, self._drawn.by_call(source, expected))
+        except _DATA_ENDED:
+            raise  # Keras goes on with the next epoch
+        except BaseException:
+            # Keras does not say goodbye to callbacks when training fails.
+            self._end(self._running)
+            raise
+        if entry.ends_fit:
+            self.model.stop_training = True
+        return outcome
+
+    def _start(self, attribute: str) -> None:
+        if self._running == attribute:
+            self._end(attribute)  # it was left without an end, by an interrupt between two batches
+        if self._running or self._tap.closed:
+            return  # the validation of a fit
+        if keras.backend.backend() != "tensorflow":
+            self._tap._tell_wrong_backend(keras.backend.backend())
+            return
+        if self._tap.in_step:
+            self._tap._outlet.trouble.tell(
+                "batches",
+                "each batch of fit, evaluate and predict is a step of its own, numbered on, not a part of the"
+                " step in which they were called",
+                "Call them outside of it.",
+            )
+        self._running = attribute
+        self._begun, self._drawn = None, Drawn()
+        self._tap._begin(layer_paths(self.model))
+        original = _without_finished(getattr(self.model, attribute, None))
+        if original is not None:
+            setattr(self.model, attribute, _StepFunction(original, self))
+
+    def _end(self, attribute: str) -> None:
+        if not attribute or self._running != attribute:
+            return
+        self._running = ""
+        function = getattr(self.model, attribute, None)
+        while isinstance(function, _StepFunction):
+            if function.callback is self:
+                function.callback = None
+            function = function.original
+        if function is not None:
+            setattr(self.model, attribute, _without_finished(getattr(self.model, attribute)))
+        self._tap._end()
+
+    def _batch_begins(self, attribute: str, batch: int) -> None:
+        if self._running == attribute:
+            self._begun = self._batch = batch
+
+    def _batch_ends(self, attribute: str, batch: int) -> None:
+        """`batch` is the last that was run; with `steps_per_execution` another one than was begun, and as if
+        there were batches behind the end of the data."""
+        if self._running == attribute and self._begun is not None:  # it did not run here
+            self._begun = None
+            self._tap._numbering.claim(None, max(batch - self._batch, 0) + 1)
+
+
+def _without_finished(function: Any) -> Any:
+    """The function without outer step functions that are over (another tap's may still be on top of them)."""
+    while isinstance(function, _StepFunction) and function.callback is None:
+        function = function.original
+    return function
+
+
+def no_attribute(tap: Tap, name: str) -> AttributeError:
+    """What a tap raises when asked for what it has not, maybe by Keras, which takes it for a callback."""
+    wanted = ": Keras takes callbacks=[tap.callback()]" if hasattr(TapCallback, name) else ""
+    return AttributeError(f"'Tap' object has no attribute {name!r}{wanted}", name=name, obj=tap)

@@ -1,0 +1,92 @@
+"""`tap.function`: a tf.function whose calls are steps."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import weakref
+from collections.abc import Callable, Iterator
+from types import MethodType
+from typing import TYPE_CHECKING, Any
+
+import tensorflow as tf
+
+from tensortap.tf import internals
+
+from ..errors import WatchError
+
+if TYPE_CHECKING:
+    from ..tap import Tap
+
+
+class TappedFunction:
+    """Calls a `tf.function` and counts its steps. Whatever else is asked of it, the `tf.function` answers.
+
+    It says that it is of the `tf.function`'s class, so that TensorFlow saves it as such: as an attribute of a
+    module and as a signature.
+
+    Args:
+        steps: where the numbers of its steps come from; those from 0 if left out.
+    """
+
+    def __init__(
+        self,
+        tap: Tap,
+        function: Callable[..., Any],
+        options: dict[str, Any],
+        steps: Iterator[int] | None = None,
+    ) -> None:
+        if not callable(function):
+            raise WatchError(f"{function!r} is no function.", "Use tap.function(f), or @tap.function.")
+        self._tap = tap
+        self._function: Any = function if _is_traced(function) else tf.function(function, **options)
+        self._steps = itertools.count() if steps is None else steps
+        self._bound: weakref.WeakKeyDictionary[Any, TappedFunction] = weakref.WeakKeyDictionary()
+        functools.update_wrapper(self, function, updated=())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if internals.traced_dataset_function():
+            self._tell_dataset(str(getattr(self, "__name__", "of a dataset")))
+        if not internals.executing_eagerly() or self._tap.in_step or self._tap.closed:
+            return self._function(*args, **kwargs)
+        source = next((given for given in args if isinstance(given, tf.data.Iterator)), None)
+        with self._tap._steps(next(self._steps), 1, source):
+            return self._function(*args, **kwargs)
+
+    def _tell_dataset(self, name: str) -> None:
+        self._tap._outlet.trouble.tell(
+            f"dataset {name}",
+            f"the function {name} is not captured, because a tf.data pipeline runs it, in threads of its own",
+            "After tf.data.experimental.enable_debug_mode() pipelines run in Python, and each element is a"
+            " step of the function.",
+        )
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """A method of `instance`; all instances share one count of steps."""
+        if instance is None:
+            return self
+        bind = getattr(self._function, "__get__", None)
+        method = None if bind is None else bind(instance, owner)
+        if method is None or isinstance(method, MethodType):  # of a composite tensor: it is an argument
+            return functools.partial(self, instance)
+        if instance not in self._bound:  # TensorFlow keeps one, too: what is saved is told by identity
+            self._bound[instance] = TappedFunction(self._tap, method, {}, self._steps)
+        return self._bound[instance]
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_function":  # asked for before it is there, e.g. by copy.copy
+            raise AttributeError(name)
+        return getattr(self._function, name)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return type(self._function)
+
+    def _clone(self, python_function: Callable[..., Any]) -> TappedFunction:
+        """What a distribution strategy runs in its stead: the same for all replicas."""
+        return TappedFunction(self._tap, self._function._clone(python_function), {}, self._steps)
+
+
+def _is_traced(function: Any) -> bool:
+    """Whether it is a tf.function or a concrete function already."""
+    return hasattr(function, "get_concrete_function") or hasattr(function, "structured_outputs")

@@ -1,0 +1,215 @@
+"""`tap.session()`: a version 1 session whose runs are steps."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import tensorflow as tf
+
+from tensortap.core.model import Keep
+
+from ..errors import WatchError
+from ..pipeline.messages import GraphHandle
+from ..step_capture import StepCapture, keep_of
+from ..tracing.candidate import Candidate
+from ..watch import Watch
+from .v1_session_graph import session_graph
+from .v1_session_plan import SessionPlan, plan_run
+from .v1_session_taps import NAME, SessionTaps
+
+if TYPE_CHECKING:
+    from ..tap import Tap
+
+Array = np.ndarray[Any, Any]
+Names = tuple[frozenset[str], frozenset[str]]  # of what a run fetches, and of what it is fed
+Chosen = dict[Any, tuple[Candidate, Keep]]  # by reference of the tensor
+
+
+@dataclass(eq=False)
+class _Run:
+    """One kind of run (by the names of what is fetched and fed), as one set of watches wants it."""
+
+    names: Names
+    handle: GraphHandle
+    fetched: Chosen
+    tapped: Chosen
+    fed: Chosen
+
+
+class TappedSession:
+    """A session that records what its `run` computes. For all else the session itself answers.
+
+    Each run is a step, the tap's next. What it computes anyway is fetched with it; tensors inside of loops
+    and branches leave through ops that are added to the graph, one beside each, when they are first watched.
+    """
+
+    def __init__(self, tap: Tap, session: Any) -> None:
+        if not callable(getattr(session, "run", None)) or not hasattr(session, "graph"):
+            raise WatchError(f"{session!r} is no session.", "Pass a tf.compat.v1.Session.")
+        self.session = session
+        self._tap = tap
+        self._taps = SessionTaps(session.graph)
+        self._runs: dict[Any, _Run] = {}
+        self._handles: dict[Any, GraphHandle] = {}
+        self._given_up: set[Any] = set()
+        self._lock = threading.Lock()  # taps of two runs at once could not be told apart
+
+    def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
+        """`tf.compat.v1.Session.run`, as a step of its own, or in the step of `with tap.step(n):`."""
+        arguments = {"feed_dict": feed_dict, "options": options, "run_metadata": run_metadata}
+        if self._tap.closed:
+            return self.session.run(fetches, **arguments)
+        with self._step() as capture:
+            if capture is None:
+                return self.session.run(fetches, **arguments)
+            return self._run(capture, fetches, arguments)
+
+    def __enter__(self) -> TappedSession:
+        self.session.__enter__()
+        return self
+
+    def __exit__(self, *exc: Any) -> Any:
+        return self.session.__exit__(*exc)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "session":  # asked for before it is there, e.g. by copy.copy
+            raise AttributeError(name)
+        return getattr(self.session, name)
+
+    @contextlib.contextmanager
+    def _step(self) -> Iterator[StepCapture | None]:
+        if self._tap.in_step:
+            yield self._tap._capture
+            return
+        with self._tap._steps(None, 1):
+            yield self._tap._capture
+
+    def _run(self, capture: StepCapture, fetches: Any, arguments: dict[str, Any]) -> Any:
+        if capture.exact:
+            capture.no_shadow("Session.run", "the state of a session cannot be copied")
+            return self.session.run(fetches, **arguments)
+        request = _request(self.session.graph, fetches, arguments["feed_dict"])
+        run: _Run | None = None
+        taps: list[Any] = []
+        fed: dict[Any, Array] = {}
+        try:
+            if request is not None:
+                asked, fed = request
+                run = self._planned(capture, asked, fed)
+                taps = self._taps.ops(run.tapped) if run is not None else []
+        except Exception as error:
+            capture.failed("Session.run", "could not be tapped", error)
+            run = None
+        if run is None:
+            return self.session.run(fetches, **arguments)
+        more = {"user": fetches, "values": [tensor.deref() for tensor in run.fetched], "taps": taps}
+        with self._lock if taps else contextlib.nullcontext():
+            try:
+                outcome = self.session.run(more, **arguments)
+            except Exception as error:
+                if not self._is_to_blame(error):
+                    raise
+                alone = self.session.run(fetches, **arguments)  # if that fails, too, it was not for the taps
+                self._given_up.add(run.names)
+                capture.failed("Session.run", "could not be tapped", error)
+                return alone
+            finally:
+                inside = self._taps.take()
+        try:
+            self._hand_over(capture, run, fed, outcome, inside)
+        except Exception as error:
+            capture.failed("Session.run", "ran, but its tensors could not be handed over", error)
+        return outcome["user"]
+
+    def _hand_over(
+        self,
+        capture: StepCapture,
+        run: _Run,
+        fed: Mapping[Any, Array],
+        outcome: Mapping[str, Any],
+        inside: Mapping[Any, Sequence[Array | None]],
+    ) -> None:
+        """Gives a run's tensors to the capture. The program may write into what it fed and was returned as
+        soon as this is over."""
+        shared = [*fed.values(), *_arrays(outcome["user"])]
+        found = zip(run.fetched, outcome["values"], strict=True)
+        values = {tensor: [_own(value, shared)] for tensor, value in found}
+        given = {tensor: [fed[tensor].copy()] for tensor in run.fed}
+        capture.take_tensors(
+            str(run.names), run.handle, [(run.fed, given), (run.fetched, values), (run.tapped, inside)]
+        )
+
+    def _is_to_blame(self, error: Exception) -> bool:
+        """Whether the taps made a run fail: before anything ran, or in one of their nodes."""
+        # Hooks of a MonitoredSession raise what they like, also when all has run.
+        unwrapped = isinstance(self.session, tf.compat.v1.Session | tf.compat.v1.InteractiveSession)
+        before = unwrapped and isinstance(error, ValueError | TypeError | RuntimeError)
+        return before or f"node {NAME}/" in str(error)
+
+    def _planned(self, capture: StepCapture, asked: Sequence[Any], fed: Mapping[Any, Array]) -> _Run | None:
+        """How to capture a run; None if nothing of it is watched, or it failed before."""
+        names = frozenset(fetch.name for fetch in asked), frozenset(tensor.deref().name for tensor in fed)
+        key = names, capture.watches
+        if names in self._given_up:
+            return None
+        if key not in self._runs:
+            plan = plan_run(self.session.graph, asked, [tensor.deref() for tensor in fed])
+            capture.cannot_see(plan.unseen, plan.calls)
+            if names not in self._handles:
+                graph = session_graph(plan, asked, sources=capture.embeds_sources)  # may change any time
+                self._handles[names] = GraphHandle(lambda: graph)
+            self._runs[key] = _chosen(names, self._handles[names], plan, capture.watches)
+        run = self._runs[key]
+        return run if run.fetched or run.tapped or run.fed else None
+
+
+def _chosen(names: Names, handle: GraphHandle, plan: SessionPlan, watches: Sequence[Watch]) -> _Run:
+    def choose(candidates: Mapping[Any, Candidate]) -> Chosen:
+        kept = {tensor: (candidate, keep_of(candidate, watches)) for tensor, candidate in candidates.items()}
+        return {tensor: (candidate, keep) for tensor, (candidate, keep) in kept.items() if keep is not None}
+
+    return _Run(names, handle, choose(plan.fetched), choose(plan.tapped), choose(plan.fed))
+
+
+def _request(graph: Any, fetches: Any, feed_dict: Any) -> tuple[list[Any], dict[Any, Array]] | None:
+    """What is asked for and what is fed; None if it makes no sense, which the session will say itself."""
+    try:
+        return _asked(graph, fetches), _fed(graph, feed_dict)
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _asked(graph: Any, fetches: Any) -> list[Any]:
+    """The tensors and operations in a structure of fetches."""
+    flat = tf.nest.flatten(fetches, expand_composites=True)
+    return [graph.as_graph_element(fetch, allow_tensor=True, allow_operation=True) for fetch in flat]
+
+
+def _fed(graph: Any, feed_dict: Any) -> dict[Any, Array]:
+    """What is fed, by reference of the tensor."""
+    found: dict[Any, Array] = {}
+    for key, value in (feed_dict or {}).items():
+        if isinstance(key, tf.SparseTensor):
+            parts = zip((key.indices, key.values, key.dense_shape), tuple(value), strict=True)
+        else:
+            parts = zip((graph.as_graph_element(key, allow_operation=False),), (value,), strict=True)
+        for tensor, part in parts:
+            found[tensor.ref()] = np.asarray(part, dtype=tensor.dtype.as_numpy_dtype)
+    return found
+
+
+def _arrays(fetched: Any) -> list[Array]:
+    """The arrays in what a run returned to the program, which may write into them."""
+    return [value for value in tf.nest.flatten(fetched) if isinstance(value, np.ndarray)]
+
+
+def _own(value: Any, shared: Sequence[Array]) -> Any:
+    """A fetched value, copied if the program has the memory that it lies in, too."""
+    if isinstance(value, np.ndarray) and any(np.may_share_memory(value, each) for each in shared):
+        return value.copy()
+    return value

@@ -1,0 +1,154 @@
+"""What a run of a version 1 session computes, and how each of its tensors can leave it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import tensorflow as tf
+
+from tensortap.tf import internals
+from tensortap.tf.shapes import capturable_dtype, static_shape
+
+from ..tracing.candidate import Candidate, Kind
+
+FUNCTION = "session"  # the one function of the graph of a run
+
+_SWITCHES = frozenset({"Switch", "RefSwitch"})
+_ENTERS = frozenset({"Enter", "RefEnter"})
+# What they hand on is captured where it comes from or where it goes to; half of it is dead at any time.
+_NEVER_TAPPED = _SWITCHES | _ENTERS
+
+
+@dataclass(frozen=True, eq=False)
+class SessionPlan:
+    """One kind of run: what it fetches and is fed.
+
+    `operations` are those that run, in the graph's order, and those that are fed. `fetched` and `tapped` are
+    candidates by tensor: the run can return the former; the latter are inside of loops and branches, where
+    only an op of their own can pass them on. `unseen` are names of ops inside of control flow of which the
+    graph does not know the extent (it was imported), `calls` of ops that run functions.
+    """
+
+    operations: Sequence[Any]
+    fetched: Mapping[Any, Candidate]
+    tapped: Mapping[Any, Candidate]
+    fed: Mapping[Any, Candidate]
+    unseen: Sequence[str] = field(default_factory=list)
+    calls: Sequence[str] = field(default_factory=list)
+
+
+def plan_run(graph: Any, fetches: Iterable[Any], fed: Collection[Any]) -> SessionPlan:
+    """Looks at a run.
+
+    Args:
+        fetches: tensors and operations that are asked for.
+        fed: tensors that are given.
+    """
+    fed_names = {tensor.name for tensor in fed}
+    running = _upstream(fetches, fed_names)
+    operations = [
+        operation
+        for operation in graph.get_operations()
+        if operation in running or any(output.name in fed_names for output in operation.outputs)
+    ]
+    gradients = dict(_gradients(operations))
+    unseen = _of_unknown_extent(operations)
+    fetched, tapped, given = {}, {}, {}
+    for operation in operations:
+        for tensor in operation.outputs:
+            candidate = _candidate(tensor, gradients, fed=tensor.name in fed_names)
+            if candidate is None:
+                continue
+            if tensor.name in fed_names:
+                given[tensor.ref()] = candidate
+            elif operation not in running or operation.name in unseen or operation.type in _NEVER_TAPPED:
+                continue
+            elif graph.is_fetchable(operation):
+                fetched[tensor.ref()] = candidate
+            elif internals.control_flow_of(operation) is not None:
+                tapped[tensor.ref()] = candidate  # else it is a conditional's copy of its predicate
+    calls = [operation.name for operation in operations if internals.runs_functions(operation)]
+    return SessionPlan(operations, fetched, tapped, given, sorted(unseen), calls)
+
+
+def _upstream(fetches: Iterable[Any], fed: Collection[str]) -> set[Any]:
+    """The operations that must run; what is fed is not computed."""
+    found: set[Any] = set()
+    waiting = [
+        fetch.op if isinstance(fetch, tf.Tensor) else fetch
+        for fetch in fetches
+        if getattr(fetch, "name", "") not in fed
+    ]
+    while waiting:
+        operation = waiting.pop()
+        if operation not in found:
+            found.add(operation)
+            waiting += [tensor.op for tensor in operation.inputs if tensor.name not in fed]
+            waiting += operation.control_inputs
+    return found
+
+
+def _of_unknown_extent(operations: Sequence[Any]) -> set[str]:
+    """Ops inside of control flow, or behind it, that know no context of theirs: the graph was imported."""
+    unknown: set[str] = set()
+    behind_flow = _SWITCHES | _ENTERS
+    for _ in range(2):  # the second time for what a loop leads back to
+        for operation in operations:
+            if internals.knows_control_flow(operation):
+                continue
+            sources = {*(tensor.op for tensor in operation.inputs), *operation.control_inputs}
+            if any(
+                source.name in unknown or (source.type in behind_flow and not _is_known_flow(source))
+                for source in sources
+            ):
+                unknown.add(operation.name)
+    return unknown
+
+
+def _is_known_flow(operation: Any) -> bool:
+    """Whether a switch or an entry of a loop knows its context, or is the one that a branch hangs on."""
+    values = [tensor.name for tensor in operation.inputs]
+    return internals.knows_control_flow(operation) or (len(values) == 2 and values[0] == values[1])
+
+
+def _gradients(operations: Iterable[Any]) -> Iterator[tuple[str, str]]:
+    """(tensor that an optimizer is given, name of the variable it belongs to)."""
+    for operation in operations:
+        if operation.type.startswith(("ResourceApply", "Apply", "ResourceSparseApply", "SparseApply")):
+            for argument, tensor in zip(operation.op_def.input_arg, operation.inputs, strict=True):
+                if argument.name in ("grad", "delta"):
+                    yield tensor.name, _variable(operation)
+
+
+def _variable(operation: Any) -> str:
+    """Name of the variable that an op takes first, maybe from outside of a loop."""
+    source = operation.inputs[0].op
+    while source.type in _NEVER_TAPPED:
+        source = source.inputs[0].op
+    return str(source.name)
+
+
+def _candidate(tensor: Any, gradients: Mapping[str, str], *, fed: bool) -> Candidate | None:
+    dtype = "" if internals.is_reference(tensor) else capturable_dtype(tensor.dtype)
+    if not dtype:
+        return None
+    operation = tensor.op
+    kind: Kind = "input" if fed else ""
+    variable = gradients.get(tensor.name, "")
+    if variable:
+        kind = "gradient"
+    elif operation.type == "ReadVariableOp":
+        kind, variable = "weight", _variable(operation)
+    return Candidate(
+        node=operation.name,
+        slot=tensor.value_index,
+        op_type=operation.type,
+        dtype=dtype,
+        shape=static_shape(tensor.shape),
+        kind=kind,
+        variable=variable,
+        function=FUNCTION,
+        device=operation.device,
+    )

@@ -1,0 +1,36 @@
+"""Whether a run holds what an earlier job wrote: the same script run twice would show as one run."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tensortap.core.names import is_worker_name
+
+from .warnings_once import Trouble
+
+_END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"  # FORMAT.md: what a worker that closed wrote last
+
+
+def tell_of_earlier_job(run_dir: Path, trouble: Trouble) -> None:
+    """Says so if a worker of the run has closed its files. Those that still write belong to this job."""
+    try:
+        workers = sorted(path for path in run_dir.iterdir() if is_worker_name(path.name))
+        closed = [path.name for path in workers if _has_closed(path)]
+    except OSError:  # there is no run yet, or none that can be read
+        return
+    if closed:
+        trouble.tell(
+            "earlier job",
+            f"the run is there already, closed by {closed[-1]}; what is captured now is added to it",
+            "Give each job a run of its own, as in Tap('logs/run-2').",
+        )
+
+
+def _has_closed(folder: Path) -> bool:
+    files = sorted(folder.glob("stats-*.arrows"))
+    if not files or files[-1].stat().st_size < len(_END_OF_STREAM):
+        return False
+    with files[-1].open("rb") as file:
+        file.seek(-len(_END_OF_STREAM), os.SEEK_END)
+        return file.read() == _END_OF_STREAM

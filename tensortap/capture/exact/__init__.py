@@ -1,0 +1,1 @@
+"""Exact capture: a shadow of the call, with the state before it."""

@@ -1,0 +1,127 @@
+"""Iterators that can be drawn from twice: by a shadow, and then by the step itself."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from tensortap.tf import internals
+from tensortap.tf.closure import TracedFunction
+from tensortap.tfproto.function_calls import argument_inputs
+
+from ..instrument.queues import HOST
+from .side_effects import NEXT_OPS
+
+Elements = tuple[tuple[Any, ...], tuple[Any, ...]]
+"""dtypes and TensorShapes of the parts of an iterator's elements."""
+
+
+class SharedIterator:
+    """Two iterators over one: what the shadow draws from the real one, the step is given again.
+
+    The step may draw more than the shadow did (if that failed); it is then given what follows.
+    """
+
+    def __init__(self, dtypes: tuple[Any, ...], shapes: tuple[Any, ...]) -> None:
+        self._dtypes, self._shapes = dtypes, shapes
+        self._source: Any = None  # the handle of the real iterator
+        self._drawn: deque[Any] = deque()
+        self._iterators: list[Any] = []  # kept alive, as their handles are in use
+        signature = tuple(tf.TensorSpec(shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True))
+        with tf.device(HOST):
+            self._datasets = [
+                tf.data.Dataset.from_generator(elements, output_signature=signature).with_options(_exactly())
+                for elements in (self._draw, self._draw_again)
+            ]
+
+    def handles(self, source: Any) -> tuple[Any, Any]:
+        """(for the shadow, for the step): handles of fresh iterators over a real one."""
+        self.release()
+        self._source = source
+        with tf.device(HOST):
+            self._iterators = [iter(dataset) for dataset in self._datasets]
+        shadow, real = map(internals.iterator_handle, self._iterators)
+        return shadow, real
+
+    @property
+    def drawn(self) -> list[tuple[Any, ...]]:
+        """What was drawn by the first and not yet by the second, element by element, as arrays."""
+        return list(self._drawn)
+
+    def release(self) -> None:
+        """Lets go of the real iterator and of the elements drawn from it."""
+        self._source, self._iterators = None, []
+        self._drawn.clear()
+
+    def _draw(self) -> Iterator[tuple[Any, ...]]:
+        for element in self._elements():
+            self._drawn.append(element)
+            yield element
+
+    def _draw_again(self) -> Iterator[tuple[Any, ...]]:
+        while self._drawn:
+            yield self._drawn.popleft()
+        yield from self._elements()
+
+    def _elements(self) -> Iterator[tuple[Any, ...]]:
+        while True:
+            try:
+                parts = tf.raw_ops.IteratorGetNext(
+                    iterator=self._source, output_types=self._dtypes, output_shapes=self._shapes
+                )
+            except tf.errors.OutOfRangeError:
+                return
+            yield tuple(internals.as_array(part) for part in parts)
+
+
+def _exactly() -> tf.data.Options:
+    """Nothing is drawn ahead of time."""
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    options.experimental_optimization.apply_default_optimizations = False
+    options.experimental_optimization.inject_prefetch = False
+    return options
+
+
+def drawn_elements(functions: Mapping[str, TracedFunction]) -> dict[int, Elements]:
+    """What the iterators among the root's arguments yield, by number of the argument.
+
+    Raises:
+        UncopiedIteratorError: it cannot be told which iterator is drawn from, or an element has parts that
+            are no plain tensors.
+    """
+    found: dict[int, Elements] = {}
+    for function in functions.values():
+        for operation in function.operations.values():
+            if operation.type in NEXT_OPS:
+                dtypes = tuple(operation.get_attr("output_types"))
+                argument = _root_argument(functions, function, operation.inputs[0].op)
+                if argument is None or tf.variant in dtypes or tf.resource in dtypes:
+                    raise UncopiedIteratorError(operation.name)
+                shapes = tuple(tf.TensorShape(shape) for shape in operation.get_attr("output_shapes"))
+                found[argument] = dtypes, shapes
+    return found
+
+
+class UncopiedIteratorError(Exception):
+    """Of an iterator that cannot be drawn from twice; its argument is the drawing node."""
+
+
+def _root_argument(
+    functions: Mapping[str, TracedFunction], function: TracedFunction, operation: Any
+) -> int | None:
+    """Number of the root's argument that a resource comes from, through calls and loops."""
+    while operation.type == "Identity":
+        operation = operation.inputs[0].op
+    arguments = list(function.arguments)
+    if operation.name not in arguments:
+        return None
+    number = arguments.index(operation.name)
+    if function.role == "root":
+        return number
+    caller = functions[function.parent]
+    node = caller.operations[function.caller]
+    return _root_argument(functions, caller, argument_inputs(node.type, list(node.inputs))[number].op)

@@ -1,0 +1,1 @@
+"""Taps in functions, and the queues that hand tensors over."""

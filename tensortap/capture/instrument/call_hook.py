@@ -1,0 +1,334 @@
+"""Watches the one waist through which traced functions run, and runs instrumented copies on watched steps."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+from tensortap.tf import internals
+
+from ..errors import ChoiceFailedError
+from ..exact.shadow import NoShadowError, Shadow, ShadowFailedError
+from ..exact.side_effects import MUTED
+from ..exact.variable_snapshot import StateBefore, StateReader, changed_bytes
+from ..tracing.candidate import Candidate
+from ..tracing.layer_tracker import LayerTracker
+from ..tracing.traced_function import Place, RecordedFunction, record_function
+from ..warnings_once import first_line
+from ..watch import Watch
+from .context_stack import TaskStack
+from .memory_check import SHARE, available_bytes, estimated_bytes
+from .receivers import Capture, Captures, PendingRecording
+from .tapped_function import InstrumentedFunction, TapFailedError
+
+# a function, what is watched of it, whether exactly, and whether recordings need what it draws
+_Key = tuple[str, frozenset[Watch], bool, bool]
+
+
+class _OtherStepError(Exception):
+    """A call failed for its taps, and will draw another batch when it is made again without; the cause says
+    why it failed."""
+
+
+@dataclass(frozen=True, eq=False)
+class OpenStep:
+    """A step that a thread or task is in; `capture` is None where nothing of it is captured."""
+
+    owner: object
+    capture: Capture | None
+
+
+_STEPS: TaskStack[OpenStep] = TaskStack("tensortap steps")
+_PAUSE = OpenStep(None, None)  # nothing outside of it is captured
+
+
+class Interceptor:
+    """Installed while any tap is in use. Calls outside of a watched step pass through untouched."""
+
+    def __init__(self) -> None:
+        self.tracker = LayerTracker()
+        self._lock = threading.RLock()
+        self._users = 0
+        self._uninstall: Any = None
+        self._recorded: dict[str, RecordedFunction] = {}
+        self._copies: dict[tuple[str, frozenset[Place], bool, bool], InstrumentedFunction] = {}
+        self._instrumented: dict[_Key, InstrumentedFunction | Shadow | None] = {}
+        self._state: dict[str, StateReader] = {}
+
+    def acquire(self) -> None:
+        """Installs the interceptor for one more user."""
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                self._instrumented.clear()  # a call that went on after the last release may have given up
+                self.tracker.install()
+                self._uninstall = internals.install_call_hook(self._on_call)
+
+    def release(self) -> None:
+        """Undoes one `acquire`; the last one restores TensorFlow and drops all copies."""
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self._uninstall()
+                self.tracker.uninstall()
+                self._discard()
+
+    def step(self, owner: object, capture: Capture | None) -> AbstractContextManager[None]:
+        """Captures the calls that this thread, or task, makes in the body; None: nothing for `owner`.
+
+        Captures of other owners go on, an outer capture of the same owner pauses.
+        """
+        return _STEPS.inside(OpenStep(owner, capture))
+
+    def step_of(self, owner: object) -> OpenStep | None:
+        """The innermost step of that owner which this thread, or task, is in."""
+        return next((step for step in _STEPS if step.owner is owner), None)
+
+    def _captures(self) -> tuple[Capture, ...]:
+        """Of each owner the innermost, outer ones first."""
+        found: dict[int, Capture | None] = {}
+        for step in _STEPS:
+            if step is _PAUSE:
+                break
+            found.setdefault(id(step.owner), step.capture)
+        return tuple(capture for capture in reversed(found.values()) if capture is not None)
+
+    def _on_call(
+        self, run: internals.CallFunction, name: bytes, inputs: Sequence[Any], num_outputs: int
+    ) -> Any:
+        captures = self._captures()
+        if not captures:
+            return run(name, inputs, num_outputs)
+        function = name.decode() if isinstance(name, bytes) else name
+        pending, given = self._begin_recordings(function, inputs, captures), inputs
+        if pending:
+            inputs = pending[-1].inputs
+        try:
+            outputs = self._run_tapped(run, name, inputs, num_outputs, captures, pending)
+        except _OtherStepError as error:
+            for recording in pending:
+                recording.end(None, error.__cause__)
+            return run(name, given, num_outputs)
+        except BaseException as error:
+            for recording in pending:
+                recording.end(None, error)
+            raise
+        for recording in pending:
+            recording.end(outputs)
+        return outputs
+
+    def _begin_recordings(
+        self, function: str, inputs: Sequence[Any], captures: Sequence[Capture]
+    ) -> list[PendingRecording]:
+        """Each is given the inputs of the one before."""
+        begun: list[PendingRecording] = []
+        recording = [capture for capture in captures if capture.records]
+        if not recording:
+            return begun
+        with _STEPS.inside(_PAUSE), internals.not_recorded():
+            try:
+                with self._lock:
+                    recorded = self._record(function, inputs, captures)
+            except Exception as error:
+                for capture in recording:
+                    capture.failed(function, "could not be recorded", error)
+                return begun
+            for capture in recording:
+                pending = capture.begin(recorded, inputs)
+                if pending is not None:
+                    begun.append(pending)
+                    inputs = pending.inputs
+        return begun
+
+    def _run_tapped(
+        self,
+        run: internals.CallFunction,
+        name: bytes,
+        inputs: Sequence[Any],
+        num_outputs: int,
+        captures: Sequence[Capture],
+        pending: Sequence[PendingRecording],
+    ) -> Any:
+        function = name.decode() if isinstance(name, bytes) else name
+        drawn = {place: node for recording in pending for place, node in recording.draws.items()}
+        key = _key(function, captures, bool(drawn))
+        with _STEPS.inside(_PAUSE), internals.not_recorded():
+            instrumented = self._instrument(key, inputs, captures, drawn)
+        if instrumented is None:
+            return run(name, inputs, num_outputs)
+        recorded = self._recorded[function]
+        shadowed = isinstance(instrumented, Shadow)
+        receiver = Captures(recorded, captures, "shadow" if shadowed else "in-place", pending)
+        try:
+            with _STEPS.inside(_PAUSE):
+                before = None if shadowed else self._state_of(recorded).read(inputs)
+        except Exception as error:
+            self._give_up(key, captures, "could not be tapped", error)
+            return run(name, inputs, num_outputs)
+        receiver.catches(not shadowed)
+        try:
+            return instrumented.call(run, name, inputs, num_outputs, receiver)
+        except ShadowFailedError as failure:
+            self._give_up(key, captures, "could not run as a shadow", failure.__cause__ or failure)
+            return failure.outputs
+        except TapFailedError as failure:
+            cause = failure.__cause__ or failure
+            what = "could not run with taps" + (_undone(before) if before is not None else "")
+            self._give_up(key, captures, what, cause)
+            receiver.catches(False)
+            if before is not None and before.draws:
+                raise _OtherStepError from cause
+            return run(name, inputs, num_outputs)
+
+    def _state_of(self, recorded: RecordedFunction) -> StateReader:
+        with self._lock:
+            if recorded.root not in self._state:
+                self._state[recorded.root] = StateReader(recorded)
+            return self._state[recorded.root]
+
+    def _instrument(
+        self, key: _Key, inputs: Sequence[Any], captures: Sequence[Capture], drawn: Mapping[Place, str]
+    ) -> InstrumentedFunction | Shadow | None:
+        """The function's copy for these captures; None if nothing is selected or it cannot be tapped."""
+        function = key[0]
+        with self._lock:
+            try:
+                if key not in self._instrumented:
+                    self._instrumented[key] = self._make(key, inputs, captures, drawn)
+                return self._instrumented[key]
+            except NoShadowError as error:
+                self._instrumented[key] = None
+                for capture in captures:
+                    capture.no_shadow(function, str(error))
+                return None
+            except Exception as error:
+                self._give_up(key, captures, "could not be tapped", error)
+                return None
+
+    def _make(
+        self, key: _Key, inputs: Sequence[Any], captures: Sequence[Capture], drawn: Mapping[Place, str]
+    ) -> InstrumentedFunction | Shadow | None:
+        function, watches, exact, _ = key
+        if not watches and not drawn:  # the step is only recorded
+            return None
+        recorded = self._record(function, inputs, captures)
+        chosen = _chosen(recorded, captures)
+        if watches and not chosen:
+            for capture in captures:
+                capture.missed(recorded)
+        if not chosen and not drawn:
+            return None
+        instrumented = self._copy(recorded, frozenset({*chosen, *drawn}), exact, drawn)
+        shadow = Shadow(recorded, instrumented) if exact else None
+        copies = sum(root == recorded.root for root, *_ in self._copies)
+        _tell_limits(recorded, instrumented, captures, copies)
+        return shadow or instrumented
+
+    def _copy(
+        self, recorded: RecordedFunction, chosen: frozenset[Place], exact: bool, drawn: Mapping[Place, str]
+    ) -> InstrumentedFunction:
+        """The copy that catches these tensors; watches that choose the same share one."""
+        key = recorded.root, chosen, exact, bool(drawn)
+        if key not in self._copies:
+            _check_memory(
+                [recorded.candidates[place] for place in chosen & recorded.candidates.keys()],
+                0 if exact else changed_bytes(recorded),
+            )
+            self._copies[key] = InstrumentedFunction(recorded, chosen, MUTED if exact else (), drawn)
+        return self._copies[key]
+
+    def _record(self, function: str, inputs: Sequence[Any], captures: Sequence[Capture]) -> RecordedFunction:
+        recorded = self._recorded.get(function)
+        if recorded is None:
+            known = [path for capture in captures for path in capture.known_layers]
+            recorded = record_function(function, inputs, self.tracker, known_layers=known)
+            self._recorded[function] = recorded
+        return recorded
+
+    def _give_up(self, key: _Key, captures: Sequence[Capture], what: str, error: BaseException) -> None:
+        with self._lock:
+            self._instrumented[key] = None
+        for capture in captures:
+            capture.failed(key[0], what, error)
+
+    def _discard(self) -> None:
+        for copy in self._copies.values():
+            copy.discard()
+        for reader in self._state.values():
+            reader.discard()
+        self._copies.clear()
+        self._state.clear()
+        self._instrumented.clear()
+        self._recorded.clear()
+
+
+def _chosen(recorded: RecordedFunction, captures: Sequence[Capture]) -> set[Place]:
+    """What the captures select. One of several whose callable raises says so when it is given its tensors.
+
+    Raises:
+        ChoiceFailedError: a callable of a watch raised, and nothing else is selected.
+    """
+    chosen: set[Place] = set()
+    failure: ChoiceFailedError | None = None
+    for capture in captures:
+        try:
+            chosen |= {
+                place
+                for place, candidate in recorded.candidates.items()
+                if any(watch.selects(candidate) for watch in capture.watches)
+            }
+        except ChoiceFailedError as error:
+            failure = error
+    if failure is not None and not chosen:
+        raise failure
+    return chosen
+
+
+def _undone(before: StateBefore) -> str:
+    """Undoes what a call did; says what of it was not."""
+    try:
+        before.put_back()
+    except Exception as error:  # nothing may escape into the training
+        return f"; its variables could not be given back what they held: {first_line(error)}"
+    return f"; what it had done stays done: {before.stays}" if before.stays else ""
+
+
+def _tell_limits(
+    recorded: RecordedFunction, instrumented: InstrumentedFunction, captures: Sequence[Capture], copies: int
+) -> None:
+    """Tells of what a copy, one of `copies`, does differently, and of what is not captured in it."""
+    random = recorded.seeded_random_ops()
+    if random:
+        for capture in captures:
+            capture.draws_apart(recorded.root, random, copies)
+    if recorded.dataset_functions:
+        for capture in captures:
+            capture.inside_datasets(recorded.root, recorded.dataset_functions)
+    unreached = [place for place in instrumented.rewritten.out_of_reach if place in recorded.candidates]
+    if unreached:
+        for capture in captures:
+            capture.out_of_reach([recorded.candidates[place] for place in unreached])
+
+
+def _check_memory(candidates: Sequence[Candidate], copied: int) -> None:
+    needed, available = estimated_bytes(candidates) + copied, available_bytes()
+    if available is not None and needed > SHARE * available:
+        raise MemoryError(f"a step would take {needed / 1e9:.1f} GB, {available / 1e9:.1f} GB are free")
+
+
+def _watches(captures: Sequence[Capture]) -> frozenset[Watch]:
+    return frozenset(watch for capture in captures for watch in capture.watches)
+
+
+def _exact(captures: Sequence[Capture]) -> bool:
+    return any(capture.exact for capture in captures)
+
+
+def _key(function: str, captures: Sequence[Capture], drawn: bool) -> _Key:
+    return function, _watches(captures), _exact(captures), drawn
+
+
+INTERCEPTOR = Interceptor()

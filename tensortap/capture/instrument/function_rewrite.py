@@ -1,0 +1,336 @@
+"""Copies of a function and of all it calls that hand out chosen tensors; the originals stay as they are.
+
+Outside XLA the tensors go into queues. XLA knows no queues: there they become additional outputs of the
+compiled function, which its first caller outside XLA puts into a queue. No callback into Python runs in a
+graph.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+from tensortap.tf import internals
+from tensortap.tf.closure import TracedFunction, must_compile
+from tensortap.tfproto.function_calls import CALLS, Callee, Role, callees
+
+from ..tracing.traced_function import Place, RecordedFunction
+from .clock import Clock
+from .grappler_duplicates import Duplicates
+from .liveness import Needed
+from .queues import MARK, Route, Tapped, TapQueue, grouped, hold, keep_alive
+
+# A stateless call may be merged with its twin or left out, and what it enqueues with it.
+_STATEFUL = {
+    "PartitionedCall": "StatefulPartitionedCall",
+    "StatelessWhile": "While",
+    "StatelessIf": "If",
+    "StatelessCase": "Case",
+}
+_LOOPS = ("While", "StatelessWhile")
+
+# Copies are made a call site at a time, so that two calls of one function fill two queues, whatever order
+# they run in. Deeply nested repeated calls would make that exponential; from here on calls share a copy.
+_MAX_COPIES = 400
+
+_copies = itertools.count()
+
+
+@dataclass
+class Rewritten:
+    """The copy of a root function, registered and ready to be called instead of it.
+
+    `outputs` are the tensors that the copy returns behind the root's own outputs (only if XLA compiles the
+    root). `out_of_reach` are chosen tensors inside loops and branches that XLA compiles; `only_for_taps` are
+    names of nodes that run for taps, if at all: no node of that name runs without, in any of the functions.
+    """
+
+    name: str = ""
+    outputs: list[Tapped] = field(default_factory=list)
+    queues: list[TapQueue] = field(default_factory=list)
+    clocks: list[Clock] = field(default_factory=list)
+    registered: list[str] = field(default_factory=list)
+    out_of_reach: list[Place] = field(default_factory=list)
+    only_for_taps: set[str] = field(default_factory=set)
+    compiled: bool = False
+
+    def discard(self) -> None:
+        """Takes the copies and queues out of TensorFlow again."""
+        for name in self.registered:
+            if internals.has_function(name):
+                internals.remove_function(name)
+        for shared in self.shared:
+            shared.destroy()
+
+    @property
+    def shared(self) -> list[TapQueue | Clock]:
+        """What the graph and eager code share."""
+        return [*self.queues, *self.clocks]
+
+
+def rewrite(
+    recorded: RecordedFunction,
+    chosen: Collection[Place],
+    muted: Collection[str] = (),
+    held: Mapping[Place, str] | None = None,
+) -> Rewritten:
+    """Makes and registers copies that hand out the chosen tensors. Functions without any stay uncopied.
+
+    Args:
+        muted: op types that do nothing in the copies; they have no outputs.
+        held: of chosen tensors that must not be lost when the call fails, the node whose readers wait until
+            they are handed out.
+    """
+    return _Rewriter(recorded, frozenset(chosen), frozenset(muted), held or {}).run()
+
+
+@dataclass(frozen=True)
+class _Site:
+    """Where a function is called.
+
+    `looped`: in a loop; `clock`: that of the innermost loop's body; `branched`: in a branch of that body,
+    which does not run in each iteration. `route`: the calls that lead to it.
+    """
+
+    role: Role = "root"
+    compiled: bool = False
+    looped: bool = False
+    clock: Clock | None = None
+    branched: bool = False
+    route: Route = ()
+
+    def of_callee(self, node: internals.NodeDef, callee: Callee, clock: Clock) -> _Site:
+        """Where a node of the function calls another; `clock` is for the body if it is a loop."""
+        compiled, role = self.compiled or must_compile(node.attr), callee.role
+        route = (*self.route, (str(node.name), callee.function))
+        if node.op in _LOOPS:
+            return _Site(role, compiled, True, clock if role == "body" else None, route=route)
+        branched = self.clock is not None and (self.branched or role != "call")
+        return _Site(role, compiled, self.looped, self.clock, branched, route)
+
+
+class _Rewriter:
+    def __init__(
+        self,
+        recorded: RecordedFunction,
+        chosen: frozenset[Place],
+        muted: frozenset[str],
+        held: Mapping[Place, str],
+    ) -> None:
+        self._muted, self._held = muted, held
+        self._functions = recorded.functions
+        self._root = recorded.root
+        self._chosen = chosen
+        self._by_function: dict[str, list[Place]] = {}
+        for place in chosen:
+            self._by_function.setdefault(place[0], []).append(place)
+        self._tag = f"{MARK}{next(_copies)}"
+        self._result = Rewritten()
+        self._definitions: list[internals.FunctionDef] = []
+        self._shared: dict[tuple[str, bool], tuple[str, list[Tapped]]] = {}
+        self._ranks: dict[str, int] = {}
+        self._run_anyway: set[str] = set()  # names of nodes that some call runs without taps
+        self._copied: set[str] = set()
+        self._leads_to_chosen = cache(self._find_chosen)
+
+    def run(self) -> Rewritten:
+        result = self._result
+        root = self._functions[self._root]
+        needed = Needed(root, self._functions)
+        result.name, result.outputs = self._copy(root, needed, _Site())
+        result.only_for_taps -= self._run_anyway
+        for uncopied in self._functions.keys() - self._copied:
+            result.only_for_taps -= {node.name for node in self._functions[uncopied].definition.node_def}
+        for shared in result.shared:
+            shared.open()
+        for definition in self._definitions:
+            internals.register_function(definition)
+            result.registered.append(definition.signature.name)
+        return result
+
+    def _find_chosen(self, name: str) -> bool:
+        nodes = self._functions[name].definition.node_def
+        if name in self._by_function or any(node.op in self._muted for node in nodes):
+            return True
+        called = (callee.function for node in nodes for callee in callees(node))
+        return any(self._reaches(function) for function in called)
+
+    def _reaches(self, function: str) -> bool:
+        return function in self._functions and self._leads_to_chosen(function)
+
+    def _copy(self, function: TracedFunction, needed: Needed, site: _Site) -> tuple[str, list[Tapped]]:
+        """Returns the copy's name and what it hands out as additional outputs."""
+        site = replace(site, compiled=site.compiled or function.compiled)
+        compiled = site.compiled
+        if len(self._definitions) >= _MAX_COPIES and (function.name, compiled) in self._shared:
+            return self._shared[function.name, compiled]
+        name = f"{function.name}__{self._tag}_{len(self._definitions)}"
+        definition = internals.copied(function.definition, name)
+        # Grappler's implementation selector would swap the copy for the original.
+        definition.attr.pop("api_implements", None)
+        for node in definition.node_def:
+            if node.op in self._muted:
+                _mute(node, function)
+        self._definitions.append(definition)
+        duplicates = Duplicates(function, definition)
+        self._result.only_for_taps |= needed.only_for_taps
+        self._run_anyway |= needed.live.keys()
+        self._copied.add(function.name)
+        tapped = self._own(function, needed, site.route) + self._of_callees(
+            definition, needed, duplicates, site
+        )
+        if not compiled:
+            tapped = [(item, duplicates.readable(reference)) for item, reference in tapped]
+        self._result.compiled |= compiled
+        outputs: list[Tapped] = []
+        if compiled:
+            outputs = _add_outputs(definition, tapped)
+        else:
+            self._add_queues(function, definition, tapped, site)
+            if site.role == "cond":
+                _tie_to_result(definition)
+            elif site.role == "body" and site.clock in self._result.clocks:
+                site.clock.add_tick(
+                    definition, [node for node in definition.node_def if self._is_redirected(node)]
+                )
+        self._shared[function.name, compiled] = name, outputs
+        return name, outputs
+
+    def _own(self, function: TracedFunction, needed: Needed, route: Route) -> list[tuple[Tapped, str]]:
+        """The chosen tensors of the function itself, with how its definition refers to them."""
+        found = []
+        for operation in filter(
+            lambda operation: needed.may_run(operation.name), function.operations.values()
+        ):
+            for slot, tensor in enumerate(operation.outputs):
+                place = (function.name, operation.name, slot)
+                reference = function.references.get(tensor.name)
+                if place in self._chosen and reference is not None:
+                    nbytes = (tensor.shape.num_elements() or 0) * (tensor.dtype.size or 0)
+                    found.append((Tapped(place, tensor.dtype, nbytes, route), reference))
+        return found
+
+    def _of_callees(
+        self,
+        definition: internals.FunctionDef,
+        needed: Needed,
+        duplicates: Duplicates,
+        site: _Site,
+    ) -> list[tuple[Tapped, str]]:
+        """Points the calls of a copy at copies; returns the outputs that they gained."""
+        gained: list[tuple[Tapped, str]] = []
+        for node in definition.node_def:
+            chosen = [callee for callee in callees(node) if self._reaches(callee.function)]
+            if not chosen or not needed.may_run(node.name):
+                continue
+            if site.compiled and node.op not in CALLS:
+                self._result.out_of_reach += [
+                    place for callee in chosen for place in self._by_function.get(callee.function, ())
+                ]
+                continue
+            used = needed.used_outputs(node)
+            clock = Clock(f"{definition.signature.name}_{node.name}_clock")
+            for callee in chosen:
+                inside = site.of_callee(node, callee, clock)
+                gained += self._redirect(node, callee, used, inside)
+            if node.name not in needed.live and not site.compiled:
+                node.input[:] = [duplicates.readable(source) for source in node.input]
+            if not site.compiled:
+                node.op = _STATEFUL.get(node.op, node.op)
+                keep_alive(definition, node.name)
+        return gained
+
+    def _redirect(
+        self,
+        node: internals.NodeDef,
+        callee: Callee,
+        used: Collection[int] | None,
+        inside: _Site,
+    ) -> list[tuple[Tapped, str]]:
+        function = self._functions[callee.function]
+        needed = Needed(function, self._functions, used)
+        name, outputs = self._copy(function, needed, inside)
+        callee.reference.name = name
+        if node.op in _LOOPS:
+            # One iteration at a time, so that entries arrive in order.
+            node.attr["parallel_iterations"].i = 1
+        if not outputs:
+            return []
+        types = node.attr["Tout"].list.type
+        first = len(types)
+        types.extend(tapped.dtype.as_datatype_enum for tapped in outputs)
+        node.attr.pop("_output_shapes", None)
+        return [(tapped, f"{node.name}:output:{first + index}") for index, tapped in enumerate(outputs)]
+
+    def _add_queues(
+        self,
+        function: TracedFunction,
+        definition: internals.FunctionDef,
+        tapped: list[tuple[Tapped, str]],
+        site: _Site,
+    ) -> None:
+        clock = site.clock if site.branched else None
+        if clock is not None and tapped and clock not in self._result.clocks:
+            self._result.clocks.append(clock)
+        rank = self._ranks.setdefault(function.name, 0)
+        self._ranks[function.name] += 1
+        held = self._grouped_held(function, tapped)
+        plain = [pair for pair in tapped if pair[0].place not in self._held]
+        groups = [*held.items(), *(("", group) for group in grouped(plain))]
+        for number, (holder, group) in enumerate(groups):
+            queue = TapQueue(
+                f"{MARK}{definition.signature.name}_{number}",
+                [item for item, _ in group],
+                rank,
+                site.looped,
+                clock,
+            )
+            queue.add_nodes(definition, f"{MARK}/{number}", [reference for _, reference in group])
+            self._result.queues.append(queue)
+            if holder:
+                hold(function, definition, holder, f"{MARK}/{number}")
+
+    def _grouped_held(
+        self, function: TracedFunction, tapped: list[tuple[Tapped, str]]
+    ) -> dict[str, list[tuple[Tapped, str]]]:
+        """Tensors that must not be lost, by the node whose readers wait: the call, if a callee has them."""
+        groups: dict[str, list[tuple[Tapped, str]]] = {}
+        for item, reference in tapped:
+            if item.place in self._held:
+                own = item.place[0] == function.name
+                holder = self._held[item.place] if own else reference.split(":")[0]
+                groups.setdefault(holder, []).append((item, reference))
+        return groups
+
+    def _is_redirected(self, node: internals.NodeDef) -> bool:
+        return any(self._tag in callee.function for callee in callees(node))
+
+
+def _add_outputs(definition: internals.FunctionDef, tapped: list[tuple[Tapped, str]]) -> list[Tapped]:
+    for index, (item, reference) in enumerate(tapped):
+        argument = definition.signature.output_arg.add(
+            name=f"{MARK}_{index}", type=item.dtype.as_datatype_enum
+        )
+        definition.ret[argument.name] = reference
+    return [item for item, _ in tapped]
+
+
+def _mute(node: internals.NodeDef, function: TracedFunction) -> None:
+    """Makes a node do nothing, in its place in the order."""
+    sources = [source.removeprefix("^").split(":")[0] for source in node.input]
+    del node.input[:]
+    node.input.extend(f"^{source}" for source in dict.fromkeys(sources) if source not in function.arguments)
+    node.op = "NoOp"
+    node.attr.clear()
+
+
+def _tie_to_result(definition: internals.FunctionDef) -> None:
+    """Makes a loop's condition depend on what must be kept alive: TensorFlow runs it for its result only."""
+    result = definition.signature.output_arg[0]
+    waiting = definition.node_def.add(name=f"{MARK}/condition", op="Identity")
+    waiting.attr["T"].type = result.type
+    waiting.input.append(definition.ret[result.name])
+    waiting.input.extend(f"^{node}" for node in sorted(set(definition.control_ret.values())))
+    definition.ret[result.name] = f"{waiting.name}:output:0"

@@ -1,0 +1,204 @@
+"""Duplicates of nodes that TensorFlow's graph optimiser would merge with what follows, if nobody looked.
+
+The optimiser turns `(x * 0.5) * 2` into `x * 1`, and chains of elementwise operations into one, as long as
+nothing else uses what lies between; results then differ in the last bit. A tap is a use. So that it
+changes nothing, it reads such a tensor off a duplicate of its node, and the original stays as it was. The
+rules are those of `constant_folding.cc`, `arithmetic_optimizer.cc` and `remapper.cc` in
+tensorflow/core/grappler/optimizers (2.21): they look at the number of uses, and twins are taken for the same
+only if all their attributes are. `AddN` sums in the order of its inputs' names (utils/canonicalizer.cc), but
+begins with the first one that nothing else holds (core/kernels/aggregate_ops.cc).
+"""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from tensortap.tf import internals
+from tensortap.tf.closure import TracedFunction
+from tensortap.tfproto.function_calls import callees
+
+from .grappler_merges import ACTIVATIONS, CONTRACTIONS, ELEMENTWISE, Merges
+from .grappler_uses import VIEWS, Uses
+
+_ATTRIBUTE = "_tensortap_duplicate"  # keeps the optimiser from taking the duplicate for the original
+DUPLICATE = "/tensortap_duplicate"  # ends the name of each
+_PASSES = ("arithmetic_optimization", "constant_folding", "remapping")
+
+_HELD_ANYWAY = frozenset({"Const", "ReadVariableOp"})
+
+# `activation(contraction + bias)` becomes one kernel, whose bits differ from those of its parts if the
+# activation is one of these (Mul, Neg, AddV2: gelu; AddV2: a residual; Relu: only of NaN, of which the kernel
+# makes 0, so that a tap would make NaN where training has none), or if the parts would be rounded to 16 bits
+# each. A factor and a batch normalization with constant statistics are taken in as well.
+_BIASES = frozenset({"Add", "AddV2", "BiasAdd"})
+_OUTPUTS = {"Add": "z", "AddV2": "z", "BiasAdd": "output"}
+_LOW_PRECISION = (tf.bfloat16.as_datatype_enum, tf.float16.as_datatype_enum)
+_CLIPPING = frozenset({"Relu", "Relu6"})
+_ACTIVATIONS = _CLIPPING | ACTIVATIONS
+_BINARY = "Add AddN AddV2 Div DivNoNan Maximum Minimum Mul MulNoNan Pow RealDiv SquaredDifference Sub"
+_UNARY = ELEMENTWISE - set(_BINARY.split())
+
+_LARGEST_CONSTANT = 64 << 10  # bytes; larger ones are no factors of a chain
+
+
+class Duplicates:
+    """What taps of one copy of a function read instead of tensors that would be merged.
+
+    Args:
+        function: the original; the number of uses is counted in it.
+        definition: its copy, to which duplicates are added.
+    """
+
+    def __init__(self, function: TracedFunction, definition: internals.FunctionDef) -> None:
+        self._function = function
+        self._uses = Uses(function)
+        self._merges = Merges(self._uses)
+        self._definition = definition
+        self._made: dict[str, str] = {}
+        self._merged: dict[str, bool] = {}  # what was found out
+        # With a pass switched off, what the others do has other rules; taps in place are exact then.
+        options = tf.config.optimizer.get_experimental_options()
+        self._merging = all(options.get(name, True) for name in _PASSES)
+
+    def readable(self, reference: str) -> str:
+        """The tensor that a tap may read: `reference` itself (`node:argument:index`), or its duplicate."""
+        if not self._merging:
+            return reference
+        waiting = [reference]  # no recursion: chains may be long
+        while waiting:
+            node = self._merged_node(waiting[-1])
+            missing = [] if node is None or node.name in self._made else self._missing(node)
+            waiting += missing
+            if not missing:
+                waiting.pop()
+                if node is not None and node.name not in self._made:
+                    self._duplicate(node)
+        return self._readable_now(reference)
+
+    def _missing(self, node: internals.NodeDef) -> list[str]:
+        """Inputs of a node of which duplicates are to be made first."""
+        merged = {source: self._merged_node(source) for source in node.input}
+        return [source for source, at in merged.items() if at is not None and at.name not in self._made]
+
+    def _readable_now(self, reference: str) -> str:
+        node = self._merged_node(reference)
+        return reference if node is None else self._made[node.name] + reference[len(node.name) :]
+
+    def _duplicate(self, node: internals.NodeDef) -> None:
+        duplicate = self._definition.node_def.add()
+        duplicate.CopyFrom(node)
+        duplicate.name = node.name + DUPLICATE
+        duplicate.input[:] = [self._readable_now(source) for source in node.input]
+        duplicate.attr[_ATTRIBUTE].b = True
+        self._made[node.name] = str(duplicate.name)
+
+    def _merged_node(self, reference: str) -> internals.NodeDef | None:
+        """The node of a tensor that must not be read, because it would be merged."""
+        node = self._uses.node_of(reference)
+        if node is not None and node.name in self._made:
+            return node
+        return node if node is not None and self._is_merged(node, reference) else None
+
+    def _is_merged(self, node: internals.NodeDef, reference: str) -> bool:
+        """Whether another use of a tensor may change what its node is merged with."""
+        if reference not in self._merged:
+            self._merged[reference] = self._would_merge(node, reference)
+        return self._merged[reference]
+
+    def _would_merge(self, node: internals.NodeDef, reference: str) -> bool:
+        """`_is_merged`, found out."""
+        if node.op == "Const":  # pushed along chains, unless they are used elsewhere
+            return bool(node.ByteSize() <= _LARGEST_CONSTANT)
+        if node.name not in self._uses.live:  # it runs for taps only, and would use its inputs
+            return not any(callees(node))
+        if _is_frozen_normalization(node) or self._begins_sum(node, reference):
+            return True
+        all_uses = self._uses.uses_of(reference)
+        # x * x becomes square(x), and twins become one.
+        uses = list({self._uses.number_of(use.name): use for use in all_uses if use is not None}.values())
+        operations = {use.op for use in uses}
+        # What an inner function returns may be used, or not: a forward function returns all for its gradient.
+        returned = all_uses.count(None) if self._uses.is_root else 0
+        if node.op == "Softmax":  # and its logarithm, if nothing else uses it, become LogSoftmax
+            return operations == {"Log"} and len(uses) + returned == 1
+        if node.op in ELEMENTWISE or self._uses.is_alias(node):
+            if self._is_result_of_merge(node):
+                return not returned and len(uses) == 1 and operations <= _UNARY
+            return len(uses) + returned <= 1 and all(
+                use.op in ELEMENTWISE and self._merges.are_merged(node, use) for use in uses
+            )
+        if returned or not uses:
+            return False
+        if node.op == "BiasAdd":
+            return operations <= _ACTIVATIONS
+        if node.op in CONTRACTIONS and len(uses) == 1:
+            return self._is_merged_contraction(node, uses[0])
+        return False
+
+    def _is_merged_contraction(self, node: internals.NodeDef, use: internals.NodeDef) -> bool:
+        if use.op in _BIASES:
+            rounds_once = node.attr["T"].type in _LOW_PRECISION
+            return rounds_once or self._is_merged(use, f"{use.name}:{_OUTPUTS[use.op]}:0")
+        return _is_frozen_normalization(use) or bool(use.op == "Mul")
+
+    def _is_result_of_merge(self, node: internals.NodeDef) -> bool:
+        """Whether a node is merged with those before it. What is merged may be read, and stays as it is."""
+        if node.op == "Log":
+            softmax, reference = self._producer(node.input[0])
+            return softmax is not None and softmax.op == "Softmax" and self._is_merged(softmax, reference)
+        return node.op in _CLIPPING and self._is_fused(node)
+
+    def _is_fused(self, activation: internals.NodeDef) -> bool:
+        """Whether an activation is computed in one kernel with the contraction and the bias before it."""
+        bias, added = self._producer(activation.input[0])
+        if bias is None or bias.op not in _BIASES or len(self._uses.uses_of(added)) != 1:
+            return False
+        contraction, product = self._producer(bias.input[0])
+        return (
+            contraction is not None
+            and contraction.op in CONTRACTIONS
+            and len(self._uses.uses_of(product)) == 1
+        )
+
+    def _producer(self, reference: str) -> tuple[internals.NodeDef | None, str]:
+        """The node that computes a tensor, through aliases, and the name of the tensor there."""
+        node = self._uses.node_of(reference)
+        while node is not None and self._uses.is_alias(node) and node.op != "IdentityN":
+            reference = node.input[0]
+            node = self._uses.node_of(reference)
+        return node, reference
+
+    def _begins_sum(self, node: internals.NodeDef, reference: str) -> bool:
+        """Whether an AddN begins with this tensor, because nothing else holds it."""
+        if any(callees(node)) or internals.is_stateful(node.op):
+            return False
+        user = self._uses.only_user(reference)
+        while user is not None and user.op in VIEWS:
+            reference = f"{user.name}:output:{list(user.input).index(reference)}"
+            user = self._uses.only_user(reference)
+        if user is None or user.op != "AddN" or len(user.input) < 3:  # a + b == b + a
+            return False
+        summands = [source for source in user.input if not source.startswith("^")]
+        summands.sort(key=self._name_in_sum)
+        return reference == next(filter(self._is_free, summands), None)
+
+    def _name_in_sum(self, reference: str) -> str:
+        """By which the optimiser orders what is summed: it takes aliases out before."""
+        source = self._uses.source_of(reference)
+        return self._function.flat_names.get(source, source).removesuffix(":0")
+
+    def _is_free(self, reference: str) -> bool:
+        """Whether the memory of a tensor belongs to its only user."""
+        while self._uses.only_user(reference) is not None:
+            node = self._uses.node_of(reference)
+            if node is None or node.op in _HELD_ANYWAY:
+                return False
+            if node.op not in VIEWS:
+                return True
+            reference = node.input[int(reference.split(":")[2]) if node.op == "IdentityN" else 0]
+        return False
+
+
+def _is_frozen_normalization(node: internals.NodeDef) -> bool:
+    """Whether it is a batch normalization by constants, which is taken into a convolution before it."""
+    return bool(node.op.startswith("FusedBatchNorm") and not node.attr["is_training"].b)

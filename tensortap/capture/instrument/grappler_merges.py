@@ -1,0 +1,207 @@
+"""Which elementwise operations TensorFlow's graph optimiser merges with the only one that follows.
+
+Its rules (see `duplicates`) look at pairs of neighbours. Where it may first turn one of them into something
+else (an operation with a constant vanishes or becomes another one, factors are taken out of a sum), all pairs
+count as merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import tensorflow as tf
+
+from tensortap.tf import internals
+
+from .grappler_uses import ALIASES, OF_SHAPES, VIEWS, Uses
+
+CONTRACTIONS = frozenset({"BatchMatMulV2", "Conv2D", "Conv3D", "DepthwiseConv2dNative", "MatMul"})
+# What makes one kernel of a contraction and a bias before it, with other bits than the two.
+ACTIVATIONS = frozenset({"AddV2", "Elu", "Mul", "Neg", "Pow", "RealDiv", "Sigmoid", "Tanh"})
+
+_ADDS = frozenset({"Add", "AddN", "AddV2"})
+_DIVISIONS = frozenset({"Div", "DivNoNan", "RealDiv"})
+_PRODUCTS = _DIVISIONS | {"Mul", "MulNoNan"}
+_NAMES = (
+    "Abs Acos Acosh Asin Asinh Atan Atanh Cast Ceil Cos Cosh Elu Erf Erfc Exp Expm1 Floor Inv LeakyRelu Log"
+    " Log1p Neg Reciprocal Relu Relu6 Rint Round Rsqrt Selu Sigmoid Sin Sinh Softplus Softsign Sqrt Square"
+    " Tan Tanh"
+)
+_UNARY = frozenset(_NAMES.split())
+_OTHERS = {"Maximum", "Minimum", "Pow", "SquaredDifference", "Sub"}
+ELEMENTWISE = ALIASES | _ADDS | _PRODUCTS | _UNARY | _OTHERS
+
+# Sums are joined, products ordered by shape and freed of constants, unary operations composed.
+_FAMILIES = (_ADDS | {"Sub"}, _PRODUCTS, _UNARY)
+_OF_PRODUCTS = ("Erf", "Erfc", "Rsqrt", "Sigmoid", "Softplus", "Tanh")  # in gelu, swish, normalizations
+_PAIRS = (
+    {("Sub", "Square")}
+    | {("Sqrt", division) for division in _DIVISIONS}
+    | {(part, "Mul") for part in _OF_PRODUCTS}
+    | {("Mul", part) for part in ("Erf", "Erfc", "Tanh")}
+)
+_INVERSES = frozenset({"Inv", "Neg", "Reciprocal"})  # two of them are none
+_RECTIFIERS = frozenset({"LeakyRelu", "Relu"})
+_LARGEST_LOOKED_AT = 64 << 10  # bytes of a constant
+
+
+class Merges:
+    """Tells of pairs of nodes of one function whether they are merged."""
+
+    def __init__(self, uses: Uses) -> None:
+        self._uses = uses
+        self._constant: dict[str, bool] = {}
+        self._special: dict[str, bool] = {}
+
+    def are_merged(self, node: internals.NodeDef, user: internals.NodeDef) -> bool:
+        """Whether an elementwise node may be merged with its only user, an elementwise one."""
+        if self._changes(node) or self._changes(user):
+            return True
+        if any(node.op in family and user.op in family for family in _FAMILIES) and (
+            not {node.op, user.op} & _DIVISIONS or self._may_multiply(node) or self._may_multiply(user)
+        ):
+            return True
+        if (node.op, user.op) in _PAIRS or self._follows_kernel(node) or self._follows_kernel(user):
+            return True
+        if any(each.op in _ADDS and self._is_part_of_sum(each) for each in (node, user)):
+            return True
+        if user.op in _PRODUCTS and self._is_used_by(user, self._shares_factor):
+            return True
+        return self._ends_normalization(node, user)
+
+    def _changes(self, node: internals.NodeDef) -> bool:
+        """Whether a node may become another operation, or none."""
+        if self._uses.is_alias(node) or node.op in ("Cast", "Pow"):
+            return True
+        operands = [self._uses.source_of(operand) for operand in _operands(node)]
+        if len(operands) > 1 and (len(set(operands)) == 1 or any(map(self._is_special, operands))):
+            return True
+        if node.op in _INVERSES:
+            return self._is_used_by(node, lambda user: user.op in _INVERSES or _adds_two(user))
+        return self._shares_factor(node)
+
+    def _may_multiply(self, node: internals.NodeDef) -> bool:
+        """Whether a division may become a product, or give its constant to one."""
+        operands = [self._uses.source_of(operand) for operand in _operands(node)]
+        divisor = self._uses.node_of(operands[-1])
+        by_root = divisor is not None and divisor.op in ("Pow", "Sqrt")
+        return by_root or any(map(self._is_constant, operands))
+
+    def _shares_factor(self, node: internals.NodeDef) -> bool:
+        """Whether a node sums products (or fractions) with a factor (or denominator) in common."""
+        if node.op not in _ADDS:
+            return False
+        terms = [self._uses.node_of(self._uses.source_of(operand)) for operand in _operands(node)]
+        if all(term is not None and term.op in _PRODUCTS for term in terms):
+            factors = [set(map(self._uses.source_of, _operands(term))) for term in terms if term is not None]
+            return bool(set.intersection(*factors))
+        return False
+
+    def _is_part_of_sum(self, node: internals.NodeDef) -> bool:
+        """Whether a sum is joined with others to one of at least three terms: its order may change then.
+
+        So it may if two of its terms are computed alike, and become one.
+        """
+        terms = [self._uses.source_of(operand) for operand in _operands(node)]
+        if len({self._uses.number_of(term) for term in terms}) < len(terms):
+            return True
+        if any(term is not None and term.op in _ADDS for term in map(self._uses.node_of, terms)):
+            return True
+        return self._is_used_by(
+            node, lambda user: user.op in _ADDS or (user.op in ELEMENTWISE and self._changes(user))
+        )
+
+    def _follows_kernel(self, node: internals.NodeDef) -> bool:
+        """Whether a node becomes a part of the kernel of a contraction or normalization before it."""
+        for operand in _operands(node):
+            reference = self._uses.source_of(operand, VIEWS)
+            kernel = self._uses.node_of(reference)
+            if kernel is None:
+                continue
+            uses = self._uses.uses_of(reference)
+            if kernel.op in CONTRACTIONS or kernel.op.startswith("FusedBatchNorm"):
+                if len(uses) == 1:
+                    return True
+            elif kernel.op == "BiasAdd" and all(use is None or use.op in ACTIVATIONS for use in uses):
+                return True
+        return False
+
+    def _ends_normalization(self, node: internals.NodeDef, user: internals.NodeDef) -> bool:
+        """Whether it may be `x * scale + offset` of a normalization that becomes one kernel: nothing else,
+        such as its gradient, uses the scale then."""
+        if node.op == "Mul" and _adds_two(user):
+            return any(self._is_scale(operand) for operand in _operands(node))
+        if node.op in _ADDS and user.op in _RECTIFIERS:
+            terms = (self._uses.node_of(self._uses.source_of(operand)) for operand in _operands(node))
+            return any(term is not None and self._ends_normalization(term, node) for term in terms)
+        return False
+
+    def _is_scale(self, operand: str) -> bool:
+        reference = self._uses.source_of(operand)
+        node = self._uses.node_of(reference)
+        uses = self._uses.uses_of(reference)
+        return (
+            node is not None
+            and node.op in ELEMENTWISE
+            and len(uses) <= 2
+            and all(use is None or use.op == "Mul" for use in uses)
+        )
+
+    def _is_used_by(self, node: internals.NodeDef, fits: Callable[[internals.NodeDef], bool]) -> bool:
+        """Whether one of the nodes that use the first output of a node fits."""
+        outputs = self._uses.used_outputs(node)
+        return any(use is not None and fits(use) for each in outputs for use in self._uses.uses_of(each))
+
+    def _is_special(self, reference: str) -> bool:
+        """Whether a tensor may be known, as 0, 1 or -1, by which an operation becomes another one."""
+        if reference not in self._special:
+            known = self._is_constant(reference)
+            self._special[reference] = known and self._may_hold(reference, (-1, 0, 1))
+        return self._special[reference]
+
+    def _is_constant(self, reference: str) -> bool:
+        """Whether the optimiser may know a tensor's value."""
+        waiting = [reference]  # no recursion: chains may be long
+        while waiting:
+            tensor = waiting[-1]
+            missing = [source for source in self._decisive(tensor) if source not in self._constant]
+            waiting += missing
+            if not missing:
+                waiting.pop()
+                self._constant[tensor] = self._is_constant_now(tensor)
+        return self._constant[reference]
+
+    def _decisive(self, reference: str) -> list[str]:
+        """Inputs that decide whether a tensor is constant."""
+        node = self._uses.node_of(reference)
+        free = node is None or node.op in OF_SHAPES or internals.is_stateful(node.op)
+        return [] if node is None or free else _operands(node)
+
+    def _is_constant_now(self, reference: str) -> bool:
+        """`_is_constant`, once that is known of what decides it."""
+        node = self._uses.node_of(reference)
+        if node is None:
+            return not self._uses.is_root  # an argument: the caller may pass a constant
+        if node.op in OF_SHAPES or internals.is_stateful(node.op):
+            return node.op in OF_SHAPES
+        constant = [operand for operand in _operands(node) if self._constant[operand]]
+        if node.op in _PRODUCTS | CONTRACTIONS and any(self._may_hold(each, (0,)) for each in constant):
+            return True
+        return len(constant) == len(_operands(node))
+
+    def _may_hold(self, reference: str, numbers: tuple[int, ...]) -> bool:
+        """Whether one of these may be among the elements of a constant."""
+        node = self._uses.node_of(reference)
+        if node is None or node.op != "Const" or node.ByteSize() > _LARGEST_LOOKED_AT:
+            return True
+        return bool(np.isin(tf.make_ndarray(node.attr["value"].tensor), numbers).any())
+
+
+def _adds_two(node: internals.NodeDef) -> bool:
+    """Whether a node adds or subtracts two tensors, and not by `AddN`."""
+    return node.op in ("Add", "AddV2", "Sub")
+
+
+def _operands(node: internals.NodeDef) -> list[str]:
+    return [source for source in node.input if not source.startswith("^")]

@@ -1,0 +1,172 @@
+"""Which nodes of a function TensorFlow runs for their own sake, and which others a tap may make it run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cached_property
+
+from tensortap.tf import internals
+from tensortap.tf.closure import TracedFunction
+from tensortap.tfproto.function_calls import CALLS, callees
+
+# By their values, whatever the shapes: division of whole numbers by 0, indices out of range, contents that
+# make no sense. A tap must not run them where nothing else does.
+_MAY_FAIL = frozenset(
+    {
+        "Bincount",
+        "Cholesky",
+        "DenseBincount",
+        "Div",
+        "DynamicPartition",
+        "DynamicStitch",
+        "EnsureShape",
+        "FloorDiv",
+        "FloorMod",
+        "GatherNd",
+        "GatherV2",
+        "InvertPermutation",
+        "MatrixInverse",
+        "Mod",
+        "ParallelDynamicStitch",
+        "ResourceGather",
+        "ReverseSequence",
+        "ScatterNd",
+        "SegmentMean",
+        "SegmentSum",
+        "SparseReshape",
+        "SparseSegmentMean",
+        "SparseSegmentSum",
+        "SparseSoftmaxCrossEntropyWithLogits",
+        "SparseToDense",
+        "StringToNumber",
+        "TensorScatterAdd",
+        "TensorScatterMax",
+        "TensorScatterMin",
+        "TensorScatterSub",
+        "TensorScatterUpdate",
+        "TruncateDiv",
+        "TruncateMod",
+        "UnsortedSegmentMax",
+        "UnsortedSegmentMin",
+        "UnsortedSegmentProd",
+        "UnsortedSegmentSum",
+    }
+)
+_MAY_FAIL_PREFIXES = ("Decode", "Parse", "TensorList")
+_SAFE = frozenset({"TensorListLength", "TensorListReserve"})
+
+
+def may_fail(op_type: str) -> bool:
+    """Whether an op may raise an error because of the values it is given."""
+    return op_type in _MAY_FAIL or (op_type.startswith(_MAY_FAIL_PREFIXES) and op_type not in _SAFE)
+
+
+def live_nodes(definition: internals.FunctionDef, returned: Iterable[str]) -> dict[str, None]:
+    """Names of the nodes that run: those with effects, those that give the `returned` tensors, and all that
+    leads to them."""
+    nodes = {node.name: node for node in definition.node_def}
+    waiting = [*returned, *definition.control_ret.values()]
+    waiting += [node.name for node in definition.node_def if internals.is_stateful(node.op)]
+    live: dict[str, None] = {}
+    while waiting:
+        name = waiting.pop().removeprefix("^").split(":")[0]
+        if name in nodes and name not in live:
+            live[name] = None
+            waiting += nodes[name].input
+    return live
+
+
+class Needed:
+    """What of one call of a function is needed.
+
+    Args:
+        functions: it, and all that it calls.
+        used: positions of the outputs that the caller uses; None: all.
+    """
+
+    def __init__(
+        self,
+        function: TracedFunction,
+        functions: Mapping[str, TracedFunction],
+        used: Collection[int] | None = None,
+    ) -> None:
+        self._definition = function.definition
+        self._functions = functions
+        self._used = used
+
+    def may_run(self, name: str) -> bool:
+        """Whether TensorFlow runs a node (or argument), or a tap may make it run."""
+        return name not in self._risky
+
+    @property
+    def only_for_taps(self) -> set[str]:
+        """Names of the nodes that run for a tap, if at all."""
+        return {node.name for node in self._definition.node_def} - self.live.keys() - self._risky
+
+    @cached_property
+    def live(self) -> dict[str, None]:
+        """Names of the nodes that run without taps."""
+        return live_nodes(self._definition, self._returned)
+
+    def used_outputs(self, node: internals.NodeDef) -> Collection[int] | None:
+        """Positions of a calling node's outputs that are used; None: all."""
+        if node.name not in self.live:
+            return ()
+        if node.op not in CALLS:
+            return None
+        return {
+            int(source.rpartition(":")[2])
+            for source in self._read
+            if source.startswith(f"{node.name}:") and not source.startswith("^")
+        }
+
+    @property
+    def _returned(self) -> list[str]:
+        """The returned tensors that are used."""
+        definition = self._definition
+        return [
+            definition.ret[output.name]
+            for position, output in enumerate(definition.signature.output_arg)
+            if self._used is None or position in self._used
+        ]
+
+    @cached_property
+    def _read(self) -> set[str]:
+        """All tensors that nodes which run read, or that are used of what is returned."""
+        live = (node for node in self._definition.node_def if node.name in self.live)
+        return {*self._returned, *(source for node in live for source in node.input)}
+
+    @cached_property
+    def _risky(self) -> set[str]:
+        """Nodes that nothing needs, and that may fail or need one that may."""
+        readers: dict[str, list[str]] = {}
+        risky: set[str] = set()
+        for node in self._definition.node_def:
+            if node.name not in self.live:
+                for source in node.input:
+                    readers.setdefault(source.removeprefix("^").split(":")[0], []).append(node.name)
+                if self._may_fail(node):
+                    risky.add(node.name)
+        waiting = list(risky)
+        while waiting:
+            fresh = set(readers.get(waiting.pop(), ())) - risky
+            risky |= fresh
+            waiting += fresh
+        return risky
+
+    def _may_fail(self, node: internals.NodeDef) -> bool:
+        """Whether a node, or one of what it calls, may fail."""
+        seen: set[str] = set()
+        waiting = [node]
+        while waiting:
+            current = waiting.pop()
+            if may_fail(current.op):
+                return True
+            waiting += self._nodes_called(current, seen)
+        return False
+
+    def _nodes_called(self, node: internals.NodeDef, seen: set[str]) -> Iterator[internals.NodeDef]:
+        for callee in callees(node):
+            if callee.function in self._functions and callee.function not in seen:
+                seen.add(callee.function)
+                yield from self._functions[callee.function].definition.node_def

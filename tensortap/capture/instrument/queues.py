@@ -1,0 +1,166 @@
+"""Queues that carry tensors out of a running function: one entry each time the tapped function runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import tensorflow as tf
+
+from tensortap.tf import internals
+
+from ..tracing.traced_function import Place
+
+if TYPE_CHECKING:
+    from tensortap.tf.closure import TracedFunction
+
+    from .clock import Clock
+
+MARK = "tensortap"  # begins the name of every node that is added
+HOST = "/device:CPU:0"  # the queue's own device: on any other it would not be the one that is read
+
+# Of one queue entry. An enqueue waits for its last tensor and holds all of them until then, so smaller is
+# better for memory; but each entry costs two eager ops, at which the writer's thread may take Python's
+# lock for 5 ms.
+MAX_TENSORS = 512
+MAX_BYTES = 256 << 20
+
+Array = np.ndarray[Any, Any]
+Route = tuple[tuple[str, str], ...]
+"""The calls that lead from the root to a function: (calling node, function called) of each."""
+
+
+@dataclass(frozen=True)
+class Tapped:
+    """A tensor that leaves a function: where it is computed, its dtype and the bytes of its static shape, and
+    through which calls the function was reached."""
+
+    place: Place
+    dtype: Any
+    nbytes: int
+    route: Route = ()
+
+
+@dataclass(frozen=True, eq=False)
+class TapQueue:
+    """One queue and the nodes that fill it.
+
+    Args:
+        name: unique in the process; the name under which graph and eager code share the queue.
+        tapped: what one entry holds.
+        rank: position of the tapped call among the calls of the same function.
+        looped: whether it may be filled many times in one call.
+        clock: numbers the iterations of the loop around a branch: each entry carries its iteration behind
+            what is tapped.
+    """
+
+    name: str
+    tapped: Sequence[Tapped]
+    rank: int
+    looped: bool
+    clock: Clock | None = None
+    _dtypes: list[Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        dtypes = [tapped.dtype for tapped in self.tapped]
+        object.__setattr__(self, "_dtypes", dtypes if self.clock is None else [*dtypes, tf.int64])
+
+    @cached_property
+    def places(self) -> list[Place]:
+        """Where the tensors of an entry are computed."""
+        return [tapped.place for tapped in self.tapped]
+
+    @cached_property
+    def routes(self) -> list[Route]:
+        """Through which calls their functions were reached."""
+        return [tapped.route for tapped in self.tapped]
+
+    @cached_property
+    def _handle(self) -> Any:
+        with tf.device(HOST):
+            return internals.open_queue(self._dtypes, self.name)
+
+    def add_nodes(self, definition: internals.FunctionDef, prefix: str, references: Sequence[str]) -> None:
+        """Makes a function fill the queue. `references` are the tapped tensors in the definition's words."""
+        queue = definition.node_def.add(name=f"{prefix}/queue", op="FIFOQueueV2", device=HOST)
+        types = [dtype.as_datatype_enum for dtype in self._dtypes]
+        queue.attr["component_types"].list.type.extend(types)
+        queue.attr["shapes"].list.SetInParent()
+        queue.attr["capacity"].i = -1
+        queue.attr["container"].s = b""
+        queue.attr["shared_name"].s = self.name.encode()
+        enqueue = definition.node_def.add(name=f"{prefix}/enqueue", op="QueueEnqueueV2", device=HOST)
+        enqueue.input.append(f"{prefix}/queue:handle:0")
+        enqueue.input.extend(references)
+        if self.clock is not None:
+            enqueue.input.append(self.clock.add_reading(definition, prefix))
+        enqueue.attr["Tcomponents"].list.type.extend(types)
+        enqueue.attr["timeout_ms"].i = -1
+        keep_alive(definition, enqueue.name)
+        definition.signature.is_stateful = True
+
+    def open(self) -> None:
+        """Creates the queue. Must happen before the function runs, which would create its own."""
+        assert self._handle is not None
+
+    def take(self) -> list[list[Array]]:
+        """All entries that are complete, oldest first: an array per tapped tensor."""
+        with tf.device(HOST):
+            waiting = internals.queue_size(self._handle)
+            entries = [internals.dequeue(self._handle, self._dtypes) for _ in range(waiting)]
+        return [[internals.as_array(tensor) for tensor in entry] for entry in entries]
+
+    def destroy(self) -> None:
+        internals.destroy_queue(self._handle)
+
+
+def hold(function: TracedFunction, definition: internals.FunctionDef, node_name: str, prefix: str) -> None:
+    """Makes what reads a node wait until a queue is filled: a reader may fail, and end the call before.
+
+    Args:
+        function: the original.
+        prefix: of the names of the queue's nodes.
+    """
+    held: dict[str, str] = {}
+
+    def waiting(reference: str) -> str:
+        if reference.split(":")[0] != node_name or reference not in function.flat_names:
+            return reference
+        if reference not in held:
+            slot = int(function.flat_names[reference].rpartition(":")[2])
+            dtype = function.operations[node_name].outputs[slot].dtype
+            name = f"{prefix}/held_{len(held)}"
+            node = definition.node_def.add(name=name, op="Identity", input=[reference, f"^{prefix}/enqueue"])
+            node.attr["T"].type = dtype.as_datatype_enum
+            held[reference] = f"{name}:output:0"
+        return held[reference]
+
+    for node in list(definition.node_def):
+        if not node.name.startswith(f"{prefix}/"):
+            node.input[:] = [waiting(each) for each in node.input]
+    for result, reference in list(definition.ret.items()):
+        definition.ret[result] = waiting(reference)
+
+
+def keep_alive(definition: internals.FunctionDef, node: str) -> None:
+    """Makes a node run although nothing uses its outputs."""
+    if node not in definition.control_ret.values():
+        key = f"tensortap_{len(definition.control_ret)}"
+        definition.control_ret[key] = node
+        definition.signature.control_output.append(key)
+
+
+def grouped(tapped: Sequence[tuple[Tapped, str]]) -> list[list[tuple[Tapped, str]]]:
+    """Splits tapped tensors into groups of at most 512 tensors and, where shapes are known, about 256 MiB."""
+    groups: list[list[tuple[Tapped, str]]] = []
+    size = MAX_BYTES
+    for item in tapped:
+        if not groups or len(groups[-1]) >= MAX_TENSORS or size >= MAX_BYTES:
+            groups.append([])
+            size = 0
+        groups[-1].append(item)
+        size += item[0].nbytes
+    return groups

@@ -1,0 +1,228 @@
+"""A root function with taps in it: runs instead of the original and delivers what the taps caught."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import tensorflow as tf
+
+from tensortap.tf import internals
+
+from ..tracing.traced_function import Place, RecordedFunction
+from .function_rewrite import Rewritten, rewrite
+from .grappler_duplicates import DUPLICATE
+from .queues import MARK, Route, Tapped, TapQueue
+
+Array = np.ndarray[Any, Any]
+
+
+class Catch(NamedTuple):
+    """Tensors of one visit of a function: where they were computed, and their values.
+
+    `skipped` visits before this one did not run the nodes: iterations in which another branch was taken.
+    Behind the last one there are no values. `routes` are the calls that led to each of the places.
+    """
+
+    places: Sequence[Place]
+    arrays: Sequence[Array] | None
+    skipped: int = 0
+    routes: Sequence[Route] = ()
+
+
+Caught = list[Catch]
+"""In the order in which they are to be delivered."""
+
+
+class Receiver(Protocol):
+    """Takes what a call catches. Neither method may raise."""
+
+    def take(self, caught: Caught) -> None: ...
+
+    def failed(self, error: Exception) -> None:
+        """Something that was caught could not be handed over; the call itself goes on."""
+
+
+# A loop may enqueue without bound while the function runs; from then on it is emptied as it runs.
+_PUMP_AFTER_SECONDS = 0.05
+_PUMP_EVERY_SECONDS = 0.02
+
+_NODE = re.compile(r"node ([^\s}]+)")  # in error messages: `{{node x}}`, `Detected at node x defined at`
+
+# What XLA says when it cannot compile a function, e.g. because of an additional output.
+_COMPILER_ERRORS = (tf.errors.InvalidArgumentError, tf.errors.UnimplementedError, tf.errors.InternalError)
+
+
+class InstrumentedFunction:
+    """Copies of one root function that catch chosen tensors.
+
+    Args:
+        chosen: the tensors.
+        muted: op types that do nothing in the copies.
+        held: see `rewrite`.
+
+    Not for two threads at once: the queues are shared by all calls of the copy, so calls are serialised.
+    """
+
+    def __init__(
+        self,
+        recorded: RecordedFunction,
+        chosen: Collection[Place],
+        muted: Collection[str] = (),
+        held: Mapping[Place, str] | None = None,
+    ) -> None:
+        self._rewritten = rewrite(recorded, chosen, muted, held)
+        self._name = self._rewritten.name.encode()
+        self._lock = threading.RLock()
+        self._has_run = self._discarded = False
+        self._iterations: dict[TapQueue, int] = {}  # of branches in loops: the next one
+        paths: dict[str, set[int]] = {}
+        for queue in self._rewritten.queues:
+            paths.setdefault(queue.tapped[0].place[0], set()).add(queue.rank)
+        # Only where a function is called from one place can entries be delivered before all are known.
+        self._pumped = [
+            queue
+            for queue in self._rewritten.queues
+            if queue.looped and all(len(paths.get(tapped.place[0], ())) == 1 for tapped in queue.tapped)
+        ]
+
+    @property
+    def rewritten(self) -> Rewritten:
+        return self._rewritten
+
+    def call(
+        self,
+        run: internals.CallFunction,
+        name: bytes,
+        inputs: Sequence[Any],
+        num_outputs: int,
+        receiver: Receiver,
+    ) -> Any:
+        """Runs the copy and hands over what it caught, also if it fails half way.
+
+        Returns:
+            What the original would: a list of tensors, or None.
+
+        Raises:
+            Whatever the function itself raises. `TapFailedError` if it was the taps that failed.
+        """
+        extra = self._rewritten.outputs
+        with self._lock:
+            if self._discarded:
+                raise TapFailedError("another thread has closed the tap")
+            try:
+                with self._emptying_queues(receiver):
+                    outputs = run(self._name, inputs, num_outputs + len(extra))
+            except Exception as error:
+                if self._is_to_blame(error):
+                    raise TapFailedError from error
+                raise
+            self._has_run = True
+        if extra:
+            _hand_over(receiver, lambda: _outputs(extra, outputs[num_outputs:]))
+            outputs = outputs[:num_outputs] or None
+        return outputs
+
+    def _is_to_blame(self, error: Exception) -> bool:
+        if isinstance(error, tf.errors.ResourceExhaustedError) or self._ran_for_taps(str(error)):
+            return True
+        return self._rewritten.compiled and not self._has_run and isinstance(error, _COMPILER_ERRORS)
+
+    def _ran_for_taps(self, message: str) -> bool:
+        """Whether an error was raised by a node that runs for taps only."""
+        for name in _NODE.findall(message):
+            if name.startswith(f"{MARK}/") or name.endswith(DUPLICATE):
+                return True
+            # The nodes of a function that is inlined are named behind the call.
+            parts = name.split("/")
+            ends = ("/".join(parts[first:]) for first in range(len(parts)))
+            if not self._rewritten.only_for_taps.isdisjoint(ends):
+                return True
+        return False
+
+    @contextmanager
+    def _emptying_queues(self, receiver: Receiver) -> Iterator[None]:
+        """Empties the queues once the body has run, and those of loops from time to time while it runs."""
+        ended = threading.Event()
+        pump = threading.Thread(target=self._pump, args=(receiver, ended), name="tensortap-pump", daemon=True)
+        if self._pumped:
+            with suppress(RuntimeError):  # no more threads: the queues are emptied at the end
+                pump.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            if pump.ident is not None:
+                pump.join()
+            _hand_over(receiver, lambda: [*self._in_order(self._rewritten.queues), *self._end_clocks()])
+
+    def _pump(self, receiver: Receiver, ended: threading.Event) -> None:
+        wait = _PUMP_AFTER_SECONDS
+        while not ended.wait(wait):
+            wait = _PUMP_EVERY_SECONDS
+            for queue in self._pumped:
+                _hand_over(receiver, lambda queue=queue: self._in_order([queue]))  # type: ignore[misc]
+
+    def _in_order(self, queues: Sequence[TapQueue]) -> Caught:
+        """All that waits in the queues: by iteration, then by call, then in graph order."""
+        with internals.not_recorded():
+            entries = [
+                (iteration, queue.rank, queue, arrays, skipped)
+                for queue in queues
+                for iteration, arrays, skipped in self._numbered(queue)
+            ]
+        entries.sort(key=lambda entry: entry[:2])  # stable: queues are in graph order
+        return [
+            Catch(queue.places, arrays, skipped, queue.routes) for _, _, queue, arrays, skipped in entries
+        ]
+
+    def _numbered(self, queue: TapQueue) -> Iterator[tuple[int, list[Array], int]]:
+        """(iteration, arrays, iterations skipped before) of each entry that waits."""
+        for number, arrays in enumerate(queue.take()):
+            if queue.clock is None:
+                yield number, arrays, 0
+                continue
+            iteration = int(arrays.pop()) - 1
+            skipped = max(iteration - self._iterations.get(queue, 0), 0)
+            self._iterations[queue] = iteration + 1
+            yield iteration, arrays, skipped
+
+    def _end_clocks(self) -> Caught:
+        """The iterations after the last one in which a branch was taken; the next call begins at 0 again."""
+        with internals.not_recorded():
+            counts = {clock: clock.take() for clock in self._rewritten.clocks}
+        begun, self._iterations = self._iterations, {}
+        return [
+            Catch(queue.places, None, counts[queue.clock] - begun.get(queue, 0))
+            for queue in self._rewritten.queues
+            if queue.clock is not None and counts[queue.clock] > begun.get(queue, 0)
+        ]
+
+    def discard(self) -> None:
+        """Takes the copies out of TensorFlow again."""
+        with self._lock:
+            self._discarded = True
+            self._rewritten.discard()
+
+
+class TapFailedError(Exception):
+    """The taps of a function failed, not the function; its cause says how. The original can run instead."""
+
+
+def _hand_over(receiver: Receiver, catch: Callable[[], Caught]) -> None:
+    try:
+        caught = catch()
+    except Exception as error:
+        receiver.failed(error)
+    else:
+        if caught:
+            receiver.take(caught)
+
+
+def _outputs(tapped: Sequence[Tapped], tensors: Sequence[Any]) -> Caught:
+    arrays = [internals.as_array(tensor) for tensor in tensors]
+    return [Catch([item.place for item in tapped], arrays, routes=[item.route for item in tapped])]

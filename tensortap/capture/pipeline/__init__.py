@@ -1,0 +1,1 @@
+"""From a captured tensor to the dump: the writer's thread and its messages."""

@@ -1,0 +1,200 @@
+"""Writes batches into the dump. Runs in the writer's thread; a failing disk is told once and never raises."""
+
+from __future__ import annotations
+
+import errno
+import time
+from collections.abc import Callable, Sequence
+
+from tensortap.core.errors import InvalidNameError, InvalidValueError
+from tensortap.dump.format.places import Snapshot
+from tensortap.dump.write.writer import DumpWriter
+from tensortap.stats.summarize import warm_up
+
+from ..warnings_once import Trouble
+from .disk_reserve import DiskReserve
+from .messages import Batch, Captured, Event, GraphHandle, held_bytes
+
+_CHECK_SECONDS = 1.0
+_RETRY_SECONDS = 5.0
+_PART_BYTES = 64 << 20  # of the tensors that are written, and freed, together
+
+REFUSALS = ("open", "removed", "reserve", "disk", "write", "unfit", "close")
+"""The kinds of trouble for which snapshots are lost here, the gravest first."""
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+_IN_THE_WAY = frozenset({errno.ENOTDIR, errno.EEXIST})
+
+
+class BatchWriter:
+    """A `Sink` over a `DumpWriter`, which it opens with the first batch.
+
+    Args:
+        open_writer: opens the writer; may fail, and is then tried again every 5 s.
+        reserve: the free space that is left alone.
+    """
+
+    def __init__(self, open_writer: Callable[[], DumpWriter], trouble: Trouble, reserve: DiskReserve) -> None:
+        self._open_writer = open_writer
+        self._trouble = trouble
+        self._reserve = reserve
+        self._writer: DumpWriter | None = None
+        self._untold = 0  # dropped snapshots that no writer was there to note
+        self._next_try = 0.0
+        self._next_check = 0.0
+        self._has_room = True
+
+    def prepare(self) -> None:
+        """Compiles what measures arrays, while the first step is still computed."""
+        try:
+            warm_up()
+        except Exception as error:
+            self._trouble.tell("prepare", "the writer is not prepared", "It goes on all the same.", error)
+
+    def write(self, batch: Batch) -> int:
+        """Writes one batch, freeing its arrays as it goes; returns how many snapshots were lost."""
+        writer = self._ready()
+        if writer is None:
+            return len(batch.captured)
+        if batch.event is not None:
+            self._write_event(writer, batch.step, batch.event)
+        lost = 0
+        while batch.captured:
+            part = _next_part(batch)
+            try:
+                graph = _graph_id(batch.graph, writer)
+            except OSError as error:
+                self._tell_disk(error)
+                lost += len(part)
+            else:
+                lost += self._write_part(writer, batch, graph, part)
+        return lost
+
+    def _write_event(self, writer: DumpWriter, step: int, event: Event) -> None:
+        try:
+            writer.event(event.kind, step=step, **event.facts)
+        except OSError as error:
+            self._tell_disk(error)
+        except Exception as error:
+            self._trouble.tell("event", f"a {event.kind} was not noted", "Please report this.", error)
+
+    def _write_part(self, writer: DumpWriter, batch: Batch, graph: str, part: Sequence[Captured]) -> int:
+        """Returns how many of these snapshots were lost."""
+        try:
+            writer.log_many([_snapshot(item) for item in part], step=batch.step, graph=graph, time=batch.time)
+        except OSError as error:
+            self._tell_disk(error)  # the writer keeps the rows and tries again later; values may be missing
+        except Exception as error:
+            if len(part) > 1:  # one that cannot be dumped must not take the others along
+                return sum(self._write_part(writer, batch, graph, [item]) for item in part)
+            name = part[0].candidate.name
+            if isinstance(error, InvalidNameError | InvalidValueError):
+                self._trouble.tell("unfit", f"{name} cannot be dumped", "Exclude it.", error)
+            else:
+                self._trouble.tell("write", f"{name} was not written", "Please report this.", error)
+            return 1
+        return 0
+
+    def _tell_disk(self, error: Exception) -> None:
+        if self._writer is None or self._is_there(self._writer):  # else that is what is told
+            self._trouble.tell("disk", "the dump cannot be written", _way_out(error), error)
+
+    def flush(self, dropped: int) -> int:
+        """Commits what was written; `dropped` goes into the dump's count. Returns 0: rows stay queued."""
+        self._untold += dropped
+        if self._untold and self._writer is None:
+            self._ready()
+        if self._writer is not None:
+            try:
+                self._writer.dropped(self._untold)
+                self._untold = 0
+                self._writer.flush()
+            except Exception as error:
+                self._tell_disk(error)
+        return 0
+
+    def close(self, dropped: int) -> int:
+        """Commits and closes the files; returns how many snapshots had waited for the disk in vain."""
+        self._next_try = 0.0  # the last chance to note what was lost
+        self.flush(dropped)
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            try:
+                writer.close()
+            except Exception as error:
+                if self._is_there(writer):
+                    self._trouble.tell(
+                        "close", "the dump could not be closed in order", "What was committed is safe.", error
+                    )
+            return writer.lost
+        return 0
+
+    def _ready(self) -> DumpWriter | None:
+        """The writer, unless it cannot be opened or the disk is nearly full."""
+        now = time.monotonic()
+        if self._writer is None and now >= self._next_try:
+            self._next_try = now + _RETRY_SECONDS
+            try:
+                self._writer = self._open_writer()
+            except Exception as error:
+                self._trouble.tell("open", "the run cannot be opened", _way_out(error), error)
+        if self._writer is not None and now >= self._next_check:
+            self._next_check = now + _CHECK_SECONDS
+            self._has_room = self._is_there(self._writer) and self._reserve.is_kept(self._writer.run_dir)
+        return self._writer if self._has_room else None
+
+    def _is_there(self, writer: DumpWriter) -> bool:
+        """Whether the run still has its directory: deleted files take everything and keep nothing."""
+        try:
+            writer.run_dir.stat()
+        except FileNotFoundError:
+            pass
+        except OSError:
+            return True  # the file system does not say; writing will show
+        else:
+            return True
+        self._trouble.tell(
+            "removed",
+            f"the directory of the run is gone ({writer.run_dir})",
+            "Put it back, or start the program again to record more. Training goes on.",
+        )
+        return False
+
+
+def _way_out(error: Exception) -> str:
+    """What to do about a log directory that refuses."""
+    if not isinstance(error, OSError):
+        return "Choose another directory for the run. Training goes on."
+    if error.errno in _FULL:
+        way = "Free space or choose another log directory"
+    elif error.errno in _FORBIDDEN:
+        way = "Make the log directory writable or choose another one"
+    elif error.errno in _IN_THE_WAY:
+        way = "A file is where a directory is needed: move it away or choose another log directory"
+    else:
+        way = "See whether the log directory can be used, or choose another one"
+    return f"{way}; tensortap tries again by itself. Training goes on."
+
+
+def _next_part(batch: Batch) -> list[Captured]:
+    """The next snapshots of a batch, taken out of it, so that they are freed when they are written."""
+    part: list[Captured] = []
+    nbytes = 0
+    while batch.captured and nbytes < _PART_BYTES:
+        nbytes += held_bytes(batch.captured[0].array)
+        if part and nbytes > _PART_BYTES:
+            break
+        part.append(batch.captured.popleft())
+    return part
+
+
+def _snapshot(item: Captured) -> Snapshot:
+    candidate = item.candidate
+    return Snapshot(candidate.name, item.array, item.visit, candidate.device, item.keep, item.sample)
+
+
+def _graph_id(handle: GraphHandle, writer: DumpWriter) -> str:
+    if not handle.id and handle.known is not None:
+        handle.id = writer.graph(handle.known)
+    return handle.id

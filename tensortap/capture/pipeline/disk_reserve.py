@@ -1,0 +1,35 @@
+"""The free space of a disk that a tap leaves alone."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from ..warnings_once import Trouble
+
+
+class DiskReserve:
+    """Asked before anything large is written, by snapshots and recordings alike.
+
+    Args:
+        least: bytes of free space below which nothing is written.
+    """
+
+    def __init__(self, least: int, trouble: Trouble) -> None:
+        self._least, self._trouble = least, trouble
+
+    def is_kept(self, folder: Path) -> bool:
+        """Whether there is more free space where this folder is; if not, that is told, once."""
+        try:
+            free = shutil.disk_usage(folder).free
+        except OSError:
+            return True  # the file system does not say; writing will show
+        if free < self._least:
+            self._trouble.tell(
+                "reserve",
+                f"only {free >> 20} MiB are free at {folder}, and below {self._least >> 20} MiB neither"
+                " snapshots nor recordings are written",
+                "Free space, or lower Tap(disk_reserve=…).",
+            )
+            return False
+        return True

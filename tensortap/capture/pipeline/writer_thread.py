@@ -1,0 +1,228 @@
+"""The writer's thread: measures and writes what training hands over, through a queue bounded in bytes."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Literal, Protocol
+
+from ..warnings_once import say
+from .messages import Batch
+
+WhenFull = Literal["wait", "drop"]
+
+_FIRST_REPORT = 1.0  # seconds that training has waited in all; then at 2, 4, 8, …
+
+
+class Sink(Protocol):
+    """Where the thread writes to. Its methods never raise; most return how many snapshots they lost."""
+
+    def prepare(self) -> None: ...
+
+    def write(self, batch: Batch) -> int: ...
+
+    def flush(self, dropped: int) -> int: ...
+
+    def close(self, dropped: int) -> int: ...
+
+
+class Background:
+    """Writes batches in the order they are put, in one daemon thread that starts with the first one,
+    or before it (`start`).
+
+    Args:
+        make_sink: called once in each process that captures.
+        queue_bytes: most bytes of tensors that wait or are being written. A larger batch is let in when
+            there are no others.
+        when_full: `"wait"` up to `wait_seconds` for room, then drop; or `"drop"` at once. Drops are counted.
+            When training has waited 1, 2, 4, 8, … s in all, a line on stderr says so.
+    """
+
+    def __init__(
+        self,
+        make_sink: Callable[[], Sink],
+        *,
+        queue_bytes: int,
+        when_full: WhenFull,
+        wait_seconds: float,
+    ) -> None:
+        self._make_sink = make_sink
+        self._queue_bytes = queue_bytes
+        self._wait_seconds = wait_seconds if when_full == "wait" else 0.0
+        self._start_afresh()
+
+    def _start_afresh(self) -> None:
+        """The state of a process that has captured nothing yet."""
+        self._pid = os.getpid()
+        self._changed = threading.Condition()
+        self._batches: deque[Batch] = deque()
+        self._waiting_bytes = 0
+        self._stopping = False
+        self._thread: threading.Thread | None = None
+        self._sink = self._make_sink()
+        self._flushes_wanted = 0
+        self._flushes_done = 0
+        self.dropped = 0
+        self.refused = 0  # of these, how many the sink lost
+        self.alone = False  # no thread could be started when last tried
+        self._dropped_known = 0  # of all, how many the sink was told of
+        self.waited = 0.0  # seconds that `put` has waited for room
+        self._next_report = _FIRST_REPORT
+
+    def start(self) -> None:
+        """Starts the thread before the first batch comes, so that it gets ready while that is computed."""
+        self._notice_fork()
+        with self._changed:
+            if not self._stopping:
+                self._ensure_thread()
+
+    def put(self, batch: Batch) -> bool:
+        """Hands a batch over; False if it was dropped. Blocks on a full queue if that is the policy."""
+        self._notice_fork()
+        with self._changed:
+            if self._stopping:
+                return False
+            self._ensure_thread()
+            if not self._wait_for_room(batch.nbytes):
+                self.drop(len(batch.captured))
+                return False
+            self._batches.append(batch)
+            self._waiting_bytes += batch.nbytes
+            self._changed.notify_all()
+            return True
+
+    def drop(self, count: int) -> None:
+        """Counts snapshots that were lost before they reached the queue."""
+        with self._changed:
+            self.dropped += count
+
+    def note_lost(self, count: int) -> None:
+        """Counts what was lost elsewhere, and has it noted in the run, even if nothing is put."""
+        with self._changed:
+            self.dropped += count
+            self.refused += count
+            if not self._stopping:
+                self._ensure_thread()
+
+    def flush(self, timeout: float) -> bool:
+        """Waits until all that was put is committed; False if that took longer than `timeout` seconds."""
+        self._notice_fork()
+        with self._changed:
+            if self._batches:
+                self._ensure_thread()
+            if self._thread is None:
+                return not self._batches
+            self._flushes_wanted += 1
+            wanted = self._flushes_wanted
+            self._changed.notify_all()
+            return self._changed.wait_for(
+                lambda: self._flushes_done >= wanted or self._thread is None, timeout=timeout
+            )
+
+    def stop(self, timeout: float) -> bool:
+        """Writes what waits, closes the files, ends the thread. After `timeout` seconds it drops the rest."""
+        self._notice_fork()
+        with self._changed:
+            self._stopping = True
+            if self._batches:
+                self._ensure_thread()
+            thread = self._thread
+            self._changed.notify_all()
+        if thread is None:
+            if self._batches:
+                self._run()  # in this thread: there is no other
+            return True
+        thread.join(timeout)
+        if not thread.is_alive():
+            return True
+        with self._changed:
+            self.drop(sum(len(batch.captured) for batch in self._batches))
+            self._batches.clear()
+            self._changed.notify_all()
+        # What is in the works is at most one batch.
+        thread.join(timeout)
+        return False
+
+    def _ensure_thread(self) -> None:
+        if self._thread is None:
+            thread = threading.Thread(target=self._run, name="tensortap-writer", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:  # no more threads: what was put waits until there is one, or for the end
+                self.alone = True
+            else:
+                self.alone, self._thread = False, thread
+
+    def _wait_for_room(self, nbytes: int) -> bool:
+        """Whether a batch of this size may be queued; waits for that, if this is the policy."""
+        last, deadline = time.monotonic(), time.monotonic() + self._wait_seconds
+        while not self._has_room(nbytes):
+            if last >= deadline or self._thread is None:
+                return False
+            self._changed.wait(min(deadline - last, self._next_report - self.waited))
+            now = time.monotonic()
+            self.waited += now - last
+            last = now
+            if self.waited >= self._next_report:
+                self._report_waiting()
+        return True
+
+    def _report_waiting(self) -> None:
+        self._next_report = 2 * self.waited
+        say(
+            f"training has waited {self.waited:.1f} s for the writer so far;"
+            f" {self._waiting_bytes / 2**20:,.0f} MiB of tensors are queued"
+            f" (queue_bytes={self._queue_bytes / 2**20:,.0f} MiB)."
+            " Watch fewer steps or tensors, or use Tap(when_full='drop')."
+        )
+
+    def _has_room(self, nbytes: int) -> bool:
+        return self._waiting_bytes == 0 or self._waiting_bytes + nbytes <= self._queue_bytes
+
+    def _notice_fork(self) -> None:
+        """A forked child has neither thread nor files: it starts its own, and leaves the parent's batches."""
+        if self._pid != os.getpid():
+            self._start_afresh()
+
+    def _run(self) -> None:
+        self._sink.prepare()
+        while self._work():
+            pass
+        self._tell_sink(self._sink.close)
+        with self._changed:
+            self._thread = None
+            self._changed.notify_all()
+
+    def _work(self) -> bool:
+        """One batch, or one flush when nothing waits; False when it is time to end."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: bool(self._batches) or self._stopping or self._flushes_wanted > self._flushes_done
+            )
+            batch = self._batches.popleft() if self._batches else None
+            flushes = self._flushes_wanted
+        if batch is not None:
+            lost = self._sink.write(batch)
+            with self._changed:
+                self.dropped += lost
+                self.refused += lost
+                self._waiting_bytes -= batch.nbytes
+                self._changed.notify_all()
+            return True
+        self._tell_sink(self._sink.flush)
+        with self._changed:
+            self._flushes_done = flushes
+            self._changed.notify_all()
+            return not self._stopping or bool(self._batches)
+
+    def _tell_sink(self, call: Callable[[int], int]) -> None:
+        """Flushes or closes the sink, and says how many snapshots were dropped since it was last told."""
+        with self._changed:
+            fresh, self._dropped_known = self.dropped - self._dropped_known, self.dropped
+        lost = call(fresh)
+        with self._changed:
+            self.dropped += lost
+            self.refused += lost

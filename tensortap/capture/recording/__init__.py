@@ -1,0 +1,1 @@
+"""Recordings of calls, as they are made and kept."""

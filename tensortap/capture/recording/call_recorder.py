@@ -1,0 +1,260 @@
+"""Records calls of traced functions: their inputs before, hashes of their results after."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from tensortap.core.model import Way
+from tensortap.dump.recording.model import Argument, Part, Recording, array_hash
+from tensortap.tf import internals
+from tensortap.tf.allowed import refused
+from tensortap.tf.random_ops import RANDOM_OPS
+
+from ..environment import environment
+from ..exact.iterator_copy import Elements, SharedIterator, UncopiedIteratorError, drawn_elements
+from ..exact.side_effects import MUTED, obstacle
+from ..exact.state_copy import is_variable
+from ..instrument.tapped_function import Caught
+from ..tracing.traced_function import Place, RecordedFunction
+from ..triggers.failed_step import failure_facts
+from .random_draw_rewrite import GivenDraws, UnrecordableError
+from .random_draw_values import DrawnValues
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedCall:
+    """A call that was recorded; hashing is left to the writer's thread (`finished`).
+
+    `results` are the returned tensors, `variables` the values after the call by number of their argument.
+    """
+
+    recording: Recording
+    results: tuple[Array, ...]
+    variables: Mapping[int, Array]
+
+    def finished(self) -> Recording:
+        """The recording with its hashes."""
+        return replace(
+            self.recording,
+            output_hashes=tuple(map(array_hash, self.results)),
+            variable_hashes={number: array_hash(value) for number, value in self.variables.items()},
+        )
+
+
+class CallRecorder:
+    """Records calls of one function.
+
+    Args:
+        way: how the tap captures. In place, what stateful random ops draw is read by taps; a shadow cannot
+            draw the same.
+
+    Raises:
+        UnrecordableError: it has state or effects that a file cannot hold.
+    """
+
+    def __init__(self, recorded: RecordedFunction, way: Way) -> None:
+        why = obstacle(recorded.functions, RANDOM_OPS if way == "in-place" else frozenset())
+        if why:
+            raise UnrecordableError(why)
+        try:
+            self._iterators = {
+                number: (elements, SharedIterator(*elements))
+                for number, elements in drawn_elements(recorded.functions).items()
+            }
+        except UncopiedIteratorError as error:
+            raise UnrecordableError(
+                f"it draws from an iterator that cannot be read (node {error})"
+            ) from error
+        self._recorded = recorded
+        given = GivenDraws(recorded.root, recorded.functions)
+        definitions = [_muted(definition) for definition in given.definitions]
+        why = refused(definitions)
+        if why:
+            raise UnrecordableError(f"it holds {why}, which is not run again from a file")
+        self._library = internals.library(definitions)
+        self._given = given
+
+    def begin(self, inputs: Sequence[Any]) -> PendingCall:
+        """Notes what a call is given.
+
+        Raises:
+            UnrecordableError: an input cannot be recorded.
+        """
+        with internals.not_recorded():
+            arguments, passed = self._before(inputs)
+        return PendingCall(self, arguments, list(inputs), passed)
+
+    def _before(self, inputs: Sequence[Any]) -> tuple[list[Argument], list[Any]]:
+        arguments, passed = [], list(inputs)
+        names = list(self._recorded.functions[self._recorded.root].arguments)
+        variables = self._recorded.functions[self._recorded.root].variables
+        for number, (name, tensor) in enumerate(zip(names, inputs, strict=True)):
+            if number in self._iterators:
+                elements, shared = self._iterators[number]
+                passed[number], _ = shared.handles(tensor)
+                arguments.append(Argument("iterator", name, parts=_parts(elements)))
+            elif is_variable(tensor):
+                arguments.append(_variable(variables.get(name, name), tensor))
+            elif tensor.dtype in (tf.resource, tf.variant):
+                kind = internals.resource_type(tensor) or tensor.dtype.name
+                raise UnrecordableError(f"it is passed a {kind} (argument {name!r})")
+            else:
+                array = internals.as_array(tensor)
+                arguments.append(Argument("tensor", name, (array,), device=tensor.device))
+        return arguments, passed
+
+    @property
+    def draws(self) -> Mapping[Place, str]:
+        """The tensors that must be caught of a call, to know what its stateful random ops drew; and by which
+        node each is."""
+        return self._given.read
+
+    def drawn_values(self) -> DrawnValues:
+        """Collects these of one call."""
+        return DrawnValues(self._recorded, self._given.draws)
+
+    def drawn(self) -> dict[int, tuple[Array, ...]]:
+        """What the call drew, by number of the iterator's argument; lets go of it."""
+        found = {}
+        for number, (_, shared) in self._iterators.items():
+            found[number] = tuple(array for element in shared.drawn for array in element)
+            shared.release()
+        return found
+
+    def recording(self, arguments: Sequence[Argument]) -> Recording:
+        """Without step and results."""
+        return Recording(self._recorded.root, self._library, tuple(arguments), 0, versions=_versions())
+
+
+class PendingCall:
+    """A call that is about to run with `inputs`, or runs."""
+
+    def __init__(
+        self, recorder: CallRecorder, arguments: list[Argument], given: list[Any], inputs: list[Any]
+    ) -> None:
+        self._recorder, self._arguments, self._given = recorder, arguments, given
+        self._started = time.time()
+        self._drawn = recorder.drawn_values()
+        self._sees_draws = not recorder.draws
+        self.inputs = inputs
+
+    @property
+    def draws(self) -> Mapping[Place, str]:
+        """See `CallRecorder.draws`."""
+        return self._recorder.draws
+
+    def catches(self, catching: bool) -> None:
+        """Whether the call that runs now catches them."""
+        self._sees_draws = catching or not self.draws
+
+    def take(self, caught: Caught) -> None:
+        """What was caught."""
+        self._drawn.take(caught)
+
+    def end(self, outputs: Sequence[Any] | None, failure: BaseException | None = None) -> RecordedCall | None:
+        """What was recorded; None if the call only found that its data had ended, or was given nothing but
+        variables without values: then it makes their first ones, as optimizers do before the first step.
+
+        Raises:
+            UnrecordableError: it is not known what random numbers it drew.
+        """
+        with internals.not_recorded():
+            drawn = self._recorder.drawn()
+            if isinstance(failure, tf.errors.OutOfRangeError) and not any(drawn.values()):
+                return None
+            if failure is None and self._arguments and all(map(_is_unset, self._arguments)):
+                return None
+            for number, arrays in drawn.items():
+                self._arguments[number] = replace(self._arguments[number], arrays=arrays)
+            if not self._sees_draws:
+                raise UnrecordableError("it draws random numbers that could not be tapped")
+            recording = replace(
+                self._recorder.recording([*self._arguments, *self._drawn.arguments()]),
+                time=self._started,
+                failed="" if failure is None else failure_facts(failure)["error"],
+            )
+            return RecordedCall(recording, results_of(outputs or ()), self._variables())
+
+    def _variables(self) -> dict[int, Array]:
+        return {
+            number: _read(handle)
+            for number, (argument, handle) in enumerate(zip(self._arguments, self._given, strict=True))
+            if argument.kind == "variable" and _is_set(handle)
+        }
+
+
+def _muted(definition: internals.FunctionDef) -> internals.FunctionDef:
+    """The definition, in which what only prints or writes does nothing; what waits for it waits as before."""
+    for node in definition.node_def:
+        if node.op in MUTED:
+            waits_for = {
+                each.lstrip("^").partition(":")[0]: None
+                for each in node.input
+                if each[0] == "^" or ":" in each
+            }
+            node.op = "NoOp"
+            node.input[:] = [f"^{name}" for name in waits_for]
+            node.attr.clear()
+    return definition
+
+
+def _is_unset(argument: Argument) -> bool:
+    return argument.kind == "variable" and not argument.arrays
+
+
+def _versions() -> dict[str, str]:
+    facts = environment()
+    return {key: str(facts[key]) for key in ("python", "tensorflow", "keras", "numpy", "system")}
+
+
+def _parts(elements: Elements) -> tuple[Part, ...]:
+    dtypes, shapes = elements
+    return tuple(Part(dtype.name, _shape(shape)) for dtype, shape in zip(dtypes, shapes, strict=True))
+
+
+def _shape(shape: Any) -> tuple[int | None, ...] | None:
+    return None if shape.rank is None else tuple(shape.as_list())
+
+
+def _variable(path: str, handle: Any) -> Argument:
+    held = _held(handle)
+    return Argument(
+        "variable",
+        path,
+        (_read(handle),) if _is_set(handle) else (),
+        dtype=tf.as_dtype(held.dtype).name,
+        shape=_shape(tf.TensorShape(held.shape)),
+        device=handle.device,
+    )
+
+
+def _held(handle: Any) -> Any:
+    """dtype and shape of the variable behind a handle."""
+    data = internals.handle_data(handle)
+    if data is None:
+        raise UnrecordableError("it is passed a variable of unknown dtype")
+    return data.shape_and_type[0]
+
+
+def _is_set(handle: Any) -> bool:
+    return bool(tf.raw_ops.VarIsInitializedOp(resource=handle))
+
+
+def _read(handle: Any) -> Array:
+    """The variable's value; it shares the buffer until the variable is updated, which copies then."""
+    with tf.device(handle.device):
+        return internals.as_array(tf.raw_ops.ReadVariableOp(resource=handle, dtype=_held(handle).dtype))
+
+
+def results_of(outputs: Sequence[Any]) -> tuple[Array, ...]:
+    """The tensors that a call returned, resources left out."""
+    held = (tensor for tensor in outputs if tensor.dtype not in (tf.resource, tf.variant))
+    return tuple(map(internals.as_array, held))

@@ -1,0 +1,316 @@
+"""Functions that are given what their random ops drew, instead of drawing: as such they are recorded.
+
+An op that keeps a stream of its own (`RandomStandardNormal`) cannot be put back to where it was. What it
+drew becomes an argument of the root, handed down through calls, loops and branches to where it was drawn:
+a tensor where that happens once a call, an iterator where it happens in each iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from tensortap.tf import internals
+from tensortap.tf.closure import TracedFunction, must_compile
+from tensortap.tf.random_ops import DRAWN_BY, RANDOM_OPS
+from tensortap.tfproto.function_calls import Callee, Role, callees
+
+from ..instrument.queues import Route
+
+_NAME = "tensortap_draws"
+_LOOPS = ("While", "StatelessWhile")
+_RESOURCE = tf.resource.as_datatype_enum
+SHUFFLE = "RandomShuffle"
+
+
+class UnrecordableError(Exception):
+    """A call cannot be run again from a file; the message says why, as `it …`."""
+
+
+class Output(NamedTuple):
+    """What a node draws: dtype and static shape (a TensorShape) of one of its outputs."""
+
+    dtype: Any
+    shape: Any
+
+
+class Declared(NamedTuple):
+    """An argument that a function gains: name, number of the dtype, shape."""
+
+    name: str
+    type: int
+    shape: Any
+
+
+@dataclass(frozen=True)
+class Draw:
+    """What a node draws at one place of the call: seen from a function, which has `arguments` for it.
+
+    Attributes:
+        route: the calls that lead from that function to the node's.
+        function, node: where it is drawn.
+        op_type: by which op.
+        outputs: of the node; of a shuffle the permutation.
+        iterated: whether the argument is an iterator, which yields the outputs of one visit after the other;
+            else there is one argument for each output.
+    """
+
+    route: Route
+    function: str
+    node: str
+    op_type: str
+    outputs: tuple[Output, ...]
+    iterated: bool
+    arguments: tuple[Declared, ...]
+
+
+class GivenDraws:
+    """Copies of a root function and all that it calls, under the same names, that are given their draws.
+
+    Attributes:
+        definitions: the FunctionDefs, the root's among them.
+        draws: what the root's additional arguments hold, in order.
+        read: (function, node, slot) of what must be known of a call to make them, and the node that draws.
+
+    Raises:
+        UnrecordableError: XLA compiles a loop or branch in which numbers are drawn.
+    """
+
+    def __init__(self, root: str, functions: Mapping[str, TracedFunction]) -> None:
+        self._functions = functions
+        self._definitions = {
+            name: internals.copied(function.definition, name) for name, function in functions.items()
+        }
+        self._found: dict[str, tuple[Role, list[Draw]]] = {}
+        self._signed: dict[str, tuple[int, int]] = {}  # arguments of siblings before and behind its own
+        self._count = 0
+        self._looped = _looped(functions)
+        self._compiled = _compiled(functions)
+        self.read: dict[tuple[str, str, int], str] = {}
+        self.draws = self._draws_of(root, "root")
+        self._sign(root, [self.draws], 0)
+
+    @property
+    def definitions(self) -> list[internals.FunctionDef]:
+        return list(self._definitions.values())
+
+    def _draws_of(self, name: str, role: Role) -> list[Draw]:
+        """Makes a function read what is drawn in it, and in what it calls, from arguments to be declared."""
+        if name not in self._found:
+            self._found[name] = role, []
+            definition, found = self._definitions[name], self._found[name][1]
+            for node in list(definition.node_def):
+                if node.op in RANDOM_OPS:
+                    found.append(self._own(self._functions[name], node, role))
+                elif any(True for _ in callees(node)):
+                    found += self._passed_on(name, node, role)
+        known, found = self._found[name]
+        if known != role and found:
+            raise UnrecordableError(f"it draws random numbers in a function that is {known} and {role}")
+        return found
+
+    def _own(self, function: TracedFunction, node: internals.NodeDef, role: Role) -> Draw:
+        operation = function.operations[node.name]
+        outputs = tuple(Output(tensor.dtype, tensor.shape) for tensor in operation.outputs)
+        read = [(function.name, str(node.name), slot) for slot in range(len(outputs))]
+        op_type = str(node.op)
+        if op_type == SHUFFLE:
+            source = operation.inputs[0]
+            read.append((function.name, str(source.op.name), int(source.value_index)))
+            outputs = (Output(tf.int64, _rows(outputs[0].shape)),)
+        self.read |= dict.fromkeys(read, str(node.name))
+        inner = Draw((), function.name, str(node.name), op_type, outputs, False, ())
+        draw, references = self._entered(function.name, inner, role)
+        definition = self._definitions[function.name]
+        if op_type == SHUFFLE:
+            _gather(definition, node, references[0], f"{draw.arguments[0].name}_axis")
+        else:
+            _hand_on(definition, node, references, [output.dtype.as_datatype_enum for output in outputs])
+        return draw
+
+    def _passed_on(self, name: str, node: internals.NodeDef, role: Role) -> list[Draw]:
+        """Gives a calling node what its callees need; returns that as draws of the calling function."""
+        called = list(callees(node))
+        groups = [self._draws_of(callee.function, callee.role) for callee in called]
+        if not any(groups):
+            return []
+        for position, callee in enumerate(called):
+            self._sign(callee.function, groups, position)
+        entered = [
+            self._entered(name, _seen_from_caller(draw, node, callee), role)
+            for callee, draws in zip(called, groups, strict=True)
+            for draw in draws
+        ]
+        declared = [argument for draws in groups for draw in draws for argument in draw.arguments]
+        _add_inputs(node, [each for _, references in entered for each in references], declared)
+        return [draw for draw, _ in entered]
+
+    def _entered(self, name: str, inner: Draw, role: Role) -> tuple[Draw, list[str]]:
+        """How a function gets a draw, and by which references it then reads it.
+
+        A loop's body is given an iterator, and so is a branch in it, which may not run in each iteration.
+        """
+        iterates = role in ("cond", "body") or (role in ("then", "else", "branch") and name in self._looped)
+        if iterates or inner.iterated:
+            if name in self._compiled:
+                raise UnrecordableError(
+                    "it draws random numbers in a loop or branch that XLA compiles"
+                    f" (node {inner.node!r}, {inner.op_type}); jit_compile=False makes it recordable"
+                )
+            declared: tuple[Declared, ...] = (self._declared(_RESOURCE, tf.TensorShape(())),)
+        else:
+            declared = tuple(
+                self._declared(output.dtype.as_datatype_enum, output.shape) for output in inner.outputs
+            )
+        references = [argument.name for argument in declared]
+        if iterates and not inner.iterated:
+            references = _next(self._definitions[name], references[0], inner.outputs)
+        changed = iterates or inner.iterated
+        draw = Draw(inner.route, inner.function, inner.node, inner.op_type, inner.outputs, changed, declared)
+        return draw, references
+
+    def _declared(self, number: int, shape: Any) -> Declared:
+        self._count += 1
+        return Declared(f"{_NAME}_{self._count}", number, shape)
+
+    def _sign(self, name: str, groups: Sequence[Sequence[Draw]], position: int) -> None:
+        """Declares the arguments of a function: its own among those of what the same node calls besides."""
+        widths = [sum(len(draw.arguments) for draw in draws) for draws in groups]
+        around = sum(widths[:position]), sum(widths[position + 1 :])
+        if self._signed.setdefault(name, around) != around:
+            raise UnrecordableError("it draws random numbers in a function that is called in several ways")
+        definition = self._definitions[name]
+        if any(argument.name.startswith(_NAME) for argument in definition.signature.input_arg):
+            return  # called from another place before
+        for at, draws in enumerate(groups):
+            for declared in (argument for draw in draws for argument in draw.arguments):
+                own = declared if at == position else self._declared(declared.type, declared.shape)
+                _declare(definition, own)
+                if self._found[name][0] == "body":
+                    definition.signature.output_arg.add(name=f"{own.name}_out", type=own.type)
+                    definition.ret[f"{own.name}_out"] = own.name
+
+
+def _rows(shape: Any) -> Any:
+    return tf.TensorShape([None] if shape.rank is None else shape.as_list()[:1])
+
+
+def _seen_from_caller(draw: Draw, node: internals.NodeDef, callee: Callee) -> Draw:
+    route = ((str(node.name), callee.function), *draw.route)
+    return Draw(route, draw.function, draw.node, draw.op_type, draw.outputs, draw.iterated, ())
+
+
+def _looped(functions: Mapping[str, TracedFunction]) -> set[str]:
+    """Functions that a loop calls, directly or not."""
+    return _reached(
+        functions,
+        [
+            callee.function
+            for function in functions.values()
+            for node in function.definition.node_def
+            if node.op in _LOOPS
+            for callee in callees(node)
+        ],
+    )
+
+
+def _compiled(functions: Mapping[str, TracedFunction]) -> set[str]:
+    """Functions that XLA compiles."""
+    begun = [name for name, function in functions.items() if function.compiled]
+    begun += [
+        callee.function
+        for function in functions.values()
+        for node in function.definition.node_def
+        if must_compile(node.attr)
+        for callee in callees(node)
+    ]
+    return _reached(functions, begun)
+
+
+def _reached(functions: Mapping[str, TracedFunction], begun: Sequence[str]) -> set[str]:
+    """These functions and all that they call."""
+    found: set[str] = set()
+    waiting = list(begun)
+    while waiting:
+        name = waiting.pop()
+        if name in functions and name not in found:
+            found.add(name)
+            nodes = functions[name].definition.node_def
+            waiting += [callee.function for node in nodes for callee in callees(node)]
+    return found
+
+
+def _declare(definition: internals.FunctionDef, argument: Declared) -> None:
+    number = len(definition.signature.input_arg)
+    definition.signature.input_arg.add(name=argument.name, type=argument.type)
+    shapes = definition.arg_attr[number].attr["_output_shapes"].list
+    shapes.shape.add().CopyFrom(argument.shape.as_proto())
+
+
+def _next(definition: internals.FunctionDef, iterator: str, outputs: Sequence[Output]) -> list[str]:
+    """Adds a node that draws from an iterator."""
+    node = definition.node_def.add(name=f"{iterator}_next", op="IteratorGetNext", input=[iterator])
+    for output in outputs:
+        node.attr["output_types"].list.type.append(output.dtype.as_datatype_enum)
+        node.attr["output_shapes"].list.shape.add().CopyFrom(output.shape.as_proto())
+    return [f"{node.name}:components:{number}" for number in range(len(outputs))]
+
+
+def _hand_on(
+    definition: internals.FunctionDef,
+    node: internals.NodeDef,
+    references: Sequence[str],
+    types: Sequence[int],
+) -> None:
+    """Makes a node hand on what it is given, in its place and under its name."""
+    if len(types) > 1:
+        names = [argument.name for argument in internals.op_definition(node.op).output_arg]
+        moved = {f"{node.name}:{name}:0": f"{node.name}:output:{at}" for at, name in enumerate(names)}
+        for reader in definition.node_def:
+            reader.input[:] = [moved.get(each, each) for each in reader.input]
+        for result, read in definition.ret.items():
+            definition.ret[result] = moved.get(read, read)
+    _become(node, "Identity" if len(types) == 1 else "IdentityN", references)
+    if len(types) == 1:
+        node.attr["T"].type = types[0]
+    else:
+        node.attr["T"].list.type.extend(types)
+
+
+def _gather(
+    definition: internals.FunctionDef, node: internals.NodeDef, permutation: str, axis_name: str
+) -> None:
+    """Makes a shuffle put rows into a given order."""
+    number = node.attr["T"].type
+    _become(node, "GatherV2", [node.input[0], permutation, f"{axis_name}:output:0"])
+    node.attr["Tparams"].type = number
+    node.attr["Tindices"].type, node.attr["Taxis"].type = (tf.int64.as_datatype_enum,) * 2
+    node.attr["batch_dims"].i = 0
+    axis = definition.node_def.add(name=axis_name, op="Const")
+    axis.attr["dtype"].type = tf.int64.as_datatype_enum
+    axis.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(0, tf.int64))
+
+
+def _become(node: internals.NodeDef, op_type: str, inputs: Sequence[str]) -> None:
+    waits_for = [each for each in node.input if each.startswith("^")]
+    before, node.op = node.op, op_type
+    node.input[:] = [*inputs, *waits_for]
+    node.attr.clear()
+    node.attr[DRAWN_BY].s = before.encode()
+
+
+def _add_inputs(node: internals.NodeDef, references: Sequence[str], declared: Sequence[Declared]) -> None:
+    """Gives a calling node more inputs, behind those that it has."""
+    data = [each for each in node.input if not each.startswith("^")]
+    node.input[:] = [*data, *references, *(each for each in node.input if each.startswith("^"))]
+    loop = node.op in _LOOPS
+    node.attr["T" if loop else "Tin"].list.type.extend(argument.type for argument in declared)
+    if loop:
+        # One iteration at a time, so that each draws what is its own.
+        node.attr["parallel_iterations"].i = 1
+        if node.attr["output_shapes"].list.shape:
+            node.attr["output_shapes"].list.shape.extend(each.shape.as_proto() for each in declared)
+        node.attr.pop("_output_shapes", None)

@@ -1,0 +1,291 @@
+"""The recordings of one tap: decides which calls are recorded, and writes them in a thread of its own."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tensortap.core.function_names import short_function_name
+from tensortap.core.model import Graph, Way
+from tensortap.dump.format.graphs import write_graph
+from tensortap.dump.write.worker import ensure_run
+
+from ..instrument.tapped_function import Caught
+from ..pipeline.disk_reserve import DiskReserve
+from ..pipeline.messages import Entry
+from ..record_options import Record
+from ..tracing.traced_function import RecordedFunction
+from ..warnings_once import Trouble
+from .call_recorder import CallRecorder, PendingCall
+from .pending_recordings import HeldRecordings, Item
+from .random_draw_rewrite import UnrecordableError
+from .recording_retention import ASKED_FOR, KeptRecordings
+from .tensor_hashes import SeenTensors
+
+LEFT_OUT = ("record disk", "record full")
+"""The kinds of trouble for which recordings are lost, besides the disk's reserve."""
+
+_MOST_WAITING = 2  # steps; each of their calls holds a copy of the variables
+_MOST_CALLS = 16  # of one step that wait: a step of a GAN is several calls, and half of it is no use
+_MOST_STEPS = 10_000  # whose calls are counted
+
+
+class Pending:
+    """A call that is being recorded; see `captures.PendingRecording`."""
+
+    def __init__(
+        self, owner: Recordings, call: PendingCall, recorded: RecordedFunction, entry: Entry
+    ) -> None:
+        self._owner, self._call, self._recorded, self._entry = owner, call, recorded, entry
+        self.inputs = call.inputs
+        self.draws = call.draws
+        self.seen = SeenTensors({})
+
+    def catches(self, catching: bool) -> None:
+        self._call.catches(catching)
+
+    def take(self, caught: Caught) -> None:
+        self._owner.take(self._call, self._recorded, caught)
+
+    def end(self, outputs: Sequence[Any] | None, failure: BaseException | None = None) -> None:
+        self._owner.end(self._call, self._recorded, self._entry, self.seen, outputs, failure)
+
+
+class Recordings:
+    """Recordings of a tap. None of its methods raises.
+
+    Args:
+        record: which steps.
+        reserve: the free space that is left alone; below it recordings are left out.
+        note_lost: told how many recordings were left out, whenever some are.
+        info: facts for the run, if it is not there yet.
+        patience: seconds that training waits for the verdict on an earlier step, if a trigger decides.
+        way: how the tap captures; the graph is written as of that way.
+        sources: whether the graph embeds the text of user files.
+    """
+
+    def __init__(
+        self,
+        run_dir: Path,
+        record: Record,
+        trouble: Trouble,
+        reserve: DiskReserve,
+        note_lost: Callable[[int], object],
+        patience: float,
+        *,
+        way: Way,
+        sources: bool,
+        info: Mapping[str, Any],
+    ) -> None:
+        self._run_dir, self._record, self._trouble = run_dir, record, trouble
+        self._reserve, self._note_lost = reserve, note_lost
+        self.lost = 0  # recordings of calls that were to be recorded
+        self._way: Way = way
+        self._sources = sources
+        self._info = dict(info)
+        self._held = HeldRecordings(record.before, patience) if record.on_trigger else None
+        # What a trigger had written was in memory before.
+        self._most_waiting = _MOST_WAITING + (record.before + 1 if record.on_trigger else 0)
+        self._recorders: dict[str, CallRecorder | None] = {}
+        self._kept = KeptRecordings(run_dir, record.keep_last)
+        self._calls: dict[int, int] = {}  # step -> calls recorded so far, of the latest steps
+        self._waiting: deque[Item] = deque()
+        self._changed = threading.Condition()
+        self._busy = False
+        self._thread: threading.Thread | None = None
+        self._pid = os.getpid()
+        self._graphs: dict[int, tuple[Graph, str]] = {}  # by id(); held, lest that comes back
+
+    def wants(self, steps: range) -> bool:
+        """Whether one of these steps is recorded, be it into memory."""
+        if self._pid != os.getpid():
+            return False
+        return self._asked_for(steps) or self._held is not None
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether every step is recorded, most of them into memory only."""
+        return self._held is not None
+
+    def _asked_for(self, steps: range) -> bool:
+        """Whether one of them is recorded whatever a trigger says."""
+        try:
+            return any(map(self._record.wants_step, steps))
+        except Exception as error:
+            self._trouble.tell("record steps", "record= failed", "Correct it; nothing is recorded.", error)
+            return False
+
+    def begin(self, recorded: RecordedFunction, inputs: Sequence[Any], entry: Entry) -> Pending | None:
+        """Starts to record a call; None if it cannot be, or too many recordings wait to be written."""
+        with self._changed:
+            full = self._is_full(entry.steps.start)
+        if full:
+            self._tell("record full", "is not recorded at some steps: the disk is too slow", recorded)
+            if self._asked_for(entry.steps):
+                self._lose()
+            return None
+        if self._held is not None and not self._held.wait_for_room(entry):
+            self._tell("record held", "is not recorded at some steps: the trigger is too slow", recorded)
+        try:
+            if recorded.root not in self._recorders:
+                self._recorders[recorded.root] = None
+                self._recorders[recorded.root] = CallRecorder(recorded, self._way)
+            recorder = self._recorders[recorded.root]
+            return Pending(self, recorder.begin(inputs), recorded, entry) if recorder is not None else None
+        except UnrecordableError as error:
+            self._recorders[recorded.root] = None
+            self._tell(f"record {recorded.root}", f"cannot be recorded: {error}", recorded)
+        except Exception as error:
+            self._tell(f"record {recorded.root}", "could not be recorded", recorded, error)
+        return None
+
+    def _is_full(self, step: int) -> bool:
+        waiting = Counter(item.step for item in self._waiting)
+        return waiting[step] >= _MOST_CALLS if step in waiting else len(waiting) >= self._most_waiting
+
+    def take(self, pending: PendingCall, recorded: RecordedFunction, caught: Caught) -> None:
+        """What a call drew that is being recorded."""
+        try:
+            pending.take(caught)
+        except Exception as error:
+            pending.catches(False)
+            self._tell(f"record {recorded.root}", "could not be recorded", recorded, error)
+
+    def end(
+        self,
+        pending: PendingCall,
+        recorded: RecordedFunction,
+        entry: Entry,
+        seen: SeenTensors,
+        outputs: Sequence[Any] | None,
+        failure: BaseException | None = None,
+    ) -> None:
+        """Hands a recorded call to the writer's thread, or holds it until a trigger has looked at it."""
+        try:
+            call, step = pending.end(outputs, failure), entry.steps.start
+            if call is None:
+                return
+            reason = f"{ASKED_FOR}{self._record.steps!r}"
+            graph = recorded.graph_for(sources=self._sources)
+            item = Item(call, graph, step, self._number(step), reason, seen)
+            at_once = self._asked_for(entry.steps)
+            if at_once:
+                self._put([item])
+            if self._held is not None:
+                self._held.hold(entry, item._replace(written=at_once))
+        except UnrecordableError as error:
+            self._tell(f"record {recorded.root}", f"cannot be recorded: {error}", recorded)
+        except Exception as error:
+            self._tell(f"record {recorded.root}", "could not be recorded", recorded, error)
+
+    def _number(self, step: int) -> int:
+        """Of the next call of a step. One that is entered again, or was recorded by an earlier process, goes
+        on counting."""
+        number = self._calls.pop(step, self._kept.calls_before(step))
+        self._calls[step] = number + 1
+        if len(self._calls) > _MOST_STEPS:
+            del self._calls[next(iter(self._calls))]
+        return number
+
+    def settle(self, entry: Entry, reason: str) -> None:
+        """A trigger has looked at a step.
+
+        Args:
+            reason: why the step is to be recorded; empty if it is not.
+        """
+        try:
+            if self._held is not None:
+                self._put(self._held.settle(entry, reason))
+        except Exception as error:
+            self._trouble.tell(
+                "record trigger", "what a trigger chose could not be recorded", "Training goes on.", error
+            )
+
+    def _put(self, items: Sequence[Item]) -> None:
+        with self._changed:
+            self._waiting += items
+            if items:
+                self._ensure_thread()
+            self._changed.notify_all()
+
+    def _ensure_thread(self) -> None:
+        if self._thread is None:
+            thread = threading.Thread(target=self._write_all, name="tensortap-recordings", daemon=True)
+            with suppress(RuntimeError):  # no more threads: what waits is written by `flush`
+                thread.start()
+                self._thread = thread
+
+    def flush(self, timeout: float) -> bool:
+        """Waits until all is written; False if that takes longer than `timeout` seconds."""
+        if self._pid != os.getpid():
+            return True
+        with self._changed:
+            if self._waiting:
+                self._ensure_thread()
+            alone = self._thread is None
+        while alone and self._waiting:
+            self._write_one()
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._waiting and not self._busy, timeout)
+
+    def _write_all(self) -> None:
+        while True:
+            self._write_one()
+
+    def _write_one(self) -> None:
+        """The next recording that waits, or comes."""
+        with self._changed:
+            self._changed.wait_for(lambda: bool(self._waiting))
+            item = self._waiting.popleft()
+            self._busy = True
+        try:
+            self._write(item)
+        except Exception as error:
+            self._lose()
+            self._trouble.tell(
+                "record disk", "a recording could not be written", "Training goes on without it.", error
+            )
+        with self._changed:
+            self._busy = False
+            self._changed.notify_all()
+
+    def _write(self, item: Item) -> None:
+        if item.written and self._kept.holds(item.step, item.number, item.reason):
+            return
+        graph = item.graph
+        ensure_run(self._run_dir, self._run_dir.name, self._info)
+        if not self._reserve.is_kept(self._run_dir):
+            self._lose()
+            return
+        if id(graph) not in self._graphs:
+            name = write_graph(self._run_dir, replace(graph, way=self._way), "zstd")
+            self._graphs[id(graph)] = graph, name
+        _, graph_id = self._graphs[id(graph)]
+        recording = replace(
+            item.call.finished(),
+            step=item.step,
+            call=item.number,
+            graph=graph_id,
+            reason=item.reason,
+            tensor_hashes=item.seen.hashes(),
+        )
+        self._kept.add(recording)
+
+    def _lose(self) -> None:
+        with self._changed:
+            self.lost += 1
+        self._note_lost(1)
+
+    def _tell(
+        self, kind: str, what: str, recorded: RecordedFunction, error: BaseException | None = None
+    ) -> None:
+        name = short_function_name(recorded.root)
+        self._trouble.tell(
+            kind, f"the function {name} {what}", "It runs, and is captured, all the same.", error
+        )

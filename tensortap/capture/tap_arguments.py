@@ -1,0 +1,146 @@
+"""Checks of what a tap is made with: a mistake is named at once, not when training is under way."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import threading
+from collections.abc import Sequence
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tensortap.core.errors import RemoteError
+from tensortap.dump.write.retention import Retention
+from tensortap.storage.addresses import is_address, is_remote, shown_path, target_run
+
+from .errors import WatchError
+from .watch import Watch
+
+
+def run_directory(path: Any) -> Path:
+    """The absolute path of a run, or the path that stands for its address.
+
+    Raises:
+        WatchError: it is empty, or no path.
+    """
+    if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str) or not os.fspath(path):
+        raise WatchError(f"Tap({path!r}) names no run.", "Give the directory of the run: Tap('logs/first').")
+    try:
+        return target_run(path) if is_address(os.fspath(path)) else Path(path).absolute()
+    except RemoteError as error:
+        raise WatchError(error.message, error.hint) from None
+
+
+def watches(given: Any) -> tuple[Watch, ...]:
+    """One watch or several.
+
+    Raises:
+        WatchError: it is none, or holds something else.
+    """
+    found = (given,) if isinstance(given, Watch) else tuple(given) if isinstance(given, Sequence) else ()
+    if not found or not all(isinstance(watch, Watch) for watch in found):
+        raise WatchError(f"watch={given!r} watches nothing.", "Use Watch(…), or a list of them.")
+    return found
+
+
+def limits(run_dir: Path, record: Any, keep_last: Any, max_bytes: Any) -> dict[str, Any]:
+    """The arguments of `DumpWriter` that limit values; checked here, not by the thread that writes.
+
+    Raises:
+        InvalidValueError: they are no limits.
+        WatchError: a run at an address has none of them, and no recordings (docs/remote.md, "Writing").
+    """
+    Retention(keep_last, max_bytes)
+    if not is_remote(run_dir):
+        return {"keep_last": keep_last, "max_bytes": max_bytes}
+    asked = {"record": record, "keep_last": keep_last, "max_bytes": max_bytes}
+    for name, value in asked.items():
+        if value is not None:
+            raise WatchError(
+                f"{name}= is not possible for a run at an address, {shown_path(run_dir)}.",
+                "Leave it out, or write the run to a disk.",
+            )
+    return {}
+
+
+def byte_count(argument: str, value: Any) -> int:
+    """A number of bytes.
+
+    Raises:
+        WatchError: it is negative, or no whole number.
+    """
+    if not _is_count(value):
+        raise WatchError(
+            f"{argument}={value!r} is no number of bytes.",
+            f"Use a whole number of at least 0, as {argument}=512 << 20 for 512 MiB.",
+        )
+    return int(value)
+
+
+def check_choices(when_full: Any, **switches: Any) -> None:
+    """What to do when too much waits, and arguments that are on or off.
+
+    Raises:
+        WatchError: it is neither `"wait"` nor `"drop"`, or one is neither True nor False.
+    """
+    if when_full not in ("wait", "drop"):
+        raise WatchError(f"when_full={when_full!r} is unknown.", "Use 'wait' or 'drop'.")
+    for name, value in switches.items():
+        if not isinstance(value, bool | np.bool_):
+            raise WatchError(f"{name}={value!r} is neither True nor False.", f"Use {name}=True or False.")
+
+
+def seconds(argument: str, value: Any) -> float:
+    """A time that something waits.
+
+    Raises:
+        WatchError: it is negative, longer than a thread can wait, or no number.
+    """
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    if not 0 <= number <= threading.TIMEOUT_MAX:
+        raise WatchError(
+            f"{argument}={value!r} is no time to wait.", f"Use seconds from 0, as {argument}=30."
+        )
+    return number
+
+
+def process_rank(value: Any) -> int | None:
+    """The number of a process in a distributed job, or None.
+
+    Raises:
+        WatchError: it is negative, or no whole number.
+    """
+    if value is None:
+        return None
+    if not _is_count(value):
+        raise WatchError(f"rank={value!r} is no number of a process.", "Use a whole number from 0, or None.")
+    return int(value)
+
+
+def run_facts(info: Any) -> dict[str, Any]:
+    """The free facts of a run.
+
+    Raises:
+        WatchError: it is not an object as JSON has them.
+    """
+    try:
+        if info is None:
+            return {}
+        if isinstance(info, dict) and all(isinstance(name, str) for name in info):
+            json.dumps(info, default=str)
+            return dict(info)
+    except (TypeError, ValueError, RecursionError):
+        pass  # keys inside of it that JSON does not have, or an object that holds itself
+    shown = repr(info)
+    raise WatchError(
+        f"info={shown[:80]}{'…' if len(shown) > 80 else ''} is no JSON object.",
+        "Use a dict with names as keys, as info={'lr': 0.1}.",
+    )
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0

@@ -1,0 +1,1 @@
+"""The graph of a traced function, its names, layers and source stacks."""

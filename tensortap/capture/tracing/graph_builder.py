@@ -1,0 +1,162 @@
+"""The graph of a traced function for the dump: nodes, functions, stacks, sources, GraphDef."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tensortap.core.model import Frame, Function, Graph, Node
+from tensortap.tf.closure import TracedFunction
+from tensortap.tf.internals import GraphDef
+from tensortap.tf.shapes import dtype_text, static_shape
+from tensortap.tfproto.attributes import attribute_texts
+from tensortap.tfproto.function_calls import argument_inputs, callees
+
+from .candidate import Candidate
+from .graph_def import serialized_graph_def
+from .layer_map import LayerMap
+from .node_descriptions import meaning
+from .replicas import replica_numbers
+from .source_stacks import Stack
+
+Names = Mapping[tuple[str, str], str]
+Candidates = Mapping[tuple[str, str, int], Candidate]
+
+
+def graph_of(
+    functions: Mapping[str, TracedFunction],
+    names: Names,
+    short: Mapping[str, str],
+    layers: LayerMap,
+    candidates: Candidates,
+    made_at: Mapping[str, Mapping[str, Stack]],
+    flat: GraphDef | None,
+) -> Graph:
+    """A closure as the dump records it, without the text of user files.
+
+    Args:
+        functions: breadth first, the root first.
+        names: (function, op or argument name) -> unique node name.
+        short: runtime name of a function -> its name in the graph.
+        candidates: give the kind of each tensor and the variable of each gradient.
+        made_at: stacks of the nodes, by function and name.
+        flat: the root's nodes, see `flat_root`.
+    """
+    stacks = _Stacks()
+    passed = _passed_arguments(functions, names)
+    replicas = replica_numbers(names.values())
+    nodes = []
+    for function in functions.values():
+        where = made_at[function.name]
+        for operation in function.operations.values():
+            unique = names[function.name, operation.name]
+            is_argument = operation.name in function.arguments
+            layer = layers.layer_of(function.name, operation.name)
+            nodes.append(
+                Node(
+                    name=unique,
+                    op_type="_Arg" if is_argument else operation.type,
+                    inputs=passed.get(unique, ()) if is_argument else _inputs(function, operation, names),
+                    function=short[function.name],
+                    device=operation.device,
+                    attributes=_attributes(function, operation, candidates, layers)
+                    | _meaning(functions, function, operation, layer)
+                    | ({"tensortap.replica": str(replicas[unique])} if unique in replicas else {}),
+                    layer=layer,
+                    stack=stacks.index(where.get(operation.name, ())),
+                    output_dtypes=tuple(dtype_text(tensor.dtype) for tensor in operation.outputs),
+                    output_shapes=tuple(static_shape(tensor.shape) for tensor in operation.outputs),
+                )
+            )
+    return Graph(
+        name=short[next(iter(functions))],
+        nodes=nodes,
+        functions={short[name]: _function(function, short, names) for name, function in functions.items()},
+        stacks=stacks.all,
+        graph_def=None if flat is None else serialized_graph_def(flat, functions, short),
+    )
+
+
+class _Stacks:
+    """Numbers distinct stacks; the empty one is -1."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[Frame, ...], int] = {}
+
+    @property
+    def all(self) -> list[Stack]:
+        return list(self._numbers)
+
+    def index(self, stack: Stack) -> int:
+        return self._numbers.setdefault(stack, len(self._numbers)) if stack else -1
+
+
+def _tensor(function: str, tensor: Any, names: Names) -> str:
+    return f"{names[function, tensor.op.name]}:{tensor.value_index}"
+
+
+def _renamed(function: str, flat_name: str, names: Names) -> str:
+    node, _, slot = flat_name.rpartition(":")
+    return f"{names[function, node]}:{slot}"
+
+
+def _inputs(function: TracedFunction, operation: Any, names: Names) -> list[str]:
+    data = [_tensor(function.name, tensor, names) for tensor in operation.inputs]
+    # Their order differs from process to process.
+    return data + sorted(f"^{names[function.name, control.name]}" for control in operation.control_inputs)
+
+
+def _passed_arguments(functions: Mapping[str, TracedFunction], names: Names) -> dict[str, tuple[str, ...]]:
+    """Unique name of an inner function's argument -> the tensor its first caller passes."""
+    passed: dict[str, tuple[str, ...]] = {}
+    for function in functions.values():
+        for node in function.definition.node_def:
+            for callee in callees(node):
+                called = functions.get(callee.function)
+                if called is None or (called.parent, called.caller) != (function.name, node.name):
+                    continue
+                caller = function.operations[node.name]
+                tensors = argument_inputs(node.op, list(caller.inputs))
+                for argument, tensor in zip(called.arguments, tensors, strict=False):
+                    passed[names[called.name, argument]] = (_tensor(function.name, tensor, names),)
+    return passed
+
+
+def _attributes(
+    function: TracedFunction, operation: Any, candidates: Candidates, layers: LayerMap
+) -> dict[str, str]:
+    """TensorFlow's attributes, and what the tensor is to the model (`tensortap.kind`, `…variable`, and where
+    gradients are asked for `…trainable` and `…left_out`)."""
+    texts = {} if operation.name in function.arguments else attribute_texts(operation.node_def.attr)
+    candidate = candidates.get((function.name, operation.name, 0))
+    if candidate is not None and candidate.kind:
+        texts["tensortap.kind"] = candidate.kind
+    variable = function.variable_of(operation) if candidate is None else candidate.variable
+    if variable:
+        texts["tensortap.variable"] = variable
+        if layers.asked and texts.get("tensortap.kind") == "weight":
+            texts["tensortap.trainable"] = "true" if variable in layers.asked else "false"
+            if variable in layers.watched - layers.asked:
+                texts["tensortap.left_out"] = "true"
+    return texts
+
+
+def _meaning(
+    functions: Mapping[str, TracedFunction], function: TracedFunction, operation: Any, layer: str
+) -> dict[str, str]:
+    """What a node with a cryptic name is for (`tensortap.meaning`)."""
+    called = next((callee.function for callee in callees(operation.node_def)), "")
+    outer = function
+    while outer.role == "call":
+        outer = functions[outer.parent]
+    text = meaning(operation.name, operation.type, layer=layer, role=outer.role, calls=called)
+    return {"tensortap.meaning": text} if text and operation.name not in function.arguments else {}
+
+
+def _function(function: TracedFunction, short: Mapping[str, str], names: Names) -> Function:
+    return Function(
+        parent=short.get(function.parent, ""),
+        caller=names.get((function.parent, function.caller)),
+        role=function.role,
+        outputs=tuple(_renamed(function.name, output, names) for output in function.outputs),
+    )

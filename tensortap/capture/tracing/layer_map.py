@@ -1,0 +1,97 @@
+"""The Keras layer of every node of a closure: from the notes of its trace, else from names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+
+from tensortap.tf.closure import TracedFunction
+
+from .layer_tracker import LayerTracker, Trace
+
+# `gradient_tape/<forward op>/<op>` inside one function, `gradients/<forward op>_grad/<op>` in one of its own.
+_IN_TAPE = re.compile(r"(?:.*/)?gradient_tape/(.+)\Z", re.DOTALL)
+_IN_GRADIENTS = re.compile(r"gradients/(.+?)_grad(?:/.*)?\Z", re.DOTALL)
+_NUMBER = re.compile(r"_\d+\Z")
+
+
+class LayerMap:
+    """Answers which layer a node belongs to. `asked`: paths of the variables whose gradients are asked for;
+    `watched`: of the trainable ones that tapes record that are asked for gradients.
+
+    Args:
+        functions: the closure, breadth first.
+        tracker: has noted layers while the functions were traced (or has not, if it was installed later).
+        known: layer paths of the model, for functions that were traced before the tap was there.
+    """
+
+    def __init__(
+        self, functions: Mapping[str, TracedFunction], tracker: LayerTracker, known: Collection[str] = ()
+    ) -> None:
+        self.traces: dict[str, Trace] = {}
+        self._tracker = tracker
+        self._known = {tuple(path.split("/")): path for path in known}
+        self._known_starts = {path[:end] for path in self._known for end in range(1, len(path) + 1)}
+        self._scopes: dict[str, str] = {}
+        self._layers: dict[tuple[str, str], str] = {}
+        for function in functions.values():
+            names = [node.name for node in function.definition.node_def]
+            trace = self.traces[function.name] = tracker.trace_of(function.name, names)
+            for node, layer in trace.layers.items():
+                for scope in _prefixes(node):
+                    self._scopes.setdefault(scope, layer)
+                    break
+        traces = self.traces.values()
+        self.asked: set[str] = set().union(*(trace.asked for trace in traces))
+        self.watched: set[str] = set().union(*(trace.watched for trace in traces))
+        for function in functions.values():
+            self._map_function(function, self.traces[function.name])
+
+    def layer_of(self, function: str, node: str) -> str:
+        """The path of the layer, or empty."""
+        return self._layers.get((function, node), "")
+
+    def _map_function(self, function: TracedFunction, trace: Trace) -> None:
+        inherited = self.layer_of(function.parent, function.caller)
+        for node in function.definition.node_def:
+            layer = trace.layers.get(node.name) or self._by_name(trace, node.name) or inherited
+            self._layers[function.name, node.name] = layer
+            for source in node.input:
+                if source in function.arguments and layer:
+                    self._layers.setdefault((function.name, source), layer)
+
+    def _by_name(self, trace: Trace, node: str) -> str:
+        forward = forward_name(node)
+        if forward:
+            for prefix in (forward, *_prefixes(forward)):
+                layer = trace.layers.get(prefix) or self._scopes.get(prefix) or self._tracker.layer_of(prefix)
+                if layer:
+                    return layer
+        return self._by_known_path(forward or node)
+
+    def _by_known_path(self, node: str) -> str:
+        """`cnn_1/conv_2/MatMul` is in layer `cnn/conv`: TensorFlow numbers scopes that it meets again."""
+        best = ""
+        parts: tuple[str, ...] = ()
+        for part in node.split("/")[:-1]:
+            for choice in (part, _NUMBER.sub("", part)):
+                if (*parts, choice) in self._known_starts:
+                    parts = (*parts, choice)
+                    best = self._known.get(parts, best)
+                    break
+            else:
+                break
+        return best
+
+
+def forward_name(node: str) -> str:
+    """The forward op that a node of the backward pass belongs to (or one inside it), else empty."""
+    match = _IN_TAPE.match(node) or _IN_GRADIENTS.match(node)
+    return match.group(1) if match else ""
+
+
+def _prefixes(name: str) -> Iterator[str]:
+    """`a/b/c` -> `a/b`, `a`."""
+    while "/" in name:
+        name = name.rpartition("/")[0]
+        yield name

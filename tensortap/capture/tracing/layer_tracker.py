@@ -1,0 +1,323 @@
+"""Which Keras layer created which node, noted while functions are traced."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import keras
+import tensorflow as tf
+
+from tensortap.core.function_names import short_function_name
+from tensortap.tf import internals
+
+from ..warnings_once import first_line, warn
+
+_SCRATCH = "scratch_graph"  # where Keras infers shapes; nothing in it ever runs
+_MAX_TRACES = 512  # of the latest graphs; a graph is asked for right after it was traced
+
+
+@dataclass
+class Trace:
+    """What was noted while one graph was traced; nodes and tensors by their names in that graph."""
+
+    graph: str
+    layers: dict[str, str] = field(default_factory=dict)  # node -> layer path
+    outputs: dict[str, str] = field(default_factory=dict)  # tensor name -> path of the layer that returned it
+    gradients: dict[str, str] = field(default_factory=dict)  # given to an optimizer -> path of the variable
+    derived: dict[str, str] = field(default_factory=dict)  # computed by a tape -> path of the variable
+    losses: set[str] = field(default_factory=set)  # what a tape derives from
+    asked: set[str] = field(default_factory=set)  # paths of variables whose gradients are asked for
+    watched: set[str] = field(default_factory=set)  # … of trainable variables that such a tape records
+
+    @property
+    def nodes(self) -> set[str]:
+        """All nodes that something was noted about."""
+        tensors = {*self.gradients, *self.derived, *self.losses}
+        return {*self.layers, *(tensor.rpartition(":")[0] for tensor in tensors)}
+
+
+class LayerTracker:
+    """While installed, notes layers, their outputs, and the gradients that optimizers are given.
+
+    Its notes outlive `uninstall`: a function that was traced in one `fit` may be tapped in the next.
+    A layer's path is the names of the layers being called, outermost first: `cnn/block/conv`.
+    """
+
+    def __init__(self) -> None:
+        self._traces: dict[int, tuple[weakref.ref[Any], Trace]] = {}  # by id of the graph
+        self._variables: dict[int, str] = {}  # id of the handle -> path
+        self._frozen: set[int] = set()  # ids of the handles of variables that Keras does not train
+        self._owners: dict[str, str] = {}  # path of a variable -> path of the innermost layer that has it
+        self.trained: set[str] = set()  # paths of variables that have gradients
+        self._local = threading.local()
+        self._undo: list[Callable[[], None]] = []
+        self._has_told = False
+
+    def install(self) -> None:
+        self._wrap(tf.GradientTape, "gradient", self._noting_derived)
+        self._wrap(keras.Variable, "assign", self._noting_assigned)
+        self._wrap(keras.layers.Layer, "__call__", self._noting_layer)
+        self._wrap(keras.optimizers.Optimizer, "apply", self._noting_applied)
+
+    def _noting_layer(self, layer_call: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(layer_call)
+        def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
+            with self._inside(layer) as note:
+                outputs = layer_call(layer, *args, **kwargs)
+                with self._never_raising():
+                    note(outputs)
+            return outputs
+
+        return call
+
+    def _noting_applied(self, apply: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(apply)
+        def noted_apply(optimizer: Any, grads: Any, trainable_variables: Any = None) -> Any:
+            # Both may be iterators, which can be read only once.
+            grads = list(grads)
+            if trainable_variables is not None:
+                trainable_variables = list(trainable_variables)
+            with self._never_raising():
+                self._note_gradients(optimizer, grads, trainable_variables)
+            outcome = apply(optimizer, grads, trainable_variables)
+            with self._never_raising():
+                self._note_variables(optimizer.variables)
+            return outcome
+
+        return noted_apply
+
+    def _noting_derived(self, derive: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(derive)
+        def noted_derive(tape: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
+            gradients = derive(tape, target, sources, *args, **kwargs)
+            with self._never_raising():
+                self._note_derived(target, sources, gradients)
+                self._note_watched(tape, sources)
+            return gradients
+
+        return noted_derive
+
+    def _noting_assigned(self, assign: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(assign)
+        def noted_assign(variable: Any, value: Any) -> Any:
+            with self._never_raising():
+                self._note_variables([variable])  # of losses and metrics nothing else tells
+            return assign(variable, value)
+
+        return noted_assign
+
+    def uninstall(self) -> None:
+        while self._undo:
+            self._undo.pop()()
+
+    def trace_of(self, function: str, nodes: Iterable[str]) -> Trace:
+        """The notes on the graph that a function was made of, by its name and nodes; the latest that fit."""
+        name = short_function_name(function)
+        wanted = set(nodes)
+        best, best_fit = Trace(name), 0
+        for _, trace in reversed(self._traces.values()):
+            nodes = trace.nodes
+            fit = len(nodes & wanted)
+            named = trace.graph in function and name in (trace.graph, short_function_name(trace.graph))
+            if named and fit > best_fit and 2 * fit > len(nodes):
+                best, best_fit = trace, fit
+        return best
+
+    def layer_of(self, node: str) -> str:
+        """The layer of the latest node of that name in any graph, or empty."""
+        return next(
+            (trace.layers[node] for _, trace in reversed(self._traces.values()) if node in trace.layers), ""
+        )
+
+    def variable_of(self, tensor: Any) -> str:
+        """The path of the variable that an eager resource tensor is the handle of, or empty."""
+        return self._variables.get(internals.tensor_id(tensor), "") if tensor.dtype == tf.resource else ""
+
+    def owner_of(self, variable: str) -> str:
+        """The path of the layer that has a variable, or empty."""
+        return self._owners.get(variable, "")
+
+    def current_path(self) -> str:
+        """The path of the layer that is being called in this thread, or empty."""
+        return "/".join(self._stack())
+
+    def _stack(self) -> list[str]:
+        stack: list[str] | None = getattr(self._local, "stack", None)
+        if stack is None:
+            stack = self._local.stack = []
+        return stack
+
+    @contextmanager
+    def _never_raising(self) -> Iterator[None]:
+        """For notes, which are taken inside of the user's calls; what goes wrong is told once."""
+        try:
+            yield
+        except Exception as error:
+            if not self._has_told:
+                self._has_told = True
+                warn(
+                    "tensortap: not all layers and gradients of a function were noted"
+                    f" ({type(error).__name__}: {first_line(error)}). It runs, and is captured, all the same."
+                )
+
+    def _wrap(self, owner: type, name: str, wrapped: Callable[[Callable[..., Any]], Any]) -> None:
+        original = getattr(owner, name, None)
+        if original is None:
+            return  # told by `keras_names`
+        replacement = wrapped(original)
+        setattr(owner, name, replacement)
+
+        def undo() -> None:
+            if getattr(owner, name) is replacement:
+                setattr(owner, name, original)
+
+        self._undo.append(undo)
+
+    @contextmanager
+    def _inside(self, layer: Any) -> Iterator[Callable[[Any], None]]:
+        stack = self._stack()
+        stack.append(str(layer.name))
+        path = "/".join(stack)
+        graph = _traced_graph()
+        before = len(graph.get_operations()) if graph is not None else 0
+
+        def note(outputs: Any) -> None:
+            if graph is not None:
+                self._note_layer(graph, before, path, outputs)
+                for variable in layer.variables:  # an inner layer, which returned earlier, has said so
+                    self._owners.setdefault(str(variable.path), path)
+                if len(stack) == 1:
+                    self._note_variables(layer.variables)
+
+        try:
+            yield note
+        finally:
+            stack.pop()
+
+    def _note_layer(self, graph: Any, before: int, path: str, outputs: Any) -> None:
+        trace = self._trace(graph)
+        for operation in graph.get_operations()[before:]:
+            # An inner layer, which returned earlier, has the better claim. Captured tensors are no nodes
+            # in the end.
+            if operation.type != "Placeholder":
+                trace.layers.setdefault(operation.name, path)
+        for tensor in keras.tree.flatten(outputs):
+            if tf.is_tensor(tensor) and getattr(tensor, "graph", None) is graph:
+                trace.outputs.setdefault(tensor.name, path)
+
+    def _note_variables(self, variables: Iterable[Any]) -> None:
+        if _traced_graph() is None:
+            return
+        for variable in variables:
+            # Not its `value`: that may be cast, by nodes of the function that is traced.
+            handle = getattr(getattr(variable, "_value", None), "handle", None)
+            if handle is not None and hasattr(handle, "_id"):
+                number = internals.tensor_id(handle)
+                self._variables[number] = str(variable.path)
+                (self._frozen.discard if variable.trainable else self._frozen.add)(number)
+
+    def _note_gradients(self, optimizer: Any, grads: list[Any], variables: list[Any] | None) -> None:
+        if _traced_graph() is None:
+            return
+        if variables is None:
+            variables = getattr(optimizer, "_trainable_variables", [])
+        for gradient, variable in zip(grads, variables, strict=False):
+            path = _path_of(variable)
+            self._note_asked(variable, path)
+            self._note_gradient("gradients", gradient, path)
+
+    def _note_gradient(self, notes: Literal["gradients", "derived"], gradient: Any, path: str) -> None:
+        tensor = gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient
+        # An optimizer inside a tf.cond (loss scaling) may be given tensors of the graph around it.
+        graph = getattr(tensor, "graph", None)
+        if graph is not None and internals.is_function_graph(graph):
+            getattr(self._trace(graph), notes)[tensor.name] = path
+            self.trained.add(path)
+
+    def _note_derived(self, target: Any, sources: Any, gradients: Any) -> None:
+        """What a tape derives from, and its gradients of variables; what it derives for other tensors alone
+        (a gradient penalty's) is no loss."""
+        if _traced_graph() is None:
+            return
+        for loss in tf.nest.flatten(target) if any(map(_is_variable, _flat(sources))) else ():
+            graph = getattr(loss, "graph", None)
+            if tf.is_tensor(loss) and graph is not None and internals.is_function_graph(graph):
+                self._trace(graph).losses.add(loss.name)
+        pairs = zip(_flat(sources), _flat(gradients), strict=False)
+        for variable, gradient in pairs:
+            if _is_variable(variable):
+                path = self._variables.setdefault(internals.tensor_id(variable.handle), _path_of(variable))
+                self._note_asked(variable, path)
+                self._note_gradient("derived", gradient, path)
+
+    def _note_watched(self, tape: Any, sources: Any) -> None:
+        """Of a tape that trains some variables, all trainable ones that it records."""
+        graph = _traced_graph()
+        if graph is None or not any(map(_is_variable, _flat(sources))):
+            return
+        for variable in filter(_is_variable, tape.watched_variables()):
+            if internals.tensor_id(variable.handle) not in self._frozen:
+                path = self.variable_of(variable.handle) or _path_of(variable)
+                self._trace(graph).watched.add(path)
+
+    def _note_asked(self, variable: Any, path: str) -> None:
+        """A variable that is to be trained, whether or not there is a gradient."""
+        graph = _traced_graph()
+        if graph is not None:
+            known = self.variable_of(variable.handle) if _is_variable(variable) else ""
+            self._trace(graph).asked.add(known or path)
+
+    def _trace(self, graph: Any) -> Trace:
+        noted, trace = self._traces.get(id(graph), (None, None))
+        if trace is None or noted is None or noted() is not graph:
+            self._traces.pop(id(graph), None)  # the id of a graph that is gone came back
+            trace = Trace(str(graph.name))
+            self._traces[id(graph)] = weakref.ref(graph), trace
+            while len(self._traces) > _MAX_TRACES:
+                self._traces.pop(next(iter(self._traces)))
+        return trace
+
+
+def _traced_graph() -> Any:
+    """The graph of the function that this thread is tracing, or None."""
+    if internals.executing_eagerly():
+        return None
+    graph = tf.compat.v1.get_default_graph()
+    return graph if internals.is_function_graph(graph) and not graph.name.startswith(_SCRATCH) else None
+
+
+def _flat(structure: Any) -> list[Any]:
+    """Its leaves; sparse gradients are leaves."""
+    return list(tf.nest.flatten(structure, expand_composites=False))
+
+
+def _is_variable(source: Any) -> bool:
+    """Whether it is a variable outside of the function that is traced."""
+    return hasattr(getattr(source, "handle", None), "_id")
+
+
+def _path_of(variable: Any) -> str:
+    """Of a tf.Variable outside of Keras, which an optimizer of Keras may train: its name without the slot."""
+    path = str(getattr(variable, "path", None) or "")
+    return path or str(variable.name).rpartition(":")[0] or str(variable.name)
+
+
+def layer_paths(model: Any) -> list[str]:
+    """Paths of all layers below a model (`cnn/block/conv`), as they are when the model is called."""
+    paths: list[str] = []
+
+    def visit(layer: Any, parent: str) -> None:
+        path = f"{parent}/{layer.name}" if parent else str(layer.name)
+        paths.append(path)
+        children = getattr(layer, "_flatten_layers", None)  # a private name, see `keras_names`
+        for child in () if children is None else children(include_self=False, recursive=False):
+            visit(child, path)
+
+    visit(model, "")
+    return paths

@@ -1,0 +1,94 @@
+"""Says in words what nodes with cryptic names are for: `rnn/bw/while/Exit_4` is what a loop returns."""
+
+from __future__ import annotations
+
+import re
+
+from tensortap.core.function_names import short_function_name
+from tensortap.tfproto.function_calls import Role
+
+from .layer_map import forward_name
+
+# Names that TensorFlow gives to loops, branches and calls, which tell nobody where they are.
+_MACHINERY = re.compile(
+    r"(?:.*_)?(?:while|cond|switch_case|indexed_case|StatefulPartitionedCall|PartitionedCall|body|Identity)(?:_\d+)?\Z"
+)
+_NUMBER = re.compile(r"_(\d+)\Z")
+
+_OF_LOOPS = {
+    "Enter": "what goes into the loop",
+    "Merge": "loop variable {number} at the start",
+    "Switch": "loop variable {number} on its way into the iteration, or out of the loop",
+    "NextIteration": "loop variable {number} for the next iteration",
+    "Exit": "loop variable {number} after the last iteration",
+    "LoopCond": "whether the loop goes on",
+}
+_OF_BRANCHES = {
+    "Merge": "the result of the branch that ran",
+    "Switch": "a value on its way into the branch that runs",
+}
+_CALLS = {
+    "While": "runs a loop; its outputs are the loop variables after the last iteration",
+    "If": "runs one of two branches",
+    "Case": "runs one of several branches",
+}
+_OUTSIDE = ("Enter", "RefEnter", "Exit", "RefExit")  # once for a loop
+_KEPT = {
+    "TensorListPushBack": "keeps a value of this iteration for the backward pass",
+    "TensorListPopBack": "takes back the value of the same iteration of the forward pass",
+    "StackPushV2": "keeps a value of this iteration for the backward pass",
+    "StackPopV2": "takes back the value of the same iteration of the forward pass",
+}
+_ROLES: dict[Role, str] = {
+    "body": "once an iteration of a loop",
+    "cond": "asked before each iteration of a loop, and once more at its end",
+    "then": "in the branch for true",
+    "else": "in the branch for false",
+    "branch": "in one of several branches",
+}
+
+
+def meaning(name: str, op_type: str, *, layer: str = "", role: Role | None = None, calls: str = "") -> str:
+    """What a node is for, as `layer · role · iteration`; empty if the name says it all.
+
+    Args:
+        layer: path of the Keras layer; else the scope is said.
+        role: what its function is to the caller; None in a graph whose loops are made of single ops, which
+            can be told by names only.
+        calls: the function that it calls.
+    """
+    forward = forward_name(name)
+    job = _job(name, op_type.removeprefix("Ref").removeprefix("Stateless").removeprefix("Stateful"), calls)
+    if forward and not job:
+        job = f"backward pass of {forward.rpartition('/')[0] or forward}"
+    when = _ROLES.get(role, "") if role is not None else _when_by_name(name, op_type)
+    if not (job or when):
+        return ""
+    return " · ".join(part for part in (layer or _scope(forward or name), job, when) if part)
+
+
+def _job(name: str, op_type: str, calls: str) -> str:
+    if op_type == "PartitionedCall" and calls:
+        return f"calls the function {short_function_name(calls)}"
+    if op_type in _CALLS:
+        return _CALLS[op_type]
+    if op_type in _KEPT:
+        return _KEPT[op_type]
+    table = _OF_LOOPS if _in_loop(name) else _OF_BRANCHES
+    found = _NUMBER.search(name)
+    return table.get(op_type, "").format(number=found.group(1) if found else "0")
+
+
+def _when_by_name(name: str, op_type: str) -> str:
+    return _ROLES["body"] if _in_loop(name) and op_type not in _OUTSIDE else ""
+
+
+def _in_loop(name: str) -> bool:
+    """Whether the innermost piece of machinery that a node of single ops lies in is a loop."""
+    pieces = [part for part in name.split("/")[:-1] if _MACHINERY.match(part)]
+    return bool(pieces) and "while" in pieces[-1]
+
+
+def _scope(name: str) -> str:
+    """The scope, without the names that TensorFlow gives to loops and calls."""
+    return "/".join(part for part in name.split("/")[:-1] if not _MACHINERY.match(part))

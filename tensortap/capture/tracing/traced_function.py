@@ -1,0 +1,154 @@
+"""A root function as it is recorded: its graph for the dump, and the tensors that may be captured in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from tensortap.core.function_names import short_function_names, unique_node_names
+from tensortap.core.model import Graph
+from tensortap.tf.closure import TracedFunction, closure
+from tensortap.tf.random_ops import DRAWN_BY, RANDOM_OPS
+from tensortap.tf.shapes import capturable_dtype, static_shape
+
+from .candidate import Candidate
+from .graph_builder import graph_of
+from .graph_def import flat_root
+from .layer_map import LayerMap
+from .layer_tracker import LayerTracker
+from .source_stacks import sources_of, stacks_of
+from .tensor_roles import Kinds
+
+Place = tuple[str, str, int]
+"""Where a tensor is computed: function, op or argument name in it, output slot."""
+
+_V1_CONTROL_FLOW = frozenset(
+    {"Switch", "RefSwitch", "Enter", "RefEnter", "Merge", "LoopCond", "NextIteration", "Exit"}
+)
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedFunction:
+    """All that is known of a root function once it was looked at; shared by the taps that capture from it."""
+
+    root: str
+    functions: dict[str, TracedFunction]
+    candidates: dict[Place, Candidate]
+    make_graph: Callable[[], Graph]
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The graph for the dump. It is made when it is first asked for: a step need not wait for it."""
+        return self.make_graph()
+
+    @cached_property
+    def _with_sources(self) -> Graph:
+        return replace(self.graph, sources=sources_of(self.graph.stacks))
+
+    def graph_for(self, *, sources: bool) -> Graph:
+        """The graph, with the text of user files or without; the same object each time."""
+        return self._with_sources if sources else self.graph
+
+    @cached_property
+    def dataset_functions(self) -> list[str]:
+        """Names of the nodes that give functions to datasets (`MapDataset`, …)."""
+        return [
+            node.name
+            for function in self.functions.values()
+            for node in function.definition.node_def
+            if "Dataset" in node.op and any(value.HasField("func") for value in node.attr.values())
+        ]
+
+    def seeded_random_ops(self) -> list[str]:
+        """Names of the nodes that draw from a seeded stream of their own."""
+        return [
+            node.name
+            for function in self.functions.values()
+            for node in function.definition.node_def
+            if node.op in RANDOM_OPS and (node.attr["seed"].i or node.attr["seed2"].i)
+        ]
+
+
+def record_function(
+    root: str,
+    inputs: Sequence[Any],
+    tracker: LayerTracker,
+    *,
+    known_layers: Collection[str] = (),
+) -> RecordedFunction:
+    """Looks at a registered function and all that it calls.
+
+    Args:
+        inputs: what it is called with.
+        known_layers: layer paths of the model, used where the functions were traced before the tracker was
+            installed.
+    """
+    functions = closure(root, inputs, tracker.variable_of)
+    names = unique_node_names(functions)
+    layers = LayerMap(functions, tracker, known_layers)
+    short = short_function_names(functions)
+    candidates = {
+        place: candidate
+        for function in functions.values()
+        for place, candidate in _candidates(
+            function, short[function.name], names, Kinds(function, layers, tracker)
+        )
+    }
+    # TensorFlow forgets functions: what it tells of them is asked for now.
+    made_at, flat = {name: stacks_of(name) for name in functions}, flat_root(functions)
+    return RecordedFunction(
+        *(root, functions, candidates),
+        lambda: graph_of(functions, names, short, layers, candidates, made_at, flat),
+    )
+
+
+def _candidates(
+    function: TracedFunction, short: str, names: dict[tuple[str, str], str], kinds: Kinds
+) -> Iterator[tuple[Place, Candidate]]:
+    conditional, drawing = _conditional_nodes(function), _drawing(function)
+    for operation in function.operations.values():
+        if operation.name in conditional:
+            continue
+        op_type = drawing.get(operation.name, operation.type)
+        op_type = "_Arg" if operation.name in function.arguments else op_type
+        for slot, tensor in enumerate(operation.outputs):
+            dtype = capturable_dtype(tensor.dtype)
+            if dtype:
+                kind, variable, layer = kinds.of(operation, op_type, tensor)
+                yield (
+                    (function.name, operation.name, slot),
+                    Candidate(
+                        node=names[function.name, operation.name],
+                        slot=slot,
+                        op_type=op_type,
+                        dtype=dtype,
+                        shape=static_shape(tensor.shape),
+                        layer=layer,
+                        kind=kind,
+                        variable=variable,
+                        function=short,
+                        device=operation.device,
+                    ),
+                )
+
+
+def _drawing(function: TracedFunction) -> dict[str, str]:
+    """Op types, by name, of the nodes that drew random numbers, and are now given them."""
+    return {
+        str(node.name): node.attr[DRAWN_BY].s.decode()
+        for node in function.definition.node_def
+        if DRAWN_BY in node.attr
+    }
+
+
+def _conditional_nodes(function: TracedFunction) -> set[str]:
+    """Nodes in the reach of version 1's control flow: their outputs may be dead, which would kill the tap."""
+    reached: set[str] = set()
+    for operation in function.operations.values():
+        if operation.type in _V1_CONTROL_FLOW or any(
+            source.op.name in reached for source in operation.inputs
+        ):
+            reached.add(operation.name)
+    return reached

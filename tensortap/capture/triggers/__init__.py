@@ -1,0 +1,1 @@
+"""Conditions that make a tap keep more."""

@@ -1,0 +1,158 @@
+"""A trigger that fired: what the dump says of it, and the error that ends training."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tensortap.core.errors import TensortapError
+from tensortap.core.model import Frame, Node
+
+from .step_summaries import Examined, GraphLookup, StepSummaries
+from .triggers import Finding
+
+_MAX_INPUTS = 8
+
+
+@dataclass(frozen=True)
+class InputState:
+    """How an input of the node looked when the trigger fired: NaN and infinite elements, and the range of the
+    others. None if it was not captured."""
+
+    tensor: str
+    nan: int | None = None
+    inf: int | None = None
+    low: float | None = None
+    high: float | None = None
+
+    def __str__(self) -> str:
+        if self.nan is None or self.inf is None:
+            return f"{self.tensor} (not captured)"
+        if self.nan or self.inf:
+            return f"{self.tensor} ({self.nan:,} NaN, {self.inf:,} infinite)"
+        return f"{self.tensor} (from {self.low:.4g} to {self.high:.4g})"
+
+
+@dataclass(frozen=True)
+class Firing:
+    """What fired, when and why.
+
+    Attributes:
+        step: the step.
+        trigger: how the trigger was given.
+        reason: a sentence without a full stop.
+        tensor, node, op_type: what it is about; empty if it is about no tensor in particular.
+        source: the innermost frame of the program that created the node, `(file, line, function)`.
+        inputs: the node's inputs as they were.
+        first_step: the earliest step that the flight recorder wrote, or None.
+    """
+
+    step: int
+    trigger: str
+    reason: str
+    tensor: str = ""
+    node: str = ""
+    op_type: str = ""
+    source: Frame | None = None
+    inputs: tuple[InputState, ...] = ()
+    first_step: int | None = None
+
+    def sentences(self, run: str) -> str:
+        """All of it for people."""
+        return " ".join(self._sentences(run))
+
+    def _sentences(self, run: str) -> Iterator[str]:
+        yield f"{self.trigger} fired at step {self.step}: {self.reason}."
+        if self.node:
+            where = (
+                f", created in {self.source[0]}:{self.source[1]} ({self.source[2]})" if self.source else ""
+            )
+            yield f"Its node {self.node} is a {self.op_type}{where}."
+        if self.inputs:
+            yield f"Its inputs: {', '.join(map(str, self.inputs))}."
+        if self.first_step is not None and self.first_step < self.step:
+            yield f"Run {run!r} holds the steps before it from step {self.first_step} on."
+
+    def facts(self, graph: str, stops: bool) -> dict[str, Any]:
+        """The event that the dump holds (FORMAT.md, "Events"), less its kind and step."""
+        inputs = [
+            {
+                "tensor": each.tensor,
+                "nan": each.nan,
+                "inf": each.inf,
+                "min": _plain(each.low),
+                "max": _plain(each.high),
+            }
+            for each in self.inputs
+        ]
+        return {
+            "trigger": self.trigger[:1000],
+            "reason": self.reason[:1000],
+            "tensor": self.tensor,
+            "node": self.node,
+            "op_type": self.op_type,
+            "graph": graph,
+            "source": list(self.source) if self.source else None,
+            "inputs": inputs,
+            "first_step": self.first_step,
+            "stops": stops,
+        }
+
+
+def _plain(number: float | None) -> float | None:
+    return number if number is not None and math.isfinite(number) else None
+
+
+class TrainingStoppedError(TensortapError):
+    """A trigger of a tap fired, and the tap was told to stop training: `Tap(on=…, stop=True)`.
+
+    Attributes:
+        firing: what fired, when and why.
+    """
+
+    def __init__(self, firing: Firing, run: str, run_dir: str) -> None:
+        hint = f"The dump holds it: tensortap info {run_dir}, or tensortap.open({run_dir!r})."
+        super().__init__(firing.sentences(run), hint)
+        self.firing = firing
+
+
+def describe(finding: Finding, step: StepSummaries, trigger: str, first_step: int | None) -> Firing:
+    """A firing with all that is known of the node."""
+    tensor = finding.tensor
+    if tensor is None:
+        return Firing(step.step, trigger, finding.reason, first_step=first_step)
+    graphs = GraphLookup()
+    node = graphs.node(tensor.graph, tensor.candidate.node)
+    sources = [] if node is None else graphs.sources(tensor.graph, node)
+    if node is not None and tensor.visit:  # what the first call, or iteration, is handed is not its input
+        sources = [name for name in node.inputs if not name.startswith("^")]
+    return Firing(
+        step=step.step,
+        trigger=trigger,
+        reason=finding.reason,
+        tensor=tensor.name,
+        node=tensor.candidate.node,
+        op_type=tensor.candidate.op_type,
+        source=_source(tensor, node),
+        inputs=tuple(_inputs(sources, step, tensor.visit)),
+        first_step=first_step,
+    )
+
+
+def _source(tensor: Examined, node: Node | None) -> Frame | None:
+    if node is None or tensor.graph is None or not 0 <= node.stack < len(tensor.graph.stacks):
+        return None
+    stack: Sequence[Frame] = tensor.graph.stacks[node.stack]
+    return stack[-1] if stack else None
+
+
+def _inputs(names: Sequence[str], step: StepSummaries, visit: int) -> Iterator[InputState]:
+    at_visit = {each.name: each for each in step.tensors if each.visit == visit}
+    for name in names[:_MAX_INPUTS]:
+        seen = at_visit.get(name) or step.tensor(name)
+        if seen is None:
+            yield InputState(name)
+        else:
+            yield InputState(name, *seen.nonfinite, seen.summary.min, seen.summary.max)

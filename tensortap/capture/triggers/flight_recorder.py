@@ -1,0 +1,132 @@
+"""The flight recorder: the last steps in bounded memory, written only when a trigger fires."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any
+
+from ..errors import WatchError
+from ..pipeline.messages import Batch, Captured, held_bytes
+from ..watch import Watch, Watches
+from .triggers import every_step
+
+
+@dataclass(frozen=True)
+class FlightRecorder:
+    """Holds the last steps in memory; they are written when a trigger of the tap fires, or a step fails.
+
+    Args:
+        steps: how many steps before the one that fired are written.
+        watch: which tensors it holds, and how much of them; by default the values of all that are captured
+            for the tap's watches and triggers. Without `steps=`, of every step.
+        max_bytes: host memory it may take. When the steps need more, fewer are held.
+        after: how many of the steps that run after the one that fired are written, too.
+
+    Raises:
+        WatchError: an argument makes no sense.
+    """
+
+    steps: int = 5
+    watch: Watch | Watches | None = None
+    max_bytes: int = 1 << 30
+    after: int = 0
+    watches: tuple[Watch, ...] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "max_bytes", "after"):
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 0:
+                raise WatchError(f"{name}={value!r} of a FlightRecorder is not possible.", "Use 0 or more.")
+        if self.watch is not None and not isinstance(self.watch, Watch | Watches):
+            raise WatchError(f"watch={self.watch!r} watches nothing.", "Use Watch(…).")
+        object.__setattr__(self, "watches", () if self.watch is None else every_step(self.watch))
+
+
+def as_recorder(given: Any) -> FlightRecorder:
+    """A flight recorder, or a number of steps.
+
+    Raises:
+        WatchError: it is neither.
+    """
+    if isinstance(given, FlightRecorder):
+        return given
+    if isinstance(given, Integral) and not isinstance(given, bool):
+        return FlightRecorder(int(given))
+    raise WatchError(
+        f"before={given!r} is no flight recorder.", "Use FlightRecorder(5), or a number of steps."
+    )
+
+
+@dataclass
+class HeldStep:
+    """One step: its batches, of which each tensor is written as it was wanted, or as it is held."""
+
+    step: int
+    batches: list[Batch]
+    nbytes: int = 0
+
+    def __post_init__(self) -> None:
+        # Many tensors of a step show the same memory.
+        arrays = [item.array for batch in self.batches for item in batch.captured]
+        buffers = {
+            (array.__array_interface__["data"][0], array.nbytes): held_bytes(array) for array in arrays
+        }
+        self.nbytes = sum(buffers.values())
+
+    def as_wanted(self) -> list[Batch]:
+        """What is written when nothing fires."""
+        return [_with(batch, [item for item in batch.captured if item.written]) for batch in self.batches]
+
+    def as_held(self) -> list[Batch]:
+        """What is written when a trigger fires."""
+        return [
+            _with(batch, [held for item in batch.captured if (held := _held(item)) is not None])
+            for batch in self.batches
+        ]
+
+
+def _held(item: Captured) -> Captured | None:
+    if item.hold is None:
+        return item if item.written else None
+    if item.written and (item.keep == "value" and item.sample is None):
+        return item
+    return item._replace(keep=item.hold.keep, sample=item.hold.sample)
+
+
+def _with(batch: Batch, captured: list[Captured]) -> Batch:
+    nbytes = sum(held_bytes(item.array) for item in captured)
+    return Batch(batch.step, batch.time, batch.graph, deque(captured), nbytes)
+
+
+class Ring:
+    """The steps that are held, oldest first; what falls out is written as it was wanted."""
+
+    def __init__(self, recorder: FlightRecorder) -> None:
+        self._recorder = recorder
+        self._held: deque[HeldStep] = deque()
+        self._nbytes = 0
+
+    def push(self, step: HeldStep) -> list[Batch]:
+        """Holds a step; returns what must be written now because it is held no more."""
+        self._held.append(step)
+        self._nbytes += step.nbytes
+        fallen: list[Batch] = []
+        while len(self._held) > self._recorder.steps or self._nbytes > self._recorder.max_bytes:
+            oldest = self._held.popleft()
+            self._nbytes -= oldest.nbytes
+            fallen += oldest.as_wanted()
+        return fallen
+
+    def empty(self, *, fired: bool) -> list[Batch]:
+        """Lets go of everything; returns what must be written."""
+        batches = [batch for step in self._held for batch in (step.as_held() if fired else step.as_wanted())]
+        self._held.clear()
+        self._nbytes = 0
+        return batches
+
+    @property
+    def first_step(self) -> int | None:
+        """The oldest step that is held."""
+        return self._held[0].step if self._held else None

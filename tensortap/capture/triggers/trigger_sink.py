@@ -1,0 +1,195 @@
+"""Looks at every step in the writer's thread: asks the trigger, holds steps, writes them when it fires."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+
+from ..pipeline.messages import Batch, Entry, Event, GraphHandle
+from ..pipeline.writer_thread import Sink
+from ..warnings_once import Trouble
+from .firing import Firing, describe
+from .flight_recorder import FlightRecorder, HeldStep, Ring
+from .step_summaries import Examined, StepSummaries
+from .triggers import Finding, Selector, Trigger, check_finding, parts_of
+
+MAX_FIRINGS = 100  # of one tap: what goes wrong that often is known by then
+
+
+class TriggerSink:
+    """A `Sink` in front of the one that writes. Steps are looked at when they end, however they interleave.
+
+    A trigger fires when its condition becomes true, and again only after a step at which it was not. A step
+    whose code raised counts as a firing, too, so that what led to it is written.
+
+    Args:
+        sink: writes.
+        recorder: how many steps are held, and in how much memory.
+        report: is told of every firing, in the writer's thread.
+        settle: is told of every step that was looked at, and why the trigger fired, or an empty text.
+    """
+
+    def __init__(
+        self,
+        sink: Sink,
+        trigger: Trigger,
+        recorder: FlightRecorder,
+        trouble: Trouble,
+        report: Callable[[Entry, Firing], None],
+        settle: Callable[[Entry, str], None],
+        *,
+        stops: bool,
+    ) -> None:
+        self._sink = sink
+        self._trigger = trigger
+        self._recorder = recorder
+        self._trouble = trouble
+        self._report = report
+        self._settle = settle
+        self._stops = stops
+        self._ring = Ring(recorder)
+        self._open: dict[Entry, list[Batch]] = {}  # steps that run, in the order of their first tensors
+        self._was_true = False
+        self._still_written = 0  # steps after the latest firing
+        self._firings = 0
+        # Parts of the trigger that had nothing to look at yet: a loss that is not known is never a spike.
+        self._idle = {repr(part): Selector(part.watches) for part in parts_of(trigger) if part.watches}
+        self._has_looked = False
+
+    def prepare(self) -> None:
+        self._sink.prepare()
+
+    def write(self, batch: Batch) -> int:
+        entry = batch.entry
+        unheard = [each for each in self._open if each.unheard and each is not entry]
+        lost = sum(self._end_step(each, "") for each in unheard)
+        if entry is None:
+            return lost + self._sink.write(batch)
+        if batch.captured:
+            self._open.setdefault(entry, []).append(batch)
+        if batch.end is not None:
+            lost += self._end_step(entry, batch.end.error)
+            batch.end.examined.set()
+        return lost
+
+    def flush(self, dropped: int) -> int:
+        return self._write(self._ring.empty(fired=False)) + self._sink.flush(dropped)
+
+    def close(self, dropped: int) -> int:
+        lost = sum(self._end_step(each, "") for each in list(self._open))
+        if self._idle and self._has_looked:
+            self._trouble.tell(
+                "idle",
+                f"{' and '.join(self._idle)} had nothing to look at in any step",
+                "Say which tensors: LossSpike(10, tensor='name of the loss'), NonFinite(Watch(…)).",
+            )
+        return lost + self._write(self._ring.empty(fired=False)) + self._sink.close(dropped)
+
+    def _end_step(self, entry: Entry, error: str) -> int:
+        """A step is over."""
+        step, batches = entry.steps.start, self._open.pop(entry, [])
+        if not entry.steps:  # Keras looked for data where there were no more
+            self._settle(entry, "")
+            return 0
+        held = HeldStep(step, batches)
+        summaries = StepSummaries(
+            step,
+            [
+                Examined(item.candidate, item.visit, item.array, batch.graph.known)
+                for batch in batches
+                for item in batch.captured
+            ],
+        )
+        self._has_looked |= not error
+        finding = self._check(summaries)
+        appeared = finding is not None and not self._was_true
+        self._was_true = finding is not None
+        if error and not appeared:
+            return self._fire(Finding(error), summaries, held, entry, "a failing step")
+        if finding is not None and appeared:
+            return self._fire(finding, summaries, held, entry, finding.trigger or repr(self._trigger))
+        self._settle(entry, "")
+        if self._still_written > 0:
+            self._still_written -= 1
+            return self._write(held.as_held())
+        return self._write(self._ring.push(held))
+
+    def _check(self, summaries: StepSummaries) -> Finding | None:
+        try:
+            candidates = [tensor.candidate for tensor in summaries.tensors] if self._idle else []
+            for part in [part for part, looks_at in self._idle.items() if any(map(looks_at, candidates))]:
+                del self._idle[part]
+            finding = self._trigger.check(summaries)
+            if finding is not None:
+                check_finding(finding)
+            return finding
+        except Exception as error:
+            self._trouble.tell(
+                "trigger", f"the trigger {self._trigger!r} failed", "Correct it. Training goes on.", error
+            )
+            return None
+
+    def _fire(
+        self,
+        finding: Finding,
+        summaries: StepSummaries,
+        held: HeldStep,
+        entry: Entry,
+        trigger: str,
+    ) -> int:
+        self._firings += 1
+        if self._firings > MAX_FIRINGS:
+            self._trouble.tell(
+                "firings",
+                f"{trigger} fired more than {MAX_FIRINGS} times; later firings are not recorded",
+                "A trigger that is true less often tells more.",
+            )
+            self._settle(entry, "")
+            return self._write(self._ring.push(held))
+        first = self._ring.first_step
+        firing = describe(finding, summaries, trigger, first if first is not None else held.step)
+        self._still_written = self._recorder.after
+        lost = self._write([*self._ring.empty(fired=True), *held.as_held()])
+        graph = finding.tensor.graph if finding.tensor is not None else None
+        ids = [batch.graph.id for batch in held.batches if batch.graph.known is graph and graph is not None]
+        event = Event("trigger", firing.facts(next(iter(ids), ""), self._stops))
+        lost += self._sink.write(Batch(held.step, 0.0, GraphHandle(), deque(), 0, event=event))
+        self._settle(entry, f"{trigger}: {finding.reason}")
+        self._report(entry, firing)
+        return lost
+
+    def _write(self, batches: list[Batch]) -> int:
+        return sum(self._sink.write(batch) for batch in batches if batch.captured)
+
+
+class Firings:
+    """What has fired so far; the training thread reads, the writer's thread adds."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._all: list[Firing] = []
+        self._untaken: dict[Entry, Firing] = {}
+        self._late: set[Entry] = set()
+
+    def add(self, entry: Entry, firing: Firing) -> None:
+        with self._lock:
+            self._all.append(firing)
+            self._untaken[entry] = firing
+
+    @property
+    def all(self) -> tuple[Firing, ...]:
+        with self._lock:
+            return tuple(self._all)
+
+    def defer(self, entry: Entry) -> None:
+        """Training goes on without the verdict on a step."""
+        with self._lock:
+            self._late.add(entry)
+
+    def take(self, entry: Entry) -> Firing | None:
+        """The firing of a step, or of one on whose verdict training did not wait."""
+        with self._lock:
+            fired = next((late for late in self._late if late in self._untaken), entry)
+            self._late.discard(fired)
+            return self._untaken.pop(fired, None)

@@ -1,0 +1,322 @@
+"""What a tap keeps: which nodes, on which steps, summaries or values."""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields
+from numbers import Integral
+from typing import Any, get_args
+
+import numpy as np
+
+from tensortap.core.dtypes import numpy_dtype
+from tensortap.core.errors import InvalidValueError
+from tensortap.core.model import Keep
+from tensortap.core.sampling import Sample
+
+from .errors import ChoiceFailedError, WatchError
+from .steps import Steps, every, log_spaced, plain_steps, step_predicate
+from .tracing.candidate import Candidate
+from .tracing.role_names import parse_role
+
+Choice = str | re.Pattern[str] | Callable[[Candidate], bool]
+Test = Callable[[Candidate], bool]
+_FLAGS = {re.ASCII: "a", re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s", re.VERBOSE: "x"}
+
+# Their outputs say nothing that another node does not say better: constants are in the graph, an inner
+# function's arguments are what its caller passes. They are captured only where `nodes=` or `ops=` asks for
+# them.
+BOOKKEEPING = frozenset({"Const", "NoOp", "Placeholder", "PlaceholderWithDefault", "_Arg", "VarHandleOp"})
+DEFAULT_STEPS = every(10)  # this very object: nobody has said which steps
+
+
+@dataclass(frozen=True, repr=False)
+class Watch:
+    """Selects tensors and steps. Everything that is given must fit; `Watch()` keeps summaries of all nodes.
+
+    Args:
+        nodes: a regular expression searched in the node name, or a callable `Candidate -> bool`.
+        ops: an op type (`"MatMul"`) or several.
+        layers: a regular expression searched in the path of the Keras layer, or a callable `Candidate ->
+            bool`.
+        dtypes: a dtype (`"float32"`, `np.float16`, `tf.bfloat16`) or several; all that a dump can hold by
+            default.
+        kinds: roles, which need no names of ops: `"input"`, `"output"` (of layers; or `"activation"`),
+            `"weight"`, `"gradient"`, `"update"` (what an optimizer changes a weight by), `"loss"`, or several
+            of them; of one layer: `"gradients of dense_2"`.
+        steps: `every(n)`, `log_spaced(n)`, a range, a list of these and of step numbers, a callable `step ->
+            bool`, or an int `n` for `every(n)`.
+        keep: `"summary"` (counts, statistics, histogram) or `"value"` (the array too).
+        exclude: leaves out what it matches: a regular expression or callable, as for `nodes`.
+        min_size: number of elements; smaller tensors are left out.
+        max_size: number of elements; larger tensors are left out.
+        sample: of a kept value with more elements than this number, or than that of a `Sample`, only so many
+            are kept (evenly spaced, or drawn at random); the summary is still that of the whole.
+
+    Constants and the like are skipped unless `nodes` or `ops` selects them. `Watch(…) | Watch(…)` keeps what
+    any of them does, each with its own steps and `keep`; of a tensor that several select, as much as any
+    wants.
+
+    Does capturing change the training? Not with `kinds=["output", "gradient", "weight"]`, as far as was
+    compared; with all nodes the last bit of a result of a watched step may differ in some programs
+    (docs/capture.md). `Tap(exact=True)` never changes any.
+
+    Raises:
+        WatchError: an argument cannot be understood.
+    """
+
+    nodes: Choice | None = None
+    ops: str | Iterable[str] | None = None
+    layers: Choice | None = None
+    dtypes: Any = None
+    kinds: str | Iterable[str] | None = None
+    steps: Steps = DEFAULT_STEPS
+    keep: Keep = "summary"
+    exclude: Choice | None = None
+    min_size: int | None = None
+    max_size: int | None = None
+    sample: Sample | int | None = None
+    _step: Callable[[int], bool] = field(init=False, compare=False)
+    _tests: tuple[Test, ...] = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.keep not in get_args(Keep):
+            raise WatchError(f"keep={self.keep!r} keeps nothing.", "Use 'summary' or 'value'.")
+        # One spelling of each is stored, so that watches can be compared and hashed, also with their JSON.
+        for name in ("ops", "dtypes", "kinds"):
+            object.__setattr__(self, name, _tuple(name, getattr(self, name)))
+        for name in ("nodes", "layers", "exclude"):
+            object.__setattr__(self, name, _pattern_text(getattr(self, name)))
+        if self.dtypes is not None:
+            object.__setattr__(self, "dtypes", tuple(map(dtype_name, self.dtypes)))
+        object.__setattr__(self, "sample", _sample(self.sample, self.keep))
+        object.__setattr__(self, "steps", plain_steps(self.steps))
+        object.__setattr__(self, "_step", step_predicate(self.steps))
+        object.__setattr__(self, "_tests", tuple(self._make_tests()))
+
+    def wants_step(self, step: int) -> bool:
+        """Whether something is kept at `step`."""
+        return self._step(step)
+
+    def selects(self, candidate: Candidate) -> bool:
+        """Whether a tensor is kept at the steps that are.
+
+        Raises:
+            ChoiceFailedError: a callable of the watch raised.
+        """
+        return all(test(candidate) for test in self._tests)
+
+    def fits_size(self, size: int) -> bool:
+        """Whether a tensor of `size` elements is neither too small nor too large."""
+        return (self.min_size or 0) <= size and (self.max_size is None or size <= self.max_size)
+
+    def __or__(self, other: Watch | Watches) -> Watches:
+        """Keeps what either does."""
+        return Watches((self,)) | other
+
+    def to_json(self) -> str:
+        """The watch as JSON text, for `watch.json` and for `Watch.from_json`.
+
+        Raises:
+            WatchError: it holds a callable, which JSON cannot.
+        """
+        return Watches((self,)).to_json()
+
+    @staticmethod
+    def from_json(text: str, step: int = 0) -> Watch | Watches:
+        """The inverse of `to_json`, also of several watches.
+
+        Args:
+            step: where `{"next": n}` begins.
+
+        Raises:
+            WatchError: it is no JSON, or no watch; the message says where.
+        """
+        from .watch_json import watches_of_text
+
+        found = watches_of_text(text, step)
+        return found[0] if len(found) == 1 else Watches(found)
+
+    def __reduce__(self) -> Any:
+        given = {item.name: getattr(self, item.name) for item in fields(self) if item.init}
+        return functools.partial(Watch, **given), ()
+
+    def _make_tests(self) -> Iterable[Test]:
+        if self.nodes is not None:
+            yield _choice("nodes", self.nodes, lambda candidate: candidate.node)
+        if self.ops is not None:
+            _check_ops(self.ops)
+            yield _member(self.ops, lambda candidate: candidate.op_type)
+        if self.nodes is None and self.ops is None:
+            yield _is_telling
+        if self.layers is not None:
+            yield _choice("layers", self.layers, lambda candidate: candidate.layer)
+        if self.dtypes is not None:
+            yield _member(self.dtypes, lambda candidate: candidate.dtype)
+        if self.kinds is not None:
+            roles = [parse_role(kind) for kind in self.kinds]
+            yield lambda candidate: any(role.fits(candidate) for role in roles)
+        if _check_sizes(self.min_size, self.max_size):
+            yield lambda candidate: not is_static(candidate) or self.fits_size(static_size(candidate))
+        if self.exclude is not None:
+            excluded = _choice("exclude", self.exclude, lambda candidate: candidate.node)
+            yield lambda candidate: not excluded(candidate)
+
+    def __repr__(self) -> str:
+        given = (
+            f"{item.name}={_text(getattr(self, item.name))}"
+            for item in fields(self)
+            if item.init and getattr(self, item.name) != item.default
+        )
+        return f"Watch({', '.join(given)})"
+
+
+class Watches(tuple[Watch, ...]):
+    """Several watches: keeps what any of them does. `Watch(…) | Watch(…)` makes one.
+
+    Raises:
+        WatchError: from the constructor, for something that is no watch, or nothing.
+    """
+
+    def __new__(cls, watches: Iterable[Watch]) -> Watches:
+        found = tuple(watches)
+        if not found or not all(isinstance(watch, Watch) for watch in found):
+            raise WatchError(f"{list(found)!r} watches nothing.", "Use Watch(…) | Watch(…).")
+        return super().__new__(cls, found)
+
+    def __or__(self, other: Watch | Watches) -> Watches:
+        """Keeps what either does."""
+        if not isinstance(other, Watch | Watches):
+            return NotImplemented
+        return Watches((*self, *((other,) if isinstance(other, Watch) else other)))
+
+    def to_json(self) -> str:
+        """As `Watch.to_json`."""
+        from .watch_json import text_of_watches
+
+        return text_of_watches(self)
+
+    def __repr__(self) -> str:
+        return " | ".join(map(repr, self))
+
+
+def is_static(candidate: Candidate) -> bool:
+    """Whether the size of a tensor is known before it runs."""
+    return candidate.shape is not None and None not in candidate.shape
+
+
+def static_size(candidate: Candidate) -> int:
+    """Number of elements, unknown dimensions taken as 1."""
+    return math.prod(extent or 0 if extent is not None else 1 for extent in candidate.shape or ())
+
+
+def _is_telling(candidate: Candidate) -> bool:
+    return candidate.op_type not in BOOKKEEPING or candidate.kind == "input"
+
+
+def _tuple(argument: str, given: Any) -> tuple[Any, ...] | None:
+    if given is None:
+        return None
+    if isinstance(given, str | type | np.dtype) or not isinstance(given, Iterable):
+        return (given,)
+    found = tuple(given)
+    if not found:
+        raise WatchError(f"{argument}={given!r} selects nothing.", f"Name some, or leave {argument} out.")
+    return found
+
+
+def _pattern_text(choice: Any) -> Any:
+    """A compiled regular expression as its text, anything else as it is."""
+    if not isinstance(choice, re.Pattern) or not isinstance(choice.pattern, str):
+        return choice
+    flags = "".join(letter for flag, letter in _FLAGS.items() if choice.flags & flag)
+    return f"(?{flags}){choice.pattern}" if flags else choice.pattern
+
+
+def _sample(given: Any, keep: str) -> Sample | None:
+    if given is None:
+        return None
+    try:
+        sample = given if isinstance(given, Sample) else Sample(given)
+    except InvalidValueError as error:
+        raise WatchError(error.message, "Use a number of elements, or Sample(…).") from error
+    if keep != "value":
+        raise WatchError(f"sample={given!r} is of a value, but keep={keep!r}.", "Add keep='value'.")
+    return sample
+
+
+def _check_sizes(low: Any, high: Any) -> bool:
+    """Whether there are limits of size at all."""
+    for name, value in (("min_size", low), ("max_size", high)):
+        if value is not None and (
+            not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 0
+        ):
+            raise WatchError(f"{name}={value!r} is no number of elements.", "Use a whole number from 0.")
+    if low is not None and high is not None and low > high:
+        raise WatchError(f"min_size={low} is above max_size={high}.", "Swap them.")
+    return low is not None or high is not None
+
+
+def _choice(argument: str, choice: Any, text: Callable[[Candidate], str]) -> Test:
+    """A regular expression searched in `text`, or the callable itself."""
+    if callable(choice):
+        return lambda candidate: _ask(argument, choice, candidate)
+    try:
+        pattern = re.compile(choice)
+        pattern.search("")  # one of bytes cannot
+    except re.error as error:
+        raise WatchError(
+            f"{argument}={choice!r} is not a regular expression: {error}.",
+            "Escape special characters with a backslash, or pass a callable.",
+        ) from error
+    except TypeError as error:
+        raise WatchError(
+            f"{argument}={choice!r} selects nothing.",
+            "Use a regular expression or a callable Candidate -> bool.",
+        ) from error
+    return lambda candidate: pattern.search(text(candidate)) is not None
+
+
+def _ask(argument: str, choice: Callable[[Candidate], Any], candidate: Candidate) -> bool:
+    try:
+        return bool(choice(candidate))
+    except Exception as error:
+        message = f"{argument}={_text(choice)} of a Watch failed on node {candidate.node!r}"
+        hint = (
+            "Correct the callable: it is given a Candidate (.node, .op_type, .layer, .dtype, .shape, .kind)."
+        )
+        raise ChoiceFailedError(message, hint) from error
+
+
+def _member(names: Iterable[str], text: Callable[[Candidate], str]) -> Test:
+    members = frozenset(names)
+    return lambda candidate: text(candidate) in members
+
+
+def dtype_name(dtype: Any) -> str:
+    """`"float32"`, a NumPy dtype or scalar type, or a TensorFlow dtype -> its logical name."""
+    try:
+        name = dtype if isinstance(dtype, str) else getattr(dtype, "name", None) or np.dtype(dtype).name
+        numpy_dtype(name)
+    except (TypeError, InvalidValueError) as error:
+        raise WatchError(
+            f"dtypes={dtype!r} is no dtype.", "Use names as 'float32', or NumPy or TensorFlow dtypes."
+        ) from error
+    return str(name)
+
+
+def _check_ops(ops: Iterable[Any]) -> None:
+    for op in ops:
+        if not isinstance(op, str) or not op:
+            raise WatchError(f"ops={op!r} is no op type.", "Use a name as 'MatMul', or a list of them.")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, tuple) and len(value) == 1:
+        value = value[0]
+    if callable(value) and not isinstance(value, every | log_spaced | type):
+        return str(getattr(value, "__name__", value))
+    return repr(value)

@@ -1,0 +1,140 @@
+"""`tensortap diff`: two runs, two steps or two workers compared tensor by tensor."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tensortap.core.errors import NotFoundError
+
+from ..argument_types import condition, natural, source
+from ..console import console, print_json
+from ..progress import rules_progress
+from ..runs import only_run
+from ..views.diff import print_comparison
+
+if TYPE_CHECKING:
+    from tensortap.analysis.compare.model import Comparison
+
+HELP = "compare two runs, steps or workers: which tensors differ beyond rounding, and where that begins"
+EXAMPLE = """tensortap diff logs/float32 logs/bfloat16
+         tensortap diff logs/before logs/after --step 3 --html report.html
+         tensortap diff logs/digits --step 10 --step-b 20
+         tensortap diff logs/parallel --worker host-1 --worker-b host-2
+         tensortap diff logs/old logs/new --match old/MatMul=new/MatMul --save-matches pairs.json
+exit status: 0 equal up to rounding, 1 they differ (or nothing could be read or compared), 2 wrong usage"""
+SORTS = "order, verdict, tensor, or a metric: max_abs, relative, rmse, cosine, sqnr, max_ulp, kl, …"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "a", type=source, metavar="A", help="a run, also as s3://… or https://…: the reference"
+    )
+    parser.add_argument(
+        "b", type=source, metavar="B", nargs="?", help="the run to compare with it; default: A"
+    )
+    parser.add_argument(
+        "--step", type=natural, metavar="N", help="default: all that both have, up to the first that differs"
+    )
+    parser.add_argument("--step-b", type=natural, metavar="M", help="the step of B, where it is another one")
+    parser.add_argument("--worker", metavar="ID", help="whose snapshots; default: the first that wrote")
+    parser.add_argument("--worker-b", metavar="ID", help="of B; default: in one run that of A")
+    parser.add_argument(
+        "--where", type=condition, metavar="CONDITION", help="only tensors of A that fit: \"op == 'MatMul'\""
+    )
+    parser.add_argument(
+        "--sort", type=_sort, default="order", metavar="KEY", help=f"{SORTS} (the worst first)"
+    )
+    parser.add_argument("--limit", type=natural, default=30, help="tensors that are listed (default: 30)")
+    parser.add_argument(
+        "--all", action="store_true", help="list equal tensors and those apart by rounding, too"
+    )
+    parser.add_argument(
+        "--match",
+        action="append",
+        default=[],
+        type=_match,
+        metavar="A=B",
+        help="node of A that is this node of B; may be repeated",
+    )
+    parser.add_argument("--matches", type=Path, metavar="FILE", help="a JSON file of such pairs")
+    parser.add_argument(
+        "--save-matches", type=Path, metavar="FILE", help="write the pairs that names do not tell, to edit"
+    )
+    parser.add_argument("--html", type=Path, metavar="FILE", help="also write a report of one HTML file")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="also write all tensors and metrics as CSV")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _sort(text: str) -> str:
+    from tensortap.analysis.compare.sorting import SORTS as DIFFERENCE_SORTS
+
+    if text not in DIFFERENCE_SORTS:
+        raise argparse.ArgumentTypeError(
+            f"{text[:80]!r} is no metric; use one of {', '.join(DIFFERENCE_SORTS)}"
+        )
+    return text
+
+
+def _match(text: str) -> tuple[str, str]:
+    left, found, right = text.partition("=")
+    if not (left and found and right):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NODE_IN_A=NODE_IN_B")
+    return left, right
+
+
+def run(arguments: argparse.Namespace) -> int:
+    compared = _compare(arguments)
+    _write(compared, arguments)
+    if arguments.json:
+        print_json(compared)
+    else:
+        print_comparison(compared, console(), arguments.sort, arguments.limit, everything=arguments.all)
+    return int(compared.differ or not compared.tensors)
+
+
+def _compare(arguments: argparse.Namespace) -> Comparison:
+    from tensortap.analysis.compare.compare import check_pairs, compare
+    from tensortap.analysis.compare.matches_file import read_matches
+    from tensortap.analysis.compare.side import Side
+
+    run_a = only_run(arguments.a)
+    run_b = run_a if arguments.b is None else only_run(arguments.b)
+    step_b = arguments.step if arguments.step_b is None else arguments.step_b
+    worker_b = arguments.worker if arguments.worker_b is None and run_a is run_b else arguments.worker_b
+    a, b = Side(run_a, arguments.step, arguments.worker), Side(run_b, step_b, worker_b)
+    a.check()
+    if run_a is run_b and a == b:
+        raise argparse.ArgumentError(
+            None,
+            "This compares a run with itself: name a second run, or --step N --step-b M, or --worker-b.",
+        )
+    by_hand = dict(arguments.match)
+    try:
+        check_pairs(run_a, run_b, by_hand)
+    except NotFoundError as error:
+        raise argparse.ArgumentError(None, f"--match: {error}") from None
+    matches = {} if arguments.matches is None else read_matches(arguments.matches)
+    with rules_progress() as advance:
+        return compare(
+            a,
+            b,
+            matches=matches | by_hand,
+            where=arguments.where,
+            progress=advance,
+        )
+
+
+def _write(compared: Comparison, arguments: argparse.Namespace) -> None:
+    from tensortap.analysis.compare.html import comparison_html
+    from tensortap.analysis.compare.matches_file import write_matches
+    from tensortap.analysis.compare.tables import comparison_csv
+
+    if arguments.save_matches is not None:
+        pairs = {left: right for graph in compared.graphs for left, right in graph.matches.items()}
+        write_matches(arguments.save_matches, pairs)
+    if arguments.html is not None:
+        arguments.html.write_text(comparison_html(compared), encoding="utf-8")
+    if arguments.csv is not None:
+        arguments.csv.write_text(comparison_csv(compared), encoding="utf-8", newline="")

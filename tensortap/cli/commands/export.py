@@ -1,0 +1,97 @@
+"""`tensortap export`: a run, or some of its snapshots, as a file for other people and programs."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from tensortap.core.escaping import counted
+from tensortap.importers.put import to_be_written
+
+from ..argument_types import condition, target
+from ..console import bytes_text, cell, console, print_json
+from ..progress import part_progress
+from ..runs import add_path, only_run
+from ..step_choice import chosen_steps, steps
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tensortap.index.run_index import RunIndex
+
+HELP = "write a run, or some of its snapshots, to a file for other people and programs"
+EXAMPLE = "tensortap export logs/digits --out digits.tap.zip"
+_SHOWN = 8  # sentences about what was left out
+_FORMATS = "tap.zip, parquet, csv, npz, safetensors, tensorboard"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "\n".join(
+        [
+            f"example: {EXAMPLE}       then: tensortap serve digits.tap.zip",
+            "  tensortap export logs/digits --out digits.parquet",
+            "  tensortap export logs/digits --out bad.csv --where 'nan > 0'",
+            "  tensortap export logs/digits --out relu.npz --nodes 'conv1/Relu:0' --step 10:20",
+            "  tensortap export logs/digits --out weights.safetensors --nodes kernel --step -1",
+            "  tensortap export logs/digits --out s3://bucket/mail/digits.tap.zip",
+            "  tensortap export logs/digits --out events --format tensorboard",
+        ]
+    )
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    add_path(parser)
+    parser.add_argument(
+        "--out", type=target, required=True, metavar="FILE", help="must not exist yet; also as s3://…"
+    )
+    parser.add_argument(
+        "--format", metavar="NAME", help=f"{_FORMATS}; by default what the name of FILE stands for"
+    )
+    parser.add_argument(
+        "--nodes", metavar="REGEX", help="only tensors whose name contains a match (RE2 syntax)"
+    )
+    parser.add_argument(
+        "--step", type=steps, metavar="STEPS", help="only these steps: 7, 3:10, 3:, or -1 for the last one"
+    )
+    parser.add_argument(
+        "--where", type=condition, metavar="CONDITION", help="only snapshots that fit, as in 'nan > 0'"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from tensortap.exporters.registry import exporter_for
+    from tensortap.storage.addresses import shown_path
+
+    exporter = exporter_for(arguments.out, arguments.format)
+    found = only_run(arguments.path)
+    rows = _rows(found, arguments)
+    with to_be_written(arguments.out) as out, part_progress(f"exporting {exporter.name}") as advance:
+        exported = exporter.export(found, rows, out, advance)
+    if arguments.json:
+        print_json(
+            {
+                "path": shown_path(arguments.out),
+                "format": exporter.name,
+                "snapshots": exported.snapshots,
+                "bytes": exported.bytes,
+                "left_out": exported.left_out,
+            }
+        )
+        return 0
+    page = console()
+    what = counted(exported.snapshots, "snapshot")
+    page.print(cell(f"{shown_path(arguments.out)}: {what}, {bytes_text(exported.bytes)}"))
+    for sentence in exported.left_out[:_SHOWN]:
+        page.print(cell(f"  left out: {sentence}", "yellow"))
+    if len(exported.left_out) > _SHOWN:
+        page.print(cell(f"  … and {len(exported.left_out) - _SHOWN:,} more (--json lists them)", "yellow"))
+    return 0
+
+
+def _rows(found: RunIndex, arguments: argparse.Namespace) -> np.ndarray[Any, np.dtype[Any]] | None:
+    """The chosen rows of the catalog; None for all of them."""
+    from tensortap.index.query.search import Filters, find_rows
+
+    if arguments.nodes is None and arguments.step is None and arguments.where is None:
+        return None
+    chosen = chosen_steps(found, arguments.step)
+    return find_rows(found, Filters(match=arguments.nodes, steps=chosen, where=arguments.where))

@@ -1,0 +1,99 @@
+"""`tensortap import`: foreign formats into a run."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from tensortap.core.escaping import counted
+from tensortap.importers.fetched import MAX_BYTES, Fetched
+from tensortap.importers.resolve import print_notes
+
+from ..argument_types import local, size
+from ..console import cell, console, print_json
+from ..progress import progress
+
+HELP = "import checkpoints, TensorBoard and tfdbg files, NumPy, safetensors, Keras models, graphs"
+EXAMPLE = "tensortap import checkpoints/ logs --run weights"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "source",
+        metavar="SRC",
+        help="a file or folder, also as s3://… or https://…; a checkpoint by its prefix",
+    )
+    parser.add_argument("logdir", type=local, metavar="LOGDIR", help="where the run goes")
+    parser.add_argument(
+        "--run",
+        dest="run_name",  # `run` is the command itself
+        default="",
+        metavar="NAME",
+        help="name of the run (default: the source's)",
+    )
+    parser.add_argument(
+        "--format",
+        default="",
+        metavar="NAME",
+        help="read it as this format (see --formats)",
+    )
+    parser.add_argument("--formats", action=_Formats, nargs=0, help="list the formats, and stop")
+    parser.add_argument(
+        "--max-bytes",
+        type=size,
+        default=MAX_BYTES,
+        metavar="SIZE",
+        help="most that is copied from an address (default: 16G)",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+class _Formats(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from tensortap.importers.registry import FORMATS
+
+        for row in FORMATS:
+            print(f"{row.name:20}{row.title}")
+        parser.exit()
+
+
+@contextlib.contextmanager
+def removed_if_empty(folder: Path) -> Iterator[None]:
+    """After a failure, removes a folder and those above it that were not there before, unless they hold
+    something."""
+    new = [each for each in (folder, *folder.parents) if not each.exists()]
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError):
+            for each in new:
+                each.rmdir()
+        raise
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from tensortap.importers.imports import import_source
+    from tensortap.storage.addresses import is_address
+    from tensortap.system.temp_dirs import temporary_folder
+
+    with (
+        progress("importing", quiet=arguments.json) as advance,
+        temporary_folder() as folder,
+    ):
+        source = Path(arguments.source)
+        if is_address(arguments.source):
+            source = Fetched(folder, arguments.max_bytes, advance).fetch(arguments.source)
+        with removed_if_empty(arguments.logdir):
+            found = import_source(source, arguments.logdir, arguments.run_name, arguments.format, advance)
+    if arguments.json:
+        print_json(asdict(found))
+        return 0
+    what = f"{counted(found.snapshots, 'snapshot')}, {counted(found.graphs, 'graph')}"
+    if found.recordings:
+        what += f", {counted(found.recordings, 'recording')}"
+    console().print(cell(f"{what} in {', '.join(str(arguments.logdir / name) for name in found.runs)}"))
+    print_notes(found.notes)
+    return 0

@@ -1,0 +1,93 @@
+"""`tensortap info`: what a run is."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from tensortap.core.escaping import counted
+from tensortap.storage.addresses import shown_path
+
+from ..console import bytes_text, cell, console, plain_table, print_json
+from ..runs import add_path, directory_size, only_run
+from ..views.events import print_events, print_samples
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tensortap.index.run_index import RunIndex
+
+HELP = "show what a run is: when, where, versions, workers, graphs"
+EXAMPLE = "tensortap info logs/digits, or which samples fed a step: tensortap info logs/digits --batch 57"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_path(parser)
+    parser.add_argument("--batch", type=int, metavar="STEP", help="which samples fed a step")
+    parser.add_argument("--saw", metavar="FILE", help="which steps were fed by samples of a file")
+    parser.add_argument("--saw-id", metavar="ID", help="which steps were fed by a sample")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    found = only_run(arguments.path)
+    if arguments.batch is not None or arguments.saw is not None or arguments.saw_id is not None:
+        return print_samples(found, arguments)
+    facts = _facts(found)
+    if arguments.json:
+        print_json(facts)
+        return 0
+    out = console()
+    created = datetime.fromtimestamp(found.created, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    out.print(cell(found.name, "bold"))
+    out.print(f"created {created}, {counted(facts['snapshots'], 'snapshot')}, {bytes_text(facts['bytes'])}")
+    for key, value in found.info.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        out.print(cell(f"  {key}: {text}"))
+    _print_workers(out, found)
+    _print_graphs(out, found)
+    print_events(out, found)
+    return 0
+
+
+def _facts(found: RunIndex) -> dict[str, Any]:
+    steps = found.steps
+    return {
+        "name": found.name,
+        "path": shown_path(found.path),
+        "created": found.created,
+        "info": found.info,
+        "bytes": directory_size(found.path),
+        "snapshots": found.overview().snapshots,
+        "tensors": len(found.tensors),
+        "steps": steps.step,
+        "workers": list(found.workers),
+        "graphs": list(found.graphs),
+        "events": found.events.events(),
+    }
+
+
+def _print_workers(out: Console, found: RunIndex) -> None:
+    table = plain_table("worker", "rank", "snapshots", "dropped", "state", numeric=("snapshots", "dropped"))
+    for worker in found.workers:
+        state = "closed" if worker.closed else "live" if worker.live else "not closed"
+        rank = "" if worker.rank is None else str(worker.rank)
+        table.add_row(cell(worker.id), rank, f"{worker.snapshots:,}", f"{worker.dropped:,}", state)
+    out.print()
+    out.print(table)
+    pending = [f"{worker.id}: {worker.pending}" for worker in found.workers if worker.pending]
+    for sentence in (*found.damage, *pending):
+        out.print(cell(sentence, "red"))
+
+
+def _print_graphs(out: Console, found: RunIndex) -> None:
+    columns = ("nodes", "edges", "functions", "snapshots", "non-finite")
+    table = plain_table("graph", *columns, numeric=columns)
+    for graph in found.graphs:
+        counts = (graph.nodes, graph.edges, graph.functions, graph.snapshots, graph.nonfinite)
+        texts = ("unknown" if count is None else f"{count:,}" for count in counts)
+        table.add_row(cell(graph.name or graph.id), *texts)
+    out.print()
+    out.print(table)

@@ -1,0 +1,82 @@
+"""`tensortap prune`: removes old values of runs; summaries stay."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+
+from tensortap.core.errors import InvalidValueError, NotARunError
+from tensortap.core.escaping import counted
+from tensortap.dump.maintenance.pruning import Pruned, prune_run
+from tensortap.dump.read.runs import find_runs
+from tensortap.dump.write.retention import Retention
+
+from ..argument_types import on_disk, size
+from ..console import bytes_text, cell, console, print_json
+
+HELP = "remove old values of runs; statistics and histograms stay"
+EXAMPLE = "tensortap prune logs/digits --keep-last 10 --max-bytes 2G --dry-run"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "path",
+        type=on_disk("nothing is removed there; see what your store offers"),
+        metavar="LOGDIR|RUN",
+        help="a directory of runs, or one run",
+    )
+    parser.add_argument("--keep-last", type=int, metavar="N", help="keep the values of the last N steps")
+    parser.add_argument(
+        "--max-bytes", type=size, metavar="SIZE", help="keep at most so many bytes of values a run: 500M, 2G"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be removed")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    retention = Retention(arguments.keep_last, arguments.max_bytes)
+    if retention.everything:
+        raise InvalidValueError("Nothing says what to keep.", "Add --keep-last N or --max-bytes SIZE.")
+    runs = find_runs(arguments.path) if arguments.path.is_dir() else []
+    if not runs:
+        raise NotARunError(
+            f"There is no run in {str(arguments.path)!r}.",
+            "Name a directory; an archive is never changed.",
+        )
+    found = {name: prune_run(path, retention, dry_run=arguments.dry_run) for name, path in runs}
+    if arguments.json:
+        print_json({"dry_run": arguments.dry_run, "runs": {name: asdict(p) for name, p in found.items()}})
+        return 0
+    for name, pruned in found.items():
+        for line in _sentences(name, pruned, retention, arguments.dry_run):
+            console().print(cell(line))
+    return 0
+
+
+def _sentences(name: str, pruned: Pruned, retention: Retention, dry_run: bool) -> list[str]:
+    """What a run lost, and why it keeps more than was asked for."""
+    verb = "would lose" if dry_run else "lost"
+    values, files = counted(pruned.values, "value"), counted(pruned.files, "file")
+    told = f"{verb} {values} in {files}, {bytes_text(pruned.bytes)}" if pruned.files else "keeps all values"
+    lines = [f"{name} {told}"]
+    if pruned.moved:
+        moving = "would move" if dry_run else "moved"
+        lines.append(
+            f"  {counted(pruned.moved, 'value')} that lay with them {moving} to a new file, and stay"
+        )
+    if pruned.newest:
+        lines.append(
+            "  also of the last step: what it has is more than was to stay, or lies in one file with it"
+        )
+    limit, steps = retention.max_bytes, retention.keep_last
+    if (limit and pruned.left_bytes > limit) or (steps and pruned.left_steps > steps):
+        left = f"{bytes_text(pruned.left_bytes)} in {counted(pruned.left_files, 'file')}"
+        reasons = []
+        if pruned.writing:
+            reasons.append(f"{counted(pruned.writing, 'file')} may still be written to")
+        if pruned.left_files > pruned.writing:
+            reasons.append(
+                "values of processes that were not closed, or whose files are damaged, go by whole files"
+            )
+        lines.append(f"  {left} of {counted(pruned.left_steps, 'step')} stay: {'; '.join(reasons)}")
+    return lines

@@ -1,0 +1,220 @@
+"""`tensortap replay`: runs a recorded step again, compares, computes any tensor, or changes one."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tensortap.core.escaping import counted
+from tensortap.system.temp_dirs import temporary_folder
+
+from ..argument_types import local, on_disk
+from ..console import cell, console, plain_table, print_json
+from ..progress import told_progress
+from ..replay_limits import add_limits
+from ..studies import add_study_arguments, has_failed, print_study, study_of
+from ..views.certificate_view import is_refuted, print_certificate
+from ..views.proof_view import Proof, proof_of
+from ..views.result_view import distance_text, results_text, untapped_text
+from ..views.tensor import TensorView
+from ..views.verdict_view import print_verdicts
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+HELP = "run a recorded step again: prove it, compute any tensor, change one and see"
+EXAMPLE = """tensortap replay logs/digits --step 100
+         tensortap replay logs/digits --step 100 --tensor dense/Relu:0
+         tensortap replay logs/digits --step 100 --verdict --nodes dense
+         tensortap replay logs/digits --step 100 --recast bfloat16
+         tensortap replay logs/digits --step 100 --test causal
+         tensortap replay step.tapbundle --override 'dense/Relu:0=clip(x, 0, 6)' --out logs --nodes ."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "source",
+        type=on_disk(
+            "what is replayed is on a disk; 'tensortap bundle' writes a step of this run into a file"
+        ),
+        metavar="RUN|BUNDLE",
+        help="a run with recordings, or a bundle",
+    )
+    parser.add_argument("--list", action="store_true", help="list the recordings of the run")
+    parser.add_argument("--step", type=int, help="default: the last one that was recorded")
+    parser.add_argument("--call", type=int, help="which recorded call of the step; default: the last one")
+    parser.add_argument("--tensor", action="append", default=[], metavar="NAME", help="compute and show it")
+    parser.add_argument("--visit", type=int, default=0, help="of the tensor that is shown (default: 0)")
+    parser.add_argument(
+        "--nodes", metavar="REGEX", help="compute all tensors whose name matches; needs --out"
+    )
+    parser.add_argument(
+        "--override",
+        action="append",
+        default=[],
+        type=_change,
+        metavar="NAME=EXPR",
+        help="change a tensor x, as in 'a/Relu:0=clip(x, 0, 6)', and compute what follows",
+    )
+    parser.add_argument(
+        "--verdict",
+        action="store_true",
+        help="run every node alone in float64 (those of --nodes) and judge it",
+    )
+    parser.add_argument(
+        "--certify",
+        action="store_true",
+        help="does capturing (all tensors, or --nodes) change a bit? does the run hold what is computed?",
+    )
+    add_study_arguments(parser)
+    parser.add_argument("--out", type=local, metavar="LOGDIR", help="write computed tensors there, as a run")
+    parser.add_argument("--run", dest="name", default="replay", metavar="NAME", help="the name of that run")
+    add_limits(parser, 600.0, 16.0)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _change(text: str) -> tuple[str, str]:
+    name, equals, expression = text.partition("=")
+    if not equals or not name.strip() or not expression.strip():
+        raise argparse.ArgumentTypeError(f"{text!r} is no change; write NAME=EXPR")
+    return name.strip(), expression.strip()
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from tensortap.replay.locate import recordings_in
+    from tensortap.replay.run.expression_grammar import check_changes
+
+    if arguments.list:
+        _print_recordings(recordings_in(arguments.source), arguments.json)
+        return 0
+    for _, expression in arguments.override:
+        check_changes(expression)  # before TensorFlow starts, which takes seconds
+    with temporary_folder() as temporary:
+        logdir = arguments.out or temporary
+        answer = _replay(arguments, logdir)
+        views = [_view(logdir / arguments.name, name, arguments.visit) for name in arguments.tensor]
+        proofs = [proof_of(answer, view, arguments.source) for view in views]
+    if arguments.json:
+        print_json({"answer": answer, "tensors": [view.as_data() for view in views]})
+    else:
+        _print(arguments, answer, views, proofs)
+    failed = is_refuted(answer.certificate) or has_failed(answer.study)
+    failed |= any(answer.proofs.get(name) is False for name in arguments.tensor)
+    return 1 if answer.identical is False or failed else 0
+
+
+def _replay(arguments: argparse.Namespace, logdir: Path) -> Any:
+    from tensortap.replay.apart import Limits, run_apart
+    from tensortap.replay.locate import locate
+    from tensortap.replay.request import Request
+
+    request = Request(
+        source=str(locate(arguments.source, arguments.step, arguments.call)),
+        nodes="" if arguments.certify and arguments.nodes is None else arguments.nodes,
+        tensors=arguments.tensor,
+        changes=_changes(arguments.override),
+        logdir=str(logdir) if arguments.out or arguments.tensor else "",  # of a certificate nobody reads them
+        run=arguments.name,
+        verdicts=arguments.verdict,
+        certify=arguments.certify,
+        **study_of(arguments),
+    )
+    with told_progress("replaying", quiet=arguments.json) as told:
+        return run_apart(request, Limits(arguments.seconds, arguments.memory_bytes), told)
+
+
+def _changes(overrides: list[tuple[str, str]]) -> dict[str, str]:
+    """Those of one tensor are made one after the other."""
+    changes: dict[str, str] = {}
+    for name, expression in overrides:
+        changes[name] = f"{changes[name]}; {expression}" if name in changes else expression
+    return changes
+
+
+def _view(run_dir: Path, tensor: str, visit: int) -> TensorView:
+    from ..runs import only_run
+
+    return TensorView.of(
+        only_run(run_dir), tensor, step=None, visit=visit, worker=None, graph=None, selection=None
+    )
+
+
+def _print(
+    arguments: argparse.Namespace, answer: Any, views: list[TensorView], proofs: list[Proof | None]
+) -> None:
+    out = console()
+    _print_tensors(views, proofs, out)
+    if arguments.verdict:
+        print_verdicts(answer, out)
+    if answer.certificate is not None:
+        print_certificate(answer.certificate, out)
+    if answer.study is not None:
+        print_study(answer.study, out)
+    out.print(_verdict(answer))
+    for name in answer.differing[:20]:
+        out.print(cell(f"  {name}{distance_text(answer.ulp.get(name))}", "yellow"))
+    if len(answer.differing) > 20:
+        out.print(f"  and {len(answer.differing) - 20:,} more")
+    if answer.untapped is not None:
+        out.print(cell(untapped_text(answer.untapped), "yellow"))
+    for version in answer.versions:
+        out.print(cell(f"  {version}", "yellow"))
+    if answer.failed:
+        out.print(cell(f"The step raised {answer.failed}", "red"))
+    if arguments.out and not arguments.verdict:
+        tensors = counted(answer.tensors, "tensor")
+        out.print(f"{tensors} in {arguments.out / arguments.name}; look: tensortap serve {arguments.out}")
+
+
+def _print_tensors(views: list[TensorView], proofs: list[Proof | None], out: Console) -> None:
+    for view, proof in zip(views, proofs, strict=True):
+        view.print(out)
+        if proof is not None:
+            out.print(cell(proof.text, proof.colour))
+        out.print()
+
+
+def _verdict(answer: Any) -> Any:
+    compared = results_text(answer.outputs, answer.variables) or "nothing to compare"
+    if answer.identical:
+        return cell(f"bit-identical to the recorded step ({compared})", "green")
+    unlike = f"{len(answer.differing)} of the step's results ({compared})"
+    if answer.identical is None:
+        return cell(f"changed: {unlike} are not as recorded", "yellow")
+    if bool(answer.failed) != bool(answer.recorded_failure):
+        unlike = "the step raises" if answer.failed else f"it had raised {answer.recorded_failure}"
+        return cell(f"not as recorded: {unlike}", "red")
+    return cell(f"not as recorded: {unlike} differ", "red")
+
+
+def _print_recordings(found: list[Any], as_json: bool) -> None:
+    from tensortap.core.function_names import short_function_name
+    from tensortap.replay.locate import open_recording
+
+    rows = []
+    for place in found:
+        recording = open_recording(place.path)
+        size = sum(array.nbytes for argument in recording.arguments for array in argument.arrays)
+        rows.append(
+            {
+                "step": place.step,
+                "call": place.call,
+                "function": recording.function,
+                "bytes": size,
+                "failed": recording.failed,
+            }
+        )
+    if as_json:
+        print_json(rows)
+        return
+    table = plain_table("step", "call", "function", "MB", "", numeric=("step", "call", "MB"))
+    for row in rows:
+        table.add_row(
+            str(row["step"]),
+            str(row["call"]),
+            cell(short_function_name(row["function"])),
+            f"{row['bytes'] / 1e6:.2f}",
+            cell(row["failed"], "red"),
+        )
+    console().print(table)

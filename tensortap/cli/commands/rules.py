@@ -1,0 +1,151 @@
+"""`tensortap rules`: what usually goes wrong in training, noticed in a run."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tensortap.core.errors import NotARunError
+from tensortap.core.escaping import escaped
+from tensortap.dump.read.runs import find_runs
+from tensortap.importers.resolve import as_logdir
+from tensortap.storage.addresses import shown_path
+
+from ..argument_types import source
+from ..console import console, print_json
+from ..progress import rules_progress
+from ..runs import only_run, open_log
+from ..views.rules import print_findings, print_rules, rules_as_toml
+
+if TYPE_CHECKING:
+    from tensortap.analysis.rules.runner import Findings
+    from tensortap.analysis.rules.settings import Settings
+    from tensortap.index.run_index import RunIndex
+
+HELP = "apply rules to a run: vanishing gradients, dead units, overflow, and more"
+EXAMPLE = "tensortap rules logs/digits; tensortap rules --list --toml > mine.toml"
+
+_EVERY = 2.0  # seconds between two looks at a growing run
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("path", type=source, nargs="?", metavar="LOGDIR|RUN", help="one run")
+    parser.add_argument("--list", action="store_true", help="print all rules with their defaults")
+    parser.add_argument("--toml", action="store_true", help="with --list: as a settings file")
+    parser.add_argument(
+        "--rules",
+        type=Path,
+        metavar="FILE",
+        help="thresholds, severities, own rules: TOML or JSON",
+    )
+    parser.add_argument("--mute", metavar="RULE[:REGEX]", help="mute a rule (on some tensors) in this run")
+    parser.add_argument("--unmute", metavar="RULE[:REGEX]", help="take that back")
+    parser.add_argument("--muted", action="store_true", help="show muted findings too")
+    parser.add_argument("--follow", action="store_true", help="wait for the run, look again while it grows")
+    parser.add_argument(
+        "--fail-on", choices=("high", "medium", "low"), help="status 1 if one is found, or a rule fails"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON; with --follow, each time")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from tensortap.analysis.rules.mutes import mute, unmute
+    from tensortap.analysis.rules.registry import all_rules
+    from tensortap.analysis.rules.settings import Settings, read_settings
+
+    settings = read_settings(arguments.rules) if arguments.rules else Settings()
+    if arguments.list:
+        rules = settings.apply(all_rules())
+        if arguments.toml:
+            print(rules_as_toml(rules), end="")
+        elif arguments.json:
+            print_json([{key: getattr(rule, key) for key in _FIELDS} for rule in rules])
+        else:
+            print_rules(rules, console())
+        return 0
+    if arguments.path is None:
+        raise NotARunError(
+            "No run is named.", "Name one, as in 'tensortap rules logs/digits', or use --list."
+        )
+    if arguments.mute:
+        settings.check_names([arguments.mute.partition(":")[0].strip()], all_rules())
+    found = _awaited(arguments.path) if arguments.follow else only_run(arguments.path)
+    if arguments.mute:
+        mute(found, arguments.mute)
+    if arguments.unmute:
+        unmute(found, arguments.unmute)
+    return _follow(found, settings, arguments) if arguments.follow else _once(found, settings, arguments)
+
+
+_FIELDS = ("name", "about", "severity", "thresholds", "source", "help")
+
+
+def _once(found: RunIndex, settings: Settings, arguments: argparse.Namespace) -> int:
+    findings = _check(found, settings)
+    _print(found, findings, arguments)
+    return _status(findings, arguments.fail_on)
+
+
+def _print(found: RunIndex, findings: Findings, arguments: argparse.Namespace) -> None:
+    if arguments.json:
+        told = {"findings": findings.findings, "failed": findings.failed, "left_out": findings.left_out}
+        told["raised"] = findings.raised
+        print_json({"run": found.name, **told})
+    else:
+        print_findings(found.name, findings, console(), muted=arguments.muted)
+
+
+def _check(found: RunIndex, settings: Settings) -> Findings:
+    from tensortap.analysis.rules.mutes import with_mutes
+    from tensortap.analysis.rules.runner import check_rules
+
+    with rules_progress() as progress:
+        return check_rules(found, with_mutes(found, settings), progress=progress)
+
+
+def _awaited(path: Path) -> RunIndex:
+    """The only run below `path`, once there is one: the folder may not even be there yet."""
+    unread: list[Path] = []
+    told = False
+    while not (find_runs(as_logdir(path), lambda folder, _: unread.append(folder)) or unread):
+        if not told:
+            print(escaped(f"waiting for a run in {shown_path(path)}"), file=sys.stderr, flush=True)
+        told = True
+        time.sleep(_EVERY)
+    return only_run(path)
+
+
+def _follow(found: RunIndex, settings: Settings, arguments: argparse.Namespace) -> int:
+    """Prints findings again whenever there are other ones, until the run's writers have closed; while it
+    has none, they are waited for."""
+    log = open_log(arguments.path)
+    told: set[tuple[str, str]] = set()
+    while True:
+        growing = next((run for run in log.runs if run.id == found.id or run.name == found.name), None)
+        if growing is None:
+            raise NotARunError(f"The run {found.name} is not there any more.", "It was deleted or moved.")
+        findings = _check(growing, settings)
+        new = {(finding.rule, finding.tensor) for finding in findings.findings} - told
+        if new or not told:
+            _print(growing, findings, arguments)
+            told |= new or {("", "")}
+        if growing.workers and all(worker.closed for worker in growing.workers):
+            return _status(findings, arguments.fail_on)
+        time.sleep(_EVERY)
+        log.refresh()
+
+
+def _status(findings: Findings, level: str | None) -> int:
+    """1 if there is a finding of that level, or nobody knows because a rule failed."""
+    from tensortap.analysis.rules.finding import SEVERITIES
+
+    if level is None:
+        return 0
+    bad = SEVERITIES[: SEVERITIES.index(level) + 1]
+    return int(
+        bool(findings.failed)
+        or any(finding.severity in bad and not finding.muted for finding in findings.findings)
+    )

@@ -1,0 +1,154 @@
+"""`tensortap serve`: the page, live."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tensortap.importers.resolve import served
+from tensortap.storage.addresses import shown_path
+from tensortap.storage.filesystem import is_folder
+
+from ..argument_types import source
+from ..browser import open_page
+from ..exit import interrupted_at_once, leave, status_of
+from ..replay_limits import add_limits
+
+if TYPE_CHECKING:
+    from tensortap.server.jobs.replaying import ReplayComputer
+    from tensortap.server.serve import Server
+
+HELP = "serve the page for one or more log directories"
+EXAMPLE = """tensortap serve logs
+         tensortap serve logs --allow-replay
+         tensortap serve logs --rules mine.toml"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "logdir",
+        nargs="+",
+        type=source,
+        metavar="LOGDIR",
+        help="a directory of runs, or a run (may not exist yet), also as s3://… or https://…; a .tap.zip; "
+        "anything that can be imported",
+    )
+    parser.add_argument(
+        "--port", type=port_number, help="default: 6016, or the next free one; 0: any free one"
+    )
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine only)"
+    )
+    parser.add_argument(
+        "--token",
+        help="this token instead of a fresh one; others see it in the process list, TENSORTAP_TOKEN hides it",
+    )
+    parser.add_argument(
+        "--no-token", action="store_true", help="let every user of this machine in (loopback only)"
+    )
+    parser.add_argument(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME[:PORT]",
+        help="also answer to this host name; repeatable",
+    )
+    parser.add_argument(
+        "--trusted-proxy",
+        metavar="ADDRESS",
+        help="believe X-Forwarded-Host and X-Forwarded-Proto that come from this IP address; "
+        "whoever can send from there passes the Host check (docs/security.md)",
+    )
+    parser.add_argument(
+        "--allow-replay",
+        action="store_true",
+        help="let the page run recorded steps again, in a process of its own (docs/security.md); "
+        "only for recordings that you trust, needs the token",
+    )
+    add_limits(parser, 300.0, 8.0, prefix="replay-")
+    parser.add_argument(
+        "--rules",
+        type=Path,
+        metavar="FILE",
+        help="thresholds, severities, own rules for the page's problems, as 'tensortap rules' takes it; "
+        "read again when it changes",
+    )
+    parser.add_argument("--open", action="store_true", help="open the page in a browser")
+
+
+def port_number(text: str) -> int:
+    """An argparse type: 0 … 65535."""
+    if not (text.isascii() and text.isdigit() and int(text) <= 65535):
+        raise argparse.ArgumentTypeError(f"{text!r} is no port; use 0 to 65535")
+    return int(text)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    with interrupted_at_once():
+        from tensortap.server.serve import Server
+        from tensortap.system.pandas_guard import spare_pandas
+
+        spare_pandas()
+    logdirs = served(arguments.logdir)
+    server = Server(
+        logdirs,
+        host=arguments.host,
+        port=arguments.port,
+        token=arguments.token or os.environ.get("TENSORTAP_TOKEN"),
+        use_token=not arguments.no_token,
+        allowed_hosts=arguments.allow_host,
+        trusted_proxy=arguments.trusted_proxy,
+        computer=_computer(arguments),
+        rules=_checked(arguments.rules),
+        own_process=True,
+    )
+    for logdir in logdirs:
+        if not is_folder(logdir):
+            print(f"{shown_path(logdir)} does not exist yet; runs show up as they are written.")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # a container is stopped this way
+    status = 0
+    try:  # either may come before it runs, or again while it ends
+        announce(server, arguments.logdir)
+        if arguments.open:
+            open_page(server.url)
+        server.run()
+    except KeyboardInterrupt:
+        pass
+    except SystemExit as ended:
+        status = status_of(ended)
+    leave(status)
+
+
+def _checked(rules: Path | None) -> Path | None:
+    """The file of rule settings, which a typing error shall not make a page without findings."""
+    if rules is not None:
+        from tensortap.analysis.rules.registry import all_rules
+        from tensortap.analysis.rules.settings import read_settings
+
+        read_settings(rules).apply(all_rules())
+    return rules
+
+
+def _computer(arguments: argparse.Namespace) -> ReplayComputer | None:
+    if not arguments.allow_replay:
+        return None
+    from tensortap.server.jobs.replaying import ReplayComputer
+
+    return ReplayComputer(arguments.seconds, arguments.memory_bytes)
+
+
+def announce(server: Server, logdirs: list[Path]) -> None:
+    """Prints the address, once, and what there is to know about it."""
+    from tensortap.server.serve import DEFAULT_PORT
+
+    if server.moved:
+        print(f"Port {DEFAULT_PORT} is taken, using {server.port}.")
+    places = ", ".join(map(shown_path, logdirs))
+    print(
+        f"tensortap serves {places} at\n\n    {server.url}\n\nPress Ctrl-C to stop.",
+        flush=True,
+    )

@@ -1,0 +1,177 @@
+"""`tensortap show`: the tensors of a run, or one tensor: summary, histogram, values."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from typing import TYPE_CHECKING, Any
+
+from tensortap.core.escaping import counted
+
+from ..argument_types import local, natural
+from ..console import cell, console, print_json, print_table
+from ..runs import add_path, only_run
+from ..same_names import same_names, tell_same_names
+from ..step_choice import steps
+from ..views.snapshots import add_filters, is_asked_for, list_snapshots
+from ..views.tensor import TensorView, shape_text
+from ..views.values import parse_highlight
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from tensortap.index.run_index import RunIndex
+    from tensortap.index.series.latest import LastSnapshot
+
+HELP = "list the tensors of a run, or show one: summary, histogram, values"
+EXAMPLE = """tensortap show logs/digits dense/Relu:0 --step 30 --selection 0,:10 --highlight 1:
+         tensortap show logs/digits --where "nan > 0 and op == 'MatMul'" --sort max --reverse"""
+
+_OF_ONE = ("selection", "highlight", "out")  # options that mean something of one tensor only
+_OF_LISTS = ("match", "where", "op", "layer", "dtype", "nonfinite", "kept", "sort", "reverse", "limit")
+_OF_BOTH = ("worker", "graph", "visit")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_path(parser)
+    parser.add_argument(
+        "tensor", nargs="?", metavar="TENSOR", help="a tensor name, node:slot; without it tensors are listed"
+    )
+    parser.add_argument(
+        "--match", type=_pattern, metavar="REGEX", help="list only tensors whose name matches"
+    )
+    parser.add_argument(
+        "--step",
+        type=steps,
+        metavar="STEPS",
+        help="of one tensor, by default the last one; without TENSOR, all snapshots of 7, 3:10, 3:, or -1 "
+        "for the last step",
+    )
+    parser.add_argument(
+        "--visit",
+        type=natural,
+        help="which run of the node within the step (default: 0); without TENSOR: only of that one",
+    )
+    parser.add_argument("--worker", help="which worker's; default: the latest, or without TENSOR all")
+    parser.add_argument("--graph", help="which graph's, where several have the tensor; -: of none")
+    parser.add_argument("--selection", help="values of TENSOR to print, as in 0,:,10:20")
+    parser.add_argument(
+        "--highlight",
+        type=parse_highlight,
+        action="append",
+        default=[],
+        metavar="RANGE",
+        help="mark values of TENSOR: 'nan', '1:', ':-1', '-1:1' or a number; may be repeated",
+    )
+    parser.add_argument(
+        "--out",
+        type=local,
+        metavar="FILE.npy",
+        help="also write the value of TENSOR, or its selection, there",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_filters(parser)
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no regular expression: {error}") from error
+
+
+def run(arguments: argparse.Namespace) -> int:
+    _check_options(arguments)
+    found = only_run(arguments.path)
+    if arguments.tensor is None:
+        if is_asked_for(arguments):
+            list_snapshots(found, arguments)
+        else:
+            _list(found, arguments)
+        return 0
+    view = TensorView.of(
+        found,
+        arguments.tensor,
+        step=arguments.step,
+        visit=arguments.visit or 0,
+        worker=arguments.worker,
+        graph=arguments.graph,
+        selection="" if arguments.out and arguments.selection is None else arguments.selection,
+    )
+    if arguments.out is not None:
+        view.save(arguments.out)
+    if arguments.json:
+        print_json(view.as_data())
+    else:
+        view.print(console(), arguments.highlight)
+    return int(view.is_damaged)
+
+
+def _check_options(arguments: argparse.Namespace) -> None:
+    """Raises argparse.ArgumentError: an option of one tensor stands without it, or one of lists with it."""
+    unfit = _OF_ONE if arguments.tensor is None else _OF_LISTS
+    given = [name for name in unfit if getattr(arguments, name) not in (None, False, [])]
+    if not given:
+        return
+    if arguments.tensor is None:
+        raise argparse.ArgumentError(None, f"--{given[0]} needs TENSOR; without it, tensors are listed.")
+    raise argparse.ArgumentError(None, f"--{given[0]} is for lists, and goes without TENSOR.")
+
+
+def _list(found: RunIndex, arguments: argparse.Namespace) -> None:
+    from tensortap.index.query.search import Filters, find_rows
+    from tensortap.index.series.latest import last_snapshots
+
+    asked = {name: getattr(arguments, name) for name in _OF_BOTH}
+    among = find_rows(found, Filters(**asked)) if any(each is not None for each in asked.values()) else None
+    pattern: re.Pattern[str] | None = arguments.match
+    listed = last_snapshots(found, among)
+    fitting = [each for each in listed if pattern is None or pattern.search(each.last.tensor)]
+    seen = fitting[: arguments.limit]
+    if arguments.json:
+        print_json([_data(each) for each in seen])
+        return
+    if not seen:
+        print(_nothing(len(listed), pattern, among is not None), file=sys.stderr)
+        return
+    several = same_names(found, {each.last.tensor for each in seen})
+    columns = ("tensor", *(("graph",) if several else ()), "dtype", "shape", "snapshots", "last step")
+    rows = [_cells(each, bool(several)) for each in seen]
+    print_table(console(), columns, rows, numeric=("snapshots", "last step"))
+    if several:
+        tell_same_names(several)
+    if len(fitting) > len(seen):
+        more = counted(len(fitting) - len(seen), "more tensor")
+        console(stderr=True).print(f"{more}; see them with --limit {len(fitting)}", style="dim")
+
+
+def _nothing(listed: int, pattern: re.Pattern[str] | None, is_part: bool) -> str:
+    if listed and pattern is not None:
+        return f"None of {counted(listed, 'tensor')} has a name in which that pattern is found."
+    if is_part:
+        return "No tensor was captured there."
+    return (
+        "Nothing was captured: no watched tensor was computed at a watched step "
+        "('tensortap info RUN' shows the watches)."
+    )
+
+
+def _data(seen: LastSnapshot) -> dict[str, Any]:
+    return {
+        "tensor": seen.last.tensor,
+        "graph": seen.last.graph,
+        "dtype": seen.last.dtype,
+        "shape": seen.last.shape,
+        "snapshots": seen.snapshots,
+        "last_step": seen.last.step,
+    }
+
+
+def _cells(seen: LastSnapshot, with_graph: bool) -> list[Text]:
+    last = seen.last
+    graph = (last.graph,) if with_graph else ()
+    return [
+        cell(text)
+        for text in (last.tensor, *graph, last.dtype, shape_text(last), f"{seen.snapshots:,}", last.step)
+    ]

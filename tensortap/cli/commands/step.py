@@ -1,0 +1,61 @@
+"""`tensortap step`: through a recorded step node by node, with tensors changed and computed anew."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+
+from tensortap.system.temp_dirs import temporary_folder
+
+from ..argument_types import local
+from ..progress import progress
+from ..replay_limits import add_limits
+from ..stepper_shell import StepperShell
+
+HELP = "go through a recorded step node by node, change a tensor and see what follows"
+EXAMPLE = """tensortap step logs/digits --step 100
+         tensortap step step.tapbundle
+         tensortap step logs/digits --commands 'nan; show; set = where(isnan(x), 0, x); changed'
+         tensortap step logs/digits --step 100 < commands.txt
+         at the prompt: help"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", type=local, metavar="RUN|BUNDLE", help="a run with recordings, or a bundle")
+    parser.add_argument("--step", type=int, help="default: the last one that was recorded")
+    parser.add_argument("--call", type=int, help="which recorded call of the step; default: the last one")
+    parser.add_argument(
+        "--commands",
+        metavar="TEXT",
+        help="run these, ';' or line breaks between them, and end; the first that fails ends with status 1",
+    )
+    add_limits(parser, 600.0, 16.0)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from tensortap.replay.apart import Limits
+    from tensortap.replay.locate import locate
+    from tensortap.replay.stepper.session import StepperSession
+    from tensortap.replay.stepper_process import StepperProcess
+
+    source = locate(arguments.source, arguments.step, arguments.call)
+    limits = Limits(arguments.seconds, arguments.memory_bytes)
+    with (
+        temporary_folder() as temporary,
+        StepperProcess(limits) as process,
+    ):
+        with progress("running the step again"):
+            session = StepperSession(source, process, temporary)
+        shell = StepperShell(session, source)
+        if arguments.commands is not None:
+            return shell.run_all(split(arguments.commands))
+        if not sys.stdin.isatty():
+            return shell.run_all(line.rstrip("\n") for line in sys.stdin)
+        return shell.talk()
+
+
+def split(text: str) -> Iterator[str]:
+    """Commands between `;` and line breaks."""
+    for line in text.splitlines():
+        yield from line.split(";")

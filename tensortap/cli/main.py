@@ -1,0 +1,169 @@
+"""The command line: one parser, one module a command, errors as sentences."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn, Protocol
+
+from tensortap.core.escaping import escaped
+
+from .commands import (
+    bundle,
+    check,
+    demo,
+    diff,
+    export,
+    import_,
+    info,
+    ledger,
+    ls,
+    nan,
+    prune,
+    replay,
+    rules,
+    serve,
+    show,
+    step,
+    watch,
+)
+from .exit import INTERRUPTED
+
+
+class Command(Protocol):
+    """What a module of `commands` provides. `run` returns the exit status."""
+
+    HELP: str
+    EXAMPLE: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser, /) -> None: ...
+
+    def run(self, arguments: argparse.Namespace, /) -> int: ...
+
+
+COMMANDS: dict[str, Command] = {
+    "demo": demo,
+    "serve": serve,
+    "ls": ls,
+    "show": show,
+    "info": info,
+    "watch": watch,
+    "nan": nan,
+    "diff": diff,
+    "rules": rules,
+    "ledger": ledger,
+    "replay": replay,
+    "step": step,
+    "bundle": bundle,
+    "check": check,
+    "import": import_,
+    "export": export,
+    "prune": prune,
+}
+
+_WRONG_USAGE = 2  # argparse's
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        from importlib.metadata import version
+
+        print(f"tensortap {version('tensortap')}")
+        parser.exit()
+
+
+class _CommandParser(argparse.ArgumentParser):
+    """Finds what is not an option wherever it stands: `show RUN --json TENSOR`."""
+
+    _is_apart = False  # options are being read apart from the others
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # of any Namespace
+        if self._is_apart or "--" in args:  # behind which all are no options: the order counts
+            return super().parse_known_args(args, namespace)
+        self._is_apart = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._is_apart = False
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser with all commands."""
+    parser = argparse.ArgumentParser(
+        prog="tensortap",
+        description="See every tensor of a TensorFlow program.",
+        epilog="Begin with: tensortap demo",
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
+    commands = parser.add_subparsers(
+        metavar="COMMAND", dest="command", required=True, parser_class=_CommandParser
+    )
+    for name, command in COMMANDS.items():
+        added = commands.add_parser(
+            name,
+            help=command.HELP,
+            description=command.HELP[0].upper() + command.HELP[1:] + ".",
+            epilog=f"example: {command.EXAMPLE}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        command.add_arguments(added)
+        added.set_defaults(run=command.run)
+    return parser
+
+
+def dispatch(arguments: Sequence[str]) -> int:
+    """Parses, runs, and turns failures into a sentence on stderr and an exit status."""
+    from tensortap.core.errors import TensortapError
+
+    _open_closed_streams()
+    try:
+        with _quiet_pipe():
+            parsed = build_parser().parse_args(arguments)
+            return int(parsed.run(parsed))
+    except argparse.ArgumentError as error:  # options that do not go together
+        _failed(str(error), f"'tensortap {parsed.command} --help' tells all options.")
+        return _WRONG_USAGE
+    except TensortapError as error:
+        return _failed(error.message, error.hint)
+    except FileExistsError as error:
+        found = error.filename or "such a file"
+        return _failed(f"There is {found} already.", "Name another one, or remove it.")
+    except OSError as error:
+        return _failed(f"{error.strerror or error}: {error.filename or 'the system said no'}.", "")
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _failed(message: str, hint: str) -> int:
+    print(escaped(f"tensortap: {message}"), file=sys.stderr)
+    if hint:
+        print(escaped(hint), file=sys.stderr)
+    return 1
+
+
+def _open_closed_streams() -> None:
+    """`tensortap ls >&-`, as cron jobs are started: nobody reads, which is no failure."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            nothing = os.open(os.devnull, os.O_RDWR)  # takes the number of the one that is closed
+            setattr(sys, name, os.fdopen(nothing, "r" if name == "stdin" else "w"))
+
+
+@contextlib.contextmanager
+def _quiet_pipe() -> Iterator[None]:
+    """`tensortap ls | head` ends without a traceback: what the reader no longer wants is thrown away."""
+    try:
+        try:
+            yield
+        except SystemExit:  # of --help and --version
+            sys.stdout.flush()
+            raise
+        sys.stdout.flush()
+    except BrokenPipeError:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
+        raise SystemExit(0) from None

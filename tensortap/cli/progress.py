@@ -1,0 +1,110 @@
+"""Progress of long work: a live line on a terminal; where the output is piped nothing, or lines."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from tensortap.core.escaping import escaped
+
+from .console import console
+
+_MUCH = 4_000_000  # bytes; statistics are read at some 20 MB a second
+
+
+@contextlib.contextmanager
+def progress(title: str, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
+    """Gives a function that shows one line of text."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda text: None
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Progress(*columns, console=console(stderr=True), transient=True) as shown:
+        task = shown.add_task(title)
+        yield lambda text: shown.update(task, description=f"{title} {escaped(text)}")
+
+
+@contextlib.contextmanager
+def told_progress(title: str, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
+    """Gives a function that shows one line of text: on a terminal the last one, else each, on stderr."""
+    if quiet or sys.stderr.isatty():
+        with progress(title, quiet=quiet) as show:
+            yield lambda text: show(f"\u2013 {text}")
+        return
+    yield lambda text: print(f"{title}: {escaped(text)}", file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def bytes_progress(title: str) -> Iterator[Callable[[int, int], None]]:
+    """Gives a function `(bytes done, bytes in all)` that moves a bar; it vanishes when the work is done.
+
+    It is drawn once 4 MB are still to be done: the rest needs none, however busy the machine is.
+    """
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn())
+    shown = Progress(*columns, TimeRemainingColumn(), console=console(stderr=True), transient=True)
+    task = shown.add_task(escaped(title), total=None)
+
+    def show(done: int, total: int) -> None:
+        shown.update(task, completed=done, total=total)
+        if total - done >= _MUCH:
+            shown.start()  # once
+
+    try:
+        yield show
+    finally:
+        shown.stop()
+
+
+@contextlib.contextmanager
+def rules_progress() -> Iterator[Callable[[int, int, str], None]]:
+    """Gives a function `(rules done, rules in all, name of the rule)` that moves a bar."""
+    if not sys.stderr.isatty():
+        yield lambda done, total, rule: None
+        return
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))
+    with Progress(*columns, console=console(stderr=True), transient=True) as shown:
+        task = shown.add_task("", total=None)
+        yield lambda done, total, rule: shown.update(
+            task, completed=done, total=total, description=escaped(rule)
+        )
+
+
+@contextlib.contextmanager
+def part_progress(title: str) -> Iterator[Callable[[int, int], None]]:
+    """Gives a function `(done, in all)` that moves a bar with a percentage, which vanishes in the end."""
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=console(stderr=True), transient=True) as shown:
+        task = shown.add_task(escaped(title), total=None)
+        yield lambda done, total: shown.update(task, completed=done, total=total)
+
+
+@contextlib.contextmanager
+def steps_progress(title: str, total: int) -> Iterator[Callable[[int, str], None]]:
+    """Gives a function `(steps done, text)` that moves a bar; nothing is shown where the output is piped."""
+    if not sys.stderr.isatty():
+        yield lambda done, text: None
+        return
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
+    shown_text = TextColumn("{task.fields[text]}", markup=False)
+    with Progress(*columns, shown_text, console=console(stderr=True)) as shown:
+        task = shown.add_task(escaped(title), total=total, text="")
+        yield lambda done, text: shown.update(task, completed=done, text=escaped(text))

@@ -1,0 +1,130 @@
+"""Finding the runs that a command is about."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tensortap.core.errors import DeniedError, NotARunError, NotFoundError
+from tensortap.core.escaping import escaped
+from tensortap.importers.resolve import as_logdir
+from tensortap.storage.addresses import shown_path
+from tensortap.storage.filesystem import is_folder, look, scan
+
+from .argument_types import source
+from .progress import bytes_progress
+
+if TYPE_CHECKING:
+    from tensortap.index.log import LogIndex
+    from tensortap.index.run_index import RunIndex
+
+_NAMED = 10  # runs that an error lists
+
+
+def add_path(parser: argparse.ArgumentParser) -> None:
+    """The positional argument that `open_log` reads."""
+    parser.add_argument(
+        "path",
+        type=source,
+        metavar="LOGDIR|RUN",
+        help="a directory of runs, or one run, also as s3://… or https://…; anything that can be imported",
+    )
+
+
+def open_log(path: Path) -> LogIndex:
+    """The log below `path`, read to its end; a foreign format is imported first.
+
+    Raises:
+        NotARunError: there is no such directory, or no run in it.
+    """
+    from tensortap.index.log import LogIndex
+
+    path = as_logdir(path)
+    if not is_folder(path):
+        raise NotARunError(
+            f"There is no directory {shown_path(path)!r}.", "Name a log directory, or a run in it."
+        )
+    log = LogIndex(path)
+    with bytes_progress("reading") as advance:
+        log.refresh(lambda _: advance(*_progress(log)))
+    if not log.runs:
+        check_looked_into(log.unread)
+        raise NotARunError(
+            f"There is no run in {shown_path(path)!r}.",
+            "A run is a directory with a run.json; see 'tensortap demo'.",
+        )
+    return log
+
+
+def check_looked_into(unread: Mapping[Path, OSError]) -> None:
+    """Raises NotARunError where folders could not be looked into: nobody knows which runs they hold."""
+    for folder, error in unread.items():
+        if isinstance(error, PermissionError):
+            denied = DeniedError(shown_path(folder))
+            raise NotARunError(denied.message, denied.hint) from None
+        raise NotARunError(f"{shown_path(folder)} cannot be looked into: {error.strerror}.") from None
+
+
+def tell_unread(unread: Mapping[Path, OSError]) -> bool:
+    """Says on stderr which folders could not be looked into, and why; returns whether there are any."""
+    for folder in unread:
+        try:
+            check_looked_into({folder: unread[folder]})
+        except NotARunError as told:
+            print(escaped(str(told)), file=sys.stderr)
+    return bool(unread)
+
+
+def _progress(log: LogIndex) -> tuple[int, int]:
+    """Bytes of statistics that were read, and that there are."""
+    found = [run.progress() for run in log.runs]
+    return sum(done for done, _ in found), sum(size for _, size in found)
+
+
+def only_run(path: Path) -> RunIndex:
+    """The run at `path`, or the only one below it.
+
+    Raises:
+        NotFoundError: there are several; the hint lists them.
+        TensortapError: the run cannot be read.
+    """
+    log = open_log(path)
+    runs = log.runs
+    if len(runs) > 1:
+        names = sorted(_address(path, log, run) for run in runs)
+        more = ["…"] if len(names) > _NAMED else []
+        raise NotFoundError(
+            f"There are {len(runs)} runs in {shown_path(path)!r}.",
+            f"Name one of them: {', '.join(names[:_NAMED] + more)}",
+        )
+    if runs[0].error:
+        raise NotARunError(runs[0].error)
+    if runs[0].denied:
+        if not runs[0].catalog.rows:
+            raise NotARunError(runs[0].denied[0])
+        print(escaped(runs[0].denied[0]), file=sys.stderr)
+    return runs[0]
+
+
+def _address(path: Path, log: LogIndex, run: RunIndex) -> str:
+    """What names a run: where it was imported from, its own folder there, or else its place in the cache."""
+    if log.logdirs[0] == path:
+        return f"{shown_path(path)}/{run.name}"
+    below = run.name.partition("/")[2]
+    return str(path / below if below and (path / below).is_dir() else log.logdirs[0] / run.name)
+
+
+def directory_size(path: Path) -> int:
+    """Bytes of the regular files below `path`; links are not followed."""
+    try:
+        found = scan(path)
+    except OSError:  # it is just being removed
+        return 0
+    sizes = (
+        look(path / entry.name).size if entry.size < 0 else entry.size for entry in found if entry.is_file
+    )
+    files = sum(sizes)
+    return files + sum(directory_size(path / entry.name) for entry in found if entry.is_folder)

@@ -1,0 +1,56 @@
+"""Steps as they are typed: `7`, `3:10`, `3:`, or `-1` for the last one."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tensortap.index.run_index import RunIndex
+
+_STEPS = re.compile(r"-?\d{1,18}|\d{0,18}:\d{0,18}", re.ASCII)
+
+
+def steps(text: str) -> str:
+    """An argparse type: one step, a range whose end is not included, or a step from the end."""
+    if _STEPS.fullmatch(text) is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no step; write 7, 3:10, 3:, or -1 for the last one")
+    return text
+
+
+def chosen_steps(run: RunIndex, text: str | None) -> int | str | None:
+    """For a filter, which does not count from the end. Raises NotFoundError: there are not so many."""
+    if text is None or not text.startswith("-"):
+        return text
+    return from_the_end("The run", run.steps.step.tolist(), int(text))
+
+
+def only_step(tensor: str, captured: Sequence[int], asked: int | str | None) -> int:
+    """The one step of a tensor, by default the last one, of those at which it was captured, in order.
+
+    Raises:
+        NotFoundError: there is none so far from the end. SelectionError: it is a range of steps.
+    """
+    from tensortap.core.errors import SelectionError
+
+    text = "-1" if asked is None else str(asked)
+    if ":" in text:
+        raise SelectionError(
+            f"{tensor!r} is shown at one step, not at {text!r}.",
+            "Name one; 'tensortap show RUN --match REGEX --step 3:10' lists the snapshots of several.",
+        )
+    return from_the_end(repr(tensor), captured, int(text)) if text.startswith("-") else int(text)
+
+
+def from_the_end(whose: str, captured: Sequence[int], at: int) -> int:
+    """The step that `at`, below 0, means. Raises NotFoundError: there are not so many."""
+    from tensortap.core.errors import NotFoundError
+    from tensortap.core.escaping import counted
+
+    if not 0 < -at <= len(captured):
+        raise NotFoundError(
+            f"{whose} has no step {at} from the end.", f"It has {counted(len(captured), 'step')}."
+        )
+    return captured[at]

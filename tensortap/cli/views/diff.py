@@ -1,0 +1,188 @@
+"""What `tensortap diff` prints: first whether and where two runs differ, then the tensors."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from tensortap.core.escaping import counted
+
+from ..console import cell, print_what_fits
+
+if TYPE_CHECKING:
+    from tensortap.analysis.compare.metrics.metrics import Metrics
+    from tensortap.analysis.compare.model import (
+        Comparison,
+        FirstDivergence,
+        SideInfo,
+        TensorDifference,
+        Unmatched,
+    )
+    from tensortap.index.graph.node_detail import FrameDetail
+
+_BOUNDED = ("summaries", "sample")  # of these the distances are lower bounds
+_STYLES = {"diverges": "bold red", "amplified": "red", "inherited": "yellow", "noise": "", "same": "dim"}
+_UNMATCHED = 8  # nodes of one side that are listed
+_RENAMES = 8
+_GUESSED = dict.fromkeys(
+    ("structure", "scope"), "  (by its neighbours, not by its name: --match, if it is another)"
+)
+_NUMBERS = ("max abs", "scale", "relative", "rounding", "cosine", "max ULP")
+_LEAST_FIRST = ("cosine", "rounding", "scale", "op", "max ULP", "dtypes", "relative")
+
+
+def print_comparison(
+    compared: Comparison, out: Console, sort: str, limit: int, *, everything: bool = False
+) -> None:
+    """Prints a comparison. `everything`: equal tensors and those apart by rounding, too."""
+    from tensortap.analysis.compare.sorting import listed_tensors
+
+    _print_headline(compared, out)
+    casts = Counter((e.dtype_a, e.dtype_b) for e in compared.tensors if e.dtype_a != e.dtype_b)
+    for (a, b), count in casts.most_common():
+        out.print(cell(f"Another dtype: {a} in A, {b} in B, of {counted(count, 'tensor')}."))
+    if compared.first is not None:
+        _print_first(compared.first, out)
+    rows, more = listed_tensors(compared, sort, limit, everything=everything)
+    _print_tensors(rows, compared, out)
+    if more:
+        out.print(f"… {more:,} more (--limit, --json and --html have all)")
+    if compared.differ and compared.counts["noise"] and not everything:
+        out.print(f"Not listed: {counted(compared.counts['noise'], 'tensor')} apart by rounding (--all)")
+    _print_matching(compared, out)
+    for note in compared.notes:
+        out.print(cell(f"Note: {note}", "yellow"))
+
+
+def _side(side: SideInfo, other: SideInfo) -> str:
+    same_run = side.run_id == other.run_id
+    text = f"{side.run}, step {side.step}"
+    return f"{text}, worker {side.worker}" if same_run and side.worker != other.worker else text
+
+
+def _print_headline(compared: Comparison, out: Console) -> None:
+    from tensortap.analysis.compare.headline import headline
+
+    names = f"A = {_side(compared.a, compared.b)}; B = {_side(compared.b, compared.a)}"
+    out.print(cell(names, "bold"))
+    some = sum(compared.counts.values()) > 0
+    style = "bold red" if compared.differ else "bold green" if some else "bold yellow"
+    out.print(cell(headline(compared), style))
+
+
+def _print_first(first: FirstDivergence, out: Console) -> None:
+    entry = first.difference
+    visit = f", visit {entry.visit}" if entry.visits > 1 else ""
+    place = f"{entry.tensor} ({entry.op_type}{visit})"
+    if first.extra:
+        place = f"{first.extra}; of what both have, at {place}"
+    out.print(cell(f"It begins at {place}.", "bold red"))
+    out.print(cell(first.text, "yellow"))
+    if entry.other != entry.tensor:
+        out.print(cell(f"  in B    {entry.other}{_GUESSED.get(entry.matched, '')}"))
+    if entry.layer:
+        out.print(cell(f"  layer   {entry.layer}"))
+    if first.frame is not None:
+        out.print(cell(f"  source  {_line(first.frame)}", "cyan"))
+    if first.frame_b is not None and (first.frame is None or _line(first.frame_b) != _line(first.frame)):
+        out.print(cell(f"  in B    {_line(first.frame_b)}", "cyan"))
+    out.print(cell(f"  output  {_sentence(entry)}"))
+    for operand in first.inputs:
+        out.print(cell(f"  input   {operand.tensor}  {_sentence(operand)}"))
+
+
+def _line(frame: FrameDetail) -> str:
+    return f"{frame.file}:{frame.line}  {frame.text or ''}"
+
+
+def _sentence(entry: TensorDifference) -> str:
+    metrics = entry.metrics
+    bound = "at least " if entry.basis in _BOUNDED else ""
+    if entry.verdict == "same":
+        return {"values": "equal", "sample": "equal sample and summaries"}.get(entry.basis, "equal summaries")
+    if entry.basis == "shapes":
+        return f"{list(entry.shape_a)} in A, {list(entry.shape_b)} in B"
+    if metrics.nonfinite_apart:
+        return f"{bound}{counted(metrics.nonfinite_apart, 'element')} apart by NaN or infinity"
+    if math.isnan(metrics.max_abs):
+        return f"{entry.verdict}, {entry.basis}"
+    rounding = f"rounding explains {entry.limit:.1e}" if entry.limit else "rounding explains none"
+    apart = f"{bound}{metrics.max_abs:.3g} apart at a scale of {metrics.scale:.3g}"
+    ulp = "" if math.isnan(metrics.max_ulp) else f"; up to {metrics.max_ulp:,.0f} ULP"
+    return f"{apart}: {metrics.relative:.1e}, {rounding}{ulp}"
+
+
+def _print_tensors(tensors: list[TensorDifference], compared: Comparison, out: Console) -> None:
+    if not tensors:
+        return
+    out.print()
+    casts = any(entry.dtype_a != entry.dtype_b for entry in tensors)
+    columns = ("tensor", "op", *(["dtypes"] if casts else []), *_NUMBERS, "")
+    rows = []
+    for entry in tensors:
+        metrics, bound = entry.metrics, "≥" if entry.basis in _BOUNDED else ""
+        first = compared.first is not None and entry is compared.first.difference
+        dtypes = [entry.dtype_a if entry.dtype_a == entry.dtype_b else f"{entry.dtype_a}, {entry.dtype_b}"]
+        numbers = (
+            _largest(metrics, metrics.max_abs, bound),
+            _number(metrics.scale),
+            _largest(metrics, metrics.relative, bound),
+            _number(entry.limit),
+            "" if math.isnan(metrics.cosine) else f"{metrics.cosine:.6f}",
+            "" if math.isnan(metrics.max_ulp) else f"{metrics.max_ulp:,.0f}",
+        )
+        rows.append(
+            [
+                cell(entry.tensor, "bold" if first else ""),
+                cell(entry.op_type),
+                *([cell(dtypes[0])] if casts else []),
+                *map(cell, numbers),
+                cell(_word(entry) + (" <- first" if first else ""), _STYLES[entry.verdict]),
+            ]
+        )
+    print_what_fits(columns, rows, [name for name in _LEAST_FIRST if name in columns], _NUMBERS, out)
+
+
+def _word(entry: TensorDifference) -> str:
+    metrics = entry.metrics
+    if entry.basis == "shapes":
+        return f"{entry.verdict} (shapes {list(entry.shape_a)}, {list(entry.shape_b)})"
+    if metrics.nonfinite_a or metrics.nonfinite_b:
+        counts = [
+            f"{n:,} in {side}" for n, side in ((metrics.nonfinite_a, "A"), (metrics.nonfinite_b, "B")) if n
+        ]
+        return f"{entry.verdict} (NaN or inf: {', '.join(counts)})"
+    return entry.verdict
+
+
+def _largest(metrics: Metrics, distance: float, bound: str) -> str:
+    """A largest distance; where NaN or infinity is further than any, how often that is so."""
+    apart = metrics.nonfinite_apart
+    return f"{bound}{apart:,} NaN/Inf" if apart else _number(distance, bound)
+
+
+def _number(value: float, bound: str = "") -> str:
+    return "" if math.isnan(value) else f"{bound}{value:.2g}"
+
+
+def _print_matching(compared: Comparison, out: Console) -> None:
+    out.print()
+    for graph in compared.graphs:
+        told = [f"{count:,} matched by {how}" for how, count in graph.matched.items() if count]
+        left = f"{graph.only_a:,} only in A, {graph.only_b:,} only in B"
+        out.print(cell(f"Nodes of {graph.name}: {', '.join(told) or 'none matched'}; {left}."))
+        for old, new, count in graph.renames[:_RENAMES]:
+            out.print(cell(f"  renamed {old} -> {new} ({counted(count, 'node')})"))
+    _print_unmatched("A", compared.only_a, out)
+    _print_unmatched("B", compared.only_b, out)
+
+
+def _print_unmatched(side: str, nodes: list[Unmatched], out: Console) -> None:
+    captured = [node for node in nodes if node.captured]
+    for node in captured[:_UNMATCHED]:
+        out.print(cell(f"  only in {side}  {node.node} ({node.op_type})", "dim"))
+    if len(captured) > _UNMATCHED:
+        out.print(cell(f"  only in {side}  … {len(captured) - _UNMATCHED:,} more captured nodes", "dim"))

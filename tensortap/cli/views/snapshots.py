@@ -1,0 +1,124 @@
+"""Snapshots as a table: those that fit a filter, sorted, with their main statistics."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from tensortap.core.escaping import counted
+
+from ..argument_types import column, condition, positive
+from ..console import cell, console, print_json, print_what_fits
+from ..same_names import same_names, tell_same_names
+from ..step_choice import chosen_steps
+from .tensor import shape_text, statistic_text
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from tensortap.index.run_index import RunIndex
+    from tensortap.index.snapshot import Snapshot
+
+_NUMBERS = ("step", "visit", "nan", "inf", "zero", "min", "mean", "max", "std")
+_COLUMNS = ("tensor", "graph", "dtype", "shape", *_NUMBERS)
+_LEAST_FIRST = ("zero", "visit", "std", "dtype", "inf", "mean", "shape")
+_LIMIT = 50
+_UNKNOWN = "unknown"  # what a foreign format does not tell
+_SAME_NAMES = ("worker", "graph", "visit", "layer", "dtype", "where")
+_FILTERS = ("where", "op", "layer", "dtype", "nonfinite", "kept", "sort", "reverse", "step")
+
+
+def add_filters(parser: argparse.ArgumentParser) -> None:
+    """The options that choose snapshots; each means a list of snapshots instead of tensors."""
+    group = parser.add_argument_group("list snapshots instead of tensors")
+    group.add_argument(
+        "--where",
+        type=condition,
+        metavar="CONDITION",
+        help='as in "nan > 0 and op == \'MatMul\'" or "zero / size > 0.9"',
+    )
+    group.add_argument("--op", metavar="TYPE", help="only of nodes of this op type")
+    group.add_argument("--layer", metavar="PATH", help="only of this Keras layer, and layers in it")
+    group.add_argument("--dtype", help="only of this dtype")
+    group.add_argument("--nonfinite", action="store_true", help="only with a NaN or infinity")
+    group.add_argument("--kept", action="store_true", help="only those whose value was kept")
+    group.add_argument(
+        "--sort", type=column, metavar="COLUMN", help="a statistic, or step, tensor, dtype, time …"
+    )
+    group.add_argument("--reverse", action="store_true", help="largest first")
+    group.add_argument(
+        "--limit", type=positive, metavar="N", help="at most so many, also of tensors (default: 50 snapshots)"
+    )
+
+
+def is_asked_for(arguments: argparse.Namespace) -> bool:
+    """Whether one of the filters was given (step 0 and the like count)."""
+    given = (getattr(arguments, name) for name in _FILTERS)
+    return any(each is not None and each is not False for each in given)
+
+
+def list_snapshots(run: RunIndex, arguments: argparse.Namespace) -> None:
+    """Prints the snapshots that fit; says how many more there are.
+
+    Raises:
+        SelectionError: a condition, pattern or column cannot be parsed. NotFoundError: there is no such step.
+    """
+    from tensortap.index.query.search import snapshots, undecided
+    from tensortap.index.snapshot import as_fields
+
+    sort = ("-" if arguments.reverse else "") + (arguments.sort or "step")
+    filters = _filters(run, arguments)
+    page = snapshots(run, sort=sort, limit=arguments.limit or _LIMIT, **filters)
+    unknown = undecided(run, **filters)
+    if unknown:
+        what = f"{counted(unknown, 'snapshot')} left out: it is unknown whether the condition holds"
+        console(stderr=True).print(f"{what}, as the import's source does not tell the count.", style="yellow")
+    if arguments.json:
+        print_json([as_fields(row) for row in page.rows])
+        return
+    if not page.total:
+        console().print("No snapshot fits.")
+        return
+    several = same_names(run, {row.tensor for row in page.rows})
+    _print(page.rows, (arguments.sort or "").lstrip("-"), bool(several))
+    if several:
+        tell_same_names(several)
+    if page.total > len(page.rows):
+        more = counted(page.total - len(page.rows), "more snapshot")
+        console(stderr=True).print(f"{more}; see them with --limit {page.total}", style="dim")
+
+
+def _filters(run: RunIndex, arguments: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "match": arguments.match.pattern if arguments.match else None,
+        "steps": chosen_steps(run, arguments.step),
+        "op_type": arguments.op,
+        "nonfinite": arguments.nonfinite or None,
+        "kept": arguments.kept or None,
+        **{name: getattr(arguments, name) for name in _SAME_NAMES},
+    }
+
+
+def _print(rows: list[Snapshot], sorted_by: str, with_graph: bool) -> None:
+    least_first = [name for name in _LEAST_FIRST if name != sorted_by]
+    columns = [name for name in _COLUMNS if name != "graph" or with_graph]
+    cells = [_cells(row) for row in rows]
+    print_what_fits(
+        columns, [[row[name] for name in columns] for row in cells], least_first, numeric=_NUMBERS
+    )
+
+
+def _cells(row: Snapshot) -> dict[str, Text]:
+    infinite = row.pos_inf + row.neg_inf
+    told = {name: getattr(row, name) for name in ("tensor", "graph", "dtype", "step", "visit")}
+    told |= {name: statistic_text(row, name) for name in ("min", "mean", "max", "std")}
+    return {name: cell(text) for name, text in told.items()} | {
+        "shape": cell(shape_text(row)),
+        "nan": cell(_count(row, row.nan, "nan"), "red" if row.nan else ""),
+        "inf": cell(_count(row, infinite, "pos_inf", "neg_inf"), "red" if infinite else ""),
+        "zero": cell(_count(row, row.zero, "zero")),
+    }
+
+
+def _count(row: Snapshot, count: int, *names: str) -> str:
+    return f"{count:,}" if count or row.unknown.isdisjoint(names) else _UNKNOWN

@@ -1,0 +1,293 @@
+"""One snapshot of a tensor as text: summary, histogram, an excerpt of its values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensortap.core.errors import DamagedError, NotFoundError, ValueNotKeptError
+from tensortap.core.escaping import counted, escaped
+from tensortap.core.loadable import loadable
+from tensortap.core.model import COUNTS, STATISTICS
+
+from ..console import cell, number_text
+from ..same_names import other_graphs
+from ..step_choice import only_step
+from .values import Highlight, can_highlight, highlighted_count, value_lines
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tensortap.index.run_index import RunIndex
+    from tensortap.index.snapshot import Snapshot
+
+_BINS = 16
+_BAR = 40  # characters
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_EXCERPT = 8  # elements of each of the last two dimensions
+_MAX_BYTES = 64 * 2**20
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class TensorView:
+    """What `tensortap show` knows of one snapshot. `values` is None where only the summary was kept."""
+
+    snapshot: Snapshot
+    steps: tuple[int, ...]
+    edges: Array
+    counts: Array
+    selection: str
+    values: Array | None
+    sampled: int = 0  # how many elements were kept, if not all
+    missing: ValueNotKeptError | DamagedError | None = None  # why there are no values
+    why_missing: str = ""  # the same in sentences, without the tensor's name
+    others: tuple[str, ...] = ()  # graphs that have another tensor of that name; `-`: none
+
+    @classmethod
+    def of(
+        cls,
+        run: RunIndex,
+        tensor: str,
+        *,
+        step: int | str | None,
+        visit: int,
+        worker: str | None,
+        graph: str | None,
+        selection: str | None,
+    ) -> TensorView:
+        """Raises NotFoundError without such a snapshot, ValueNotKeptError for a selection of no value,
+        SelectionError for a range of steps."""
+        from tensortap.index.series.histograms import histograms
+        from tensortap.index.snapshot import locate
+        from tensortap.index.values import kept_sample, kept_shape, read_slice
+
+        steps = _captured_at(run, tensor, graph, worker)
+        if not steps:
+            raise NotFoundError(
+                f"There is no snapshot of {tensor!r}.", "'tensortap show RUN' lists the tensors."
+            )
+        snapshot = locate(
+            run, tensor, step=only_step(tensor, steps, step), visit=visit, worker=worker, graph=graph
+        )
+        series = histograms(
+            run,
+            snapshot.tensor,
+            graph=snapshot.graph,
+            worker=snapshot.worker,
+            steps=snapshot.step,
+            visit=snapshot.visit,
+            scale="linear",
+            bins=_BINS,
+        )
+        chosen, sampled = selection or "", 0
+        missing: ValueNotKeptError | DamagedError | None = None
+        try:
+            sample = kept_sample(run, snapshot)
+            sampled = sample.kept(snapshot.size) if sample is not None else 0
+            chosen = excerpt(kept_shape(run, snapshot)) if selection is None else selection
+            values = read_slice(run, snapshot, chosen, limit=_MAX_BYTES)
+        except (ValueNotKeptError, DamagedError) as error:
+            if selection is not None:
+                raise
+            values, missing = None, error
+        counts = series.counts[-1]
+        if values is not None and not chosen and not sampled:
+            counts = _counts(values, series.edges)
+        others = tuple(other_graphs(run, snapshot.tensor, snapshot.graph))
+        if others:
+            steps = _captured_at(run, tensor, snapshot.graph, worker)
+        why = "" if missing is None else _why(run, snapshot, missing)
+        return cls(snapshot, steps, series.edges, counts, chosen, values, sampled, missing, why, others)
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether there is a value, but the dump is damaged there."""
+        return isinstance(self.missing, DamagedError)
+
+    def save(self, path: Path) -> None:
+        """Writes the selected values as a .npy file.
+
+        Raises:
+            ValueNotKeptError, DamagedError: there are none.
+            InvalidValueError: a string cannot be kept in such a file.
+            FileExistsError: there is such a file already.
+        """
+        if self.values is None:
+            assert self.missing is not None
+            raise self.missing
+        values = loadable(self.values)
+        with path.open("xb") as file:
+            np.save(file, values, allow_pickle=False)
+
+    def as_data(self) -> dict[str, Any]:
+        """The same as plain data."""
+        from tensortap.index.snapshot import as_fields
+
+        values = None
+        if self.values is not None:
+            values = {"selection": self.selection, "shape": self.values.shape, "data": self.values}
+        histogram = {"edges": self.edges, "counts": self.counts}
+        return as_fields(self.snapshot) | {"steps": self.steps, "histogram": histogram, "values": values}
+
+    def print(self, out: Console, highlights: Sequence[Highlight] = ()) -> None:
+        """Writes it as a page of text, the elements in the ranges of `highlights` marked."""
+        from tensortap.index.query.uncounted import not_counted
+
+        snapshot = self.snapshot
+        out.print(cell(snapshot.tensor, "bold"))
+        visit = f", visit {snapshot.visit}" if snapshot.visit else ""
+        step = f"step {snapshot.step}{visit} ({_steps(self.steps)})"
+        out.print(cell(f"{snapshot.dtype} {shape_text(snapshot)}, {step}, worker {snapshot.worker}"))
+        if self.others:
+            others = ", ".join(f"{graph} (no graph)" if graph == "-" else graph for graph in self.others)
+            here = "no graph" if snapshot.graph == "-" else f"graph {snapshot.graph}"
+            out.print(cell(f"of {here}; --graph shows that of {others}", "yellow"))
+        out.print()
+        unknown = not_counted(snapshot)
+        size = 0 if "size" in snapshot.unknown else snapshot.size
+        for name in COUNTS if snapshot.dtype != "string" else ():
+            count = getattr(snapshot, name)
+            is_bad = name in ("nan", "pos_inf", "neg_inf")
+            if not count and name in snapshot.unknown:
+                out.print(cell(f"  {name:<10}{'unknown':>14}", "dim"))
+                continue
+            bad = count and is_bad
+            out.print(cell(f"  {name:<10}{count:>14,}{_share(count, size)}", "red" if bad else ""))
+        if unknown:
+            out.print(cell(f"  not counted{unknown:>13,}{_share(unknown, snapshot.size)}"))
+        self._print_distribution(out)
+        out.print()
+        out.print(cell(self._values_heading(), "red" if self.is_damaged else ""))
+        if self.values is not None:
+            for row in value_lines(self.values, out.width, highlights):
+                out.print(row)
+            if highlights:
+                out.print(cell(_highlighted(self.values, highlights)))
+
+    def _print_distribution(self, out: Console) -> None:
+        """Statistics and histogram, or why there are none."""
+        from tensortap.index.query.uncounted import not_counted
+
+        nothing = _no_numbers(self.snapshot)
+        if nothing:
+            out.print(f"  {nothing}: neither statistics nor histogram")
+            return
+        for name in STATISTICS:
+            out.print(f"  {name:<10}{statistic_text(self.snapshot, name):>14}")
+        out.print()
+        untold = self.snapshot.unknown or not_counted(self.snapshot)
+        nothing = "no histogram is known" if untold else "no finite values"
+        room = max(min(_BAR, out.width - 40), 8)
+        for line in bars(self.edges, self.counts, room) if np.any(self.counts) else [f"  {nothing}"]:
+            out.print(line)
+
+    def _values_heading(self) -> str:
+        if self.missing is not None:
+            return f"values: {self.why_missing}"
+        if self.sampled:
+            return (
+                f"values of a sample: {self.sampled:,} of {self.snapshot.size:,} elements, [{self.selection}]"
+            )
+        return f"values[{self.selection}]" if self.selection else "values"
+
+
+def shape_text(snapshot: Snapshot) -> str:
+    """`3×4`; a foreign format may not tell the shape."""
+    if "size" in snapshot.unknown:
+        return "unknown"
+    return "×".join(map(str, snapshot.shape)) or "scalar"
+
+
+def excerpt(shape: tuple[int, ...]) -> str:
+    """The selection of the first elements: at most 8 × 8 of the last two dimensions; empty for all of it."""
+    if all(size <= _EXCERPT for size in shape[-2:]) and len(shape) <= 2:
+        return ""
+    first = ["0"] * max(len(shape) - 2, 0)
+    return ",".join(first + [f":{_EXCERPT}" if size > _EXCERPT else ":" for size in shape[-2:]])
+
+
+def statistic_text(snapshot: Snapshot, name: str) -> str:
+    """A statistic as text; one that a foreign format does not tell is unknown, not NaN."""
+    from tensortap.index.query.uncounted import not_counted
+
+    value: float = getattr(snapshot, name)
+    finite = snapshot.zero + snapshot.negative + snapshot.positive
+    untold = finite or not_counted(snapshot) or "size" in snapshot.unknown
+    return "unknown" if math.isnan(value) and untold else number_text(value)
+
+
+def _captured_at(run: RunIndex, tensor: str, graph: str | None, worker: str | None) -> tuple[int, ...]:
+    """The steps of a tensor's snapshots, ascending."""
+    from tensortap.index.series.history import history
+
+    seen = history(run, tensor, graph=graph, worker=worker).columns
+    return tuple(sorted({int(one) for one in seen["step"]}))
+
+
+def _why(run: RunIndex, snapshot: Snapshot, error: ValueNotKeptError | DamagedError) -> str:
+    from tensortap.index.missing_values import no_value
+
+    if isinstance(error, DamagedError):
+        return f"cannot be read: {error}"
+    if not snapshot.no_value:  # it was pruned just now
+        return str(error)
+    words = no_value(snapshot.no_value, run.catalog.source)
+    return f"{words.happened}: {words.why}. {words.way_out}".rstrip()
+
+
+def _no_numbers(snapshot: Snapshot) -> str:
+    if snapshot.dtype == "string":
+        return "text"
+    return "" if snapshot.size or snapshot.unknown else "no elements"
+
+
+def _counts(values: Array, edges: Array) -> Array:
+    """Of all elements, exactly; a dump's own histogram would give parts of its native buckets."""
+    if values.dtype == object or len(edges) < 2:
+        return np.zeros(max(len(edges) - 1, 0))
+    numbers = (np.abs(values) if np.iscomplexobj(values) else values).astype(np.float64)
+    counts: Array = np.histogram(numbers[np.isfinite(numbers)], edges)[0]
+    return counts
+
+
+def bars(edges: Array, counts: Array, room: int = _BAR) -> list[str]:
+    """A histogram as lines, one a bin, with bars of up to `room` characters, in eighths of one."""
+    top = max(float(np.max(counts, initial=0)), 1.0)
+    lines = []
+    for left, right, count in zip(edges[:-1], edges[1:], counts, strict=True):
+        eighths = round(float(count) / top * room * 8)
+        if count > 0:
+            eighths = max(eighths, 1)
+        bar = "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
+        lines.append(
+            f"  {number_text(left):>12} … {number_text(right):<12} {bar:<{room}} {_count_text(float(count))}"
+        )
+    return lines
+
+
+def _count_text(count: float) -> str:
+    """Bins hold parts of native buckets: half an element is not none."""
+    return "<1" if 0 < count <= 0.5 else f"{count:,.0f}"
+
+
+def _highlighted(values: Array, highlights: Sequence[Highlight]) -> str:
+    if not can_highlight(values):
+        return "nothing highlighted: text and complex numbers lie in no range"
+    return f"{highlighted_count(values, highlights):,} of {counted(values.size, 'element')} highlighted"
+
+
+def _share(count: int, size: int) -> str:
+    return f"{count / size:>8.1%}" if count and size else ""
+
+
+def _steps(steps: tuple[int, ...]) -> str:
+    if len(steps) == 1:
+        return "the only step"
+    return escaped(f"one of {len(steps)} steps, {steps[0]}…{steps[-1]}")

@@ -1,0 +1,1 @@
+"""The layout of a dump's files (FORMAT.md)."""

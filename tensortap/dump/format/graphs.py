@@ -1,0 +1,247 @@
+"""Graph tables: the nodes of one graph as an Arrow file, written and read (FORMAT.md, "Graphs")."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+import pyarrow as pa
+
+from tensortap.core.errors import DamagedError, NotFoundError
+from tensortap.core.model import Function, Graph, Node, Way
+from tensortap.storage.files import Input, publish
+
+from .frames import EOS, Frame, encode, read_frame, read_schema_message
+from .record_batches import Layout
+from .schema import VERSION
+
+_COLUMNS = {
+    "name": pa.string(),
+    "op_type": pa.string(),
+    "function": pa.string(),
+    "device": pa.string(),
+    "inputs": pa.list_(pa.string()),
+    "attributes": pa.string(),
+    "layer": pa.string(),
+    "stack": pa.int32(),
+    "output_dtypes": pa.list_(pa.string()),
+    "output_shapes": pa.list_(pa.string()),
+}
+_ID = re.compile(r"[A-Za-z0-9_.]{1,80}-[0-9a-f]{12}\Z")
+MAX_DECODED = 512 << 20  # bytes of one graph table
+MAX_SCHEMA = 256 << 20  # bytes of its schema message, which carries the source texts
+MAX_NODES = 1 << 24
+_MAX_MESSAGE = 1 << 31  # bytes: of a protocol buffer
+_ROLES = ("root", "call", "body", "cond", "then", "else", "branch")
+
+
+def is_graph_id(name: str) -> bool:
+    """Whether a graph can have that id."""
+    return _ID.match(name) is not None
+
+
+def table_path(run_dir: Path, graph_id: str) -> Path:
+    """Where a graph's nodes are."""
+    return run_dir / "graphs" / f"{graph_id}.arrows"
+
+
+def write_graph(run_dir: Path, graph: Graph, compression: str | None) -> str:
+    """Writes a graph unless it is there already; returns its id, which ends in a hash of its nodes.
+
+    Raises:
+        OSError: the disk refused.
+    """
+    batch = _build(graph)
+    slug = re.sub(r"[^A-Za-z0-9_.]+", "_", graph.name).strip("_.")[:80] or "graph"
+    schema_message = batch.schema.serialize().to_pybytes()
+    digest = hashlib.sha256(schema_message)
+    digest.update(batch.serialize())
+    graph_id = f"{slug}-{digest.hexdigest()[:12]}"
+    path = table_path(run_dir, graph_id)
+    if not path.exists():
+        path.parent.mkdir(exist_ok=True)
+        if graph.graph_def is not None:  # first, so that whoever sees the table finds it
+            publish(path.with_suffix(".pb"), graph.graph_def)
+        frame = encode(batch, schema_message, {}, compression)
+        publish(path, schema_message + frame + EOS)
+    return graph_id
+
+
+def _build(graph: Graph) -> pa.RecordBatch:
+    nodes = graph.nodes
+    columns = {
+        "name": [node.name for node in nodes],
+        "op_type": [node.op_type for node in nodes],
+        "function": [node.function for node in nodes],
+        "device": [node.device for node in nodes],
+        "inputs": [list(node.inputs) for node in nodes],
+        "attributes": [_json(dict(node.attributes)) for node in nodes],
+        "layer": [node.layer for node in nodes],
+        "stack": [node.stack for node in nodes],
+        "output_dtypes": [list(node.output_dtypes) for node in nodes],
+        "output_shapes": [[_json(shape) for shape in node.output_shapes] for node in nodes],
+    }
+    about = {
+        "name": graph.name,
+        "functions": {
+            name: {"parent": f.parent, "caller": f.caller, "role": f.role, "outputs": list(f.outputs)}
+            for name, f in graph.functions.items()
+        },
+        "stacks": graph.stacks,
+        "sources": dict(graph.sources),
+        "way": graph.way,
+    }
+    metadata = {"format": "tensortap", "version": str(VERSION), "graph": _json(about)}
+    schema = pa.schema(
+        [pa.field(name, kind, nullable=False) for name, kind in _COLUMNS.items()], metadata=metadata
+    )
+    arrays = [pa.array(columns[name], kind) for name, kind in _COLUMNS.items()]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _json(what: Any) -> str:
+    return json.dumps(what, sort_keys=True, separators=(",", ":"))
+
+
+def read_graph_table(run_dir: Path, graph_id: str) -> tuple[pa.RecordBatch, dict[str, Any]]:
+    """(nodes, metadata) of a graph; the metadata has `name`, `functions`, `stacks`, `sources` and `way`.
+
+    Raises:
+        NotFoundError: the run has no such graph.
+        DamagedError: the file fails a check.
+    """
+    layout, frame = _read_frame(run_dir, graph_id)
+    batch = layout.decode(frame, max_decoded=MAX_DECODED, max_rows=MAX_NODES)
+    return batch, _metadata(layout.schema, table_path(run_dir, graph_id).name)
+
+
+def count_nodes(run_dir: Path, graph_id: str) -> int:
+    """How many nodes a graph has; they are not decoded. Raises as `read_graph_table` does."""
+    layout, frame = _read_frame(run_dir, graph_id)
+    layout.check(frame, MAX_DECODED, MAX_NODES)
+    return 0 if frame.message is None else frame.message.rows
+
+
+def _read_frame(run_dir: Path, graph_id: str) -> tuple[Layout, Frame]:
+    if not is_graph_id(graph_id):
+        raise NotFoundError(f"{graph_id[:120]!r} is not a graph id.")
+    path = table_path(run_dir, graph_id)
+    if path.parent.is_symlink():
+        raise NotFoundError(f"The graphs of {run_dir.name!r} are a link, which is not followed.")
+    try:
+        with Input(path) as file:
+            layout = Layout(read_schema_message(file, MAX_SCHEMA), tuple(_COLUMNS.items()))
+            return layout, read_frame(file, len(layout.message), MAX_DECODED)
+    except FileNotFoundError as error:
+        raise NotFoundError(f"The run has no graph {graph_id!r}.") from error
+
+
+def _metadata(schema: pa.Schema, file_name: str) -> dict[str, Any]:
+    try:
+        about = json.loads((schema.metadata or {}).get(b"graph", b"{}"))
+    except (ValueError, RecursionError) as error:
+        raise DamagedError(f"The metadata of {file_name} is not JSON: {error}.") from error
+    if not isinstance(about, dict):
+        raise DamagedError(f"The metadata of {file_name} is not a JSON object.")
+    functions = about.get("functions")
+    functions = functions if isinstance(functions, dict) else {}
+    sources = about.get("sources")
+    sources = sources if isinstance(sources, dict) else {}
+    stacks, way = about.get("stacks"), about.get("way")
+    return {
+        "name": str(about.get("name", "")),
+        "functions": {name: _function(f) for name, f in functions.items() if isinstance(f, dict)},
+        "stacks": [_stack(stack) for stack in stacks] if isinstance(stacks, list) else [],
+        "sources": {name: text for name, text in sources.items() if isinstance(text, str)},
+        "way": way if way in get_args(Way) else "",
+    }
+
+
+def _function(record: dict[str, Any]) -> dict[str, Any]:
+    caller, role, outputs = record.get("caller"), record.get("role"), record.get("outputs")
+    return {
+        "parent": str(record.get("parent", "")),
+        "caller": caller if isinstance(caller, str) else None,
+        "role": role if role in _ROLES else "call",
+        "outputs": [str(output) for output in outputs] if isinstance(outputs, list) else [],
+    }
+
+
+def _stack(frames: Any) -> list[list[Any]]:
+    found = []
+    for frame in frames if isinstance(frames, list) else []:
+        if isinstance(frame, list) and len(frame) == 3 and isinstance(frame[1], int):
+            found.append([str(frame[0]), frame[1], str(frame[2])])
+    return found
+
+
+def read_graph(run_dir: Path, graph_id: str) -> Graph:
+    """The graph as it was written, with its GraphDef if that was kept. Raises as `read_graph_table` does."""
+    batch, about = read_graph_table(run_dir, graph_id)
+    functions = {
+        name: Function(**{**f, "outputs": tuple(f["outputs"])}) for name, f in about["functions"].items()
+    }
+    return Graph(
+        name=about["name"],
+        nodes=tuple(_node(row) for row in batch.to_pylist()),
+        functions=functions,
+        stacks=tuple(tuple((file, line, name) for file, line, name in stack) for stack in about["stacks"]),
+        sources=about["sources"],
+        graph_def=_graph_def(run_dir, graph_id),
+        way=about["way"],
+    )
+
+
+def _node(row: dict[str, Any]) -> Node:
+    attributes = _parse(row["attributes"])
+    return Node(
+        name=row["name"],
+        op_type=row["op_type"],
+        inputs=tuple(row["inputs"]),
+        function=row["function"],
+        device=row["device"],
+        attributes={key: str(value) for key, value in attributes.items()}
+        if isinstance(attributes, dict)
+        else {},
+        layer=row["layer"],
+        stack=row["stack"],
+        output_dtypes=tuple(row["output_dtypes"]),
+        output_shapes=tuple(_shape(text) for text in row["output_shapes"]),
+    )
+
+
+def _parse(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _shape(text: str) -> Sequence[int | None] | None:
+    shape = _parse(text)
+    if not isinstance(shape, list):
+        return None
+    return tuple(extent if isinstance(extent, int) and extent >= 0 else None for extent in shape)
+
+
+def _graph_def(run_dir: Path, graph_id: str) -> bytes | None:
+    try:
+        return read_graph_def(run_dir, graph_id)
+    except (FileNotFoundError, DamagedError):
+        return None
+
+
+def read_graph_def(run_dir: Path, graph_id: str) -> bytes:
+    """The bytes of a graph's GraphDef.
+
+    Raises:
+        FileNotFoundError: none was kept. DamagedError: it is no file, was cut, or is longer than any is.
+    """
+    with Input(table_path(run_dir, graph_id).with_suffix(".pb")) as file:
+        if file.size >= _MAX_MESSAGE:
+            raise DamagedError(f"{file.path.name} has {file.size:,} bytes; a GraphDef has less than 2 GiB.")
+        return file.read_exactly(0, file.size)

@@ -1,0 +1,123 @@
+"""Which snapshot a row is about: checks what `log` is given."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from tensortap.core.errors import InvalidValueError
+from tensortap.core.model import Keep, Summary
+from tensortap.core.names import MAX_NAME, parse_tensor_name
+from tensortap.core.sampling import Sample
+
+from .schema import MAX_TIME, Row, Stored
+
+# The same names come at every step.
+split_name = lru_cache(1 << 15)(parse_tensor_name)
+
+
+class Snapshot(NamedTuple):
+    """One tensor of a step, for `DumpWriter.log_many`; the fields are arguments of `DumpWriter.log`."""
+
+    name: str
+    array: Any
+    visit: int | None = None
+    device: str = ""
+    keep: Keep = "value"
+    sample: Sample | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Which snapshot a row is about, checked; `time` is in microseconds since 1970."""
+
+    graph: str
+    node: str
+    slot: int
+    step: int
+    visit: int | None
+    device: str
+    time: int
+
+    def row(self, seq: int, visit: int, summary: Summary, stored: Stored) -> Row:
+        """The row of the snapshot, as number `seq` of its worker."""
+        return Row(
+            seq=seq,
+            graph=self.graph,
+            node=self.node,
+            slot=self.slot,
+            step=self.step,
+            visit=visit,
+            time=self.time,
+            device=self.device,
+            summary=summary,
+            stored=stored,
+        )
+
+
+def check_place(name: str, step: int, visit: int | None, graph: str, device: str, time: float) -> Place:
+    """Raises InvalidNameError, InvalidValueError."""
+    node, slot = parse_tensor_name(name)
+    return Place(
+        graph=check_text("graph", graph),
+        node=node,
+        slot=slot,
+        step=whole_number("step", step, 63),
+        visit=check_visit(visit),
+        device=check_text("device", device),
+        time=microseconds(time),
+    )
+
+
+def check_text(what: str, text: str) -> str:
+    """A text that a row has room for. Raises InvalidValueError."""
+    if len(text) > MAX_NAME:
+        raise InvalidValueError(f"{what}={text[:80]!r}… is too long.", f"Use at most {MAX_NAME} characters.")
+    return text
+
+
+def check_visit(visit: int | None) -> int | None:
+    """Raises InvalidValueError."""
+    return None if visit is None else whole_number("visit", visit, 31)
+
+
+def check_keep(keep: Keep) -> Keep:
+    """Raises InvalidValueError."""
+    if keep not in ("value", "summary"):
+        raise InvalidValueError(f"keep={keep!r} is not possible.", "Use keep='value' or keep='summary'.")
+    return keep
+
+
+def check_info(info: Any) -> dict[str, Any]:
+    """The free facts of a run. Raises InvalidValueError."""
+    if info is None:
+        return {}
+    if not isinstance(info, dict) or not all(isinstance(name, str) for name in info):
+        raise InvalidValueError(f"info={info!r:.80} is no JSON object.", "Use a dict, as info={'lr': 0.1}.")
+    return dict(info)
+
+
+def microseconds(seconds: float) -> int:
+    """Seconds since 1970 as a row holds them. Raises InvalidValueError."""
+    try:
+        micros = int(seconds * 1e6)
+    except (TypeError, ValueError, OverflowError):
+        micros = -1
+    if not 0 <= micros <= MAX_TIME:
+        raise InvalidValueError(f"time={seconds!r} is not possible.", "Use seconds since 1970.")
+    return micros
+
+
+def whole_number(what: str, value: Any, bits: int) -> int:
+    """An integer from 0 to 2^bits - 1. Raises InvalidValueError."""
+    try:
+        number = -1 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = -1
+    if not 0 <= number < 1 << bits:
+        raise InvalidValueError(
+            f"{what}={value!r} is not possible.", f"Use an integer from 0 to 2^{bits} - 1."
+        )
+    return number

@@ -1,0 +1,206 @@
+"""Decodes record batches that nothing is known of: sizes first, then Arrow, then the rules of FORMAT.md."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import google_crc32c
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tensortap.core.errors import DamagedError
+from tensortap.core.histogram import BUCKETS
+
+from .flatbuffers import RECORD_BATCH, Message
+from .frames import Frame
+from .schema import MAX_TIME, SCHEMA, SCHEMA_MESSAGE
+from .summary_check import MAX_RANK
+
+MAX_DECODED = 128 << 20  # bytes of one decoded statistics batch
+MAX_ROWS = 1 << 20  # of one statistics batch
+_INT64 = struct.Struct("<q")
+_ARROW_ERRORS = (pa.ArrowException, OSError, ValueError, EOFError, TypeError, StopIteration, MemoryError)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the batches of one file look like: the expected columns within the schema its first message gives.
+
+    Further columns are let through and not decoded, so that later versions may add some.
+
+    Attributes:
+        message: the encapsulated schema message.
+        expected: name -> type, in the order they are handed on.
+        nullable: names of columns that may hold nulls.
+
+    Raises:
+        DamagedError: on first use, if the message cannot be read or a column is missing or of another type.
+    """
+
+    message: bytes
+    expected: tuple[tuple[str, Any], ...]
+    nullable: tuple[str, ...] = ()
+
+    @cached_property
+    def crc(self) -> int:
+        """Checksum of the schema message, which commits repeat."""
+        found: int = google_crc32c.value(self.message)
+        return found
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The schema, checked."""
+        try:
+            schema = pa.ipc.read_schema(pa.py_buffer(self.message))
+        except _ARROW_ERRORS as error:
+            raise DamagedError(f"The schema cannot be read: {str(error)[:200]}") from error
+        for name, kind in self.expected:
+            at = schema.get_all_field_indices(name)
+            if len(at) != 1 or schema.field(at[0]).type != kind:
+                raise DamagedError(f"The column {name!r} is missing or is not {kind}.")
+        return schema
+
+    @cached_property
+    def _required(self) -> frozenset[int]:
+        """Numbers of the field nodes (a column and its children, in order) that must not have nulls."""
+        required: list[int] = []
+        node = 0
+        names = {name for name, _ in self.expected} - set(self.nullable)
+        for field in self.schema:
+            count = _node_count(field.type)
+            required += range(node, node + count) if field.name in names else ()
+            node += count
+        return frozenset(required)
+
+    def decode(
+        self,
+        frame: Frame,
+        columns: Sequence[str] | None = None,
+        *,
+        max_decoded: int = MAX_DECODED,
+        max_rows: int = MAX_ROWS,
+    ) -> pa.RecordBatch:
+        """The record batch of a frame, fully validated; with `columns`, only those are decoded.
+
+        Raises:
+            DamagedError: as `check` and `decode_checked`.
+        """
+        self.check(frame, max_decoded, max_rows)
+        return self.decode_checked([frame], columns)[0]
+
+    def check(self, frame: Frame, max_decoded: int = MAX_DECODED, max_rows: int = MAX_ROWS) -> int:
+        """What must be sure before Arrow sees a frame. Returns the bytes that all its columns decode to.
+
+        Raises:
+            DamagedError: it is no batch of this layout, or would decode to more than `max_decoded` bytes.
+        """
+        message = frame.message
+        if message is None or message.kind != RECORD_BATCH:
+            raise DamagedError("A message is not a record batch.")
+        if frame.schema_crc != self.crc:
+            raise DamagedError("A record batch belongs to another schema.")
+        if not 0 <= message.rows <= max_rows:
+            raise DamagedError(f"A record batch claims {message.rows} rows.")
+        if self._required.intersection([i for i, (_, nulls) in enumerate(message.nodes) if nulls]):
+            raise DamagedError("A column that may not hold nulls does.")
+        decoded = _decoded_size(frame, message)
+        if decoded > max_decoded:
+            raise DamagedError(f"A record batch would decode to {decoded} bytes; the limit is {max_decoded}.")
+        return decoded
+
+    def decode_checked(
+        self, frames: Sequence[Frame], columns: Sequence[str] | None = None
+    ) -> list[pa.RecordBatch]:
+        """The record batches of frames that `check` let through, fully validated.
+
+        Many at a time, as Arrow takes longer to set up a stream than to decode a commit of 100 rows.
+
+        Raises:
+            DamagedError: one of them is invalid.
+        """
+        wanted = [name for name, _ in self.expected if columns is None or name in columns]
+        fields = [i for i, name in enumerate(self.schema.names) if name in wanted]
+        options = pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False)
+        data = pa.py_buffer(b"".join((self.message, *(frame.data for frame in frames))))
+        try:
+            with pa.ipc.open_stream(data, options=options) as stream:
+                batches = [stream.read_next_batch() for _ in frames]
+                in_order = stream.schema.names == wanted
+            for batch in batches:
+                batch.validate(full=True)
+        except _ARROW_ERRORS as error:
+            raise DamagedError(f"A record batch is invalid: {str(error)[:200]}") from error
+        return batches if in_order else [batch.select(wanted) for batch in batches]
+
+
+def _node_count(kind: Any) -> int:
+    return 1 + sum(_node_count(kind.field(i).type) for i in range(kind.num_fields))
+
+
+def _decoded_size(frame: Frame, message: Message) -> int:
+    """Bytes of all columns, by the lengths in front of compressed buffers; every buffer lies in the body."""
+    body = len(frame.data) - message.body_length
+    total = 0
+    for offset, length in message.buffers:
+        if offset < 0 or length < 0 or offset + length > message.body_length:
+            raise DamagedError("A record batch claims bytes outside of itself.")
+        decoded = length
+        if message.compressed and length:
+            decoded = _INT64.unpack_from(frame.data, body + offset)[0] if length >= 8 else -2
+            decoded = length - 8 if decoded == -1 else decoded
+        if decoded < 0:
+            raise DamagedError("A record batch claims a negative length.")
+        total += decoded
+    return total
+
+
+def statistics_layout(message: bytes) -> Layout:
+    """The layout of a statistics file that begins with this schema message."""
+    return Layout(message, tuple((field.name, field.type) for field in SCHEMA), ("value",))
+
+
+_FROM_ZERO = ("seq", "slot", "step", "visit", "size")
+STATISTICS_V1 = statistics_layout(SCHEMA_MESSAGE)
+
+
+def decode_statistics(
+    frames: Sequence[Frame], layout: Layout, columns: Sequence[str] | None = None
+) -> list[pa.RecordBatch]:
+    """The rows of commits that `Layout.check` let through.
+
+    Raises:
+        DamagedError: one of them is invalid, or holds impossible numbers.
+    """
+    batches = layout.decode_checked(frames, columns)
+    table = pa.Table.from_batches(batches)
+    names = table.schema.names
+    for name in _FROM_ZERO:
+        if name in names:
+            _check_range(name, table.column(name))
+    if "time" in names:
+        _check_range("time", table.column("time").cast(pa.int64()), MAX_TIME)
+    if "shape" in names:
+        _check_range("shape", pc.list_flatten(table.column("shape")))
+        _check_range("shape", pc.list_value_length(table.column("shape")), MAX_RANK)
+    if "bucket_id" in names and "bucket_count" in names:
+        _check_histograms(table.column("bucket_id"), table.column("bucket_count"))
+    return batches
+
+
+def _check_range(name: str, numbers: pa.ChunkedArray, limit: int = 2**63 - 1) -> None:
+    found = pc.min_max(numbers).as_py()  # None where there are no numbers
+    if found["min"] is not None and not 0 <= found["min"] <= found["max"] <= limit:
+        raise DamagedError(f"The column {name!r} holds numbers out of range.")
+
+
+def _check_histograms(ids: pa.ChunkedArray, counts: pa.ChunkedArray) -> None:
+    if not pc.list_value_length(ids).equals(pc.list_value_length(counts)):
+        raise DamagedError("A histogram has not as many counts as buckets.")
+    used = pc.list_flatten(ids).to_numpy()
+    half = BUCKETS // 2
+    if used.size and (int(used.max()) >= BUCKETS or int((used & (half - 1)).max()) == half - 1):
+        raise DamagedError("A histogram holds a bucket that no finite value falls into.")

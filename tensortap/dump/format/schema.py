@@ -1,0 +1,172 @@
+"""The columns of a statistics file, and the record batch made of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, NamedTuple
+
+import google_crc32c
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tensortap.core.model import STATISTICS, Summary
+from tensortap.core.summary_table import INTEGERS, SummaryTable
+
+VERSION = 1
+MAX_TIME = 253_402_300_799_999_999  # microseconds: the end of the year 9999, where calendars end
+
+
+def _schema() -> pa.Schema:
+    head = [("seq", pa.int64()), ("graph", pa.string()), ("node", pa.string()), ("slot", pa.int32())]
+    head += [("step", pa.int64()), ("visit", pa.int32()), ("time", pa.timestamp("us", "UTC"))]
+    head += [("device", pa.string()), ("dtype", pa.string()), ("shape", pa.list_(pa.int64()))]
+    head += [(name, pa.int64()) for name in INTEGERS]
+    head += [(name, pa.float64()) for name in STATISTICS]
+    tail = [("bucket_id", pa.list_(pa.uint16())), ("bucket_count", pa.list_(pa.int64()))]
+    tail += [("value", pa.large_binary()), ("value_file", pa.int32()), ("value_offset", pa.int64())]
+    tail += [("value_length", pa.int64()), ("value_crc32c", pa.uint32()), ("value_codec", pa.string())]
+    fields = [pa.field(name, kind, nullable=name == "value") for name, kind in head + tail]
+    return pa.schema(fields, metadata={"format": "tensortap", "version": str(VERSION)})
+
+
+SCHEMA = _schema()
+SCHEMA_MESSAGE: bytes = SCHEMA.serialize().to_pybytes()
+SCHEMA_CRC: int = google_crc32c.value(SCHEMA_MESSAGE)
+
+
+class Stored(NamedTuple):
+    """Where a snapshot's value is. The defaults say that it was not kept."""
+
+    inline: bytes | None = None
+    file: int = -1
+    offset: int = 0
+    length: int = 0
+    crc32c: int = 0
+    codec: str = ""
+
+
+NOT_KEPT = Stored()
+REFUSED = Stored(file=-2)  # it was to be kept, and the disk refused it
+LOST = Stored(file=-3)  # it was kept, and a repair found it missing or damaged
+
+
+@dataclass(slots=True)
+class Row:
+    """One snapshot on its way into a statistics file. `time` is in microseconds since 1970, UTC."""
+
+    seq: int
+    graph: str
+    node: str
+    slot: int
+    step: int
+    visit: int
+    time: int
+    device: str
+    summary: Summary
+    stored: Stored
+
+
+@dataclass(slots=True)
+class Columns:
+    """Several snapshots on their way into a statistics file, a sequence per field of `Row`."""
+
+    seq: Sequence[int]
+    graph: Sequence[str]
+    node: Sequence[str]
+    slot: Sequence[int]
+    step: Sequence[int]
+    visit: Sequence[int]
+    time: Sequence[int]
+    device: Sequence[str]
+    summaries: SummaryTable
+    stored: Sequence[Stored]
+
+
+def columns_of(rows: Sequence[Row]) -> Columns:
+    """The same rows, by column."""
+    return Columns(
+        seq=[row.seq for row in rows],
+        graph=[row.graph for row in rows],
+        node=[row.node for row in rows],
+        slot=[row.slot for row in rows],
+        step=[row.step for row in rows],
+        visit=[row.visit for row in rows],
+        time=[row.time for row in rows],
+        device=[row.device for row in rows],
+        summaries=SummaryTable.of([row.summary for row in rows]),
+        stored=[row.stored for row in rows],
+    )
+
+
+def build_batch(rows: Columns) -> pa.RecordBatch:
+    """One record batch of `SCHEMA`.
+
+    Columns are assembled from buffers: `pa.array(list)` infers types and costs 30 times more.
+    """
+    summaries = rows.summaries
+    inline, file, offset, length, crc32c, codec = zip(*rows.stored, strict=True) if rows.stored else ((),) * 6
+    columns = [
+        _numbers(rows.seq, np.int64),
+        _strings(rows.graph),
+        _strings(rows.node),
+        _numbers(rows.slot, np.int32),
+        _numbers(rows.step, np.int64),
+        _numbers(rows.visit, np.int32),
+        _numbers(rows.time, np.int64).view(pa.timestamp("us", "UTC")),
+        _strings(rows.device),
+        _strings(summaries.dtypes),
+        _lists(summaries.shapes, list(chain.from_iterable(summaries.shapes)), np.int64),
+        *(_numbers(column, np.int64) for column in np.ascontiguousarray(summaries.integers.T)),
+        *(_numbers(column, np.float64) for column in np.ascontiguousarray(summaries.statistics.T)),
+        _histogram_column(summaries.bucket_ids, np.uint16),
+        _histogram_column(summaries.bucket_counts, np.int64),
+        _binaries(inline),
+        _numbers(file, np.int32),
+        _numbers(offset, np.int64),
+        _numbers(length, np.int64),
+        _numbers(crc32c, np.uint32),
+        _strings(codec),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+
+
+_ARROW = {np.int64: pa.int64(), np.int32: pa.int32(), np.float64: pa.float64()}
+_ARROW |= {np.uint16: pa.uint16(), np.uint32: pa.uint32()}
+
+
+def _numbers(values: Any, dtype: Any) -> pa.Array:
+    array = np.asarray(values, dtype)
+    return pa.Array.from_buffers(_ARROW[dtype], array.size, [None, pa.py_buffer(array)])
+
+
+def _offsets(lengths: Iterable[int], count: int, dtype: Any) -> pa.Buffer:
+    offsets = np.zeros(count + 1, dtype)
+    np.cumsum(np.fromiter(lengths, dtype, count), out=offsets[1:])
+    return pa.py_buffer(offsets)
+
+
+def _strings(texts: Sequence[str]) -> pa.Array:
+    encoded = [text.encode("utf-8", "backslashreplace") for text in texts]
+    offsets = _offsets(map(len, encoded), len(encoded), np.int32)
+    return pa.Array.from_buffers(pa.string(), len(encoded), [None, offsets, pa.py_buffer(b"".join(encoded))])
+
+
+def _lists(lists: Sequence[Any], values: Any, dtype: Any) -> pa.Array:
+    child = _numbers(values, dtype)
+    offsets = _offsets(map(len, lists), len(lists), np.int32)
+    return pa.Array.from_buffers(pa.list_(child.type), len(lists), [None, offsets], children=[child])
+
+
+def _histogram_column(arrays: Sequence[npt.NDArray[Any]], dtype: Any) -> pa.Array:
+    return _lists(arrays, np.concatenate(arrays) if arrays else (), dtype)
+
+
+def _binaries(values: Sequence[bytes | None]) -> pa.Array:
+    present = np.array([value is not None for value in values], bool)
+    offsets = _offsets((len(value or b"") for value in values), len(values), np.int64)
+    data = pa.py_buffer(b"".join(value or b"" for value in values))
+    mask = pa.py_buffer(np.packbits(present, bitorder="little"))
+    return pa.Array.from_buffers(pa.large_binary(), len(values), [mask, offsets, data])

@@ -1,0 +1,1 @@
+"""Repair, pruning, completeness and compaction of runs."""

@@ -1,0 +1,170 @@
+"""Whether all is there that a worker wrote: what it said when closed, its files, what its rows name."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tensortap.core.errors import DamagedError
+from tensortap.core.escaping import counted
+from tensortap.storage.files import read_json
+from tensortap.storage.filesystem import look, scan
+
+from ..format.closing import CLOSED_FILE, Closing, read_closing
+from ..read.runs import WORKER_FILE
+from ..read.stats_reader import StatsTail
+from ..write.stats_writer import stats_path
+from ..write.values_writer import HEADER, values_path
+
+_PADDING = 16  # bytes: a gap between values is smaller, as no item is larger
+
+
+class Completeness:
+    """Compares one worker's statistics with what else is known of them.
+
+    To be made before the statistics are read: what a worker says when it is closed is written behind them.
+
+    Attributes:
+        damage: sentences about what is missing for certain.
+        pending: sentences about what may be missing, or may still come.
+        unnamed_bytes: bytes of values that no row names, as after a full disk or a repair; known at the end.
+
+    Raises:
+        OSError: the folder cannot be read.
+    """
+
+    def __init__(self, run_dir: Path, worker: str) -> None:
+        self.damage: list[str] = []
+        self.pending: list[str] = []
+        self.unnamed_bytes = 0
+        self._dir = run_dir / worker
+        self._sizes = {
+            entry.name: entry.size if entry.size >= 0 else look(self._dir / entry.name).size
+            for entry in scan(self._dir)
+            if entry.is_file
+        }
+        self._snapshots = 0
+        self._named: dict[int, array[int]] = {}  # by values file: offset, length, offset, …
+        self._closing = self._read_closing()
+        self._check_worker_file()
+
+    def _read_closing(self) -> Closing | None:
+        try:
+            return read_closing(self._dir)
+        except DamagedError as error:
+            self.damage.append(str(error))
+            return None
+
+    def _check_worker_file(self) -> None:
+        """A folder without one, and without anything else, is of a process stopped as it began."""
+        if WORKER_FILE not in self._sizes:
+            if self._sizes:
+                self.damage.append(f"{WORKER_FILE} is missing; its folder's name says the host and the pid.")
+            return
+        try:
+            read_json(self._dir / WORKER_FILE)
+        except (DamagedError, OSError) as error:
+            self.damage.append(f"{error} Its folder's name says the host and the pid.")
+
+    def note(self, batch: pa.RecordBatch) -> None:
+        """The rows of a commit that could be read."""
+        self._snapshots += batch.num_rows
+        files, offsets, lengths = (
+            batch.column(name).to_numpy() for name in ("value_file", "value_offset", "value_length")
+        )
+        for file in np.unique(files[files >= 0]).tolist():
+            of_file = files == file
+            pairs = np.stack([offsets[of_file], lengths[of_file]], axis=1)
+            self._named.setdefault(file, array("q")).frombytes(pairs.astype(np.int64).tobytes())
+
+    def finish(self, tail: StatsTail) -> None:
+        """Compares, once `tail` has read all there is; not where some of it may not be read."""
+        if tail.denied is not None:
+            return
+        values = {
+            number: size
+            for name, size in self._sizes.items()
+            if (number := _number(name, "values-", ".safetensors")) is not None
+        }
+        self._check_statistics(tail, bool(values))
+        unnamed = {number: self._unnamed(number, size) for number, size in sorted(values.items())}
+        self.unnamed_bytes = sum(unnamed.values())
+        self._check_closing(tail, [number for number, count in unnamed.items() if count])
+
+    def _check_statistics(self, tail: StatsTail, has_values: bool) -> None:
+        """Statistics files that are missing or empty: they are made before any value is written."""
+        numbers = {_number(name, "stats-", ".arrows") for name in self._sizes} - {None}
+        last = tail.position.file
+        name = stats_path(self._dir, last).name
+        what = None
+        if last not in numbers:
+            what = f"{name} is missing"
+        elif self._sizes[name] == 0:
+            what = f"{name} is empty"
+        if what is not None and (has_values or self._closing is not None or last):
+            self.damage.append(f"{what}. Copy it again; what it told of the values is lost without it.")
+        elif what is not None:
+            self.pending.append(f"{what}: the process is just beginning, or was stopped as it began.")
+        behind = _least_above(last, self._sizes)
+        if behind is not None:
+            missing, found = (stats_path(self._dir, number).name for number in (last + 1, behind))
+            self.damage.append(
+                f"{missing} is missing; {found} and what follows is read by --repair only."
+                " Copy the run again, with all its files."
+            )
+
+    def _check_closing(self, tail: StatsTail, unnamed: list[int]) -> None:
+        """Compares with what the worker said; `unnamed`: values files with values that no row names."""
+        bytes_of_values = f"{self.unnamed_bytes:,} bytes of values" + (
+            f" from {values_path(self._dir, unnamed[0]).name} on" if unnamed else ""
+        )
+        if self._closing is None:
+            if tail.pending:
+                self.pending.append(tail.pending)
+            if unnamed:
+                told = "their rows are not committed yet, or lost"
+                self.pending.append(f"No row names {bytes_of_values}: {told}.")
+            return
+        said, there = self._closing.snapshots, self._snapshots
+        if said != there:
+            few = f"{said - there:,} are gone" if said > there else "there are more than it said"
+            rest = f", and no row names {bytes_of_values}" if unnamed else ""
+            cut = f" ({tail.pending})" if tail.pending else ""
+            self.damage.append(
+                f"{counted(there, 'snapshot')} can be read of {said:,} that were committed when it was"
+                f" closed ({CLOSED_FILE}): {few}{rest}{cut}. Copy its stats files again."
+            )
+        elif tail.pending:
+            self.damage.append(tail.pending)
+
+    def _unnamed(self, number: int, size: int) -> int:
+        """Bytes of a values file that are no header, no padding, and named by no row."""
+        pairs = np.frombuffer(self._named.get(number, array("q")), np.int64).reshape(-1, 2)
+        inside = (pairs >= 0).all(axis=1) & (pairs <= size).all(axis=1)
+        starts, lengths = pairs[inside].T
+        order = np.argsort(starts, kind="stable")
+        starts = starts[order]
+        ends = np.maximum.accumulate(np.concatenate([[HEADER], starts + lengths[order]]))
+        gaps = np.concatenate([starts, [size]]) - ends
+        return int(gaps[gaps >= _PADDING].sum())
+
+
+def next_statistics(worker_dir: Path, number: int) -> int | None:
+    """The number of the first statistics file above `number`: there may be a gap. Raises OSError."""
+    return _least_above(number, [entry.name for entry in scan(worker_dir) if entry.is_file])
+
+
+def _least_above(number: int, names: Iterable[str]) -> int | None:
+    found = (_number(name, "stats-", ".arrows") for name in names)
+    return min((n for n in found if n is not None and n > number), default=None)
+
+
+def _number(name: str, before: str, behind: str) -> int | None:
+    digits: Any = name.removeprefix(before).removesuffix(behind)
+    fits = name == f"{before}{digits}{behind}" and len(digits) == 6 and digits.isascii() and digits.isdigit()
+    return int(digits) if fits else None

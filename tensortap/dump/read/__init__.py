@@ -1,0 +1,1 @@
+"""Reads the dump of a run."""

@@ -1,0 +1,289 @@
+"""Runs and their workers: found below a log directory, described by small JSON files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import MAXYEAR, UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from tensortap.core.errors import DamagedError, DeniedError, FormatVersionError, NoAnswerError, NotARunError
+from tensortap.core.model import Graph
+from tensortap.core.names import GRAPHS, MAX_RUN_DEPTH, is_inside_run, is_worker_name
+from tensortap.storage.addresses import shown_path
+from tensortap.storage.files import read_json
+from tensortap.storage.filesystem import look, scan
+from tensortap.system.alive import is_gone
+
+from ..format.graphs import count_nodes, is_graph_id, read_graph, read_graph_table
+from ..format.schema import VERSION
+from ..write.stats_writer import stats_path
+from .stats_reader import StatsTail
+
+RUN_FILE = "run.json"
+WORKER_FILE = "worker.json"
+_LOST_AND_FOUND = "lost+found"  # of each disk, at its root: nobody but root may look into it, nor has to
+Unread = Callable[[Path, OSError], object]
+_UNKNOWN = datetime.fromtimestamp(0, UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """What `run.json` says. `created` is 1970-01-01 if it is unreadable.
+
+    Attributes:
+        damage: what is wrong with `run.json`, a sentence; then the rest is what the workers say.
+        denied: whether it is only that this user may not read it now.
+    """
+
+    run: str
+    created: datetime
+    info: dict[str, Any]
+    version: int
+    damage: str = ""
+    denied: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerInfo:
+    """What `worker.json` says; where it is missing or damaged, what the worker's name says."""
+
+    worker: str
+    host: str
+    pid: int
+    rank: int | None
+    started: datetime
+    info: dict[str, Any]
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether its process was on this host, and is no more. Where nobody can tell: False."""
+        return is_gone(self.host, self.pid)
+
+
+def find_runs(logdir: str | Path, unread: Unread = lambda folder, error: None) -> list[tuple[str, Path]]:
+    """(run name, directory) of all runs at most four folders below `logdir`, by name; links are not followed.
+
+    A directory without `run.json` is one, too, if a worker wrote into it.
+    If `logdir` is a run itself, it is the only one, under its folder's name.
+
+    `unread` is called with each folder, but a `lost+found`, that cannot be looked into: nobody knows which
+    runs it holds.
+    """
+    root = Path(logdir)
+
+    def tell(folder: Path, error: OSError) -> None:
+        if folder.name != _LOST_AND_FOUND:
+            unread(folder, error)
+
+    if _is_run(root, tell):
+        return [(root.resolve().name, root)]
+    return sorted((path.relative_to(root).as_posix(), path) for path in _search(root, MAX_RUN_DEPTH, tell))
+
+
+def _is_run(path: Path, unread: Unread) -> bool:
+    try:
+        if look(path / RUN_FILE).is_file:
+            return True
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except DamagedError:
+        return False
+    except OSError as error:  # the folder is somebody else's
+        unread(path, error)
+        return False
+    try:
+        return has_workers(path)
+    except OSError as error:
+        unread(path, error)
+        return False
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return look(path).is_file
+    except (OSError, DamagedError):
+        return False
+
+
+def has_workers(path: Path) -> bool:
+    """Whether a folder holds one that a worker wrote: then it is a run, without a `run.json` too.
+
+    Raises:
+        OSError: it cannot be looked into.
+    """
+    names = (folder.name for folder in _folders(path) if is_worker_name(folder.name))
+    return any(
+        _is_file(file) for name in names for file in (path / name / WORKER_FILE, stats_path(path / name, 0))
+    )
+
+
+def _search(folder: Path, depth: int, unread: Unread) -> Iterator[Path]:
+    if not depth:
+        return
+    try:
+        inside = _folders(folder)
+    except OSError as error:
+        unread(folder, error)
+        return
+    for path in inside:
+        if path.name.startswith(".") or is_inside_run(path.name):
+            continue
+        if _is_run(path, unread):
+            yield path
+        yield from _search(path, depth - 1, unread)
+
+
+def _folders(folder: Path) -> list[Path]:
+    """Sub-folders that are no links; none where there is no such folder. Raises OSError."""
+    try:
+        return [folder / entry.name for entry in scan(folder) if entry.is_folder]
+    except (FileNotFoundError, NotADirectoryError, DamagedError):
+        return []
+
+
+def read_run_info(path: Path) -> RunInfo:
+    """Reads `run.json`.
+
+    Raises:
+        NotARunError: there is none, or it is not a dump's.
+        FormatVersionError: the dump is of a later version. NoAnswerError: its address fails.
+    """
+    try:
+        record = read_json(path / RUN_FILE)
+    except NoAnswerError:  # it may be there
+        raise
+    except (OSError, DamagedError) as error:
+        why = error if isinstance(error, DamagedError) else "it holds no run.json."
+        raise NotARunError(
+            f"{shown_path(path)} is not a run: {why}",
+            "Name a directory that a tensortap writer made, or one above it.",
+        ) from error
+    version = record.get("version")
+    if record.get("format") != "tensortap" or not isinstance(version, int) or version < 1:
+        raise NotARunError(f"{shown_path(path / RUN_FILE)} does not describe a tensortap run.")
+    if version > VERSION:
+        where = shown_path(path)
+        raise FormatVersionError(
+            f"{where} is a dump of version {version}; this tensortap reads version {VERSION} and older.",
+            "Upgrade with: pip install --upgrade tensortap",
+        )
+    name = record.get("run")
+    return RunInfo(
+        name if isinstance(name, str) else path.name, _time(record.get("created")), _info(record), version
+    )
+
+
+def _time(text: Any) -> datetime:
+    try:
+        found = datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        return _UNKNOWN
+    if not _UNKNOWN.year < found.year < MAXYEAR:  # in local time it must be a date too
+        return _UNKNOWN
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
+def _info(record: dict[str, Any]) -> dict[str, Any]:
+    info = record.get("info")
+    return info if isinstance(info, dict) else {}
+
+
+def _damage_of_run_file(error: NotARunError) -> str:
+    cause = error.__cause__
+    if cause is None:
+        return f"{RUN_FILE} does not describe a tensortap run."
+    if isinstance(cause, DeniedError):
+        return str(cause)
+    return cause.message if isinstance(cause, DamagedError) else f"{RUN_FILE} is missing."
+
+
+def read_worker(run_dir: Path, name: str) -> WorkerInfo:
+    """What a worker of a run says that it is; where it does not, what its name says."""
+    try:
+        record = read_json(run_dir / name / WORKER_FILE)
+    except (OSError, DamagedError):
+        record = {}
+    host, pid, _ = name.rsplit("-", 2)
+    rank = record.get("rank")
+    return WorkerInfo(
+        worker=name,
+        host=str(record.get("host", host)),
+        pid=int(pid),
+        rank=rank if isinstance(rank, int) else None,
+        started=_time(record.get("started")),
+        info=_info(record),
+    )
+
+
+class RunReader:
+    """Reads one run. Nothing is kept open; every call looks at the files anew.
+
+    Where `run.json` is damaged or missing, `info` says so and what the workers tell.
+
+    Raises:
+        NotARunError, FormatVersionError, NoAnswerError: from the constructor, as `read_run_info`. OSError:
+            its folder cannot be looked into.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        try:
+            self._info = read_run_info(self.path)
+        except NotARunError as error:
+            if not has_workers(self.path):
+                raise
+            self._info = self._told_by_workers(error)
+
+    def _told_by_workers(self, error: NotARunError) -> RunInfo:
+        workers = self.workers()
+        known = [worker.started for worker in workers if worker.started > _UNKNOWN]
+        return RunInfo(
+            self.path.resolve().name,
+            min(known, default=_UNKNOWN),
+            workers[0].info if workers else {},
+            VERSION,
+            _damage_of_run_file(error),
+            isinstance(error.__cause__, DeniedError),
+        )
+
+    def info(self) -> RunInfo:
+        """What the run is."""
+        return self._info
+
+    def workers(self) -> list[WorkerInfo]:
+        """Its workers, in the order they started. Raises OSError."""
+        names = [folder.name for folder in _folders(self.path) if is_worker_name(folder.name)]
+        return sorted(
+            (read_worker(self.path, name) for name in names),
+            key=lambda worker: (worker.started, worker.worker),
+        )
+
+    def graph_ids(self) -> list[str]:
+        """Ids of its graphs, sorted. Raises OSError: they are there, and cannot be listed."""
+        folder = self.path / GRAPHS
+        try:
+            names = [entry.name for entry in scan(folder) if entry.is_file] if look(folder).is_folder else []
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        stems = [name.removesuffix(".arrows") for name in names if name.endswith(".arrows")]
+        return sorted(stem for stem in stems if is_graph_id(stem))
+
+    def graph(self, graph_id: str) -> Graph:
+        """One graph. Raises NotFoundError, DamagedError."""
+        return read_graph(self.path, graph_id)
+
+    def graph_table(self, graph_id: str) -> tuple[pa.RecordBatch, dict[str, Any]]:
+        """One graph's (nodes, metadata), cheaper than `graph`. Raises NotFoundError, DamagedError."""
+        return read_graph_table(self.path, graph_id)
+
+    def graph_size(self, graph_id: str) -> int:
+        """How many nodes one graph has, cheaper than both. Raises NotFoundError, DamagedError."""
+        return count_nodes(self.path, graph_id)
+
+    def tail(self, worker: str) -> StatsTail:
+        """A reader of that worker's commits, from the first on."""
+        return StatsTail(self.path, worker)

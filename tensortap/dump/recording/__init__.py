@@ -1,0 +1,1 @@
+"""Recordings: what one call of a function needs to run again."""

@@ -1,0 +1,125 @@
+"""Where a writer writes: a folder of the disk, or a spool whose content goes to an address."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any
+
+from tensortap.core.errors import InvalidValueError
+from tensortap.storage.addresses import is_remote, new_remote_of, shown_path
+from tensortap.storage.files import MAX_JSON, publish
+
+from ..read.runs import RUN_FILE
+from .patience import answered
+from .retention import Retention
+from .spool import LEAST, Part, Spool
+from .upload import Uploader, Uploads
+from .worker import Worker, ensure_run
+
+
+class Destination:
+    """The place of a run that is being written, by this process.
+
+    Args:
+        logdir: the log directory; one that stands for an address is written through a spool.
+        spool_bytes: most bytes that wait there. upload_seconds: how long `finish` waits for uploads.
+
+    Raises:
+        InvalidValueError: an argument is not possible, or not at an address.
+    """
+
+    def __init__(
+        self, logdir: Path, run: str, retention: Retention, spool_bytes: int, upload_seconds: float
+    ) -> None:
+        self._logdir, self.run_dir = logdir, logdir / run
+        self._run, self._retention = run, retention
+        self._spool_bytes, self._patience = spool_bytes, upload_seconds
+        self._is_remote = is_remote(logdir)
+        if self._is_remote and not retention.everything:
+            raise InvalidValueError(
+                f"keep_last and max_bytes do not apply to {shown_path(logdir)}: nothing is removed there.",
+                "Leave them out, keep fewer values, or write to a disk.",
+            )
+        if self._is_remote and spool_bytes < LEAST:
+            raise InvalidValueError(
+                f"spool_bytes={spool_bytes!r} is too little.",
+                f"Use at least {LEAST:,} bytes; default is 1 GiB.",
+            )
+        self._spool: Spool | None = None
+        self._uploader: Uploader | None = None
+        self._was_there: tuple[str, ...] = ()
+
+    @property
+    def uploads(self) -> Uploads:
+        """What was uploaded so far; nothing, for a disk."""
+        return Uploads() if self._uploader is None else self._uploader.uploads
+
+    def open(self, info: dict[str, Any], rank: int | None, compression: str | None, fsync: bool) -> Worker:
+        """A new worker of the run.
+
+        Raises:
+            NotARunError, FormatVersionError, OSError: see `ensure_run`. OSError: an address does not answer.
+        """
+        if not self._is_remote:
+            return Worker(self.run_dir, info, rank, compression, fsync, self._retention)
+        self._spool = Spool(self._run, self._spool_bytes)
+        try:
+            self.run_dir = self._spool.run_dir
+            self.run_dir.mkdir(parents=True)
+            self._was_there = answered(self._fetch_run_file, self._logdir / self._run)
+            ensure_run(self.run_dir, self._run, info)
+            return Worker(self.run_dir, info, rank, compression, fsync, self._retention, self._spool)
+        except BaseException:
+            self._spool.clear()
+            raise
+
+    def start(self, cut: Callable[[], list[Part]]) -> None:
+        """Begins to upload, at an address.
+
+        Args:
+            cut: commits, and says what there is to upload.
+
+        Raises:
+            OSError: the address refuses or does not answer; nothing stays behind here.
+        """
+        if self._spool is None:
+            return
+        uploader = Uploader(self._logdir, self._run, self._spool, cut, self._patience, self._was_there)
+        try:
+            parts = cut()  # here: a writer that opens after a fork holds its lock
+            answered(lambda: uploader.send_first(parts), self._logdir / self._run)
+            uploader.start()
+        except BaseException:
+            uploader.give_up()
+            self._spool.clear()
+            raise
+        self._uploader = uploader
+
+    def parts(self, open_files: Collection[Path | None]) -> list[Part]:
+        """What lies in the spool; `open_files` are still being written."""
+        return [] if self._spool is None else self._spool.parts(open_files)
+
+    def wake(self) -> None:
+        """Uploads soon. Raises OSError if the last upload failed."""
+        if self._uploader is not None:
+            self._uploader.wake()
+
+    def finish(self) -> None:
+        """Uploads what is left, once the files are closed. Raises OSError if that takes too long."""
+        if self._uploader is not None:
+            self._uploader.finish()
+
+    def forget(self) -> None:
+        """For a forked child: spool and thread are its parent's."""
+        self._spool = self._uploader = None
+
+    def _fetch_run_file(self) -> tuple[str, ...]:
+        """Takes over a `run.json` that another worker uploaded; returns its name if there is one."""
+        remote, folder = new_remote_of(self._logdir / self._run)
+        try:
+            file, size = remote.open(f"{folder}/{RUN_FILE}")
+        except FileNotFoundError:
+            return ()
+        publish(self.run_dir / RUN_FILE, file.read(min(size, MAX_JSON + 1)))
+        return (RUN_FILE,)

@@ -1,0 +1,36 @@
+"""Uploads what a process that ends had left in its spool: `python -m`, with a job as JSON on its input.
+
+The job comes that way, and not as arguments, because an address may hold what is secret. Where the process
+that started this one is killed, this one goes on: it has what is left of a dump, and a time by which it ends.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from tensortap.storage.addresses import path_of
+
+from .spool import Spool
+from .upload import Uploader
+
+
+def main() -> int:
+    """0 if all was uploaded; the spool is removed then."""
+    job = json.load(sys.stdin)
+    spool = Spool(job["run"], 0, Path(job["spool"]))
+    place = path_of(job["address"])
+    uploader = Uploader(place, job["run"], spool, lambda: spool.parts(()), job["seconds"], job["there"])
+    try:
+        uploader.send_first(spool.parts(()))
+        uploader.start()
+        uploader.finish()
+    except OSError as error:
+        print(f"tensortap: {error.strerror}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

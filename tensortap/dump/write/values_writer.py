@@ -1,0 +1,167 @@
+"""Writes value shards: values are appended behind a header that is filled in when the shard is full."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import struct
+from pathlib import Path
+
+from tensortap.storage.files import create, cut, is_at, sync_folder, write_all
+from tensortap.system.held import hold
+
+HEADER = 256 << 10  # bytes reserved at the start of a shard; the length word says HEADER - 8
+MAX_SHARD = 64 << 20  # bytes of values after which a shard is sealed
+MAX_TENSORS = 1_400
+
+# Only these are safetensors dtypes everywhere; one unknown name makes a whole shard unreadable.
+SAFETENSORS = {
+    "bool": "BOOL", "int8": "I8", "int16": "I16", "int32": "I32", "int64": "I64",
+    "uint8": "U8", "uint16": "U16", "uint32": "U32", "uint64": "U64",
+    "float16": "F16", "float32": "F32", "float64": "F64", "bfloat16": "BF16",
+    "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
+}  # fmt: skip
+
+
+def values_path(worker_dir: Path, number: int) -> Path:
+    """Where values file `number` of a worker is."""
+    return worker_dir / f"values-{number:06d}.safetensors"
+
+
+class ValuesWriter:
+    """Appends values to numbered shards. Not thread safe: the caller holds a lock.
+
+    A failed append leaves no trace: the next one writes at the same place.
+
+    Attributes:
+        number: of the newest shard; one less than `first` where there is none yet.
+    """
+
+    def __init__(self, worker_dir: Path, fsync: bool, max_shard: int | None = None, first: int = 0) -> None:
+        self._dir = worker_dir
+        self._fsync = fsync
+        self._max_shard = max_shard
+        self.number = first - 1
+        self._fd: int | None = None
+        self._size = 0  # bytes behind the header
+        self._entries: list[str] = []  # members of the header's JSON object
+        self._header_size = 0
+
+    def append(
+        self, name: str, data: bytes | memoryview, dtype: str | None, shape: tuple[int, ...], align: int
+    ) -> tuple[int, int]:
+        """Stores one value and returns (file number, absolute offset).
+
+        Args:
+            name: entry name, unique in the shard.
+            data: the stored bytes.
+            dtype: safetensors dtype, or None for an entry of plain bytes.
+            shape: the value's shape; used with `dtype` only.
+            align: the offset will be a multiple of this.
+
+        Raises:
+            OSError: the disk refused; nothing was stored.
+        """
+        where = self._append(name, data, dtype, shape, align)
+        assert self._fd is not None
+        if not is_at(self._fd, values_path(self._dir, self.number)):  # removed, or taken for abandoned
+            self.abandon()
+            where = self._append(name, data, dtype, shape, align)
+        return where
+
+    def _append(
+        self, name: str, data: bytes | memoryview, dtype: str | None, shape: tuple[int, ...], align: int
+    ) -> tuple[int, int]:
+        entries, start = self._place(name, len(data), dtype, shape, align)
+        if self._is_full(entries):
+            self.seal()
+            entries, start = self._place(name, len(data), dtype, shape, align)
+        if self._fd is None:
+            self._open()
+        assert self._fd is not None
+        try:
+            if start > self._size:
+                write_all(self._fd, bytes(start - self._size), HEADER + self._size)
+            write_all(self._fd, data, HEADER + start)
+        except OSError:
+            cut(self._fd, HEADER + self._size)
+            raise
+        self._entries += entries
+        self._header_size += _cost(entries)
+        self._size = start + len(data)
+        return self.number, HEADER + start
+
+    def _place(
+        self, name: str, length: int, dtype: str | None, shape: tuple[int, ...], align: int
+    ) -> tuple[list[str], int]:
+        """(header entries, start) of a value at the end of this shard; a gap before it gets an entry, too."""
+        start = self._size + -self._size % align
+        gap = start - self._size
+        entries = [_entry(f"__pad__{self._size}", "U8", (gap,), self._size, start)] if gap else []
+        entry_shape = shape if dtype else (length,)
+        return [*entries, _entry(name, dtype or "U8", entry_shape, start, start + length)], start
+
+    def sync(self) -> None:
+        """Forces the values to the disk, if the writer was asked to."""
+        if self._fsync and self._fd is not None:
+            os.fsync(self._fd)
+
+    def seal(self) -> None:
+        """Completes the shard: then any safetensors reader opens it. May be called again after an OSError."""
+        if self._fd is None:
+            return
+        cut(self._fd, HEADER + self._size)  # what a failed write may have left behind the last value
+        text = ("{" + ",".join(self._entries) + "}").encode()
+        write_all(self._fd, text.ljust(HEADER - 8), 8)
+        self.sync()
+        write_all(self._fd, struct.pack("<Q", HEADER - 8), 0)
+        self.sync()
+        self.abandon()
+
+    def end_segment(self, least: int) -> None:
+        """Seals the shard if it has `least` bytes of values. Raises OSError; may be called again."""
+        if self._size >= least:
+            self.seal()
+
+    @property
+    def path(self) -> Path | None:
+        """The shard that is being written, if there is one."""
+        return None if self._fd is None else values_path(self._dir, self.number)
+
+    def abandon(self) -> None:
+        """Closes the shard as it is: after a failure, or in a forked child, where it is the parent's."""
+        if self._fd is not None:
+            with contextlib.suppress(OSError):
+                os.close(self._fd)
+        self._fd = None
+        self._size = 0
+        self._entries = []
+        self._header_size = 0
+
+    def _is_full(self, more: list[str]) -> bool:
+        if not self._entries:
+            return False
+        too_long = self._header_size + _cost(more) + 2 > HEADER - 8
+        return too_long or self._size >= (self._max_shard or MAX_SHARD) or len(self._entries) >= MAX_TENSORS
+
+    def _open(self) -> None:
+        fd = create(values_path(self._dir, self.number + 1))
+        self.number += 1
+        self._fd = fd
+        hold(fd)
+        with contextlib.suppress(OSError):  # sparse; a reader that looks early finds zeros
+            os.ftruncate(fd, HEADER)
+        if self._fsync:
+            sync_folder(self._dir)
+
+
+def _cost(entries: list[str]) -> int:
+    return sum(map(len, entries)) + len(entries)  # a comma each
+
+
+def _entry(name: str, dtype: str, shape: tuple[int, ...], start: int, end: int) -> str:
+    # A lone surrogate would be escaped, and make the header unreadable for parsers that insist on Unicode.
+    text = json.dumps(name.encode("utf-8", "backslashreplace").decode())
+    extents = ",".join(map(str, shape))
+    return f'{text}:{{"dtype":"{dtype}","shape":[{extents}],"data_offsets":[{start},{end}]}}'

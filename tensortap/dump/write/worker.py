@@ -1,0 +1,196 @@
+"""One writing process of a run: its folder, its statistics and values files."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import socket
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from tensortap.core.names import new_worker_name
+from tensortap.storage.files import publish_json, sync_folder
+from tensortap.system.redaction import recorded_command
+
+from ..format.closing import Closing, write_closing
+from ..format.events import EventsWriter
+from ..format.schema import VERSION, Row, Stored
+from ..read.runs import RUN_FILE, WORKER_FILE, read_run_info
+from .retention import Retention, WorkerRetention
+from .spare_room import SpareRoom
+from .spool import MAX_SHARD, SEGMENT, Spool
+from .stats_writer import StatsWriter
+from .value_encoding import EncodedValue
+from .values_writer import ValuesWriter
+from .visits import VisitCounter
+
+INLINE = 1024  # stored bytes up to which a value lies in its statistics row
+
+
+def ensure_run(run_dir: Path, run: str, info: dict[str, Any]) -> None:
+    """Makes the run's directory and `run.json`, unless another worker did.
+
+    Raises:
+        NotARunError, FormatVersionError: a `run.json` is there that this version cannot add to.
+        OSError: the directory cannot be made.
+    """
+    run_dir.mkdir(parents=True, exist_ok=True)
+    if not (run_dir / RUN_FILE).exists():
+        facts = {
+            "host": socket.gethostname(),
+            "python": platform.python_version(),
+            "command": recorded_command(),
+        }
+        record = {
+            "format": "tensortap",
+            "version": VERSION,
+            "run": run,
+            "created": _now(),
+            "info": facts | info,
+        }
+        publish_json(run_dir / RUN_FILE, record, replace=False)
+    read_run_info(run_dir)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat()
+
+
+class Worker:
+    """The files of one writing process. Not thread safe: the writer holds a lock.
+
+    Raises:
+        OSError: they cannot be made.
+    """
+
+    def __init__(
+        self,
+        run_dir: Path,
+        info: dict[str, Any],
+        rank: int | None,
+        compression: str | None,
+        fsync: bool,
+        retention: Retention,
+        spool: Spool | None = None,
+    ) -> None:
+        self.name = new_worker_name()
+        self.visits = VisitCounter()
+        self.seq = 0
+        folder = self._dir = run_dir / self.name
+        folder.mkdir()
+        host, pid = socket.gethostname(), os.getpid()
+        record = {
+            "worker": self.name,
+            "host": host,
+            "pid": pid,
+            "rank": rank,
+            "started": _now(),
+            "info": info,
+        }
+        publish_json(folder / WORKER_FILE, record)
+        if fsync:
+            sync_folder(run_dir)
+        self._spool = spool
+        self._values = ValuesWriter(folder, fsync, MAX_SHARD if spool else retention.shard_bytes)
+        self._retention = WorkerRetention(folder, retention)
+        self._events = EventsWriter(folder, fsync)
+        self._stats = StatsWriter(folder, compression, fsync)
+        self._spare = SpareRoom(folder)
+
+    @property
+    def pending(self) -> int:
+        """Rows not committed yet."""
+        return self._stats.pending
+
+    @property
+    def lost(self) -> int:
+        """Rows that were added and could not be committed: they waited too long, or until `close`."""
+        return self._stats.lost
+
+    def store(self, value: EncodedValue, entry: str) -> Stored:
+        """Stores a value: in its row if it is small, else in a values file. Raises OSError."""
+        length = len(value.data)
+        if length <= INLINE:
+            return Stored(bytes(value.data), -1, 0, length, value.crc32c, value.codec)
+        if self._spool is not None:
+            self._spool.take(length)
+        file, offset = self._values.append(entry, value.data, value.entry_dtype, value.shape, value.align)
+        if self._retention.note(file, entry):
+            self._retention.apply()
+        return Stored(None, file, offset, length, value.crc32c, value.codec)
+
+    def add(self, row: Row) -> None:
+        """Queues a row."""
+        self._stats.add(row)
+        self.seq = row.seq + 1
+
+    def add_batch(self, batch: pa.RecordBatch) -> None:
+        """Queues rows of the statistics schema, numbered from `seq` on."""
+        self._stats.add_batch(batch)
+        self.seq += batch.num_rows
+
+    def event(self, record: Mapping[str, Any]) -> None:
+        """Writes an event. Raises InvalidValueError, OSError."""
+        self._events.append(record)
+
+    def drop(self, count: int) -> None:
+        """Adds to the number of lost snapshots."""
+        self._stats.dropped += count
+
+    def commit(self) -> None:
+        """Writes all queued rows; their values are there already. Raises OSError; then they stay queued."""
+        if self._spool is not None:
+            self._spool.take(0)
+        self._values.sync()
+        self._stats.commit()
+        self._retention.apply()
+
+    def end_segments(self) -> None:
+        """Goes on in new files where those that are written are long enough to be uploaded for good.
+
+        Raises OSError; may be called again.
+        """
+        least = SEGMENT if self._spool is None else min(SEGMENT, self._spool.share)
+        self._values.end_segment(least)
+        self._stats.end_segment(least)
+        self._events.end_segment(least)
+
+    @property
+    def open_files(self) -> list[Path | None]:
+        """The files that are being written."""
+        return [self._values.path, self._stats.path, self._events.path]
+
+    def close(self) -> None:
+        """Commits, seals the values, ends the statistics. Raises OSError, but leaves no file open, and counts
+        what could not be committed as lost."""
+        try:
+            self._values.seal()
+        finally:
+            self._values.abandon()
+            self._events.abandon()
+            self._close_statistics()
+        self._retention.apply(closing=True)
+
+    def _close_statistics(self) -> None:
+        try:
+            self._stats.close()
+        except OSError:
+            self._spare.free()
+            self._stats.give_up()
+            raise
+        finally:
+            self._spare.free()
+            with contextlib.suppress(OSError):  # nothing is lost: then nobody can tell what was
+                write_closing(self._dir, Closing(self._stats.committed, self._stats.dropped))
+
+    def abandon(self) -> None:
+        """Closes the files as they are: in a forked child they are the parent's."""
+        self._values.abandon()
+        self._events.abandon()
+        self._stats.abandon()
+        self._spare.free()

@@ -1,0 +1,121 @@
+"""Kept values as `.npz` or `.safetensors`.
+
+Names are `<node>:<slot>@<step>`, with `#<visit>` and the worker where several snapshots would have one name.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import struct
+import tempfile
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tensortap.core.errors import DamagedError, InvalidValueError, NotFoundError, ValueNotKeptError
+from tensortap.core.loadable import loadable
+from tensortap.dump.write.values_writer import SAFETENSORS
+from tensortap.index.run_index import RunIndex
+from tensortap.index.snapshot import Snapshot, take
+from tensortap.index.values import read_slice
+
+from .base import Advance, Array, Exported, all_rows, new_file
+
+_LONGEST_NAME = 65_000  # bytes; a member of a zip file has 65,535 at most, with its suffix
+_AT_ONCE = 1000  # snapshots
+_SAFETENSORS = SAFETENSORS | {"complex64": "C64"}  # a dump's own files are read by old releases, too
+
+
+def export_npz(run: RunIndex, rows: Array | None, out: Path, advance: Advance) -> Exported:
+    """bfloat16, float8 and the narrow integers, which NumPy cannot name, become float32 or int8: exactly."""
+    count, left_out = 0, list[str]()
+    with (
+        new_file(out) as temporary,
+        zipfile.ZipFile(temporary, "x", zipfile.ZIP_STORED, allowZip64=True) as file,
+    ):
+        for name, _, value in _values(run, all_rows(run, rows), left_out, advance):
+            if len(name.encode()) > _LONGEST_NAME:
+                left_out.append(
+                    f"{name[:80]}…: a name of {len(name.encode()):,} bytes is too long for a zip file."
+                )
+                continue
+            try:
+                array = loadable(value)
+            except InvalidValueError as error:
+                left_out.append(f"{name}: {error.message}")
+                continue
+            with file.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+            count += 1
+        _at_least_one(count)
+    return Exported(out, count, out.stat().st_size, left_out)
+
+
+def export_safetensors(run: RunIndex, rows: Array | None, out: Path, advance: Advance) -> Exported:
+    """Text and what safetensors has no dtype for (complex128) are left out and said so.
+
+    Of complex64, releases of safetensors before 0.7 refuse the whole file.
+    """
+    header: dict[str, Any] = {"__metadata__": {"run": run.name, "written_by": "tensortap"}}
+    left_out, at = list[str](), 0
+    with new_file(out) as temporary, tempfile.TemporaryFile(dir=out.parent) as data:
+        for name, snapshot, value in _values(run, all_rows(run, rows), left_out, advance):
+            dtype = _SAFETENSORS.get(snapshot.dtype)
+            if dtype is None:
+                left_out.append(f"{name}: safetensors has no dtype for {snapshot.dtype}.")
+                continue
+            data.write(value.tobytes())
+            header[name] = {
+                "dtype": dtype,
+                "shape": list(value.shape),
+                "data_offsets": [at, at + value.nbytes],
+            }
+            at += value.nbytes
+        _at_least_one(len(header) - 1)
+        text = json.dumps(header).encode()
+        text += b" " * (-len(text) % 8)
+        data.seek(0)
+        with temporary.open("xb") as file:
+            file.write(struct.pack("<Q", len(text)) + text)
+            shutil.copyfileobj(data, file, 4 << 20)
+    return Exported(out, len(header) - 1, out.stat().st_size, left_out)
+
+
+def _values(
+    run: RunIndex, rows: Array, left_out: list[str], advance: Advance
+) -> Iterator[tuple[str, Snapshot, Array]]:
+    """(name, snapshot, value) of the rows whose value was kept and can be read."""
+    rows = rows[run.catalog.column("kept", rows)]
+    taken: Counter[str] = Counter()
+    for start in range(0, len(rows), _AT_ONCE):
+        for number, snapshot in enumerate(take(run.catalog, rows[start : start + _AT_ONCE])):
+            try:
+                value = read_slice(run, snapshot)
+            except (DamagedError, ValueNotKeptError) as error:
+                left_out.append(f"{snapshot.tensor} at step {snapshot.step}: {error.message}")
+            else:
+                yield _name(snapshot, taken), snapshot, value
+            advance(start + number + 1, len(rows))
+
+
+def _name(snapshot: Snapshot, taken: Counter[str]) -> str:
+    plain = f"{snapshot.tensor}@{snapshot.step}"
+    for name in (plain, f"{plain}#{snapshot.visit}", f"{plain}#{snapshot.visit} {snapshot.worker}"):
+        if not taken[name]:
+            taken[name] += 1
+            return name
+    taken[name] += 1
+    return f"{name} ({taken[name]})"
+
+
+def _at_least_one(count: int) -> None:
+    if not count:
+        raise NotFoundError(
+            "None of these snapshots has a value that can be exported.",
+            "'tensortap show RUN TENSOR' says why; the statistics can be exported as parquet or csv.",
+        )

@@ -1,0 +1,75 @@
+"""What every exporter takes and returns, and how its file gets its name."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tensortap.core.errors import InvalidNameError, NotFoundError
+from tensortap.index.run_index import RunIndex
+from tensortap.system.temp_dirs import own_folder, remove_left
+
+_PURPOSE = "exporting"
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Advance = Callable[[int, int], object]  # (done, in all), of whatever is counted
+Export = Callable[[RunIndex, Array | None, Path, Advance], "Exported"]
+"""Exports the rows of a run's catalog (None: all of it) to a path that does not exist yet.
+
+Raises:
+    NotFoundError: nothing is left to export. OSError: the disk refused; nothing is left behind.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What was written. `left_out`: sentences about what the format, or by now the dump, does not hold."""
+
+    path: Path
+    snapshots: int
+    bytes: int
+    left_out: list[str]
+
+
+@contextlib.contextmanager
+def new_file(path: Path) -> Iterator[Path]:
+    """A path in a folder of its own beside `path`, which gets that name if all went well.
+
+    Whatever else is put into that folder is removed. What exports that were killed left there is, too.
+
+    Raises:
+        InvalidNameError: there is something of that name, or no folder for it.
+    """
+    if not path.parent.is_dir():
+        raise InvalidNameError(f"There is no folder {str(path.parent)!r}.", "Make it, or name another place.")
+    if path.exists() or path.is_symlink():
+        raise InvalidNameError(f"{str(path)!r} exists.", "Remove it, or choose another name.")
+    with own_folder(path.parent, _PURPOSE) as folder:
+        yield folder / path.name
+        os.replace(folder / path.name, path)  # noqa: PTH105 (a name that was taken meanwhile is replaced on every system)
+
+
+def is_free(folder: Path) -> bool:
+    """Whether there is no such folder, or nothing in it but what an export that was killed left there."""
+    if folder.is_dir():
+        remove_left(folder, _PURPOSE)
+        return not any(folder.iterdir())
+    return not folder.exists()
+
+
+def all_rows(run: RunIndex, rows: Array | None) -> Array:
+    """The rows to export, at least one.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    found = np.arange(run.catalog.rows) if rows is None else rows
+    if not len(found):
+        raise NotFoundError("No snapshot fits.", "'tensortap show RUN' lists what was captured.")
+    return found

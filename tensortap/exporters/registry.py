@@ -1,0 +1,57 @@
+"""The table of exporters, and what they share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tensortap.core.errors import SelectionError
+
+from . import arrays, comma_separated, event_files, parquet, tap_zip
+from .base import Advance, Export, Exported
+
+__all__ = ["EXPORTERS", "Advance", "Exported", "Exporter", "exporter_for"]
+
+
+@dataclass(frozen=True, slots=True)
+class Exporter:
+    """A format. `suffixes`: how the names of its files end; `summary`: what it is, in a line."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    summary: str
+    export: Export
+
+
+EXPORTERS = (
+    Exporter(
+        "tap.zip",
+        (".tap.zip", ".zip"),
+        "the run in one file, read in place",
+        tap_zip.export,
+    ),
+    Exporter("parquet", (".parquet",), "the statistics, a row a snapshot", parquet.export),
+    Exporter("csv", (".csv",), "the statistics as text; formulas are guarded", comma_separated.export),
+    Exporter("npz", (".npz",), "kept values, for NumPy", arrays.export_npz),
+    Exporter("safetensors", (".safetensors",), "kept values, for safetensors", arrays.export_safetensors),
+    Exporter(
+        "tensorboard",
+        (".tfevents",),
+        "histograms and scalars, for TensorBoard",
+        event_files.export,
+    ),
+)
+
+
+def exporter_for(out: Path, name: str | None = None) -> Exporter:
+    """The exporter of that name, or else the one that the file's name stands for.
+
+    Raises:
+        SelectionError: there is none.
+    """
+    for exporter in EXPORTERS:
+        if exporter.name == name or (name is None and out.name.endswith(exporter.suffixes)):
+            return exporter
+    known = ", ".join(exporter.name for exporter in EXPORTERS)
+    what = f"{name!r} is not a format" if name is not None else f"{out.name!r} does not say which format"
+    raise SelectionError(f"{what}.", f"Name one with --format: {known}.")

@@ -1,0 +1,128 @@
+"""Array folders: `.npy` files by node and step; `.npz`, `.safetensors`, `.h5`, `.keras` files as steps."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from ..errors import RefusedError
+from ..run_builder import RunWriter, Target
+from ..source_files import any_below, files_below
+from . import hdf5, npy, npz, safetensors
+from .stored_array import STEP_WORDS, StoredArray, is_shard, stem_of, step_in, without_step, write_arrays
+
+Reader = Callable[[Path], Iterator[StoredArray]]
+
+_READERS: dict[str, Reader] = {
+    ".npz": npz.stored_arrays,
+    ".safetensors": safetensors.stored_arrays,
+    ".h5": hdf5.stored_arrays,
+    ".hdf5": hdf5.stored_arrays,
+    ".keras": hdf5.stored_arrays,
+    ".json": hdf5.stored_arrays,
+}
+_STEP_FOLDER = re.compile(rf"(?:{STEP_WORDS})?[-_ ]?(\d{{1,18}})\Z")
+_STEP_MARK = re.compile(r"(?:@|[-_.](?:step|epoch)[-_]?)(\d{1,18})\Z")
+
+
+def matches(path: Path) -> bool:
+    """Whether it is a folder that holds such files."""
+    return path.is_dir() and any_below(path, _is_array_file)
+
+
+def _is_array_file(path: Path) -> bool:
+    if path.suffix == ".json":
+        return path.name.endswith(hdf5.INDEX)
+    return path.suffix == ".npy" or path.suffix in _READERS
+
+
+def read(path: Path, target: Target) -> None:
+    """The `.npy` files are one run; so are other files whose names differ in the step only.
+
+    Where one step is there in several formats (`net-3.keras`, `net-3.weights.h5`), each format is a run.
+    """
+    others: dict[str, list[Path]] = defaultdict(list)
+    arrays = []
+    files = [found for found in files_below(path) if _is_array_file(found)]
+    shards = _shards(files)
+    for found in files:
+        if found.suffix == ".npy":
+            arrays.append(found)
+        elif found not in shards:
+            others[_series(found.relative_to(path))].append(found)
+    series = _by_kind(others)
+    if arrays:
+        with target.writer() as out:
+            for file in arrays:
+                name, step = name_and_step(file.relative_to(path))
+                out.progress(name)
+                write_arrays(out, (StoredArray(name, a.load) for a in npy.stored_arrays(file)), step)
+    alone = len(series) == 1 and not arrays
+    for name, files in series.items():
+        with target.writer("" if alone else name) as out:
+            _read_steps(files, out)
+
+
+def name_and_step(below: Path) -> tuple[str, int]:
+    """Tensor name and step of a `.npy` file, from its path below the folder.
+
+    `step_12/dense/kernel.npy`, `12/dense/kernel.npy` and `dense/kernel@12.npy` are `dense/kernel` at step 12;
+    without a step it is 0.
+    """
+    *folders, stem = below.with_suffix("").parts
+    for number, folder in enumerate(folders):
+        match = _STEP_FOLDER.fullmatch(folder)
+        if match and (number == 0 or not folder.isdigit()):  # deeper down, numbers are those of layers
+            return "/".join([*folders[:number], *folders[number + 1 :], stem]), int(match[1])
+    mark = _STEP_MARK.search(stem)
+    if mark and mark.start():
+        return "/".join([*folders, stem[: mark.start()]]), int(mark[1])
+    return "/".join([*folders, stem]), 0
+
+
+def _shards(files: list[Path]) -> set[Path]:
+    """The files that are read with the index that names them."""
+    found: set[Path] = set()
+    for index in files:
+        if index.suffix == ".json":
+            with contextlib.suppress(RefusedError, OSError):  # said when it is read
+                found.update(hdf5.shards(index))
+    return found
+
+
+def _series(below: Path) -> str:
+    name = without_step(stem_of(below.name)) or "steps"
+    folders = [part for part in below.parts[:-1] if not _STEP_FOLDER.fullmatch(part)]
+    return "/".join([*folders, name])
+
+
+def _by_kind(series: dict[str, list[Path]]) -> dict[str, list[Path]]:
+    """The series, those with files that differ in the format only divided by it."""
+    divided: dict[str, list[Path]] = defaultdict(list)
+    for name, files in series.items():
+        stems = {(file.parent, stem_of(file.name), _kind(file)) for file in files}
+        alike = len({stem[:2] for stem in stems}) < len(stems)
+        for file in files:
+            divided[f"{name}{_kind(file)}" if alike else name].append(file)
+    return divided
+
+
+def _kind(file: Path) -> str:
+    """`.keras`, `.weights.h5`: how the names of files of a format end."""
+    return "".join(suffix for suffix in file.suffixes[-2:] if suffix in (".weights", file.suffix))
+
+
+def _read_steps(files: list[Path], out: RunWriter) -> None:
+    for number, file in enumerate(files):
+        folder = _STEP_FOLDER.fullmatch(file.parent.name)
+        step = step_in(stem_of(file.name))
+        if step is None:
+            step = int(folder[1]) if folder else 0 if is_shard(file.name) else number
+        out.progress(file.name)
+        try:
+            write_arrays(out, _READERS[file.suffix](file), step)
+        except RefusedError as error:
+            out.note(f"Left out: {file.name}: {error}", "files left out")

@@ -1,0 +1,177 @@
+"""Keras' `.weights.h5`, `.h5` and `.keras`: every dataset is a tensor, named by its path in the file."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import shutil
+import subprocess
+import tempfile
+import threading
+import zipfile
+from collections.abc import Generator, Iterator
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from tensortap.core.dtypes import numpy_dtype
+from tensortap.core.errors import TensortapError
+from tensortap.system.child_process import own_script, start_process
+from tensortap.system.temp_dirs import temporary_folder
+
+from ..errors import MissingReaderError, RefusedError
+from ..source_files import files_beside, open_file, parsed_json, read_whole
+from ..zips import ZIP_ERRORS, open_zip
+from .stored_array import Array, StoredArray, from_bytes
+
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
+WEIGHTS = "model.weights.h5"
+INDEX = ".weights.json"
+_MAX_SHRINK, _SMALL = 16, 64 << 20  # Keras packs its archives without shrinking them; bytes of any weights
+_MAX_INDEX = 100_000_000  # bytes
+_CHILD = Path(__file__).with_name("hdf5_child.py")
+_MAX_LINE = 16 << 20
+_MAX_BYTES = 4 << 30
+_STARTING, _SECONDS_PER_GB = 120, 200  # seconds that the child may take; reading takes about 2 a gigabyte
+
+
+def stored_arrays(path: Path) -> Iterator[StoredArray]:
+    """The datasets of a file, of the weights in a `.keras` archive, or of all shards that an index names.
+
+    Raises:
+        RefusedError: HDF5 cannot read it.
+        MissingReaderError: h5py is not installed.
+    """
+    if path.suffix == ".keras":
+        with _unpacked(path) as weights:
+            yield from _datasets(weights, path.name)
+    elif path.name.endswith(INDEX):
+        for shard in shards(path):
+            yield from _datasets(shard, shard.name)
+    else:
+        yield from _datasets(path, path.name)
+
+
+def shards(index: Path) -> list[Path]:
+    """The shards of `save_weights(max_shard_size=…)`. Raises RefusedError: they are not next to it."""
+    names = parsed_json(read_whole(index, _MAX_INDEX), index.name).get("weight_map")
+    lists = list(names.values()) if isinstance(names, dict) else [None]
+    named = [name for each in lists if isinstance(each, list) for name in each]
+    if not all(isinstance(each, list) for each in lists) or not all(isinstance(n, str) for n in named):
+        raise RefusedError(f"{index.name} has no weight_map.")
+    return files_beside(index, set(named), ".weights.h5")
+
+
+@contextlib.contextmanager
+def _unpacked(path: Path) -> Iterator[Path]:
+    """The weights of a `.keras` archive as a file of their own."""
+    with open_zip(path) as archive, temporary_folder() as folder:
+        weights = folder / WEIGHTS
+        try:
+            _check_weights(archive, path.name, shutil.disk_usage(folder).free)
+            with archive.open(WEIGHTS) as packed, weights.open("wb") as file:
+                shutil.copyfileobj(packed, file, 16 << 20)
+        except ZIP_ERRORS as error:
+            raise RefusedError(f"{path.name} holds no {WEIGHTS} that can be unpacked: {error}") from error
+        yield weights
+
+
+def _check_weights(archive: zipfile.ZipFile, what: str, free: int) -> None:
+    """Raises RefusedError: the weights are no HDF5, or would take more of the disk than weights should."""
+    about = archive.getinfo(WEIGHTS)
+    with archive.open(about) as packed:
+        if packed.read(len(SIGNATURE)) != SIGNATURE:
+            raise RefusedError(f"{WEIGHTS} in {what} is no HDF5 file.")
+    if about.file_size > _MAX_SHRINK * about.compress_size + _SMALL:
+        raise RefusedError(
+            f"{WEIGHTS} in {what} would unpack from {about.compress_size:,} to {about.file_size:,} bytes, "
+            f"more than {_MAX_SHRINK} times as many, which trained weights do not.",
+            "If you trust it, unpack it, and import the .weights.h5.",
+        )
+    if about.file_size > free // 2:
+        raise RefusedError(
+            f"{WEIGHTS} in {what} unpacks to {about.file_size:,} bytes, more than half of what is free for "
+            f"temporary files ({free:,}).",
+            "Set TMPDIR to a folder with more room, or unpack it, and import the .weights.h5.",
+        )
+
+
+def _datasets(path: Path, what: str) -> Iterator[StoredArray]:
+    if importlib.util.find_spec("h5py") is None:
+        raise MissingReaderError(f"{what} needs h5py to be read.", "pip install 'tensortap[hdf5]'")
+    with open_file(path) as file:
+        seconds = _STARTING + _SECONDS_PER_GB * (file.seek(0, 2) >> 30)
+    # h5py comes from where this process has its modules (PYTHONPATH, too), not from the folder that it is in.
+    command = [*own_script(_CHILD), str(path.resolve())]
+    with tempfile.TemporaryFile() as errors:
+        child = start_process(command, stdout=subprocess.PIPE, stderr=errors)
+        watchdog = threading.Timer(seconds, child.kill)
+        watchdog.start()
+        try:
+            assert child.stdout is not None
+            ended = yield from _received(child.stdout)
+        finally:
+            watchdog.cancel()
+            child.kill()
+            child.communicate()
+        if not ended:
+            raise RefusedError(f"{what} cannot be read by HDF5: {_last_line(errors)}")
+
+
+def _last_line(errors: IO[bytes]) -> str:
+    errors.seek(0)
+    lines = errors.read(1 << 20).decode("utf-8", "replace").strip().splitlines()
+    return lines[-1][:300] if lines else "its library stopped without a word."
+
+
+def _received(stream: IO[bytes]) -> Generator[StoredArray, None, bool]:
+    """Datasets as they come; returns whether all of them came."""
+    while line := stream.readline(_MAX_LINE):
+        try:
+            record = json.loads(line)
+        except ValueError:
+            return False
+        if record.get("end"):
+            return True
+        if "refused" in record:
+            yield StoredArray(record["name"], _refusal(record["refused"]))
+            continue
+        data = stream.read(min(record["bytes"], _MAX_BYTES))
+        if len(data) != record["bytes"]:
+            return False
+        yield StoredArray(record["name"], partial(_array, record, data))
+    return False
+
+
+def _refusal(sentence: str) -> Any:
+    def load() -> Array:
+        raise RefusedError(sentence)
+
+    return load
+
+
+def _array(record: dict[str, Any], data: bytes) -> Array:
+    shape = tuple(record["shape"])
+    if "lengths" in record:
+        texts = np.empty(len(record["lengths"]), object)
+        at = 0
+        for i, length in enumerate(record["lengths"]):
+            texts[i] = data[at : at + length]
+            at += length
+        return texts.reshape(shape)
+    return from_bytes(data, _dtype(record), shape, record["name"])
+
+
+def _dtype(record: dict[str, Any]) -> np.dtype[Any]:
+    """HDF5's own dtype; of bytes the one that the file's author names: Keras stores bfloat16 so."""
+    name = record["dtype"]
+    try:
+        dtype = np.dtype(name) if record["native"] else numpy_dtype(name)
+    except (TensortapError, TypeError, ValueError) as error:
+        raise RefusedError(f"Its dtype {name[:40]!r} is not known here.") from error
+    if dtype.hasobject:  # text is no dtype of bytes
+        raise RefusedError(f"Its bytes are no {name[:40]!r}.")
+    return dtype

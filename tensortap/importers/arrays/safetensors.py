@@ -1,0 +1,86 @@
+"""`.safetensors`: a JSON header and the bytes of arrays; also in shards that an index file lists."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tensortap.core.dtypes import numpy_dtype
+
+from ..errors import RefusedError
+from ..source_files import Room, file_size, files_beside, open_file, parsed_json, read_range, read_whole
+from .stored_array import Array, StoredArray, from_bytes
+
+INDEX = ".safetensors.index.json"
+MAX_HEADER = 100_000_000  # bytes, the limit of the format's own library
+_DTYPES = {
+    "BOOL": "bool", "I8": "int8", "I16": "int16", "I32": "int32", "I64": "int64", "U8": "uint8",
+    "U16": "uint16", "U32": "uint32", "U64": "uint64", "F16": "float16", "F32": "float32", "F64": "float64",
+    "BF16": "bfloat16", "F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2", "F8_E8M0": "float8_e8m0fnu",
+    "C64": "complex64",
+}  # fmt: skip
+
+
+def stored_arrays(path: Path) -> Iterator[StoredArray]:
+    """The arrays of one file, or of all shards if it is an index.
+
+    Raises:
+        RefusedError: a header is damaged, or an index names files outside of its folder.
+    """
+    if path.name.endswith(INDEX):
+        for shard in shards(path):
+            yield from _arrays(shard)
+    else:
+        yield from _arrays(path)
+
+
+def shards(index: Path) -> list[Path]:
+    """The shards, next to the index. Names with folders in them are refused: they could lead anywhere."""
+    record = parsed_json(read_whole(index, MAX_HEADER), index.name)
+    names = record.get("weight_map")
+    if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
+        raise RefusedError(f"{index.name} has no weight_map.")
+    return files_beside(index, set(names.values()), ".safetensors")
+
+
+def _arrays(path: Path) -> Iterator[StoredArray]:
+    with open_file(path) as file:
+        (length,) = struct.unpack("<Q", read_range(file, 0, 8, f"The header of {path.name}"))
+        if length > MAX_HEADER:
+            raise RefusedError(
+                f"The header of {path.name} should take {length:,} bytes; the limit is 100 MB."
+            )
+        header = parsed_json(read_range(file, 8, length, f"The header of {path.name}"), path.name)
+        room = Room(file_size(file) - 8 - length)
+    for name, entry in header.items():
+        if name == "__metadata__" or name.startswith("__pad__"):
+            continue
+
+        def load(name: str = name, entry: Any = entry) -> Array:
+            return _array(path, name, entry, 8 + length, room)
+
+        yield StoredArray(name, load)
+
+
+def _array(path: Path, name: str, entry: Any, start: int, room: Room) -> Array:
+    kind, shape, begin, end = _checked(entry)
+    if kind not in _DTYPES:
+        raise RefusedError(f"Its dtype {kind[:40]!r} is not known here.")
+    dtype = numpy_dtype(_DTYPES[kind])
+    room.take(end - begin)
+    with open_file(path) as file:
+        data = read_range(file, start + begin, end - begin, name[:200])
+    return from_bytes(data, dtype, shape, name[:200])
+
+
+def _checked(entry: Any) -> tuple[str, tuple[int, ...], int, int]:
+    try:
+        kind, shape, (begin, end) = entry["dtype"], entry["shape"], entry["data_offsets"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise RefusedError("Its entry in the header is damaged.") from error
+    numbers = [*shape, begin, end] if isinstance(shape, list) else [None]
+    if not isinstance(kind, str) or not all(type(number) is int and number >= 0 for number in numbers):
+        raise RefusedError("Its entry in the header is damaged.")
+    return kind, tuple(shape), begin, end

@@ -1,0 +1,89 @@
+"""What the formats that hold named arrays have in common."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import RefusedError
+from ..run_builder import RunWriter, check_array_size
+
+Array = npt.NDArray[Any]
+
+# Words for a step, which may stand right in front of its number: `epoch3`, `checkpoint-500`.
+STEP_WORDS = "step|epoch|ep|iter|iteration|ckpt|checkpoint"
+_STEP = re.compile(rf"(?:^|[-_@ ]|(?<!\d)\.|step|epoch|(?<![A-Za-z])(?:{STEP_WORDS}))(\d{{1,18}})\Z")
+# What Keras' ModelCheckpoint writes behind the epoch if it is told to: `weights.03-0.98`, `-val_loss=0.98`.
+_MEASURE = re.compile(r"[-_ ](?:[A-Za-z][A-Za-z_]*[=-]?)?-?\d+\.\d+\Z")
+# How tensortap names what it exports: `dense/MatMul:0@12`, `…#1` of another visit, `…#1 w-7` of a worker.
+_EXPORTED = re.compile(r"(.+:\d{1,9})@(\d{1,18})(?:#\d{1,18}(?: .+)?)?", re.DOTALL)
+_INDEX = re.compile(r"\.index\.json\Z")
+_SUFFIXES = re.compile(r"(\.weights)?\.[A-Za-z0-9]+\Z")
+_SHARD = re.compile(r"-\d+-of-\d+\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredArray:
+    """An array of a file; `load` reads it, and raises RefusedError where it is damaged or no array."""
+
+    name: str
+    load: Callable[[], Array]
+
+
+def write_arrays(out: RunWriter, arrays: Iterable[StoredArray], step: int) -> None:
+    """Dumps the arrays as the values of one step, or of the one in the name that an export gave them.
+
+    One that is refused is left out, with a note. Several visits are numbered anew.
+    """
+    for array in arrays:
+        exported = _EXPORTED.fullmatch(array.name)
+        name, at = (exported[1], int(exported[2])) if exported else (array.name, step)
+        try:
+            out.log(name, array.load(), step=at)
+        except RefusedError as error:
+            out.note(f"Left out: {array.name[:200]}: {error}", "tensors left out")
+
+
+def from_bytes(data: bytes, dtype: np.dtype[Any], shape: tuple[int, ...], what: str) -> Array:
+    """Little-endian bytes as an array.
+
+    Raises:
+        RefusedError: shape and bytes do not fit together.
+    """
+    if check_array_size(shape, dtype.itemsize, what) != len(data):
+        raise RefusedError(f"{what} has {len(data):,} bytes, which do not fit its shape {str(shape)[:100]}.")
+    return np.frombuffer(data, dtype).reshape(shape)
+
+
+def stem_of(name: str) -> str:
+    """`m-00001-of-00002.safetensors` -> `m`: the name without suffixes, and without which shard it is."""
+    return _SHARD.sub("", _SUFFIXES.sub("", _INDEX.sub("", name)))
+
+
+def is_shard(name: str) -> bool:
+    """Whether a file's name says that it is one of several."""
+    return bool(_SHARD.search(_SUFFIXES.sub("", name)))
+
+
+def step_in(stem: str) -> int | None:
+    """The step that a name ends in: `ckpt-12`, `model.ckpt-100`, `step_7`, `epoch3`, `12`; None without.
+
+    A measurement behind it is no step: `weights.03-0.98` is of step 3.
+    """
+    match = _step(stem)
+    return int(match[1]) if match else None
+
+
+def without_step(stem: str) -> str:
+    """The name without the step that it ends in: `weights-12` -> `weights`."""
+    match = _step(stem)
+    return stem[: match.start()].rstrip("-_.@ ") if match else stem
+
+
+def _step(stem: str) -> re.Match[str] | None:
+    return _STEP.search(_MEASURE.sub("", stem)) or _STEP.search(stem)

@@ -1,0 +1,132 @@
+"""What lies at an address, copied to the disk for those who read it there: importers, and replays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from tensortap.core.errors import LimitError, RemoteError
+from tensortap.storage.addresses import path_of, shown_path
+from tensortap.storage.entry import Entry
+from tensortap.storage.files import Input
+from tensortap.storage.filesystem import look, scan
+
+MAX_BYTES = 16 << 30
+MAX_FILES = 100_000
+MAX_FOLDERS = 100_000
+_LEVELS = 32  # of folders
+_PIECE = 8 << 20  # bytes read at a time
+_SHARDS = ".safetensors.index.json"
+
+
+class FoundFile(NamedTuple):
+    """A file at an address. `name`: where its copy goes, with `/` where it lies in a folder."""
+
+    place: Path
+    name: str
+    entry: Entry
+
+
+def files_at(address: str, most: int = MAX_FILES, most_folders: int = MAX_FOLDERS) -> list[FoundFile]:
+    """A file, or those of a folder, and of a checkpoint or of sharded weights all files.
+
+    Args:
+        most, most_folders: files and folders that are listed.
+
+    Raises:
+        LimitError: there are too many. RemoteError: it cannot be read, or there is nothing.
+    """
+    base = address.rstrip("/")
+    place = path_of(base)
+    try:
+        files = _named(place, most, most_folders)
+        files += _siblings(base, place.name, alone=bool(files))
+    except OSError as error:
+        raise RemoteError(f"{shown_path(place)} cannot be read: {error.strerror}.") from None
+    if not files:
+        raise RemoteError(f"There is nothing at {shown_path(place)}.", "Name a file or a folder.")
+    return files
+
+
+def _named(place: Path, most: int, most_folders: int) -> list[FoundFile]:
+    try:
+        entry = look(place)
+    except FileNotFoundError:  # maybe what the files of a checkpoint begin with
+        return []
+    if not entry.is_folder:
+        return [FoundFile(place, place.name, entry)]
+    found: list[FoundFile] = []
+    waiting = [(place, place.name, 0)]
+    for at, (folder, name, level) in enumerate(waiting):  # which grows
+        for inside in scan(folder):
+            below = f"{name}/{inside.name}"
+            if inside.is_folder and level < _LEVELS:
+                waiting.append((folder / inside.name, below, level + 1))
+            elif inside.is_file:
+                found.append(FoundFile(folder / inside.name, below, inside))
+        if len(found) > most or at == most_folders:
+            raise LimitError(
+                f"{shown_path(place)} holds more than {most:,} files, or {most_folders:,} folders.",
+                "Name a part of it.",
+            )
+    return found
+
+
+def _siblings(base: str, name: str, *, alone: bool) -> list[FoundFile]:
+    """Files beside the named one that belong to it. `alone`: none do, but for a checkpoint's or shards."""
+    start = name + "."
+    for mark in (_SHARDS, ".index", ".data-"):
+        if mark in name:
+            start = name[: name.rindex(mark)] + ("-" if mark == _SHARDS else ".")
+            break
+    else:
+        if alone:
+            return []
+    if set(base) & set("?#") or "::" in base:
+        return []
+    parent = path_of(base.rpartition("/")[0])
+    beside = [entry for entry in scan(parent) if entry.is_file and entry.name.startswith(start)]
+    return [FoundFile(parent / entry.name, entry.name, entry) for entry in beside if entry.name != name]
+
+
+@dataclass(slots=True)
+class Fetched:
+    """Copies files into a folder, within limits.
+
+    Args:
+        max_bytes: of all files together.
+        progress: is told what is being copied.
+    """
+
+    folder: Path
+    max_bytes: int = MAX_BYTES
+    progress: Callable[[str], None] = lambda text: None
+    bytes: int = field(default=0, init=False)
+
+    def fetch(self, address: str) -> Path:
+        """Copies what `files_at` finds; returns its copy, which has the same name.
+
+        Raises:
+            LimitError: it is too large. RemoteError: it cannot be read.
+        """
+        for file in files_at(address):
+            try:
+                self._copy(file.place, self.folder / file.name)
+            except OSError as error:
+                raise RemoteError(f"{shown_path(file.place)} cannot be read: {error.strerror}.") from None
+        return self.folder / path_of(address.rstrip("/")).name
+
+    def _copy(self, source: Path, copy: Path) -> None:
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        with Input(source) as file, copy.open("xb") as out:
+            self.bytes += file.size
+            if self.bytes > self.max_bytes:
+                raise LimitError(
+                    f"With {shown_path(source)} it is more than {self.max_bytes:,} bytes.",
+                    "Name a part of it, raise --max-bytes of tensortap import, or copy it to a disk.",
+                )
+            self.progress(source.name)
+            for at in range(0, file.size, _PIECE):
+                out.write(file.read_exactly(at, min(_PIECE, file.size - at)))

@@ -1,0 +1,207 @@
+"""Imports in a cache, for those who point a reader straight at a source.
+
+`imports/<source>/<state>/<name>/` is a log directory. It is made beside, and renamed when it is whole, so
+that several processes may make one at a time. It stays as long as a process uses it, whatever becomes of the
+source.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import uuid
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from tensortap.core.errors import TensortapError
+from tensortap.system.user_dirs import is_own_folder, make_private_folder
+
+from .arrays import hdf5, safetensors
+from .cache_lock import READ_ONLY, Use, remove_unused
+from .errors import RefusedError
+from .imports import import_source, place_of
+from .run_builder import Imported, Progress, run_name_of
+from .source_files import files_below
+
+VERSION = 4  # of what importers make: a new one makes cached imports again
+_DONE = "imported.json"
+_UNUSED = 30 * 86_400.0  # s after which an import that nobody looked at is removed: it may be large
+_HALF_DONE = 60.0  # s between making one and putting it in place, at most
+_uses: dict[Path, Use] = {}  # imports that this process was given: they stay until it ends
+
+
+class CacheRefusesError(TensortapError):
+    """The cache is in a folder that cannot be written to."""
+
+
+@dataclass(frozen=True)
+class CachedImport:
+    """A source as a log directory in the cache. `fresh`: it was made just now, not found there."""
+
+    logdir: Path
+    imported: Imported
+    fresh: bool
+
+
+def cached_import(source: Path, cache: Path, progress: Progress = lambda text: None) -> CachedImport:
+    """Imports a source into a cache folder, unless that was done and it has not changed since.
+
+    Raises:
+        CacheRefusesError: it is not there, and cannot be written there. Also as `import_source` does.
+    """
+    place = place_of(source)
+    return cached_copy(
+        str(place), _state(_files_of(source)), place.name, cache, lambda: nullcontext(source), progress
+    )
+
+
+def cached_copy(
+    key: str,
+    state: str,
+    name: str,
+    cache: Path,
+    source: Callable[[], AbstractContextManager[Path]],
+    progress: Progress = lambda text: None,
+) -> CachedImport:
+    """`cached_import` of what is copied to the disk only if it must be read.
+
+    Args:
+        key: what the source is known by. state: another text when it has changed. name: its name.
+        source: gives the copy, which may be gone afterwards.
+
+    Raises CacheRefusesError, before the source is asked for; and as `import_source` and `source` do.
+    """
+    folder = cache / "imports" / _digest(key) / _digest(f"{VERSION}\n{state}")
+    run = run_name_of(name)
+    found = _found(folder, run)
+    if found is None:
+        found = _published(_made(source, cache, folder, run, progress), folder, run)
+        _tidy(cache, folder)
+    return found
+
+
+def _found(folder: Path, run: str) -> CachedImport | None:
+    """A whole import, in use by this process from now on. What another user put there is none."""
+    if not all(is_own_folder(place, or_of_root=True) for place in (folder, folder / run)):
+        return None
+    try:
+        use = Use(folder)
+    except OSError:
+        return None
+    try:
+        imported = Imported(**json.loads((folder / run / _DONE).read_text()))
+    except (OSError, ValueError, TypeError):
+        use.end()
+        return None
+    former = _uses.pop(folder, None)
+    _uses[folder] = use
+    if former is not None:
+        former.end()
+    return CachedImport(folder / run, imported, fresh=False)
+
+
+def _made(
+    source: Callable[[], AbstractContextManager[Path]],
+    cache: Path,
+    folder: Path,
+    run: str,
+    progress: Progress,
+) -> Path:
+    """The import in a folder of its own, which is made first: nothing is copied that cannot be kept.
+
+    Raises CacheRefusesError, and as `import_source` and `source` do.
+    """
+    made = folder.with_name(f".making-{uuid.uuid4().hex[:12]}")
+    try:
+        make_private_folder(cache, made / run)
+    except OSError as error:
+        if error.errno not in READ_ONLY:
+            raise
+        raise CacheRefusesError(
+            f"Imports cannot be written to {folder.parent}: {error.strerror}.",
+            "Set TENSORTAP_CACHE to a folder that can be written to.",
+        ) from error
+    use = Use(made)
+    try:
+        # The command is that of whoever looked first, at other sources too, maybe with a token.
+        with source() as copy:
+            imported = import_source(copy, made / run, progress=progress, tell_command=False)
+        (made / run / _DONE).write_text(json.dumps(asdict(imported)))
+    except BaseException:
+        use.end()
+        remove_unused(made)
+        raise
+    use.end()
+    return made
+
+
+def _published(made: Path, folder: Path, run: str) -> CachedImport:
+    """Puts an import where it is looked for; if another process was faster, that one's is taken.
+
+    Raises:
+        RefusedError: it cannot be put there.
+    """
+    for _ in range(3):
+        with contextlib.suppress(OSError):  # there is one already
+            made.rename(folder)
+        found = _found(folder, run)
+        if found is not None:
+            remove_unused(made)
+            return replace(found, fresh=True)
+        remove_unused(folder)  # a damaged one, without its record
+    remove_unused(made)
+    raise RefusedError(
+        f"The import cannot be put at {folder}.", "Remove that folder, or set TENSORTAP_CACHE."
+    )
+
+
+def _tidy(cache: Path, folder: Path) -> None:
+    """Removes former states of the source, what was not used for long, and what killed processes left."""
+    with contextlib.suppress(OSError):
+        for source in (cache / "imports").iterdir():
+            states = [state for state in source.iterdir() if state != folder]
+            if any([remove_unused(state, _kept(state, folder)) for state in states]):
+                with contextlib.suppress(OSError):
+                    source.rmdir()  # if it is empty
+
+
+def _kept(state: Path, folder: Path) -> float:
+    """Seconds without use after which a folder may go, when `folder` has just been imported."""
+    if "." in state.name:  # being made, or going
+        return _HALF_DONE
+    return 0.0 if state.parent == folder.parent else _UNUSED
+
+
+def _state(files: list[Path]) -> str:
+    """Another text when a file is added, removed, or has another size or time."""
+    facts = []
+    for path in files:
+        status = path.stat()
+        facts.append(f"{path.name}|{path}|{status.st_size}|{status.st_mtime_ns}")
+    return "\n".join(facts)
+
+
+def _files_of(source: Path) -> list[Path]:
+    """The files of a source: it, those next to it that begin with its name (`.data-…`), and its shards."""
+    if source.is_dir():
+        return list(files_below(source))
+    stem = source.name.split(".")[0]
+    try:
+        beside = {p for p in source.parent.iterdir() if p.name.startswith(stem) and p.is_file()}
+    except OSError as error:
+        raise RefusedError(f"{source.parent} cannot be listed: {error.strerror}.") from error
+    return sorted(beside.union(_shards(source)))
+
+
+def _shards(source: Path) -> list[Path]:
+    if source.name.endswith(safetensors.INDEX):
+        return safetensors.shards(source)
+    return hdf5.shards(source) if source.name.endswith(hdf5.INDEX) else []
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(os.fsencode(text), digest_size=10).hexdigest()

@@ -1,0 +1,110 @@
+"""Foreign formats at addresses: told by their names, copied, and imported into the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tensortap.cli.progress import progress
+from tensortap.core.errors import DamagedError, LimitError, RemoteError
+from tensortap.dump.read.runs import find_runs
+from tensortap.storage.addresses import address_of, shown_path
+from tensortap.storage.files import Input
+from tensortap.storage.filesystem import is_folder
+from tensortap.system.temp_dirs import temporary_folder
+
+from .fetched import Fetched, FoundFile, files_at
+from .import_cache import CachedImport, cached_copy
+from .registry import detect
+
+_ARCHIVE = ".zip"  # of a dump, which is read where it is
+_LISTED, _FOLDERS = 20_000, 1_000  # looked at: telling a format must not take long
+_MARK = 8  # bytes at a file's start, at the end of a checkpoint's index, that tell a format
+_MARKS = 100  # of them that are read; of checkpoints' indexes in a folder, detection looks at no more
+
+
+def imported_copy(place: Path, cache: Path) -> CachedImport | None:
+    """A foreign source at an address as a log directory in the cache; None for anything else.
+
+    It is copied unless it was, and names, sizes, times and tags are the same.
+
+    Raises TensortapError, OSError.
+    """
+    files = _foreign_files(place)
+    if not _is_known(files, place.name):
+        return None
+    facts = (f"{f.name}|{f.entry.size}|{f.entry.mtime_ns}|{f.entry.inode}" for f in files)
+    with progress(f"importing {place.name}:") as advance:
+        return cached_copy(
+            address_of(place),
+            "\n".join(sorted(facts)),
+            place.name,
+            cache,
+            lambda: _copy(place, advance),
+            advance,
+        )
+
+
+@contextmanager
+def _copy(place: Path, advance: Callable[[str], None]) -> Iterator[Path]:
+    with temporary_folder() as folder:
+        yield Fetched(folder, progress=advance).fetch(address_of(place))
+
+
+def _foreign_files(place: Path) -> list[FoundFile]:
+    """The files of what is at an address; none of dumps, and where there are too many or none."""
+    if place.name.endswith(_ARCHIVE) or (is_folder(place) and find_runs(place)):
+        return []
+    try:
+        return files_at(address_of(place), _LISTED, _FOLDERS)
+    except (LimitError, RemoteError):  # a log directory may hold other things, or be still to come
+        return []
+
+
+def _is_known(files: list[FoundFile], name: str) -> bool:
+    """Whether files of such names are in a format that can be imported, before all of them are copied."""
+    if not files:
+        return False
+    marks = _marks(files, name)
+    with temporary_folder() as folder, suppress(OSError):  # odd names
+        for file in files:
+            stand_in = Path(folder, file.name)
+            stand_in.parent.mkdir(parents=True, exist_ok=True)
+            stand_in.write_bytes(marks.get(file.name, b""))
+        return detect(Path(folder, name)) is not None
+    return False
+
+
+def _marks(files: list[FoundFile], name: str) -> dict[str, bytes]:
+    """What a format is told by, besides the names: of a folder's files, only of the indexes of checkpoints.
+
+    Of the most important ones: the file that was named, then indexes. In a folder, one that cannot be read
+    tells nothing.
+
+    Raises RemoteError, DamagedError: what was named, or belongs to it, cannot be read.
+    """
+    telling = [file for file in files if _is_alone(file) or (_is_index(file) and file.name.count("/") == 1)]
+    telling.sort(key=lambda file: (file.name != name, not _is_index(file), file.name))
+    return {file.name: _mark(file) for file in telling[:_MARKS]}
+
+
+def _is_alone(file: FoundFile) -> bool:
+    return "/" not in file.name
+
+
+def _is_index(file: FoundFile) -> bool:
+    return file.name.endswith(".index")
+
+
+def _mark(file: FoundFile) -> bytes:
+    try:
+        with Input(file.place) as source:
+            length = min(_MARK, source.size)
+            return source.read_exactly(source.size - length if _is_index(file) else 0, length)
+    except (OSError, DamagedError, RemoteError) as error:
+        if not _is_alone(file):
+            return b""
+        if isinstance(error, OSError):
+            raise RemoteError(f"{shown_path(file.place)} cannot be read: {error.strerror}.") from None
+        raise

@@ -1,0 +1,233 @@
+"""Foreign formats in the place of a log directory: imported into the user's cache, and said so in a line."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tarfile
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tensortap.cli.patience import told_if_silent
+from tensortap.core.errors import DeniedError, NotARunError, RemoteError
+from tensortap.dump.read.runs import find_runs
+from tensortap.storage.addresses import address_of, is_remote, path_of, shown_path
+from tensortap.storage.filesystem import exists, is_folder, look, scan
+from tensortap.system.temp_dirs import kept_folder
+
+if TYPE_CHECKING:
+    from tensortap.api.logdir import Log
+
+    from .import_cache import CachedImport
+
+_SHOWN_NOTES = 5
+_PACKED = (".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".7z", ".rar")
+
+
+def open_any(path: str | os.PathLike[str]) -> Log:
+    """Opens a log directory, one run in it, or anything that can be imported, and reads it to its end.
+
+    Also by an address that fsspec knows, as `s3://bucket/logs` (docs/remote.md).
+
+    What is in a foreign format (docs/import.md) is imported into the cache first, and read from there.
+
+    Raises:
+        NotARunError: there is no such directory. RemoteError: nothing can be read at the address.
+        TensortapError: it could not be imported.
+    """
+    if not os.fspath(path):
+        raise NotARunError("An empty path names no log directory.", 'The current one is ".".')
+    from tensortap.api.logdir import open_logdir
+    from tensortap.api.notebook import view
+    from tensortap.api.viewer_hook import set_viewer
+
+    set_viewer(view)
+    return open_logdir(as_logdir(path_of(path)))
+
+
+def as_logdir(path: Path) -> Path:
+    """`path`, or where it was imported to if it is in a foreign format. Raises TensortapError, OSError."""
+    check_reachable(path)
+    cached = imported(path)
+    if cached is None:
+        _check_no_other_file(path)
+        return path
+    return cached.logdir
+
+
+def _check_no_other_file(path: Path) -> None:
+    """Raises NotARunError where a path or address is a file that nothing here can read."""
+    if not _is_file(path) or is_folder(path):
+        return
+    from .registry import FORMATS
+
+    if path.suffix == ".pbtxt":
+        hint = "Graphs as text are not read: write it with tf.io.write_graph(…, as_text=False)."
+    elif _is_packed(path):
+        hint = "It is a packed archive: unpack it, and name the folder or file."
+    else:
+        known = ", ".join(form.title for form in FORMATS)
+        hint = f"These are known: a log directory, a run in it, a .tap.zip of runs, {known}."
+    raise NotARunError(
+        f"{shown_path(path)!r} is not recognised: it is a file in no format that is known here.", hint
+    )
+
+
+def _is_packed(path: Path) -> bool:
+    """Whether a file is a .tar or alike, whatever it is called; at an address its name must do."""
+    if path.name.lower().endswith(_PACKED):
+        return True
+    try:
+        return not is_remote(path) and tarfile.is_tarfile(path)
+    except OSError:
+        return False
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return look(path).is_file if is_remote(path) else path.is_file()
+    except OSError:
+        return False
+
+
+def check_reachable(path: Path) -> None:
+    """Says why an address cannot be read, before it looks like a folder without runs. Raises RemoteError."""
+    try:
+        if is_remote(path) and (look(path).is_folder or path.suffix == ".zip"):
+            scan(path)
+    except OSError as error:
+        if isinstance(error, FileNotFoundError) and _is_prefix_elsewhere(path):
+            return
+        raise RemoteError(
+            f"{shown_path(path)}: {error.strerror}.",
+            "Name a folder that can be listed, a run, a .tap.zip, or what can be imported (docs/remote.md).",
+        ) from None
+
+
+def served(paths: list[Path]) -> list[Path]:
+    """The log directories of a server: foreign sources are served from the cache.
+
+    A foreign folder stays among them: runs may still be written into it.
+    """
+    found = []
+    for path in paths:
+        check_reachable(path)
+        with told_if_silent(path):
+            _check_allowed(path)
+        cached = imported(path)
+        if cached is None:
+            _check_no_other_file(path)
+        found += [path] if cached is None else [cached.logdir, *([path] if is_folder(path) else [])]
+    return found
+
+
+def _check_allowed(path: Path) -> None:
+    """Raises DeniedError where a folder, or what is above it, may not be looked into."""
+    try:
+        if is_folder(path) or not exists(path):
+            scan(path)
+    except PermissionError:
+        raise DeniedError(shown_path(path)) from None
+    except OSError:  # it may come later
+        return
+
+
+def imported(path: Path) -> CachedImport | None:
+    """A foreign source as a log directory in the cache; None for anything else. Says so on stderr."""
+    find = _imported_elsewhere if is_remote(path) else _imported_here
+    found = _in_cache(partial(find, path))
+    if found is not None:
+        _tell(path, found)
+    return found
+
+
+def _in_cache(find: Callable[[Path], CachedImport | None]) -> CachedImport | None:
+    """What `find` finds in, or puts into, the cache; one that cannot be written to is stood in for."""
+    from .import_cache import CacheRefusesError
+
+    try:
+        return find(_cache())
+    except CacheRefusesError as error:
+        spare = _temporary()
+        print(f"{error.message} It is imported for this time only. {error.hint}", file=sys.stderr)
+        return find(spare)
+
+
+def _imported_elsewhere(path: Path, cache: Path) -> CachedImport | None:
+    from .remote_detect import imported_copy
+
+    return imported_copy(path, cache)
+
+
+def _imported_here(path: Path, cache: Path) -> CachedImport | None:
+    if not (path.exists() or _is_prefix(path)) or (path.is_dir() and find_runs(path)):
+        return None
+    from tensortap.cli.progress import progress
+
+    from .import_cache import cached_import
+    from .registry import detect
+
+    if detect(path) is None:
+        return None
+    with progress(f"importing {path.name}:") as advance:
+        return cached_import(path, cache, advance)
+
+
+def _is_prefix_elsewhere(path: Path) -> bool:
+    return exists(path_of(f"{address_of(path)}.index"))
+
+
+def _is_prefix(path: Path) -> bool:
+    """Whether `path` is what the files of a checkpoint have in common, which is no file itself."""
+    return path.with_name(f"{path.name}.index").exists() if path.name else False
+
+
+def _tell(path: Path, cached: CachedImport) -> None:
+    from tensortap.core.escaping import counted, escaped
+
+    from .registry import title_of
+
+    found = cached.imported
+    what = ", ".join(
+        counted(count, noun)
+        for count, noun in (
+            (found.snapshots, "snapshot"),
+            (found.graphs, "graph"),
+            (found.recordings, "recording"),
+        )
+        if count
+    )
+    how = "imported into the cache" if cached.fresh else "not changed since it was imported into the cache"
+    title = title_of(found.format)
+    print(escaped(f"{shown_path(path)}: {title}, {how} ({what})."), file=sys.stderr)
+    if cached.fresh:
+        print_notes(found.notes)
+
+
+def print_notes(notes: list[str]) -> None:
+    """What was refused or is partial, on stderr."""
+    from tensortap.core.escaping import counted, escaped
+
+    for note in notes[:_SHOWN_NOTES]:
+        print(escaped(f"  {note}"), file=sys.stderr)
+    if len(notes) > _SHOWN_NOTES:
+        print(
+            f"  … and {counted(len(notes) - _SHOWN_NOTES, 'note')} more: see 'tensortap info'.",
+            file=sys.stderr,
+        )
+
+
+@cache
+def _cache() -> Path:
+    """The user's cache; where it is switched off, a folder that goes when the process does."""
+    from tensortap.system.user_dirs import cache_folder
+
+    return cache_folder() or _temporary()
+
+
+@cache
+def _temporary() -> Path:
+    """A folder that goes when the process does."""
+    return kept_folder()

@@ -1,0 +1,277 @@
+"""Where importers put what they read: runs that appear when they are whole, within limits, with notes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import re
+import shutil
+import uuid
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tensortap.core.errors import InvalidNameError, InvalidValueError
+from tensortap.core.escaping import counted
+from tensortap.core.model import COUNTS, Graph, Summary
+from tensortap.core.names import MAX_RUN_DEPTH, check_run_name, is_inside_run
+from tensortap.dump.recording.unpack import unpack_bundle
+from tensortap.dump.write.writer import DumpWriter
+
+from .cache_lock import Use, remove_unused
+from .errors import RefusedError
+
+MAX_TENSOR = 4 << 30  # bytes of one array
+MAX_EXTENTS = 64  # of a shape, as NumPy has it
+MAX_TENSORS = 10_000_000  # snapshots of one import
+MAX_NOTES = 50  # sentences; what comes later is counted
+_MAX_PART = 190  # letters of a folder of a run's name: ten less than there may be
+MAX_STEP = (1 << 63) - 1
+
+Progress = Callable[[str], None]
+
+
+@dataclass
+class Imported:
+    """What an import made: the runs' names, counts, and sentences about what was refused or is partial."""
+
+    format: str
+    runs: list[str] = field(default_factory=list)
+    snapshots: int = 0
+    graphs: int = 0
+    recordings: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+class Target:
+    """A run, and runs below it, being made. Its folder is hidden until `finish`.
+
+    Args:
+        logdir: the log directory.
+        run: name of the run.
+        format: the source's format, for `run.json`.
+        source: the source's name, for `run.json`.
+        progress: called with a line of text now and then.
+        tell_command: `run.json` says by which command it was made.
+    """
+
+    def __init__(
+        self,
+        logdir: Path,
+        run: str,
+        format: str,
+        source: str,
+        progress: Progress,
+        *,
+        tell_command: bool = True,
+    ) -> None:
+        self.run = check_run_name(run)
+        self.logdir = logdir
+        self.place = logdir / run
+        if self.place.exists():
+            raise InvalidNameError(
+                f"{str(self.place)!r} exists already.", "Name the run with --run, or remove it."
+            )
+        self._hidden = logdir / f".importing-{uuid.uuid4().hex[:12]}"
+        self.imported = Imported(format)
+        self.progress = progress
+        self._use: Use | None = None
+        self._info = {"imported from": source, "format": format}
+        self._tells_command = tell_command
+        self._more_notes: Counter[str] = Counter()
+        self.graph_ids: set[tuple[str, str]] = set()
+        self.facts: dict[str, str] = {}  # for the info of `run.json`
+        self._names = {"": self.run}  # by what stands for them in the source
+        self._taken = {self.run}
+        self._alike: Counter[str] = Counter()  # runs that would have one name
+
+    def writer(self, below: str = "") -> RunWriter:
+        """Writes the run, or the run below it that is called so; each call is a worker of its own.
+
+        What cannot be a run's name becomes one, and a note tells which.
+
+        Raises:
+            InvalidNameError: the run's name leaves no room for runs below it.
+        """
+        if self._use is None:
+            self._begin()
+        name = self._names.get(below) or self._new_name(below)
+        if name not in self.imported.runs:
+            self.imported.runs.append(name)
+        return RunWriter(self, DumpWriter(self._hidden, run=name, info=self._info), below)
+
+    def _new_name(self, below: str) -> str:
+        room = MAX_RUN_DEPTH - 1 - self.run.count("/")
+        if not room:
+            raise InvalidNameError(
+                f"The source holds several runs, and {self.run[:120]!r} has {MAX_RUN_DEPTH} folders already.",
+                "Name the run with --run and fewer folders.",
+            )
+        plain = name = f"{self.run}/{run_name_of(below, room)}"
+        while name in self._taken:
+            self._alike[plain] += 1
+            name = f"{plain}-{self._alike[plain] + 1}"
+        self._taken.add(name)
+        if name != f"{self.run}/{below}":
+            self.note(f"What is called {below[:200]!r} in the source is the run {name!r}.", "runs renamed")
+        self._names[below] = name
+        return name
+
+    def _begin(self) -> None:
+        """Makes the hidden folder; removes those of imports that were killed."""
+        for left in self.logdir.glob(".importing-*"):
+            remove_unused(left)
+        self._hidden.mkdir(parents=True)
+        self._use = Use(self._hidden)
+
+    def note(self, sentence: str, kind: str = "") -> None:
+        """Remembers a sentence for the user; of one `kind` the first three, the others are counted."""
+        if sentence in self.imported.notes:
+            return
+        self._more_notes[kind or sentence] += 1
+        if self._more_notes[kind or sentence] <= (3 if kind else 1) and len(self.imported.notes) < MAX_NOTES:
+            self.imported.notes.append(sentence)
+
+    def finish(self) -> Imported:
+        """Writes the notes into `run.json` and lets the runs appear.
+
+        Raises:
+            RefusedError: nothing was found in the source.
+        """
+        found = self.imported
+        if not (found.snapshots or found.graphs or found.recordings):
+            because = " ".join(self.imported.notes)
+            raise RefusedError("The source holds no tensor and no graph that can be shown.", because)
+        for kind, count in self._more_notes.items():
+            if count > 3 and kind not in self.imported.notes:
+                self.imported.notes.append(f"{count - 3:,} more: {kind}.")
+        for name in self.imported.runs:
+            self._write_notes(self._hidden / name / "run.json")
+        self.place.parent.mkdir(parents=True, exist_ok=True)
+        (self._hidden / self.run).rename(self.place)
+        self.abandon()
+        return self.imported
+
+    def abandon(self) -> None:
+        """Removes what was not finished."""
+        if self._use is not None:
+            self._use.end()
+            self._use = None
+        shutil.rmtree(self._hidden, ignore_errors=True)
+
+    def _write_notes(self, path: Path) -> None:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        record["info"] |= self.facts
+        if not self._tells_command:
+            record["info"].pop("command", None)
+        if self.imported.notes:
+            record["info"]["notes"] = " ".join(self.imported.notes)
+        path.with_suffix(".tmp").write_text(json.dumps(record), encoding="utf-8")
+        path.with_suffix(".tmp").replace(path)
+
+
+class RunWriter:
+    """Writes one imported run, counting and within limits. A context manager."""
+
+    def __init__(self, target: Target, writer: DumpWriter, below: str) -> None:
+        self._target = target
+        self._writer = writer
+        self._below = f"{below}: " if below else ""
+
+    def __enter__(self) -> RunWriter:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._writer.close()
+
+    def note(self, sentence: str, kind: str = "") -> None:
+        """A sentence for the user about what was refused or is partial."""
+        self._target.note(sentence, kind)
+
+    def fact(self, name: str, text: str) -> None:
+        """What programs want to know about the whole source, for the info of `run.json`."""
+        self._target.facts[name] = text
+
+    def not_counted(self, *names: str) -> None:
+        """Some of the source's snapshots do not tell these counts (FORMAT.md)."""
+        told = {*filter(None, self._target.facts.get("not counted", "").split(", ")), *names}
+        self.fact("not counted", ", ".join(name for name in ("size", *COUNTS, "nonfinite") if name in told))
+
+    def progress(self, text: str) -> None:
+        """Shows how far the import is."""
+        self._target.progress(text)
+
+    def graph(self, graph: Graph) -> str:
+        """Writes a graph; returns its id."""
+        graph_id = self._writer.graph(graph)
+        self._target.graph_ids.add((self._below, graph_id))
+        self._target.imported.graphs = len(self._target.graph_ids)
+        return graph_id
+
+    def recording(self, bundle: zipfile.ZipFile, manifest: Mapping[str, Any]) -> None:
+        """Adds the recording in an open bundle. Raises DamagedError, OSError: see `unpack_bundle`."""
+        unpack_bundle(bundle, manifest, self._writer.run_dir)
+        self._target.imported.recordings += 1
+
+    def log(self, name: str, array: Any, *, step: int, **where: Any) -> bool:
+        """Dumps one snapshot with its value. An array that cannot be dumped is left out, with a note."""
+        with self._place(name, step):
+            if np.asarray(array).nbytes > MAX_TENSOR:
+                raise InvalidValueError(f"It takes {np.asarray(array).nbytes:,} bytes; the limit is 4 GiB.")
+            self._writer.log(name, array, step=step, keep="value", **where)
+            return True
+        return False
+
+    def log_summary(self, name: str, summary: Summary, *, step: int, **where: Any) -> bool:
+        """Dumps one snapshot of which only the summary is known."""
+        with self._place(name, step):
+            self._writer.log_summary(name, summary, step=step, **where)
+            return True
+        return False
+
+    @contextlib.contextmanager
+    def _place(self, name: str, step: int) -> Iterator[None]:
+        imported = self._target.imported
+        if imported.snapshots >= MAX_TENSORS:
+            raise RefusedError(f"The source holds more than {MAX_TENSORS:,} snapshots, the limit.")
+        try:
+            yield
+        except (InvalidValueError, InvalidNameError) as error:
+            self.note(f"Left out: {self._below}{name[:200]} at step {step}: {error}", "tensors left out")
+            return
+        imported.snapshots += 1
+        if imported.snapshots % 20 == 1:
+            self.progress(f"{counted(imported.snapshots, 'snapshot')}, step {step}: {name}")
+
+
+def run_name_of(text: str, room: int = MAX_RUN_DEPTH) -> str:
+    """A run name of at most `room` folders, as close to a file's name or path as their rules allow."""
+    parts = [part for part in map(_part, text.split("/")) if part]
+    if len(parts) > room:
+        parts[room - 1 :] = [_part("-".join(parts[room - 1 :]))]
+    return "/".join(parts) or "run"
+
+
+def _part(text: str) -> str:
+    part = re.sub(r"[\\\x00-\x1f\x7f]", "_", text).strip()[:_MAX_PART].strip(" .")
+    return f"{part}_" if is_inside_run(part) else part
+
+
+def check_array_size(shape: tuple[int, ...], itemsize: int, what: str) -> int:
+    """Bytes of an array, before it is allocated.
+
+    Raises:
+        RefusedError: an extent is negative, there are more than 64, or it takes more than 4 GiB.
+    """
+    if len(shape) > MAX_EXTENTS or any(extent < 0 for extent in shape):
+        raise RefusedError(f"{what} has the shape {str(shape)[:100]}, which is not possible.")
+    size = math.prod(shape) * itemsize
+    if math.prod(extent or 1 for extent in shape) * max(itemsize, 1) > MAX_TENSOR:
+        raise RefusedError(f"{what} takes {size:,} bytes; the limit is 4 GiB.")
+    return size

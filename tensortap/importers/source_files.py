@@ -1,0 +1,151 @@
+"""Files of a source, read with care: regular files only, sizes checked before anything is allocated."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from .errors import RefusedError
+
+MAX_FILES = 1_000_000  # of a folder, its sub-folders included
+MAX_FOLDERS = 32  # levels
+_LOOKED_AT = 20_000
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+def open_file(path: Path) -> BinaryIO:
+    """A regular file to read; a FIFO or device is refused before anything waits for it.
+
+    Raises:
+        RefusedError: it is no regular file.
+        OSError: it cannot be opened.
+    """
+    fd = os.open(path, _FLAGS)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise RefusedError(f"{path.name} is not a regular file.")
+    return os.fdopen(fd, "rb")
+
+
+def file_size(file: BinaryIO) -> int:
+    """Bytes of an open file."""
+    return os.fstat(file.fileno()).st_size
+
+
+class Room:
+    """Bytes of a file that its arrays take together: in no format two share some.
+
+    A few words that name the same bytes again and again would fill the disk otherwise.
+    """
+
+    def __init__(self, length: int) -> None:
+        self._left = length
+
+    def take(self, length: int) -> None:
+        """Raises RefusedError: the arrays would take more than the file has."""
+        if length > self._left:
+            raise RefusedError("With it, tensors take more bytes than the file has: some share theirs.")
+        self._left -= length
+
+
+def read_whole(path: Path, limit: int) -> bytes:
+    """All bytes of a file.
+
+    Raises:
+        RefusedError: it has more than `limit`.
+    """
+    with open_file(path) as file:
+        size = file_size(file)
+        if size > limit:
+            raise RefusedError(f"{path.name} has {size:,} bytes; the limit is {limit:,}.")
+        return file.read(size)
+
+
+def read_range(file: BinaryIO, offset: int, length: int, what: str) -> bytes:
+    """`length` bytes at `offset`.
+
+    Raises:
+        RefusedError: the file does not have them; the sentence calls them `what`.
+    """
+    size = file_size(file)
+    if offset < 0 or length < 0 or offset + length > size:
+        raise RefusedError(f"{what} should lie at {offset:,}+{length:,}; the file has {size:,} bytes.")
+    file.seek(offset)
+    data = file.read(length)
+    if len(data) != length:
+        raise RefusedError(f"{what} could not be read whole: the file is being changed.")
+    return data
+
+
+def parsed_json(data: bytes, what: str) -> dict[str, Any]:
+    """A JSON object. Raises RefusedError: it is none; the sentence calls it `what`."""
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise RefusedError(f"{what} is damaged: its JSON cannot be read.") from error
+    if not isinstance(found, dict):
+        raise RefusedError(f"{what} is damaged: its JSON is not an object.")
+    return found
+
+
+def files_beside(index: Path, names: Iterable[str], suffix: str) -> list[Path]:
+    """The files that an index names, next to it. Names with folders in them could lead anywhere.
+
+    Raises:
+        RefusedError: one has another suffix or is in a folder, or is not there.
+    """
+    ordered = sorted(names)
+    for name in ordered:
+        if Path(name).name != name or "\\" in name or not name.endswith(suffix):
+            raise RefusedError(f"{index.name} names {name[:100]!r}, which is not a shard next to it.")
+        if not (index.parent / name).is_file():
+            raise RefusedError(f"{index.name} names {name[:100]!r}, which is not there.")
+    return [index.parent / name for name in ordered]
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """Files below a folder, in the order of their names. Hidden names and linked folders are left out.
+
+    Links to files are followed: caches of model hubs consist of them. Not those of other users to a third's
+    file: they would have whoever imports the folder show a file that only they can read.
+
+    Raises:
+        RefusedError: there are more than a million.
+    """
+    for number, path in enumerate(_walk(folder, MAX_FOLDERS)):
+        if number >= MAX_FILES:
+            raise RefusedError(f"{folder} holds more than {MAX_FILES:,} files.")
+        yield path
+
+
+def any_below(folder: Path, wanted: Callable[[Path], bool]) -> bool:
+    """Whether one of the first 20,000 files below a folder is wanted: detecting must not take long."""
+    return any(wanted(path) for path in islice(_walk(folder, MAX_FOLDERS), _LOOKED_AT))
+
+
+def _may_follow(entry: os.DirEntry[str]) -> bool:
+    """The rule of Linux' `protected_symlinks`, everywhere. Raises OSError: the link leads nowhere."""
+    if not hasattr(os, "geteuid") or not entry.is_symlink():
+        return True
+    return entry.stat(follow_symlinks=False).st_uid in (os.geteuid(), 0, entry.stat().st_uid)
+
+
+def _walk(folder: Path, depth: int) -> Iterator[Path]:
+    with os.scandir(folder) as entries:
+        found = sorted(entries, key=lambda entry: entry.name)
+    for entry in found:
+        if entry.name.startswith("."):
+            continue
+        try:
+            is_file = entry.is_file() and _may_follow(entry)
+        except OSError:  # a link in a circle, or to what may not be looked at
+            continue
+        if is_file:
+            yield Path(entry.path)
+        elif depth and entry.is_dir(follow_symlinks=False):
+            yield from _walk(Path(entry.path), depth - 1)

@@ -1,0 +1,74 @@
+"""tensortap's own bundles: a recorded step as a run with its graph, where the page can run it again."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tensortap.core.errors import DamagedError, TensortapError
+from tensortap.core.function_names import short_function_name
+from tensortap.core.model import Graph
+from tensortap.dump.recording.bundle import read_bundle_blob, read_bundle_graph, read_bundle_manifest
+
+from .errors import RefusedError
+from .run_builder import Target
+from .source_files import open_file
+from .tf_formats.graphdef import graphs_of
+from .tf_formats.protos import parse
+from .zips import ZIP_ERRORS, open_zip
+
+SUFFIX = ".tapbundle"
+_MANIFEST = "recording.json"
+
+
+def is_bundle(path: Path) -> bool:
+    """Whether it is called `.tapbundle`, or is a zip archive with the manifest of one."""
+    if not path.is_file():
+        return False
+    if path.suffix == SUFFIX:
+        return True
+    try:
+        with open_file(path) as file:
+            if file.read(2) != b"PK":
+                return False
+            with zipfile.ZipFile(file) as archive:
+                return _MANIFEST in archive.namelist()
+    except (*ZIP_ERRORS, OSError, RefusedError):
+        return False
+
+
+def read(path: Path, target: Target) -> None:
+    """The step of a bundle: its graph and its recording. None of its ops is run."""
+    with open_zip(path) as archive:
+        try:
+            manifest = read_bundle_manifest(archive, path.name)
+            with target.writer() as out:
+                graph = read_bundle_graph(path, str(manifest.get("graph"))) or _of_library(
+                    archive, manifest, out.note
+                )
+                graph_id = out.graph(graph) if graph is not None else ""
+                out.recording(archive, {**manifest, "graph": graph_id})
+        except DamagedError as error:
+            raise RefusedError(error.message, error.hint) from error
+    target.note(
+        f"A bundle holds what step {manifest['step']} needs to run again, and no tensors: "
+        "'tensortap serve --allow-replay' computes any of them on the page, and so does 'tensortap replay'."
+    )
+
+
+def _of_library(
+    archive: zipfile.ZipFile, manifest: Mapping[str, Any], note: Callable[[str], None]
+) -> Graph | None:
+    """The graph of a bundle without one (`--no-graph`), of its functions; None if that is not possible."""
+    name = str(manifest.get("function"))
+    try:
+        library = read_bundle_blob(archive, manifest.get("library"))
+        graph_def = parse("GraphDef", b"", "The graph")
+        graph_def.library.CopyFrom(parse("FunctionDefLibrary", library, "The library of functions"))
+        found = graphs_of(graph_def.SerializeToString(), name, note)
+        return next((graph for graph in found if graph.name == short_function_name(name)), None)
+    except TensortapError as error:
+        note(f"The graph is left out: {error}")
+        return None

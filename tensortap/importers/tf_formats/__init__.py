@@ -1,0 +1,1 @@
+"""TensorFlow's files: events, checkpoints, SavedModels, graphs."""

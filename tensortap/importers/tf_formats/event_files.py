@@ -1,0 +1,188 @@
+"""TensorBoard's event files: graphs, histograms, scalars, other tensors. A folder with some is a run."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+
+from tensortap.core.errors import TensortapError
+from tensortap.core.model import Summary
+from tensortap.tfproto.tensor_proto import tensor_array
+
+from ..errors import RefusedError
+from ..partial_summary import Floats, histogram_summary
+from ..run_builder import RunWriter, Target
+from ..source_files import any_below, files_below
+from .exported_events import histogram_of, is_own, summary_of, tensor_of
+from .graphdef import graphs_of
+from .protos import Message, parse
+from .tfrecord import records
+
+_MARK = ".tfevents."
+_MAX_BUCKETS = 5_000  # TF1 has 1,549 at most, TF2 30 unless a program asks for more
+_MAX_COUNT = 1 << 53  # elements: beyond, float64 skips numbers
+_SHOWN_BY_TENSORBOARD = ("images", "audio", "graph_keras_model", "pr_curves", "mesh", "projector", "hparams")
+_TRACES = ("graph_run_metadata", "graph_run_metadata_graph")
+_NOTE = (
+    "TensorBoard keeps no values of tensors with histograms: their shapes are not known, their histograms "
+    "are approximate (each of its buckets is spread evenly), and only files of TF1 know mean, std and l2."
+)
+
+
+def matches(path: Path) -> bool:
+    """Whether it is an event file, or a folder with one up to 32 levels below."""
+    if path.is_dir():
+        return any_below(path, lambda found: _MARK in found.name)
+    return _MARK in path.name and path.is_file()
+
+
+def read(path: Path, target: Target) -> None:
+    """Every folder with event files is a run; files of one folder are read in the order of their names."""
+    folders: dict[str, list[Path]] = defaultdict(list)
+    for found in files_below(path) if path.is_dir() else [path]:
+        if _MARK in found.name:
+            folders[found.parent.relative_to(path).as_posix() if path.is_dir() else "."].append(found)
+    for folder, files in sorted(folders.items()):
+        with target.writer("" if folder == "." else folder) as out:
+            reader = _Reader(out)
+            for file in files:
+                for data in records(file, out.note):
+                    reader.event(data, file.name)
+
+
+class _Reader:
+    """Reads the events of one run: what a tag is for is said only in its first one."""
+
+    def __init__(self, out: RunWriter) -> None:
+        self._out = out
+        self._plugins: dict[str, str] = {}
+        self._has_graph = False
+        self._is_own = False  # the file was written by an export
+
+    def event(self, data: bytes, what: str) -> None:
+        try:
+            event = parse("Event", data, f"An event of {what}")
+            which = event.WhichOneof("value")
+            if which == "graph_def":
+                self._graph(event.graph_def)
+            elif which == "meta_graph_def" and not self._has_graph:  # TF1 writes both of one graph
+                meta = parse("MetaGraphDef", event.meta_graph_def, "A meta graph")
+                self._graph(meta.graph_def.SerializeToString())
+            elif which == "file_version":
+                self._is_own = is_own(event)
+            elif which == "summary" and self._is_own:
+                self._exported(event)
+            elif which == "summary":
+                for value in event.summary.value:
+                    self._value_or_note(event, value)
+        except TensortapError as error:
+            self._out.note(f"Left out: {error}", "events left out")
+
+    def _exported(self, event: Message) -> None:
+        tensor, histogram = tensor_of(event), histogram_of(event)
+        try:
+            buckets = None if histogram is None else _old_buckets(histogram)
+            if buckets is not None:
+                _check_buckets(*buckets[:3])
+            self._log_summary(event, tensor, summary_of(event, tensor, buckets))
+        except TensortapError as error:
+            self._out.note(f"Left out: {tensor[:200]}: {error}", "values left out")
+
+    def _value_or_note(self, event: Message, value: Message) -> None:
+        """One value; a bad one takes no other of its event along."""
+        try:
+            self._value(event, value)
+        except TensortapError as error:
+            self._out.note(f"Left out: {value.tag[:200]}: {error}", "values left out")
+
+    def _graph(self, data: bytes) -> None:
+        for graph in graphs_of(data, "graph", self._out.note):
+            self._out.graph(graph)
+            self._has_graph = True
+
+    def _traced_graphs(self, proto: Message) -> None:
+        """What `tf.summary.trace_export` wrote: a graph for each function that ran, before optimization."""
+        for data in proto.string_val:
+            for traced in parse("RunMetadata", data, "A trace").function_graphs:
+                whole = traced.pre_optimization_graph
+                for graph_def in [whole] if whole else traced.partition_graphs:
+                    self._graph(graph_def)
+
+    def _value(self, event: Message, value: Message) -> None:
+        tag, which = value.tag, value.WhichOneof("value")
+        plugin = self._plugins.setdefault(tag, value.metadata.plugin_data.plugin_name)
+        if plugin in _TRACES:
+            self._traced_graphs(value.tensor)
+        elif event.step < 0:
+            self._out.note(f"Left out: {tag[:200]} at step {event.step}: steps begin at 0.", "negative steps")
+        elif which in ("image", "audio") or plugin in _SHOWN_BY_TENSORBOARD:
+            kind = plugin or which
+            self._out.note(
+                f"Left out: what the tab {kind!r} of TensorBoard shows ({tag[:200]} …).", f"{kind}"
+            )
+        elif which == "simple_value":
+            self._out.log(tag, np.float32(value.simple_value), step=event.step, time=_time(event))
+        elif which == "histo":
+            self._histogram(event, tag, *_old_buckets(value.histo))
+        elif which == "tensor":
+            self._tensor(event, tag, plugin, value.tensor)
+
+    def _tensor(self, event: Message, tag: str, plugin: str, proto: Message) -> None:
+        array = tensor_array(proto)
+        if plugin == "histograms" and array.ndim == 2 and array.shape[1] == 3 and array.dtype.kind in "fiu":
+            if array.size > proto.ByteSize():  # one number for all of them
+                raise RefusedError("Its buckets are not there.")
+            left, right, counts = np.asarray(array, np.float64).T
+            self._histogram(event, tag, left, right, counts, {})
+        else:
+            self._out.log(tag, array, step=event.step, time=_time(event))
+
+    def _histogram(
+        self, event: Message, tag: str, left: Floats, right: Floats, counts: Floats, exact: dict[str, float]
+    ) -> None:
+        _check_buckets(left, right, counts)
+        self._log_summary(event, tag, histogram_summary(left, right, counts, **exact))
+
+    def _log_summary(self, event: Message, tag: str, summary: Summary) -> None:
+        self._out.note(_NOTE)
+        self._out.not_counted("subnormal")
+        self._out.log_summary(tag, summary, step=event.step, time=_time(event))
+
+
+def _time(event: Message) -> float | None:
+    """Seconds since 1970; now, if the event does not say."""
+    return event.wall_time if 0 <= event.wall_time < 2.5e11 else None
+
+
+def _check_buckets(left: Floats, right: Floats, counts: Floats) -> None:
+    """Raises RefusedError: there are too many, or edges or counts make no sense."""
+    if len(counts) > _MAX_BUCKETS:
+        raise RefusedError(f"It has {len(counts):,} buckets; the limit is {_MAX_BUCKETS:,}.")
+    finite = np.all(np.isfinite(np.concatenate([left, right, counts])))
+    if not finite or not np.all(left <= right) or not np.all(counts >= 0) or counts.sum() >= _MAX_COUNT:
+        raise RefusedError("Its buckets make no sense.")
+
+
+def _old_buckets(histo: Message) -> tuple[Floats, Floats, Floats, dict[str, float]]:
+    """TF1's histogram: edges and counts, and exact statistics.
+
+    Raises:
+        RefusedError: edges and counts do not fit together, or there are none.
+    """
+    counts, limits = np.array(histo.bucket, np.float64), np.array(histo.bucket_limit, np.float64)
+    if len(counts) != len(limits):
+        raise RefusedError(f"It has {len(limits):,} edges for {len(counts):,} buckets.")
+    if not len(counts):
+        raise RefusedError("It has no buckets.")
+    right = np.clip(limits, histo.min, histo.max)
+    left = np.concatenate([[histo.min], right[:-1]])
+    exact: dict[str, float] = {}
+    if histo.num > 0:
+        mean = histo.sum / histo.num
+        variance = max(histo.sum_squares / histo.num - mean * mean, 0.0)
+        exact = {"min": histo.min, "max": histo.max, "mean": mean, "std": math.sqrt(variance)}
+        exact["l2"] = math.sqrt(max(histo.sum_squares, 0.0))
+    return left, right, counts, exact

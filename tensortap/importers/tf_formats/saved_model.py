@@ -1,0 +1,49 @@
+"""SavedModels and frozen GraphDefs: the graph, without values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..errors import RefusedError
+from ..run_builder import Target
+from ..source_files import read_whole
+from .graphdef import MAX_GRAPH_DEF, graphs_of
+from .protos import parse
+
+SAVED_MODEL = "saved_model.pb"
+
+
+def is_saved_model(path: Path) -> bool:
+    """Whether it is a SavedModel's folder, or its `saved_model.pb`."""
+    return (path / SAVED_MODEL).is_file() if path.is_dir() else path.name == SAVED_MODEL and path.is_file()
+
+
+def read_saved_model(path: Path, target: Target) -> None:
+    """The graphs of a SavedModel, one a meta graph."""
+    file = path / SAVED_MODEL if path.is_dir() else path
+    model = parse("SavedModel", read_whole(file, MAX_GRAPH_DEF), file.name)
+    if not model.meta_graphs:
+        raise RefusedError(f"{file.name} holds no graph.")
+    with target.writer() as out:
+        for meta in model.meta_graphs:
+            name = "_".join(meta.meta_info_def.tags) or "graph"
+            for graph in graphs_of(meta.graph_def.SerializeToString(), name, out.note):
+                out.graph(graph)
+        if (file.parent / "variables" / "variables.index").is_file():
+            out.note(
+                "A SavedModel is shown as a graph without values; "
+                "its variables are a checkpoint: import its folder 'variables'."
+            )
+
+
+def is_graph_def(path: Path) -> bool:
+    """Whether it is a `.pb` file."""
+    return path.suffix == ".pb" and path.is_file()
+
+
+def read_graph_def(path: Path, target: Target) -> None:
+    """The graph of a frozen GraphDef."""
+    with target.writer() as out:
+        for graph in graphs_of(read_whole(path, MAX_GRAPH_DEF), path.stem, out.note):
+            out.graph(graph)
+        out.note("A GraphDef is shown as a graph without values.")

@@ -1,0 +1,1 @@
+"""Dumps of TensorFlow's debugger, versions 1 and 2."""

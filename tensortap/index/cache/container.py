@@ -1,0 +1,120 @@
+"""A file of named arrays and a JSON object: written as a whole, checked before use, mapped into memory.
+
+8 bytes magic, u32 length of the header, u32 its CRC-32C, header (JSON),
+then the arrays, each at a multiple of 64
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import mmap
+import os
+import struct
+import uuid
+from collections.abc import Collection, Mapping
+from io import RawIOBase
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tensortap.storage.files import crc32c
+
+MAGIC = b"TTINDEX1"
+_HEAD = struct.Struct("<8sII")
+_ALIGN = 64
+_MAX_HEADER = 1 << 30
+_PIECE = 4 << 20  # bytes checked at a time
+_DTYPES = {np.dtype(name).str for name in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f8", "?")}
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class ContainerError(Exception):
+    """Internal: a file of the saved index cannot be used; it is made anew from the dump."""
+
+
+def write_container(
+    path: Path, about: Mapping[str, Any], arrays: Mapping[str, Array], unchecked: Collection[str] = ()
+) -> None:
+    """Writes a file under a temporary name and renames it.
+
+    Args:
+        about: what JSON can say.
+        arrays: one-dimensional ones. `unchecked`: names of those whose contents have checksums of their own.
+
+    Raises:
+        OSError: the disk refused; nothing is left behind.
+    """
+    entries, at = [], 0
+    for name, array in arrays.items():
+        crc = None if name in unchecked else crc32c(_octets(array))
+        entries.append([name, array.dtype.str, len(array), at, crc])
+        at += array.nbytes + -array.nbytes % _ALIGN
+    header = json.dumps({"about": about, "arrays": entries, "size": at}).encode()
+    header += b" " * (-(len(header) + _HEAD.size) % _ALIGN)
+    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:12]}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            file.write(_HEAD.pack(MAGIC, len(header), crc32c(header)) + header)
+            for array in arrays.values():
+                file.write(_octets(array).data)
+                file.write(bytes(-array.nbytes % _ALIGN))
+        temporary.replace(path)
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+
+
+def read_container(path: Path) -> tuple[Any, dict[str, Array]]:
+    """(about, arrays) of a file; the arrays are mapped, not read.
+
+    Raises:
+        ContainerError: it is missing, cut or damaged.
+    """
+    try:
+        with path.open("rb", buffering=0) as file:
+            about, entries, start = _read_header(file)
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            arrays = {}
+            for name, dtype, count, at, crc in entries:
+                array = np.frombuffer(mapped, dtype, count, start + at)
+                if crc is not None:
+                    _check(file, start + at, array.nbytes, crc)
+                arrays[name] = array
+    except (OSError, ValueError, TypeError, KeyError, struct.error, RecursionError) as error:
+        raise ContainerError(f"{path.name}: {error}") from error
+    return about, arrays
+
+
+def _read_header(file: RawIOBase) -> tuple[Any, list[list[Any]], int]:
+    size = os.fstat(file.fileno()).st_size
+    magic, length, crc = _HEAD.unpack(file.read(_HEAD.size) or b"")
+    if magic != MAGIC or length > min(size, _MAX_HEADER):
+        raise ValueError("not a saved index")
+    text = file.read(length) or b""
+    if crc32c(text) != crc:
+        raise ValueError("the header is damaged")
+    header = json.loads(text)
+    start = _HEAD.size + length
+    if size != start + header["size"]:
+        raise ValueError("the file is cut")
+    for _, dtype, count, at, _ in header["arrays"]:
+        if dtype not in _DTYPES or min(count, at) < 0 or start + at + count > size:
+            raise ValueError("the header makes no sense")
+    return header["about"], header["arrays"], start
+
+
+def _check(file: RawIOBase, start: int, length: int, crc: int) -> None:
+    """Reads an array past the map: what is checked need not stay in this process's memory."""
+    found = 0
+    file.seek(start)
+    for at in range(0, length, _PIECE):
+        found = crc32c(file.read(min(_PIECE, length - at)) or b"", found)
+    if found != crc:
+        raise ValueError("an array is damaged")
+
+
+def _octets(array: Array) -> Array:
+    return np.ascontiguousarray(array).view(np.uint8)

@@ -1,0 +1,1 @@
+"""The catalog: what was captured, in columns."""

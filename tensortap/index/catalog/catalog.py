@@ -1,0 +1,211 @@
+"""The catalog: one row a snapshot in typed columns. Values stay in the dump."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from tensortap.dump.read.stats_reader import Commit
+
+from .columns import GrowingColumn, StringTable
+from .decode import (
+    HISTOGRAM_COLUMNS,
+    INDEXED_COLUMNS,
+    NOT_KEPT,
+    STATISTICS_COLUMNS,
+    ShapeTable,
+    chunk,
+    decode_histograms,
+    filled,
+    numbers,
+    shards,
+)
+from .row_store import Rows
+from .step_tally import GraphSteps, StepTally
+from .tally import Tally
+from .tensor_table import TensorTable
+
+KINDS = ("nan", "pos_inf", "neg_inf", "zero", "negative", "positive")  # every element is one of these
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class CommitPlace(NamedTuple):
+    """Where a commit lies in the dump."""
+
+    worker: str
+    file: int
+    offset: int
+    length: int
+
+
+class Catalog:
+    """All snapshots of a run, in the order in which they were read. Rows never move and are never removed.
+
+    One thread adds (under `lock`); others read up to `rows` without it.
+
+    Attributes:
+        parts: where the rows are. partial: how many rows have counts that do not add up to their size.
+        pruned: values files that were removed on purpose, by code of their worker. prunings: how often that
+        changed. not_told: the counts that the source of the run does not tell, see `unknown_counts`.
+        source: the format that the run was imported from, or empty.
+        places: int64 columns that say where each commit is, see `CommitPlace`.
+
+    Args:
+        histograms: hold histograms, too, until they are saved.
+    """
+
+    def __init__(self, run_dir: Path, *, histograms: bool = False) -> None:
+        self.run_dir = run_dir
+        self.lock = threading.RLock()
+        self.rows = 0
+        self.read_columns = INDEXED_COLUMNS + (HISTOGRAM_COLUMNS if histograms else ())
+        self.tensors, self.steps, self.shapes = TensorTable(), StepTally(), ShapeTable()
+        self.graph_steps = GraphSteps()
+        self.workers, self.devices, self.dtypes = StringTable(), StringTable(), StringTable()
+        self.worker_rows = Tally()
+        self.nonfinite = 0
+        self.partial = 0
+        self.prunings = 0
+        self.pruned: dict[int, frozenset[int]] = {}
+        self.not_told: frozenset[str] = frozenset()
+        self.source = ""
+        self.last_time: float | None = None
+        self.parts = Rows(histograms)
+        self.places = {name: GrowingColumn(np.int64) for name in ("row", "worker", *CommitPlace._fields[1:])}
+
+    def hold_no_histograms(self) -> None:
+        """Reads them from their commits from now on: there will be no saved index to put them into."""
+        self.read_columns = INDEXED_COLUMNS
+        self.parts.let_go()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the columns and side tables (strings not counted)."""
+        return self.parts.nbytes + sum(column.nbytes for column in self.places.values())
+
+    def add(self, worker: str, commits: Sequence[Commit]) -> int:
+        """Appends the snapshots of a worker's commits; returns how many."""
+        commits = [commit for commit in commits if commit.batch.num_rows]
+        if not commits:
+            return 0
+        table = pa.Table.from_batches([commit.batch for commit in commits])
+        table = table.select(list(self.read_columns)).combine_chunks()
+        histograms = decode_histograms(table) if "bucket_id" in self.read_columns else None
+        with self.lock:
+            columns = self._decode(table)
+            self._add_commits(self.workers.intern(worker), commits)
+            self.parts.add(columns, histograms)
+            self._count(columns, self.workers.intern(worker))
+            self.rows += table.num_rows
+        return int(table.num_rows)
+
+    def prune(self, worker: str, files: frozenset[int]) -> None:
+        """A worker's values files that were removed on purpose: their values are kept no longer."""
+        with self.lock:
+            code = self.workers.code(worker)
+            if code is None or self.pruned.get(code, frozenset()) == files:
+                return
+            self.pruned = self.pruned | {code: files}
+            tensor = self.column("tensor", slice(0, self.rows))[self.column("kept", slice(0, self.rows))]
+            self.tensors.kept.restore(np.bincount(tensor))
+            self.prunings += 1
+
+    def rows_of_tensor(self, code: int) -> Array:
+        """Rows of one tensor, ascending."""
+        return self.parts.rows_of("tensor", code, self.rows)
+
+    def rows_of_step(self, code: int) -> Array:
+        """Rows of one step (by its code), ascending."""
+        return self.parts.rows_of("step", code, self.rows)
+
+    def column(self, name: str, rows: Array | slice) -> Array:
+        """A column of codes, integers or float64, at some rows. `step` holds steps, `time` microseconds,
+        `shard` the number of the values file (-1: in the row, `NOT_KEPT` and below: nowhere); `kept`
+        and `pruned` are bool: whether the value is there, or was removed to save space."""
+        if name == "worker":
+            return self._workers(rows)
+        if name in ("kept", "pruned"):
+            return self._values_left(rows, name)
+        values = self.parts.column(name, rows, self.rows)
+        return self.steps.values[values] if name == "step" else values
+
+    def commits_of(self, rows: Array) -> tuple[Array, Array]:
+        """The numbers of the commits that hold some rows, and the rows' numbers in them."""
+        starts = self.places["row"].view()
+        commits = np.searchsorted(starts, rows, "right") - 1
+        return commits, rows - starts[commits]
+
+    def place(self, commit: int) -> CommitPlace:
+        """Where a commit lies."""
+        worker, file, offset, length = (
+            int(self.places[name].view()[commit]) for name in ("worker", *CommitPlace._fields[1:])
+        )
+        return CommitPlace(self.workers[worker], file, offset, length)
+
+    def _values_left(self, rows: Array | slice, name: str) -> Array:
+        """Which rows' values are there, or were removed to save space."""
+        shard = self.column("shard", rows)
+        stored: Array = shard > NOT_KEPT
+        gone = np.zeros(len(shard), np.bool_)
+        pruned = {worker: files for worker, files in self.pruned.items() if files}
+        workers = self._workers(rows) if pruned else None
+        for worker, files in pruned.items():
+            gone |= (workers == worker) & np.isin(shard, list(files))
+        return stored & ~gone if name == "kept" else gone
+
+    def _workers(self, rows: Array | slice) -> Array:
+        if isinstance(rows, slice):
+            rows = np.arange(self.rows)[rows]
+        if len(self.workers) == 1:
+            return np.zeros(len(rows), np.int64)
+        commits = np.searchsorted(self.places["row"].view(), rows, "right") - 1
+        return self.places["worker"].view()[commits]
+
+    def _add_commits(self, worker: int, commits: Sequence[Commit]) -> None:
+        lengths = np.array([commit.batch.num_rows for commit in commits], np.int64)
+        self.places["worker"].extend(np.full(len(commits), worker))
+        for name in CommitPlace._fields[1:]:
+            self.places[name].extend(np.array([getattr(commit, name) for commit in commits], np.int64))
+        self.places["row"].extend(self.rows + np.cumsum(lengths) - lengths)
+        self.worker_rows.count(np.full(int(lengths.sum()), worker, np.int32))
+
+    def _decode(self, table: pa.Table) -> dict[str, Array]:
+        columns = {name: numbers(table, name) for name in ("visit", "time", *STATISTICS_COLUMNS)}
+        graph = self.tensors.graphs.encode(chunk(table, "graph"))
+        node = self.tensors.nodes.encode(chunk(table, "node"))
+        return columns | {
+            "tensor": self.tensors.encode(graph, node, numbers(table, "slot")),
+            "step": self.steps.encode(numbers(table, "step")),
+            "device": self.devices.encode(chunk(table, "device")),
+            "dtype": self.dtypes.encode(chunk(table, "dtype")),
+            "shape": self.shapes.encode(chunk(table, "shape")),
+            "shard": shards(filled(table, "value_codec"), numbers(table, "value_file")),
+        }
+
+    def _count(self, columns: dict[str, Array], worker: int) -> None:
+        nan, inf = columns["nan"] > 0, (columns["pos_inf"] > 0) | (columns["neg_inf"] > 0)
+        bad, tensor = nan | inf, columns["tensor"]
+        self.tensors.note_rows(tensor, self.rows)
+        self.tensors.snapshots.count(tensor)
+        shard = columns["shard"]
+        there = (shard > NOT_KEPT) & ~np.isin(shard, list(self.pruned.get(worker, ())))
+        self.tensors.kept.count(tensor[there])
+        self.tensors.nonfinite.count(tensor[bad])
+        self.steps.count(columns["step"], nan, inf, columns["time"])
+        graphs, steps = self.tensors.columns(len(self.tensors))[0][tensor], self.steps.values[columns["step"]]
+        self.graph_steps.count(graphs, steps, nan, inf, columns["time"])
+        self.nonfinite += int(np.count_nonzero(bad))
+        self.partial += self._count_partial(columns)
+        latest = float(columns["time"].max()) / 1e6
+        self.last_time = latest if self.last_time is None else max(self.last_time, latest)
+
+    def _count_partial(self, columns: dict[str, Array]) -> int:
+        told: Array = np.sum([columns[name] for name in KINDS], axis=0)
+        text = columns["dtype"] == self.dtypes.code("string")
+        return int(np.count_nonzero((columns["size"] > told) & ~text))

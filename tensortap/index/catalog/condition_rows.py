@@ -1,0 +1,108 @@
+"""Rows of the catalog as conditions see them: numbers by column, texts by their few distinct values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tensortap.core.natural import natural_ranks
+
+from ..graph.graph_index import GraphIndex
+from ..query.filter_expressions import FitsTexts
+from ..run_index import RunIndex
+from ..unknown_counts import unknown_counts
+from .columns import Coded
+from .tensor_table import NO_GRAPH
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+
+NODE_TEXTS: dict[str, Callable[[GraphIndex], Coded]] = {
+    "op": lambda graph: graph.op_type,
+    "op_type": lambda graph: graph.op_type,
+    "layer": lambda graph: graph.layer,
+}
+
+
+class CatalogRows:
+    """Some snapshots of a run; see `conditions.Rows`."""
+
+    def __init__(self, run: RunIndex, rows: Array | slice) -> None:
+        self._run, self._rows = run, rows
+        self._unknown = unknown_counts(run.catalog, rows)
+
+    def number(self, field: str) -> Array:
+        return self._run.catalog.column(field, self._rows)
+
+    def unknown(self, field: str) -> Mask | None:
+        return self._unknown.get(field)
+
+    def text(self, field: str, fits: FitsTexts) -> Mask:
+        catalog = self._run.catalog
+        if field in ("dtype", "device", "worker"):
+            table = {"dtype": catalog.dtypes, "device": catalog.devices, "worker": catalog.workers}[field]
+            codes = catalog.column(field, self._rows)
+            return fits(table.values[: int(codes.max(initial=-1)) + 1])[codes]
+        tensor = catalog.column("tensor", self._rows)
+        return self._by_tensor(field, fits, int(tensor.max(initial=-1)) + 1)[tensor]
+
+    def _by_tensor(self, field: str, fits: FitsTexts, count: int) -> Mask:
+        tensors = self._run.catalog.tensors
+        if field == "tensor":
+            return fits(tensors.names[:count])
+        if field in NODE_TEXTS:
+            column = NODE_TEXTS[field]
+            return tensors_by_node(
+                self._run, count, lambda graph: _fitting(column(graph), fits), otherwise=bool(fits([""])[0])
+            )
+        graph, node, _ = tensors.columns(count)
+        graphs = [graph_id or NO_GRAPH for graph_id in tensors.graphs.values]
+        codes, values = (graph, graphs) if field == "graph" else (node, tensors.nodes.values)
+        found: Mask = fits(values[: int(codes.max(initial=-1)) + 1])[codes]
+        return found
+
+
+def _fitting(texts: Coded, fits: FitsTexts) -> Mask:
+    found: Mask = fits(texts.values)[texts.codes]
+    return found
+
+
+def tensors_by_node(
+    run: RunIndex, count: int, fits: Callable[[GraphIndex], Mask], *, otherwise: bool = False
+) -> Mask:
+    """Which of the first `count` tensors have a node that fits, bool [count].
+
+    Args:
+        fits: which nodes of a graph fit, bool [nodes].
+        otherwise: what holds for tensors whose node is in no recorded graph.
+    """
+    tensors = run.catalog.tensors
+    mask = np.full(count, otherwise, np.bool_)
+    for overview in run.graphs:
+        graph = run.graph(overview.id)
+        nodes = fits(graph)
+        for code in tensors.in_graph(graph.id).tolist():
+            row = graph.rows.get(tensors.node_and_slot(code)[0])
+            if row is not None and code < count:
+                mask[code] = nodes[row]
+    return mask
+
+
+def text_ranks(run: RunIndex, count: int, field: str) -> Array:
+    """Where a text of each of the first `count` tensors' nodes stands in natural order, int64 [count].
+
+    Args:
+        field: one of `NODE_TEXTS`; the text is empty for tensors whose node is in no recorded graph.
+    """
+    tensors = run.catalog.tensors
+    texts = [""] * count
+    for overview in run.graphs:
+        graph = run.graph(overview.id)
+        column = NODE_TEXTS[field](graph)
+        for code in tensors.in_graph(graph.id).tolist():
+            row = graph.rows.get(tensors.node_and_slot(code)[0])
+            if row is not None and code < count:
+                texts[code] = column[row]
+    return natural_ranks(texts)

@@ -1,0 +1,144 @@
+"""The rows of a catalog: segments, then the tail. Rows keep their numbers, whatever part they move to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .packed_histograms import PackedError
+from .ragged import Ragged
+from .segments import Key, Segment, Tail
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class _Parts(NamedTuple):
+    """Replaced as a whole, so that who reads sees all of a change or nothing."""
+
+    segments: tuple[Segment, ...]
+    tail: Tail
+    starts: np.ndarray[Any, np.dtype[np.int64]]
+
+    @property
+    def all(self) -> list[Segment | Tail]:
+        return [*self.segments, self.tail]
+
+
+class Rows:
+    """Columns and postings of all rows. One thread adds and seals; others read without a lock.
+
+    Attributes:
+        damaged: a segment's histograms turned out to be damaged.
+
+    Args:
+        histograms: hold histograms, too, so that segments can be made.
+    """
+
+    def __init__(self, histograms: bool = False) -> None:
+        self.damaged = False
+        self._holds_histograms = histograms
+        self._parts = _assemble((), Tail(0, histograms))
+
+    @property
+    def tail(self) -> Tail:
+        """The rows that are in no segment."""
+        return self._parts.tail
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """The rows that do not change any more."""
+        return self._parts.segments
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes allocated, and mapped."""
+        return sum(part.nbytes for part in self._parts.all)
+
+    def add(self, columns: Mapping[str, Array], histograms: Ragged | None) -> None:
+        """Appends rows."""
+        self._parts.tail.add(columns, histograms)
+
+    def replace(self, segments: Sequence[Segment]) -> None:
+        """Takes over segments that hold all rows so far; the tail becomes empty."""
+        stop = segments[-1].first + len(segments[-1]) if segments else 0
+        self._parts = _assemble(tuple(segments), Tail(stop, self._holds_histograms))
+
+    def let_go(self) -> None:
+        """Holds no more histograms: there will be no further segments."""
+        self._holds_histograms = False
+        self._parts.tail.let_go()
+
+    def rows_of(self, key: Key, code: int, length: int) -> Array:
+        """Rows below `length` with a code, ascending."""
+        found = [part.rows_of(key, code, length) for part in self._parts.all if part.first < max(length, 1)]
+        return found[0] if len(found) == 1 else np.concatenate(found)
+
+    def column(self, name: str, rows: Array | slice, length: int) -> Array:
+        """One column at some rows below `length`, in their order."""
+        parts = self._parts
+        if isinstance(rows, slice):
+            return _whole(parts, name, length)[rows]
+        if not parts.segments:
+            return parts.tail.column(name)[rows]
+        if not len(rows):
+            return parts.tail.column(name)[:0]
+        low, high = int(rows[0]), int(rows[-1])
+        if high - low + 1 == len(rows) and (len(rows) == 1 or bool((rows[1:] > rows[:-1]).all())):
+            return _whole(parts, name, high + 1, low)
+        return _gathered(parts, name, rows)
+
+    def histograms(self, rows: Array) -> list[tuple[Array, Array] | None]:
+        """(bucket ids, counts) of each row, None where the dump must be read."""
+        parts = self._parts
+        found: list[tuple[Array, Array] | None] = [None] * len(rows)
+        for part, at in _by_part(parts, rows):
+            try:
+                held = part.histograms(rows[at] - part.first)
+            except PackedError:
+                held, self.damaged = None, True
+            for place, histogram in zip(at.tolist(), held or (), strict=held is not None):
+                found[place] = histogram
+        return found
+
+
+def _assemble(segments: tuple[Segment, ...], tail: Tail) -> _Parts:
+    return _Parts(segments, tail, np.array([*(segment.first for segment in segments), tail.first], np.int64))
+
+
+def _whole(parts: _Parts, name: str, stop: int, start: int = 0) -> Array:
+    """A column of consecutive rows; not a copy where they lie in one part."""
+    pieces = []
+    for part in parts.all:
+        first, last = max(start - part.first, 0), stop - part.first
+        if last > first and len(part) > first:
+            pieces.append(part.column(name)[first:last])
+    if not pieces:
+        return parts.tail.column(name)[:0]
+    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+
+
+def _by_part(parts: _Parts, rows: Array) -> Iterator[tuple[Segment | Tail, Array]]:
+    """Each part that holds some of the rows, and the positions of these in `rows`."""
+    number = np.searchsorted(parts.starts, rows, "right") - 1
+    for part in np.flatnonzero(np.bincount(number)).tolist():
+        yield parts.all[part], np.flatnonzero(number == part)
+
+
+def _gathered(parts: _Parts, name: str, rows: Array) -> Array:
+    cuts = np.searchsorted(rows, parts.starts) if bool((rows[1:] >= rows[:-1]).all()) else None
+    if cuts is None:
+        pieces = [(at, part.column(name)[rows[at] - part.first]) for part, at in _by_part(parts, rows)]
+        gathered = np.empty(len(rows), np.result_type(*{values.dtype for _, values in pieces}))
+        for at, values in pieces:
+            gathered[at] = values
+        return gathered
+    stops = [*cuts[1:].tolist(), len(rows)]
+    return np.concatenate(
+        [
+            part.column(name)[rows[start:stop] - part.first]
+            for part, start, stop in zip(parts.all, cuts.tolist(), stops, strict=True)
+            if stop > start
+        ]
+    )

@@ -1,0 +1,195 @@
+"""Consecutive rows of the catalog: a tail that grows, and segments that do not change any more.
+
+A segment's arrays may lie in a file that is mapped into memory, so that a long run takes no memory for what
+nobody asks about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from tensortap.core.model import COUNTS, STATISTICS
+
+from .columns import GrowingColumn, NarrowColumn
+from .packed_histograms import ARRAYS as PACKED_ARRAYS
+from .packed_histograms import Packed, Take, pack
+from .postings import Postings
+from .ragged import Ragged, concatenated, starts_of
+
+_NARROW = ("visit", "device", "dtype", "shape", "size", *COUNTS, "shard")
+COLUMNS = (*_NARROW, *STATISTICS, "tensor", "step", "time")
+Key = Literal["tensor", "step"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Tail:
+    """The last rows of a catalog. One thread adds, others read up to a number of rows they know."""
+
+    def __init__(self, first: int, histograms: bool) -> None:
+        self.first = first
+        self.columns: dict[str, GrowingColumn] = {name: NarrowColumn() for name in _NARROW}
+        self.columns |= {name: GrowingColumn(np.float64) for name in STATISTICS}
+        self.columns |= {name: GrowingColumn(np.int32) for name in ("tensor", "step")}
+        self.columns["time"] = GrowingColumn(np.int64)
+        self._postings = {key: Postings(self.columns[key]) for key in ("tensor", "step")}
+        self._histograms: list[Ragged] | None = [] if histograms else None
+        self._histogram_starts: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self.columns["shard"])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes allocated."""
+        columns = sum(column.nbytes for column in self.columns.values())
+        return columns + sum(p.nbytes for p in self._postings.values()) + self.histogram_bytes
+
+    @property
+    def histogram_bytes(self) -> int:
+        """Bytes of the histograms."""
+        return sum(part.nbytes for part in self._histograms or ())
+
+    def add(self, columns: Mapping[str, Array], histograms: Ragged | None) -> None:
+        """Appends rows."""
+        if self._histograms is not None and histograms is not None:
+            self._histogram_starts.append(len(self))
+            self._histograms.append(histograms)
+        for name in COLUMNS:
+            self.columns[name].extend(columns[name])
+
+    def let_go(self) -> None:
+        """Forgets the histograms."""
+        self._histograms = None
+
+    def column(self, name: str) -> Array:
+        """One column of all rows."""
+        return self.columns[name].view()
+
+    def rows_of(self, key: Key, code: int, length: int) -> Array:
+        """Rows (counted in the catalog) below `length` whose code is `code`, ascending."""
+        local = self._postings[key].rows(code, max(length - self.first, 0))
+        return local if not self.first else local + self.first
+
+    def histograms(self, rows: Array) -> list[tuple[Array, Array]] | None:
+        """(bucket ids, counts) of some rows, counted in the tail; None if they are not held."""
+        held = self._histograms
+        if held is None:
+            return None
+        parts = np.searchsorted(self._histogram_starts, rows, "right") - 1
+        local = rows - np.asarray(self._histogram_starts, np.int64)[parts]
+        found = zip(parts.tolist(), local.tolist(), strict=True)
+        return [held[part].row(row) for part, row in found]
+
+    def taker(self) -> Take:
+        """Takes histograms of rows, counted in the tail. They must be held."""
+        return concatenated(self._histograms or []).take
+
+
+class Segment:
+    """Rows that do not change any more. See `freeze` for the arrays."""
+
+    def __init__(self, first: int, arrays: Mapping[str, Array]) -> None:
+        self.first = first
+        self.arrays = arrays
+        self._packed = Packed(arrays)
+
+    def __len__(self) -> int:
+        return len(self.arrays["shard"])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays, mapped ones too."""
+        return sum(array.nbytes for array in self.arrays.values())
+
+    def column(self, name: str) -> Array:
+        """One column of all rows."""
+        return self.arrays[name]
+
+    def rows_of(self, key: Key, code: int, length: int) -> Array:
+        """Rows (counted in the catalog) below `length` whose code is `code`, ascending."""
+        starts = self.arrays[f"by_{key}_start"]
+        if code + 1 >= len(starts):
+            return np.zeros(0, np.int32)
+        rows = self.arrays[f"by_{key}"][starts[code] : starts[code + 1]] + np.int32(self.first)
+        return rows if self.first + len(self) <= length else rows[: np.searchsorted(rows, length)]
+
+    def histograms(self, rows: Array) -> list[tuple[Array, Array]]:
+        """(bucket ids, counts) of some rows, counted in the segment.
+
+        Raises:
+            PackedError: they are damaged.
+        """
+        starts, order = self.arrays["by_tensor_start"], self.arrays["by_tensor"]
+        found: list[tuple[Array, Array]] = [(order[:0], order[:0])] * len(rows)
+        tensors = self.arrays["tensor"][rows]
+        for code in np.unique(tensors).tolist():
+            wanted = np.flatnonzero(tensors == code)
+            first, stop = starts[code : code + 2].tolist()
+            at = first + np.searchsorted(order[first:stop], rows[wanted])
+            lowest = int(at.min())
+            read = self._packed.rows(lowest, int(at.max()) + 1)
+            for place, row in zip(wanted.tolist(), (at - lowest).tolist(), strict=True):
+                found[place] = read.row(row)
+        return found
+
+    def taker(self) -> Take:
+        """Takes histograms of rows, counted in the segment, that lie near each other by tensor: what lies
+        between is unpacked, too, and no more.
+
+        What it returns raises PackedError.
+        """
+        places = np.empty(len(self), np.int32)
+        places[self.arrays["by_tensor"]] = np.arange(len(self), dtype=np.int32)
+
+        def take(rows: Array) -> Ragged:
+            at = places[rows]
+            lowest, stop = int(at.min(initial=len(self))), int(at.max(initial=-1)) + 1
+            return self._packed.rows(lowest, stop).take(at - lowest)
+
+        return take
+
+
+def freeze(parts: list[Segment | Tail]) -> dict[str, Array]:
+    """The arrays of one segment that holds the rows of several parts, all with their histograms.
+
+    These are the columns; `by_tensor` and `by_step`, rows of the segment (int32) ordered by code, and
+    `by_…_start`, where each code begins (int64 [codes + 1]); and those of `pack`.
+
+    Raises:
+        PackedError: the histograms of a segment are damaged.
+    """
+    arrays = {name: np.concatenate([part.column(name) for part in parts]) for name in COLUMNS}
+    for key in ("tensor", "step"):
+        codes = arrays[key]
+        arrays[f"by_{key}"] = np.argsort(codes, kind="stable").astype(np.int32)
+        arrays[f"by_{key}_start"] = starts_of(np.bincount(codes) if len(codes) else codes)
+    return arrays | pack(_taker(parts), arrays["by_tensor"], arrays["by_tensor_start"])
+
+
+def _taker(parts: Sequence[Segment | Tail]) -> Take:
+    """Takes histograms of rows, counted in all parts; never unpacks all of a segment at once, which took a
+    hundred megabytes whenever a growing run was saved."""
+    takers, starts = [part.taker() for part in parts], starts_of(np.array([len(part) for part in parts]))
+
+    def take(rows: Array) -> Ragged:
+        numbers = np.searchsorted(starts, rows, "right") - 1
+        places = [np.flatnonzero(numbers == number) for number in range(len(takers))]
+        found = concatenated(
+            [
+                taker(rows[at] - start)
+                for taker, at, start in zip(takers, places, starts[:-1].tolist(), strict=True)
+            ]
+        )
+        return found.take(np.argsort(np.concatenate(places)))
+
+    return take
+
+
+def segment_arrays() -> tuple[str, ...]:
+    """The names of a segment's arrays."""
+    postings = ("by_tensor", "by_tensor_start", "by_step", "by_step_start")
+    return (*COLUMNS, *postings, *PACKED_ARRAYS)

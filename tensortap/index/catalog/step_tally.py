@@ -1,0 +1,124 @@
+"""The steps of a run, and totals by step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .factorize import factorize_rows
+from .tally import Tally
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+
+
+@dataclass(frozen=True, slots=True)
+class StepTable:
+    """One row a step, ascending: when its first snapshot was captured (seconds since 1970), how many
+    snapshots it has, how many of them hold a NaN, and how many an infinity."""
+
+    step: Ints
+    time: np.ndarray[Any, np.dtype[np.float64]]
+    snapshots: Ints
+    nan: Ints
+    inf: Ints
+
+    def __len__(self) -> int:
+        return len(self.step)
+
+
+class StepTally:
+    """Steps as codes in order of appearance, with running totals."""
+
+    def __init__(self) -> None:
+        self.values: Ints = np.zeros(0, np.int64)  # step by code; replaced, never changed
+        self._codes: dict[int, int] = {}
+        self._snapshots, self._nan, self._inf = Tally(), Tally(), Tally()
+        self._time: Ints = np.zeros(0, np.int64)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def code(self, step: int) -> int | None:
+        """The code of a step, None if it has no snapshot."""
+        return self._codes.get(step)
+
+    def encode(self, steps: Array) -> Array:
+        """The codes (int32) of steps, new ones where needed."""
+        codes, first = factorize_rows((steps,))
+        distinct = steps[first].tolist()
+        known = len(self._codes)
+        table = np.array([self._codes.setdefault(step, len(self._codes)) for step in distinct], np.int32)
+        added = [step for step, code in zip(distinct, table.tolist(), strict=True) if code >= known]
+        self.values = np.concatenate((self.values, np.array(added, np.int64)))
+        return table[codes]
+
+    def count(self, codes: Array, nan: Array, inf: Array, time: Array) -> None:
+        """Adds snapshots: step codes, whether they hold NaN or infinities, times (us since 1970)."""
+        self._snapshots.count(codes)
+        self._nan.count(codes[nan])
+        self._inf.count(codes[inf])
+        times = np.full(len(self.values), np.iinfo(np.int64).max)
+        times[: len(self._time)] = self._time
+        np.minimum.at(times, codes, time)
+        self._time = times
+
+    def arrays(self) -> dict[str, Array]:
+        """Everything, for `restore`."""
+        count = len(self.values)
+        tallies = {"snapshots": self._snapshots, "nan": self._nan, "inf": self._inf}
+        totals = {name: tally.totals(count) for name, tally in tallies.items()}
+        return {"values": self.values, "time": self._time, **totals}
+
+    def restore(self, arrays: Mapping[str, Array]) -> None:
+        """Takes over what `arrays` gave."""
+        self.values = arrays["values"].astype(np.int64)
+        self._codes = {step: code for code, step in enumerate(self.values.tolist())}
+        self._time = arrays["time"].astype(np.int64)
+        for name, tally in (("snapshots", self._snapshots), ("nan", self._nan), ("inf", self._inf)):
+            tally.restore(arrays[name])
+
+    def span(self) -> tuple[int | None, int | None, int]:
+        """The first step, the last one (None where there is none), and how many there are."""
+        if not len(self.values):
+            return None, None, 0
+        return int(self.values.min()), int(self.values.max()), len(self.values)
+
+    def table(self) -> StepTable:
+        """The totals, one row a step, ascending."""
+        count = len(self._time)
+        order = np.argsort(self.values[:count])
+        totals = (tally.totals(count)[order] for tally in (self._snapshots, self._nan, self._inf))
+        return StepTable(self.values[:count][order], self._time[order] / 1e6, *totals)
+
+
+class GraphSteps:
+    """A step tally for each graph (by its code): only the steps at which that graph was captured."""
+
+    def __init__(self) -> None:
+        self._tallies: dict[int, StepTally] = {}
+        self._none = StepTally()
+
+    def of(self, graph: int | None) -> StepTally:
+        """The steps of a graph; an empty tally if it was not captured."""
+        return self._none if graph is None else self._tallies.get(graph, self._none)
+
+    @property
+    def tallies(self) -> dict[int, StepTally]:
+        """The tallies by graph code."""
+        return dict(self._tallies)
+
+    def restore(self, tallies: dict[int, StepTally]) -> None:
+        """Takes over the tallies by graph code."""
+        self._tallies = tallies
+
+    def count(self, graphs: Array, steps: Array, nan: Array, inf: Array, time: Array) -> None:
+        """Adds snapshots: graph codes, steps, whether they hold NaN or infinities, times (us since 1970)."""
+        order = np.argsort(graphs, kind="stable")
+        distinct, starts = np.unique(graphs[order], return_index=True)
+        for graph, rows in zip(distinct.tolist(), np.split(order, starts[1:]), strict=True):
+            tally = self._tallies.setdefault(graph, StepTally())
+            tally.count(tally.encode(steps[rows]), nan[rows], inf[rows], time[rows])

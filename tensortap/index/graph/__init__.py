@@ -1,0 +1,1 @@
+"""Lookups in a run's graphs."""

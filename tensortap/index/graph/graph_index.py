@@ -1,0 +1,235 @@
+"""One graph, ready to be drawn and asked: nodes as columns, display paths, edges, data flow order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tensortap.core.errors import NotFoundError
+from tensortap.core.suggest import did_you_mean
+
+from ..catalog.columns import Coded, StringTable, Texts
+from .edges import build_edges
+from .inputs import parse_inputs
+from .name_lookup import find_rows
+from .scope_paths import display_paths
+from .topological_order import data_flow_order
+
+Int32s = np.ndarray[Any, np.dtype[np.int32]]
+
+_LOOP_OPS = ("NextIteration", "RefNextIteration")
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionInfo:
+    """Which node calls a function (None for a root), as what (`role`), and in which function that node is
+    (`parent`)."""
+
+    caller: str | None
+    role: str
+    parent: str
+
+
+class GraphIndex:
+    """Nodes in the dump's order; nodes that only snapshots name are appended, with empty columns. Immutable.
+
+    Attributes:
+        edges: the edges. recorded: how many nodes the dump holds.
+
+    Args:
+        table: the nodes that `RunReader.graph_table` returned; None for a graph that was not recorded.
+        about: what it returned beside them.
+        captured: names of the captured nodes.
+        slots_of: (dtype, shape as JSON) of a captured node's output slots, as far as known; asked for the
+            nodes that are not in the table only, which mostly are none.
+    """
+
+    def __init__(
+        self,
+        graph_id: str,
+        table: pa.RecordBatch | None,
+        about: Mapping[str, Any],
+        captured: Collection[str],
+        slots_of: Callable[[str], Sequence[tuple[str, str]]],
+    ) -> None:
+        self.id = graph_id
+        self.name = str(about.get("name") or graph_id)
+        self.way = str(about.get("way") or "")
+        self.about = about
+        self.table = table
+        self.recorded = 0 if table is None else table.num_rows
+        recorded = pa.array([], pa.string()) if table is None else table.column("name")
+        listed = pa.array([], pa.list_(pa.string())) if table is None else table.column("inputs")
+        inputs = parse_inputs(listed)
+        self._found = find_rows(recorded, captured, inputs.nodes)
+        extra = self._found.names[self.recorded :].to_pylist()
+        self._extra_slots = [slots_of(name) for name in extra]
+        functions = about.get("functions", {})
+        self.edges = build_edges(inputs, self._found.asked, functions, self.rows if functions else {})
+
+    def __len__(self) -> int:
+        return len(self._found.names)
+
+    def __repr__(self) -> str:
+        return f"<graph {self.id!r}: {len(self):,} nodes>"
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The names, by row."""
+        names: list[str] = self._found.names.to_pylist()
+        return names
+
+    @cached_property
+    def rows(self) -> dict[str, int]:
+        """The row of each name, the first of equal ones."""
+        rows: dict[str, int] = {}
+        # backwards: the first of equal names stays
+        rows.update(zip(reversed(self.names), range(len(self) - 1, -1, -1), strict=True))
+        return rows
+
+    def row(self, node: str) -> int:
+        """The row of a node.
+
+        Raises:
+            NotFoundError: the graph has no such node.
+        """
+        row = self.rows.get(node)
+        if row is None:
+            hint = did_you_mean(
+                node, self.names, "Node names are case-sensitive and have no ':slot' at the end."
+            )
+            raise NotFoundError(f"The graph {self.id!r} has no node {node[:200]!r}.", hint)
+        return row
+
+    @cached_property
+    def op_type(self) -> Coded:
+        """Op types; empty if unknown."""
+        return self._coded("op_type")
+
+    @cached_property
+    def device(self) -> Coded:
+        """Requested devices; empty if none."""
+        return self._coded("device")
+
+    @cached_property
+    def layer(self) -> Coded:
+        """Paths of the Keras layers; empty if none."""
+        return self._coded("layer")
+
+    @cached_property
+    def function(self) -> Coded:
+        """Names of the functions that the nodes belong to."""
+        return self._coded("function")
+
+    @cached_property
+    def dtype(self) -> Coded:
+        """Logical dtypes of output slot 0; empty if there is none or it is unknown."""
+        return self._first_slot("output_dtypes", 0)
+
+    @cached_property
+    def shape(self) -> Coded:
+        """Shapes of output slot 0, as text (see `shape_text`)."""
+        texts = self._first_slot("output_shapes", 1)
+        return Coded(texts.codes, [shape_text(text) for text in texts.values])
+
+    @cached_property
+    def name_texts(self) -> Texts:
+        """The names, as they are sent."""
+        return Texts.of_column(self._found.names)
+
+    @cached_property
+    def path_texts(self) -> Texts:
+        """The display paths, as they are sent; the very object of the names where they are the same."""
+        return self.name_texts if self._drawn_by_name else Texts.of(self.paths)
+
+    @cached_property
+    def slots(self) -> Int32s:
+        """How many outputs each node has."""
+        known = [] if self.table is None else self.table.column("output_dtypes").value_lengths().to_numpy()
+        return np.concatenate((known, [len(slots) for slots in self._extra_slots])).astype(np.int32)
+
+    @cached_property
+    def functions(self) -> dict[str, FunctionInfo]:
+        """The functions of the graph by name."""
+        functions = self.about.get("functions", {}).items()
+        return {name: FunctionInfo(f["caller"], f["role"], f["parent"]) for name, f in functions}
+
+    @cached_property
+    def _variables(self) -> set[int]:
+        """Rows of the arguments that are variables' handles."""
+        ops, dtypes = self.op_type, self.dtype
+        if "_Arg" not in ops.values or "resource" not in dtypes.values:
+            return set()
+        is_argument = np.asarray(ops.codes) == ops.values.index("_Arg")
+        is_handle = np.asarray(dtypes.codes) == dtypes.values.index("resource")
+        return set(np.flatnonzero(is_argument & is_handle).tolist())
+
+    @cached_property
+    def _drawn_by_name(self) -> bool:
+        """Whether the display paths are the names."""
+        return not self.about.get("functions") and self._found.distinct and not self._variables
+
+    @cached_property
+    def paths(self) -> list[str]:
+        """Display paths (see `display_paths`)."""
+        if self._drawn_by_name:
+            return self.names
+        functions = self.about.get("functions", {})
+        return display_paths(self.names, self.function.to_list(), functions, self.rows, self._variables)
+
+    @cached_property
+    def order(self) -> Int32s:
+        """Position of each node in data flow order."""
+        loops = [i for i, op_type in enumerate(self.op_type.values) if op_type in _LOOP_OPS]
+        return data_flow_order(len(self), self.edges, np.isin(self.op_type.codes, loops))
+
+    def slot_texts(self, row: int) -> list[tuple[str, str]]:
+        """(logical dtype, shape as JSON) of each output slot of a node."""
+        if row >= self.recorded:
+            return list(self._extra_slots[row - self.recorded])
+        dtypes, shapes = self.cell("output_dtypes", row), self.cell("output_shapes", row)
+        return list(zip_longest(dtypes, shapes[: len(dtypes)], fillvalue=""))
+
+    def cell(self, column: str, row: int) -> Any:
+        """What the dump says in a column about a recorded node; None about another."""
+        return (
+            self.table.column(column)[row].as_py() if self.table is not None and row < self.recorded else None
+        )
+
+    def _coded(self, column: str) -> Coded:
+        table = StringTable()
+        recorded = [] if self.table is None else [table.encode(self.table.column(column))]
+        extra = [table.intern("")] * len(self._extra_slots) if self._extra_slots else []
+        return Coded(np.concatenate((*recorded, extra)).astype(np.int32), table.values)
+
+    def _first_slot(self, column: str, place: int) -> Coded:
+        """A list column's first entries; `place` is that of the same fact in `slot_texts`."""
+        table = StringTable()
+        nothing = table.intern("")
+        codes = np.full(len(self), nothing, np.int32)
+        if self.table is not None:
+            lists = self.table.column(column)
+            filled = np.flatnonzero(lists.value_lengths().to_numpy())
+            first = lists.values.take(pa.array(lists.offsets.to_numpy()[filled]))
+            codes[filled] = table.encode(first)
+        for row, slots in enumerate(self._extra_slots, self.recorded):
+            codes[row] = table.intern(slots[0][place]) if slots else nothing
+        return Coded(codes, table.values)
+
+
+def shape_text(text: str) -> str:
+    """`[32,null,10]` -> `32×?×10`; `[]` -> `scalar`; unknown rank or no shape -> empty."""
+    try:
+        shape = json.loads(text) if text else None
+    except (ValueError, RecursionError):
+        shape = None
+    if not isinstance(shape, list):
+        return ""
+    return "×".join("?" if extent is None else str(extent) for extent in shape) or "scalar"

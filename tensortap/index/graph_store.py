@@ -1,0 +1,269 @@
+"""The graphs of a run: recorded ones read when they are needed, unrecorded ones made of their snapshots."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tensortap.core.errors import DamagedError, DeniedError, NoAnswerError, NotFoundError
+from tensortap.core.names import GRAPHS
+from tensortap.core.suggest import did_you_mean
+from tensortap.dump.read.runs import RunReader
+from tensortap.storage.addresses import is_remote
+
+from .catalog.catalog import Catalog
+from .catalog.tensor_table import NO_GRAPH
+from .graph.graph_index import GraphIndex
+from .unknown_counts import at_least, not_counted_by_tensor
+
+_KEPT = 8  # graphs of a run held in memory; one of 200,000 nodes takes some 150 MB
+
+
+Int64s = np.ndarray[Any, np.dtype[np.int64]]
+_Size = tuple[str, str, int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphOverview:
+    """A graph in numbers; `nonfinite`: snapshots with a NaN or infinity, None where none is known to hold
+    one, and the source of an import does not tell of all. Steps: those with its snapshots. Workers: those
+    that captured any, by when they first did in this run.
+
+    `way`: how its tensors were captured (`in-place`, `shadow`, or empty if that is unknown).
+    """
+
+    id: str
+    name: str
+    way: str
+    nodes: int
+    edges: int
+    functions: int
+    snapshots: int
+    nonfinite: int | None
+    first_step: int | None
+    last_step: int | None
+    step_count: int
+    workers: list[str]
+
+
+@dataclass(slots=True)
+class _Held:
+    graph: GraphIndex
+    tensors: int  # captured tensors when it was last compared with the catalog
+
+
+class GraphShelf:
+    """Graphs by id. Thread-safe."""
+
+    def __init__(self, reader: RunReader, catalog: Catalog, node_counts: dict[str, int]) -> None:
+        self.recorded: list[str] = []
+        self.damage: dict[str, str] = {}
+        self._unlisted: list[str] = []  # a sentence where the graphs may not be listed
+        self._refused: dict[str, str] = {}  # those that may not be read -> a sentence
+        self._reader, self._catalog = reader, catalog
+        self._held: OrderedDict[str, _Held] = OrderedDict()
+        self._sizes: dict[str, tuple[tuple[int, bool], _Size]] = {}
+        self._node_counts = node_counts  # of recorded graphs, whose ids are hashes: shared by all runs
+        self._untold: tuple[int, Int64s] = (-1, np.zeros(0, np.int64))  # of how many rows
+        self._workers: set[tuple[int, int]] = set()  # codes of a graph and of a worker that captured it
+        self._seen_rows = 0  # of which these are
+        self._lock = threading.RLock()
+
+    def poll(self) -> None:
+        """Looks for new graphs. Raises OSError: they cannot be listed, though not for want of permission."""
+        try:
+            recorded, denied = self._reader.graph_ids(), []
+        except PermissionError:
+            recorded, denied = [], [str(DeniedError(GRAPHS))]
+        self._unlisted = denied  # replaced, for those who read it meanwhile
+        for graph_id in list(self._refused):
+            self._ask_again(graph_id)
+        if is_remote(self._reader.path):  # who asks for their sizes does not wait for an address
+            for graph_id in recorded:
+                if graph_id not in self._node_counts:
+                    self._note_size(graph_id)
+        self.recorded = recorded
+
+    def _ask_again(self, graph_id: str) -> None:
+        try:
+            self._reader.graph_size(graph_id)
+        except DeniedError:
+            return
+        except (DamagedError, NotFoundError, OSError):
+            pass  # whoever wants it is told why
+        del self._refused[graph_id]
+        self._sizes.pop(graph_id, None)
+
+    @property
+    def denied(self) -> list[str]:
+        """Sentences about what may not be read; it is tried again."""
+        return self._unlisted + list(self._refused.values())
+
+    def get(self, graph_id: str) -> GraphIndex:
+        """A graph, with all nodes that were captured so far.
+
+        Raises:
+            NotFoundError: neither was it recorded, nor do snapshots name it.
+        """
+        with self._lock:
+            self.require(graph_id)
+            codes = self._catalog.tensors.in_graph(graph_id)
+            held = self._held.get(graph_id)
+            if held is None or self._outdated(held, codes):
+                held = _Held(self._build(graph_id, codes), len(codes))
+            held.tensors = len(codes)
+            self._held[graph_id] = held
+            self._held.move_to_end(graph_id)
+            while len(self._held) > _KEPT:
+                self._held.popitem(last=False)
+            return held.graph
+
+    def require(self, graph_id: str) -> None:
+        """Raises NotFoundError if a graph was neither recorded nor do snapshots name it."""
+        if graph_id not in self.recorded and self._catalog.tensors.graph_code(graph_id) is None:
+            hint = did_you_mean(graph_id, self.ids(), "List the run's graphs to see their ids.")
+            raise NotFoundError(f"The run has no graph {graph_id[:200]!r}.", hint)
+
+    def ids(self) -> list[str]:
+        """All graphs: recorded, or named by snapshots."""
+        tensors = self._catalog.tensors
+        captured = [graph or NO_GRAPH for graph in tensors.graphs.values]
+        return list(dict.fromkeys([*self.recorded, *captured]))
+
+    def overviews(self) -> list[GraphOverview]:
+        """All graphs in numbers, the one with most snapshots first."""
+        tensors = self._catalog.tensors
+        count = len(tensors)
+        graph_of = tensors.columns(count)[0]
+        of_tensors = (
+            tensors.snapshots.totals(count),
+            tensors.nonfinite.totals(count),
+            self._uncounted(count),
+        )
+        totals = [np.bincount(graph_of, each, len(tensors.graphs)).astype(np.int64) for each in of_tensors]
+        found = []
+        for graph_id in self.ids():
+            code = tensors.graph_code(graph_id)
+            numbers = (0, 0, 0) if code is None else (int(total[code]) for total in totals)
+            snapshots, nonfinite, untold = numbers
+            steps = self._catalog.graph_steps.of(code).span()
+            bad = at_least(nonfinite, untold)
+            workers = self._workers_of(code)
+            found.append(GraphOverview(graph_id, *self._size(graph_id), snapshots, bad, *steps, workers))
+        return sorted(found, key=lambda graph: -graph.snapshots)
+
+    def _workers_of(self, graph: int | None) -> list[str]:
+        """The workers that captured tensors of a graph (by its code). Only new rows are looked at."""
+        catalog, seen = self._catalog, self._seen_rows
+        if seen < catalog.rows:
+            rows, width = slice(seen, catalog.rows), len(catalog.workers)
+            graphs = catalog.tensors.columns(len(catalog.tensors))[0][catalog.column("tensor", rows)]
+            pairs = np.unique(graphs.astype(np.int64) * width + catalog.column("worker", rows))
+            self._workers |= {divmod(pair, width) for pair in pairs.tolist()}
+            self._seen_rows = catalog.rows
+        return [catalog.workers[worker] for of, worker in sorted(self._workers) if of == graph]
+
+    def _uncounted(self, count: int) -> Int64s:
+        """`not_counted_by_tensor` of the first tensors; counted anew where there are more snapshots."""
+        rows, known = self._untold
+        if rows != self._catalog.rows or len(known) < count:
+            self._untold = self._catalog.rows, not_counted_by_tensor(self._catalog)
+        return self._untold[1][:count]
+
+    def nodes(self) -> int:
+        """Nodes of all graphs together: recorded ones, and captured ones of unrecorded graphs."""
+        return sum(self._count(graph_id) for graph_id in self.ids())
+
+    def _count(self, graph_id: str) -> int:
+        tensors = self._catalog.tensors
+        if graph_id in self.recorded and graph_id not in self._node_counts:
+            self._note_size(graph_id)
+        if graph_id in self.recorded and graph_id in self._node_counts:
+            return self._node_counts[graph_id]
+        nodes = tensors.columns(len(tensors))[1]
+        return len(np.unique(nodes[tensors.in_graph(graph_id)]))
+
+    def _note_size(self, graph_id: str) -> None:
+        if self._is_unreadable(graph_id):
+            return
+        try:
+            self._node_counts[graph_id] = self._reader.graph_size(graph_id)
+        except (DamagedError, NotFoundError) as error:
+            self._note_damage(graph_id, error)
+        except NoAnswerError:  # it is counted when its address answers again
+            return
+
+    def _note_damage(self, graph_id: str, error: DamagedError | NotFoundError) -> None:
+        if isinstance(error, DeniedError):
+            self._refused[graph_id] = f"graph {error}"
+        else:
+            self.damage[graph_id] = f"graph {graph_id}: {error.message}"
+
+    def _is_unreadable(self, graph_id: str) -> bool:
+        return graph_id in self.damage or graph_id in self._refused
+
+    def _size(self, graph_id: str) -> _Size:
+        """Name, way, nodes, edges and functions of a graph; read again when snapshots name new tensors."""
+        version = (len(self._catalog.tensors.in_graph(graph_id)), graph_id in self.recorded)
+        known = self._sizes.get(graph_id)
+        if known is None or known[0] != version:
+            graph = self.get(graph_id)
+            known = (version, (graph.name, graph.way, len(graph), len(graph.edges), len(graph.functions)))
+            self._sizes[graph_id] = known
+        return known[1]
+
+    def _outdated(self, held: _Held, codes: np.ndarray[Any, np.dtype[np.int32]]) -> bool:
+        graph_id = held.graph.id
+        if held.graph.table is None and graph_id in self.recorded and not self._is_unreadable(graph_id):
+            return True
+        if held.tensors == len(codes):
+            return False
+        return not held.graph.rows.keys() >= set(self._catalog.tensors.nodes_and_slots(codes)[0])
+
+    def _build(self, graph_id: str, codes: np.ndarray[Any, np.dtype[np.int32]]) -> GraphIndex:
+        table, about = self._read(graph_id)
+        nodes, slots = self._catalog.tensors.nodes_and_slots(codes)
+
+        @cache
+        def forms() -> dict[str, dict[int, tuple[str, str]]]:  # for nodes that were not recorded
+            known = self._last_forms(codes)
+            of_node: dict[str, dict[int, tuple[str, str]]] = {}
+            for node, slot, code in zip(nodes, slots.tolist(), codes.tolist(), strict=True):
+                of_node.setdefault(node, {})[slot] = known[code]
+            return of_node
+
+        captured = dict.fromkeys(nodes)
+        return GraphIndex(graph_id, table, about, list(captured), lambda node: _by_slot(forms()[node]))
+
+    def _read(self, graph_id: str) -> tuple[pa.RecordBatch | None, dict[str, Any]]:
+        if graph_id not in self.recorded or self._is_unreadable(graph_id):
+            return None, {"name": "" if graph_id != NO_GRAPH else "without a graph"}
+        try:
+            return self._reader.graph_table(graph_id)
+        except (DamagedError, NotFoundError) as error:
+            self._note_damage(graph_id, error)
+            return None, {}
+
+    def _last_forms(self, codes: np.ndarray[Any, np.dtype[np.int32]]) -> dict[int, tuple[str, str]]:
+        """(dtype, shape as JSON) of tensors' latest snapshots."""
+        rows = np.array([self._catalog.tensors.last_row(code) for code in codes.tolist()], np.int64)
+        dtypes, shapes = (self._catalog.column(name, rows).tolist() for name in ("dtype", "shape"))
+        text = cache(lambda shape: str(list(self._catalog.shapes.values[shape])))
+        names = self._catalog.dtypes.values
+        return {
+            code: (names[dtype], text(shape))
+            for code, dtype, shape in zip(codes.tolist(), dtypes, shapes, strict=True)
+        }
+
+
+def _by_slot(known: dict[int, tuple[str, str]]) -> list[tuple[str, str]]:
+    """Slots 0 to the highest known one (but not thousands of unknown ones below a made-up number)."""
+    if max(known) >= 10 * len(known) + 100:
+        return [known[slot] for slot in sorted(known)]
+    return [known.get(slot, ("", "")) for slot in range(max(known) + 1)]

@@ -1,0 +1,258 @@
+"""The runs below one or several log directories, live."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import threading
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path, PurePath
+
+from tensortap.core.errors import DamagedError, NotFoundError
+from tensortap.core.suggest import did_you_mean
+from tensortap.dump.read.runs import find_runs
+from tensortap.storage.addresses import path_of
+from tensortap.storage.filesystem import look
+from tensortap.system.user_dirs import cache_folder
+
+from .logdir_names import names_of
+from .run_index import RunIndex, RunOverview, RunReplacedError, Shared
+
+RUN_FILE = "run.json"
+MUCH = 4 << 20  # bytes of statistics: some 30,000 snapshots, 0.2 s of reading
+
+LOOK_SECONDS = 0.5  # for which it is believed how much there is to read
+
+LogDirs = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+Identity = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What changed up to `cursor`: the runs that did, None for those that are gone."""
+
+    cursor: str
+    runs: dict[str, RunOverview | None]
+
+
+@dataclass(slots=True)
+class _Entry:
+    run: RunIndex
+    identity: Identity | None  # of run.json: another one means another run at the same place
+    changed: int  # the log's version when the run last changed
+
+
+class LogIndex:
+    """All runs found below the log directories. Nothing is read before the first `refresh`.
+
+    Any number of threads may read while one refreshes.
+
+    Attributes:
+        found: whether the runs were ever looked for to the end; before that nobody knows that there are none.
+        unread: folders that could not be looked into, and why: runs in them are not found. Those that were
+            found before stay.
+
+    Args:
+        cache: the folder for saved indices, instead of the user's (see `cache_folder`).
+        use_cache: whether indices are loaded and saved at all.
+    """
+
+    def __init__(self, logdirs: LogDirs, *, cache: Path | None = None, use_cache: bool = True) -> None:
+        paths = [logdirs] if isinstance(logdirs, (str, os.PathLike)) else list(logdirs)
+        self.logdirs = [path_of(path) for path in paths]
+        self._entries: dict[str, _Entry] = {}
+        self._gone: dict[str, int] = {}
+        self._version = 0
+        self._session = uuid.uuid4().hex[:8]
+        self._shared = Shared(cache or cache_folder() if use_cache else None)
+        self._generation = 0
+        self._refreshing = threading.Lock()
+        self._looked_for = threading.Event()  # the runs were, be it in vain
+        self.found = False
+        self._reading: dict[str, tuple[int, int]] = {}
+        self._looked: dict[str, float] = {}  # when it was looked how much there is to read, monotonic
+        self.unread: dict[Path, OSError] = {}
+
+    @property
+    def name(self) -> str:
+        """The log directories, for display: their own names, as where they are is nobody else's business."""
+        return ", ".join(self._names)
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return names_of(self.logdirs)
+
+    def logdir_of(self, run: RunIndex) -> str:
+        """The name of the log directory in which a run lies."""
+        return self._holding(run.path)[0]
+
+    def name_of(self, folder: Path) -> str:
+        """What a folder is called: the name of the log directory that it lies in, and the way from there."""
+        name, logdir = self._holding(folder)
+        return PurePath(name, *folder.parts[len(logdir.parts) :]).as_posix()
+
+    def _holding(self, folder: Path) -> tuple[str, Path]:
+        """(name, path) of the log directory that a folder lies in; of itself, where that is none."""
+        found = zip(self._names, self.logdirs, strict=True)
+        holding = (each for each in found if each[1] == folder or each[1] in folder.parents)
+        return next(holding, (folder.name, folder))
+
+    @property
+    def runs(self) -> list[RunIndex]:
+        """All runs, the newest first; those that cannot be read say why in `error`."""
+        runs = [entry.run for entry in list(self._entries.values())]
+        return sorted(runs, key=lambda run: (-run.created, run.name))
+
+    def run(self, run_id: str) -> RunIndex:
+        """A run by its id.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        entry = self._entries.get(run_id)
+        if entry is None:
+            hint = did_you_mean(run_id, list(self._entries), "List the runs to see their ids.")
+            raise NotFoundError(f"There is no run {run_id[:200]!r}.", hint)
+        return entry.run
+
+    @property
+    def reading(self) -> dict[str, tuple[int, int]]:
+        """How far the runs are, by id, of which much is still to be read: bytes that were, and that there
+        are; as of when a part was last read, as an address may not answer who asks now."""
+        return dict(self._reading)
+
+    @property
+    def cursor(self) -> str:
+        """Opaque; another one whenever anything changed."""
+        return f"{self._session}.{self._version}"
+
+    def changes(self, since: str | None = None) -> Changes:
+        """The runs that changed since a cursor; all of them without one, or with one of another session."""
+        version = self._version
+        session, _, number = (since or "").partition(".")
+        known = int(number) if session == self._session and number.isascii() and number.isdigit() else -1
+        changed = {run_id: e.run.overview() for run_id, e in list(self._entries.items()) if e.changed > known}
+        gone = [run_id for run_id, at in list(self._gone.items()) if known >= 0 and at > known]
+        return Changes(f"{self._session}.{version}", {**changed, **dict.fromkeys(gone)})
+
+    def wait_for_runs(self, timeout: float) -> bool:
+        """Returns `found`, once a refresh has looked for the runs, or after `timeout` seconds."""
+        self._looked_for.wait(timeout)
+        return self.found
+
+    def refresh(self, advance: Callable[[RunIndex], object] | None = None) -> bool:
+        """Looks for new runs and reads on in all of them; returns whether anything changed.
+
+        `advance` is called with a run whenever a part of it was read and more is left; what it raises ends
+        the refresh, and the next one goes on from there.
+        While another thread refreshes, it returns once the runs are known; what is read appears bit by bit.
+        """
+        if not self._refreshing.acquire(blocking=False):
+            self._looked_for.wait()
+            return False
+        try:
+            before = self._version
+            self._find_runs()
+            self.found = True
+            self._looked_for.set()
+            newest_first = sorted(self._entries.values(), key=_written, reverse=True)  # a page begins with it
+            waiting = [entry.run.id for entry in newest_first]
+            while waiting:  # in turns, so that a large run does not hide the others
+                waiting = [run_id for run_id in waiting if self._read_part(run_id, advance)]
+            return self._version != before
+        finally:
+            self._looked_for.set()
+            self._refreshing.release()
+
+    def _find_runs(self) -> None:
+        unread: dict[Path, OSError] = {}
+        found = [
+            (_run_id(number, name), name, path)
+            for number, logdir in enumerate(self.logdirs)
+            for name, path in find_runs(logdir, unread.__setitem__)
+        ]
+        self.unread = unread
+        for run_id in self._entries.keys() - {run_id for run_id, _, _ in found}:
+            path = self._entries[run_id].run.path
+            if not unread.keys().isdisjoint((path, *path.parents)):
+                continue  # nobody knows whether it is gone: reading on in it will say why
+            self._gone[run_id] = self._version + 1
+            del self._entries[run_id]
+            self._version += 1  # last: who reads a version must find what it stands for
+        for run_id, name, path in found:
+            entry = self._entries.get(run_id)
+            identity = _identity(path)
+            if entry is None or (identity is not None and entry.identity not in (None, identity)):
+                self._add(run_id, name, path)
+            elif entry.identity is None and identity is not None:
+                if entry.run.described:
+                    entry.identity = identity
+                else:  # its run.json came after the rest, as in a copy
+                    self._add(run_id, name, path)
+
+    def _add(self, run_id: str, name: str, path: Path) -> None:
+        self._generation += 1
+        self._shared.commits.forget(path)  # a run that was replaced, or whose files were pruned, has others
+        run = RunIndex(run_id, name, path, self._shared, self._generation)
+        self._entries[run_id] = _Entry(run, _identity(path), self._version + 1)
+        self._gone.pop(run_id, None)
+        self._version += 1
+
+    def _read_part(self, run_id: str, advance: Callable[[RunIndex], object] | None) -> bool:
+        """Whether more may be left of the run."""
+        more = self._poll(run_id)
+        self._look_how_far(run_id, more)
+        if more and advance is not None:
+            advance(self._entries[run_id].run)
+        return more
+
+    def _look_how_far(self, run_id: str, more: bool) -> None:
+        """Notes how much is to be read; twice a second at most, as every part asks."""
+        reading = {known: far for known, far in self._reading.items() if known in self._entries}
+        if not more:
+            reading.pop(run_id, None)
+        elif time.monotonic() - self._looked.get(run_id, float("-inf")) > LOOK_SECONDS:
+            self._looked[run_id] = time.monotonic()
+            done, size = self._entries[run_id].run.progress()
+            reading.pop(run_id, None)
+            if size - done > MUCH:
+                reading[run_id] = done, size
+        self._reading = reading  # replaced, for those who read it meanwhile
+
+    def _poll(self, run_id: str) -> bool:
+        entry = self._entries[run_id]
+        before = entry.run.version
+        try:
+            more = entry.run.poll()
+        except RunReplacedError:
+            self._add(run_id, entry.run.name, entry.run.path)
+            return True
+        if entry.run.version != before:
+            entry.changed = self._version + 1
+            self._version += 1
+        return more
+
+
+def _written(entry: _Entry) -> int:
+    """When a run began, ns; 0 if that is not known."""
+    return 0 if entry.identity is None else entry.identity[1]
+
+
+def _run_id(number: int, name: str) -> str:
+    """Readable in an address, unique by its hash; the same on every machine."""
+    digest = hashlib.blake2b(f"{number}/{name}".encode("utf-8", "surrogateescape"), digest_size=4).hexdigest()
+    slug = re.sub(r"[^A-Za-z0-9_.]+", "-", name).strip("-.")[:60]
+    return f"{slug}-{digest}" if slug else digest
+
+
+def _identity(path: Path) -> Identity | None:
+    try:
+        found = look(path / RUN_FILE)
+    except (OSError, DamagedError):
+        return None
+    return found.inode, found.mtime_ns, found.size

@@ -1,0 +1,63 @@
+"""Why a value is not there, and what helps: one set of words for the command line, Python, API and page."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .catalog.catalog import Catalog
+from .catalog.decode import LOST, REFUSED
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class NoValue(NamedTuple):
+    """What happened to a value in a word or two, why, and the way out (empty: there is none)."""
+
+    happened: str
+    why: str
+    way_out: str
+
+
+_WORDS = {
+    "summary": NoValue("not kept", "only the summary was asked for", 'Capture it again with keep="value".'),
+    "source": NoValue("not kept", "the source of the import ({source}) holds no value of it", ""),
+    "pruned": NoValue(
+        "pruned",
+        "it was removed to save space",
+        "Its statistics and histogram stay; keep_last, max_bytes and tensortap prune say how much is kept.",
+    ),
+    "refused": NoValue(
+        "lost",
+        "the disk refused it when it was written, as a full one does",
+        "Its statistics and histogram are there; make room before it is captured again.",
+    ),
+    "damaged": NoValue(
+        "lost",
+        "it was missing or damaged when the run was repaired",
+        "Its statistics and histogram are there; the run as it was before the repair says what was wrong.",
+    ),
+}
+
+
+def source_format(info: dict[str, Any]) -> str:
+    """The format that a run was imported from, as its info says, or empty."""
+    return str(info.get("format", "a file"))[:80] if "imported from" in info else ""
+
+
+def no_value_codes(catalog: Catalog, rows: Array) -> list[str]:
+    """Why the values of some rows are not there, a key for `no_value` each; empty where the value is."""
+    kept, pruned, shard = (catalog.column(name, rows) for name in ("kept", "pruned", "shard"))
+    choices = [kept, pruned, shard == REFUSED, shard == LOST]
+    names = ["", "pruned", "refused", "damaged"]
+    codes = np.full(len(rows), "source" if catalog.source else "summary", object)
+    for fits, name in reversed(list(zip(choices, names, strict=True))):
+        codes[fits] = name
+    return codes.tolist()
+
+
+def no_value(code: str, source: str) -> NoValue:
+    """The words for a snapshot's `no_value`; `source`: the format of the run's source, if it was imported."""
+    words = _WORDS[code]
+    return words._replace(why=words.why.format(source=source))

@@ -1,0 +1,1 @@
+"""Filters, searches and their order."""

@@ -1,0 +1,175 @@
+"""Conditions on snapshots as trees: numbers and texts of rows, compared and joined."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from .regex import match_names
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+FitsTexts = Callable[[Sequence[str]], Mask]
+
+ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+}
+COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "=": operator.eq,
+    "!=": operator.ne,
+}
+_SUMS = {"inf": ("pos_inf", "neg_inf"), "nonfinite": ("nan", "pos_inf", "neg_inf")}
+
+
+class Rows(Protocol):
+    """What a condition is asked about."""
+
+    def number(self, field: str) -> Array:
+        """A numeric column, one element a row."""
+
+    def text(self, field: str, fits: FitsTexts) -> Mask:
+        """Which rows hold a text that fits; `fits` is asked once for all distinct texts."""
+
+    def unknown(self, field: str) -> Mask | None:
+        """In which rows a number is not known; None where all know it."""
+
+
+class Numeric(Protocol):
+    """A number a row, or one for all rows."""
+
+    def values(self, rows: Rows) -> Any:
+        """float64 or integers, [rows] or scalar."""
+
+    def fields(self) -> Iterator[str]:
+        """The columns it is computed from."""
+
+
+class Condition(Protocol):
+    """True, false or unknown a row: a comparison with a number that is not known is neither."""
+
+    def mask(self, rows: Rows, truth: bool = True) -> Mask:
+        """Which rows are known to fulfil it, or with `truth=False` not to, bool [rows]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    value: float
+
+    def values(self, rows: Rows) -> Any:
+        return self.value
+
+    def fields(self) -> Iterator[str]:
+        return iter(())
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A statistic; `inf` and `nonfinite` are sums of counts."""
+
+    name: str
+
+    def values(self, rows: Rows) -> Any:
+        first, *others = _SUMS.get(self.name, (self.name,))
+        total = rows.number(first)
+        for other in others:
+            total = total.astype(np.int64) + rows.number(other)
+        return total
+
+    def fields(self) -> Iterator[str]:
+        return iter(_SUMS.get(self.name, (self.name,)))
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """Two numbers, added, subtracted, multiplied or divided in float64 (so a count never wraps)."""
+
+    operation: str
+    left: Numeric
+    right: Numeric
+
+    def values(self, rows: Rows) -> Any:
+        left, right = np.float64(self.left.values(rows)), np.float64(self.right.values(rows))
+        with np.errstate(all="ignore"):
+            return ARITHMETIC[self.operation](left, right)
+
+    def fields(self) -> Iterator[str]:
+        yield from self.left.fields()
+        yield from self.right.fields()
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two numbers compared; NaN is unequal to everything."""
+
+    comparison: str
+    left: Numeric
+    right: Numeric
+
+    def mask(self, rows: Rows, truth: bool = True) -> Mask:
+        result: Mask = np.asarray(
+            COMPARISONS[self.comparison](self.left.values(rows), self.right.values(rows))
+        )
+        result = result if result.ndim else np.broadcast_to(result, rows.number("step").shape)
+        result = result if truth else ~result
+        for field in {*self.left.fields(), *self.right.fields()}:
+            unknown = rows.unknown(field)
+            result = result if unknown is None else result & ~unknown
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class TextComparison:
+    """A text that equals (`==`), differs (`!=`), contains a match of a pattern (`~`) or does not (`!~`)."""
+
+    field: str
+    comparison: str
+    text: str
+
+    def mask(self, rows: Rows, truth: bool = True) -> Mask:
+        found = rows.text(self.field, self._fits)
+        return ~found if self.comparison.startswith("!") == truth else found
+
+    def _fits(self, texts: Sequence[str]) -> Mask:
+        if self.comparison.endswith("~"):
+            return match_names(self.text, texts)
+        return np.fromiter((text == self.text for text in texts), np.bool_, len(texts))
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    left: Condition
+    right: Condition
+
+    def mask(self, rows: Rows, truth: bool = True) -> Mask:
+        left, right = self.left.mask(rows, truth), self.right.mask(rows, truth)
+        return left & right if truth else left | right
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    left: Condition
+    right: Condition
+
+    def mask(self, rows: Rows, truth: bool = True) -> Mask:
+        left, right = self.left.mask(rows, truth), self.right.mask(rows, truth)
+        return left | right if truth else left & right
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    inner: Condition
+
+    def mask(self, rows: Rows, truth: bool = True) -> Mask:
+        return self.inner.mask(rows, not truth)

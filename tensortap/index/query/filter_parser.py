@@ -1,0 +1,216 @@
+"""Reads conditions on snapshots (`nan > 0 and op == 'MatMul'`): a grammar, never evaluated as code.
+
+condition  = both { "or" both } ;          both = one { "and" one } ;
+one        = "not" one | comparison | "(" condition ")" ;
+comparison = sum ("<" | "<=" | ">" | ">=" | "==" | "=" | "!=") sum
+           | text_field ("==" | "=" | "!=" | "~" | "!~") quoted ;
+sum        = product { ("+" | "-") product } ;      product = factor { ("*" | "/") factor } ;
+factor     = number | statistic | "-" factor | "(" sum ")" ;
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple, NoReturn, TypeVar
+
+from tensortap.core.errors import SelectionError
+from tensortap.core.model import COUNTS, STATISTICS
+
+from .filter_expressions import (
+    COMPARISONS,
+    Arithmetic,
+    Both,
+    Comparison,
+    Condition,
+    Either,
+    Field,
+    Not,
+    Number,
+    Numeric,
+    TextComparison,
+)
+from .regex import match_names
+
+MAX_TEXT = 500
+MAX_DEPTH = 20
+FIELDS = ("step", "visit", "size", *COUNTS, *STATISTICS, "inf", "nonfinite")
+TEXT_FIELDS = ("tensor", "node", "op", "op_type", "layer", "dtype", "device", "worker", "graph")
+
+_TOKEN = re.compile(
+    r"""\s*(?:(?P<text>'[^']*'|"[^"]*")|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]))"""
+    r"|(?P<word>[A-Za-z_][A-Za-z0-9_]*)|(?P<sign><=|>=|==|!=|!~|[<>=~()+\-*/]))"
+)
+T = TypeVar("T")
+_NAMED_NUMBERS = {"inf": float("inf"), "infinity": float("inf"), "nan": float("nan")}
+_HINT = "Write it as in 'nan > 0', 'abs_max >= 1e4 and step < 100' or \"zero / size > 0.9 and op == 'Relu'\"."
+
+
+class _Token(NamedTuple):
+    kind: str  # text, number, word, sign; end after the last one
+    text: str
+
+
+def parse_predicate(text: str) -> Condition:
+    """Reads a condition. `not` binds tightest, then `and`, then `or`; parentheses group.
+
+    After a comparison, `inf` and `nan` are the numbers (`max == inf`); everywhere else they are the counts.
+
+    Raises:
+        SelectionError: it cannot be parsed, or names an unknown statistic.
+    """
+    if len(text) > MAX_TEXT:
+        raise SelectionError(f"The condition is longer than {MAX_TEXT} characters.", _HINT)
+    return _Parser(text).whole()
+
+
+def _tokens(text: str) -> list[_Token]:
+    tokens, at, end = [], 0, len(text.rstrip())
+    while at < end:
+        match = _TOKEN.match(text, at)
+        if match is None:
+            raise SelectionError(f"{text[at:].strip()[:40]!r} cannot be read in {text!r}.", _HINT)
+        kind = match.lastgroup or ""
+        tokens.append(_Token(kind, match[kind]))
+        at = match.end()
+    return tokens
+
+
+class _Parser:
+    """Recursive descent over the tokens, one method a line of the grammar."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = _tokens(text)
+        self._at = 0
+        self._depth = 0
+
+    def whole(self) -> Condition:
+        condition = self._condition()
+        if self._next.kind != "end":
+            self._refuse()
+        return condition
+
+    @property
+    def _next(self) -> _Token:
+        return self._tokens[self._at] if self._at < len(self._tokens) else _Token("end", "")
+
+    def _take(self, *texts: str) -> str:
+        """The next token if it is a word or sign among `texts`, else an empty string."""
+        token = self._next
+        if token.kind in ("word", "sign") and token.text in texts:
+            self._at += 1
+            return token.text
+        return ""
+
+    def _refuse(self) -> NoReturn:
+        text = self._next.text
+        what = f"{text!r} is out of place" if text else "something is missing at the end"
+        raise SelectionError(f"{self._text!r} is not a condition: {what}.", _HINT)
+
+    def _condition(self) -> Condition:
+        left = self._both()
+        while self._take("or"):
+            left = Either(left, self._both())
+        return left
+
+    def _both(self) -> Condition:
+        left = self._one()
+        while self._take("and"):
+            left = Both(left, self._one())
+        return left
+
+    def _one(self) -> Condition:
+        if self._take("not"):
+            return Not(self._deeper(self._one))
+        if self._next.kind == "word" and self._next.text in TEXT_FIELDS:
+            return self._text_comparison()
+        if self._next == ("sign", "(") and self._groups_a_condition():
+            return self._grouped(self._condition)
+        left = self._sum()
+        comparison = self._take(*COMPARISONS) or self._refuse()
+        return Comparison(comparison, left, self._named_number() or self._sum())
+
+    def _groups_a_condition(self) -> bool:
+        """Whether the parenthesis that opens here holds a comparison, or a number's sum."""
+        depth = 0
+        for kind, text in self._tokens[self._at :]:
+            if kind == "sign":
+                depth += (text == "(") - (text == ")")
+                if text in COMPARISONS or "~" in text:
+                    return True
+            if depth == 0:
+                break
+        return False
+
+    def _text_comparison(self) -> Condition:
+        field = self._take(*TEXT_FIELDS)
+        comparison = self._take("==", "=", "!=", "~", "!~") or self._refuse()
+        token = self._next
+        if token.kind != "text":
+            raise SelectionError(
+                f"{field!r} is a text; {token.text or 'nothing'!r} is not one in quotes.", _HINT
+            )
+        self._at += 1
+        if "~" in comparison:
+            match_names(token.text[1:-1], ("",))  # refuses a bad pattern now, not with the first row
+        return TextComparison(field, comparison, token.text[1:-1])
+
+    def _named_number(self) -> Numeric | None:
+        """`inf` or `nan` on the right of a comparison, where a count would make no sense."""
+        start = self._at
+        sign = -1 if self._take("-") else 1
+        word = self._take(*_NAMED_NUMBERS)
+        if not word:
+            self._at = start
+            return None
+        return Number(sign * _NAMED_NUMBERS[word])
+
+    def _sum(self) -> Numeric:
+        left = self._product()
+        while operation := self._take("+", "-"):
+            left = Arithmetic(operation, left, self._product())
+        return left
+
+    def _product(self) -> Numeric:
+        left = self._factor()
+        while operation := self._take("*", "/"):
+            left = Arithmetic(operation, left, self._factor())
+        return left
+
+    def _factor(self) -> Numeric:
+        token = self._next
+        if self._take("-"):
+            return Arithmetic("*", Number(-1.0), self._deeper(self._factor))
+        if token == ("sign", "("):
+            return self._grouped(self._sum)
+        if token.kind == "number":
+            self._at += 1
+            return Number(float(token.text))
+        if token.kind == "word" and token.text not in ("and", "or", "not"):
+            return self._field()
+        self._refuse()
+
+    def _field(self) -> Numeric:
+        name = self._next.text
+        if name not in FIELDS:
+            known = ", ".join(FIELDS)
+            raise SelectionError(f"{name[:40]!r} is not a statistic.", f"Use one of {known}.")
+        self._at += 1
+        return Field(name)
+
+    def _grouped(self, inner: Callable[[], T]) -> T:
+        self._take("(")
+        found = self._deeper(inner)
+        if not self._take(")"):
+            self._refuse()
+        return found
+
+    def _deeper(self, inner: Callable[[], T]) -> T:
+        """`inner()`, one level down; nesting is bounded, so that no condition exhausts the stack."""
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise SelectionError(f"The condition is nested more than {MAX_DEPTH} deep.", _HINT)
+        found = inner()
+        self._depth -= 1
+        return found

@@ -1,0 +1,222 @@
+"""Snapshots by filter, sorted, a page at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from tensortap.core.names import split_tensor_name, tensor_name
+
+from ..catalog.condition_rows import CatalogRows, tensors_by_node
+from ..run_index import RunIndex
+from ..snapshot import Snapshot, take
+from .filter_parser import parse_predicate
+from .regex import match_names
+from .resolve_names import tensor_codes, worker_code
+from .sorting import SortedRows, sort_rows
+from .step_range import StepRange, parse_steps
+
+# Of runs that are at hand: the rows that were sorted last, for the pages that follow.
+_SORTED: WeakKeyDictionary[RunIndex, SortedRows] = WeakKeyDictionary()
+_FEW_TENSORS = 64  # up to so many are looked up one by one; for more, the whole column is compared
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which snapshots; None does not restrict. `match` is searched in tensor names, `layer` is a prefix,
+    `where` a condition on the statistics (see `parse_predicate`). `nonfinite`: with a NaN or infinity, or
+    (False) known to hold none. `kept`: whether the value is there."""
+
+    graph: str | None = None
+    worker: str | None = None
+    node: str | None = None
+    tensor: str | None = None
+    match: str | None = None
+    op_type: str | None = None
+    layer: str | None = None
+    steps: object = None
+    visit: int | None = None
+    dtype: str | None = None
+    nonfinite: bool | None = None
+    kept: bool | None = None
+    where: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotPage:
+    """Some of `total` snapshots."""
+
+    total: int
+    rows: list[Snapshot]
+
+
+def snapshots(
+    run: RunIndex, *, sort: str = "step", limit: int = 100, offset: int = 0, **filters: Any
+) -> SnapshotPage:
+    """One page of the snapshots that fit.
+
+    Args:
+        sort: a column of `SORT_COLUMNS`, with `-` in front for descending; texts in natural order (`a_2`
+            before `a_10`), equal ones in the order of capture, NaN last.
+        limit, offset: which part of the sorted snapshots.
+        filters: the fields of `Filters`.
+
+    Raises:
+        SelectionError: an unknown column, or a pattern, condition or range that cannot be parsed.
+        NotFoundError: no such graph, worker or tensor.
+    """
+    asked, wanted = Filters(**filters), slice(offset, offset + limit)
+    rows = _SORTED.setdefault(run, SortedRows()).get(run, (asked, sort))
+    if rows is None and offset == 0:  # of most lists nobody asks for more: a partial sort will do
+        found = find_rows(run, asked)
+        return SnapshotPage(len(found), take(run.catalog, sort_rows(run, found, sort, limit)[wanted]))
+    rows = _ordered(run, asked, sort) if rows is None else rows
+    return SnapshotPage(len(rows), take(run.catalog, rows[wanted]))
+
+
+def snapshot_place(
+    run: RunIndex, name: str, step: int, /, *, sort: str = "step", **filters: Any
+) -> int | None:
+    """Where the list that `snapshots` pages through holds a tensor at a step (its first visit), from 0 on.
+
+    Returns:
+        None where the filters leave it out, or it was not captured then. Raises as `snapshots`.
+    """
+    rows = _ordered(run, Filters(**filters), sort)
+    codes = run.catalog.tensors.named(tensor_name(*split_tensor_name(name)))
+    here = np.isin(run.catalog.column("tensor", rows), codes) & (run.catalog.column("step", rows) == step)
+    places = np.flatnonzero(here)
+    return int(places[0]) if len(places) else None
+
+
+def _ordered(run: RunIndex, asked: Filters, sort: str) -> Array:
+    """All rows that fit, in their order; kept for whoever asks next."""
+    kept = _SORTED.setdefault(run, SortedRows())
+    with kept.lock:  # several pages of a list are asked for at once: one of them sorts it
+        rows = kept.get(run, (asked, sort))
+        if rows is None:
+            found = find_rows(run, asked)
+            rows = kept.put(run, (asked, sort), sort_rows(run, found, sort, len(found)))
+    return rows
+
+
+def find_rows(run: RunIndex, filters: Filters) -> Array:
+    """The rows of the snapshots that fit, ascending. Raises as `snapshots`."""
+    catalog = run.catalog
+    if filters.where is not None and replace(filters, where=None) == Filters():
+        everything = slice(0, catalog.rows)  # columns need not be gathered row by row
+        return np.flatnonzero(parse_predicate(filters.where).mask(CatalogRows(run, everything)))
+    rows = _by_tensor_and_step(run, filters, parse_steps(filters.steps))
+    if filters.worker is not None:
+        rows = rows[catalog.column("worker", rows) == worker_code(catalog, filters.worker)]
+    if filters.dtype is not None:
+        code = catalog.dtypes.code(filters.dtype)
+        rows = rows[catalog.column("dtype", rows) == (-1 if code is None else code)]
+    if filters.visit is not None:
+        rows = rows[catalog.column("visit", rows) == filters.visit]
+    if filters.kept is not None:
+        rows = rows[catalog.column("kept", rows) == filters.kept]
+    if filters.nonfinite is not None:
+        rows = rows[_nonfinite(run, rows, filters.nonfinite)]
+    if filters.where is not None:
+        rows = rows[parse_predicate(filters.where).mask(CatalogRows(run, rows))]
+    return rows
+
+
+def undecided(run: RunIndex, **filters: Any) -> int:
+    """Of how many snapshots it is not known whether they fulfil the condition `where`: they hold a count that
+    the source of an import did not tell. Such snapshots fit no filter. Raises as `snapshots`."""
+    asked = Filters(**filters)
+    if asked.where is None or not (run.catalog.not_told or run.catalog.partial):
+        return 0
+    condition, rows = parse_predicate(asked.where), find_rows(run, replace(asked, where=None))
+    seen = CatalogRows(run, rows)
+    return int(np.count_nonzero(~condition.mask(seen) & ~condition.mask(seen, False)))
+
+
+def _nonfinite(run: RunIndex, rows: Array, bad: bool) -> Mask:
+    """Which rows hold a NaN or infinity, or are known to hold none."""
+    if not bad:
+        return parse_predicate("nonfinite == 0").mask(CatalogRows(run, rows))
+    counts = [run.catalog.column(name, rows) > 0 for name in ("nan", "pos_inf", "neg_inf")]
+    found: Mask = np.logical_or.reduce(counts)
+    return found
+
+
+def check_filters(filters: Filters) -> None:
+    """Reads the pattern and the condition of filters, whatever the run.
+
+    Raises:
+        SelectionError: one of them cannot be parsed, or names an unknown statistic.
+    """
+    if filters.match is not None:
+        match_names(filters.match, [""])
+    if filters.where is not None:
+        parse_predicate(filters.where)
+
+
+def _by_tensor_and_step(run: RunIndex, filters: Filters, steps: StepRange) -> Array:
+    catalog = run.catalog
+    tensors = _tensor_mask(run, filters)
+    codes = None if tensors is None else np.flatnonzero(tensors)
+    at = catalog.steps.code(steps.first) if steps.stop == steps.first + 1 else None
+    if at is not None:
+        rows = catalog.rows_of_step(at)
+    elif codes is not None and len(codes) <= _FEW_TENSORS:
+        rows = np.sort(np.concatenate([np.zeros(0, np.int64), *map(catalog.rows_of_tensor, codes.tolist())]))
+    else:
+        rows = np.arange(catalog.rows)
+    if tensors is not None:
+        within = catalog.column("tensor", rows)
+        rows = rows[
+            np.append(tensors, np.zeros(max(int(within.max(initial=-1)) + 1 - len(tensors), 0), np.bool_))[
+                within
+            ]
+        ]
+    if not steps.everything and at is None:
+        values = catalog.column("step", rows)
+        rows = rows[(values >= steps.first) & (values < steps.stop)]
+    return rows
+
+
+def _tensor_mask(run: RunIndex, filters: Filters) -> Mask | None:
+    """Which tensors fit, or None if all do."""
+    tensors = run.catalog.tensors
+    count = len(tensors)
+    masks: list[Mask] = []
+    if filters.tensor is not None:
+        masks.append(_mask(count, tensor_codes(run.catalog, filters.tensor, filters.graph)))
+    elif filters.graph is not None:
+        run.graph(filters.graph)  # raises NotFoundError, so that a mistyped graph is not an empty answer
+        masks.append(_mask(count, tensors.in_graph(filters.graph)))
+    if filters.node is not None:
+        code = tensors.nodes.code(filters.node)
+        masks.append(tensors.columns(count)[1] == (-1 if code is None else code))
+    if filters.nonfinite:
+        masks.append(tensors.nonfinite.totals(count) > 0)
+    if filters.match is not None:
+        masks.append(match_names(filters.match, tensors.names[:count]))
+    if filters.op_type is not None:
+        masks.append(tensors_by_node(run, count, lambda graph: graph.op_type.where(filters.op_type.__eq__)))
+    if filters.layer is not None:
+        prefix = filters.layer.rstrip("/")
+        within = (prefix, prefix + "/")
+        masks.append(
+            tensors_by_node(
+                run, count, lambda g: g.layer.where(lambda t: t == within[0] or t.startswith(within[1]))
+            )
+        )
+    return np.logical_and.reduce(masks) if masks else None
+
+
+def _mask(count: int, codes: Any) -> Mask:
+    mask = np.zeros(count, np.bool_)
+    codes = np.asarray(codes, np.int64)
+    mask[codes[codes < count]] = True
+    return mask

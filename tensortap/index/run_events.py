@@ -1,0 +1,215 @@
+"""What happened to a run besides snapshots: triggers, watches, and which samples fed which step."""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tensortap.core.errors import NotFoundError
+from tensortap.dump.format.events import EventsTail
+
+MAX_EVENTS = 10_000  # of a run that are held; batches do not count
+MAX_TEXT = 4096  # characters of an id or file name that are held
+
+
+@dataclass(frozen=True, slots=True)
+class RunEvent:
+    """One event (FORMAT.md, "Events"). `time`: seconds since 1970; `facts`: its other keys."""
+
+    kind: str
+    step: int | None
+    time: float
+    worker: str
+    facts: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StepBatch:
+    """Which samples fed a step: their ids, and the files they came from, as far as these were noted.
+
+    `count` is their number, should the lists have been cut.
+    """
+
+    step: int
+    worker: str
+    ids: list[str] | None
+    files: list[str] | None
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class FedText:
+    """An id or a file name, and how many steps it fed, from the first to the last."""
+
+    text: str
+    steps: int
+    first_step: int
+    last_step: int
+
+
+class _Texts:
+    """Interned texts, and the steps that each occurs in."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, int] = {}
+        self._texts: list[str] = []
+        self._steps: defaultdict[int, array[int]] = defaultdict(lambda: array("q"))
+
+    def add(self, texts: Iterable[str], step: int) -> array[int]:
+        codes = array("q")
+        for text in texts:
+            code = self._codes.setdefault(text, len(self._texts))
+            if code == len(self._texts):
+                self._texts.append(text)
+            codes.append(code)
+            steps = self._steps[code]
+            if not steps or steps[-1] != step:
+                steps.append(step)
+        return codes
+
+    def decode(self, codes: Iterable[int]) -> list[str]:
+        return [self._texts[code] for code in codes]
+
+    def steps(self, text: str) -> list[int]:
+        code = self._codes.get(text)
+        return [] if code is None else sorted(set(self._steps[code]))
+
+    def containing(self, part: str, limit: int) -> tuple[int, list[FedText]]:
+        """How many of the texts contain `part` (case does not matter), and the first of them."""
+        texts = pa.array(self._texts[:], pa.string())
+        found = pc.indices_nonzero(pc.match_substring(texts, part, ignore_case=True)).to_pylist()
+        return len(found), [self._fed(code) for code in found[:limit]]
+
+    def _fed(self, code: int) -> FedText:
+        steps = set(self._steps[code])
+        return FedText(self._texts[code], len(steps), min(steps), max(steps))
+
+
+class RunEvents:
+    """The events of a run, read as they appear. One thread polls, any number read.
+
+    Attributes:
+        version: grows with every change.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.version = 0
+        self._path = path
+        self._tails: dict[str, EventsTail] = {}
+        self._events: list[RunEvent] = []
+        self._ids, self._files = _Texts(), _Texts()
+        self._batches: dict[int, list[tuple[str, array[int] | None, array[int] | None, int]]] = {}
+
+    def poll(self, workers: Iterable[str]) -> bool:
+        """Reads on, some 8 MB a worker; returns whether there may be more."""
+        more = False
+        for worker in workers:
+            tail = self._tails.setdefault(worker, EventsTail(self._path, worker))
+            damage = len(tail.damage)
+            found = tail.poll()
+            for event in found:
+                self._add(worker, event)
+            self.version += len(found) + len(tail.damage) - damage
+            more |= bool(found)
+        return more
+
+    @property
+    def damage(self) -> list[str]:
+        """Sentences about lines that had to be skipped, and files that may not be read."""
+        return [sentence for tail in list(self._tails.values()) for sentence in tail.left_out]
+
+    @property
+    def denied(self) -> list[str]:
+        """Sentences about files that may not be read; they are tried again."""
+        return [tail.denied for tail in list(self._tails.values()) if tail.denied is not None]
+
+    def events(self, kind: str | None = None) -> list[RunEvent]:
+        """All but batches, by time; or those of one kind."""
+        found = [event for event in list(self._events) if kind in (None, event.kind)]
+        return sorted(found, key=lambda event: event.time)
+
+    @property
+    def has_batches(self) -> bool:
+        """Whether it was noted which samples fed a step."""
+        return bool(self._batches)
+
+    @property
+    def batch_steps(self) -> list[int]:
+        """The steps of which it was noted which samples fed them, ascending."""
+        return sorted(self._batches)
+
+    def samples(self, part: str, *, files: bool, limit: int) -> tuple[int, list[FedText]]:
+        """How many ids (or file names) contain a text, whatever its case, and the first of them."""
+        return (self._files if files else self._ids).containing(part, limit)
+
+    def batches(self, step: int) -> list[StepBatch]:
+        """Which samples fed a step, one entry a worker and call; empty if that was not noted."""
+        return [
+            StepBatch(
+                step,
+                worker,
+                None if ids is None else self._ids.decode(ids),
+                None if files is None else self._files.decode(files),
+                count,
+            )
+            for worker, ids, files, count in self._batches.get(step, ())
+        ]
+
+    def steps_of(self, *, id: str | None = None, file: str | None = None) -> list[int]:
+        """The steps that a sample, or samples of a file, fed; ascending.
+
+        Raises:
+            NotFoundError: the run does not say which samples fed its steps.
+        """
+        if not self._batches:
+            raise NotFoundError(
+                "The run does not say which samples fed its steps.",
+                "Note them while it trains: tap.trace_batches(dataset, …) or tap.batch(…).",
+            )
+        found = [self._ids.steps(id)] if id is not None else []
+        found += [self._files.steps(file)] if file is not None else []
+        if not found:
+            return sorted(self._batches)
+        return sorted(set.intersection(*map(set, found)))
+
+    def _add(self, worker: str, event: dict[str, Any]) -> None:
+        facts = dict(event)
+        kind, step, time = facts.pop("kind", None), facts.pop("step", None), facts.pop("time", 0.0)
+        if not isinstance(kind, str) or not _is_step(step) or not isinstance(time, int | float):
+            return
+        if kind == "batch":
+            if step is None:
+                return
+            ids, files = (_texts(facts.get(name)) for name in ("ids", "files"))
+            count = facts.get("count")
+            entry = (
+                worker,
+                None if ids is None else self._ids.add(ids, step),
+                None if files is None else self._files.add(files, step),
+                count if isinstance(count, int) else len(ids or files or ()),
+            )
+            self._batches.setdefault(step, []).append(entry)
+        elif len(self._events) < MAX_EVENTS:
+            self._events.append(RunEvent(kind, step, float(time), worker, facts))
+
+
+def _is_step(step: Any) -> bool:
+    return step is None or (isinstance(step, int) and not isinstance(step, bool) and 0 <= step < 1 << 63)
+
+
+def _texts(found: Any) -> list[str] | None:
+    if not isinstance(found, list):
+        return None
+    return list(_cut(found))
+
+
+def _cut(found: list[Any]) -> Iterator[str]:
+    for text in found:
+        yield text[:MAX_TEXT] if isinstance(text, str) else str(text)[:MAX_TEXT]

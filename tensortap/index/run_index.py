@@ -1,0 +1,376 @@
+"""One run, live: its workers followed, its snapshots catalogued, its graphs at hand."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tensortap.core.errors import DamagedError, DeniedError, NotFoundError, TensortapError
+from tensortap.core.escaping import counted
+from tensortap.dump.read.runs import RunReader, WorkerInfo
+from tensortap.dump.read.stats_reader import TailPosition
+from tensortap.storage.filesystem import look
+from tensortap.system.user_dirs import cache_folder
+
+from .cache.container import ContainerError
+from .cache.saved_run import SavedRun
+from .catalog.catalog import Catalog
+from .catalog.commit_cache import CommitCache
+from .catalog.step_tally import StepTable
+from .graph.graph_index import GraphIndex
+from .graph_store import GraphOverview, GraphShelf
+from .missing_values import source_format
+from .run_events import RunEvents
+from .unknown_counts import at_least, not_counted_by_tensor, not_told
+from .worker_follower import WorkerFollower, WorkerStatus
+
+_LOG = logging.getLogger(__name__)
+
+SETTLE_SECONDS = 2.0  # the coarsest time stamps of common file systems (FAT)
+
+
+@dataclass(frozen=True, slots=True)
+class RunOverview:
+    """A run in numbers. Times are seconds since 1970; `nonfinite`: snapshots with a NaN or infinity, None
+    where none is known to hold one, and the source of an import does not tell of all."""
+
+    id: str
+    name: str
+    created: float
+    last_time: float | None
+    snapshots: int
+    nodes: int
+    first_step: int | None
+    last_step: int | None
+    step_count: int
+    graphs: int
+    workers: int
+    nonfinite: int | None
+    live: bool
+    closed: bool
+    error: str | None
+
+
+class RunReplacedError(Exception):
+    """The run's directory is no longer the one that was read; it must be read anew."""
+
+
+class Shared:
+    """What the runs of a log share: recently read commits, how many nodes recorded graphs have (by id), and
+    the folder of saved indices, if there is one."""
+
+    def __init__(self, cache: Path | None = None) -> None:
+        self.commits = CommitCache()
+        self.graph_nodes: dict[str, int] = {}
+        self.cache = cache
+
+
+def open_run(path: Path, name: str, run_id: str, generation: int = 0) -> RunIndex:
+    """One run by its folder, under a name and id that another process gave it; nothing is read before the
+    first `poll`."""
+    return RunIndex(run_id, name, path, Shared(cache_folder()), generation)
+
+
+class RunIndex:
+    """Derived lookup over one run. One thread polls, any number read.
+
+    Attributes:
+        id, name, path: opaque id, path below the log directory, directory.
+        error: why the run cannot be read, a sentence, or None.
+        events: what happened to it besides snapshots.
+        version: grows with every change. generation: grows when the directory is replaced by another one.
+    """
+
+    def __init__(self, run_id: str, name: str, path: Path, shared: Shared, generation: int = 0) -> None:
+        self.id, self.name, self.path = run_id, name, path
+        self._shared = shared
+        self.generation = generation
+        self.version = 0
+        self.error: str | None = None
+        self.created = 0.0
+        self.info: dict[str, Any] = {}
+        self.described = True  # by a run.json that could be read
+        self._info_damage: list[str] = []
+        self._info_denied = False  # it may not be read
+        self._saved = None if shared.cache is None else SavedRun(shared.cache, path)
+        self.catalog = Catalog(path, histograms=self._saved is not None)
+        self.events = RunEvents(path)
+        self._positions: dict[str, TailPosition] = {}  # where the saved index ends
+        self._reader: RunReader | None = None
+        self._shelf: GraphShelf | None = None
+        self._followers: dict[str, WorkerFollower] = {}
+        self._settled: tuple[int, ...] | None = None
+        self._broken = False
+        self._overview: tuple[tuple[int, int], RunOverview] | None = None
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"<run {self.name!r}: {self.error or counted(self.catalog.rows, 'snapshot')}>"
+
+    def poll(self) -> bool:
+        """Reads on, at most some 90,000 snapshots a worker; returns whether there is more to read now.
+
+        Raises:
+            RunReplacedError: a worker's folder that was read is gone.
+        """
+        with self._lock:
+            if self._broken or self._is_settled():
+                return False
+            before, touched = self._state(), self._touched()
+            try:
+                more = self._poll()
+                self.error = None
+            except RunReplacedError:
+                raise
+            except (TensortapError, OSError) as error:
+                more = False
+                self.error = self._sentence(error)
+            except Exception as error:  # the other runs must stay readable, whatever this one holds
+                _LOG.exception("the run %r cannot be read", self.name)
+                more = False
+                self._broken = True  # its columns may have grown unevenly
+                self.error = f"The run cannot be read: {type(error).__name__}."
+            self.version += self._state() != before
+            if not more:
+                self._settle(touched)
+            return more
+
+    def _sentence(self, error: TensortapError | OSError) -> str:
+        """What is wrong, without the path that the run has on this machine: others read it too."""
+        if isinstance(error, PermissionError):
+            return str(DeniedError(self.name))
+        text = error.message if isinstance(error, TensortapError) else f"{self.name}: {error.strerror}"
+        return text.replace(str(self.path), self.name)
+
+    def _touched(self) -> tuple[int, ...]:
+        """When files or folders were last added where a run that all its workers have closed can change,
+        ns."""
+        workers = (self.path / name for name in self._followers)
+        return tuple(map(_added, (self.path, self.path / "graphs", *workers)))
+
+    def _settle(self, touched: tuple[int, ...]) -> None:
+        """Remembers that there is nothing to read, unless something was added a moment ago: what is added now
+        may get the same time stamp."""
+        closed = self.error is None and all(worker.closed for worker in self.workers)
+        self._settled = touched if closed and time.time() - max(touched) / 1e9 > SETTLE_SECONDS else None
+
+    def _is_settled(self) -> bool:
+        """Not where something may not be read: who allows it adds nothing."""
+        return self._settled is not None and not self.denied and self._settled == self._touched()
+
+    def _state(self) -> tuple[object, ...]:
+        """Differs whenever something that can be asked for does: statuses hold the numbers of snapshots."""
+        return (
+            *(self.error, self.created, self.workers, self.recorded_graphs, *self.denied),
+            *(self.events.version, self.catalog.prunings),
+        )
+
+    def _poll(self) -> bool:
+        if self._reader is None:
+            self._open()
+        elif self._info_denied:
+            self._describe(RunReader(self.path))
+        assert self._reader is not None and self._shelf is not None
+        self._find_workers(self._reader)
+        self._shelf.poll()
+        more = [follower.poll() for follower in self._followers.values()]
+        more.append(self.events.poll(self._followers))
+        self._save(any(more))
+        for follower in self._followers.values():
+            follower.look()
+        return any(more)
+
+    def _open(self) -> None:
+        reader = RunReader(self.path)
+        self._load()
+        self._describe(reader)
+        self._shelf = GraphShelf(reader, self.catalog, self._shared.graph_nodes)
+        self._reader = reader
+
+    def _describe(self, reader: RunReader) -> None:
+        """Takes over what `run.json` says."""
+        info = reader.info()
+        self.created, self.info, self.described = info.created.timestamp(), info.info, not info.damage
+        self._info_damage = [info.damage.replace(str(self.path), self.name)] if info.damage else []
+        self._info_denied = info.denied
+        self.catalog.not_told, self.catalog.source = not_told(self.info), source_format(self.info)
+
+    def _load(self) -> None:
+        """Takes over the saved index, if it fits the dump."""
+        if self._saved is None:
+            return
+        try:
+            self._positions = self._saved.load(self.catalog)
+        except ContainerError as error:
+            _LOG.debug("%s is read from its dump: %s", self.name, error)
+            self.catalog = Catalog(self.path, histograms=True)
+
+    def _save(self, more: bool) -> None:
+        """Saves what was read, if it is time to."""
+        if self._saved is None:
+            return
+        if self.catalog.parts.damaged:
+            self._saved.discard()
+        elif not self._saved.is_due(self.catalog, more) or self._saved.save(
+            self.catalog, {name: f.position for name, f in self._followers.items()}
+        ):
+            return
+        self._saved = None
+        self.catalog.hold_no_histograms()
+
+    def _find_workers(self, reader: RunReader) -> None:
+        workers = {info.worker: info for info in reader.workers()}
+        if not self._followers.keys() <= workers.keys():
+            raise RunReplacedError(self.name)
+        new = [info for name, info in workers.items() if name not in self._followers]
+        followers = dict(self._followers)
+        for name, follower in followers.items():
+            follower.info = workers[name]
+        followers |= {info.worker: self._follow(reader, info) for info in new}
+        self._followers = {
+            name: followers[name] for name in workers
+        }  # replaced, for those who iterate over it
+
+    def _follow(self, reader: RunReader, info: WorkerInfo) -> WorkerFollower:
+        follower = WorkerFollower(reader, info, self.catalog)
+        position = self._positions.get(info.worker)
+        if position is not None:
+            follower.resume(position)
+        return follower
+
+    def progress(self) -> tuple[int, int]:
+        """Bytes of statistics that were read, and that there are."""
+        found = [follower.progress() for follower in list(self._followers.values())]
+        return sum(done for done, _ in found), sum(size for _, size in found)
+
+    @property
+    def commits(self) -> CommitCache:
+        """Recently read commits."""
+        return self._shared.commits
+
+    @property
+    def workers(self) -> list[WorkerStatus]:
+        """The workers, in the order they started."""
+        return [follower.status() for follower in self._followers.values()]
+
+    @property
+    def steps(self) -> StepTable:
+        """Totals by step, ascending."""
+        with self.catalog.lock:
+            return self.catalog.steps.table()
+
+    def steps_of(self, graph_id: str) -> StepTable:
+        """Totals by step of one graph's snapshots, ascending; no rows if none were captured.
+
+        Raises:
+            NotFoundError: neither was it recorded, nor do snapshots name it.
+        """
+        with self.catalog.lock:
+            self._readable().require(graph_id)
+            return self.catalog.graph_steps.of(self.catalog.tensors.graph_code(graph_id)).table()
+
+    @property
+    def tensors(self) -> list[str]:
+        """Names of the captured tensors, ascending."""
+        return self.catalog.tensors.sorted_names()
+
+    @property
+    def recorded_graphs(self) -> list[str]:
+        """Ids of the graphs that the dump holds."""
+        return [] if self._shelf is None else list(self._shelf.recorded)
+
+    @property
+    def graphs(self) -> list[GraphOverview]:
+        """The graphs in numbers, most snapshots first; `-` stands for snapshots without a graph."""
+        if self._shelf is None:
+            return []
+        with self.catalog.lock:
+            return self._shelf.overviews()
+
+    def graph(self, graph_id: str) -> GraphIndex:
+        """A graph by its id.
+
+        Raises:
+            NotFoundError: neither was it recorded, nor do snapshots name it.
+        """
+        with self.catalog.lock:
+            return self._readable().get(graph_id)
+
+    def _readable(self) -> GraphShelf:
+        if self._shelf is None:
+            raise NotFoundError(
+                f"The run {self.name!r} cannot be read.", self.error or "It was not read yet."
+            )
+        return self._shelf
+
+    @property
+    def damage(self) -> list[str]:
+        """Sentences about what could not be read."""
+        graphs = [] if self._shelf is None else list(self._shelf.damage.values())
+        workers = [sentence for worker in self.workers for sentence in worker.damage]
+        denied = [] if self._shelf is None else self._shelf.denied
+        return self._info_damage + workers + denied + graphs + self.events.damage
+
+    @property
+    def denied(self) -> list[str]:
+        """Those of them that are about what this user may not read now, though others may."""
+        workers = [sentence for follower in self._followers.values() for sentence in follower.denied]
+        info = self._info_damage if self._info_denied else []
+        graphs = [] if self._shelf is None else self._shelf.denied
+        return info + workers + graphs + self.events.denied
+
+    @property
+    def live(self) -> bool:
+        """Whether a worker has not closed and wrote within the last minute (5 s if this host has no process
+        of its number any more), as of the last poll."""
+        return any(worker.live for worker in self.workers)
+
+    def captured_slots(self, graph_id: str, node: str) -> dict[int, tuple[int, int]]:
+        """Captured output slots of a node -> (snapshots, snapshots with a kept value)."""
+        tensors = self.catalog.tensors
+        codes = tensors.of_node(graph_id, node)
+        return {tensors.node_and_slot(c)[1]: (tensors.snapshots.of(c), tensors.kept.of(c)) for c in codes}
+
+    def overview(self) -> RunOverview:
+        """The run in numbers; counted anew only if it changed, as every open page keeps asking."""
+        state = self.version, self.catalog.rows
+        known = self._overview
+        if known is None or known[0] != state:
+            known = self._overview = state, self._count()
+        return known[1]
+
+    def _count(self) -> RunOverview:
+        steps = self.steps.step
+        return RunOverview(
+            id=self.id,
+            name=self.name,
+            created=self.created,
+            last_time=self.catalog.last_time,
+            snapshots=self.catalog.rows,
+            nodes=self._count_nodes(),
+            first_step=int(steps[0]) if len(steps) else None,
+            last_step=int(steps[-1]) if len(steps) else None,
+            step_count=len(steps),
+            graphs=0 if self._shelf is None else len(self._shelf.ids()),
+            workers=len(self._followers),
+            nonfinite=at_least(self.catalog.nonfinite, int(not_counted_by_tensor(self.catalog).sum())),
+            live=self.live,
+            closed=all(worker.closed for worker in self.workers),
+            error=self.error,
+        )
+
+    def _count_nodes(self) -> int:
+        with self.catalog.lock:
+            return 0 if self._shelf is None else self._shelf.nodes()
+
+
+def _added(folder: Path) -> int:
+    """When an entry was last added to a folder or removed from it, ns; 0 if there is no such folder."""
+    try:
+        return look(folder).mtime_ns
+    except (OSError, DamagedError):
+        return 0

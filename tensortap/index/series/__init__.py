@@ -1,0 +1,1 @@
+"""Statistics, histograms and values over steps."""

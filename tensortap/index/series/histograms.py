@@ -1,0 +1,200 @@
+"""One tensor's histograms over steps, all on the same edges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from tensortap.core.errors import SelectionError
+
+from ..catalog.catalog import Catalog
+from ..catalog.commit_cache import CommitCache, read_histograms
+from ..query.resolve_names import tensor_rows
+from ..query.step_range import parse_steps
+from ..run_index import RunIndex
+from ..unknown_counts import unknown_counts
+from .histogram_bins import DENSE, ZERO, Binned, dense_column, linear_bins, native_bins, told_ends
+from .merge_statistics import group_starts
+from .thin import thin
+
+MAX_BINS = 4096
+Scale = Literal["symlog", "linear"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+
+
+@dataclass(frozen=True, slots=True)
+class HistogramSeries:
+    """Histograms, ordered by step, visit, worker.
+
+    `edges`: float64 [n + 1], ascending. `counts`: [rows, n], int64, or float64 where they are `approximate`.
+    `zero_bucket`: the column with the exact zeros, None if there is none. With visits merged, `visit` is each
+    row's first visit. `min` and `max` are NaN where no element is finite. `thinned_from`: how many rows there
+    were, if some were left out. `nan`, `pos_inf`, `neg_inf`, `zero` are masked where they are not known.
+    """
+
+    tensor: str
+    graph: str
+    edges: Floats
+    zero_bucket: int | None
+    approximate: bool
+    thinned_from: int | None
+    step: Ints
+    visit: Ints
+    worker: list[str]
+    counts: Array
+    nan: Ints
+    pos_inf: Ints
+    neg_inf: Ints
+    zero: Ints
+    min: Floats
+    max: Floats
+
+
+def histograms(
+    run: RunIndex,
+    tensor: str,
+    *,
+    graph: str | None = None,
+    worker: str | None = None,
+    steps: object = None,
+    visit: int | None = None,
+    scale: Scale = "symlog",
+    bins: int = 60,
+    low: float | None = None,
+    high: float | None = None,
+    limit: int | None = 100,
+    merge_visits: bool = False,
+) -> HistogramSeries:
+    """The histograms of one tensor.
+
+    Args:
+        graph, worker, steps: as in `history`. visit: only this one of each step.
+        scale: `symlog`: the native buckets, exact; `linear`: `bins` equal bins between `low` and `high` (by
+            default the finite range of all rows), into which native buckets are spread evenly.
+        limit: at most so many rows, evenly thinned; the first and last stay.
+        merge_visits: adds up the visits of each step (workers stay apart).
+
+    Raises:
+        NotFoundError: no such tensor, graph or worker. SelectionError: a bad range, scale or number of bins.
+        DamagedError: a commit cannot be read any more.
+    """
+    _check(scale, bins, low, high)
+    catalog = run.catalog
+    code, rows = tensor_rows(catalog, tensor, graph, parse_steps(steps), worker)
+    if visit is not None:
+        rows = rows[catalog.column("visit", rows) == visit]
+    groups: Sequence[Array] | Array = _groups(catalog, rows) if merge_visits else rows[:, None]
+    kept = [groups[i] for i in thin(len(groups), limit)]
+    thinned = len(groups) if len(kept) < len(groups) else None
+    series = _Series(catalog, run.commits, kept)
+    binned = series.native() if scale == "symlog" else series.linear(bins, low, high)
+    heads = np.array([group[0] for group in kept], np.int64)
+    return HistogramSeries(
+        tensor=catalog.tensors.names[code],
+        graph=catalog.tensors.graph_of(code),
+        edges=binned.edges,
+        zero_bucket=binned.zero_bucket,
+        approximate=scale == "linear",
+        thinned_from=thinned,
+        step=catalog.column("step", heads),
+        visit=catalog.column("visit", heads).astype(np.int64),
+        worker=[catalog.workers[worker] for worker in catalog.column("worker", heads).tolist()],
+        counts=binned.counts,
+        min=series.min,
+        max=series.max,
+        **{name: series.counted(name) for name in ("nan", "pos_inf", "neg_inf", "zero")},
+    )
+
+
+def _check(scale: str, bins: int, low: float | None, high: float | None) -> None:
+    if scale not in ("symlog", "linear"):
+        raise SelectionError(f"{scale!r} is not a scale.", "Use 'symlog' or 'linear'.")
+    if not 1 <= bins <= MAX_BINS:
+        raise SelectionError(f"{bins} bins are not possible.", f"Use 1 to {MAX_BINS}.")
+    bounds = [bound for bound in (low, high) if bound is not None]
+    if not np.isfinite(bounds).all() or (len(bounds) == 2 and not bounds[0] < bounds[1]):
+        raise SelectionError(
+            "The range of a histogram must be finite, low below high.", "Change 'low' and 'high'."
+        )
+
+
+def _groups(catalog: Catalog, rows: Array) -> list[Array]:
+    """Rows by step and worker, in order of the first visit."""
+    step, worker = catalog.column("step", rows), catalog.column("worker", rows)
+    order = np.lexsort((np.arange(len(rows)), worker, step))
+    keys = step[order] * (int(worker.max(initial=0)) + 1) + worker[order]
+    return np.split(rows[order], group_starts(keys)[1:]) if len(rows) else []
+
+
+class _Series:
+    """The dense histograms of groups of rows."""
+
+    def __init__(self, catalog: Catalog, cache: CommitCache, groups: list[Array]) -> None:
+        self._catalog = catalog
+        self._rows = np.concatenate(groups) if groups else np.zeros(0, np.int64)
+        lengths = np.array([len(group) for group in groups], np.int64)
+        self._starts = np.cumsum(lengths) - lengths
+        self.min = self._extreme("min", np.fmin)
+        self.max = self._extreme("max", np.fmax)
+        self._dense = np.zeros((len(groups), DENSE), np.int64)
+        self._dense[:, ZERO] = self.total("zero")
+        group_of = np.repeat(np.arange(len(groups)), lengths)
+        found = read_histograms(catalog, cache, self._rows)
+        if found:
+            sizes = [len(ids) for ids, _ in found]
+            columns = dense_column(np.concatenate([ids for ids, _ in found]))
+            counts = np.concatenate([counts for _, counts in found]).astype(np.int64, copy=False)
+            cells = np.repeat(group_of, sizes), columns
+            if len(groups) == len(self._rows):  # a row has each bucket once
+                self._dense[cells] += counts
+            else:
+                np.add.at(self._dense, cells, counts)
+        self._lows, self._highs = told_ends(self._dense, self.min, self.max)
+
+    def total(self, name: str) -> Ints:
+        """The sum of a count over each group."""
+        return self._reduce(np.add, self._catalog.column(name, self._rows).astype(np.int64))
+
+    def counted(self, name: str) -> Ints:
+        """The same, masked where a snapshot does not tell it."""
+        unknown = unknown_counts(self._catalog, self._rows).get(name)
+        total = self.total(name)
+        if unknown is None:
+            return total
+        hidden = self._reduce(np.logical_or, unknown) & (total == 0)
+        return np.ma.masked_array(total, hidden)
+
+    def _extreme(self, name: str, function: np.ufunc) -> Array:
+        return self._reduce(function, self._catalog.column(name, self._rows))
+
+    def _reduce(self, function: np.ufunc, values: Array) -> Array:
+        reduced: Array = function.reduceat(values, self._starts) if len(values) else values
+        return reduced
+
+    def native(self) -> Binned:
+        """On the native buckets."""
+        return native_bins(self._dense, *self._range())
+
+    def linear(self, bins: int, low: float | None, high: float | None) -> Binned:
+        """On equal bins."""
+        least, most = self._range()
+        low = min(least, most if high is None else high) if low is None else low
+        high = max(most, low) if high is None else high
+        if (
+            not low < high
+        ):  # all values are equal, or there are none, or none lies in the range that was asked for
+            low, high = low - max(abs(low) * 0.05, 0.5), high + max(abs(high) * 0.05, 0.5)
+        share = np.arange(bins + 1) / bins
+        edges = np.maximum.accumulate(low * (1 - share) + high * share)  # high - low might be beyond float64
+        return linear_bins(self._dense, self._lows, self._highs, edges)
+
+    def _range(self) -> tuple[float, float]:
+        """The finite range of all rows, (0, 0) if there is none."""
+        low, high = np.fmin.reduce(self._lows, initial=np.nan), np.fmax.reduce(self._highs, initial=np.nan)
+        return (0.0, 0.0) if np.isnan(low) else (float(low), float(high))

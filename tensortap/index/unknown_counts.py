@@ -1,0 +1,86 @@
+"""Counts that are not known: foreign formats tell only some (FORMAT.md, "Counts that are not known")."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensortap.core.model import COUNTS
+
+from .catalog.catalog import KINDS, Catalog
+from .catalog.decode import NOT_KEPT
+
+ONE_COUNT = "nonfinite"  # NaN and infinities were counted as one, which stands as `nan`
+_NAMES = ("size", *COUNTS)
+_AT_ONCE = 1 << 20  # rows
+_NOT_FINITE, _FINITE = KINDS[:3], KINDS[3:]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+def not_told(info: dict[str, Any]) -> frozenset[str]:
+    """The counts that a run's source does not tell, as its info says. Whatever else it holds is ignored."""
+    text = info.get("not counted")
+    if not isinstance(text, str):
+        return frozenset()
+    if text == "NaN and infinities":  # what tfdbg's mode SHAPE was imported with at first
+        return frozenset(COUNTS)
+    return frozenset(text.split(", ")) & frozenset((*_NAMES, ONE_COUNT))
+
+
+def unknown_counts(catalog: Catalog, rows: Array | slice) -> dict[str, Mask]:
+    """Which rows do not tell a count, bool [rows] by the count's name; names that all rows tell are left out.
+
+    Where counts do not add up to the size, the signs of the others are unknown, and what the run's info
+    names. Where the info names the size, only what is above 0 is known, or that none is NaN or infinite.
+    """
+    if not (catalog.not_told or catalog.partial):
+        return {}
+    columns = {name: catalog.column(name, rows).astype(np.int64) for name in _NAMES}
+    left = columns["size"] - np.sum([columns[name] for name in KINDS], axis=0)
+    text = catalog.column("dtype", rows) == catalog.dtypes.code("string")
+    unknown = _of_sizes(catalog, rows, columns, left) if "size" in catalog.not_told else {}
+    partial = (left > 0) & ~text
+    for name in {*_FINITE, "subnormal"} | (catalog.not_told & {*_NOT_FINITE}):
+        unknown[name] = unknown.get(name, False) | (partial & (columns[name] == 0))
+    if "subnormal" in catalog.not_told:
+        stored = catalog.column("shard", rows) > NOT_KEPT
+        numbers = (columns["negative"] + columns["positive"] > 0) & (columns["subnormal"] == 0)
+        unknown["subnormal"] |= numbers & ~stored  # what has a value was measured here
+    return {name: mask for name, mask in unknown.items() if mask.any()}
+
+
+def not_counted_by_tensor(catalog: Catalog) -> Array:
+    """How many snapshots of each tensor may hold a NaN or infinity that nobody counted, int64 [tensors]."""
+    count = catalog.rows  # before the tensors: as many as these rows name are there
+    total = np.zeros(len(catalog.tensors), np.int64)
+    if "nan" not in catalog.not_told:
+        return total
+    for first in range(0, count, _AT_ONCE):
+        rows = slice(first, min(first + _AT_ONCE, count))
+        unknown = unknown_counts(catalog, rows).get("nan")
+        if unknown is not None:
+            bad = np.logical_or.reduce([catalog.column(kind, rows) > 0 for kind in _NOT_FINITE])
+            total += np.bincount(catalog.column("tensor", rows)[unknown & ~bad], minlength=len(total))
+    return total
+
+
+def at_least(count: int, not_counted: int) -> int | None:
+    """A number of snapshots with a NaN or infinity; None where it is 0 and some may hold one."""
+    return None if not_counted and not count else count
+
+
+def _of_sizes(
+    catalog: Catalog, rows: Array | slice, columns: dict[str, Array], left: Array
+) -> dict[str, Mask]:
+    """Unknown counts of tensors whose size is not told, which is that of their NaN and infinities then."""
+    bad: Array = np.sum([columns[name] for name in _NOT_FINITE], axis=0)
+    nothing = np.isnan(catalog.column("abs_max", rows)) & (catalog.column("shard", rows) <= NOT_KEPT)
+    unsized = nothing & (left == 0) & (columns["size"] == bad)
+    unknown = dict.fromkeys(("size", *_FINITE, "subnormal"), unsized)
+    unknown |= {name: unsized & (columns[name] == 0) for name in catalog.not_told & {*_NOT_FINITE}}
+    if ONE_COUNT in catalog.not_told:
+        unknown |= {name: unsized & (bad > 0) & (columns[name] == 0) for name in _NOT_FINITE}
+    return unknown

@@ -1,0 +1,183 @@
+"""Values of snapshots: whole, slices of them, and where their non-finite elements are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tensortap.core.dtypes import numpy_dtype
+from tensortap.core.errors import ValueNotKeptError
+from tensortap.core.histogram import Histogram
+from tensortap.core.sampling import Sample, split_sample
+from tensortap.dump.read.values_reader import ValueRef, read_bytes, read_value, value_ref
+
+from .catalog.commit_cache import read_histograms
+from .missing_values import no_value
+from .run_index import RunIndex
+from .selection import resolve_selection
+from .slices import BLOCK, GAP, check_limit, read_selected
+from .snapshot import Snapshot
+from .strings import read_selected_strings
+
+_CHUNK_GAP = (
+    1024 * 1024
+)  # ranges in neighbouring compressed chunks (of 1 MiB) are read as one: each chunk is decoded once
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class NonfiniteElements:
+    """How many elements are NaN or infinite; indices (int64 [k, dims]) and spelling of the first of them."""
+
+    total: int
+    indices: np.ndarray[Any, np.dtype[np.int64]]
+    values: list[str]
+
+
+def find_histogram(run: RunIndex, snapshot: Snapshot) -> Histogram:
+    """The histogram of a snapshot, read from its commit.
+
+    Raises:
+        DamagedError: the dump is damaged there.
+    """
+    (found,) = find_histograms(run, [snapshot])
+    return found
+
+
+def find_histograms(run: RunIndex, snapshots: Sequence[Snapshot]) -> list[Histogram]:
+    """The histograms of some snapshots; those of many at once are found far faster than one by one.
+
+    Raises:
+        DamagedError: the dump is damaged there.
+    """
+    rows = np.array([snapshot.row for snapshot in snapshots], np.int64)
+    found = read_histograms(run.catalog, run.commits, rows)
+    return [Histogram(ids, counts.astype(np.int64)) for ids, counts in found]
+
+
+def why_no_value(run: RunIndex, snapshot: Snapshot) -> ValueNotKeptError:
+    """What to tell who asks for a value that is not there."""
+    words = no_value(snapshot.no_value or "summary", run.catalog.source)
+    of = f"The value of {snapshot.tensor!r} at step {snapshot.step}"
+    return ValueNotKeptError(f"{of} was {words.happened}: {words.why}.", words.way_out)
+
+
+def find_value(run: RunIndex, snapshot: Snapshot) -> ValueRef:
+    """Where the value of a snapshot is.
+
+    Raises:
+        ValueNotKeptError: it is not there (`Snapshot.no_value`). DamagedError: the dump is damaged there.
+    """
+    commits, within = run.catalog.commits_of(np.array([snapshot.row]))
+    place = run.catalog.place(int(commits[0]))
+    ref = None
+    if snapshot.kept or snapshot.pruned:
+        batch = run.commits.get(run.catalog.run_dir, place)
+        ref = value_ref(run.catalog.run_dir, place.worker, batch, int(within[0]))
+    if ref is None:
+        raise why_no_value(run, snapshot)
+    return ref
+
+
+def kept_shape(run: RunIndex, snapshot: Snapshot) -> tuple[int, ...]:
+    """The shape of what was kept of a value: one-dimensional for a sample of it (FORMAT.md, "Samples").
+
+    Raises:
+        ValueNotKeptError, DamagedError: as `read_slice`.
+    """
+    return find_value(run, snapshot).shape
+
+
+def kept_sample(run: RunIndex, snapshot: Snapshot) -> Sample | None:
+    """Which elements were kept of a value; None for all of them, or if it was not kept.
+
+    Raises:
+        DamagedError: the dump is damaged there.
+    """
+    if not (snapshot.kept or snapshot.pruned):
+        return None
+    commits, within = run.catalog.commits_of(np.array([snapshot.row]))
+    batch = run.commits.get(run.catalog.run_dir, run.catalog.place(int(commits[0])), ("value_codec",))
+    return split_sample(batch.column("value_codec")[int(within[0])].as_py())[0]
+
+
+def read_slice(
+    run: RunIndex, snapshot: Snapshot, selection: object = "", *, limit: int | None = None
+) -> Array:
+    """The selected elements of a kept value; only the bytes they need are read.
+
+    Args:
+        selection: as `resolve_selection` takes it; empty for everything, which is also checked as a whole.
+        limit: the most bytes the result may have.
+
+    Returns:
+        A new array of the value's dtype; text as an object array of `bytes`.
+
+    Raises:
+        SelectionError: it does not fit. LimitError: the result would be larger than `limit`.
+        ValueNotKeptError: the value is not there. DamagedError: the stored bytes do not add up.
+    """
+    ref = find_value(run, snapshot)
+    read_bytes(ref, 0, 0)  # refuses impossible shapes before anything is allocated
+    chosen = resolve_selection(selection, ref.shape)
+    dtype = numpy_dtype(ref.dtype)
+    if dtype.kind == "O":
+        return read_selected_strings(partial(read_bytes, ref), ref.shape, chosen, ref.length, limit)
+    check_limit(chosen.size * dtype.itemsize, limit, ref.nbytes or 0)
+    if chosen.size == ref.size and all(axis.step == 1 for axis in chosen.axes):
+        return read_value(ref).reshape(chosen.shape)
+    gap = GAP if ref.codec == "raw" else _CHUNK_GAP
+    return read_selected(partial(read_bytes, ref), dtype, ref.shape, chosen, gap)
+
+
+def nonfinite_elements(run: RunIndex, snapshot: Snapshot, *, limit: int = 100) -> NonfiniteElements:
+    """Finds the NaN and infinite elements of a kept value, in order of their position; needs 8 MB of memory.
+
+    What lies behind the `limit`-th, or the last one that the statistics count, is not read; of a sample all
+    is, as the statistics are those of the whole.
+
+    Raises:
+        ValueNotKeptError, DamagedError: as `read_slice`. LimitError: it takes too long (`at_most`).
+    """
+    ref = find_value(run, snapshot)
+    read_bytes(ref, 0, 0)
+    told = snapshot.nan + snapshot.pos_inf + snapshot.neg_inf
+    total, positions, values = 0, [np.zeros(0, np.int64)], list[str]()
+    for first, block in _blocks(ref) if told else ():
+        if ref.sample is None and len(values) >= min(told, limit):
+            total = told
+            break
+        found = np.flatnonzero(~np.isfinite(block))
+        total += len(found)
+        found = found[: limit - len(values)]
+        positions.append(found + first)
+        values += [_spell(value) for value in block[found]]
+    indices = np.stack(np.unravel_index(np.concatenate(positions), ref.shape), axis=-1) if ref.shape else None
+    return NonfiniteElements(
+        total, np.zeros((len(values), 0), np.int64) if indices is None else indices, values
+    )
+
+
+def _blocks(ref: ValueRef) -> Iterator[tuple[int, Array]]:
+    """(number of the first element, elements) of pieces of a value."""
+    dtype = numpy_dtype(ref.dtype)
+    per_block = BLOCK // dtype.itemsize
+    for first in range(0, ref.size, per_block):
+        count = min(per_block, ref.size - first)
+        yield first, np.frombuffer(read_bytes(ref, first * dtype.itemsize, count * dtype.itemsize), dtype)
+
+
+def _spell(value: Any) -> str:
+    parts = (
+        np.array([value.real, value.imag], np.float64)
+        if np.iscomplexobj(value)
+        else np.array([value], np.float64)
+    )
+    if np.isnan(parts).any():
+        return "NaN"
+    return "-Infinity" if len(parts) == 1 and parts[0] < 0 else "Infinity"

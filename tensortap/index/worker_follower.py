@@ -1,0 +1,133 @@
+"""One worker of a run, followed while it writes."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tensortap.core.errors import DamagedError
+from tensortap.dump.read.runs import RunReader, WorkerInfo
+from tensortap.dump.read.stats_reader import TailPosition
+from tensortap.dump.write.retention import pruned_files
+from tensortap.storage.entry import Entry
+from tensortap.storage.filesystem import look, scan
+
+from .catalog.catalog import Catalog
+
+LIVE_SECONDS = 60.0  # a worker that has not closed and wrote so recently counts as live
+# So long a worker of this host counts as live even if no process has its number: it may run in a container.
+UNSEEN_SECONDS = 5.0
+POLL_BYTES = (
+    16 * 1024 * 1024
+)  # of file at a time, some 90,000 snapshots: bounds the memory that decoding takes
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerStatus:
+    """A worker as far as it was read. `started`: seconds since 1970; `dropped`: snapshots and recordings it
+    lost, by its own count; `pending`: a sentence about a torn tail; `damage`: sentences about
+    what had to be skipped."""
+
+    id: str
+    host: str
+    pid: int
+    rank: int | None
+    started: float
+    closed: bool
+    snapshots: int
+    dropped: int
+    pending: str | None
+    damage: list[str]
+    live: bool
+
+
+class WorkerFollower:
+    """Reads a worker's commits into the catalog as they appear."""
+
+    def __init__(self, reader: RunReader, info: WorkerInfo, catalog: Catalog) -> None:
+        self.info = info
+        self._catalog = catalog
+        self._folder = Path(reader.path) / info.worker
+        self._tail = reader.tail(info.worker)
+        self._live = False
+
+    def poll(self) -> bool:
+        """Reads on; returns whether there was so much to read that more may be left."""
+        damage = len(self._tail.damage)
+        commits = self._tail.poll(self._catalog.read_columns, POLL_BYTES)
+        self._catalog.add(self.info.worker, commits)
+        return bool(commits) or len(self._tail.damage) > damage
+
+    @property
+    def position(self) -> TailPosition:
+        """How far was read."""
+        return self._tail.position
+
+    def resume(self, position: TailPosition) -> None:
+        """Goes on behind what a saved index holds. Raises DamagedError, FileNotFoundError."""
+        self._tail.resume(position)
+
+    def progress(self) -> tuple[int, int]:
+        """Bytes of statistics files that were read, and that there are."""
+        sizes = _stats_sizes(self._folder)
+        position = self._tail.position
+        done = sum(size for name, size in sizes.items() if name < f"stats-{position.file:06d}")
+        return done + position.offset, sum(sizes.values())
+
+    def look(self) -> None:
+        """Finds out whether the worker is live, and which of its values were removed to save space."""
+        entries = _entries(self._folder)
+        self._catalog.prune(self.info.worker, pruned_files(entry.name for entry in entries))
+        self._live = False
+        if not self._tail.closed:
+            patience = UNSEEN_SECONDS if self.info.is_gone else LIVE_SECONDS
+            last_write = self._last_write(entries) / 1e9
+            self._live = time.time() - last_write < patience
+
+    def _last_write(self, entries: list[Entry]) -> int:
+        """Nanoseconds since 1970; 0 if nothing tells. Lists of web servers do not: the newest file does."""
+        dated = [entry.mtime_ns for entry in entries if entry.is_dated]
+        undated = [entry.name for entry in entries if not entry.is_dated and entry.name.startswith("stats-")]
+        if undated:
+            with suppress(OSError, DamagedError):  # it is just being removed
+                newest = look(self._folder / max(undated))
+                dated += [newest.mtime_ns] if newest.is_dated else []
+        return max(dated, default=0)
+
+    @property
+    def denied(self) -> list[str]:
+        """Sentences about files that may not be read; they are tried again."""
+        return [] if self._tail.denied is None else [self._tail.denied]
+
+    def status(self) -> WorkerStatus:
+        """What is known now."""
+        info, tail = self.info, self._tail
+        code = self._catalog.workers.code(info.worker)
+        return WorkerStatus(
+            id=info.worker,
+            host=info.host,
+            pid=info.pid,
+            rank=info.rank,
+            started=info.started.timestamp(),
+            closed=tail.closed,
+            snapshots=0 if code is None else self._catalog.worker_rows.of(code),
+            dropped=tail.dropped,
+            pending=tail.pending,
+            damage=[*tail.damage, *self.denied],
+            live=self._live,
+        )
+
+
+def _stats_sizes(folder: Path) -> dict[str, int]:
+    """Sizes of a worker's statistics files by name."""
+    return {entry.name: entry.size for entry in _entries(folder) if entry.name.startswith("stats-")}
+
+
+def _entries(folder: Path) -> list[Entry]:
+    """What a worker's folder holds."""
+    try:
+        return list(scan(folder))
+    except (OSError, DamagedError):  # it is just being removed
+        return []

@@ -1,0 +1,126 @@
+"""Runs a recorded call again, and answers what was asked about it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from tensortap.capture.tracing.candidate import Candidate
+from tensortap.core.errors import InvalidValueError, NotFoundError
+from tensortap.core.model import Graph
+from tensortap.dump.read.runs import RunReader
+from tensortap.dump.recording.bundle import read_bundle_graph
+from tensortap.dump.recording.model import Recording, array_hash
+from tensortap.dump.write.writer import DumpWriter
+
+from .locate import is_bundle, open_recording
+from .request import Answer, Request
+from .run.compared import Untapped, compared
+from .run.expression import parse_changes
+from .run.node_selection import pattern_of
+from .run.other_recordings import elsewhere
+from .run.override import override
+from .run.proofs import Proofs
+from .run.rerun import LoadedCall, Rerun
+from .studies.observer_effect import certify
+from .studies.verdicts import verdicts
+from .study_registry import STUDIES
+from .told import Told, silent
+
+
+def replay(request: Request, told: Told = silent) -> dict[str, Any]:
+    """Answers a request; see `Answer`.
+
+    Raises:
+        TensortapError: the recording cannot be read or run, or the request does not fit it.
+    """
+    told("reading the recording")
+    source = Path(request.source)
+    recording = open_recording(source)
+    changes = {name: parse_changes(text, elsewhere(source, name)) for name, text in request.changes.items()}
+    changed = override(recording, changes) if changes else recording
+    told(f"running step {recording.step} again")
+    with LoadedCall(changed) as call:
+        wanted = _wanted(request, call)
+        again = call.run(wanted)
+        answer = compared(recording, again, bool(changes))
+        answer = replace(answer, **Untapped(recording, call).beside(answer, again))
+        tapped = [each for each in call.candidates if wanted(each)]
+        found = certify(changed, call, tapped) if request.certify else None
+    judges = request.verdicts or request.study
+    if request.logdir and (request.nodes is not None or request.tensors) and not judges:
+        _write(request, recording, again)
+    proofs = {} if changes else proofs_of(recording, again)
+    unlike = [name for name, proven in proofs.items() if not proven]
+    certificate = None if found is None else asdict(replace(found, kept=len(proofs), unlike_kept=unlike))
+    answer = replace(answer, certificate=certificate, proofs=proofs)
+    if request.study:
+        answer = replace(answer, study=_studied(request, changed, told))
+    return asdict(_judged(answer, changed, request.nodes or "", told) if request.verdicts else answer)
+
+
+def _studied(request: Request, recording: Recording, told: Told) -> dict[str, Any]:
+    if request.study not in STUDIES:
+        raise NotFoundError(f"There is no study {request.study!r}.", f"There are {', '.join(STUDIES)}.")
+    found = STUDIES[request.study](
+        recording, request, lambda: recorded_graph(Path(request.source), recording), told
+    )
+    return {"study": request.study, **found}
+
+
+def _judged(answer: Answer, recording: Recording, nodes: str, told: Told) -> Answer:
+    found, skipped = verdicts(recording, pattern_of(nodes), told)
+    return replace(answer, verdicts=[asdict(each) for each in found], not_judged=skipped)
+
+
+def _wanted(request: Request, call: LoadedCall) -> Callable[[Candidate], bool]:
+    names = {candidate.name for candidate in call.candidates}
+    missing = [name for name in request.tensors if name not in names]
+    if missing:
+        near = ", ".join(difflib.get_close_matches(missing[0], names, 3, 0.4))
+        raise NotFoundError(
+            f"The recorded call has no tensor {missing[0]!r}.",
+            f"Near: {near}." if near else "'tensortap step' goes through its nodes and their tensors.",
+        )
+    own = request.nodes is not None and not request.study  # a study runs the call itself
+    pattern = pattern_of(request.nodes or "") if own else None
+    chosen = set(request.tensors)
+    return lambda candidate: (
+        candidate.name in chosen or (pattern is not None and pattern.search(candidate.name) is not None)
+    )
+
+
+def _write(request: Request, recording: Recording, again: Rerun) -> None:
+    """The tensors as a run, with the graph of the run that was recorded, if it is at hand."""
+    facts = {"replay of": request.source, "step": recording.step, "changes": dict(request.changes)}
+    with DumpWriter(request.logdir, request.run, info=facts) as writer:
+        graph = recorded_graph(Path(request.source), recording)
+        graph_id = writer.graph(graph) if graph is not None else ""
+        for candidate, visit, array in again.tensors:
+            try:
+                writer.log(
+                    candidate.name, array, step=recording.step, visit=visit, graph=graph_id, keep="value"
+                )
+            except InvalidValueError:  # a dtype that no dump holds
+                continue
+
+
+def proofs_of(recording: Recording, again: Rerun) -> dict[str, bool]:
+    """Of the tensors that were captured in the recorded call: whether they came out again, bit by bit."""
+    proofs = Proofs(recording)
+    for candidate, visit, array in again.tensors:
+        if candidate.name in recording.tensor_hashes:
+            proofs.add(candidate.name, visit, array_hash(array))
+    return dict(proofs.all())
+
+
+def recorded_graph(source: Path, recording: Recording) -> Graph | None:
+    """The graph that the recording's run or bundle holds, or None."""
+    if not recording.graph:
+        return None
+    if is_bundle(source):
+        return read_bundle_graph(source, recording.graph)
+    return RunReader(source.parent.parent).graph(recording.graph)

@@ -1,0 +1,84 @@
+"""Finding the recording that is meant: a bundle, or a step of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tensortap.core.errors import NotFoundError
+from tensortap.dump.read.runs import find_runs
+from tensortap.dump.recording.bundle import read_bundle
+from tensortap.dump.recording.files import RecordingPlace, find_recordings, read_recording
+from tensortap.dump.recording.model import Recording
+from tensortap.storage.filesystem import is_folder
+
+
+def recordings_in(path: Path) -> list[RecordingPlace]:
+    """The recordings of the run at `path`, or of the only run below it.
+
+    Raises:
+        NotFoundError: there is no run, or several, or the run has none.
+    """
+    runs = find_runs(path) if is_folder(path) else []
+    if len(runs) != 1:
+        known = ", ".join(name for name, _ in runs[:10]) or "none"
+        raise NotFoundError(
+            f"{str(path)!r} is not one run (runs there: {known}).", "Name a run, or a bundle."
+        )
+    found = find_recordings(runs[0][1])
+    if not found:
+        raise NotFoundError(
+            f"The run {runs[0][0]!r} holds no recording.", "Record steps with Tap(…, record=every(100))."
+        )
+    return found
+
+
+def locate(path: Path, step: int | None, call: int | None) -> Path:
+    """The bundle itself, or the folder of a recording; by default the last one, and the last call of a step.
+
+    Raises:
+        NotFoundError: that step was not recorded; the hint lists the steps that were.
+    """
+    if is_bundle(path):
+        return path
+    found = recordings_in(path)
+    fitting = [
+        place
+        for place in found
+        if (step is None or place.step == step) and (call is None or place.call == call)
+    ]
+    if not fitting:
+        steps = ", ".join(map(str, sorted({place.step for place in found})[:20]))
+        raise NotFoundError(f"There is no recording of step {step}.", f"Recorded steps: {steps}.")
+    return fitting[-1].path
+
+
+def locate_beside(source: Path, step: int, run: str) -> Path:
+    """The last recording of another step of the same run, or of a run in the same folder.
+
+    Raises:
+        NotFoundError: `source` is a bundle, or there is no such run or step.
+    """
+    if is_bundle(source):
+        raise NotFoundError("A bundle has no other steps.", "Name a step of a run.")
+    run_dir = source.parent.parent
+    if run:
+        beside = dict(find_runs(run_dir.parent))  # never a path that a name leads to
+        if run not in beside:
+            known = ", ".join(list(beside)[:10])
+            raise NotFoundError(f"There is no run {run[:100]!r} beside this one.", f"Runs there: {known}.")
+        run_dir = beside[run]
+    return locate(run_dir, step, None)
+
+
+def open_recording(path: Path) -> Recording:
+    """The recording in a folder or bundle.
+
+    Raises:
+        DamagedError, NotFoundError, FormatVersionError: it cannot be read.
+    """
+    return read_bundle(path) if is_bundle(path) else read_recording(path)
+
+
+def is_bundle(path: Path) -> bool:
+    """Whether it is a file, and no archive with a run (`.tap.zip`)."""
+    return path.is_file() and not is_folder(path)

@@ -1,0 +1,1 @@
+"""Runs a recorded call again; needs TensorFlow, but for the grammar of expressions."""

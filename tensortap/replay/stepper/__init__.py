@@ -1,0 +1,1 @@
+"""The stepper: a cursor on the nodes of a recording."""

@@ -1,0 +1,129 @@
+"""A cursor on the nodes of a recorded call: forward, back, to a node, out of a scope, to the next NaN."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Mapping, Sequence
+
+from tensortap.core.errors import NotFoundError, SelectionError
+
+from ..stepper_request import TensorFacts
+from .stepper_births import stepper_births
+from .stepper_nodes import StepperNode
+
+
+class Stepper:
+    """Where somebody is among the nodes. Moves return the node that they lead to.
+
+    Args:
+        nodes: in topological order, at least one; see `stepper_nodes`.
+    """
+
+    def __init__(self, nodes: Sequence[StepperNode]) -> None:
+        if not nodes:
+            raise SelectionError("The recorded call has no nodes.")
+        self.nodes = nodes
+        self.at = 0
+        self._rows = {node.name: row for row, node in enumerate(nodes)}
+
+    @property
+    def node(self) -> StepperNode:
+        """The node under the cursor."""
+        return self.nodes[self.at]
+
+    def move(self, count: int) -> StepperNode:
+        """Forward, or back if `count` is negative; stops at the ends."""
+        self.at = max(0, min(len(self.nodes) - 1, self.at + count))
+        return self.node
+
+    def to(self, name: str) -> StepperNode:
+        """To a node, or to the one that gives a tensor; the end of a name, or a part of it, will do if no
+        other node has it.
+
+        Raises:
+            NotFoundError: there is no such node; the hint names near ones.
+            SelectionError: several fit; the hint names them.
+        """
+        self.at = self._row(name)
+        return self.node
+
+    def out(self) -> StepperNode:
+        """To the first node behind that is not in the scope of this one; the last node if there is none."""
+        scope = self.node.scope
+        if scope:
+            return self._next(lambda node: not node.name.startswith(f"{scope}/"), fallback=True)
+        return self.move(len(self.nodes))
+
+    def next_nonfinite(self, facts: Mapping[str, TensorFacts], *, back: bool = False) -> StepperNode:
+        """To the next node that gives a NaN or an infinity.
+
+        Raises:
+            NotFoundError: there is none that way.
+        """
+
+        def bad(node: StepperNode) -> bool:
+            known = (facts[name] for name in node.outputs if name in facts)
+            return any(each.nan or each.inf for each in known)
+
+        try:
+            return self._next(bad, back=back)
+        except NotFoundError:
+            where = "before" if back else "behind"
+            raise NotFoundError(
+                f"No node {where} this one gives a NaN or an infinity.", "Look the other way."
+            ) from None
+
+    def next_birth(self, facts: Mapping[str, TensorFacts], *, back: bool = False) -> StepperNode:
+        """To the next node that makes a NaN or an infinity, see `stepper_births`.
+
+        Raises:
+            NotFoundError: there is none that way.
+        """
+        born = set(stepper_births(self.nodes, facts))
+        try:
+            return self._next(lambda node: node.name in born, back=back)
+        except NotFoundError:
+            where = "before" if back else "behind"
+            raise NotFoundError(
+                f"No node {where} this one makes a NaN or an infinity.",
+                "'nonfinite' goes to those that pass one on, too; 'back' looks the other way.",
+            ) from None
+
+    def next_of(self, tensors: Collection[str], *, back: bool = False) -> StepperNode:
+        """To the next node that gives one of these tensors.
+
+        Raises:
+            NotFoundError: there is none that way.
+        """
+        wanted = set(tensors)
+        return self._next(lambda node: not wanted.isdisjoint(node.outputs), back=back)
+
+    def find(self, text: str) -> list[StepperNode]:
+        """The nodes whose name or op type holds a text."""
+        return [node for node in self.nodes if text in node.name or text == node.op_type]
+
+    def _row(self, name: str) -> int:
+        for known in (name, name.rpartition(":")[0]):
+            if known in self._rows:
+                return self._rows[known]
+        node = name.rpartition(":")[0] if name.rpartition(":")[2].isdigit() else name
+        ends = [each for each in self._rows if each.endswith(f"/{node}")]
+        found = ends or [each for each in self._rows if node in each]
+        if len(found) == 1:
+            return self._rows[found[0]]
+        if found:
+            shown = ", ".join(found[:8])
+            raise SelectionError(f"{len(found)} nodes fit {node!r}.", f"Name more of one: {shown}.")
+        near = ", ".join(difflib.get_close_matches(node, list(self._rows), 3, 0.4))
+        raise NotFoundError(f"There is no node {node!r}.", f"Near ones: {near}." if near else "")
+
+    def _next(self, fits: object, *, back: bool = False, fallback: bool = False) -> StepperNode:
+        assert callable(fits)
+        rows = range(self.at - 1, -1, -1) if back else range(self.at + 1, len(self.nodes))
+        row = next((row for row in rows if fits(self.nodes[row])), None)
+        if row is None:
+            if fallback:
+                return self.move(len(self.nodes))
+            raise NotFoundError("There is no such node that way.")
+        self.at = row
+        return self.node

@@ -1,0 +1,99 @@
+"""A stepper on one recording: its nodes, what-ifs, and what the replaying process computed for each."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from tensortap.dump.read.runs import RunReader
+
+from ..stepper_process import StepperProcess
+from ..stepper_request import StepperAnswer, StepperRequest
+from .cursor import Stepper
+from .stepper_nodes import stepper_nodes
+from .what_if_file import read_what_ifs
+from .what_ifs import AS_RECORDED, Change, WhatIfs
+
+_MOST_RUNS = 15  # beside that of the call as it was recorded: the server has 16, too
+_MOST_BYTES = 8 << 30
+
+
+class StepperSession:
+    """Computes the call as it was recorded at once, and each what-if when it is looked at; of those that were
+    not looked at for longest again, as only the last ones are held.
+
+    Args:
+        source: folder of a recording, or a bundle.
+        folder: the log directory that computed tensors are written into, a run for each set of changes.
+
+    Raises:
+        TensortapError: the recording cannot be run.
+    """
+
+    def __init__(self, source: Path, process: StepperProcess, folder: Path) -> None:
+        self._source, self._process, self._folder = source, process, folder
+        self._numbers = itertools.count()
+        self._computed: dict[tuple[Change, ...], tuple[StepperAnswer, Path]] = {}
+        self.what_ifs: WhatIfs = read_what_ifs(source)
+        run = self.run(AS_RECORDED)
+        reader = RunReader(run)
+        (graph_id,) = reader.graph_ids()
+        self.stepper = Stepper(stepper_nodes(reader.graph(graph_id)))
+
+    def answer(self, name: str | None = None) -> StepperAnswer:
+        """What was computed for a what-if, by default the current one."""
+        return self._compute(self.what_ifs.changes(name))[0]
+
+    def run(self, name: str | None = None) -> Path:
+        """The run that holds its tensors."""
+        return self._compute(self.what_ifs.changes(name))[1]
+
+    def changed(self, name: str | None = None) -> Sequence[str]:
+        """The tensors that a what-if makes other ones than were recorded, in the order of the call."""
+        return self.answer(name).changed_since(self.answer(AS_RECORDED))
+
+    def change(self, tensor: str, expression: str) -> Sequence[str]:
+        """Changes a tensor of the current what-if, computes what follows, and returns `changed()`.
+
+        Raises:
+            TensortapError: the change cannot be made; then there is none.
+        """
+        before, undone = self.what_ifs.current, self.what_ifs.undone
+        self.what_ifs.change(tensor, expression)
+        try:
+            return self.changed()
+        except BaseException:
+            self.what_ifs.take_back(undone)
+            if before != self.what_ifs.current:  # it was begun for this
+                self.what_ifs.drop(self.what_ifs.current)
+            raise
+
+    def _compute(self, changes: tuple[Change, ...]) -> tuple[StepperAnswer, Path]:
+        found = self._computed.pop(changes, None)
+        if found is None:
+            self._make_room()
+            name = f"{'changed' if changes else 'recorded'}-{next(self._numbers)}"
+            request = StepperRequest(
+                str(self._source),
+                str(self._folder),
+                name,
+                [(change.tensor, change.expression) for change in changes],
+            )
+            found = self._process.ask(request), self._folder / name
+        self._computed[changes] = found  # the one that was asked for last stands last
+        return found
+
+    def _make_room(self) -> None:
+        """Lets go of what was not looked at for longest, but not of the call as it was recorded."""
+        runs = {changes: run for changes, (_, run) in self._computed.items() if changes}
+        sizes = {changes: _size(run) for changes, run in runs.items()}
+        while len(sizes) >= _MOST_RUNS or sum(sizes.values()) > _MOST_BYTES:
+            oldest = next(iter(sizes))
+            del sizes[oldest], self._computed[oldest]
+            shutil.rmtree(runs[oldest], ignore_errors=True)
+
+
+def _size(run: Path) -> int:
+    return sum(path.stat().st_size for path in run.rglob("*") if path.is_file())

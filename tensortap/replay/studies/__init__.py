@@ -1,0 +1,1 @@
+"""What is found out by running a recording again in other ways."""

@@ -1,0 +1,1 @@
+"""Statistics of tensors: kernels, compiled where numba is, and their fallback."""

@@ -1,0 +1,154 @@
+"""Compiles the kernels when they are first needed, and holds the memory they work in."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tensortap.core.histogram import BUCKETS, Histogram
+
+from .foreign_settings import before_numba, kept_code_of_the_environment
+from .forks import COMPILING
+from .moments import Measured
+from .tight_memory import numba_would_fail
+
+Kernel = Callable[..., Any]
+
+# Item types of the arguments, all arrays; marked ones may be read-only or unaligned: otherwise each such
+# array would need a kernel of its own.
+_FREE = "*"
+_TABLE = "#"  # of two dimensions
+_NUMBER = "a number"
+_ITEM = "item"  # the item type that is asked for
+_ACC = "int64"
+_ARGUMENTS = {
+    "count_bytes": ("uint8*", _ACC),
+    "count_shorts": ("uint16*", _ACC),
+    "add_codes": ("int64", "float64", "uint16", _ACC),
+    "scan_float32": ("float32*", "int32*", "uint64*", _ACC),
+    "scan_float64": ("float64*", _ACC),
+    "scan_integer": (_ITEM + _FREE, _ACC),
+    "scan_complex": (_ITEM + _FREE, _ACC),
+    "pack_nonzero": (_ITEM + _FREE, "uint8", _ITEM),
+    "scan_small": ("float64", "int64", "int64", _NUMBER, _ACC, "uint16", "int64", "int64", "int64#"),
+}
+
+_RESULTS = {"pack_nonzero": "int64"}
+
+
+class CannotCompileError(Exception):
+    """numba is missing, switched off or broken here; plain NumPy must do."""
+
+
+@cache
+def kernel(name: str, item: str = "") -> Kernel:
+    """A compiled function of `kernels` and its like; `item` is the item type of those that exist for several.
+
+    Raises:
+        CannotCompileError: there will never be one.
+    """
+    return _compile(
+        name, _RESULTS.get(name, "void"), tuple(text.replace(_ITEM, item) for text in _ARGUMENTS[name])
+    )
+
+
+@cache
+def _broken() -> set[str]:
+    return set()
+
+
+def _compile(name: str, result: str, arguments: tuple[str, ...]) -> Kernel:
+    key = f"{name}{arguments}"
+    if key in _broken():
+        raise CannotCompileError(key)
+    try:
+        with COMPILING:
+            return _compile_now(name, result, arguments)
+    except Exception as error:
+        _broken().add(key)
+        logging.getLogger("tensortap").warning("Statistics run 10 times slower, as numba failed: %s", error)
+        raise CannotCompileError(key) from error
+
+
+@cache
+def _has_no_room() -> bool:
+    return numba_would_fail()
+
+
+def _compile_now(name: str, result: str, arguments: tuple[str, ...]) -> Kernel:
+    before_numba()
+    if _has_no_room():
+        raise CannotCompileError("the limit of the address space (ulimit -v) leaves it too little memory")
+    import numba
+
+    from . import (  # numba takes 0.4 s to import
+        kernels,
+        kernels_16bit,
+        kernels_batch,
+        kernels_bitmask,
+        numba_options,
+    )
+
+    if getattr(numba.config, "DISABLE_JIT", False):
+        raise CannotCompileError("NUMBA_DISABLE_JIT is set")
+
+    def numba_type(text: str) -> Any:
+        if text == _NUMBER:
+            return numba.types.int64
+        item, free, rank = (
+            text.rstrip(_FREE + _TABLE),
+            text.endswith(_FREE),
+            2 if text.endswith(_TABLE) else 1,
+        )
+        return numba.types.Array(getattr(numba.types, item), rank, "C", readonly=free, aligned=not free)
+
+    signature = getattr(numba.types, result)(*map(numba_type, arguments))
+    modules = (kernels, kernels_16bit, kernels_batch, kernels_bitmask)
+    function: Kernel = next(getattr(module, name) for module in modules if hasattr(module, name))
+    try:
+        with kept_code_of_the_environment():
+            return numba_options.kernel(signature, function, keep=True)
+    except Exception:  # nowhere to keep compiled code (a read-only home), or what is kept there is damaged
+        return numba_options.kernel(signature, function, keep=False)
+
+
+class Scratch(threading.local):
+    """What kernels add to, and the buffers their results come in: one set a thread.
+
+    Raises:
+        CannotCompileError: on first use.
+    """
+
+    def __init__(self) -> None:
+        self._finish = _compile("finish", "int64", (_ACC, _NUMBER, "uint16", "int64", "int64"))
+        from . import kernels
+
+        self.acc = np.zeros(kernels.ACC_SIZE, np.int64)
+        self.acc[kernels.MOMENTS :].view(np.float64)[2:] = np.inf, -np.inf
+        self._ids = np.empty(BUCKETS, np.uint16)
+        self._counts = np.empty(BUCKETS, np.int64)
+        self._result = np.empty(12, np.int64)
+        self._moments = self._result[8:].view(np.float64)
+
+    def finish(self, tiny_id: int) -> Measured:
+        """What was added since the last call; `tiny_id` as for the kernel `finish`."""
+        ids, counts = self.finish_into(tiny_id, self._result)
+        return Measured(Histogram(ids, counts), *self._result[:8].tolist(), *self._moments.tolist())
+
+    def finish_into(self, tiny_id: int, result: npt.NDArray[np.int64]) -> tuple[Any, Any]:
+        """As `finish`, but counts and the moments' bits go into `result` (int64[12], as in the kernel
+        `finish`); returns the histogram's ids and counts."""
+        used = self._finish(self.acc, tiny_id, self._ids, self._counts, result)
+        return self._ids[:used].copy(), self._counts[:used].copy()
+
+
+@cache
+def scratch() -> Scratch:
+    """The calling thread's scratch memory: the same object, with attributes of the thread's own."""
+    return Scratch()

@@ -1,0 +1,1 @@
+"""Files and folders, here and at addresses, and in archives."""

@@ -1,0 +1,206 @@
+"""Files, carefully: short writes completed, links refused, sizes checked before anything is allocated."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import uuid
+from pathlib import Path
+from typing import Any
+
+import google_crc32c
+
+from tensortap.core.errors import DamagedError
+
+from .filesystem import open_file
+
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+_PIECE = 4 << 20  # bytes that are checksummed at a time
+MAX_JSON = 4 << 20  # run.json and worker.json; real ones have a few KB
+
+
+def crc32c(data: Any, before: int = 0) -> int:
+    """CRC-32C of a buffer, or of bytes whose checksum is `before` followed by it."""
+    checksum: int = google_crc32c.extend(before, bytes(data) if isinstance(data, memoryview) else data)
+    return checksum
+
+
+def crc32c_of_file(path: Path, length: int) -> int:
+    """CRC-32C of the first `length` bytes of a file.
+
+    Raises:
+        FileNotFoundError, DamagedError: there is no such file, or it is too short.
+    """
+    found = 0
+    with Input(path) as file:
+        for at in range(0, length, _PIECE):
+            found = crc32c(file.read_exactly(at, min(_PIECE, length - at)), found)
+    return found
+
+
+def create(path: Path) -> int:
+    """Opens a file that must not exist yet for writing; returns its descriptor."""
+    return os.open(path, _CREATE, 0o666)
+
+
+def sync_folder(path: Path) -> None:
+    """Makes the names in a folder survive a power loss, where the system can."""
+    with contextlib.suppress(OSError):  # Windows opens no folders
+        fd = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+def write_all(fd: int, data: Any, offset: int) -> None:
+    """Writes a buffer at `offset`, in as many calls as that takes. Raises OSError, maybe half-way."""
+    view = memoryview(data).cast("B")
+    os.lseek(fd, offset, os.SEEK_SET)
+    while view.nbytes:
+        view = view[os.write(fd, view) :]
+
+
+def check_there(fd: int, path: Path) -> None:
+    """Raises FileNotFoundError where a file that is open was removed: what is written to it would be lost.
+
+    The number of its links tells at the price of a call; systems that count none are asked for the name.
+    """
+    if os.fstat(fd).st_nlink == 0 and not is_at(fd, path):
+        raise FileNotFoundError(errno.ENOENT, "It was removed while it was being written", str(path))
+
+
+def is_at(fd: int, path: Path) -> bool:
+    """Whether an open file is the one of that name: not removed, nor a copy put in its place."""
+    with contextlib.suppress(OSError):  # the name is gone, or (NFS) the file
+        return os.path.samestat(os.fstat(fd), path.stat())
+    return False
+
+
+def cut(fd: int, size: int) -> None:
+    """Truncates a file after a failed write, as far as the file system lets us."""
+    with contextlib.suppress(OSError):
+        os.ftruncate(fd, size)
+
+
+class Input:
+    """A regular file being read at offsets. A context manager.
+
+    Args:
+        ahead: bytes that are read at once where less is asked for; the next reads find theirs among them.
+
+    Raises:
+        FileNotFoundError: there is none.
+        DamagedError: it is a link, a folder or a device.
+    """
+
+    def __init__(self, path: Path, ahead: int = 0) -> None:
+        self._file, self._start, self.size = open_file(path)
+        self.path = path
+        self._ahead = ahead
+        self._window, self._window_at = b"", 0
+
+    def __enter__(self) -> Input:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._file.close()
+
+    def read(self, offset: int, length: int) -> bytes:
+        """At most `length` bytes from `offset`: fewer where the file ends."""
+        length = max(0, min(length, self.size - offset))
+        if not 0 < length <= self._ahead:
+            return self._read(offset, length)
+        if not self._window_at <= offset <= offset + length <= self._window_at + len(self._window):
+            self._window = self._read(offset, min(self._ahead, self.size - offset))
+            self._window_at = offset
+        start = offset - self._window_at
+        return self._window[start : start + length]
+
+    def _read(self, offset: int, length: int) -> bytes:
+        self._file.seek(self._start + offset)
+        parts = []
+        while length:
+            part = self._file.read(length)
+            if not part:  # truncated since it was opened
+                break
+            parts.append(part)
+            length -= len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def read_exactly(self, offset: int, length: int) -> bytes:
+        """`length` bytes from `offset`.
+
+        Raises:
+            DamagedError: the file is too short; nothing was allocated.
+        """
+        if offset < 0 or length < 0 or offset + length > self.size:
+            raise DamagedError(
+                f"{self.path.name} ends at byte {self.size}, before byte {offset + length}.",
+                "It was cut, or copied before it was complete: copy it again.",
+            )
+        data = self.read(offset, length)
+        if len(data) != length:
+            raise DamagedError(f"{self.path.name} was cut while it was read.")
+        return data
+
+
+def read_json(path: Path, limit: int = MAX_JSON) -> dict[str, Any]:
+    """The JSON object in a small file.
+
+    Raises:
+        FileNotFoundError: there is none.
+        DamagedError: it holds something else.
+    """
+    with Input(path) as file:
+        if file.size > limit:
+            raise DamagedError(f"{path.name} has {file.size} bytes, more than the {limit} that are read.")
+        if file.size == 0:
+            raise DamagedError(f"{path.name} is empty.")
+        data = file.read(0, file.size)
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise DamagedError(f"{path.name} is not JSON: {error}.") from error
+    if not isinstance(found, dict):
+        raise DamagedError(f"{path.name} does not hold a JSON object.")
+    return found
+
+
+def publish(path: Path, data: bytes, *, replace: bool = True) -> None:
+    """Writes a whole file under a temporary name and renames it, so that nobody sees half of it.
+
+    With `replace=False` a file that is there already stays.
+    """
+    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:12]}.tmp")
+    try:
+        fd = create(temporary)
+        try:
+            write_all(fd, data, 0)
+        finally:
+            os.close(fd)
+        if replace:
+            temporary.replace(path)
+        else:
+            _keep_first(temporary, path)
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+
+
+def _keep_first(temporary: Path, path: Path) -> None:
+    try:
+        os.link(temporary, path)  # fails if somebody else was first; a rename would replace
+    except FileExistsError:
+        return
+    except OSError:  # no hard links on this file system
+        if not path.exists():
+            temporary.replace(path)
+
+
+def publish_json(path: Path, record: dict[str, Any], *, replace: bool = True) -> None:
+    """`publish` for a JSON object."""
+    text = json.dumps(record, indent=1, ensure_ascii=False, default=str)
+    publish(path, text.encode("utf-8", "backslashreplace") + b"\n", replace=replace)

@@ -1,0 +1,129 @@
+"""Files and folders of dumps by their path: on the disk, elsewhere (`addresses.py`), in an archive."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+from typing import BinaryIO
+
+from tensortap.core.errors import DamagedError, DeniedError, NoAnswerError
+
+from .entry import Entry
+from .raw_filesystem import look_plain, open_plain, scan_plain
+from .zip_archive import archive_of
+
+
+def look(path: Path) -> Entry:
+    """What is at a path; the last link is not followed.
+
+    Raises:
+        OSError: nothing is there, or it cannot be seen.
+    """
+    try:
+        return look_plain(path)
+    except NotADirectoryError:
+        found = _within(path)
+        if found is None:
+            raise
+        return found
+
+
+def scan(folder: Path) -> list[Entry]:
+    """What is in a folder, in any order; what vanishes meanwhile is left out.
+
+    Raises:
+        OSError: it is no folder, or cannot be read.
+    """
+    try:
+        return scan_plain(folder)
+    except NotADirectoryError:
+        names = _names(folder)
+        if names is None:
+            raise
+        inside = [_within(folder / name) for name in names]
+        return [entry for entry in inside if entry is not None]
+
+
+def exists(path: Path) -> bool:
+    """Whether there is a file or folder."""
+    try:
+        look(path)
+    except OSError:
+        return False
+    return True
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a path is a folder, or an archive that can be read as one, or a folder in one; links count."""
+    try:
+        if look_plain(path, follow=True).is_folder:
+            return True
+    except OSError:
+        pass
+    try:
+        return _names(path) is not None
+    except OSError:
+        return False
+
+
+def open_file(path: Path) -> tuple[BinaryIO, int, int]:
+    """Opens a file for reading: the file, without a buffer; its first byte in it; its size.
+
+    Raises:
+        FileNotFoundError: there is none. DamagedError: it is a link, a folder or a device; DeniedError: it
+            may not be read. NoAnswerError: its address fails.
+    """
+    try:
+        file, size = open_plain(path)
+    except (FileNotFoundError, NoAnswerError):
+        raise
+    except NotADirectoryError as error:
+        return _open_within(path, error)
+    except PermissionError as error:
+        raise DeniedError(path.name) from error
+    except OSError as error:
+        hint = "Links are not followed." if error.errno == errno.ELOOP else ""
+        raise DamagedError(f"{path.name} cannot be read: {error.strerror}.", hint) from error
+    return file, 0, size
+
+
+def _within(path: Path) -> Entry | None:
+    """What is at a path that leads into an archive; None if the path leads into none.
+
+    Raises:
+        FileNotFoundError: it is not in the archive. DamagedError: the archive cannot be used.
+    """
+    found = archive_of(path)
+    if found is None:
+        return None
+    archive, name = found
+    status = look_plain(archive.path, follow=True)
+    member = archive.files.get(name)
+    if member is None and name not in archive.folders:
+        raise FileNotFoundError(2, "not in the archive", str(path))
+    size = 0 if member is None else member.size
+    return Entry(path.name, member is not None, member is None, size, status.mtime_ns, status.inode)
+
+
+def _names(folder: Path) -> set[str] | None:
+    found = archive_of(folder)
+    if found is None:
+        return None
+    archive, name = found
+    return archive.folders.get(name)
+
+
+def _open_within(path: Path, error: NotADirectoryError) -> tuple[BinaryIO, int, int]:
+    found = archive_of(path)
+    if found is None:
+        raise DamagedError(f"{path.name} cannot be read: {error.strerror}.") from error
+    archive, name = found
+    member = archive.files.get(name)
+    if member is None:
+        raise FileNotFoundError(2, "not in the archive", str(path))
+    file, size = open_plain(archive.path)
+    try:
+        return file, archive.start(file, member, size), member.size
+    except BaseException:
+        file.close()
+        raise

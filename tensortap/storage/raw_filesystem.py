@@ -1,0 +1,57 @@
+"""Files and folders by their path, on the disk or elsewhere (`addresses.py`); archives are files here."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from tensortap.core.errors import DamagedError
+
+from .addresses import remote_of
+from .entry import Entry, entry_of
+
+# O_NONBLOCK: opening a FIFO somebody put into a dump must not wait for its writer.
+_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+def look_plain(path: Path, *, follow: bool = False) -> Entry:
+    """What is at a path. Raises OSError; NotADirectoryError where the path leads through a file."""
+    found = remote_of(path)
+    if found is not None:
+        return found[0].look(found[1])
+    return entry_of(path.name, path.stat() if follow else path.lstat())
+
+
+def scan_plain(folder: Path) -> list[Entry]:
+    """What is in a folder, in any order; what vanishes meanwhile is left out. Raises OSError."""
+    remote = remote_of(folder)
+    if remote is not None:
+        return remote[0].scan(remote[1])
+    with os.scandir(folder) as entries:
+        found = []
+        for entry in entries:
+            try:
+                found.append(entry_of(entry.name, entry.stat(follow_symlinks=False)))
+            except FileNotFoundError:
+                continue
+        return found
+
+
+def open_plain(path: Path, *, follow: bool = False) -> tuple[BinaryIO, int]:
+    """A file to be read at offsets, without a buffer, and its size.
+
+    Raises:
+        OSError: it cannot be opened. DamagedError: it is no regular file.
+    """
+    found = remote_of(path)
+    if found is not None:
+        file, size = found[0].open(found[1])
+        return cast(BinaryIO, file), size
+    fd = os.open(path, _READ & ~getattr(os, "O_NOFOLLOW", 0) if follow else _READ)
+    status = os.fstat(fd)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(fd)
+        raise DamagedError(f"{path.name} is not a regular file.")
+    return os.fdopen(fd, "rb", buffering=0), status.st_size

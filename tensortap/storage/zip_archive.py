@@ -1,0 +1,173 @@
+"""Runs in one file: a zip whose members are stored as they are, read in place by their ranges (FORMAT.md).
+
+The path of a member is that of the archive with the member's name behind it: `mail/run.tap.zip/run/run.json`.
+"""
+
+from __future__ import annotations
+
+import stat
+import struct
+import threading
+import zipfile
+from dataclasses import dataclass
+from io import BufferedReader, RawIOBase
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from tensortap.core.errors import DamagedError
+
+from .entry import Entry
+from .raw_filesystem import look_plain, open_plain
+
+MAX_MEMBERS = 200_000
+MAX_DIRECTORY = 64 << 20  # bytes of the list of members
+_MAX_NAME = 1024
+_MAX_DEPTH = 16  # folders
+_LOCAL = struct.Struct("<4s22sHH")  # a member's own header: magic, …, lengths of name and extra field
+_END = 22 + 65_535 + 20 + 56  # bytes at the end that hold where the list of members is
+_PIECE = 64 << 10  # bytes of the archive read at once where its list is read
+_HINT = "Make it with 'tensortap export RUN --out run.tap.zip', or unpack it."
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A file in an archive: `size` bytes, behind its own header at `header`."""
+
+    header: int
+    size: int
+
+
+class Archive:
+    """The members of a zip file, checked: none is compressed, none leaves its folder, none overlap.
+
+    Attributes:
+        files: name -> member. folders: name (empty for the archive itself) -> names of what is in it.
+
+    Raises:
+        DamagedError: it is no zip, breaks a limit, or holds what cannot be read in place.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._starts: dict[int, int] = {}  # of members that were opened before
+        self.files: dict[str, Member] = {}
+        self.folders: dict[str, set[str]] = {"": set()}
+        try:
+            raw, size = open_plain(path, follow=True)
+            with raw, BufferedReader(cast(RawIOBase, raw), _PIECE) as file:
+                _check_directory(file, size)
+                with zipfile.ZipFile(file) as archive:
+                    for info in archive.infolist():
+                        self._add(info, size)
+        except (zipfile.BadZipFile, struct.error, ValueError, NotImplementedError, EOFError) as error:
+            raise DamagedError(f"{path.name} is not a zip that can be read: {error}.", _HINT) from error
+        if self.files.keys() & self.folders.keys():
+            raise DamagedError(f"{path.name} holds one name twice, as a file and as a folder.", _HINT)
+        if sum(member.size for member in self.files.values()) > size:
+            raise DamagedError(f"The members of {path.name} overlap.", _HINT)
+
+    def _add(self, info: zipfile.ZipInfo, size: int) -> None:
+        name = info.filename.removesuffix("/")
+        parts = name.split("/")
+        if len(name) > _MAX_NAME or len(parts) > _MAX_DEPTH or not all(map(_is_plain, parts)):
+            raise ValueError(f"the name {name[:80]!r} is not possible")
+        for depth, part in enumerate(parts[:-1] if not info.is_dir() else parts):
+            folder = "/".join(parts[:depth])
+            self.folders.setdefault(folder, set()).add(part)
+            self.folders.setdefault("/".join(parts[: depth + 1]), set())
+        if info.is_dir():
+            return
+        if (
+            info.compress_type != zipfile.ZIP_STORED
+            or info.flag_bits & 1
+            or stat.S_ISLNK(info.external_attr >> 16)
+        ):
+            raise ValueError(f"{name[:80]!r} is compressed, encrypted or a link")
+        if info.header_offset < 0:
+            raise ValueError(f"{name[:80]!r} begins before the archive")
+        if info.file_size != info.compress_size or info.header_offset + _LOCAL.size + info.file_size > size:
+            raise ValueError(f"{name[:80]!r} is longer than the archive")
+        if name in self.files:
+            raise ValueError(f"{name[:80]!r} is there twice")
+        self.files[name] = Member(info.header_offset, info.file_size)
+        self.folders["/".join(parts[:-1])].add(parts[-1])
+
+    def start(self, file: BinaryIO, member: Member, size: int) -> int:
+        """Where the bytes of a member begin in the archive, which has `size` bytes.
+
+        Raises:
+            DamagedError: the member's own header does not fit.
+        """
+        known = self._starts.get(member.header)
+        if known is not None and known + member.size <= size:
+            return known
+        file.seek(member.header)
+        head = file.read(_LOCAL.size)
+        if len(head) == _LOCAL.size:
+            magic, _, name, extra = _LOCAL.unpack(head)
+            start = member.header + _LOCAL.size + int(name) + int(extra)
+            if magic == b"PK\x03\x04" and start + member.size <= size:
+                self._starts[member.header] = start
+                return start
+        raise DamagedError(f"{self.path.name} was cut or changed.", "Copy it again.")
+
+
+def _is_plain(part: str) -> bool:
+    return part not in ("", ".", "..") and not any(c in part for c in "\\:\0")
+
+
+def _check_directory(file: BinaryIO, size: int) -> None:
+    """Bounds what `zipfile` will read and keep, by what the end of the file claims."""
+    file.seek(max(0, size - _END))
+    tail = file.read(_END)
+    at = tail.rfind(b"PK\x05\x06")
+    if at < 0:
+        raise ValueError("it has no list of members at its end; if it was cut short, copy it again")
+    count, length = struct.unpack_from("<HI", tail, at + 10)
+    wide = tail.rfind(b"PK\x06\x06", 0, at)
+    if wide >= 0:
+        count, length = struct.unpack_from("<QQ", tail, wide + 32)
+    if count > MAX_MEMBERS or length > MAX_DIRECTORY:
+        raise ValueError(f"it claims {count} members")
+
+
+_Key = tuple[str, int, int, int]
+_OPENED: dict[_Key, Archive | DamagedError] = {}
+_LOCK = threading.Lock()
+_KEPT = 32  # archives whose members are remembered
+
+
+def archive_of(path: Path) -> tuple[Archive, str] | None:
+    """The archive that a path leads into, and the name of what is meant in it; None if it leads into none.
+
+    Raises:
+        DamagedError: it is an archive that cannot be used.
+    """
+    for outer in (path, *path.parents):
+        try:
+            status = look_plain(outer, follow=True)
+        except NotADirectoryError:
+            continue
+        except OSError:
+            return None
+        if not status.is_file or outer.suffix != ".zip":
+            return None
+        return _opened(outer, status), "" if outer == path else path.relative_to(outer).as_posix()
+    return None
+
+
+def _opened(path: Path, status: Entry) -> Archive:
+    key = (str(path), status.inode, status.size, status.mtime_ns)
+    with _LOCK:
+        found = _OPENED.get(key)
+        if found is None:
+            try:
+                found = Archive(path)
+            except DamagedError as error:
+                found = error
+            while len(_OPENED) >= _KEPT:
+                del _OPENED[next(iter(_OPENED))]
+            _OPENED[key] = found
+    if isinstance(found, DamagedError):
+        raise found
+    return found

@@ -1,0 +1,1 @@
+"""Processes, locks and folders of tensortap's own on this machine."""

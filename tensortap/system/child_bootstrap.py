@@ -1,0 +1,66 @@
+"""What a process of tensortap's own runs first: `python -P own_child.py ROOT MODULE-OR-FILE …`.
+
+It binds itself to the process that started it (`own_process.start_process`): when that ends, however it ends,
+this one is ended at once. The parent holds the one end of a pipe, this process the other; nothing is written
+to it, and it is closed when the parent is gone. On Linux, the system then kills this process by itself, also
+while native code holds Python's lock. No thread may wait for that there: a process with threads cannot leave
+the network (`tensortap/replay/sandbox.py`). Elsewhere a thread waits.
+
+Imports nothing of tensortap: what is run here may have to start fast.
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+import select
+import signal
+import sys
+import threading
+
+LINE = "TENSORTAP_PARENT"  # the environment variable that tells the pipe's file descriptor
+
+
+def end_with_parent() -> None:
+    """From here on this process ends when the one that started it does, if that asked for it."""
+    told = os.environ.pop(LINE, "")  # not for processes that are started from here
+    if not told:
+        return
+    line = int(told)
+    os.set_inheritable(line, False)
+    if sys.platform == "linux":
+        import fcntl
+
+        fcntl.fcntl(line, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(line, fcntl.F_SETSIG, signal.SIGKILL)
+        fcntl.fcntl(line, fcntl.F_SETFL, fcntl.fcntl(line, fcntl.F_GETFL) | os.O_ASYNC)
+        if select.select([line], [], [], 0)[0]:  # it was gone before: no signal comes any more
+            _end()
+    else:
+        threading.Thread(target=wait_for_end, args=(line,), name="tensortap-parent", daemon=True).start()
+
+
+def wait_for_end(line: int) -> None:
+    """Ends this process when the other end of a pipe is closed."""
+    os.read(line, 1)
+    _end()
+
+
+def _end() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def main() -> None:
+    """Runs a module of the package, found in ROOT if that is not empty, or a file."""
+    end_with_parent()
+    root, what = sys.argv[1:3]
+    del sys.argv[1:3]
+    if what.endswith(".py"):
+        runpy.run_path(what, run_name="__main__")
+        return
+    sys.path += [root] * bool(root)
+    runpy.run_module(what, run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""Processes of tensortap's own: they take nobody else's modules for its, and end with who started them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import weakref
+from pathlib import Path
+from typing import Any
+
+from . import child_bootstrap
+
+_ROOT = Path(__file__).absolute().parents[2]  # the package lies there, or an editable install elsewhere
+_held: dict[object, int] = {}  # ends of pipes that tell running processes that this one is there
+
+
+def own_module(name: str) -> list[str]:
+    """A command that runs a module of the package, `replay`, in a process of its own.
+
+    The folder that it is started in may be somebody's dumps: what lies there is no module (`-P`). Where
+    tensortap itself was found there, beside a script, the folder comes last, behind all that is installed.
+    """
+    found = any(Path(place).absolute() == _ROOT for place in sys.path)
+    return [*_command(), str(_ROOT) if found else "", f"tensortap.{name}"]
+
+
+def own_script(path: Path) -> list[str]:
+    """As `own_module`, for a file of the package that imports nothing of it."""
+    return [*_command(), "", str(path)]
+
+
+def _command() -> list[str]:
+    return [sys.executable, "-P", str(Path(child_bootstrap.__file__).absolute())]
+
+
+def start_process(command: list[str], **options: Any) -> subprocess.Popen[Any]:
+    """Starts one of these commands, for as long as this process is there, and holds what is returned.
+
+    When this process ends, by SIGKILL too, the other one is killed at once; on Windows it is not, and ends
+    only when it reads or writes the next time.
+
+    Args:
+        options: as `subprocess.Popen` has them.
+
+    Raises OSError.
+    """
+    if os.name != "posix":
+        return subprocess.Popen(command, **options)
+    line, held = os.pipe()
+    whose = object()  # a number may be that of another pipe, once this one is closed
+    _held[whose] = held
+    environment = {**(options.pop("env", None) or os.environ), child_bootstrap.LINE: str(line)}
+    try:
+        process = subprocess.Popen(command, pass_fds=[line], env=environment, **options)
+    except BaseException:
+        _let_go(whose)
+        raise
+    finally:
+        os.close(line)
+    weakref.finalize(process, _let_go, whose).atexit = False  # what else runs at the end may need it
+    return process
+
+
+def _let_go(whose: object) -> None:
+    held = _held.pop(whose, None)
+    if held is not None:
+        os.close(held)
+
+
+def _let_all_go() -> None:
+    """A fork of this process is not who started the others."""
+    for whose in list(_held):
+        with contextlib.suppress(OSError):  # closed by the program, which forks to be a daemon
+            _let_go(whose)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_all_go)

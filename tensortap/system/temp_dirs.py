@@ -1,0 +1,111 @@
+"""Hidden folders of a process, for what others see once it is complete, and for what nobody else needs."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from tensortap.core.names import is_worker_name, new_worker_name
+
+from .alive import is_gone
+from .held import hold, is_held
+from .user_dirs import is_own_folder
+
+_TEMPORARY = "tensortap"
+_CAREFUL = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
+_own: set[str] = set()  # names of those that this process has
+
+
+@contextlib.contextmanager
+def own_folder(parent: Path, purpose: str, *, mode: int = 0o777) -> Iterator[Path]:
+    """A folder `.<purpose>-<host>-<pid>-<8 hex digits>`, removed in the end, with what is left in it.
+
+    Those that processes of this host left when they were killed are removed, too. A fork removes nothing.
+    `mode` is that of the folder, less the umask.
+
+    Raises OSError.
+    """
+    remove_left(parent, purpose)
+    name, process = new_worker_name(), os.getpid()
+    folder = parent / f".{purpose}-{name}"
+    _own.add(name)
+    try:
+        folder.mkdir(mode)
+        with _locked(folder):
+            yield folder
+    finally:
+        if os.getpid() == process:
+            shutil.rmtree(folder, ignore_errors=True)
+        _own.discard(name)
+
+
+def temporary_folder() -> AbstractContextManager[Path]:
+    """An `own_folder` among the system's temporary files, which nobody else can read. Raises OSError."""
+    return own_folder(Path(tempfile.gettempdir()), _TEMPORARY, mode=0o700)
+
+
+def kept_folder() -> Path:
+    """A `temporary_folder` that goes when this process does. Raises OSError."""
+    held = contextlib.ExitStack()
+    folder = held.enter_context(temporary_folder())
+    atexit.register(held.close)
+    return folder
+
+
+def remove_left_temporary() -> None:
+    """Removes the temporary folders that killed processes left. Raises OSError."""
+    remove_left(Path(tempfile.gettempdir()), _TEMPORARY)
+
+
+def remove_left(parent: Path, purpose: str) -> None:
+    """Removes what `own_folder` made there for processes of this user, on this host, that are gone."""
+    here = new_worker_name().rsplit("-", 2)[0]
+    for folder in parent.glob(f".{purpose}-*"):
+        name = folder.name.removeprefix(f".{purpose}-")
+        # Nothing else is opened: in a shared folder somebody may have put a FIFO, which would be waited for.
+        if is_worker_name(name) and name not in _own and is_own_folder(folder):
+            host, pid, _ = name.rsplit("-", 2)
+            if host == here and _is_left(folder, int(pid)):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_left(folder: Path, pid: int) -> bool:
+    if pid == os.getpid():  # of one that had this number before: in a container, a server is always number 1
+        return _is_locked(folder) is False
+    return is_gone(socket.gethostname(), pid) and not _is_locked(folder)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Tells processes that cannot see this one, those of another container with the same host name."""
+    with _opened(folder) as fd:
+        if fd is not None:
+            hold(fd)
+        yield
+
+
+def _is_locked(folder: Path) -> bool | None:
+    """Whether a process has it, or it cannot be opened; None where its disk has no locks."""
+    with _opened(folder) as fd:
+        return True if fd is None else is_held(fd)
+
+
+@contextlib.contextmanager
+def _opened(folder: Path) -> Iterator[int | None]:
+    """A file descriptor of a folder; None where it cannot be opened, as on Windows no folder can."""
+    try:
+        fd = os.open(folder, os.O_RDONLY | _CAREFUL)
+    except OSError:
+        fd = None
+    try:
+        yield fd
+    finally:
+        if fd is not None:
+            os.close(fd)

@@ -1,0 +1,103 @@
+"""Folders and files of this user, where others may write beside them: caches, shared folders."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import sys
+from pathlib import Path
+
+# O_NONBLOCK: opening a FIFO that somebody put there must not wait for its other end.
+_CAREFUL = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_OTHERS_WRITE = 0o022
+
+
+def xdg_folder(variable: str, *otherwise: str) -> Path:
+    """What an `XDG_…` variable names, or `otherwise` in the home directory.
+
+    A relative one counts for nothing, by the XDG Base Directory Specification.
+
+    Raises:
+        RuntimeError: the variable names nothing, and there is no home directory.
+    """
+    chosen = Path(os.environ.get(variable, ""))
+    return chosen if chosen.is_absolute() else Path.home().joinpath(*otherwise)
+
+
+def make_private_folder(root: Path, folder: Path) -> None:
+    """Makes a folder at or below `root`, in which each level below `root` is this user's alone.
+
+    A level that is there, and which a group or everybody may write to, is closed to them: whoever can write
+    beside a file can put another in its place.
+
+    Raises:
+        PermissionError: a level is another user's, or a link. OSError: it cannot be made.
+    """
+    root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    level = root
+    for name in folder.relative_to(root).parts:
+        level = level / name
+        with contextlib.suppress(FileExistsError):
+            level.mkdir(mode=0o700)
+        if not is_own_folder(level):
+            raise PermissionError(errno.EACCES, "one of its folders is another user's, or a link", str(level))
+        if os.name == "posix" and level.lstat().st_mode & _OTHERS_WRITE:
+            with contextlib.suppress(OSError):  # a file system with modes of its own
+                level.chmod(0o700)
+
+
+def is_own_folder(folder: Path, *, or_of_root: bool = False) -> bool:
+    """Whether a folder exists and is this user's own, and no link.
+
+    `or_of_root`: one of root, who may do everything, counts as well.
+    """
+    try:
+        status = folder.lstat()
+    except OSError:
+        return False
+    if not stat.S_ISDIR(status.st_mode):
+        return False
+    mine = not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
+    return mine or (or_of_root and status.st_uid == 0)
+
+
+def open_regular(path: Path, flags: int) -> int:
+    """A descriptor of a regular file; nothing is opened through a link, and nothing waits for a FIFO.
+
+    Raises:
+        OSError: it is no regular file, or cannot be opened with these flags.
+    """
+    fd = os.open(path, flags | _CAREFUL, 0o600)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return fd
+
+
+VARIABLE = "TENSORTAP_CACHE"
+
+
+_OFF = ("", "0", "off", "none")
+
+
+def cache_folder() -> Path | None:
+    """The user's folder for saved indices; None if `TENSORTAP_CACHE` switches them off.
+
+    `TENSORTAP_CACHE` names it; else it is `tensortap` in the platform's cache directory.
+    """
+    chosen = os.environ.get(VARIABLE)
+    if chosen is not None:
+        return None if chosen.strip().lower() in _OFF else Path(chosen).expanduser()
+    with contextlib.suppress(RuntimeError):  # there is no home directory
+        return _platform_folder() / "tensortap"
+    return None
+
+
+def _platform_folder() -> Path:
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    return xdg_folder("XDG_CACHE_HOME", ".cache")

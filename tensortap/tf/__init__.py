@@ -1,0 +1,1 @@
+"""What is taken from TensorFlow that is not public, and tables of its operations."""

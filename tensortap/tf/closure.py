@@ -1,0 +1,157 @@
+"""A traced function and all functions that it calls, breadth first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import tensorflow as tf
+
+from tensortap.tfproto.function_calls import CALLS, Callee, Role, argument_inputs, callees
+
+from . import internals
+from .calls_by_name import function_def
+
+__all__ = [
+    "CALLS",
+    "Callee",
+    "Role",
+    "TracedFunction",
+    "argument_inputs",
+    "callees",
+    "closure",
+    "must_compile",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class TracedFunction:
+    """One function of a closure: its definition, and who calls it first, as what.
+
+    `handles` tells of resource arguments which dtype and shape the variables have, `variables` their paths.
+    """
+
+    name: str
+    definition: internals.FunctionDef
+    parent: str = ""
+    caller: str = ""
+    role: Role = "root"
+    handles: Mapping[str, internals.HandleData] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def graph(self) -> Any:
+        """The definition as a FuncGraph with inferred shapes and devices."""
+        return self._imported[0]
+
+    @cached_property
+    def _imported(self) -> tuple[Any, dict[str, str]]:
+        return internals.function_graph(self.definition, self.handles)
+
+    @cached_property
+    def operations(self) -> dict[str, Any]:
+        """The graph's ops by name, in its order; arguments are ops, too."""
+        return {operation.name: operation for operation in self.graph.get_operations()}
+
+    @cached_property
+    def arguments(self) -> dict[str, None]:
+        """Names of the arguments, in order."""
+        return {argument.name: None for argument in self.definition.signature.input_arg}
+
+    @cached_property
+    def flat_names(self) -> dict[str, str]:
+        """The definition's words for a tensor (`node:argument:index`, or an argument) -> `node:slot`."""
+        return {nested: flat for nested, flat in self._imported[1].items() if not nested.startswith("^")}
+
+    @cached_property
+    def references(self) -> dict[str, str]:
+        """`flat_names` the other way round."""
+        return {flat: nested for nested, flat in self.flat_names.items()}
+
+    @property
+    def outputs(self) -> list[str]:
+        """The returned tensors, as `node:slot`."""
+        definition = self.definition
+        return [self.flat_names[definition.ret[output.name]] for output in definition.signature.output_arg]
+
+    def variable_of(self, operation: Any) -> str:
+        """The path of the variable that an op reads, or that an argument is the handle of, or empty."""
+        if operation.type == "ReadVariableOp":
+            operation = operation.inputs[0].op
+        return self.variables.get(operation.name, "")
+
+    @property
+    def compiled(self) -> bool:
+        """Whether XLA must compile it."""
+        return must_compile(self.definition.attr)
+
+
+def must_compile(attributes: Any) -> bool:
+    """Whether a node's or function's attributes ask for XLA."""
+    return internals.XLA_ATTRIBUTE in attributes and bool(attributes[internals.XLA_ATTRIBUTE].b)
+
+
+def closure(
+    root: str, inputs: Sequence[Any] = (), variable_of: Callable[[Any], str] = lambda tensor: ""
+) -> dict[str, TracedFunction]:
+    """The root function and all that it calls, by name, breadth first; each with its first caller.
+
+    Args:
+        inputs: what the root is called with; from it the shapes of variables are known.
+        variable_of: the path of the variable behind an eager resource tensor, or empty.
+
+    Raises:
+        tf.errors.NotFoundError: no function of that name is registered.
+    """
+    definition = function_def(root)
+    found = {
+        root: TracedFunction(
+            root,
+            definition,
+            handles=_handles(definition, inputs),
+            variables=_variables(definition, [variable_of(tensor) for tensor in inputs]),
+        )
+    }
+    waiting = [root]
+    while waiting:
+        parent = found[waiting.pop(0)]
+        for node in parent.definition.node_def:
+            for callee in callees(node):
+                if callee.function and callee.function not in found:
+                    found[callee.function] = _called(parent, node, callee)
+                    waiting.append(callee.function)
+    return found
+
+
+def _called(parent: TracedFunction, node: internals.NodeDef, callee: Callee) -> TracedFunction:
+    definition = function_def(callee.function)
+    passed = argument_inputs(node.op, list(parent.operations[node.name].inputs))
+    paths = [parent.variables.get(tensor.op.name, "") for tensor in passed]
+    return TracedFunction(
+        callee.function,
+        definition,
+        parent.name,
+        node.name,
+        callee.role,
+        _handles(definition, passed),
+        _variables(definition, paths),
+    )
+
+
+def _handles(definition: internals.FunctionDef, passed: Sequence[Any]) -> dict[str, internals.HandleData]:
+    handles: dict[str, internals.HandleData] = {}
+    for argument, tensor in zip(definition.signature.input_arg, passed, strict=False):
+        handle = internals.handle_data(tensor) if tensor.dtype == tf.resource else None
+        if handle is not None:
+            handles[argument.name] = handle
+    return handles
+
+
+def _variables(definition: internals.FunctionDef, paths: Sequence[str]) -> dict[str, str]:
+    return {
+        argument.name: path
+        for argument, path in zip(definition.signature.input_arg, paths, strict=False)
+        if path
+    }

@@ -1,0 +1,400 @@
+"""Every private name of TensorFlow that capture depends on, in one place;
+`tests/capture/test_tf_private.py` pins them.
+
+Private because TensorFlow offers no public way to see what a traced function computes. Nothing else in
+this room imports from `tensorflow.python` or `tensorflow.core`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from .compat import check_names, imported_from_tensorflow
+
+with imported_from_tensorflow():
+    from tensorflow.core.framework import function_pb2, types_pb2
+    from tensorflow.python.eager import context, execute, record
+    from tensorflow.python.framework import (
+        function_def_to_graph,
+        importer,
+        kernels,
+        op_callbacks,
+        op_def_registry,
+        ops,
+    )
+    from tensorflow.python.framework.func_graph import FuncGraph
+    from tensorflow.python.ops import (
+        control_flow_util,
+        gen_data_flow_ops,
+        gen_resource_variable_ops,
+        handle_data_util,
+        script_ops,
+    )
+    from tensorflow.python.util import function_utils
+
+check_names(
+    {
+        context.Context: "call_function get_function_def add_function_def remove_function has_function"
+        " get_graph_debug_info add_op_callback get_server_def",
+        context: "anonymous_name",
+        execute: "execute",
+        record: "stop_recording",
+        function_def_to_graph: "function_def_to_graph_def",
+        importer: "import_graph_def_for_function",
+        kernels: "get_registered_kernels_for_op",
+        op_callbacks: "add_op_callback remove_op_callback",
+        op_def_registry: "get",
+        gen_data_flow_ops: "fifo_queue_v2 queue_size_v2 queue_dequeue_v2",
+        gen_resource_variable_ops: "destroy_resource_op",
+        handle_data_util: "get_handle_data",
+        control_flow_util: "GetOutputContext",
+        script_ops: "py_func_common",
+        function_utils: "get_disabled_rewriter_config",
+        ops.Graph: "_get_control_flow_context _set_control_flow_context _unsafe_unfinalize",
+    }
+)
+
+# Messages of protobuf, which carry no types.
+FunctionDef: TypeAlias = Any
+GraphDef: TypeAlias = Any
+NodeDef: TypeAlias = Any
+AttrValue: TypeAlias = Any
+HandleData: TypeAlias = Any
+GraphDebugInfo: TypeAlias = Any
+
+_RESOURCE_TYPE = re.compile(r'ResourceHandle\(.*, type="([^"]*)"', re.DOTALL)
+_FUNCTION_LINKS = ("forward_function_name", "backward_function_name")
+XLA_ATTRIBUTE = "_XlaMustCompile"
+CallFunction = Callable[[bytes, Sequence[Any], int], Any]
+"""Runs a registered function: (name, flat inputs, number of outputs) -> list of eager tensors, or None."""
+CallHook = Callable[[CallFunction, bytes, Sequence[Any], int], Any]
+
+
+def install_call_hook(hook: CallHook) -> Callable[[], None]:
+    """Sends every eager call of a traced function through `hook`; returns what takes the hook out again.
+
+    `Context.call_function` is the one waist through which tf.function, Keras' train, test and predict
+    functions, SavedModel signatures and a tape's forward and backward functions run.
+    """
+    original = context.Context.call_function
+
+    def call_function(self: Any, name: bytes, tensor_inputs: Sequence[Any], num_outputs: int) -> Any:
+        return hook(lambda *arguments: original(self, *arguments), name, tensor_inputs, num_outputs)
+
+    context.Context.call_function = call_function
+
+    def uninstall() -> None:
+        # Somebody may have wrapped ours in the meantime; then it stays as a pass-through.
+        if context.Context.call_function is call_function:
+            context.Context.call_function = original
+
+    return uninstall
+
+
+def executing_eagerly() -> bool:
+    """Whether this thread is outside of any graph or trace."""
+    return bool(context.executing_eagerly())
+
+
+def function_def(name: str) -> FunctionDef:
+    """The definition of a registered function. Raises tf.errors.NotFoundError."""
+    return context.context().get_function_def(name)
+
+
+def copied(definition: FunctionDef, name: str) -> FunctionDef:
+    """A copy of a definition under another name, not yet registered."""
+    copy = function_pb2.FunctionDef()
+    copy.CopyFrom(definition)
+    copy.signature.name = name
+    return copy
+
+
+def library(definitions: Sequence[FunctionDef]) -> bytes:
+    """Definitions as a serialized FunctionDefLibrary, without what has a meaning in this process only."""
+    found = function_pb2.FunctionDefLibrary()
+    for definition in definitions:
+        copy = found.function.add()
+        copy.CopyFrom(definition)
+        for link in _FUNCTION_LINKS:
+            copy.attr.pop(link, None)
+        for node in copy.node_def:
+            node.attr.pop("_gradient_op_type", None)
+    return bytes(found.SerializeToString(deterministic=True))
+
+
+def definitions(library: bytes) -> list[FunctionDef]:
+    """The inverse of `library`. Raises google.protobuf.message.DecodeError."""
+    return list(function_pb2.FunctionDefLibrary.FromString(library).function)
+
+
+def call_function(name: str, inputs: Sequence[Any], num_outputs: int) -> list[Any]:
+    """Runs a registered function on flat eager inputs."""
+    return list(context.context().call_function(name.encode(), list(inputs), num_outputs) or ())
+
+
+def call_as_written(name: str, inputs: Sequence[Any], num_outputs: int) -> list[Any]:
+    """Runs a registered function without the graph optimiser, whose first look at 400 nodes takes 0.3 s."""
+    attributes = ("executor_type", "", "config_proto", function_utils.get_disabled_rewriter_config())
+    return list(execute.execute(name, num_outputs, list(inputs), attributes, context.context()) or ())
+
+
+def set_handle_data(handle: Any, dtype: Any, shape: Any) -> None:
+    """Tells what variable is behind a resource tensor that an op made."""
+    handle_data_util.set_handle_data(handle, handle_data_util.create_handle_data(shape, dtype))
+
+
+def has_function(name: str) -> bool:
+    return bool(context.context().has_function(name))
+
+
+def register_function(definition: FunctionDef) -> None:
+    context.context().add_function_def(definition)
+
+
+def remove_function(name: str) -> None:
+    context.context().remove_function(name.encode())
+
+
+def debug_info(name: str) -> GraphDebugInfo:
+    """Where the nodes of a registered function were created (Autograph frames point at the user's lines)."""
+    return context.context().get_graph_debug_info(name.encode())
+
+
+def function_graph(
+    definition: FunctionDef, handles: Mapping[str, HandleData]
+) -> tuple[FuncGraph, dict[str, str]]:
+    """The definition as a graph with its op names and inferred shapes; {`node:argument:index`: `node:slot`}.
+
+    Args:
+        handles: argument name -> shape and dtype of the variable behind a resource, which definitions do
+            not hold.
+    """
+    graph_def, flat_names = flat_graph_def(definition)
+    for node in graph_def.node[: len(definition.signature.input_arg)]:
+        if node.name in handles and handles[node.name].is_set:
+            _make_typed_argument(node, handles[node.name])
+    graph = FuncGraph(definition.signature.name)
+    with graph.as_default():
+        importer.import_graph_def_for_function(graph_def, name="", propagate_device_spec=True)
+    return graph, flat_names
+
+
+def _make_typed_argument(node: NodeDef, handle: HandleData) -> None:
+    """Turns a placeholder into an op whose shape function knows what a resource holds."""
+    node.op = "_Arg"
+    node.attr.pop("dtype", None)
+    node.attr.pop("shape", None)
+    node.attr["T"].type = types_pb2.DT_RESOURCE
+    node.attr["index"].i = 0
+    node.attr["_handle_dtypes"].list.type.extend(item.dtype for item in handle.shape_and_type)
+    node.attr["_handle_shapes"].list.shape.extend(item.shape for item in handle.shape_and_type)
+
+
+def handle_data(tensor: Any) -> HandleData | None:
+    """Shape and dtype behind a resource tensor, if they are known."""
+    data = handle_data_util.get_handle_data(tensor)
+    return data if data is not None and data.is_set else None
+
+
+def resource_type(handle: Any) -> str:
+    """The C++ type behind an eager resource tensor, as `tensorflow::Var`; empty if it is not known."""
+    match = _RESOURCE_TYPE.search(str(handle))
+    return match.group(1) if match else ""
+
+
+def anonymous_name() -> str:
+    """The name that makes a resource go away with its last handle."""
+    return str(context.anonymous_name())
+
+
+def iterator_handle(iterator: Any) -> Any:
+    """The resource tensor of an eager iterator."""
+    return iterator._iterator_resource
+
+
+def local_iterator(iterator: Any) -> Any:
+    """The eager iterator behind that of a distribution strategy: the one of the first replica here."""
+    workers = getattr(iterator, "_iterators", None)
+    return workers[0]._iterator._device_iterators[0] if workers else iterator
+
+
+def has_cluster() -> bool:
+    """Whether this process works together with others (MultiWorkerMirroredStrategy)."""
+    return context.context().get_server_def() is not None
+
+
+def traced_dataset_function() -> str:
+    """The name of the function of a dataset (`Dataset_map_f`) that this thread is tracing, or empty."""
+    if context.executing_eagerly():
+        return ""
+    name = str(getattr(ops.get_default_graph(), "name", ""))
+    return name if name.startswith("Dataset_") else ""
+
+
+op_definition: Callable[[str], Any] = op_def_registry.get
+
+
+def is_known(op_type: str) -> bool:
+    """Whether TensorFlow itself, without libraries loaded later, has such an op."""
+    return op_def_registry.get(op_type) is not None
+
+
+def is_stateful(op_type: str) -> bool:
+    """Whether TensorFlow takes an op for stateful; so it is, if it is unknown."""
+    definition = op_definition(op_type)
+    return definition is None or bool(definition.is_stateful)
+
+
+def kernels_of(op_type: str) -> list[Any]:
+    """The KernelDefs that are registered for an op, of all devices."""
+    return list(kernels.get_registered_kernels_for_op(op_type).kernel)
+
+
+def flat_graph_def(definition: FunctionDef) -> tuple[GraphDef, dict[str, str]]:
+    """The definition as a GraphDef, and {`node:argument:index`: `node:slot`}."""
+    return function_def_to_graph.function_def_to_graph_def(definition)  # type: ignore[no-any-return]
+
+
+def is_function_graph(graph: object) -> bool:
+    return isinstance(graph, FuncGraph)
+
+
+@contextlib.contextmanager
+def not_recorded() -> Iterator[None]:
+    """Hides what runs inside from gradient tapes and from other op callbacks."""
+    with record.stop_recording(), op_callbacks_suspended():
+        yield
+
+
+@contextlib.contextmanager
+def op_callbacks_suspended() -> Iterator[None]:
+    ctx = context.context()
+    callbacks = list(ctx.op_callbacks or ())
+    for callback in callbacks:
+        ctx.remove_op_callback(callback)
+    try:
+        yield
+    finally:
+        for callback in callbacks:
+            ctx.add_op_callback(callback)
+
+
+def add_op_callback(callback: Callable[..., None]) -> None:
+    """Calls `callback(op_type, inputs, attrs, outputs, op_name=, graph=)` after every op of this thread."""
+    op_callbacks.add_op_callback(callback)
+
+
+def remove_op_callback(callback: Callable[..., None]) -> None:
+    op_callbacks.remove_op_callback(callback)
+
+
+def tensor_id(tensor: Any) -> int:
+    """A number that no other eager tensor of the process has or had."""
+    return int(tensor._id)
+
+
+def open_queue(dtypes: Sequence[Any], shared_name: str) -> Any:
+    """An eager handle of the queue of that name (`tf.queue.FIFOQueue` ignores the name in eager mode)."""
+    return gen_data_flow_ops.fifo_queue_v2(list(dtypes), capacity=-1, shared_name=shared_name)
+
+
+def queue_size(queue: Any) -> int:
+    return int(gen_data_flow_ops.queue_size_v2(queue))
+
+
+def dequeue(queue: Any, dtypes: Sequence[Any]) -> list[Any]:
+    """One entry: a tensor per dtype."""
+    return list(gen_data_flow_ops.queue_dequeue_v2(queue, list(dtypes)))
+
+
+def destroy_queue(queue: Any) -> None:
+    gen_resource_variable_ops.destroy_resource_op(queue, ignore_lookup_error=True)
+
+
+def as_array(tensor: Any) -> np.ndarray[Any, Any]:
+    """The tensor's values, not copied if they lie in host memory; strings as an object array of bytes."""
+    values = tensor._numpy()
+    if isinstance(values, np.ndarray):
+        return values
+    # Scalars come as NumPy scalars or bytes.
+    return np.array(values, dtype=object) if isinstance(values, bytes) else np.asarray(values)
+
+
+def control_flow_of(operation: Any) -> Any:
+    """The version 1 loop or branch that the outputs of a graph's op lie in, or None."""
+    return control_flow_util.GetOutputContext(operation)
+
+
+def knows_control_flow(operation: Any) -> bool:
+    """Whether an op was made inside of a version 1 loop or branch, and knows it."""
+    return operation._get_control_flow_context() is not None
+
+
+def iteration_counter(graph: Any, loop: Any) -> Any:
+    """Adds a counter to a version 1 loop; returns a tensor in it that numbers the iterations from 0."""
+    before = graph._get_control_flow_context()
+    try:
+        graph._set_control_flow_context(loop.outer_context)
+        with graph.as_default(), graph.control_dependencies(None):
+            graph._set_control_flow_context(loop.outer_context)
+            enters, exits = list(loop.loop_enters), list(loop.loop_exits)
+            _, following = loop.AddForwardLoopCounter(None)
+            loop.loop_enters[:], loop.loop_exits[:] = enters, exits  # gradients must not see it
+    finally:
+        graph._set_control_flow_context(before)
+    # NextIteration(Add(Switch(Merge), 1)): the merged one is there from the first iteration to the last.
+    return following.op.inputs[0].op.inputs[0].op.inputs[0]
+
+
+def call_in_graph(function: Callable[..., None], tensor: Any, more: Sequence[Any], *, name: str) -> Any:
+    """Adds an op beside a tensor of a version 1 graph that calls `function(array, *more arrays)`."""
+    graph = tensor.graph
+    before = graph._get_control_flow_context()
+    with graph.as_default(), graph.control_dependencies(None), graph.name_scope(None):
+        try:
+            graph._set_control_flow_context(control_flow_of(tensor.op))
+            operation = script_ops.py_func_common(function, [tensor, *more], [], stateful=True, name=name)
+        finally:
+            graph._set_control_flow_context(before)
+    # What is in a loop must not be fetched, lest the run waits for a value; this op has none.
+    graph._unfetchable_ops.discard(operation)
+    return operation
+
+
+@contextlib.contextmanager
+def unfinalized(graph: Any) -> Iterator[None]:
+    """Lets ops be added to a graph although it may be closed (a MonitoredSession closes it)."""
+    finalized = bool(graph.finalized)
+    if finalized:
+        graph._unsafe_unfinalize()
+    try:
+        yield
+    finally:
+        if finalized:
+            graph.finalize()
+
+
+def is_reference(tensor: Any) -> bool:
+    """Whether a tensor of a graph refers to a variable's memory, which may change while it is read."""
+    return bool(tensor.dtype._is_ref_dtype)
+
+
+def runs_functions(operation: Any) -> bool:
+    """Whether an op runs functions of the graph's library."""
+    names = {value.func.name for value in operation.node_def.attr.values() if value.HasField("func")}
+    return any(operation.graph._is_function(name) for name in names)
+
+
+def upstream_datasets(iterator: Any) -> Iterator[Any]:
+    """The dataset that an iterator reads, and those behind it, nearest first; none if that is not known."""
+    waiting = [getattr(iterator, "_dataset", None)]
+    while waiting:
+        dataset = waiting.pop(0)
+        if dataset is not None:
+            yield dataset
+            waiting += dataset._inputs()

@@ -1,0 +1,1 @@
+"""TensorFlow's protocol buffers, read without TensorFlow."""
