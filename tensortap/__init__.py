@@ -12,6 +12,7 @@ Names are resolved when they are first used, so that `import tensortap` costs ne
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -75,6 +76,12 @@ _HOMES = {
     "open": ("tensortap.importers.resolve", "open_any"),
     "show": ("tensortap.api.notebook", "show"),
 }
+
+# In a checkout, `server/` and `plugin/` lie beside this folder. They must be this checkout's, even where
+# another tensortap is installed: else two versions would be mixed.
+_CHECKOUT = Path(__file__).parent.parent
+if (_CHECKOUT / "server" / "app.py").is_file() and (_CHECKOUT / "setup.py").is_file():
+    __path__.append(str(_CHECKOUT))
 
 
 def __getattr__(name: str) -> Any:
