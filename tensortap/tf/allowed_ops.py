@@ -4,7 +4,7 @@ Whatever is missing is refused, and so is an op of a later TensorFlow until some
 out was all that touches a file (readers, checkpoints, vocabularies, `ImmutableConst`, `DecodeProtoV2`, whose
 attribute is a path), the network or another device (sends, collectives, TPU, data services), Python, machine
 code (`XlaCustomCall`), graphs that nobody checked (datasets: `DatasetFromGraph` runs one in a string), or
-state of the process (queues, tables, barriers, variables by name). `tests/capture/test_allowed.py` goes
+state of the process (queues, tables, barriers, variables by name). `tests/capture/test_op_allowlist.py` goes
 through all ops of the installed TensorFlow: each is here, or of a kind that is refused.
 """
 

@@ -8,8 +8,16 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from small_dump import write_dump
 
 import tensortap
+
+
+@pytest.fixture(scope="module")
+def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("logs")
+    write_dump(path)
+    return path
 
 
 def test_the_page_is_served_until_it_is_closed(logdir: Path) -> None:
