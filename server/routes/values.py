@@ -84,7 +84,7 @@ def _has_several_visits(run: RunIndex, snapshot: Snapshot) -> bool:
 def _file_name(snapshot: Snapshot, selection: Selection, several_visits: bool) -> str:
     """Says which tensor, step and visit it is, and which part of it: files of other parts stand beside it.
 
-    The page calls its pictures alike (frontend/src/model/file_names.ts).
+    The page calls its pictures alike (frontend/src/model/value/file_names.ts).
     """
     name = re.sub(r"[^A-Za-z0-9._-]+", "_", snapshot.tensor).strip("._")[-100:]
     visit = f"-visit{snapshot.visit}" if several_visits else ""

@@ -6,8 +6,8 @@
  * took twice as long for the first picture of 200,000 nodes.
  */
 
-import type { RunDetail, RunList } from '../model/answers';
-import { runCalled } from '../model/asked';
+import { runCalled } from '../model/run/asked';
+import type { RunDetail, RunList } from '../model/wire/answers';
 import { type Provider, pathOf, type Query, queryText } from './provider';
 
 /** An answer nobody took so long after it came would no longer be news; one that is still on its way is. */

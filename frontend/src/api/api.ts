@@ -1,4 +1,5 @@
 import { decodeNpy, type NpyArray } from '../lib/npy';
+import type { SourceMap } from '../model/run/source_lines';
 import type {
   Changes,
   GraphEntry,
@@ -12,19 +13,18 @@ import type {
   SamplePage,
   SnapshotPage,
   StepBatch,
-} from '../model/answers';
-import type { ComparisonAnswer } from '../model/comparison';
-import type { SampleKind } from '../model/events';
-import type { Findings, LedgerAnswer, NanAnswer } from '../model/findings';
-import { decodeGraph, type GraphData } from '../model/graph';
-import type { LogicResult, LogicTest } from '../model/logic_tests';
-import { decodeNodeTrends, type NodeTrend } from '../model/node_trends';
-import type { Computed, Recordings, ReplayAnswer } from '../model/replay';
-import type { SourceMap } from '../model/source_lines';
-import { decodeStep, type StepStatistics } from '../model/steps';
-import { decodeTimeline, type Timeline } from '../model/timeline';
-import type { ValueRange } from '../model/value_scale';
-import type { Change, SavedWhatIfs } from '../model/what_ifs';
+} from '../model/wire/answers';
+import type { ComparisonAnswer } from '../model/wire/comparison';
+import type { SampleKind } from '../model/wire/events';
+import type { Findings, LedgerAnswer, NanAnswer } from '../model/wire/findings';
+import { decodeGraph, type GraphData } from '../model/wire/graph';
+import type { LogicResult, LogicTest } from '../model/wire/logic_tests';
+import { decodeNodeTrends, type NodeTrend } from '../model/wire/node_trends';
+import type { Computed, Recordings, ReplayAnswer } from '../model/wire/replay';
+import { decodeStep, type StepStatistics } from '../model/wire/steps';
+import { decodeTimeline, type Timeline } from '../model/wire/timeline';
+import type { ValueRange } from '../model/wire/value_scale';
+import type { Change, SavedWhatIfs } from '../model/wire/what_ifs';
 import { ApiError, type Provider, pathOf, type Query } from './provider';
 import { readTextValue, type WireValue } from './text_value';
 import {

@@ -1,6 +1,6 @@
-import type { HistogramRow, Histograms, History, Snapshot } from '../model/answers';
-import { COUNTS, type MeasureName, STATISTICS, toNumber, type WireNumber } from '../model/statistics';
-import type { ValueRange } from '../model/value_scale';
+import type { HistogramRow, Histograms, History, Snapshot } from '../model/wire/answers';
+import { COUNTS, type MeasureName, STATISTICS, toNumber, type WireNumber } from '../model/wire/statistics';
+import type { ValueRange } from '../model/wire/value_scale';
 
 /** JSON has no NaN and no Infinity: measured numbers arrive as numbers or as their names (server/http_api.md). */
 type Wired<T, K extends keyof T> = Omit<T, K> & Record<K, WireNumber | null>;

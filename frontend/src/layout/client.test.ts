@@ -1,5 +1,5 @@
 import { beforeEach, expect, test, vi } from 'vitest';
-import { makeGraph } from '../model/graph_fixture';
+import { makeGraph } from '../model/graph/graph_fixture';
 import type { LayoutReply, LayoutRequest } from './messages';
 
 class FakeWorker {

@@ -1,6 +1,6 @@
 /** Talks to the layout worker. One client a graph: closing it ends the worker and all it was doing. */
 
-import { callerRows, type GraphData } from '../model/graph';
+import { callerRows, type GraphData } from '../model/wire/graph';
 import { type LayoutReply, type LayoutRequest, loadRequest } from './messages';
 
 /** A worker that waits for the next graph: starting one takes a tenth of a second. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { GraphData } from '../model/graph';
-import { indexOf, makeGraph, makeLargeGraph, treeAndMeta } from '../model/graph_fixture';
-import { entityLabel, findScope, type ScopeTree } from '../model/tree';
+import { indexOf, makeGraph, makeLargeGraph, treeAndMeta } from '../model/graph/graph_fixture';
+import { entityLabel, findScope, type ScopeTree } from '../model/graph/tree';
+import type { GraphData } from '../model/wire/graph';
 import { LayoutEngine } from './engine';
 import { PlacedGraph } from './placed';
 

@@ -4,11 +4,11 @@
  */
 
 import { visible } from '../lib/visible';
-import type { LabelColumns } from '../model/labels';
-import { nodeSubtitle, scopeSubtitle } from '../model/labels';
-import type { MetaEdges } from '../model/meta_edges';
-import { isAuxiliary } from '../model/op_kinds';
-import { entityLabel, type ScopeTree } from '../model/tree';
+import type { LabelColumns } from '../model/graph/labels';
+import { nodeSubtitle, scopeSubtitle } from '../model/graph/labels';
+import type { MetaEdges } from '../model/graph/meta_edges';
+import { isAuxiliary } from '../model/graph/op_kinds';
+import { entityLabel, type ScopeTree } from '../model/graph/tree';
 import { LayoutMemo } from './memo';
 import { scopeGraph } from './scope_graph';
 import { layoutScope, type ScopeContext, type ScopeLayout } from './scope_layout';

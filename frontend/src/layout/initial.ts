@@ -1,8 +1,8 @@
 /** Which scopes to open at first: as few as make the picture tell something, the forward model before its gradients and updates. */
 
 import type { DictColumn } from '../lib/columns';
-import { isAuxiliary } from '../model/op_kinds';
-import { entityLabel, type Paths, type ScopeTree } from '../model/tree';
+import { isAuxiliary } from '../model/graph/op_kinds';
+import { entityLabel, type Paths, type ScopeTree } from '../model/graph/tree';
 
 /** Open scopes until about this many boxes show, and never one that brings more than `MOST_CHILDREN`. */
 const ENOUGH = 24;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { randomNumbers } from '../model/graph_fixture';
+import { randomNumbers } from '../model/graph/graph_fixture';
 import { layered } from './layered';
 import type { Placement, Problem } from './problem';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { makeGraph, treeAndMeta } from '../model/graph_fixture';
+import { makeGraph, treeAndMeta } from '../model/graph/graph_fixture';
 import { LayoutMemo } from './memo';
 import { scopeGraph } from './scope_graph';
 import { layoutScope, type ScopeContext } from './scope_layout';

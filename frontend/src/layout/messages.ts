@@ -1,8 +1,8 @@
 /** What page and layout worker say to each other. */
 
-import type { EdgeColumns, GraphData } from '../model/graph';
-import type { MetaEdges } from '../model/meta_edges';
-import type { ScopeTree } from '../model/tree';
+import type { MetaEdges } from '../model/graph/meta_edges';
+import type { ScopeTree } from '../model/graph/tree';
+import type { EdgeColumns, GraphData } from '../model/wire/graph';
 import type { LayoutUpdate } from './update';
 
 interface DictArrays {

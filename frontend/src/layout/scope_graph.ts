@@ -1,7 +1,7 @@
 /** The children of one scope and the edges between them, numbered locally: what the steps of a scope's layout work on. */
 
-import type { MetaEdges } from '../model/meta_edges';
-import type { ScopeTree } from '../model/tree';
+import type { MetaEdges } from '../model/graph/meta_edges';
+import type { ScopeTree } from '../model/graph/tree';
 
 export interface ScopeGraph {
   readonly scope: number;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { makeGraph, makeLargeGraph } from '../model/graph_fixture';
-import { findScope } from '../model/tree';
+import { makeGraph, makeLargeGraph } from '../model/graph/graph_fixture';
+import { findScope } from '../model/graph/tree';
 import { type LayoutReply, type LoadedReply, loadRequest } from './messages';
 import { LayoutSession } from './session';
 

@@ -1,9 +1,9 @@
 /** The worker's side of a conversation, without the worker: tests talk to it directly. */
 
 import { DictColumn, TextColumn } from '../lib/columns';
-import { buildTree } from '../model/build_tree';
-import { stackBlocksOf } from '../model/stacks';
-import { findScope, type ScopeTree } from '../model/tree';
+import { buildTree } from '../model/graph/build_tree';
+import { stackBlocksOf } from '../model/graph/stacks';
+import { findScope, type ScopeTree } from '../model/graph/tree';
 import { LayoutEngine } from './engine';
 import { chooseOpen } from './initial';
 import type { LayoutReply, LayoutRequest, LoadRequest } from './messages';

@@ -3,7 +3,7 @@
  * All coordinates are relative to the scope's top left corner.
  */
 
-import type { ScopeTree } from '../model/tree';
+import type { ScopeTree } from '../model/graph/tree';
 import type { BoxSizes } from './cells';
 import type { ScopeGraph } from './scope_graph';
 import type { ScopeLayout } from './scope_layout';

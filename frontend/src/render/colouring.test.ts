@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { contrast, luminance, mixColours, parseColour } from '../lib/colour';
-import { COLOUR_KINDS, type ColourBy } from '../model/graph';
-import { makeGraph, makeStep, treeOf } from '../model/graph_fixture';
-import { NAN } from '../model/node_values';
+import { makeGraph, makeStep, treeOf } from '../model/graph/graph_fixture';
+import { NAN } from '../model/graph/node_values';
+import { COLOUR_KINDS, type ColourBy } from '../model/wire/graph';
 import { makeColouring } from './colouring';
 import { CATEGORY_COUNT, categoryStyle, scaleColours, scaleStyle, shareColours } from './palettes';
 import { type BoxStyle, themeOf } from './theme';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { LayoutEngine } from '../layout/engine';
 import { PlacedGraph } from '../layout/placed';
-import { indexOf, makeGraph, treeAndMeta } from '../model/graph_fixture';
-import { findScope } from '../model/tree';
+import { indexOf, makeGraph, treeAndMeta } from '../model/graph/graph_fixture';
+import { findScope } from '../model/graph/tree';
 import { crossing } from './crossing';
 
 const OPS = ['MatMul', 'Relu', 'Exp', 'Tanh'];

@@ -5,7 +5,7 @@
 
 import { BRIDGE_IN, BRIDGE_OUT } from '../layout/bridges';
 import type { PlacedGraph } from '../layout/placed';
-import type { ScopeTree } from '../model/tree';
+import type { ScopeTree } from '../model/graph/tree';
 
 /** A straight or S-shaped piece from a bottom down to a top, or along a border; points in the frame of the whole graph. */
 export interface Leg {

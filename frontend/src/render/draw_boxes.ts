@@ -1,6 +1,6 @@
 /** Nodes and closed scopes, in batches of one style each: changing the canvas's colours costs more than drawing. */
 
-import { opFamily } from '../model/op_kinds';
+import { opFamily } from '../model/graph/op_kinds';
 import type { BoxList } from './box_list';
 import type { Frame } from './frame';
 import type { Pen } from './pen';

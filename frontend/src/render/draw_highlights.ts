@@ -1,8 +1,8 @@
 /** What changes as one points and clicks, on a canvas above the graph: hover, selection with its edges, search hits, marks. */
 
-import type { Marks, Neighbour } from '../model/neighbours';
-import { INF } from '../model/node_values';
-import { entityLabel } from '../model/tree';
+import type { Marks, Neighbour } from '../model/graph/neighbours';
+import { INF } from '../model/graph/node_values';
+import { entityLabel } from '../model/graph/tree';
 import { BoxList } from './box_list';
 import type { Camera } from './camera';
 import { boxKind, cornerRadius } from './draw_boxes';

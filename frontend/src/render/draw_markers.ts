@@ -1,6 +1,6 @@
 /** NaN and Inf are marked by shape, not by colour alone: a badge where there is room, else a cross in a disc or a triangle. */
 
-import { INF, NAN } from '../model/node_values';
+import { INF, NAN } from '../model/graph/node_values';
 import type { BoxList } from './box_list';
 import type { Frame } from './frame';
 import { fontOf, roundSize } from './text';

@@ -1,7 +1,7 @@
 /** Bodies of open scopes, their borders, and the blocks of twins in them. */
 
 import { mixColours } from '../lib/colour';
-import { INF, NAN } from '../model/node_values';
+import { INF, NAN } from '../model/graph/node_values';
 import type { BoxList } from './box_list';
 import type { Frame } from './frame';
 import type { Pen } from './pen';

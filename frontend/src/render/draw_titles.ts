@@ -4,7 +4,7 @@
  */
 
 import { HEADER, SCOPE_FONT, SUBTITLE_FONT } from '../layout/sizes';
-import { scopeSubtitle } from '../model/labels';
+import { scopeSubtitle } from '../model/graph/labels';
 import type { BoxList } from './box_list';
 import { drawTexts, type TextItem } from './draw_labels';
 import { drawSigns, type Sign } from './draw_signs';

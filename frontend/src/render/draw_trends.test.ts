@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { makeGraph, treeAndMeta } from '../model/graph_fixture';
-import type { NodeTrend } from '../model/node_trends';
-import { smallNodes } from '../model/small_nodes';
+import { makeGraph, treeAndMeta } from '../model/graph/graph_fixture';
+import { smallNodes } from '../model/graph/small_nodes';
+import type { NodeTrend } from '../model/wire/node_trends';
 import { BoxList } from './box_list';
 import { drawTrends, nodesWithRoom, textMiddle, trendLabel } from './draw_trends';
 import type { Frame } from './frame';

@@ -3,8 +3,8 @@
 import { NODE_HEIGHT } from '../layout/sizes';
 import { formatNumber } from '../lib/format';
 import { clamp } from '../lib/numbers';
-import { heightOf, INF_PLACE, NAN_PLACE, type NodeTrend, type NodeTrends, placeOfStep } from '../model/node_trends';
-import { NOT_CAPTURED } from '../model/node_values';
+import { NOT_CAPTURED } from '../model/graph/node_values';
+import { heightOf, INF_PLACE, NAN_PLACE, type NodeTrend, type NodeTrends, placeOfStep } from '../model/wire/node_trends';
 import type { BoxList } from './box_list';
 import { boxKind, boxStyle, NODE } from './draw_boxes';
 import type { Frame } from './frame';

@@ -1,9 +1,9 @@
 /** All that the drawing steps of one frame share. */
 
 import type { PlacedGraph } from '../layout/placed';
-import type { GraphData } from '../model/graph';
-import type { MetaEdges } from '../model/meta_edges';
-import type { ScopeTree } from '../model/tree';
+import type { MetaEdges } from '../model/graph/meta_edges';
+import type { ScopeTree } from '../model/graph/tree';
+import type { GraphData } from '../model/wire/graph';
 import type { Colouring } from './colouring';
 import type { MovedTitle } from './draw_titles';
 import type { ShownTrends } from './draw_trends';

@@ -1,6 +1,6 @@
 /** Lines from a selected entity to its neighbours: along the edge where both stand in one scope, else through the borders in between. */
 
-import type { Neighbour } from '../model/neighbours';
+import type { Neighbour } from '../model/graph/neighbours';
 import type { Camera } from './camera';
 import { toScreenX, toScreenY } from './camera';
 import { crossing, type Leg } from './crossing';

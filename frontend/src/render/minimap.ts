@@ -1,6 +1,6 @@
 /** The whole graph in a corner, with a frame around what is on show. */
 
-import { INF } from '../model/node_values';
+import { INF } from '../model/graph/node_values';
 import type { Camera, View } from './camera';
 import { fitRect, toGraphX, toGraphY, toScreenX, toScreenY } from './camera';
 import { boxStyle } from './draw_boxes';

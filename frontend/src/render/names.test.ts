@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { makeGraph, treeOf } from '../model/graph_fixture';
+import { makeGraph, treeOf } from '../model/graph/graph_fixture';
 import { siblingNames, visibleLabel } from './names';
 import { TextFitter } from './text';
 

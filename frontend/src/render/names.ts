@@ -1,8 +1,8 @@
 /** Names of what is drawn, and of what stands beside it. */
 
 import { visible } from '../lib/visible';
-import { SiblingNames } from '../model/short_names';
-import { entityLabel, type ScopeTree } from '../model/tree';
+import { SiblingNames } from '../model/graph/short_names';
+import { entityLabel, type ScopeTree } from '../model/graph/tree';
 import type { Drawing } from './frame';
 
 export function visibleLabel({ tree, graph }: Pick<Drawing, 'tree' | 'graph'>, entity: number): string {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { NATURAL_PICTURE, type PictureWish, readPictureWish } from '../model/picture_wish';
+import { NATURAL_PICTURE, type PictureWish, readPictureWish } from '../model/run/picture_wish';
 import { MOST_PIXELS, MOST_SIDE, type PictureSubject, planPicture } from './picture';
 
 const SUBJECT: PictureSubject = {

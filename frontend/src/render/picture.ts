@@ -1,6 +1,6 @@
 /** How large a picture of the graph becomes, and what of the graph it shows. */
 
-import type { PictureWish } from '../model/picture_wish';
+import type { PictureWish } from '../model/run/picture_wish';
 import type { Camera, View } from './camera';
 
 export interface PicturePlan {

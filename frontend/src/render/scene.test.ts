@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { LayoutEngine } from '../layout/engine';
 import { PlacedGraph } from '../layout/placed';
-import { makeGraph, makeLargeGraph, treeAndMeta } from '../model/graph_fixture';
-import { entityLabel } from '../model/tree';
+import { makeGraph, makeLargeGraph, treeAndMeta } from '../model/graph/graph_fixture';
+import { entityLabel } from '../model/graph/tree';
 import { type Camera, centreOn, fitRect, toGraphX, toGraphY, toScreenX, toScreenY, zoomAround, zoomAt } from './camera';
 import { edgeAt } from './edge_hit';
 import { hitTest } from './hit';

@@ -1,6 +1,6 @@
 /** Colours of the canvas. Its texts keep a contrast of 4.5:1 on the fills below them in both themes. */
 
-import type { OpFamily } from '../model/op_kinds';
+import type { OpFamily } from '../model/graph/op_kinds';
 
 export type ThemeName = 'light' | 'dark';
 

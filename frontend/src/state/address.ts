@@ -1,9 +1,9 @@
 import { batch, computed, effect } from '@preact/signals';
 import { rememberForHost, stateFromHost } from '../lib/host_page';
-import { parseCompareSort } from '../model/comparison';
-import { type DeepLink, decodeLink, encodeLink, isNewPlace, type Place, unreadParts } from '../model/deep_link';
-import { parseSort, sortText } from '../model/tensor_table';
-import { sameTrace } from '../model/trace';
+import { sameTrace } from '../model/graph/trace';
+import { type DeepLink, decodeLink, encodeLink, isNewPlace, type Place, unreadParts } from '../model/run/deep_link';
+import { parseSort, sortText } from '../model/run/tensor_table';
+import { parseCompareSort } from '../model/wire/comparison';
 import { asked } from './asked';
 import { applyChartLink, chartLink } from './chart_link';
 import * as choices from './choices';

@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals';
-import { type Asked, lostOf, lostOnGraph, lostVisit, unreadText } from '../model/asked';
+import { type Asked, lostOf, lostOnGraph, lostVisit, unreadText } from '../model/run/asked';
 import {
   chosenGraph,
   chosenRun,

@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals';
 import { exactPlace } from '../lib/host_page';
-import { type Bookmark, type Here, isOf, naturalName } from '../model/bookmarks';
+import { type Bookmark, type Here, isOf, naturalName } from '../model/run/bookmarks';
 import { chosenScope, view } from './choices';
 import { keptBookmarks } from './preferences';
 import { graphId, runId } from './runs';

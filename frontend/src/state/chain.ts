@@ -1,5 +1,5 @@
 import { batch, computed, signal } from '@preact/signals';
-import { rowOf } from '../model/graph';
+import { rowOf } from '../model/wire/graph';
 import { view } from './choices';
 import { report } from './findings';
 import { graph } from './graph';

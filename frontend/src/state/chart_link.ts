@@ -1,5 +1,5 @@
 import { computed } from '@preact/signals';
-import { type ChartChoices, NO_CHART_CHOICES } from '../model/chart_choices';
+import { type ChartChoices, NO_CHART_CHOICES } from '../model/charts/chart_choices';
 import { chosenTensor, panelTab, pins } from './choices';
 import { comparing } from './pins';
 import { comparedStatistic, histogramMode, histogramScale, historyBand, historyLog, historyView } from './preferences';

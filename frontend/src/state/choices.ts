@@ -1,11 +1,11 @@
 import { signal } from '@preact/signals';
-import { type CompareSort, parseCompareSort } from '../model/comparison';
-import { type CompareAt, EMPTY_LINK, type PanelTab, type StepRange, type TableRows, type View } from '../model/deep_link';
-import type { DimMapping } from '../model/dims';
-import type { SampleKind } from '../model/events';
-import { NO_FILTER, parseSort, type TableFilter, type TableSort } from '../model/tensor_table';
-import type { Trace } from '../model/trace';
-import type { ValueMode } from '../model/value_view';
+import type { Trace } from '../model/graph/trace';
+import { type CompareAt, EMPTY_LINK, type PanelTab, type StepRange, type TableRows, type View } from '../model/run/deep_link';
+import { NO_FILTER, parseSort, type TableFilter, type TableSort } from '../model/run/tensor_table';
+import type { DimMapping } from '../model/value/dims';
+import type { ValueMode } from '../model/value/value_view';
+import { type CompareSort, parseCompareSort } from '../model/wire/comparison';
+import type { SampleKind } from '../model/wire/events';
 
 /** What the user chose: one signal a fact, all of it in the address (state/address.ts). Null means "whatever is best by default". */
 export const chosenRun = signal<string | null>(EMPTY_LINK.run);

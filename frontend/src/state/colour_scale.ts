@@ -1,7 +1,7 @@
 import { computed } from '@preact/signals';
 import { Lru } from '../lib/lru';
-import type { ValueRange } from '../model/value_scale';
-import { isShare } from '../model/value_scale';
+import type { ValueRange } from '../model/wire/value_scale';
+import { isShare } from '../model/wire/value_scale';
 import { view } from './choices';
 import { colourBy } from './graph';
 import { api } from './provider';

@@ -1,9 +1,9 @@
 import { computed, signal } from '@preact/signals';
 import { ApiError, type Query } from '../api/provider';
-import { type ComparisonAnswer, sortDifferences, type TensorDifference, telling, verdictsByRow } from '../model/comparison';
-import type { ColourBy } from '../model/graph';
-import { rowOf } from '../model/graph';
-import { matchText, partnerOf } from '../model/hand_matches';
+import { matchText, partnerOf } from '../model/run/hand_matches';
+import { type ComparisonAnswer, sortDifferences, type TensorDifference, telling, verdictsByRow } from '../model/wire/comparison';
+import type { ColourBy } from '../model/wire/graph';
+import { rowOf } from '../model/wire/graph';
 import { chosenTensor, compareAt, compareSort, otherStep, otherWorker } from './choices';
 import { statisticRange } from './colour_scale';
 import { colourBy, graph } from './graph';

@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals';
-import { triggersOf, watchesOf } from '../model/events';
-import { raisedOf, unseenOf } from '../model/nothing_captured';
+import { raisedOf, unseenOf } from '../model/run/nothing_captured';
+import { triggersOf, watchesOf } from '../model/wire/events';
 import { sampleKind, sampleSearch, view } from './choices';
 import { api } from './provider';
 import { resource } from './resource';

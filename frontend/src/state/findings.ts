@@ -1,7 +1,7 @@
 import { computed, type Signal, signal } from '@preact/signals';
 import { ApiError } from '../api/provider';
-import type { Analysed, Progress } from '../model/findings';
-import { groupFindings, mutes, withoutBirths } from '../model/problem_page';
+import { groupFindings, mutes, withoutBirths } from '../model/run/problem_page';
+import type { Analysed, Progress } from '../model/wire/findings';
 import { mutedFindings } from './preferences';
 import { api } from './provider';
 import { resource } from './resource';

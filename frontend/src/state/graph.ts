@@ -1,8 +1,8 @@
 import { computed, effect } from '@preact/signals';
 import { Latest } from '../lib/latest';
 import { Lru } from '../lib/lru';
-import { COLOUR_KINDS, type ColourBy, type GraphData, STATISTIC_NAMES } from '../model/graph';
-import type { StepStatistics } from '../model/steps';
+import { COLOUR_KINDS, type ColourBy, type GraphData, STATISTIC_NAMES } from '../model/wire/graph';
+import type { StepStatistics } from '../model/wire/steps';
 import { colour } from './choices';
 import { api } from './provider';
 import { resource } from './resource';

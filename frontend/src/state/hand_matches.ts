@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals';
-import { runCalled } from '../model/asked';
-import { type Pairs, pairsOf } from '../model/hand_matches';
+import { runCalled } from '../model/run/asked';
+import { type Pairs, pairsOf } from '../model/run/hand_matches';
 import { otherRun, otherWorker, view } from './choices';
 import { colourBy } from './graph';
 import { api } from './provider';

@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals';
-import type { Progress } from '../model/findings';
-import { hasNews } from '../model/ledger';
+import type { Progress } from '../model/wire/findings';
+import { hasNews } from '../model/wire/ledger';
 import { view } from './choices';
 import { analysedRun, settled } from './findings';
 import { api } from './provider';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { RunEntry, RunList } from '../model/answers';
+import type { RunEntry, RunList } from '../model/wire/answers';
 import { applyChanges } from './live';
 
 function run(id: string, last: number | null): RunEntry {

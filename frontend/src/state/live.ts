@@ -1,7 +1,7 @@
 import { batch, signal } from '@preact/signals';
 import { ApiError } from '../api/provider';
 import { isAbort } from '../lib/latest';
-import type { Changes, RunEntry, RunList } from '../model/answers';
+import type { Changes, RunEntry, RunList } from '../model/wire/answers';
 import { api } from './provider';
 import { readSoFar } from './reading';
 import { runList } from './runs';

@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals';
 import { Lru } from '../lib/lru';
-import type { LogicResult, LogicTest } from '../model/logic_tests';
+import type { LogicResult, LogicTest } from '../model/wire/logic_tests';
 import { api } from './provider';
 import { askReplay, recording } from './replay';
 import { runId } from './runs';

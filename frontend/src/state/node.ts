@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals';
-import type { Snapshot } from '../model/answers';
-import { snapshotAt, visitsOf } from '../model/snapshot_choice';
+import { snapshotAt, visitsOf } from '../model/run/snapshot_choice';
+import type { Snapshot } from '../model/wire/answers';
 import { chosenTensor, chosenVisit, panelTab } from './choices';
 import { histogramScale, historyBand, panelOpen } from './preferences';
 import { api } from './provider';

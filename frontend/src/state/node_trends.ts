@@ -1,7 +1,7 @@
 import { computed, signal } from '@preact/signals';
 import { Lru } from '../lib/lru';
-import type { GraphData } from '../model/graph';
-import type { NodeTrend, NodeTrends } from '../model/node_trends';
+import type { GraphData } from '../model/wire/graph';
+import type { NodeTrend, NodeTrends } from '../model/wire/node_trends';
 import { view } from './choices';
 import { colourBy, graph as graphData, overlay } from './graph';
 import { api } from './provider';

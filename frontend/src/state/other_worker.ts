@@ -1,6 +1,6 @@
 import { batch, computed } from '@preact/signals';
-import type { WorkerEntry } from '../model/answers';
-import { byRank } from '../model/worker_names';
+import { byRank } from '../model/run/worker_names';
+import type { WorkerEntry } from '../model/wire/answers';
 import { chosenWorker, otherRun, otherWorker } from './choices';
 import { compareShown, otherEntry } from './hand_matches';
 import { api } from './provider';

@@ -1,7 +1,7 @@
 import { computed, signal } from '@preact/signals';
-import { MOST_PINS } from '../model/deep_link';
-import { type ComparedHistory, hasSeveralVisits, shortNames } from '../model/history_compare';
-import { historySeries } from '../model/history_series';
+import { type ComparedHistory, hasSeveralVisits, shortNames } from '../model/charts/history_compare';
+import { historySeries } from '../model/charts/history_series';
+import { MOST_PINS } from '../model/run/deep_link';
 import { chosenTensor, panelTab, pins } from './choices';
 import { historyView, panelOpen } from './preferences';
 import { api } from './provider';

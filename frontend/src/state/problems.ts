@@ -1,6 +1,6 @@
 import { computed } from '@preact/signals';
-import type { NonfiniteProblem } from '../model/answers';
-import { birthsFirst, isIntended } from '../model/problem_page';
+import { birthsFirst, isIntended } from '../model/run/problem_page';
+import type { NonfiniteProblem } from '../model/wire/answers';
 import { raised, unseen } from './events';
 import { births, report } from './findings';
 import { api } from './provider';

@@ -4,8 +4,8 @@ import { HttpProvider } from '../api/http';
 import type { Provider } from '../api/provider';
 import { beginLayout } from '../layout/client';
 import { stateFromHost } from '../lib/host_page';
-import { decodeLink } from '../model/deep_link';
-import { decodeGraph } from '../model/graph';
+import { decodeLink } from '../model/run/deep_link';
+import { decodeGraph } from '../model/wire/graph';
 
 const MOST_PATIENCE_MS = 60;
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Unread } from '../model/answers';
+import type { Unread } from '../model/wire/answers';
 import { firstUnread, hideUnread, percent, readSoFar, shownReading, unreadCount } from './reading';
 
 test('the run on show tells how far it was read, until it is done or put away', () => {

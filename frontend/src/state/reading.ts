@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals';
-import type { Reading, ReadSoFar, Unread } from '../model/answers';
+import type { Reading, ReadSoFar, Unread } from '../model/wire/answers';
 import { runEntry } from './runs';
 
 /** The runs that the server still reads, by id: bytes of statistics that were read, and that there are. Kept up to date by state/live.ts. */

@@ -1,8 +1,8 @@
 import { batch, computed, effect, signal } from '@preact/signals';
 import { ApiError } from '../api/provider';
 import { Lru } from '../lib/lru';
-import { type Computed, ComputedStep, type RecordingEntry, type ReplayAnswer, recordingAt, recordingOf } from '../model/replay';
-import { type Change, changesOf } from '../model/what_ifs';
+import { type Computed, ComputedStep, type RecordingEntry, type ReplayAnswer, recordingAt, recordingOf } from '../model/wire/replay';
+import { type Change, changesOf } from '../model/wire/what_ifs';
 import { chosenTensor, view } from './choices';
 import { api } from './provider';
 import { resource } from './resource';

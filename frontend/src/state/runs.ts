@@ -1,7 +1,7 @@
 import { computed, effect, signal } from '@preact/signals';
-import type { GraphEntry, RunDetail, RunEntry, RunList } from '../model/answers';
-import { runCalled } from '../model/asked';
-import { runNames } from '../model/run_names';
+import { runCalled } from '../model/run/asked';
+import { runNames } from '../model/run/run_names';
+import type { GraphEntry, RunDetail, RunEntry, RunList } from '../model/wire/answers';
 import { chosenGraph, chosenRun, chosenWorker } from './choices';
 import { api } from './provider';
 import { type Resource, resource } from './resource';

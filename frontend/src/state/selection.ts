@@ -1,6 +1,6 @@
 import { batch, computed } from '@preact/signals';
-import type { PanelTab } from '../model/deep_link';
-import { parseTensorName, tensorName } from '../model/tensor_name';
+import type { PanelTab } from '../model/run/deep_link';
+import { parseTensorName, tensorName } from '../model/wire/tensor_name';
 import {
   chosenGraph,
   chosenScope,

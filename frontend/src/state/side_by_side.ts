@@ -1,6 +1,6 @@
 import { computed } from '@preact/signals';
-import type { Histograms, Snapshot } from '../model/answers';
-import { snapshotAt, visitsOf } from '../model/snapshot_choice';
+import { snapshotAt, visitsOf } from '../model/run/snapshot_choice';
+import type { Histograms, Snapshot } from '../model/wire/answers';
 import { chosenVisit, panelTab, pins } from './choices';
 import { comparedTensors } from './pins';
 import { panelOpen } from './preferences';

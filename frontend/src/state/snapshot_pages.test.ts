@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import type { Query } from '../api/provider';
-import type { Snapshot } from '../model/answers';
+import type { Snapshot } from '../model/wire/answers';
 import { PAGE, SnapshotPages } from './snapshot_pages';
 
 const TOTAL = 1_000_000;

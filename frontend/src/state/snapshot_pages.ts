@@ -3,7 +3,7 @@ import type { Api } from '../api/api';
 import type { Query } from '../api/provider';
 import { isAbort } from '../lib/latest';
 import { Lru } from '../lib/lru';
-import type { Snapshot, SnapshotPage } from '../model/answers';
+import type { Snapshot, SnapshotPage } from '../model/wire/answers';
 import { noteAnswer } from './unanswered';
 
 /** Rows a request: a screen and a half of them. */

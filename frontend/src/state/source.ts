@@ -1,5 +1,5 @@
 import { batch, computed, signal } from '@preact/signals';
-import { filesByNodes, filesCalled, healthByNode, linesOfFiles, parsePlace, type SourceLine } from '../model/source_lines';
+import { filesByNodes, filesCalled, healthByNode, linesOfFiles, parsePlace, type SourceLine } from '../model/run/source_lines';
 import { sourcePlace, view } from './choices';
 import { graph, overlay } from './graph';
 import { node } from './node';

@@ -1,10 +1,10 @@
 import { computed, effect, signal, untracked } from '@preact/signals';
 import { ApiError } from '../api/provider';
 import { isAbort } from '../lib/latest';
-import type { ColourBy } from '../model/graph';
-import { type ComputedStep, changesByRow } from '../model/replay';
-import { parseTensorName, tensorName } from '../model/tensor_name';
-import { begin, type Change, carried, changesOf, drop, redo, toSaved, undo, type WhatIfs, withChange } from '../model/what_ifs';
+import type { ColourBy } from '../model/wire/graph';
+import { type ComputedStep, changesByRow } from '../model/wire/replay';
+import { parseTensorName, tensorName } from '../model/wire/tensor_name';
+import { begin, type Change, carried, changesOf, drop, redo, toSaved, undo, type WhatIfs, withChange } from '../model/wire/what_ifs';
 import { chosenTensor, view } from './choices';
 import { graph } from './graph';
 import { api } from './provider';

@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals';
-import type { StepColumns } from '../model/answers';
-import { indexOfStep, latestWhole, moveStep, nearestStep, within } from '../model/step_list';
+import { indexOfStep, latestWhole, moveStep, nearestStep, within } from '../model/run/step_list';
+import type { StepColumns } from '../model/wire/answers';
 import { chosenStep, stepRange } from './choices';
 import { api } from './provider';
 import { resource } from './resource';

@@ -1,6 +1,6 @@
 import { computed, effect, signal } from '@preact/signals';
-import { conditionError } from '../model/condition';
-import { tableQuery, trendOf } from '../model/tensor_table';
+import { tableQuery, trendOf } from '../model/run/tensor_table';
+import { conditionError } from '../model/search/condition';
 import { tableFilter, tableRows, tableSort, view } from './choices';
 import { api } from './provider';
 import { resource } from './resource';

@@ -3,8 +3,8 @@ import type { SnapshotKey } from '../api/api';
 import { isAbort } from '../lib/latest';
 import { Lru } from '../lib/lru';
 import type { VirtualWindow } from '../lib/virtual';
-import { axisLength, type DimMapping, toSelection } from '../model/dims';
-import { MOST_ELEMENTS, Slice } from '../model/slice';
+import { axisLength, type DimMapping, toSelection } from '../model/value/dims';
+import { MOST_ELEMENTS, Slice } from '../model/value/slice';
 import { api } from './provider';
 import { noteAnswer } from './unanswered';
 

@@ -1,6 +1,6 @@
 import { batch, computed } from '@preact/signals';
-import { rowOf } from '../model/graph';
-import { cellOf, cellOfNode, FINE_CELL, rowOfPath, type TimelineRow } from '../model/timeline';
+import { rowOf } from '../model/wire/graph';
+import { cellOf, cellOfNode, FINE_CELL, rowOfPath, type TimelineRow } from '../model/wire/timeline';
 import { chosenScope, folded, timelineScope, unfolded, view } from './choices';
 import { report } from './findings';
 import { colourBy, graph } from './graph';

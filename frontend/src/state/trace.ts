@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import type { TraceKind } from '../model/trace';
+import type { TraceKind } from '../model/graph/trace';
 import { trace } from './choices';
 
 /** Where a path will begin: it is chosen before its end. Not in the address, because nothing shows it but the next click. */

@@ -1,11 +1,11 @@
 import { computed, signal } from '@preact/signals';
 import type { SnapshotKey } from '../api/api';
-import type { Snapshot } from '../model/answers';
-import { assignIndex, type DimMapping, defaultMapping, fits, type Layout, shownBy, toSelection } from '../model/dims';
-import { tensorFile } from '../model/file_names';
-import { keptPart } from '../model/sample';
-import { planSlice, Slice } from '../model/slice';
-import { LAYOUT_OF, naturalMode, type ValueMode } from '../model/value_view';
+import { assignIndex, type DimMapping, defaultMapping, fits, type Layout, shownBy, toSelection } from '../model/value/dims';
+import { tensorFile } from '../model/value/file_names';
+import { keptPart } from '../model/value/sample';
+import { planSlice, Slice } from '../model/value/slice';
+import { LAYOUT_OF, naturalMode, type ValueMode } from '../model/value/value_view';
+import type { Snapshot } from '../model/wire/answers';
 import { chosenMappings, chosenMode, chosenTensor, panelTab } from './choices';
 import { snapshot, visits } from './node';
 import { api } from './provider';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { changesOf, NO_WHAT_IFS, withChange } from '../model/what_ifs';
+import { changesOf, NO_WHAT_IFS, withChange } from '../model/wire/what_ifs';
 import { isSaved, noteSaved, openWhatIfs, shownWhatIfs, takeSaved } from './what_ifs';
 
 const DOUBLED = { tensor: 'a:0', expression: 'x * 2' };

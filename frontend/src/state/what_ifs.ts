@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals';
-import { carried, fromSaved, NO_WHAT_IFS, type SavedWhatIfs, toSaved, type WhatIfs } from '../model/what_ifs';
+import { carried, fromSaved, NO_WHAT_IFS, type SavedWhatIfs, toSaved, type WhatIfs } from '../model/wire/what_ifs';
 
 /** What-ifs by the recorded step that they change: who goes to another step and back finds what was not saved yet. */
 

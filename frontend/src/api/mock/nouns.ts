@@ -1,4 +1,4 @@
-import type { RunDetail, RunEntry } from '../../model/answers';
+import type { RunDetail, RunEntry } from '../../model/wire/answers';
 import type { Query } from '../provider';
 import { ApiError } from '../provider';
 import { BREAK_STEP, mockArray } from './arrays';

@@ -1,4 +1,4 @@
-import { rangeOf, type ValueRange } from '../../model/value_scale';
+import { rangeOf, type ValueRange } from '../../model/wire/value_scale';
 import { mockArray } from './arrays';
 import { type ColumnSource, encodeColumns } from './encode';
 import { type MockNode, mockNetwork } from './network';

@@ -1,4 +1,4 @@
-import type { Measures } from '../../model/statistics';
+import type { Measures } from '../../model/wire/statistics';
 
 export interface MockSummary extends Measures {
   /** Native histogram: bucket id (FORMAT.md) to count. */

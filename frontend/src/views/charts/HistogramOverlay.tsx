@@ -1,7 +1,7 @@
 import { useMemo } from 'preact/hooks';
 import { formatCount } from '../../lib/format';
 import type { PlotEvent } from '../../lib/plotly';
-import { type Overlay, outlinesInFront } from '../../model/histogram_overlay';
+import { type Overlay, outlinesInFront } from '../../model/charts/histogram_overlay';
 import { ageColours, overlayLayout, overlayTraces } from './overlay_chart';
 import { Plot } from './Plot';
 import type { Palette } from './theme';

@@ -1,7 +1,7 @@
 import type { Layout, Trace } from '../../lib/plotly';
-import { type ChartUnit, chartUnit, unitTitle } from '../../model/chart_unit';
-import type { ComparedHistory, ComparedName } from '../../model/history_compare';
-import { type SignedLog, signedLog } from '../../model/signed_log';
+import { type ChartUnit, chartUnit, unitTitle } from '../../model/charts/chart_unit';
+import type { ComparedHistory, ComparedName } from '../../model/charts/history_compare';
+import { type SignedLog, signedLog } from '../../model/charts/signed_log';
 import { course, hasDots } from './course';
 import { axis, baseLayout, caption, type Palette, stepAxis, stepLine } from './theme';
 

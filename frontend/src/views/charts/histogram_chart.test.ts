@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { HistogramRow } from '../../model/answers';
-import { histogramAxis } from '../../model/histogram_axis';
+import { histogramAxis } from '../../model/charts/histogram_axis';
+import type { HistogramRow } from '../../model/wire/answers';
 import { ridgelineTraces } from './histogram_chart';
 import type { Palette } from './theme';
 

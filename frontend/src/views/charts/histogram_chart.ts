@@ -1,7 +1,7 @@
 import type { Layout, Trace } from '../../lib/plotly';
-import type { HistogramRow } from '../../model/answers';
-import type { HistogramAxis } from '../../model/histogram_axis';
-import { ridgeExtent, ridges, stepOutline } from '../../model/histogram_shapes';
+import type { HistogramAxis } from '../../model/charts/histogram_axis';
+import { ridgeExtent, ridges, stepOutline } from '../../model/charts/histogram_shapes';
+import type { HistogramRow } from '../../model/wire/answers';
 import { axis, baseLayout, faded, type Palette } from './theme';
 
 /** The axis of values, with its own ticks where it is not linear. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { HistorySeries } from '../../model/history_series';
+import type { HistorySeries } from '../../model/charts/history_series';
 import { historyLayout, historyTraces, NOTHING_FINITE, spreadScale } from './history_chart';
 import type { Palette } from './theme';
 

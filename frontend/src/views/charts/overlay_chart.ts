@@ -2,7 +2,7 @@ import { colormap } from '../../lib/colormap';
 import { formatColour } from '../../lib/colour';
 import { formatCount } from '../../lib/format';
 import type { Layout, Trace } from '../../lib/plotly';
-import type { Overlay, StepOutline } from '../../model/histogram_overlay';
+import type { Overlay, StepOutline } from '../../model/charts/histogram_overlay';
 import { valueAxis } from './histogram_chart';
 import { axis, baseLayout, faded, type Palette } from './theme';
 

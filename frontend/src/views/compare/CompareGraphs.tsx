@@ -1,11 +1,11 @@
 import { useEffect, useState } from 'preact/hooks';
 import { formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible';
-import type { WorkerEntry } from '../../model/answers';
-import { type ComparisonSide, VERDICTS } from '../../model/comparison';
-import type { ColourBy, GraphData } from '../../model/graph';
-import type { Trace } from '../../model/trace';
-import { workerName } from '../../model/worker_names';
+import type { Trace } from '../../model/graph/trace';
+import { workerName } from '../../model/run/worker_names';
+import type { WorkerEntry } from '../../model/wire/answers';
+import { type ComparisonSide, VERDICTS } from '../../model/wire/comparison';
+import type { ColourBy, GraphData } from '../../model/wire/graph';
 import { differenceItems } from '../../render/colouring';
 import { themeOf } from '../../render/theme';
 import { comparison, otherGraph, partner, selectedDifference, sideColours } from '../../state/comparison';

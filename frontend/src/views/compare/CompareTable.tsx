@@ -1,8 +1,16 @@
 import { useState } from 'preact/hooks';
 import { counted, formatCount } from '../../lib/format';
 import { virtualWindow } from '../../lib/virtual';
-import { type CompareSort, isBound, METRIC_COLUMNS, type MetricId, metricOf, type TensorDifference, untold } from '../../model/comparison';
-import { splitScope } from '../../model/tensor_name';
+import {
+  type CompareSort,
+  isBound,
+  METRIC_COLUMNS,
+  type MetricId,
+  metricOf,
+  type TensorDifference,
+  untold,
+} from '../../model/wire/comparison';
+import { splitScope } from '../../model/wire/tensor_name';
 import { chosenTensor, compareSort } from '../../state/choices';
 import { comparison, differences } from '../../state/comparison';
 import { useSize } from '../kit/use_size';

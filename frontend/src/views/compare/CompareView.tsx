@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 import { formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible';
-import { sameSide } from '../../model/comparison';
+import { sameSide } from '../../model/wire/comparison';
 import { comparable, compareAgain, comparison, comparisonProgress, stopComparison } from '../../state/comparison';
 import { isOtherSought, otherEntry, otherLost } from '../../state/hand_matches';
 import { compareTwoWorkers, isOtherWorkerSought, otherWorkerLost, ownWorkerLost } from '../../state/other_worker';

@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
 import { type Query, queryText } from '../../api/provider';
 import { counted } from '../../lib/format';
-import { metricOf, nonfiniteApart, pictureSelection, type TensorDifference } from '../../model/comparison';
-import { valuesMissing } from '../../model/no_value';
+import { valuesMissing } from '../../model/value/no_value';
+import { metricOf, nonfiniteApart, pictureSelection, type TensorDifference } from '../../model/wire/comparison';
 import { differenceQuery, selectedDifference, worstElement } from '../../state/comparison';
 import { api } from '../../state/provider';
 import { numberText } from './numbers';

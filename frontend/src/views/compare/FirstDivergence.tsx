@@ -1,6 +1,6 @@
 import { counted } from '../../lib/format';
 import { visible } from '../../lib/visible';
-import { type Comparison, earlierThan, isBound, metricOf, nonfiniteApart, type TensorDifference } from '../../model/comparison';
+import { type Comparison, earlierThan, isBound, metricOf, nonfiniteApart, type TensorDifference } from '../../model/wire/comparison';
 import { comparison } from '../../state/comparison';
 import { numberText } from './numbers';
 import { showDifference } from './show';

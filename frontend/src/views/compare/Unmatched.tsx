@@ -1,6 +1,6 @@
 import { formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible';
-import type { Comparison, Unmatched as UnmatchedNode } from '../../model/comparison';
+import type { Comparison, Unmatched as UnmatchedNode } from '../../model/wire/comparison';
 
 const LISTED = 50;
 

@@ -1,7 +1,7 @@
 import { counted } from '../../lib/format';
 import { visible } from '../../lib/visible';
-import type { WorkerEntry } from '../../model/answers';
-import { byRank, workerName } from '../../model/worker_names';
+import { byRank, workerName } from '../../model/run/worker_names';
+import type { WorkerEntry } from '../../model/wire/answers';
 import { Select } from '../kit/Button';
 
 interface WorkerSelectProps {

@@ -1,5 +1,5 @@
 import { batch } from '@preact/signals';
-import type { TensorDifference } from '../../model/comparison';
+import type { TensorDifference } from '../../model/wire/comparison';
 import { chosenGraph, chosenStep, chosenTensor, chosenVisit, compareAt } from '../../state/choices';
 import { comparison } from '../../state/comparison';
 

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { formatCount } from '../../lib/format';
-import { type SampleKind, stepRuns } from '../../model/events';
+import { type SampleKind, stepRuns } from '../../model/wire/events';
 import { sampleKind, sampleSearch } from '../../state/choices';
 import { batch, batchSteps, chosenSample, fedSteps, samplesFound, shownSample } from '../../state/events';
 import { allSteps, goToStep, step } from '../../state/steps';

@@ -1,6 +1,6 @@
 import { counted, formatCount } from '../../lib/format';
-import type { StepBatch } from '../../model/answers';
-import { samplesByFile } from '../../model/events';
+import type { StepBatch } from '../../model/wire/answers';
+import { samplesByFile } from '../../model/wire/events';
 import { sampleKind, sampleSearch } from '../../state/choices';
 import { batch, batchSteps, chosenSample } from '../../state/events';
 import { runDetail } from '../../state/runs';

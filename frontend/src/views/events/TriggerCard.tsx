@@ -1,5 +1,5 @@
 import { formatCount, formatNumber } from '../../lib/format';
-import type { Trigger, TriggerInput } from '../../model/events';
+import type { Trigger, TriggerInput } from '../../model/wire/events';
 import { goTo } from '../../state/selection';
 import { showLine } from '../../state/source';
 import { goToStep, step } from '../../state/steps';

@@ -1,4 +1,4 @@
-import type { WatchChange } from '../../model/events';
+import type { WatchChange } from '../../model/wire/events';
 
 /** What was kept from which step on, and watch files that were refused. */
 export function WatchList({ changes }: { changes: readonly WatchChange[] }) {

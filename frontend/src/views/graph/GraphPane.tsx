@@ -1,9 +1,9 @@
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { registerGraphProbe } from '../../lib/probe';
-import type { ColourBy, GraphData } from '../../model/graph';
-import type { NodeTrends } from '../../model/node_trends';
-import type { StepStatistics } from '../../model/steps';
-import type { Trace, TraceKind } from '../../model/trace';
+import type { Trace, TraceKind } from '../../model/graph/trace';
+import type { ColourBy, GraphData } from '../../model/wire/graph';
+import type { NodeTrends } from '../../model/wire/node_trends';
+import type { StepStatistics } from '../../model/wire/steps';
 import './graph.css';
 import './search.css';
 import './legend.css';

@@ -1,5 +1,5 @@
 import { textWidth } from '../../lib/text_width';
-import type { NodeTrends } from '../../model/node_trends';
+import type { NodeTrends } from '../../model/wire/node_trends';
 import { type Legend, type LegendItem, STATISTIC_TITLES } from '../../render/colouring';
 import type { BoxStyle } from '../../render/theme';
 import { legendOpen, toggleLegend } from '../../state/ui';

@@ -2,7 +2,7 @@ import { type Signal, useSignal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { downloadBlob, fileName } from '../../lib/download';
 import { formatCount } from '../../lib/format';
-import { PICTURE_SCALES, type PictureScale, type PictureWish } from '../../model/picture_wish';
+import { PICTURE_SCALES, type PictureScale, type PictureWish } from '../../model/run/picture_wish';
 import type { PicturePlan } from '../../render/picture';
 import { pictureWish } from '../../state/preferences';
 import { Segmented, Switch } from '../kit/Button';

@@ -1,5 +1,5 @@
 import { useMemo, useRef } from 'preact/hooks';
-import { SEARCH_FORMS } from '../../model/search_forms';
+import { SEARCH_FORMS } from '../../model/search/search_forms';
 import { runFacts } from '../../state/search_facts';
 import { moveFocus } from '../kit/Popover';
 import { factsOf } from './go';

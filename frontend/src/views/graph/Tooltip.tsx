@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks';
-import { describeEdge, describeEntity, type Subject } from '../../model/describe';
-import { rowsByNode } from '../../model/node_values';
+import { describeEdge, describeEntity, type Subject } from '../../model/graph/describe';
+import { rowsByNode } from '../../model/graph/node_values';
 import type { GraphView } from './graph_view';
 import type { Hover } from './types';
 

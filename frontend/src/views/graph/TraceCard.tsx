@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { counted } from '../../lib/format.ts';
-import type { TracedNodes } from '../../model/trace';
+import type { TracedNodes } from '../../model/graph/trace';
 import { shortName } from './commands';
 import { nextTraced, tracedAt } from './go';
 import type { GraphView } from './graph_view';

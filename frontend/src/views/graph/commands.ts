@@ -1,8 +1,8 @@
 /** What can be done with an entity of the graph: the rows of its menu. */
 
-import { NO_STACKS, stackPlace, withToggled } from '../../model/stack_choices';
-import type { TraceKind } from '../../model/trace';
-import { entityLabel, scopePath, stackBlocks } from '../../model/tree';
+import { NO_STACKS, stackPlace, withToggled } from '../../model/graph/stack_choices';
+import type { TraceKind } from '../../model/graph/trace';
+import { entityLabel, scopePath, stackBlocks } from '../../model/graph/tree';
 import type { GraphView } from './graph_view';
 
 export interface Command {

@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { makeGraph, treeOf } from '../../model/graph_fixture';
-import { NO_FACTS } from '../../model/search_facts';
+import { makeGraph, treeOf } from '../../model/graph/graph_fixture';
+import { NO_FACTS } from '../../model/search/search_facts';
 import { Finder } from './finder';
 
 const graph = makeGraph(['net/MatMul', 'net/Relu', 'net/Relu_1']);

@@ -2,14 +2,14 @@
 
 import { batch, signal } from '@preact/signals';
 import { Latest } from '../../lib/latest';
-import { linksOnce } from '../../model/connected';
-import type { GraphData } from '../../model/graph';
-import { inPieces } from '../../model/in_pieces';
-import { type Marks, markNodes } from '../../model/neighbours';
-import { parseQuery, type Query } from '../../model/query';
-import { queryPieces, type SearchResult } from '../../model/search';
-import type { SearchFacts } from '../../model/search_facts';
-import type { ScopeTree } from '../../model/tree';
+import { type Marks, markNodes } from '../../model/graph/neighbours';
+import type { ScopeTree } from '../../model/graph/tree';
+import { linksOnce } from '../../model/search/connected';
+import { inPieces } from '../../model/search/in_pieces';
+import { parseQuery, type Query } from '../../model/search/query';
+import { queryPieces, type SearchResult } from '../../model/search/search';
+import type { SearchFacts } from '../../model/search/search_facts';
+import type { GraphData } from '../../model/wire/graph';
 
 export class Finder {
   /** What the hits are of. */

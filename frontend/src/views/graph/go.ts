@@ -1,9 +1,9 @@
 /** Search and traces on the graph: what is found, and going from one to the next. */
 
-import { nextBadNode } from '../../model/bad_nodes';
-import { rowOf } from '../../model/graph';
-import { INF, NAN } from '../../model/node_values';
-import { NO_FACTS, type SearchFacts } from '../../model/search_facts';
+import { nextBadNode } from '../../model/graph/bad_nodes';
+import { INF, NAN } from '../../model/graph/node_values';
+import { NO_FACTS, type SearchFacts } from '../../model/search/search_facts';
+import { rowOf } from '../../model/wire/graph';
 import { runFacts } from '../../state/search_facts';
 import type { GraphView } from './graph_view';
 import { withGraph } from './on_show';

@@ -38,9 +38,9 @@ vi.mock('../../layout/client', () => ({
   },
 }));
 
-import { makeGraph, type NodeSpec } from '../../model/graph_fixture';
-import type { StepStatistics } from '../../model/steps';
-import { findScope } from '../../model/tree';
+import { makeGraph, type NodeSpec } from '../../model/graph/graph_fixture';
+import { findScope } from '../../model/graph/tree';
+import type { StepStatistics } from '../../model/wire/steps';
 import { nextHit, search } from './go';
 import { GraphView } from './graph_view';
 import { showTrace } from './show_trace';

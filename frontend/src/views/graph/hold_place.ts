@@ -1,7 +1,7 @@
 /** What one looks at stays put while the graph is loaded again, and things may have other numbers. */
 
-import { rowOf } from '../../model/graph';
-import { findScope, scopePath, stackPath } from '../../model/tree';
+import { findScope, scopePath, stackPath } from '../../model/graph/tree';
+import { rowOf } from '../../model/wire/graph';
 import type { GraphView } from './graph_view';
 import { onScreen } from './where';
 

@@ -1,6 +1,6 @@
 /** Pictures of the graph as files: the same renderer on a canvas of any size, or on an SVG document. */
 
-import type { PictureWish } from '../../model/picture_wish';
+import type { PictureWish } from '../../model/run/picture_wish';
 import { Footer } from '../../render/draw_footer';
 import { drawHighlights, type Highlights } from '../../render/draw_highlights';
 import type { Drawing, Frame } from '../../render/frame';

@@ -1,7 +1,7 @@
 import type { Box, GraphProbe } from '../../lib/probe';
-import { rowOf } from '../../model/graph';
-import { INF } from '../../model/node_values';
-import { findScope, scopePath } from '../../model/tree';
+import { INF } from '../../model/graph/node_values';
+import { findScope, scopePath } from '../../model/graph/tree';
+import { rowOf } from '../../model/wire/graph';
 import { toScreenX, toScreenY } from '../../render/camera';
 import type { GraphView } from './graph_view';
 

@@ -1,7 +1,7 @@
 /** What the page calls what is selected on the graph: a node's name, or a scope's path with a slash at its end. */
 
-import { rowOf } from '../../model/graph';
-import { findScope, scopePath } from '../../model/tree';
+import { findScope, scopePath } from '../../model/graph/tree';
+import { rowOf } from '../../model/wire/graph';
 import type { Drawing } from '../../render/frame';
 
 /** A scope that is the body of a node has the node's name; null for nothing. */

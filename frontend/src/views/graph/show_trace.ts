@@ -1,6 +1,6 @@
 /** A trace comes into view as a whole, once, when it is made or an address names it. */
 
-import { sameTrace } from '../../model/trace';
+import { sameTrace } from '../../model/graph/trace';
 import type { Rect } from '../../render/camera';
 import type { GraphView } from './graph_view';
 import { shownOnce } from './where';

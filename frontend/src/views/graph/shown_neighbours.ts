@@ -1,4 +1,4 @@
-import { type Neighbour, shownNeighbours } from '../../model/neighbours';
+import { type Neighbour, shownNeighbours } from '../../model/graph/neighbours';
 import type { Drawing } from '../../render/frame';
 
 /** What an entity is joined with, as far as it is on show. */

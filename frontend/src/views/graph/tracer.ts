@@ -1,8 +1,8 @@
 /** The trace on a graph: its nodes in order, their marks, and the one that is current. */
 
 import { signal } from '@preact/signals';
-import { type Marks, markNodes } from '../../model/neighbours';
-import { followTrace, type Trace, type TracedNodes } from '../../model/trace';
+import { type Marks, markNodes } from '../../model/graph/neighbours';
+import { followTrace, type Trace, type TracedNodes } from '../../model/graph/trace';
 import type { Drawing } from '../../render/frame';
 
 export class Tracer {

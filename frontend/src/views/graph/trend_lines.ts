@@ -1,10 +1,10 @@
 /** The lines in the nodes on show: which nodes have room for one, and what the page knows of them. */
 
-import type { GraphData } from '../../model/graph';
-import type { NodeTrends } from '../../model/node_trends';
-import { valuesByEntity } from '../../model/node_values';
-import type { StepStatistics } from '../../model/steps';
-import type { ScopeTree } from '../../model/tree';
+import { valuesByEntity } from '../../model/graph/node_values';
+import type { ScopeTree } from '../../model/graph/tree';
+import type { GraphData } from '../../model/wire/graph';
+import type { NodeTrends } from '../../model/wire/node_trends';
+import type { StepStatistics } from '../../model/wire/steps';
 import { nodesWithRoom, type ShownTrends } from '../../render/draw_trends';
 import type { Frame } from '../../render/frame';
 

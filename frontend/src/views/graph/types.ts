@@ -1,7 +1,7 @@
 /** What the graph pane's parts tell each other. */
 
-import type { GraphData } from '../../model/graph';
-import type { TraceKind } from '../../model/trace';
+import type { TraceKind } from '../../model/graph/trace';
+import type { GraphData } from '../../model/wire/graph';
 
 export type Status = { readonly kind: 'empty' | 'loading' | 'ready' } | { readonly kind: 'failed'; readonly message: string };
 

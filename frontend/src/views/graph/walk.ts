@@ -1,6 +1,6 @@
 /** Going about the graph by keys. */
 
-import { type Direction, move } from '../../model/moves';
+import { type Direction, move } from '../../model/graph/moves';
 import { clearSearch } from './go';
 import type { GraphView } from './graph_view';
 import { neighboursOf } from './shown_neighbours';

@@ -1,4 +1,4 @@
-import { hintPieces } from '../../model/hint';
+import { hintPieces } from '../../model/run/hint';
 import { goToProposed } from '../../state/proposal';
 
 /** What the server says about a way out; names that it proposes lead there. */

@@ -2,7 +2,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { keyName } from '../../lib/key_name';
 import { Latest } from '../../lib/latest';
 import { visible } from '../../lib/visible';
-import { fuzzyMatch, fuzzyTerms } from '../../model/fuzzy';
+import { fuzzyMatch, fuzzyTerms } from '../../model/search/fuzzy';
 import { paletteOpen, rememberChoice } from '../../state/palette';
 import { linesWanted } from '../../state/source';
 import { CutPath } from '../kit/CutPath';

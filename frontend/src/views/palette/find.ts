@@ -1,7 +1,7 @@
 /** What the palette lists for a text: groups of choices, those that fit best first. */
 
-import { fuzzyTerms, LETTER } from '../../model/fuzzy';
-import { findFuzzy } from '../../model/fuzzy_find';
+import { fuzzyTerms, LETTER } from '../../model/search/fuzzy';
+import { findFuzzy } from '../../model/search/fuzzy_find';
 import { recentChoices } from '../../state/preferences';
 import { searchFor } from '../graph/go';
 import type { Choice, Source } from './sources';

@@ -3,10 +3,10 @@
 import { computed } from '@preact/signals';
 import type { DictColumn } from '../../lib/columns';
 import { counted, formatCount } from '../../lib/format';
-import type { Texts } from '../../model/fuzzy_find';
-import { rowOf } from '../../model/graph';
-import { scopeList } from '../../model/scope_list';
-import { nearestStep } from '../../model/step_list';
+import { scopeList } from '../../model/graph/scope_list';
+import { nearestStep } from '../../model/run/step_list';
+import type { Texts } from '../../model/search/fuzzy_find';
+import { rowOf } from '../../model/wire/graph';
 import { view } from '../../state/choices';
 import { shownGroups } from '../../state/findings';
 import { graph } from '../../state/graph';

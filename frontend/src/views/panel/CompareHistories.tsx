@@ -1,7 +1,7 @@
 import { useMemo } from 'preact/hooks';
 import { fileName } from '../../lib/download';
 import { formatNumber } from '../../lib/format';
-import { COMPARED, type ComparedHistory, type ComparedName, valueAt } from '../../model/history_compare';
+import { COMPARED, type ComparedHistory, type ComparedName, valueAt } from '../../model/charts/history_compare';
 import { chosenTensor } from '../../state/choices';
 import { hoveredStep } from '../../state/node';
 import { comparedHistories, missingPins } from '../../state/pins';

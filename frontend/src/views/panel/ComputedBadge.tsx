@@ -1,5 +1,5 @@
 import { visible } from '../../lib/visible';
-import { proofOf } from '../../model/replay';
+import { proofOf } from '../../model/wire/replay';
 import { chosenTensor, view } from '../../state/choices';
 import { captured } from '../../state/node';
 import { computedPlace, forgetTensor } from '../../state/replay';

@@ -1,6 +1,6 @@
-import type { NodeDetail } from '../../model/answers';
-import { splitScope } from '../../model/tensor_name';
-import type { TraceKind } from '../../model/trace';
+import type { TraceKind } from '../../model/graph/trace';
+import type { NodeDetail } from '../../model/wire/answers';
+import { splitScope } from '../../model/wire/tensor_name';
 import { view } from '../../state/choices';
 import { selectNode, selectTensor } from '../../state/selection';
 import { pathStart, startTrace } from '../../state/trace';

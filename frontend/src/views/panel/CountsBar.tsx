@@ -1,6 +1,6 @@
 import { formatCount, formatShare } from '../../lib/format';
-import type { Snapshot } from '../../model/answers';
-import { type CountName, isUnknown, LABELS, uncounted } from '../../model/statistics';
+import type { Snapshot } from '../../model/wire/answers';
+import { type CountName, isUnknown, LABELS, uncounted } from '../../model/wire/statistics';
 
 /** In the order they are drawn; subnormal numbers are part of negative and positive, so they have no piece of the bar. */
 const PIECES: readonly CountName[] = ['nan', 'neg_inf', 'pos_inf', 'negative', 'zero', 'positive'];

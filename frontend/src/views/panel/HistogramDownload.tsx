@@ -1,7 +1,7 @@
 import { csvText } from '../../lib/csv';
 import { downloadText } from '../../lib/download';
-import type { Histograms } from '../../model/answers';
-import { tensorFile } from '../../model/file_names';
+import { tensorFile } from '../../model/value/file_names';
+import type { Histograms } from '../../model/wire/answers';
 import { chosenVisit } from '../../state/choices';
 import { IconButton } from '../kit/Button';
 

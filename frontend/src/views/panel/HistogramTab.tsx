@@ -1,12 +1,12 @@
 import { useMemo } from 'preact/hooks';
 import { formatNumber } from '../../lib/format';
 import type { PlotEvent } from '../../lib/plotly';
-import type { Histograms } from '../../model/answers';
-import { tensorFile } from '../../model/file_names';
-import { type HistogramAxis, histogramAxis } from '../../model/histogram_axis';
-import { overlay } from '../../model/histogram_overlay';
-import { thinRows } from '../../model/histogram_shapes';
-import { noNumbers } from '../../model/no_numbers';
+import { type HistogramAxis, histogramAxis } from '../../model/charts/histogram_axis';
+import { overlay } from '../../model/charts/histogram_overlay';
+import { thinRows } from '../../model/charts/histogram_shapes';
+import { tensorFile } from '../../model/value/file_names';
+import { noNumbers } from '../../model/value/no_numbers';
+import type { Histograms } from '../../model/wire/answers';
 import { chosenTensor, chosenVisit } from '../../state/choices';
 import { captured, histograms, history, hoveredStep, stepHistogram } from '../../state/node';
 import { histogramMode, histogramScale, theme } from '../../state/preferences';

@@ -1,8 +1,8 @@
 import { csvText } from '../../lib/csv';
 import { downloadText } from '../../lib/download';
-import type { History } from '../../model/answers';
-import { tensorFile } from '../../model/file_names';
-import { COUNTS, STATISTICS } from '../../model/statistics';
+import { tensorFile } from '../../model/value/file_names';
+import type { History } from '../../model/wire/answers';
+import { COUNTS, STATISTICS } from '../../model/wire/statistics';
 import { chosenVisit } from '../../state/choices';
 import { IconButton } from '../kit/Button';
 

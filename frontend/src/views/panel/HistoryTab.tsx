@@ -1,8 +1,8 @@
 import { useMemo } from 'preact/hooks';
-import { tensorFile } from '../../model/file_names';
-import { historySeries } from '../../model/history_series';
-import { noNumbers } from '../../model/no_numbers';
-import { quantileSeries } from '../../model/quantiles';
+import { historySeries } from '../../model/charts/history_series';
+import { quantileSeries } from '../../model/charts/quantiles';
+import { tensorFile } from '../../model/value/file_names';
+import { noNumbers } from '../../model/value/no_numbers';
 import { chosenTensor, chosenVisit, pins } from '../../state/choices';
 import { captured, history, hoveredStep, quantileHistograms } from '../../state/node';
 import { comparing } from '../../state/pins';

@@ -1,6 +1,6 @@
-import type { Histograms, Snapshot } from '../../model/answers';
-import { histogramAxis, spanInBucket } from '../../model/histogram_axis';
-import { tallestCount } from '../../model/histogram_shapes';
+import { histogramAxis, spanInBucket } from '../../model/charts/histogram_axis';
+import { tallestCount } from '../../model/charts/histogram_shapes';
+import type { Histograms, Snapshot } from '../../model/wire/answers';
 
 const WIDTH = 400;
 const HEIGHT = 56;

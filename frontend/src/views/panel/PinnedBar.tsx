@@ -1,4 +1,4 @@
-import { shortNames } from '../../model/history_compare';
+import { shortNames } from '../../model/charts/history_compare';
 import { chosenTensor, panelTab, pins } from '../../state/choices';
 import { comparedTensors, isPinned, pinsFull, togglePin } from '../../state/pins';
 import { historyView } from '../../state/preferences';

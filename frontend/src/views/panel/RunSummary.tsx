@@ -1,7 +1,7 @@
 import { formatAgo, formatCount } from '../../lib/format';
-import type { WorkerEntry } from '../../model/answers';
-import { badColour, visitText } from '../../model/problem_page';
-import { writingState } from '../../model/writing_state';
+import { badColour, visitText } from '../../model/run/problem_page';
+import { writingState } from '../../model/run/writing_state';
+import type { WorkerEntry } from '../../model/wire/answers';
 import { view } from '../../state/choices';
 import { births, report, severeCount } from '../../state/findings';
 import { problemCount, wrongProblems } from '../../state/problems';

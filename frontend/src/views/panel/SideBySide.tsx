@@ -1,9 +1,9 @@
 import { formatNumber } from '../../lib/format';
-import type { Trend } from '../../model/answers';
-import type { PanelTab } from '../../model/deep_link';
-import { shortNames } from '../../model/history_compare';
-import { sparkline } from '../../model/sparkline';
-import { LABELS } from '../../model/statistics';
+import { shortNames } from '../../model/charts/history_compare';
+import { sparkline } from '../../model/charts/sparkline';
+import type { PanelTab } from '../../model/run/deep_link';
+import type { Trend } from '../../model/wire/answers';
+import { LABELS } from '../../model/wire/statistics';
 import { chosenTensor, panelTab, pins } from '../../state/choices';
 import { comparedTensors, togglePin } from '../../state/pins';
 import { selectTensor } from '../../state/selection';

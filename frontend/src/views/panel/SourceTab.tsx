@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import type { StackFrame } from '../../model/answers';
+import type { StackFrame } from '../../model/wire/answers';
 import { node } from '../../state/node';
 import { api } from '../../state/provider';
 import { resource } from '../../state/resource';

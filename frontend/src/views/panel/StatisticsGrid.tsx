@@ -1,6 +1,6 @@
 import { formatNumber } from '../../lib/format';
-import type { Snapshot } from '../../model/answers';
-import { LABELS, STATISTICS } from '../../model/statistics';
+import type { Snapshot } from '../../model/wire/answers';
+import { LABELS, STATISTICS } from '../../model/wire/statistics';
 import { CopyButton } from '../kit/CopyButton';
 
 /** The statistics over the finite elements; the full number is in the tooltip and is what is copied. */

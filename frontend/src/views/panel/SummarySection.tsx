@@ -1,11 +1,11 @@
 import { counted, formatBytes, formatCount } from '../../lib/format';
-import type { Histograms, Snapshot } from '../../model/answers';
-import { itemsize } from '../../model/dtypes';
-import { isUntold } from '../../model/no_numbers';
-import { sampleText } from '../../model/sample';
-import { isUnknown, shapeText } from '../../model/statistics';
-import { neighbourSteps } from '../../model/step_list';
-import { workerName } from '../../model/worker_names';
+import { neighbourSteps } from '../../model/run/step_list';
+import { workerName } from '../../model/run/worker_names';
+import { itemsize } from '../../model/value/dtypes';
+import { isUntold } from '../../model/value/no_numbers';
+import { sampleText } from '../../model/value/sample';
+import type { Histograms, Snapshot } from '../../model/wire/answers';
+import { isUnknown, shapeText } from '../../model/wire/statistics';
 import { panelTab } from '../../state/choices';
 import { captured, history, snapshot, snapshots, stepHistogram } from '../../state/node';
 import { runDetail, workerId } from '../../state/runs';

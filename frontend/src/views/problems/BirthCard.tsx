@@ -1,7 +1,7 @@
 import { counted, formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible';
-import type { Birth, NanReport } from '../../model/findings';
-import { bad, birthReason, birthTitle, chainGoal, groupBirths, moreBirths } from '../../model/problem_page';
+import { bad, birthReason, birthTitle, chainGoal, groupBirths, moreBirths } from '../../model/run/problem_page';
+import type { Birth, NanReport } from '../../model/wire/findings';
 import { showChain } from '../../state/chain';
 import { Prose } from '../kit/Prose';
 import { Chain } from './Chain';

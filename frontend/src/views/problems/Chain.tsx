@@ -1,7 +1,7 @@
 import { formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible';
-import type { Link, NanReport } from '../../model/findings';
-import { badColour } from '../../model/problem_page';
+import { badColour } from '../../model/run/problem_page';
+import type { Link, NanReport } from '../../model/wire/findings';
 import { goTo } from '../../state/selection';
 
 /** The tensors between birth and loss, in order; a click selects one. */

@@ -1,9 +1,9 @@
 import { batch } from '@preact/signals';
 import { counted } from '../../lib/format';
 import { visible } from '../../lib/visible';
-import { exactText } from '../../model/elements';
-import type { Birth, ElementStep } from '../../model/findings';
-import { visitText } from '../../model/problem_page';
+import { visitText } from '../../model/run/problem_page';
+import { exactText } from '../../model/value/elements';
+import type { Birth, ElementStep } from '../../model/wire/findings';
 import { goTo } from '../../state/selection';
 import { focusedElement } from '../../state/value';
 import { Prose } from '../kit/Prose';

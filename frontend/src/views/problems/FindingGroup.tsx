@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
 import { formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible';
-import type { Finding } from '../../model/findings';
-import type { FindingGroup as Group } from '../../model/problem_page';
+import type { FindingGroup as Group } from '../../model/run/problem_page';
+import type { Finding } from '../../model/wire/findings';
 import { isMutedHere, toggleMute } from '../../state/findings';
 import { Prose } from '../kit/Prose';
 import { measured } from './Operands';

@@ -1,6 +1,6 @@
 import { formatCount } from '../../lib/format';
-import type { Birth } from '../../model/findings';
-import { bad, groupBirths } from '../../model/problem_page';
+import { bad, groupBirths } from '../../model/run/problem_page';
+import type { Birth } from '../../model/wire/findings';
 import { TensorLink } from './Places';
 
 /** Infinities and NaN that are meant, or touch nothing that matters, each with the reason. */

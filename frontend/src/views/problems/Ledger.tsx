@@ -1,8 +1,8 @@
 import { type ComponentChildren, Fragment } from 'preact';
 import { counted, formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible';
-import type { LedgerEntry } from '../../model/findings';
-import { comparedPairs, ledgerHeading, zeroAt } from '../../model/ledger';
+import type { LedgerEntry } from '../../model/wire/findings';
+import { comparedPairs, ledgerHeading, zeroAt } from '../../model/wire/ledger';
 import { ledger, ledgerHealthy, ledgerNews, ledgerProgress } from '../../state/ledger';
 import { Failure } from '../kit/Message';
 import { Prose } from '../kit/Prose';

@@ -1,5 +1,5 @@
 import { counted, formatCount, formatNumber } from '../../lib/format';
-import type { Birth, Measured, Operand } from '../../model/findings';
+import type { Birth, Measured, Operand } from '../../model/wire/findings';
 import { TensorLink } from './Places';
 
 /** The numbers behind a birth: what came out, and what went in. */

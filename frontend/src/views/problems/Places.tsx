@@ -1,7 +1,7 @@
 import { visible } from '../../lib/visible';
-import type { StackFrame } from '../../model/answers';
-import type { PanelTab } from '../../model/deep_link';
-import { visitText } from '../../model/problem_page';
+import type { PanelTab } from '../../model/run/deep_link';
+import { visitText } from '../../model/run/problem_page';
+import type { StackFrame } from '../../model/wire/answers';
 import { view } from '../../state/choices';
 import { goTo } from '../../state/selection';
 import { Prose } from '../kit/Prose';

@@ -1,7 +1,7 @@
 import { useEffect } from 'preact/hooks';
 import { counted, formatCount } from '../../lib/format';
-import type { Findings } from '../../model/findings';
-import { bad, badColour, type FindingGroup as Group, pageHead } from '../../model/problem_page';
+import { bad, badColour, type FindingGroup as Group, pageHead } from '../../model/run/problem_page';
+import type { Findings } from '../../model/wire/findings';
 import { raised } from '../../state/events';
 import { births, birthsProgress, findings, mutedGroups, readRulesAgain, report, rulesProgress, shownGroups } from '../../state/findings';
 import { notices } from '../../state/problems';

@@ -1,4 +1,4 @@
-import type { Progress } from '../../model/findings';
+import type { Progress } from '../../model/wire/findings';
 
 /** How far an analysis is; nothing once it is done. */
 export function Working({ what, progress }: { what: string; progress: Progress | null }) {

@@ -1,5 +1,5 @@
-import type { Link } from '../../model/findings';
-import { badColour, birthReason, birthTitle } from '../../model/problem_page';
+import { badColour, birthReason, birthTitle } from '../../model/run/problem_page';
+import type { Link } from '../../model/wire/findings';
 import { births } from '../../state/findings';
 import { goTo } from '../../state/selection';
 import { Prose } from '../kit/Prose';

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { addressOf } from '../../lib/host_page';
-import { type Bookmark, bookmarksText, whereabouts } from '../../model/bookmarks';
+import { type Bookmark, bookmarksText, whereabouts } from '../../model/run/bookmarks';
 import {
   bookmarkedHere,
   bookmarks,

@@ -1,6 +1,6 @@
 import { effect } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { VIEW_TITLES, VIEWS } from '../../model/deep_link';
+import { VIEW_TITLES, VIEWS } from '../../model/run/deep_link';
 import { keepPlace } from '../../state/address';
 import { bookmarkedPlaces, toggleBookmark } from '../../state/bookmarks';
 import { chainRows, chainShown } from '../../state/chain';

@@ -1,4 +1,4 @@
-import type { Finding } from '../../model/findings';
+import type { Finding } from '../../model/wire/findings';
 import { shownGroups } from '../../state/findings';
 import { goTo } from '../../state/selection';
 import { Prose } from '../kit/Prose';

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { counted, formatCount } from '../../lib/format';
-import { fractionOf, healthRuns, positionAt, shareOf } from '../../model/health_strip';
-import { nearestStep } from '../../model/step_list';
+import { fractionOf, healthRuns, positionAt, shareOf } from '../../model/run/health_strip';
+import { nearestStep } from '../../model/run/step_list';
 import { triggers } from '../../state/events';
 import { hoveredStep } from '../../state/node';
 import { problems } from '../../state/problems';

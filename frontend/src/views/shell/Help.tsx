@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { keyName } from '../../lib/key_name';
-import { SEARCH_FORMS } from '../../model/search_forms';
+import { SEARCH_FORMS } from '../../model/search/search_forms';
 import { helpOpen } from '../../state/ui';
 import { GRAPH_KEYS } from '../graph/keys';
 import { IconButton } from '../kit/Button';

@@ -1,5 +1,5 @@
-import type { RunDetail } from '../../model/answers';
-import { nextRunName, watchedBy } from '../../model/nothing_captured';
+import { nextRunName, watchedBy } from '../../model/run/nothing_captured';
+import type { RunDetail } from '../../model/wire/answers';
 import { unseen, watchChanges } from '../../state/events';
 import { recordedSteps } from '../../state/replay';
 import { runDetail, runEntry, runList, runPhase } from '../../state/runs';

@@ -1,7 +1,7 @@
 import { formatCount } from '../../lib/format';
-import type { NonfiniteProblem } from '../../model/answers';
-import { badColour } from '../../model/problem_page';
-import { splitScope } from '../../model/tensor_name';
+import { badColour } from '../../model/run/problem_page';
+import type { NonfiniteProblem } from '../../model/wire/answers';
+import { splitScope } from '../../model/wire/tensor_name';
 import { chosenTensor, view } from '../../state/choices';
 import { report, shownGroups } from '../../state/findings';
 import { problemsWidth } from '../../state/preferences';

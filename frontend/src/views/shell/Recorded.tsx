@@ -1,4 +1,4 @@
-import { recordedWords } from '../../model/nothing_captured';
+import { recordedWords } from '../../model/run/nothing_captured';
 import { view } from '../../state/choices';
 import { recordedSteps, replayAllowed } from '../../state/replay';
 

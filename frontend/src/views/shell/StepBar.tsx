@@ -1,5 +1,5 @@
 import { formatCount } from '../../lib/format';
-import { halfWritten } from '../../model/step_list';
+import { halfWritten } from '../../model/run/step_list';
 import { stepRange } from '../../state/choices';
 import { runEntry, runPhase } from '../../state/runs';
 import { followable, following, playing, shownRange, step, stepBy, stepColumns, stepIndex, toggleFollowing } from '../../state/steps';

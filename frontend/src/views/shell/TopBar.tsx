@@ -1,7 +1,7 @@
 import { counted } from '../../lib/format';
 import { shareAddress } from '../../lib/host_page';
-import { graphChoices } from '../../model/graph_choices';
-import { byRank, workerName } from '../../model/worker_names';
+import { graphChoices } from '../../model/graph/graph_choices';
+import { byRank, workerName } from '../../model/run/worker_names';
 import { view } from '../../state/choices';
 import { severeCount } from '../../state/findings';
 import { theme, toggleTheme } from '../../state/preferences';

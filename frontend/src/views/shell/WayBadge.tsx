@@ -1,4 +1,4 @@
-import type { Way } from '../../model/answers';
+import type { Way } from '../../model/wire/answers';
 import { graphId, run } from '../../state/runs';
 
 const TEXTS: Record<Exclude<Way, ''>, { text: string; title: string }> = {

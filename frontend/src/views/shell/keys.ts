@@ -1,4 +1,4 @@
-import { VIEWS } from '../../model/deep_link';
+import { VIEWS } from '../../model/run/deep_link';
 import { toggleBookmark } from '../../state/bookmarks';
 import { chosenTensor, panelTab, view } from '../../state/choices';
 import { togglePalette } from '../../state/palette';

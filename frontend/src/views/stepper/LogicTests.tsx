@@ -9,8 +9,8 @@ import {
   nameColumns,
   shortLine,
   TEST_QUESTIONS,
-} from '../../model/logic_tests';
-import { splitScope } from '../../model/tensor_name';
+} from '../../model/wire/logic_tests';
+import { splitScope } from '../../model/wire/tensor_name';
 import { hasPassed, shownOutcome, testLogic } from '../../state/logic_tests';
 import { computing } from '../../state/replay';
 import { selectTensor } from '../../state/selection';

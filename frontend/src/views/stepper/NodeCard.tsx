@@ -1,6 +1,6 @@
 import { formatCount } from '../../lib/format';
-import type { TensorFacts } from '../../model/replay';
-import { splitScope, tensorName } from '../../model/tensor_name';
+import type { TensorFacts } from '../../model/wire/replay';
+import { splitScope, tensorName } from '../../model/wire/tensor_name';
 import { chosenTensor } from '../../state/choices';
 import { node } from '../../state/node';
 import { shownStep } from '../../state/replay';

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { scrollTo, virtualWindow } from '../../lib/virtual';
-import type { ComputedStep } from '../../model/replay';
-import { splitScope, tensorName } from '../../model/tensor_name';
+import type { ComputedStep } from '../../model/wire/replay';
+import { splitScope, tensorName } from '../../model/wire/tensor_name';
 import { shownStep } from '../../state/replay';
 import { selectedNode } from '../../state/selection';
 import { moveTo } from '../../state/stepper';

@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks';
-import { changesOf, READY_CHANGES } from '../../model/what_ifs';
+import { changesOf, READY_CHANGES } from '../../model/wire/what_ifs';
 import { chosenTensor } from '../../state/choices';
 import { computing, shownStep } from '../../state/replay';
 import { changeTrouble, draft, makeChange, redoChange, undoChange } from '../../state/stepper';

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { counted } from '../../lib/format.ts';
 import { visible } from '../../lib/visible';
-import { proofOf, recordingLabel } from '../../model/replay';
+import { proofOf, recordingLabel } from '../../model/wire/replay';
 import {
   cancelComputing,
   chosenRecording,

@@ -1,6 +1,6 @@
 import { formatCount, formatNumber, formatShort } from '../../lib/format';
 import { visible } from '../../lib/visible';
-import { changesOf } from '../../model/what_ifs';
+import { changesOf } from '../../model/wire/what_ifs';
 import { computing, recordedStep } from '../../state/replay';
 import { beginWhatIf, chooseWhatIf, dropWhatIf, saveWhatIfs, sideBySide } from '../../state/stepper';
 import { isSaved, shownWhatIfs } from '../../state/what_ifs';

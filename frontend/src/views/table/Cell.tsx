@@ -1,9 +1,9 @@
 import { formatCount } from '../../lib/format';
-import type { Snapshot } from '../../model/answers';
-import { sampleText } from '../../model/sample';
-import { LABELS } from '../../model/statistics';
-import { splitScope } from '../../model/tensor_name';
-import { COUNT_COLUMNS, cellNumber, cellText, numberText, type TableColumn, trendOf } from '../../model/tensor_table';
+import { COUNT_COLUMNS, cellNumber, cellText, numberText, type TableColumn, trendOf } from '../../model/run/tensor_table';
+import { sampleText } from '../../model/value/sample';
+import type { Snapshot } from '../../model/wire/answers';
+import { LABELS } from '../../model/wire/statistics';
+import { splitScope } from '../../model/wire/tensor_name';
 import { tableSort } from '../../state/choices';
 import { Sparkline } from './Sparkline';
 

@@ -1,4 +1,4 @@
-import { TABLE_COLUMNS } from '../../model/tensor_table';
+import { TABLE_COLUMNS } from '../../model/run/tensor_table';
 import { tableColumns } from '../../state/preferences';
 import { IconButton } from '../kit/Button';
 import { Popover } from '../kit/Popover';

@@ -1,6 +1,6 @@
 import { formatNumber } from '../../lib/format';
-import type { Trend } from '../../model/answers';
-import { sparkline } from '../../model/sparkline';
+import { sparkline } from '../../model/charts/sparkline';
+import type { Trend } from '../../model/wire/answers';
 
 export const SPARK = { width: 76, height: 18 };
 

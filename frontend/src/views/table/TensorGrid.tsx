@@ -1,8 +1,8 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { scrollScale, virtualWindow } from '../../lib/virtual';
-import type { Snapshot } from '../../model/answers';
-import { columnsFor, type TableColumn } from '../../model/tensor_table';
+import { columnsFor, type TableColumn } from '../../model/run/tensor_table';
+import type { Snapshot } from '../../model/wire/answers';
 import { tableSort as sort, tableRows } from '../../state/choices';
 import { tableColumns } from '../../state/preferences';
 import type { SnapshotPages } from '../../state/snapshot_pages';

@@ -1,5 +1,5 @@
 import { batch } from '@preact/signals';
-import { NO_FILTER } from '../../model/tensor_table';
+import { NO_FILTER } from '../../model/run/tensor_table';
 import { tableFilter as filter, stepRange, tableRows } from '../../state/choices';
 import { nothingCaptured } from '../../state/runs';
 import { shownRange } from '../../state/steps';

@@ -2,7 +2,7 @@ import { useCallback, useEffect, useRef } from 'preact/hooks';
 import { rowAfterKey } from '../../lib/grid_keys';
 import { isAbort } from '../../lib/latest';
 import { scrollScale, scrollTo } from '../../lib/virtual';
-import type { Snapshot } from '../../model/answers';
+import type { Snapshot } from '../../model/wire/answers';
 import { chosenTensor, chosenVisit } from '../../state/choices';
 import { fly } from '../../state/flying';
 import { goTo } from '../../state/selection';

@@ -1,6 +1,6 @@
 import { counted } from '../../lib/format';
 import { visible } from '../../lib/visible';
-import { cellOf, NAN_CELL, type Timeline, type TimelineRow, UNSEEN } from '../../model/timeline';
+import { cellOf, NAN_CELL, type Timeline, type TimelineRow, UNSEEN } from '../../model/wire/timeline';
 import { timelineStatistic } from '../../state/timeline';
 import { STATISTIC_LABELS } from '../shell/ColourControl';
 

@@ -1,7 +1,7 @@
 import { formatCount } from '../../lib/format';
 import { visible } from '../../lib/visible';
-import { splitScope } from '../../model/tensor_name';
-import { INF_CELL, NAN_CELL, placeAmongRows, rowLabel, type Timeline, type TimelineRow, worstOfRow } from '../../model/timeline';
+import { splitScope } from '../../model/wire/tensor_name';
+import { INF_CELL, NAN_CELL, placeAmongRows, rowLabel, type Timeline, type TimelineRow, worstOfRow } from '../../model/wire/timeline';
 import { firstBad, selectedRow } from '../../state/timeline';
 import { Icon } from '../kit/Icon';
 

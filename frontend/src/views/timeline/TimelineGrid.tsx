@@ -1,6 +1,6 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { virtualWindow } from '../../lib/virtual';
-import { columnOfStep, roomForNames, type Timeline, worstOfRow } from '../../model/timeline';
+import { columnOfStep, roomForNames, type Timeline, worstOfRow } from '../../model/wire/timeline';
 import { hoveredStep } from '../../state/node';
 import { theme } from '../../state/preferences';
 import { step } from '../../state/steps';

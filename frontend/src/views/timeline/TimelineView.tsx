@@ -1,9 +1,9 @@
 import { batch, computed } from '@preact/signals';
 import { counted } from '../../lib/format.ts';
 import { visible } from '../../lib/visible';
-import { splitScope } from '../../model/tensor_name';
-import { NAN_CELL, scopeTrail } from '../../model/timeline';
-import { rangeOf, valueScale } from '../../model/value_scale';
+import { splitScope } from '../../model/wire/tensor_name';
+import { NAN_CELL, scopeTrail } from '../../model/wire/timeline';
+import { rangeOf, valueScale } from '../../model/wire/value_scale';
 import { openScopes, view } from '../../state/choices';
 import { nothingCaptured, run } from '../../state/runs';
 import { goTo } from '../../state/selection';

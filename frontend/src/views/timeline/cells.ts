@@ -1,6 +1,6 @@
 import { colormap } from '../../lib/colormap';
-import { cellOf, FINE_CELL, INF_CELL, NAN_CELL, type Timeline, UNSEEN } from '../../model/timeline';
-import type { ValueScale } from '../../model/value_scale';
+import { cellOf, FINE_CELL, INF_CELL, NAN_CELL, type Timeline, UNSEEN } from '../../model/wire/timeline';
+import type { ValueScale } from '../../model/wire/value_scale';
 
 export interface CellColours {
   fine: string;

@@ -1,4 +1,4 @@
-import type { TimelineRow } from '../../model/timeline';
+import type { TimelineRow } from '../../model/wire/timeline';
 import { timelineScope } from '../../state/choices';
 import { selectNode } from '../../state/selection';
 import { toggleRow } from '../../state/timeline';

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { rowAfterKey } from '../../lib/grid_keys';
-import { rowAround, type Timeline, type TimelineRow } from '../../model/timeline';
+import { rowAround, type Timeline, type TimelineRow } from '../../model/wire/timeline';
 import { toggleRow } from '../../state/timeline';
 import { openRow, takesKeys } from './open_row';
 

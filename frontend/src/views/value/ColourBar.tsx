@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { formatNumber } from '../../lib/format';
-import { isComplex } from '../../model/dtypes';
-import type { Paint } from '../../model/raster';
+import { isComplex } from '../../model/value/dtypes';
+import type { Paint } from '../../model/value/raster';
 import { Select } from '../kit/Button';
 import { ColourScale } from '../kit/ColourScale';
 import { type ColourChoice, clip, clipOutliers, colourChoice, finiteLimits, setClip } from './colours';

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { ApiError } from '../../api/provider';
-import { indexOfStep, nearestStep } from '../../model/step_list';
+import { indexOfStep, nearestStep } from '../../model/run/step_list';
 import { chosenTensor, view } from '../../state/choices';
 import { cancelComputing, computeTensor, computing, recordedSteps, recordingOfStep, recordings, replayAllowed } from '../../state/replay';
 import { allSteps, goToStep, step } from '../../state/steps';

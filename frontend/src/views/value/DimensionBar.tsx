@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { type Axis, assignAxis, assignIndex, canBeColour, dimOf, dimsText, foldedDims } from '../../model/dims';
-import type { ValueMode } from '../../model/value_view';
+import { type Axis, assignAxis, assignIndex, canBeColour, dimOf, dimsText, foldedDims } from '../../model/value/dims';
+import type { ValueMode } from '../../model/value/value_view';
 import { chosenTensor } from '../../state/choices';
 import { chooseMapping, focusedElement, mapping, slice } from '../../state/value';
 import { IconButton } from '../kit/Button';

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { formatCount } from '../../lib/format';
-import type { Nonfinite, Snapshot } from '../../model/answers';
-import { infinities } from '../../model/statistics';
+import type { Nonfinite, Snapshot } from '../../model/wire/answers';
+import { infinities } from '../../model/wire/statistics';
 import { api } from '../../state/provider';
 import { focusElement, keyText, snapshotKey } from '../../state/value';
 import { Icon } from '../kit/Icon';

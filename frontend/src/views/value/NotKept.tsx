@@ -1,6 +1,6 @@
-import type { Snapshot } from '../../model/answers';
-import { noValueWords } from '../../model/no_value';
-import { nearestStep } from '../../model/step_list';
+import { nearestStep } from '../../model/run/step_list';
+import { noValueWords } from '../../model/value/no_value';
+import type { Snapshot } from '../../model/wire/answers';
 import { goToStep } from '../../state/steps';
 import { CodeBlock } from '../kit/CopyButton';
 import { Message } from '../kit/Message';

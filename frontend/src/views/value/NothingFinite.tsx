@@ -1,6 +1,6 @@
 import { formatCount, formatShare } from '../../lib/format';
-import type { Snapshot } from '../../model/answers';
-import { lastFiniteStep, nothingFinite } from '../../model/nothing_finite';
+import { lastFiniteStep, nothingFinite } from '../../model/value/nothing_finite';
+import type { Snapshot } from '../../model/wire/answers';
 import { panelTab, view } from '../../state/choices';
 import { history } from '../../state/node';
 import { histogramMode } from '../../state/preferences';

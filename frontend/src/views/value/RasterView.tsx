@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { downloadBlob } from '../../lib/download';
 import { fitPicture, type Viewport, zoomAt } from '../../lib/viewport';
-import type { Picked, Raster } from '../../model/raster';
+import type { Picked, Raster } from '../../model/value/raster';
 import { IconButton } from '../kit/Button';
 import { useSize } from '../kit/use_size';
 

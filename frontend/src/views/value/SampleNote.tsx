@@ -1,6 +1,6 @@
 import { formatCount } from '../../lib/format';
-import type { Snapshot } from '../../model/answers';
-import { sampleText } from '../../model/sample';
+import { sampleText } from '../../model/value/sample';
+import type { Snapshot } from '../../model/wire/answers';
 
 /** Says that only a part of the value was kept, and which. */
 export function SampleNote({ whole }: { whole: Snapshot }) {

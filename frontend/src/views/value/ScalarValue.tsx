@@ -1,6 +1,6 @@
 import { computed } from '@preact/signals';
-import type { Snapshot } from '../../model/answers';
-import { textAt } from '../../model/elements';
+import { textAt } from '../../model/value/elements';
+import type { Snapshot } from '../../model/wire/answers';
 import { snapshot } from '../../state/node';
 import { api } from '../../state/provider';
 import { resource } from '../../state/resource';

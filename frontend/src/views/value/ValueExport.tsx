@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks';
 import { copyText } from '../../lib/clipboard';
 import { formatBytes } from '../../lib/format';
-import type { Snapshot } from '../../model/answers';
-import { toSelection } from '../../model/dims';
-import { itemsize } from '../../model/dtypes';
-import { numpyExpression } from '../../model/expression';
+import { toSelection } from '../../model/value/dims';
+import { itemsize } from '../../model/value/dtypes';
+import { numpyExpression } from '../../model/value/expression';
+import type { Snapshot } from '../../model/wire/answers';
 import { api } from '../../state/provider';
 import { runEntry, runList } from '../../state/runs';
 import { mapping, snapshotKey } from '../../state/value';

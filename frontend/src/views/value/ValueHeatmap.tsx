@@ -1,8 +1,8 @@
 import { useMemo } from 'preact/hooks';
-import type { Snapshot } from '../../model/answers';
-import { textAt } from '../../model/elements';
-import { type Picked, planeRaster } from '../../model/raster';
-import type { Slice } from '../../model/slice';
+import { textAt } from '../../model/value/elements';
+import { type Picked, planeRaster } from '../../model/value/raster';
+import type { Slice } from '../../model/value/slice';
+import type { Snapshot } from '../../model/wire/answers';
 import { focusedElement, slice, valueFile } from '../../state/value';
 import { Failure } from '../kit/Message';
 import { ColourBar } from './ColourBar';

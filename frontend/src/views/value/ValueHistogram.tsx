@@ -1,7 +1,7 @@
 import { useMemo, useState } from 'preact/hooks';
 import { formatCount, formatNumber } from '../../lib/format';
-import type { Snapshot } from '../../model/answers';
-import { canBeDrawn, type ValueHistogram as Found, valueHistogram } from '../../model/value_histogram';
+import { canBeDrawn, type ValueHistogram as Found, valueHistogram } from '../../model/value/value_histogram';
+import type { Snapshot } from '../../model/wire/answers';
 import { theme } from '../../state/preferences';
 import { slice, valueFile } from '../../state/value';
 import { Plot } from '../charts/Plot';

@@ -1,8 +1,8 @@
 import { signal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
-import type { Snapshot } from '../../model/answers';
-import { gridRaster, planeRaster } from '../../model/raster';
-import { type Slice, tilesLeftOut } from '../../model/slice';
+import { gridRaster, planeRaster } from '../../model/value/raster';
+import { type Slice, tilesLeftOut } from '../../model/value/slice';
+import type { Snapshot } from '../../model/wire/answers';
 import { focusedElement, slice, valueFile } from '../../state/value';
 import { Switch } from '../kit/Button';
 import { Failure } from '../kit/Message';

@@ -1,8 +1,8 @@
 import { useMemo } from 'preact/hooks';
-import type { Snapshot } from '../../model/answers';
-import { chartUnit } from '../../model/chart_unit';
-import { textAt } from '../../model/elements';
-import type { Slice } from '../../model/slice';
+import { chartUnit } from '../../model/charts/chart_unit';
+import { textAt } from '../../model/value/elements';
+import type { Slice } from '../../model/value/slice';
+import type { Snapshot } from '../../model/wire/answers';
 import { theme } from '../../state/preferences';
 import { slice, valueFile } from '../../state/value';
 import { Plot } from '../charts/Plot';

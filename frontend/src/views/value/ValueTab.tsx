@@ -1,7 +1,7 @@
 import type { ComponentType } from 'preact';
-import type { Snapshot } from '../../model/answers';
-import { nothingFinite } from '../../model/nothing_finite';
-import { VALUE_MODES, type ValueMode } from '../../model/value_view';
+import { nothingFinite } from '../../model/value/nothing_finite';
+import { VALUE_MODES, type ValueMode } from '../../model/value/value_view';
+import type { Snapshot } from '../../model/wire/answers';
 import { chosenMode } from '../../state/choices';
 import { captured, history, snapshot, snapshots } from '../../state/node';
 import { keptRow, supports, valueMode } from '../../state/value';

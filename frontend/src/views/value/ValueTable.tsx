@@ -1,11 +1,11 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { virtualWindow } from '../../lib/virtual';
-import type { Snapshot } from '../../model/answers';
-import { dimOf, fullIndex } from '../../model/dims';
-import { exactDigits, isInteger } from '../../model/dtypes';
-import { numberAt, textAt } from '../../model/elements';
-import { samplePosition, unravel } from '../../model/sample';
-import { elementChange } from '../../model/what_ifs';
+import { dimOf, fullIndex } from '../../model/value/dims';
+import { exactDigits, isInteger } from '../../model/value/dtypes';
+import { numberAt, textAt } from '../../model/value/elements';
+import { samplePosition, unravel } from '../../model/value/sample';
+import type { Snapshot } from '../../model/wire/answers';
+import { elementChange } from '../../model/wire/what_ifs';
 import { view } from '../../state/choices';
 import { snapshot } from '../../state/node';
 import { draft } from '../../state/stepper';

@@ -1,7 +1,7 @@
 import { computed, signal } from '@preact/signals';
 import type { ColormapName } from '../../lib/colormap';
-import type { Paint } from '../../model/raster';
-import { finiteRange, robustRange, symmetric, type ValueRange } from '../../model/value_range';
+import type { Paint } from '../../model/value/raster';
+import { finiteRange, robustRange, symmetric, type ValueRange } from '../../model/value/value_range';
 import { chosenTensor } from '../../state/choices';
 import { theme } from '../../state/preferences';
 import { slice } from '../../state/value';

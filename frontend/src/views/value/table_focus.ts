@@ -1,7 +1,7 @@
 import { useEffect } from 'preact/hooks';
 import { placeAfterKey, type TablePlace } from '../../lib/grid_keys';
 import { scrollScale, scrollTo, type VirtualWindow, virtualWindow } from '../../lib/virtual';
-import { dimOf, fullIndex } from '../../model/dims';
+import { dimOf, fullIndex } from '../../model/value/dims';
 import type { TiledPlane } from '../../state/tiles';
 import { focusedElement } from '../../state/value';
 

@@ -1,0 +1,126 @@
+import { formatNumber } from '../../lib/format';
+import type { HistogramRow, Histograms } from '../wire/answers';
+import { type HistogramAxis, histogramAxis } from './histogram_axis';
+import { type Outline, tallestCount, thinRows } from './histogram_shapes';
+
+/** How many outlines over each other can still be told apart. */
+export const MOST_OUTLINES = 30;
+
+/** The outline of a step's histogram, through the middles of its buckets; its first and last point stand on the ground. */
+export interface StepOutline extends Outline {
+  step: number;
+  /** What each point is of: the bucket's range and its count. */
+  buckets: { range: string; count: number }[];
+  /** Between the first step (0) and the last one (1), in their order. */
+  age: number;
+}
+
+export interface Overlay {
+  axis: HistogramAxis;
+  /** In the order of their steps. */
+  outlines: StepOutline[];
+  /** Where the counts end; exact zeros may go beyond it. */
+  top: number;
+  /** How many steps there are to choose from. */
+  of: number;
+}
+
+/**
+ * Histograms of several steps over one scale of values and one of counts: `MOST_OUTLINES` evenly chosen steps, the first and the last
+ * among them, and always the one at `step`, which is taken out of `alone` where the server thinned it away.
+ */
+export function overlay(data: Histograms, alone: Histograms | null, step: number | null, scale: HistogramAxis['scale']): Overlay {
+  const found = data.rows.some((row) => row.step === step);
+  const own = found ? undefined : alone?.rows.find((row) => row.step === step);
+  const joined = own && alone ? join(data, alone, own, scale) : data;
+  const axis = histogramAxis(joined.edges, joined.zero_bucket, scale);
+  const rows = thinRows(joined.rows, MOST_OUTLINES, step);
+  return {
+    axis,
+    outlines: rows.map((row, i) => outline(row, joined, axis, rows.length < 2 ? 1 : i / (rows.length - 1))),
+    top: tallestCount(rows, axis),
+    of: Math.max(data.thinned_from ?? 0, joined.rows.length),
+  };
+}
+
+/** The outlines in the order in which they are drawn: that of the step on show last, over the others. */
+export function outlinesInFront(outlines: readonly StepOutline[], step: number | null): StepOutline[] {
+  return [...outlines.filter((one) => one.step !== step), ...outlines.filter((one) => one.step === step)];
+}
+
+function outline(row: HistogramRow, { edges }: Histograms, { at, scale, zeroBucket }: HistogramAxis, age: number): StepOutline {
+  const buckets = row.counts.map((count, i) => {
+    const range = `${formatNumber(edges[i] as number)} … ${formatNumber(edges[i + 1] as number)}`;
+    return { range: scale === 'symlog' && i === zeroBucket ? 'exactly 0' : range, count };
+  });
+  const middles = row.counts.map((_, i) => ((at[i] as number) + (at[i + 1] as number)) / 2);
+  const ends = <T>(list: readonly T[]) => [list[0], ...list, list[list.length - 1]].filter((one) => one !== undefined) as T[];
+  return {
+    step: row.step,
+    x: middles.length === 0 ? [] : [at[0] as number, ...middles, at[at.length - 1] as number],
+    y: middles.length === 0 ? [] : [0, ...row.counts, 0],
+    buckets: ends(buckets),
+    age,
+  };
+}
+
+/** One set of buckets for all rows and one more. */
+function join(data: Histograms, alone: Histograms, own: HistogramRow, scale: HistogramAxis['scale']): Histograms {
+  const joined = scale === 'symlog' ? nativeBuckets(data, alone) : linearBuckets(data, alone);
+  const put = scale === 'symlog' ? placed : spread;
+  const rows = [...data.rows.map((row) => ({ ...row, counts: put(row, data, joined) })), { ...own, counts: put(own, alone, joined) }];
+  return { ...data, ...joined, rows: rows.sort((a, b) => a.step - b.step) };
+}
+
+type Buckets = Pick<Histograms, 'edges' | 'zero_bucket'>;
+
+/** Native buckets are the same everywhere but for the one of exact zeros, which takes in all magnitudes that are not there. */
+function nativeBuckets(...series: readonly Buckets[]): Buckets {
+  const taken = series.flatMap(({ edges, zero_bucket }) =>
+    edges.slice(1).flatMap((right, i) => (i === zero_bucket ? [] : [edges[i] as number, right])),
+  );
+  if (taken.length === 0) return series[0] as Buckets;
+  const edges = [...new Set(taken)].sort((a, b) => a - b);
+  const [low, high] = [edges[0] as number, edges[edges.length - 1] as number];
+  const bothSigns = low < 0 && high > 0;
+  if (!bothSigns && series.every(({ zero_bucket }) => zero_bucket === null)) return { edges, zero_bucket: null };
+  if (bothSigns) return { edges, zero_bucket: edges.findLastIndex((edge) => edge < 0) };
+  return high > 0 ? { edges: [0, ...edges], zero_bucket: 0 } : { edges: [...edges, 0], zero_bucket: edges.length - 1 };
+}
+
+function placed({ counts }: HistogramRow, from: Buckets, to: Buckets): number[] {
+  const out = new Array<number>(to.edges.length - 1).fill(0);
+  const places = new Map(to.edges.map((edge, i) => [edge, i]));
+  counts.forEach((count, i) => {
+    const at = i === from.zero_bucket ? to.zero_bucket : places.get(from.edges[i] as number);
+    if (at != null && count > 0) out[at] = (out[at] as number) + count;
+  });
+  return out;
+}
+
+/** As many bins as the series have, over the range of both. */
+function linearBuckets(data: Buckets, alone: Buckets): Buckets {
+  const low = Math.min(data.edges[0] as number, alone.edges[0] as number);
+  const high = Math.max(data.edges[data.edges.length - 1] as number, alone.edges[alone.edges.length - 1] as number);
+  const bins = Math.max(1, data.edges.length - 1);
+  const edges = Array.from({ length: bins + 1 }, (_, i) => low + (high - low) * (i / bins));
+  const zero = edges.slice(1).findIndex((right, i) => (edges[i] as number) <= 0 && 0 < right);
+  return { edges, zero_bucket: zero < 0 ? null : zero };
+}
+
+/** Counts are spread evenly over other bins, as the server does with native buckets; exact zeros stay together. */
+function spread({ counts, zero }: HistogramRow, from: Buckets, to: Buckets): number[] {
+  const zeros = to.zero_bucket !== null && from.zero_bucket !== null && zero > 0 ? zero : 0;
+  return to.edges.slice(1).map((right, bin) => {
+    const left = to.edges[bin] as number;
+    return counts.reduce(
+      (sum, count, i) => {
+        const [start, end] = [from.edges[i] as number, from.edges[i + 1] as number];
+        const shared = Math.min(right, end) - Math.max(left, start);
+        const spreading = i === from.zero_bucket ? count - zeros : count;
+        return shared > 0 && end > start ? sum + spreading * (shared / (end - start)) : sum;
+      },
+      bin === to.zero_bucket ? zeros : 0,
+    );
+  });
+}

@@ -1,0 +1,86 @@
+import type { HistogramRow } from '../wire/answers';
+import type { HistogramAxis } from './histogram_axis';
+
+/** Outlines of histograms in axis coordinates; Plotly draws them as they are. */
+export interface Outline {
+  x: number[];
+  y: number[];
+}
+
+/** A histogram as steps: up at each bucket's left edge, down to zero at both ends. */
+export function stepOutline(at: readonly number[], counts: readonly number[]): Outline {
+  const x: number[] = [at[0] as number];
+  const y: number[] = [0];
+  counts.forEach((count, i) => {
+    x.push(at[i] as number, at[i + 1] as number);
+    y.push(count, count);
+  });
+  x.push(at[at.length - 1] as number);
+  y.push(0);
+  return { x, y };
+}
+
+/**
+ * The count that a histogram's height is measured by: the largest, without the exact zeros, which after a ReLU are so many that nothing
+ * else would be seen; with them where there is nothing else.
+ */
+export function tallestCount(
+  rows: readonly Pick<HistogramRow, 'counts' | 'zero'>[],
+  { zeroBucket, scale }: Pick<HistogramAxis, 'zeroBucket' | 'scale'>,
+): number {
+  const others = rows.flatMap(({ counts, zero }) =>
+    counts.map((count, i) => (i !== zeroBucket ? count : scale === 'symlog' ? 0 : count - (zero || 0))),
+  );
+  const most = Math.max(0, ...others);
+  // Bins that hold parts of an element do; what rounding leaves of zeros does not.
+  return most > 1e-6 ? most : Math.max(1, ...rows.flatMap(({ counts }) => counts));
+}
+
+/** How many rows apart the tallest histogram reaches, by the number of rows. */
+function reach(count: number): number {
+  return Math.max(1.5, count * 0.16);
+}
+
+/** Exact zeros are cut off a little above everything else. */
+const CUT = 1.15;
+
+export interface Ridge extends Outline {
+  step: number;
+  base: number;
+}
+
+/**
+ * Histograms of several steps as lines through the middles of their buckets, each raised above the one after it, the latest in front at
+ * the bottom. Every row is scaled by its own tallest bucket: a row says how values are spread; how many there are stays the same.
+ */
+export function ridges(rows: readonly HistogramRow[], axis: Pick<HistogramAxis, 'at' | 'zeroBucket' | 'scale'>): Ridge[] {
+  const { at } = axis;
+  return rows.map((row, i) => {
+    const height = reach(rows.length) / tallestCount([row], axis);
+    const base = rows.length - 1 - i;
+    const x = [at[0] as number];
+    const y = [base];
+    row.counts.forEach((count, bucket) => {
+      x.push(((at[bucket] as number) + (at[bucket + 1] as number)) / 2);
+      y.push(base + Math.min(CUT * reach(rows.length), count * height));
+    });
+    x.push(at[at.length - 1] as number);
+    y.push(base);
+    return { step: row.step, base, x, y };
+  });
+}
+
+/** The part of the vertical axis that the ridgeline takes. */
+export function ridgeExtent(count: number): [number, number] {
+  return [-0.3, count - 1 + CUT * reach(count) + 0.2];
+}
+
+/** Evenly chosen rows, the first and the last among them, and the one of `step` if there is one. */
+export function thinRows(rows: readonly HistogramRow[], most: number, step: number | null): HistogramRow[] {
+  if (rows.length <= most) return [...rows];
+  const chosen = new Set<number>();
+  for (let i = 0; i < most; i++) chosen.add(Math.round((i * (rows.length - 1)) / (most - 1)));
+  const current = rows.findIndex((row) => row.step === step);
+  if (current >= 0) chosen.add(current);
+  return [...chosen].sort((a, b) => a - b).map((i) => rows[i] as HistogramRow);
+}

@@ -1,0 +1,101 @@
+/** Edges of each node, and what they look like with some scopes closed. */
+
+import { type Adjacency, adjacency, placesOf } from '../../lib/numbers';
+import type { EdgeColumns } from '../wire/graph';
+import type { MetaEdges } from './meta_edges';
+import { type ScopeTree, shownEntity } from './tree';
+
+export interface NodeEdges {
+  readonly outgoing: Adjacency;
+  readonly incoming: Adjacency;
+}
+
+const known = new WeakMap<EdgeColumns, NodeEdges>();
+
+export function nodeEdges(nodeCount: number, edges: EdgeColumns): NodeEdges {
+  let found = known.get(edges);
+  if (!found) {
+    found = { outgoing: adjacency(nodeCount, edges.source, edges.target), incoming: adjacency(nodeCount, edges.target, edges.source) };
+    known.set(edges, found);
+  }
+  return found;
+}
+
+/** An entity on show that a selected one is connected with. */
+export interface Neighbour {
+  readonly entity: number;
+  readonly input: boolean;
+  /** Whether only control edges lead there. */
+  readonly control: boolean;
+}
+
+/** More neighbours than this are not told apart on a screen. */
+const MOST = 600;
+
+/** Neighbours of an entity as they are on show: nodes, or the closed scopes that hold them. Inputs first, in order. */
+export function shownNeighbours(tree: ScopeTree, edges: EdgeColumns, meta: MetaEdges, open: Uint8Array, entity: number): Neighbour[] {
+  if (entity < tree.nodeCount) return ofNode(tree, edges, open, entity);
+  const owner = tree.owner[entity - tree.nodeCount]!;
+  return owner >= 0 ? ofNode(tree, edges, open, owner) : ofScope(tree, meta, open, entity);
+}
+
+function ofNode(tree: ScopeTree, edges: EdgeColumns, open: Uint8Array, node: number): Neighbour[] {
+  const { incoming, outgoing } = nodeEdges(tree.nodeCount, edges);
+  const self = shownEntity(tree, open, tree.entityOf[node]!);
+  const found = new Map<string, Neighbour>();
+  for (const [list, input] of [
+    [incoming, true],
+    [outgoing, false],
+  ] as const) {
+    for (let i = list.start[node]!; i < list.start[node + 1]! && found.size < MOST; i++) {
+      const entity = shownEntity(tree, open, tree.entityOf[list.list[i]!]!);
+      if (entity !== self) add(found, { entity, input, control: edges.control[list.edge[i]!] === 1 });
+    }
+  }
+  return [...found.values()];
+}
+
+/** A scope's neighbours are those of its siblings that it is connected with. */
+function ofScope(tree: ScopeTree, meta: MetaEdges, open: Uint8Array, entity: number): Neighbour[] {
+  const scope = tree.parent[entity]!;
+  const found = new Map<string, Neighbour>();
+  for (const input of [true, false]) {
+    for (let m = meta.start[scope]!; m < meta.start[scope + 1]! && found.size < MOST; m++) {
+      const [from, to] = [meta.source[m]!, meta.target[m]!];
+      if ((input ? to : from) !== entity) continue;
+      add(found, { entity: shownEntity(tree, open, input ? from : to), input, control: meta.data[m] === 0 });
+    }
+  }
+  return [...found.values()];
+}
+
+function add(found: Map<string, Neighbour>, neighbour: Neighbour): void {
+  const key = `${neighbour.entity}${neighbour.input}`;
+  const before = found.get(key);
+  if (!before || (before.control && !neighbour.control)) found.set(key, neighbour);
+}
+
+/** Some nodes, for drawing: 1 for each of them, and how many of them each scope holds. */
+export interface Marks {
+  readonly nodes: Uint8Array;
+  readonly inScope: Int32Array;
+}
+
+/** Null for no rows: then there is nothing to draw. */
+export function markNodes(tree: ScopeTree, rows: Iterable<number>): Marks | null {
+  const nodes = new Uint8Array(tree.nodeCount);
+  for (const row of rows) if (row >= 0 && row < nodes.length) nodes[row] = 1;
+  const known = placesOf(nodes);
+  return known.length === 0 ? null : { nodes, inScope: countInScopes(tree, known) };
+}
+
+/** How many of some nodes each scope holds, the scopes they own included. */
+export function countInScopes(tree: ScopeTree, rows: Iterable<number>): Int32Array {
+  const counts = new Int32Array(tree.scopeCount);
+  for (const row of rows) {
+    const entity = tree.entityOf[row]!;
+    if (entity >= tree.nodeCount) counts[entity - tree.nodeCount]!++;
+    for (let scope = tree.parent[entity]!; scope >= 0; scope = tree.parent[tree.nodeCount + scope]!) counts[scope]!++;
+  }
+  return counts;
+}

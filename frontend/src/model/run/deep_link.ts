@@ -1,0 +1,249 @@
+import { CHART_CHOICES, type ChartChoice, type ChartChoices, NO_CHART_CHOICES, readChartChoices } from '../charts/chart_choices';
+import { sameTrace, TRACE_KINDS, type Trace } from '../graph/trace';
+import { type DimMapping, mappingText, parseMapping } from '../value/dims';
+import { VALUE_MODES, type ValueMode } from '../value/value_view';
+import type { SampleKind } from '../wire/events';
+
+/** What the address holds after `#`: enough to restore the page, here or on somebody else's screen. Null fields are left out. */
+export interface DeepLink extends ChartChoices {
+  run: string | null;
+  graph: string | null;
+  worker: string | null;
+  /** The step on show, named also while the page follows the latest one. */
+  step: number | null;
+  follow: boolean;
+  tensor: string | null;
+  visit: number | null;
+  /** Path of the scope that is selected on the graph, where no node is. */
+  selected: string | null;
+  /** Whether the node panel takes the whole page. */
+  enlarged: boolean;
+  view: View;
+  /** What the timeline looks into; empty for everything. */
+  scope: string;
+  /** Its rows that were opened and closed by hand. */
+  unfolded: readonly string[];
+  folded: readonly string[];
+  /** How the table of tensors is filtered (by name, by numbers) and sorted (a column, `-` in front for descending). */
+  match: string;
+  where: string;
+  sort: string;
+  /** The file and line of the program, `file:line`; empty for the selected node's. */
+  place: string;
+  panel: PanelTab;
+  /** How the value is shown; null is what suits it. */
+  value: ValueMode | null;
+  /** How its dimensions are laid out; null is the view's own way. */
+  dims: DimMapping | null;
+  color: string;
+  /** Opened scopes of the graph, empty where all are closed; null where they are the graph's own choice, or too many for an address. */
+  open: readonly string[] | null;
+  /** Stacks of repeated blocks that were taken apart; `*` for all. */
+  unstacked: readonly string[];
+  /** What is traced on the graph. */
+  trace: Trace | null;
+  /** Of a comparison: run B, its step and its worker where these are others than A's, which steps are compared, and what sorts the table. */
+  other: string | null;
+  otherStep: number | null;
+  otherWorker: string | null;
+  at: CompareAt;
+  rank: string;
+  /** The steps that are looked at, first and last; null for all. */
+  range: StepRange | null;
+  /** Tensors whose histories are compared. */
+  pins: readonly string[];
+  /** Of the events: which samples are looked for, by a part of their file's name or of their id. */
+  saw: string;
+  of: SampleKind;
+  /** Whether the table lists the step on show, or all steps. */
+  rows: TableRows;
+}
+
+/** What tells places apart that "back" leads to. */
+export type Place = Pick<DeepLink, 'run' | 'graph' | 'tensor' | 'selected' | 'view' | 'scope' | 'unstacked' | 'trace'>;
+
+/** Moving along the steps replaces the entry of the history, so that "back" leads to the last place and not through every step. */
+export function isNewPlace(before: Place, after: Place): boolean {
+  if ((['run', 'graph', 'tensor', 'selected', 'view', 'scope'] as const).some((key) => before[key] !== after[key])) return true;
+  return before.unstacked.join() !== after.unstacked.join() || !sameTrace(before.trace, after.trace);
+}
+
+export interface StepRange {
+  first: number;
+  last: number;
+}
+
+/** More lines than that cannot be told apart. */
+export const MOST_PINS = 8;
+
+export type TableRows = 'step' | 'all';
+
+export type CompareAt = 'first' | 'step';
+
+export const VIEWS = ['graph', 'table', 'timeline', 'source', 'problems', 'compare', 'stepper', 'events'] as const;
+export type View = (typeof VIEWS)[number];
+export const VIEW_TITLES: Readonly<Record<View, string>> = {
+  ...{ graph: 'Graph', table: 'Tensors', timeline: 'Timeline', source: 'Source' },
+  ...{ problems: 'Problems', compare: 'Compare', stepper: 'Stepper', events: 'Events' },
+};
+
+export const PANEL_TABS = ['overview', 'history', 'histogram', 'value', 'source'] as const;
+export type PanelTab = (typeof PANEL_TABS)[number];
+
+export const EMPTY_LINK: DeepLink = {
+  ...NO_CHART_CHOICES,
+  run: null,
+  graph: null,
+  worker: null,
+  step: null,
+  follow: false,
+  tensor: null,
+  visit: null,
+  selected: null,
+  enlarged: false,
+  view: 'graph',
+  scope: '',
+  unfolded: [],
+  folded: [],
+  match: '',
+  where: '',
+  sort: 'tensor',
+  place: '',
+  panel: 'overview',
+  value: null,
+  dims: null,
+  color: 'health',
+  open: null,
+  unstacked: [],
+  trace: null,
+  other: null,
+  otherStep: null,
+  otherWorker: null,
+  at: 'first',
+  rank: 'order',
+  range: null,
+  pins: [],
+  saw: '',
+  of: 'files',
+  rows: 'step',
+};
+
+const NOTHING_ASKED = JSON.stringify(EMPTY_LINK);
+
+/** Browsers and mail programs cut addresses that are much longer than this: more opened scopes or stacks taken apart are left out. */
+const LONGEST_LIST = 1200;
+
+const TEXTS = ['run', 'graph', 'worker', 'tensor', 'selected', 'other', 'otherWorker'] as const;
+const NUMBERS = ['step', 'otherStep'] as const;
+/** No dump counts further (FORMAT.md). */
+const LAST_VISIT = 2 ** 31 - 1;
+
+export function encodeLink(link: DeepLink): string {
+  const parts: string[] = [];
+  const add = (key: string, value: string | number) => parts.push(`${key}=${encodePart(String(value))}`);
+  for (const key of ['run', 'graph', 'worker', 'step', 'tensor', 'visit', 'selected', 'other', 'otherStep', 'otherWorker'] as const) {
+    const value = link[key];
+    if (value !== null) add(key, value);
+  }
+  if (link.follow) add('follow', 1);
+  if (link.enlarged) add('enlarged', 1);
+  for (const key of ['view', 'scope', 'match', 'where', 'sort', 'place', 'panel', 'color', 'at', 'rank', 'saw', 'of', 'rows'] as const)
+    if (link[key] !== EMPTY_LINK[key]) add(key, link[key]);
+  if (link.value !== null) add('value', link.value);
+  for (const key of Object.keys(CHART_CHOICES) as ChartChoice[]) {
+    const choice = link[key];
+    if (choice !== null) add(key, choice);
+  }
+  if (link.dims !== null) parts.push(`dims=${mappingText(link.dims)}`);
+  if (link.range !== null) add('range', `${link.range.first}-${link.range.last}`);
+  if (link.pins.length > 0) parts.push(`pins=${link.pins.map(encodePart).join(',')}`);
+  for (const key of ['open', 'unstacked', 'unfolded', 'folded'] as const) {
+    const list = link[key]?.map(encodePart).join(',') ?? '';
+    const natural = link[key] === null || (key !== 'open' && list === ''); // that none is open is a choice
+    if (!natural && list.length <= LONGEST_LIST) parts.push(`${key}=${list}`);
+  }
+  if (link.trace !== null) parts.push(`trace=${traceText(link.trace)}`);
+  return parts.length === 0 ? '' : `#${parts.join('&')}`;
+}
+
+/** Slashes and colons stay readable; all else that could end a part is escaped. */
+function encodePart(text: string): string {
+  return encodeURIComponent(text).replace(/%2F/g, '/').replace(/%3A/g, ':');
+}
+
+/** Reads an address's hash; what it does not hold, or holds malformed, takes its default. */
+export function decodeLink(hash: string): DeepLink {
+  const found = new Map<string, string>();
+  for (const part of hash.replace(/^#/, '').split('&')) {
+    const cut = part.indexOf('=');
+    if (cut > 0) found.set(part.slice(0, cut), part.slice(cut + 1));
+  }
+  const link = { ...EMPTY_LINK, ...readChartChoices((name) => found.get(name)) };
+  for (const key of TEXTS) link[key] = decodePart(found.get(key) ?? '') || null;
+  for (const key of NUMBERS) link[key] = wholeNumber(found.get(key));
+  const visit = wholeNumber(found.get('visit'));
+  link.visit = visit !== null && visit <= LAST_VISIT ? visit : null;
+  link.follow = found.get('follow') === '1';
+  link.enlarged = found.get('enlarged') === '1';
+  link.view = VIEWS.find((view) => view === found.get('view')) ?? EMPTY_LINK.view;
+  for (const key of ['scope', 'match', 'where', 'place', 'saw'] as const) link[key] = decodePart(found.get(key) ?? '');
+  link.sort = decodePart(found.get('sort') ?? '') || EMPTY_LINK.sort;
+  // As the tabs are titled: `histograms` too.
+  const panel = PANEL_TABS.find((tab) => tab === found.get('panel') || `${tab}s` === found.get('panel'));
+  if (panel) link.panel = panel;
+  link.value = VALUE_MODES.find((mode) => mode === found.get('value')) ?? null;
+  link.dims = parseMapping(decodePart(found.get('dims') ?? ''));
+  link.at = found.get('at') === 'step' ? 'step' : 'first';
+  link.rank = decodePart(found.get('rank') ?? '') || EMPTY_LINK.rank;
+  link.color = decodePart(found.get('color') ?? '') || EMPTY_LINK.color;
+  link.of = found.get('of') === 'ids' ? 'ids' : 'files';
+  link.rows = found.get('rows') === 'all' ? 'all' : 'step';
+  link.range = parseRange(found.get('range'));
+  link.pins = (parseList(found.get('pins')) ?? []).slice(0, MOST_PINS);
+  link.open = parseList(found.get('open'));
+  for (const key of ['unstacked', 'unfolded', 'folded'] as const) link[key] = parseList(found.get(key)) ?? EMPTY_LINK[key];
+  link.trace = parseTrace(found.get('trace'));
+  return link;
+}
+
+/** The parts of an address's hash that say nothing the page can read, as they stand there. */
+export function unreadParts(hash: string): string[] {
+  const parts = hash.replace(/^#/, '').split('&');
+  return parts.filter((part) => {
+    const [key = '', value = ''] = part.split(/=(.*)/s);
+    const natural = String(EMPTY_LINK[key as keyof DeepLink]) === value || /^(follow|enlarged)=0$/.test(part);
+    return key !== '' && value !== '' && !natural && JSON.stringify(decodeLink(part)) === NOTHING_ASKED;
+  });
+}
+
+function parseList(text: string | undefined): string[] | null {
+  return text?.split(',').map(decodePart).filter(Boolean) ?? null;
+}
+
+function traceText({ kind, from, to }: Trace): string {
+  return (kind === 'path' ? [kind, from, to] : [kind, from]).map(encodePart).join(',');
+}
+
+function parseTrace(text: string | undefined): Trace | null {
+  const [word, from = '', to = ''] = (text ?? '').split(',').map(decodePart);
+  const kind = TRACE_KINDS.find((candidate) => candidate === word);
+  if (kind === undefined || from === '' || (kind === 'path') !== (to !== '')) return null;
+  return { kind, from, to };
+}
+
+function decodePart(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function parseRange(text: string | undefined): StepRange | null {
+  const [first, last] = (text ?? '').split('-').map((part) => wholeNumber(part));
+  return first == null || last == null || last < first ? null : { first, last };
+}
+
+function wholeNumber(text: string | undefined): number | null {
+  return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : null;
+}

@@ -1,0 +1,171 @@
+import { describe, expect, it } from 'vitest';
+import type { NonfiniteProblem } from '../wire/answers';
+import type { Birth, Finding, NanReport } from '../wire/findings';
+import {
+  birthReason,
+  birthsFirst,
+  birthTitle,
+  chainGoal,
+  groupBirths,
+  groupFindings,
+  isIntended,
+  moreBirths,
+  mutes,
+  pageHead,
+  withoutBirths,
+} from './problem_page';
+
+const finding = (rule: string, severity: Finding['severity'], first_step: number, tensor = 'a:0') =>
+  ({ rule, severity, first_step, tensor, muted: false }) as Finding;
+
+const birth = (fields: Partial<Birth>) =>
+  ({
+    node: 'loss/Log',
+    op_type: 'Log',
+    step: 25,
+    verdict: 'born',
+    demoted: '',
+    missing: [],
+    output: { nan: 0 },
+    explanation: null,
+    ...fields,
+  }) as Birth;
+
+const report = (previous: number | null, births: Birth[] = []) => ({ previous, births }) as unknown as NanReport;
+
+describe('order of the findings', () => {
+  it('is the one they come in, rules together', () => {
+    const groups = groupFindings([
+      finding('AllZero', 'high', 5),
+      finding('DeadRelu', 'high', 3, 'b:0'),
+      finding('LargeLoss', 'high', 3),
+      finding('DeadRelu', 'high', 2),
+      finding('DeadRelu', 'medium', 9),
+    ]);
+    expect(groups.map((group) => [group.rule, group.findings.map((one) => one.first_step)])).toEqual([
+      ['AllZero', [5]],
+      ['DeadRelu', [3, 2]],
+      ['LargeLoss', [3]],
+      ['DeadRelu', [9]],
+    ]);
+  });
+
+  it('leaves to the births what they tell better', () => {
+    const findings = [finding('ExplodingTensor', 'high', 1), finding('DeadRelu', 'high', 1)];
+    expect(withoutBirths(findings, report(null, [birth({})])).map((one) => one.rule)).toEqual(['DeadRelu']);
+    expect(withoutBirths(findings, report(null))).toHaveLength(2);
+  });
+
+  it('mutes a rule, or a rule on one tensor', () => {
+    expect(mutes(['DeadRelu'], finding('DeadRelu', 'high', 1))).toBe(true);
+    expect(mutes(['DeadRelu: b:0'], finding('DeadRelu', 'high', 1))).toBe(false);
+    expect(mutes(['DeadRelu: b:0'], finding('DeadRelu', 'high', 1, 'b:0'))).toBe(true);
+  });
+});
+
+describe('what is said of a birth', () => {
+  it('names kind, step and node', () => {
+    expect(birthTitle(birth({}), report(24))).toBe('Infinity is born at step 25 in loss/Log');
+    expect(birthTitle(birth({ visit: 0 }), report(24))).toBe('Infinity is born at step 25 in loss/Log');
+  });
+
+  it('names the visit of a node in a loop', () => {
+    expect(birthTitle(birth({ visit: 3 }), report(24))).toBe('Infinity is born at step 25 (visit 3) in loss/Log');
+    expect(birthTitle(birth({ visit: 3, verdict: 'suspected' }), report(24))).toContain('at step 25 (visit 3) in loss/Log');
+  });
+
+  it('does not call a birth what a variable brought along', () => {
+    const carried = birth({ verdict: 'carried', output: { nan: 3 } as Birth['output'] });
+    expect(birthTitle(carried, report(20))).toBe('NaN was in a variable when step 25 began: it arose after step 20');
+    expect(birthTitle(carried, report(null))).toContain('it arose before it');
+    expect(birthReason(carried)).toContain('only reads it');
+  });
+
+  it('says where a reason is not proven', () => {
+    const explanation = { pattern: 'log of 0', text: 'log(0) = -inf.', help: '', certain: false };
+    expect(birthReason(birth({ explanation }))).toBe('log(0) = -inf. (It fits, but is not proven.)');
+  });
+
+  it('writes out what is invisible in names', () => {
+    expect(birthTitle(birth({ node: 'a\u202eb' }), report(1))).not.toContain('\u202e');
+  });
+
+  it('tells alike births together', () => {
+    const groups = groupBirths([birth({ node: 'a' }), birth({ node: 'b' }), birth({ node: 'c', op_type: 'Exp' })]);
+    expect(groups.map((group) => [group.first.node, group.others.length])).toEqual([
+      ['a', 1],
+      ['c', 0],
+    ]);
+  });
+});
+
+describe('what is intended', () => {
+  const problem = (tensor: string, first_step: number) => ({ tensor, graph: 'g', first_step }) as NonfiniteProblem;
+  const told = (births: string[], demoted: string[]) =>
+    ({
+      step: 5,
+      graph: 'g',
+      births: births.map((tensor) => birth({ tensor, graph: 'g' })),
+      demoted: demoted.map((tensor) => birth({ tensor, graph: 'g' })),
+      chain: births.map((tensor) => ({ tensor })),
+    }) as unknown as NanReport;
+
+  it('is unknown before the births are', () => {
+    expect(isIntended(problem('mask:0', 0), null)).toBe(false);
+  });
+
+  it('is everything where no birth matters', () => {
+    expect(isIntended(problem('scores:0', 7), told([], ['mask:0']))).toBe(true);
+  });
+
+  it('is what was there before the first birth that matters, and what is harmless beside it', () => {
+    const report = told(['log:0'], ['mask:0']);
+    expect(isIntended(problem('mask:0', 5), report)).toBe(true);
+    expect(isIntended(problem('scores:0', 2), report)).toBe(true);
+    expect(isIntended(problem('loss:0', 5), report)).toBe(false);
+    expect(isIntended(problem('log:0', 2), report)).toBe(false);
+  });
+});
+
+it('births after the first are called so only where all of them are', () => {
+  const [born, carried] = [birth({ verdict: 'born' }), birth({ verdict: 'carried' })];
+  expect([[born], [born, born], [born, carried]].map(moreBirths)).toEqual(['1 more birth', '2 more births', '2 more places']);
+});
+
+describe('what the page says of births', () => {
+  const told = (births: Birth[], chain: string[] = []) =>
+    ({ previous: null, births, chain: chain.map((tensor) => ({ tensor })), loss: 'loss:0' }) as unknown as NanReport;
+
+  it('is that a run is spoilt only by what does not heal again', () => {
+    const heals = birth({ aftermath: 'It becomes finite again.' });
+    expect([pageHead([birth({})], 0), pageHead([heals, birth({})], 1)]).toEqual(Array(2).fill('NaN or Inf spoilt this run'));
+    expect([pageHead([heals], 1), pageHead([heals], 0), pageHead([], 0)]).toEqual([
+      'Something is wrong',
+      'NaN or Inf arise, but reach nothing that matters',
+      'Worth a look',
+    ]);
+  });
+
+  it('leads to the loss only where it reaches it', () => {
+    expect(chainGoal(told([], ['log:0', 'loss:0']))).toEqual({ words: 'the loss', isName: false });
+    expect(chainGoal(told([], ['log:0', 'add:0']))).toEqual({ words: 'add:0', isName: true });
+  });
+
+  it('names the op whose gradient it is, and what turned as the command line does', () => {
+    const forward = { tensor: 'Log:0', node: 'Log', op_type: 'Log', chosen: '' };
+    expect(birthTitle(birth({ node: 'g', step: 1, verdict: 'turned', forward }), told([]))).toContain(
+      'is born at step 1 in g, the gradient of Log (Log)',
+    );
+  });
+
+  it('does not count constants as births', () => {
+    expect(moreBirths([birth({ verdict: 'born' }), birth({ verdict: 'constant' })])).toBe('1 more birth and 1 constant');
+  });
+});
+
+it('what was born heads the tensors, in the order of the births', () => {
+  const [sub, log, exp, out] = ['sub:0', 'log:0', 'exp:0', 'out:0'].map((tensor) => ({ graph: 'g', tensor }) as NonfiniteProblem);
+  const told = report(null, [birth({ graph: 'g', tensor: 'exp:0' }), birth({ graph: 'g', tensor: 'log:0' })]);
+  expect(birthsFirst([sub!, log!, exp!, out!], told)).toEqual([exp, log, sub, out]);
+  expect(birthsFirst([sub!, log!], null)).toEqual([sub, log]);
+});

@@ -1,0 +1,137 @@
+/** What the problems page says first, and in which order the rest follows. */
+
+import { counted } from '../../lib/format';
+import { visible } from '../../lib/visible';
+import type { NonfiniteProblem } from '../wire/answers';
+import type { Birth, Finding, NanReport, Severity } from '../wire/findings';
+
+/** Findings of one rule and severity. */
+export interface FindingGroup {
+  rule: string;
+  severity: Severity;
+  findings: Finding[];
+}
+
+/** `Rule`, or `Rule: tensor`, as the user muted them on this page. */
+export function mutes(entries: readonly string[], finding: Finding): boolean {
+  return finding.muted || entries.includes(finding.rule) || entries.includes(`${finding.rule}: ${finding.tensor}`);
+}
+
+/** Rules together, in the order of the first of each; findings come the worst first, then the newest, then in data flow order, as on the command line. */
+export function groupFindings(findings: readonly Finding[]): FindingGroup[] {
+  const groups = new Map<string, FindingGroup>();
+  for (const finding of findings) {
+    const { rule, severity } = finding;
+    const key = `${severity} ${rule}`;
+    const group = groups.get(key) ?? { rule, severity, findings: [] };
+    group.findings.push(finding);
+    groups.set(key, group);
+  }
+  return [...groups.values()];
+}
+
+/** The births of a report say what this rule would only repeat. */
+const TOLD_BY_BIRTHS = 'ExplodingTensor';
+
+export function withoutBirths(findings: readonly Finding[], report: NanReport | null): Finding[] {
+  return findings.filter((finding) => finding.rule !== TOLD_BY_BIRTHS || !report?.births.length);
+}
+
+/** Whether births say that a tensor's NaN and Inf are meant or without effect, as an attention mask's are; false where nothing is known. */
+export function isIntended(problem: NonfiniteProblem, report: NanReport | null): boolean {
+  if (report === null || report.step === null) return false;
+  const same = (each: { tensor: string; graph?: string }) =>
+    each.tensor === problem.tensor && (each.graph ?? report.graph) === problem.graph;
+  if (report.births.some(same) || report.chain.some(same)) return false;
+  if (report.demoted.some(same) || report.births.length === 0) return true;
+  return problem.first_step < report.step; // the report is of the first step with a birth that matters
+}
+
+/** The tensors that births name head a list of them, in their order: in a loop the flow also leads back, so what stands first there may have been handed it. */
+export function birthsFirst(problems: readonly NonfiniteProblem[], report: NanReport | null): NonfiniteProblem[] {
+  const born = new Map((report?.births ?? []).map(({ graph, tensor }, i) => [`${graph} ${tensor}`, i]));
+  const place = ({ graph, tensor }: NonfiniteProblem) => born.get(`${graph} ${tensor}`) ?? born.size;
+  return [...problems].sort((a, b) => place(a) - place(b));
+}
+
+export const bad = (birth: Birth): 'NaN' | 'Infinity' => (birth.output.nan > 0 ? 'NaN' : 'Infinity');
+
+/** By which colour it is told: NaN before infinity, as on the graph. */
+export const badColour = ({ nan }: { nan: number }): 'nan' | 'inf' => (nan > 0 ? 'nan' : 'inf');
+
+/** Which time within its step a node in a loop ran; nothing for the first, as on the command line. */
+export const visitText = ({ visit = 0 }: { visit?: number }): string => (visit > 0 ? ` (visit ${visit})` : '');
+
+/** What happened, in one line. */
+export function birthTitle(birth: Birth, report: NanReport): string {
+  const [what, node] = [bad(birth), visible(birth.node)];
+  const of = birth.forward ? `, the gradient of ${visible(birth.forward.node)} (${birth.forward.op_type})` : '';
+  const between = report.previous === null ? 'before it' : `after step ${report.previous}`;
+  switch (birth.verdict) {
+    case 'carried':
+      return `${what} was in a variable when step ${birth.step} began: it arose ${between}`;
+    case 'data':
+      return `${what} came in with the data of step ${birth.step}`;
+    case 'constant':
+      return `${what} is a constant of the program`;
+    case 'suspected':
+      return `${what} appears first at step ${birth.step}${visitText(birth)} in ${node}${of}; not all of its inputs were captured`;
+    default:
+      return `${what} is born at step ${birth.step}${visitText(birth)} in ${node}${of}`;
+  }
+}
+
+/** Why, in one sentence. */
+export function birthReason(birth: Birth): string {
+  if (birth.explanation) return birth.explanation.text + (birth.explanation.certain ? '' : ' (It fits, but is not proven.)');
+  if (birth.verdict === 'carried')
+    return `${visible(birth.node)} only reads it. Capture the steps before, each of them, to see the birth itself.`;
+  if (birth.verdict === 'data') return 'Look at the input pipeline: the model did nothing wrong.';
+  if (birth.verdict === 'suspected')
+    return `It may have come from what was not captured: ${birth.missing.map(visible).join(', ') || 'an input'}.`;
+  return `${birth.op_type} made it of finite inputs; no known pattern fits.`;
+}
+
+/** What the page says above all else: births that do not heal again spoil a run, then come findings of the worst kind. */
+export function pageHead(births: readonly Birth[], high: number): string {
+  if (births.some((birth) => !birth.aftermath)) return 'NaN or Inf spoilt this run';
+  if (high > 0) return 'Something is wrong';
+  return births.length > 0 ? 'NaN or Inf arise, but reach nothing that matters' : 'Worth a look';
+}
+
+/** What the chain of a report leads to. */
+export function chainGoal(report: NanReport): { words: string; isName: boolean } {
+  const last = report.chain.at(-1)?.tensor ?? '';
+  return last === report.loss ? { words: 'the loss', isName: false } : { words: visible(last), isName: true };
+}
+
+/** How many more there are: births only if all of them are, else places that were handed it, read it, or are suspected; constants of the program apart. */
+export function moreBirths(births: readonly Birth[]): string {
+  const others = births.filter((birth) => birth.verdict !== 'constant');
+  const allBorn = others.every((birth) => birth.verdict === 'born' || birth.verdict === 'turned');
+  const told = [
+    { count: others.length, noun: allBorn ? 'more birth' : 'more place' },
+    { count: births.length - others.length, noun: 'constant' },
+  ];
+  return told
+    .filter(({ count }) => count > 0)
+    .map(({ count, noun }) => counted(count, noun))
+    .join(' and ');
+}
+
+/** Births after the first, the same verdict and op told as one line. */
+export interface BirthGroup {
+  first: Birth;
+  others: Birth[];
+}
+
+export function groupBirths(births: readonly Birth[]): BirthGroup[] {
+  const groups = new Map<string, BirthGroup>();
+  for (const birth of births) {
+    const key = `${birth.verdict} ${birth.op_type} ${birth.explanation?.pattern ?? ''} ${birth.demoted}`;
+    const group = groups.get(key);
+    if (group) group.others.push(birth);
+    else groups.set(key, { first: birth, others: [] });
+  }
+  return [...groups.values()];
+}

@@ -1,0 +1,137 @@
+import { formatCount, formatShort } from '../../lib/format';
+import type { Snapshot } from '../wire/answers';
+import { COUNTS, infinities, type MeasureName, STATISTICS, shapeText } from '../wire/statistics';
+
+/**
+ * The columns of the list of tensors; adding one is one row. `width`: pixels; `rank`: which go first where there is no room for all.
+ * The server sorts by all but the trend.
+ */
+export const TABLE_COLUMNS = [
+  { id: 'tensor', label: 'Tensor', text: true, width: 180, rank: 0 },
+  { id: 'step', label: 'Step', text: false, width: 84, rank: 0 },
+  { id: 'visit', label: 'Visit', text: false, width: 56, rank: 13 },
+  { id: 'trend', label: 'Trend', text: true, width: 92, rank: 3 },
+  { id: 'op_type', label: 'Op', text: true, width: 104, rank: 8 },
+  { id: 'layer', label: 'Layer', text: true, width: 110, rank: 12 },
+  { id: 'dtype', label: 'Dtype', text: true, width: 76, rank: 10 },
+  { id: 'shape', label: 'Shape', text: true, width: 104, rank: 7 },
+  { id: 'size', label: 'Elements', text: false, width: 84, rank: 9 },
+  { id: 'nan', label: 'NaN', text: false, width: 68, rank: 1 },
+  { id: 'inf', label: 'Inf', text: false, width: 68, rank: 2 },
+  { id: 'zero', label: 'Zeros', text: false, width: 76, rank: 11 },
+  { id: 'min', label: 'Min', text: false, width: 92, rank: 6 },
+  { id: 'mean', label: 'Mean', text: false, width: 92, rank: 5 },
+  { id: 'max', label: 'Max', text: false, width: 92, rank: 6 },
+  { id: 'std', label: 'Std', text: false, width: 92, rank: 5 },
+  { id: 'abs_max', label: 'Abs max', text: false, width: 92, rank: 4 },
+  { id: 'l2', label: 'L2', text: false, width: 92, rank: 14 },
+] as const;
+
+export type TableColumn = (typeof TABLE_COLUMNS)[number];
+export type ColumnId = TableColumn['id'];
+
+export interface TableFilter {
+  /** Regular expression on tensor names, whatever their case; an invalid one matches as plain text. */
+  match: string;
+  opType: string;
+  layer: string;
+  nonfinite: boolean;
+  /** A condition on the numbers and texts, `nan > 0 and op == 'Relu'` (condition.ts). */
+  where: string;
+}
+
+export const NO_FILTER: TableFilter = { match: '', opType: '', layer: '', nonfinite: false, where: '' };
+
+export interface TableSort {
+  column: ColumnId;
+  descending: boolean;
+}
+
+/** A sorting as it stands in an address: `-nan`. What names no column sorts by name. */
+export function parseSort(text: string): TableSort {
+  const name = text.replace(/^-/, '');
+  const column = TABLE_COLUMNS.find((candidate) => candidate.id === name && candidate.id !== 'trend');
+  return column ? { column: column.id, descending: text.startsWith('-') } : { column: 'tensor', descending: false };
+}
+
+export function sortText({ column, descending }: TableSort): string {
+  return (descending ? '-' : '') + column;
+}
+
+/** What the server is asked for, apart from which page. */
+export function tableQuery(filter: TableFilter, sort: TableSort): Record<string, string | boolean | null> {
+  const { opType, layer, nonfinite, where } = filter;
+  const match = filter.match === '' ? null : `(?i)${parsePattern(filter.match) ? filter.match : escaped(filter.match)}`;
+  return { match, op_type: opType, layer, nonfinite, where: where.trim(), sort: sortText(sort) };
+}
+
+const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+
+/** Null where the text is no regular expression. */
+export function parsePattern(text: string): RegExp | null {
+  const read = readPattern(text);
+  return read instanceof RegExp ? read : null;
+}
+
+/** Why a text is no regular expression; null where it is one. */
+export function patternError(text: string): string | null {
+  const read = readPattern(text);
+  return read instanceof RegExp ? null : `No regular expression (${read}): names that hold the text as it stands are listed.`;
+}
+
+function readPattern(text: string): RegExp | string {
+  try {
+    return new RegExp(text, 'i');
+  } catch (error) {
+    return String(error).replace(/^.*: /s, '').toLowerCase();
+  }
+}
+
+/** The statistic whose trend is shown: what the list is sorted by, else the largest magnitude. */
+export function trendOf({ column }: TableSort): MeasureName | 'size' {
+  const known = [...COUNTS, ...STATISTICS, 'size' as const].find((name) => name === column);
+  return known ?? 'abs_max';
+}
+
+/** Which columns are shown: the chosen ones, or as many as fit, in the order of their rank. */
+export function columnsFor(width: number, chosen: readonly ColumnId[] | null, needed: { step: boolean; visit: boolean }): TableColumn[] {
+  const possible = TABLE_COLUMNS.filter(({ id }) => (id !== 'step' || needed.step) && (id !== 'visit' || needed.visit));
+  if (chosen !== null) return possible.filter(({ id, rank }) => rank === 0 || chosen.includes(id));
+  let left = width;
+  const taken = new Set<ColumnId>();
+  for (const column of [...possible].sort((a, b) => a.rank - b.rank)) {
+    left -= column.width;
+    if (column.rank > 0 && left < 0) break;
+    taken.add(column.id);
+  }
+  return possible.filter(({ id }) => taken.has(id));
+}
+
+export function cellText(row: Snapshot, column: ColumnId): string {
+  if (column === 'tensor' || column === 'dtype') return row[column];
+  if (column === 'shape') return shapeText(row);
+  return column === 'op_type' || column === 'layer' ? (row[column] ?? '') : '';
+}
+
+/** Pixels of a digit, and of a cell's padding. */
+const DIGIT = 7.5;
+const PADDING = 20;
+
+/** A number as a column shows it: with fewer digits where there is no room for all, as a number that is cut is another one. */
+export function numberText({ id, width }: TableColumn, value: number): string {
+  if (id === 'step' || id === 'visit') return String(value);
+  const room = Math.floor((width - PADDING) / DIGIT);
+  if (COUNT_COLUMNS.includes(id)) {
+    const text = Number.isNaN(value) ? '?' : formatCount(value);
+    return text.length <= room ? text : formatShort(value, room);
+  }
+  return Number.isNaN(value) ? '–' : formatShort(value, room);
+}
+
+/** Counts may be unknown. */
+export const COUNT_COLUMNS: readonly ColumnId[] = ['size', 'nan', 'inf', 'zero'];
+
+export function cellNumber(row: Snapshot, column: ColumnId): number {
+  if (column === 'inf') return infinities(row);
+  return Number(row[column as keyof Snapshot]);
+}

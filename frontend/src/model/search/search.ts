@@ -1,0 +1,155 @@
+/** Search over a graph's nodes, as query.ts reads it. */
+
+import type { DictColumn } from '../../lib/columns';
+import { placesOf } from '../../lib/numbers';
+import { nodesOfPlace } from '../run/source_lines';
+import { type GraphData, rowOf } from '../wire/graph';
+import { markConnected, type Step } from './connected';
+import { atOnce, mayPause, type Pieces } from './in_pieces';
+import { type ChainStep, FIELDS, type Field, type FieldTerm, type Query, type Term } from './query';
+import { NO_FACTS, type SearchFacts } from './search_facts';
+import { markContaining, markFuzzy, markText, markWithoutNumbers } from './search_names';
+
+export interface SearchResult {
+  /** Row numbers of the nodes that match, ascending; none for an empty query or a broken one. */
+  readonly rows: Int32Array;
+  /** Whether a text was in no name and only its letters were found. */
+  readonly fuzzy: boolean;
+  /** The shortest ways between the ends of connected patterns that were found, as rows in the data's order. */
+  readonly ways: readonly Int32Array[];
+  /** Why there are no hits, where more is known than that. */
+  readonly told: string | null;
+}
+
+const NOTHING: SearchResult = { rows: new Int32Array(0), fuzzy: false, ways: [], told: null };
+
+/** One search: the graph, what is known of its nodes, and what its terms had to be taken for. */
+interface Search {
+  readonly graph: GraphData;
+  readonly facts: SearchFacts;
+  fuzzy: boolean;
+  ways: Int32Array[];
+}
+
+export function runQuery(graph: GraphData, query: Query, facts: SearchFacts = NO_FACTS): SearchResult {
+  return atOnce(queryPieces(graph, query, facts));
+}
+
+/** As `runQuery`, for what must not hold up the page. */
+export function* queryPieces(graph: GraphData, query: Query, facts: SearchFacts): Pieces<SearchResult> {
+  if (query.error !== null) return { ...NOTHING, told: query.error };
+  if (query.terms.length === 0) return NOTHING;
+  const search: Search = { graph, facts, fuzzy: false, ways: [] };
+  const matches = new Uint8Array(graph.nodeCount).fill(1);
+  const hit = new Uint8Array(graph.nodeCount);
+  let told: string | null = null;
+  for (const term of query.terms) {
+    hit.fill(0);
+    yield* markTerm(search, term, hit);
+    if (!hit.includes(1)) told ??= whyNothing(search, term);
+    for (let row = 0; row < hit.length; row++) matches[row]! &= hit[row]!;
+  }
+  const rows = placesOf(matches);
+  const ways = search.ways.filter((way) => matches[way[0]!] || matches[way[way.length - 1]!]);
+  return { rows, fuzzy: search.fuzzy && rows.length > 0, ways, told: rows.length > 0 ? null : told };
+}
+
+function* markTerm(search: Search, term: Term, hit: Uint8Array): Pieces<void> {
+  const { graph } = search;
+  if (term.kind === 'text') yield* markWord(search, term.text, hit);
+  else if (term.kind === 'pattern') {
+    for (let row = 0; row < hit.length; row++) {
+      if (mayPause(row)) yield;
+      if (term.pattern.test(graph.names.at(row)) || term.pattern.test(graph.paths.at(row))) hit[row] = 1;
+    }
+  } else if (term.kind === 'chain') {
+    const steps: Step[] = [];
+    for (const step of term.steps) steps.push(step && (yield* stepRows(search, step)));
+    search.ways.push(...markConnected(graph.nodeCount, graph.edges, steps, hit));
+  } else markField(search, term, hit);
+}
+
+/** A text in a name; where it is in none, the next best that it may mean. */
+function* markWord(search: Search, text: string, hit: Uint8Array): Pieces<void> {
+  const { graph } = search;
+  const found = () => hit.includes(1);
+  markText(graph.names, text, hit);
+  yield;
+  markText(graph.paths, text, hit);
+  yield;
+  if (text.includes('/') && !found()) markWithoutNumbers(graph.names, text, hit);
+  const node = /^(.+):\d+$/.exec(text)?.[1]; // of a tensor's name
+  if (node !== undefined && !found()) markText(graph.names, node, hit);
+  if (!found()) markContaining(graph.opTypes, text, hit);
+  if (!found()) markContaining(graph.layers, text, hit);
+  if (!found() && (yield* markFuzzy(graph, text, hit))) search.fuzzy = true;
+}
+
+function markField({ graph, facts }: Search, { field, text }: FieldTerm, hit: Uint8Array): void {
+  const rows = (found: Iterable<number>): void => {
+    for (const row of found) if (row >= 0 && row < hit.length) hit[row] = 1;
+  };
+  if (field === 'shape') markContaining(graph.shapes, text.replaceAll('x', '×').replaceAll(',', '×'), hit);
+  else if (field === 'source') rows(nodesOfPlace(facts.lines, text) ?? []);
+  else if (field === 'problem') rows(problemRows(graph, facts, text));
+  else if (field !== 'is') markValues(dictOf(graph, field), text, hit);
+  else if (text === 'nan' || text === 'inf') {
+    for (let row = 0; row < hit.length; row++) if (facts[text](row)) hit[row] = 1;
+  } else rows(problemRows(graph, facts, text));
+}
+
+/** Nodes of the problems whose rule contains a text; of `problem`, `problems` and `*` all. */
+function problemRows(graph: GraphData, { problems }: SearchFacts, text: string): number[] {
+  const all = /^(problems?|\*)$/.test(text);
+  return problems.filter(({ rule }) => all || rule.toLowerCase().includes(text)).map(({ node }) => rowOf(graph, node));
+}
+
+/** The nodes that one step of a connected pattern fits: by their op type or their own label. */
+function* stepRows(search: Search, step: Exclude<ChainStep, null>): Pieces<Uint8Array> {
+  const { graph } = search;
+  const rows = new Uint8Array(graph.nodeCount);
+  if (!(step instanceof RegExp)) markField(search, step, rows);
+  else {
+    const fits = graph.opTypes.values.map((value) => step.test(value));
+    for (let row = 0; row < rows.length; row++) {
+      if (mayPause(row)) yield;
+      if (fits[graph.opTypes.codes[row]!] || step.test(labelOf(graph.names.at(row)))) rows[row] = 1;
+    }
+  }
+  return rows;
+}
+
+const labelOf = (name: string): string => name.slice(name.lastIndexOf('/') + 1);
+
+function dictOf(graph: GraphData, field: Exclude<Field, 'shape' | 'is' | 'problem' | 'source'>): DictColumn {
+  return { op: graph.opTypes, layer: graph.layers, dtype: graph.dtypes, device: graph.devices, function: graph.functions }[field];
+}
+
+/** A value that is the text wins over values that only contain it: `op:add` does not mean AddV2 where there is an Add. */
+function markValues(column: DictColumn, text: string, hit: Uint8Array): void {
+  const lower = column.values.map((value) => value.toLowerCase());
+  const exact = lower.includes(text);
+  const wanted = lower.map((value) => (exact ? value === text : value.includes(text)));
+  for (let row = 0; row < hit.length; row++) if (wanted[column.codes[row]!]) hit[row] = 1;
+}
+
+/** Why a term has no hits, and what helps; null where there is no more to say. */
+function whyNothing({ facts }: Search, term: Term): string | null {
+  if (term.kind === 'text') {
+    const field = /^(\w+):/.exec(term.text)?.[1];
+    if (field) return `no name holds ${term.text}, and ${field} is none of ${FIELDS.map((name) => `${name}:`).join(' ')}`;
+    const isPattern = /[[\](){}*+?^$|\\]/.test(term.text);
+    return isPattern ? `no name holds ${term.text}; a regular expression stands between slashes: /…/` : null;
+  }
+  if (term.kind !== 'field') return null;
+  const { field, text } = term;
+  if (field === 'source')
+    return facts.lines === null ? 'the lines of the program are not known yet' : `no line ${text} made a node of this graph`;
+  const health = field === 'is' && (text === 'nan' || text === 'inf');
+  if (health) return `no node has ${text === 'nan' ? 'NaN' : 'Inf'} at this step`;
+  if (field !== 'is' && field !== 'problem') return `no ${field} of this graph holds ${text}`;
+  const rules = [...new Set(facts.problems.map(({ rule }) => rule))];
+  return rules.length === 0
+    ? 'nothing was found to be wrong in this graph'
+    : `no problem of this graph holds ${text}; there are ${rules.join(', ')}`;
+}

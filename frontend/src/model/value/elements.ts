@@ -1,0 +1,64 @@
+import { nonFiniteText } from '../../lib/format';
+import type { NpyArray } from '../../lib/npy';
+import { visible } from '../../lib/visible';
+
+/** Element `i` as a number to draw: complex elements by their modulus, text as NaN, 64-bit integers rounded. */
+export function numberAt(array: NpyArray, i: number): number {
+  const { values, kind } = array;
+  if (kind.startsWith('c')) return Math.hypot(Number(values[2 * i]), Number(values[2 * i + 1]));
+  const value = values[i];
+  return typeof value === 'string' || value === undefined ? Number.NaN : Number(value);
+}
+
+/** Element `i` exactly, as NumPy would print it on its own. `dtype` is the dump's (bfloat16 arrives as float32). */
+export function textAt(array: NpyArray, i: number, dtype: string): string {
+  const { values, kind } = array;
+  if (kind.startsWith('c')) {
+    const imaginary = exactText(Number(values[2 * i + 1]), dtype);
+    return `${exactText(Number(values[2 * i]), dtype)}${/^[-+]/.test(imaginary) ? '' : '+'}${imaginary}j`;
+  }
+  const value = values[i];
+  if (kind === 'b1') return value ? 'True' : 'False';
+  if (typeof value === 'string') return visible(value);
+  if (typeof value === 'bigint') return String(value);
+  return exactText(value as number, dtype);
+}
+
+/** Significant bits of each floating-point dtype. */
+const BITS: Record<string, number> = {
+  float16: 11,
+  bfloat16: 8,
+  float32: 24,
+  complex64: 24,
+  float8_e4m3fn: 4,
+  float8_e4m3b11fnuz: 4,
+  float8_e4m3fnuz: 4,
+  float8_e5m2: 3,
+  float8_e5m2fnuz: 3,
+};
+
+/** The shortest text that reads back as the same number of the dtype: `0.1` for a float32, not `0.10000000149011612`. */
+export function exactText(value: number, dtype: string): string {
+  const special = nonFiniteText(value);
+  if (special !== null) return special;
+  const bits = BITS[dtype];
+  if (Number.isInteger(value)) return Object.is(value, -0) ? '-0' : String(value);
+  if (bits === undefined) return compact(value, String(value));
+  for (let digits = 1; digits < 17; digits++) {
+    const text = value.toPrecision(digits);
+    if (roundToBits(Number(text), bits) === value) return compact(Number(text), String(Number(text)));
+  }
+  return String(value);
+}
+
+/** Small numbers as powers of ten, so that leading zeros push no digit out of a column. */
+function compact(value: number, text: string): string {
+  return Math.abs(value) < 1e-3 ? value.toExponential() : text;
+}
+
+/** The nearest number with so many significant bits. */
+export function roundToBits(value: number, bits: number): number {
+  if (value === 0) return value;
+  const unit = 2 ** (Math.floor(Math.log2(Math.abs(value))) - bits + 1);
+  return Math.round(value / unit) * unit;
+}

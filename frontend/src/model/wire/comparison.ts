@@ -1,0 +1,213 @@
+/** Answers of `api/diff` (server/http_api.md), as far as the page shows them, and what it makes of them. */
+
+import { sortedNaturally } from '../../lib/natural';
+import type { NoValueReason } from './answers';
+import { type GraphData, rowOf } from './graph';
+
+/** The worst first; a node of the graph is coloured by the place of its worst tensor's verdict. */
+export const VERDICTS = ['diverges', 'amplified', 'inherited', 'noise', 'same'] as const;
+export type Verdict = (typeof VERDICTS)[number];
+
+/** JSON has no NaN: such numbers are strings. */
+export type WireNumber = number | string;
+
+/** The metrics that are columns of the table; adding one is one row. `worst`: which end of it is the bad one. */
+export const METRIC_COLUMNS = [
+  { id: 'max_abs', label: 'Max abs', title: 'Largest |A - B|', worst: 'high' },
+  { id: 'relative', label: 'Relative', title: 'Max abs as a part of the scale', worst: 'high' },
+  { id: 'scale', label: 'Scale', title: 'Largest magnitude in A or B', worst: 'high' },
+  { id: 'mean_abs', label: 'Mean abs', title: 'Mean |A - B|', worst: 'high' },
+  { id: 'rmse', label: 'RMSE', title: 'Root of the mean squared difference', worst: 'high' },
+  { id: 'l2', label: 'L2', title: 'L2 norm of the difference', worst: 'high' },
+  { id: 'max_rel', label: 'Max rel', title: 'Largest |A - B| / |A|', worst: 'high' },
+  { id: 'mean_rel', label: 'Mean rel', title: 'Mean |A - B| / |A|', worst: 'high' },
+  {
+    id: 'max_either',
+    label: 'Max either',
+    title: 'Largest of the smaller one of |A - B| and |A - B| / |A|: what Polygraphy tests',
+    worst: 'high',
+  },
+  { id: 'cosine', label: 'Cosine', title: 'Cosine similarity', worst: 'low' },
+  { id: 'sqnr', label: 'SQNR', title: 'Signal to quantisation noise, dB', worst: 'low' },
+  { id: 'psnr', label: 'PSNR', title: 'Peak signal to noise, dB', worst: 'low' },
+  { id: 'pass_1', label: '≤ 1 %', title: 'Share of elements within 1 % of A', worst: 'low' },
+  { id: 'pass_01', label: '≤ 0.1 %', title: 'Share of elements within 0.1 % of A', worst: 'low' },
+  { id: 'pass_001', label: '≤ 0.01 %', title: 'Share of elements within 0.01 % of A', worst: 'low' },
+  { id: 'max_ulp', label: 'Max ULP', title: 'Representable numbers between A and B, in the coarser dtype', worst: 'high' },
+  { id: 'mean_ulp', label: 'Mean ULP', title: 'Mean of the ULP distance', worst: 'high' },
+  { id: 'kl', label: 'KL', title: 'Divergence of the histograms, nats', worst: 'high' },
+  { id: 'nonfinite_a', label: 'NaN/Inf in A', title: 'Elements that are NaN or infinite in A, and finite in B', worst: 'high' },
+  { id: 'nonfinite_b', label: 'NaN/Inf in B', title: 'Elements that are NaN or infinite in B, and not so in A', worst: 'high' },
+] as const;
+export type MetricId = (typeof METRIC_COLUMNS)[number]['id'];
+
+export interface TensorDifference {
+  tensor: string;
+  other: string;
+  node: string;
+  graph: string;
+  other_graph: string;
+  op_type: string;
+  layer: string;
+  matched: string;
+  order: number;
+  visit: number;
+  visits: number;
+  dtype_a: string;
+  dtype_b: string;
+  shape_a: number[];
+  shape_b: number[];
+  basis: 'values' | 'sample' | 'summaries' | 'shapes';
+  no_value_a?: NoValueReason | '';
+  no_value_b?: NoValueReason | '';
+  verdict: Verdict;
+  limit: WireNumber;
+  metrics: Record<string, WireNumber>;
+}
+
+export interface ComparisonSide {
+  run: string;
+  run_id: string;
+  step: number;
+  worker: string;
+}
+
+/** A tensor that diverges before the one that is told first, in data flow; null where none does. */
+export function earlierThan(first: TensorDifference, rows: readonly TensorDifference[]): TensorDifference | null {
+  const earlier = rows.filter((row) => row.verdict === 'diverges' && row.order < first.order);
+  return sortDifferences(earlier, 'order')[0] ?? null;
+}
+
+/** Whether two sides are one: a worker of a run at a step. */
+export function sameSide(a: ComparisonSide, b: ComparisonSide): boolean {
+  return a.run_id === b.run_id && a.step === b.step && a.worker === b.worker;
+}
+
+export interface Unmatched {
+  node: string;
+  op_type: string;
+  captured: boolean;
+}
+
+interface Frame {
+  file: string;
+  line: number;
+  text: string | null;
+}
+
+export interface Comparison {
+  a: ComparisonSide;
+  b: ComparisonSide;
+  steps: number;
+  graphs: {
+    a: string;
+    b: string;
+    name: string;
+    matched: Record<string, number>;
+    only_a: number;
+    only_b: number;
+    renames: [string, string, number][];
+    matches: Record<string, string>;
+  }[];
+  counts: Record<Verdict, number>;
+  first: {
+    difference: TensorDifference;
+    text: string;
+    inputs: TensorDifference[];
+    frame: Frame | null;
+    frame_b: Frame | null;
+    extra?: string;
+  } | null;
+  only_a: Unmatched[];
+  only_b: Unmatched[];
+  differ: boolean;
+  notes: string[];
+}
+
+export interface ComparisonAnswer {
+  comparison: Comparison | null;
+  rows: TensorDifference[];
+  total: number;
+  working: boolean;
+  progress: { done: number; total: number; doing: string };
+  error: string | null;
+  /** What helps against it. */
+  hint?: string;
+}
+
+export type CompareSort = 'order' | 'tensor' | 'verdict' | MetricId;
+
+export function parseCompareSort(text: string): CompareSort {
+  const metric = METRIC_COLUMNS.find((column) => column.id === text);
+  return metric?.id ?? (text === 'tensor' || text === 'verdict' ? text : 'order');
+}
+
+/** A metric of a row; NaN where it is unknown. */
+export function metricOf(row: TensorDifference, id: MetricId): number {
+  return Number(row.metrics[id] ?? Number.NaN);
+}
+
+/** Those that are no number where NaN or infinity tells elements apart: that is further than any distance. */
+const LARGEST: readonly string[] = ['max_abs', 'relative'] satisfies MetricId[];
+/** Those that NaN and infinities are counted in; the others are over what is finite on both sides. */
+const OVER_ALL: readonly string[] = ['scale', 'kl', 'nonfinite_a', 'nonfinite_b'] satisfies MetricId[];
+
+/** How many elements NaN or infinity tells apart. */
+export function nonfiniteApart(row: TensorDifference): number {
+  return Number(row.metrics.nonfinite_a ?? 0) + Number(row.metrics.nonfinite_b ?? 0);
+}
+
+/** Of how many elements a metric does not tell, as NaN or infinity tells them apart. `instead`: no number stands for them. */
+export function untold(row: TensorDifference, id: MetricId): { count: number; instead: boolean } {
+  return { count: OVER_ALL.includes(id) ? 0 : nonfiniteApart(row), instead: LARGEST.includes(id) };
+}
+
+/** Whether the distances of a row are lower bounds: not every element was compared. */
+export function isBound(row: TensorDifference): boolean {
+  return row.basis === 'summaries' || row.basis === 'sample';
+}
+
+/** Rows sorted by data flow, name, verdict, or a metric with its worst first: what it cannot tell for NaN, then its numbers, unknown ones last. */
+export function sortDifferences(rows: readonly TensorDifference[], sort: CompareSort): TensorDifference[] {
+  const sorted = [...rows].sort((a, b) => comparison(a, b, sort) || a.order - b.order);
+  return sort === 'tensor' ? sortedNaturally(sorted, (row) => row.tensor) : sorted;
+}
+
+/** The rows that say something: none that are equal, and none that rounding explains where anything goes beyond it. */
+export function telling(rows: readonly TensorDifference[], differ: boolean): TensorDifference[] {
+  return rows.filter((row) => row.verdict !== 'same' && !(differ && row.verdict === 'noise'));
+}
+
+/** What a row is sorted by before the number of a metric: the count that stands in its place, or that there is one. */
+function apartAs(row: TensorDifference, id: MetricId): number {
+  const { count, instead } = untold(row, id);
+  return instead ? count : Math.min(count, 1);
+}
+
+function comparison(a: TensorDifference, b: TensorDifference, sort: CompareSort): number {
+  if (sort === 'order' || sort === 'tensor') return 0;
+  if (sort === 'verdict') return VERDICTS.indexOf(a.verdict) - VERDICTS.indexOf(b.verdict);
+  const [apart, apartB] = [a, b].map((row) => apartAs(row, sort)) as [number, number];
+  if (apart !== apartB) return apartB - apart;
+  const [x, y] = [metricOf(a, sort), metricOf(b, sort)];
+  if (Number.isNaN(x) || Number.isNaN(y)) return Number(Number.isNaN(x)) - Number(Number.isNaN(y));
+  const sign = METRIC_COLUMNS.find((column) => column.id === sort)?.worst === 'low' ? 1 : -1;
+  return x === y ? 0 : sign * (x < y ? -1 : 1);
+}
+
+/** The worst verdict of each node of a graph of A or B, counted from 1 as in `VERDICTS`; 0 for nodes that were not compared. */
+export function verdictsByRow(graph: GraphData, rows: readonly TensorDifference[], side: 'a' | 'b' = 'a'): Uint8Array {
+  const found = new Uint8Array(graph.nodeCount);
+  for (const difference of rows) {
+    const [id, node] = side === 'a' ? [difference.graph, difference.node] : [difference.other_graph, difference.other.replace(/:\d+$/, '')];
+    const row = id === graph.id ? rowOf(graph, node) : -1;
+    const place = VERDICTS.indexOf(difference.verdict) + 1;
+    if (row >= 0 && (found[row] === 0 || place < (found[row] as number))) found[row] = place;
+  }
+  return found;
+}
+
+/** The selection that leaves at most two dimensions: of the others where an element lies, or the first. */
+export function pictureSelection(shape: readonly number[], at: readonly number[] = []): string {
+  return shape.map((_, axis) => (axis < shape.length - 2 ? String(at[axis] ?? 0) : ':')).join(',');
+}

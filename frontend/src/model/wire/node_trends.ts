@@ -1,0 +1,64 @@
+/** How a statistic of single nodes moves over the steps, as `…/graphs/<graph>/trends` sends it. */
+
+import { decodeColumns } from '../../lib/columns';
+import type { StatisticName } from './graph';
+
+/** Parallel columns, one row a place along the node's captured steps, ascending. */
+export interface NodeTrend {
+  /** The first step that each place spans. */
+  readonly step: Float64Array;
+  /** NaN where nothing is finite. */
+  readonly value: Float64Array;
+  /** 0 not counted, 1 fine, 2 an infinity, 3 a NaN. */
+  readonly health: Uint8Array;
+  /** The finite values' range; NaN where there are none. */
+  readonly low: number;
+  readonly high: number;
+}
+
+/** The trends of the nodes on show, and what they are of. */
+export interface NodeTrends {
+  readonly statistic: StatisticName;
+  /** The steps that all of them are drawn over, and the one on show. */
+  readonly first: number;
+  readonly last: number;
+  readonly step: number;
+  /** By row of the node in the graph; those that were not captured are not there. */
+  readonly ofNode: ReadonlyMap<number, NodeTrend>;
+}
+
+export const INF_PLACE = 2;
+export const NAN_PLACE = 3;
+
+/** Decodes the answer; throws `ColumnsError`. */
+export function decodeNodeTrends(buffer: ArrayBuffer): Map<number, NodeTrend> {
+  const columns = decodeColumns(buffer);
+  const [node, step, value, health] = [columns.i32('node'), columns.f64('step'), columns.f64('value'), columns.u8('health')];
+  const trends = new Map<number, NodeTrend>();
+  for (let from = 0, to = 0; from < node.length; from = to) {
+    while (to < node.length && node[to] === node[from]) to++;
+    const part = value.subarray(from, to);
+    trends.set(node[from]!, { step: step.subarray(from, to), value: part, health: health.subarray(from, to), ...range(part) });
+  }
+  return trends;
+}
+
+function range(values: Float64Array): { low: number; high: number } {
+  let [low, high] = [Number.NaN, Number.NaN];
+  for (const value of values) {
+    if (!Number.isFinite(value)) continue;
+    if (!(low <= value)) low = value;
+    if (!(high >= value)) high = value;
+  }
+  return { low, high };
+}
+
+/** The place that holds a step; -1 before the first one. */
+export function placeOfStep(trend: NodeTrend, step: number): number {
+  return trend.step.findLastIndex((first) => first <= step);
+}
+
+/** How high a value stands in its trend's range, 0 to 1; what never changes stands in the middle. */
+export function heightOf({ low, high }: NodeTrend, value: number): number {
+  return high > low ? (value - low) / (high - low) : 0.5;
+}

@@ -1,0 +1,224 @@
+import { counted } from '../../lib/format.ts';
+/** Answers of `runs/<run>/recordings` and `replay/<run>/compute` (server/http_api.md), and what a stepper makes of them. */
+
+import { type GraphData, rowOf } from './graph';
+import { parseTensorName } from './tensor_name';
+
+export interface RecordingEntry {
+  id: string;
+  step: number;
+  /** Which call of the step. */
+  call: number;
+  /** Name of what was called, and the id of its graph; empty where the recording does not say. */
+  function: string;
+  graph: string;
+}
+
+export interface Recordings {
+  /** Whether the server computes; if not, `hint` says how it would. */
+  allowed: boolean;
+  hint: string;
+  recordings: RecordingEntry[];
+}
+
+/** Columns, one row a tensor. */
+export interface TensorColumns {
+  name: string[];
+  dtype: string[];
+  shape: number[][];
+  nan: number[];
+  inf: number[];
+  /** The first visit with any of them, or -1. */
+  bad_visit: number[];
+  visits: number[];
+  kept: boolean[];
+  /** Whether what was captured in the recorded call has come out again, by its hash; null: nothing was. */
+  proven: (boolean | null)[];
+}
+
+export interface Computed {
+  /** Id of a run that is not listed. */
+  run: string;
+  graph: string;
+  step: number;
+  identical: boolean | null;
+  outputs: number;
+  variables: number;
+  differing: string[];
+  differing_total: number;
+  /** Whether all results are as recorded if no tensor is tapped; null if that was not looked at, as nothing differs. */
+  untapped: boolean | null;
+  /** Units in the last place of its largest number that a result differs by at most; null if that is not known of each. */
+  ulp: number | null;
+  failed: string;
+  recorded_failure: string;
+  versions: string[];
+  changed: string[];
+  order: string[];
+  /** Nodes that make a NaN or an infinity. */
+  births: string[];
+  tensors: TensorColumns;
+}
+
+/** What the server works at; it is asked again while `working`. */
+export interface ReplayAnswer<T> {
+  working: boolean;
+  error: string | null;
+  hint: string;
+  result: T | null;
+}
+
+/** The recording of a step: the last call of the graph on show, else its last call; null: the step was not recorded. */
+export function recordingOf(recordings: readonly RecordingEntry[], step: number | null, graph: string | null): RecordingEntry | null {
+  const calls = recordings.filter((each) => each.step === step);
+  return calls.findLast((each) => each.graph === graph) ?? calls.at(-1) ?? null;
+}
+
+/** The recording of a step, else of the last one that was recorded, as `recordingOf` has it. */
+export function recordingAt(recordings: readonly RecordingEntry[], step: number | null, graph: string | null): RecordingEntry | null {
+  return recordingOf(recordings, step, graph) ?? recordingOf(recordings, recordings.at(-1)?.step ?? null, graph);
+}
+
+/** The step; and where several of its calls were recorded, of which function, and its number where they share that, too. */
+export function recordingLabel(recording: RecordingEntry, recordings: readonly RecordingEntry[]): string {
+  const beside = recordings.filter((each) => each.step === recording.step && each.id !== recording.id);
+  if (beside.length === 0 && recording.call === 0) return String(recording.step);
+  const named = recording.function !== '' && beside.every((each) => each.function !== recording.function);
+  const parts = [String(recording.step), recording.function, named ? '' : `call ${recording.call}`];
+  return parts.filter((part) => part !== '').join(', ');
+}
+
+export interface TensorFacts {
+  readonly name: string;
+  readonly dtype: string;
+  readonly shape: readonly number[];
+  readonly nan: number;
+  readonly inf: number;
+  readonly badVisit: number;
+  readonly visits: number;
+  readonly changed: boolean;
+}
+
+/** A computed step, to be asked by tensor and by node. */
+export class ComputedStep {
+  private readonly rows: Map<string, number>;
+  private readonly changed: Set<string>;
+  /** Position of each node in `order`. */
+  private readonly places: Map<string, number>;
+  private readonly badNodes: Set<string>;
+  private readonly births: Set<string>;
+  readonly changedNodes: Set<string>;
+
+  constructor(
+    readonly data: Computed,
+    readonly order: readonly string[] = data.order,
+  ) {
+    this.rows = new Map(data.tensors.name.map((name, row) => [name, row]));
+    this.changed = new Set(data.changed);
+    this.changedNodes = new Set(data.changed.map((name) => parseTensorName(name).node));
+    this.places = new Map(order.map((name, place) => [name, place]));
+    const bad = data.tensors.name.filter((_, row) => (data.tensors.nan[row] ?? 0) + (data.tensors.inf[row] ?? 0) > 0);
+    this.badNodes = new Set(bad.map((name) => parseTensorName(name).node));
+    this.births = new Set(data.births);
+  }
+
+  tensor(name: string): TensorFacts | null {
+    const row = this.rows.get(name);
+    if (row === undefined) return null;
+    const { dtype, shape, nan, inf, bad_visit, visits } = this.data.tensors;
+    return {
+      name,
+      dtype: dtype[row] ?? '',
+      shape: shape[row] ?? [],
+      nan: nan[row] ?? 0,
+      inf: inf[row] ?? 0,
+      badVisit: bad_visit[row] ?? -1,
+      visits: visits[row] ?? 0,
+      changed: this.changed.has(name),
+    };
+  }
+
+  isBad(node: string): boolean {
+    return this.badNodes.has(node);
+  }
+
+  /** Whether it makes a NaN or an infinity, rather than passing one on. */
+  isBirth(node: string): boolean {
+    return this.births.has(node);
+  }
+
+  get birthCount(): number {
+    return this.births.size;
+  }
+
+  get badCount(): number {
+    return this.badNodes.size;
+  }
+
+  placeOf(node: string): number {
+    return this.places.get(node) ?? -1;
+  }
+
+  /** The place of the next node from `from` on that way that fits, or -1. */
+  next(from: number, offset: 1 | -1, fits: (node: string) => boolean): number {
+    for (let place = from + offset; place >= 0 && place < this.order.length; place += offset) {
+      if (fits(this.order[place] as string)) return place;
+    }
+    return -1;
+  }
+
+  /** The first node behind that is not in the scope of this one; the last node where there is none. */
+  out(from: number): number {
+    const name = this.order[from] ?? '';
+    const scope = name.slice(0, name.lastIndexOf('/') + 1);
+    const found = scope === '' ? -1 : this.next(from, 1, (node) => !node.startsWith(scope));
+    return found < 0 ? this.order.length - 1 : found;
+  }
+}
+
+/** For the graph's colours, by row: 0 not computed, 1 as recorded, 2 changed, 3 what was overridden. */
+export function changesByRow(graph: GraphData, step: ComputedStep, overridden: ReadonlySet<string>): Uint8Array {
+  const found = new Uint8Array(graph.nodeCount);
+  for (const tensor of step.data.tensors.name) {
+    const row = rowOf(graph, parseTensorName(tensor).node);
+    if (row >= 0) found[row] = 1;
+  }
+  for (const node of step.changedNodes) {
+    const row = rowOf(graph, node);
+    if (row >= 0) found[row] = overridden.has(node) ? 3 : 2;
+  }
+  return found;
+}
+
+export interface Proof {
+  readonly proven: boolean;
+  readonly word: string;
+  readonly text: string;
+}
+
+/** Whether what is shown is what was recorded, in a word and a line; of a tensor, or of the step's results. */
+export function proofOf(computed: Computed, tensor: string | null = null): Proof {
+  const { name, proven } = computed.tensors;
+  const own = tensor === null || computed.identical === null ? null : (proven[name.indexOf(tensor)] ?? null);
+  if (own !== null) return own ? CAPTURED_SO : CAPTURED_OTHERWISE;
+  const counts = [counted(computed.outputs, 'output'), counted(computed.variables, 'variable')].filter((each) => !each.startsWith('0 '));
+  const compared = counts.join(' and ');
+  if (computed.identical && compared === '') return { proven: false, word: RECOMPUTED, text: NOTHING };
+  const one = computed.outputs + computed.variables === 1;
+  const equal = `${compared} of the step ${one ? 'is equal to the recorded one' : 'are equal to the recorded ones'} by SHA-256`;
+  if (computed.identical && tensor === null) return { proven: true, word: PROVEN, text: equal };
+  if (computed.identical) return { proven: true, word: RECOMPUTED, text: `${equal}; of this tensor no hash was recorded` };
+  const names = computed.differing.slice(0, 3).join(', ') || 'whether the step fails';
+  const far = computed.ulp === null ? '' : `, by up to ${computed.ulp.toLocaleString('en-US')} ULP of their largest numbers`;
+  const versions = computed.versions.length > 0 ? ` (${computed.versions.join('; ')})` : '';
+  const why = computed.untapped ? `. ${MERGED}` : '';
+  const text = `of ${compared}, ${computed.differing_total} are not as recorded: ${names}${far}${versions}${why}`;
+  return { proven: false, word: RECOMPUTED, text };
+}
+
+const PROVEN = 'Proven';
+const RECOMPUTED = 'Recomputed';
+const NOTHING = 'the step returns nothing and leaves no variable, so that nothing proves it';
+const MERGED = 'Only as tensors are tapped, which keeps TensorFlow from merging nodes: without taps all are equal by SHA-256';
+const CAPTURED_SO: Proof = { proven: true, word: PROVEN, text: 'equal by SHA-256 to what was captured in the recorded step' };
+const CAPTURED_OTHERWISE: Proof = { proven: false, word: RECOMPUTED, text: 'not bit by bit what was captured in the recorded step' };
