@@ -16,16 +16,15 @@ class ReplayComputer:
     """One replaying process, started when it is needed, with limits of time and memory."""
 
     def __init__(self, seconds: float, memory_bytes: int) -> None:
-        from tensortap.replay.apart import Limits
-        from tensortap.replay.stepper_process import StepperProcess
+        from tensortap.replay.client import Limits, ReplayProcess
 
-        self._process = StepperProcess(Limits(seconds, memory_bytes))
+        self._process = ReplayProcess(Limits(seconds, memory_bytes))
 
     def compute(self, wanted: Wanted, logdir: Path, run: str) -> Computed:
         from tensortap.replay.computing import Computed, ComputedTensor
+        from tensortap.replay.protocol import StepperRequest
         from tensortap.replay.stepper.stepper_births import stepper_births
         from tensortap.replay.stepper.stepper_nodes import stepper_nodes
-        from tensortap.replay.stepper_request import StepperRequest
 
         request = StepperRequest(str(wanted.recording), str(logdir), run, wanted.changes, wanted.tensors)
         answer = self._process.ask(request)
@@ -52,7 +51,7 @@ class ReplayComputer:
 
     def test(self, wanted: Wanted) -> LogicTest:
         from tensortap.replay.computing import LogicTest
-        from tensortap.replay.request import Request
+        from tensortap.replay.protocol import Request
 
         request = Request(str(wanted.recording), study="test", options={"test": wanted.test})
         found = self._process.study(request).study or {}

@@ -12,7 +12,8 @@ from flask import Blueprint, Flask, Response, current_app, request
 from tensortap.core.errors import NotFoundError, TensortapError
 from tensortap.dump.recording.files import RecordingNote, RecordingPlace, find_recordings, recording_note
 from tensortap.index.run_index import RunIndex
-from tensortap.replay.computing import TESTS, Computed, Computer, LogicTest, Wanted
+from tensortap.replay.computing import Computed, Computer, LogicTest, Wanted
+from tensortap.replay.protocol import TESTS
 
 from ..jobs.computations import Computations, Job
 from ..live import current_run, hide

@@ -18,9 +18,9 @@ from .views.result_view import untapped_text
 from .views.stepper import print_nodes, print_values, print_what_ifs, side_by_side
 
 if TYPE_CHECKING:
+    from tensortap.replay.protocol import StepperAnswer
     from tensortap.replay.stepper.session import StepperSession
     from tensortap.replay.stepper.stepper_nodes import StepperNode
-    from tensortap.replay.stepper_request import StepperAnswer
 
 _AROUND = 8
 _MOST_LISTED = 60

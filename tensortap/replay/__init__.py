@@ -1,11 +1,11 @@
 """Runs recorded calls again: the same, in part, or with tensors changed; in a process of its own.
 
-`python -m tensortap.replay` is that process; `run_apart` starts it.
+`python -m tensortap.replay` is that process; `run_replay` starts it.
 """
 
-from .apart import Limits, ReplayError, run_apart
+from .client import Limits, ReplayError, ReplayProcess, run_replay
 from .locate import locate, open_recording, recordings_in
-from .request import Request
+from .protocol import Request, StepperAnswer, StepperRequest, TensorFacts
 from .restore_weights import restore_variables
 from .run.expression_grammar import check_changes
 from .stepper.cursor import Stepper
@@ -14,19 +14,17 @@ from .stepper.stepper_births import stepper_births
 from .stepper.stepper_nodes import StepperNode, stepper_nodes
 from .stepper.what_if_file import read_what_ifs, write_what_ifs
 from .stepper.what_ifs import AS_RECORDED, Change, WhatIfs
-from .stepper_process import StepperProcess
-from .stepper_request import StepperAnswer, StepperRequest, TensorFacts
 
 __all__ = [
     "AS_RECORDED",
     "Change",
     "Limits",
     "ReplayError",
+    "ReplayProcess",
     "Request",
     "Stepper",
     "StepperAnswer",
     "StepperNode",
-    "StepperProcess",
     "StepperRequest",
     "StepperSession",
     "TensorFacts",
@@ -37,7 +35,7 @@ __all__ = [
     "read_what_ifs",
     "recordings_in",
     "restore_variables",
-    "run_apart",
+    "run_replay",
     "stepper_births",
     "stepper_nodes",
     "write_what_ifs",

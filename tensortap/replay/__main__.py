@@ -51,9 +51,8 @@ def _answer(record: dict[str, Any], told: Callable[[str], None]) -> dict[str, An
     from tensortap.core.errors import TensortapError
 
     from .engine import replay
-    from .request import Request
+    from .protocol import Request, StepperRequest
     from .stepper.compute import stepper_values
-    from .stepper_request import StepperRequest
 
     try:
         if "stepper" in record:

@@ -7,9 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-TESTS = ("batch", "causal", "padding", "gradient", "determinism", "sensitivity")
-"""Tests of a step's logic (docs/replay.md)."""
-
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -19,7 +16,7 @@ class Wanted:
         recording: its folder in the run.
         changes: pairs of a tensor name and an expression.
         tensors: names; None: all.
-        test: one of `TESTS` that is done instead.
+        test: one of `protocol.TESTS` that is done instead.
     """
 
     recording: Path

@@ -17,7 +17,7 @@ from tensortap.dump.recording.model import Recording, array_hash
 from tensortap.dump.write.writer import DumpWriter
 
 from .locate import is_bundle, open_recording
-from .request import Answer, Request
+from .protocol import Answer, Progress, Request, ignore_progress
 from .run.compared import Untapped, compared
 from .run.expression import parse_changes
 from .run.node_selection import pattern_of
@@ -28,10 +28,9 @@ from .run.rerun import LoadedCall, Rerun
 from .studies.observer_effect import certify
 from .studies.verdicts import verdicts
 from .study_registry import STUDIES
-from .told import Told, silent
 
 
-def replay(request: Request, told: Told = silent) -> dict[str, Any]:
+def replay(request: Request, told: Progress = ignore_progress) -> dict[str, Any]:
     """Answers a request; see `Answer`.
 
     Raises:
@@ -62,7 +61,7 @@ def replay(request: Request, told: Told = silent) -> dict[str, Any]:
     return asdict(_judged(answer, changed, request.nodes or "", told) if request.verdicts else answer)
 
 
-def _studied(request: Request, recording: Recording, told: Told) -> dict[str, Any]:
+def _studied(request: Request, recording: Recording, told: Progress) -> dict[str, Any]:
     if request.study not in STUDIES:
         raise NotFoundError(f"There is no study {request.study!r}.", f"There are {', '.join(STUDIES)}.")
     found = STUDIES[request.study](
@@ -71,7 +70,7 @@ def _studied(request: Request, recording: Recording, told: Told) -> dict[str, An
     return {"study": request.study, **found}
 
 
-def _judged(answer: Answer, recording: Recording, nodes: str, told: Told) -> Answer:
+def _judged(answer: Answer, recording: Recording, nodes: str, told: Progress) -> Answer:
     found, skipped = verdicts(recording, pattern_of(nodes), told)
     return replace(answer, verdicts=[asdict(each) for each in found], not_judged=skipped)
 

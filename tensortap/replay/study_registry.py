@@ -10,42 +10,41 @@ from tensortap.core.model import Graph
 from tensortap.dump.recording.model import Recording
 
 from .model_tests.registry import logic_test
-from .request import Request
+from .protocol import Progress, Request
 from .run.node_selection import pattern_of
 from .studies.compare_recordings import against
 from .studies.dtype_drift import drift
 from .studies.fix import fix
 from .studies.last_finite_recording import finite_before
 from .studies.script import script
-from .told import Told
 
 GraphOf = Callable[[], Graph | None]
 """Reads the recording's graph, with the program's lines; None if it is not at hand."""
-Study = Callable[[Recording, Request, GraphOf, Told], dict[str, Any]]
+Study = Callable[[Recording, Request, GraphOf, Progress], dict[str, Any]]
 
 
-def _against(recording: Recording, request: Request, graph: GraphOf, told: Told) -> dict[str, Any]:
+def _against(recording: Recording, request: Request, graph: GraphOf, told: Progress) -> dict[str, Any]:
     told("running both recordings")
     return against(recording, pattern_of(request.nodes or ""), request.options, graph())
 
 
-def _drift(recording: Recording, request: Request, _: GraphOf, told: Told) -> dict[str, Any]:
+def _drift(recording: Recording, request: Request, _: GraphOf, told: Progress) -> dict[str, Any]:
     told("running the step in another dtype")
     return drift(recording, pattern_of(request.nodes or ""), request.options)
 
 
-def _fix(recording: Recording, request: Request, graph: GraphOf, told: Told) -> dict[str, Any]:
+def _fix(recording: Recording, request: Request, graph: GraphOf, told: Progress) -> dict[str, Any]:
     found = fix(recording, graph(), told)
     earlier = finite_before(Path(request.source)) if found["given"] else None
     return found | {"earlier": earlier and earlier._asdict()}
 
 
-def _test(recording: Recording, request: Request, graph: GraphOf, told: Told) -> dict[str, Any]:
+def _test(recording: Recording, request: Request, graph: GraphOf, told: Progress) -> dict[str, Any]:
     told(f"testing: {request.options.get('test', '')}")
     return logic_test(recording, graph(), request.options)
 
 
-def _script(recording: Recording, request: Request, graph: GraphOf, told: Told) -> dict[str, Any]:
+def _script(recording: Recording, request: Request, graph: GraphOf, told: Progress) -> dict[str, Any]:
     told("writing the script")
     return script(recording, graph(), request.options)
 

@@ -12,8 +12,7 @@ import recorded_programs
 
 from tensortap.replay.engine import replay
 from tensortap.replay.locate import locate
-from tensortap.replay.request import Answer, Request
-from tensortap.replay.told import Told, silent
+from tensortap.replay.protocol import Answer, Progress, Request, ignore_progress
 
 Ask = Callable[..., Any]
 
@@ -41,7 +40,7 @@ def ask(recordings: Path) -> Ask:
 def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands replay in the process of the tests: starting TensorFlow takes longer than the replay."""
 
-    def run_apart(request: Request, limits: object = None, told: Told = silent) -> Answer:
+    def run_replay(request: Request, limits: object = None, told: Progress = ignore_progress) -> Answer:
         return Answer.of(json.loads(json.dumps(replay(request, told))))
 
-    monkeypatch.setattr("tensortap.replay.apart.run_apart", run_apart)
+    monkeypatch.setattr("tensortap.replay.client.run_replay", run_replay)

@@ -15,7 +15,7 @@ from tensortap.capture.watch import Watch
 from tensortap.dump.recording.model import Recording
 from tensortap.replay.engine import replay
 from tensortap.replay.locate import locate, open_recording
-from tensortap.replay.request import Request
+from tensortap.replay.protocol import Request
 from tensortap.replay.run.recast import recast
 from tensortap.replay.run.rerun import LoadedCall
 

@@ -15,7 +15,7 @@ from tensortap.__main__ import main
 from tensortap.capture.steps import every
 from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
-from tensortap.replay.apart import listen
+from tensortap.replay.client import listen
 from tensortap.replay.studies.fix_search import MOST_TRIALS
 from tensortap.replay.studies.smallest import smallest
 

@@ -11,17 +11,17 @@ import pytest
 from tensortap.core.errors import InvalidValueError, TensortapError
 from tensortap.core.model import Graph, Node
 from tensortap.dump.write.writer import DumpWriter
+from tensortap.replay.client import ReplayProcess
+from tensortap.replay.protocol import StepperAnswer, StepperRequest
 from tensortap.replay.stepper import session as stepper_session
 from tensortap.replay.stepper import what_if_file
 from tensortap.replay.stepper.session import StepperSession
 from tensortap.replay.stepper.what_if_file import write_what_ifs
 from tensortap.replay.stepper.what_ifs import WhatIfs
-from tensortap.replay.stepper_process import StepperProcess
-from tensortap.replay.stepper_request import StepperAnswer, StepperRequest
 from tensortap.replay.studies.nonfinite_nodes import non_finite, size_of
 
 
-class Written(StepperProcess):
+class Written(ReplayProcess):
     """Writes a run for each request; an expression `no` cannot be computed."""
 
     def __init__(self) -> None:

@@ -19,9 +19,8 @@ from tensortap.cli.views.certificate_view import print_certificate
 from tensortap.dump.recording.bundle import write_bundle
 from tensortap.dump.recording.files import find_recordings, read_recording
 from tensortap.replay.engine import replay
-from tensortap.replay.request import Request
+from tensortap.replay.protocol import Request, StepperRequest
 from tensortap.replay.stepper.compute import stepper_values
-from tensortap.replay.stepper_request import StepperRequest
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,7 @@ from tensortap.dump.recording.files import find_recordings, read_recording
 from tensortap.dump.recording.model import Argument, Recording
 from tensortap.replay.engine import replay
 from tensortap.replay.locate import locate
-from tensortap.replay.request import Request
+from tensortap.replay.protocol import Request
 from tensortap.replay.run.compared import compared
 from tensortap.replay.run.expression import parse_change
 from tensortap.replay.run.override import override

@@ -10,12 +10,12 @@ import pytest
 
 from tensortap.core.errors import DamagedError, NotFoundError, SelectionError, TensortapError
 from tensortap.core.model import Function, Graph, Node
+from tensortap.replay.protocol import StepperAnswer, TensorFacts
 from tensortap.replay.stepper.cursor import Stepper
 from tensortap.replay.stepper.stepper_births import stepper_births
 from tensortap.replay.stepper.stepper_nodes import stepper_nodes
 from tensortap.replay.stepper.what_if_file import read_what_ifs, write_what_ifs
 from tensortap.replay.stepper.what_ifs import Change, WhatIfs
-from tensortap.replay.stepper_request import StepperAnswer, TensorFacts
 
 FLOAT = ("float32",)
 GRAPH = Graph(

@@ -21,14 +21,12 @@ from tensortap.cli.stepper_shell import StepperShell
 from tensortap.core.errors import TensortapError
 from tensortap.dump.recording.bundle import write_bundle
 from tensortap.dump.recording.files import find_recordings
-from tensortap.replay.apart import Limits, ReplayError
+from tensortap.replay.client import Limits, ReplayError, ReplayProcess
 from tensortap.replay.engine import replay
 from tensortap.replay.locate import locate, open_recording
-from tensortap.replay.request import Request
+from tensortap.replay.protocol import Request, StepperAnswer, StepperRequest
 from tensortap.replay.stepper.compute import stepper_values
 from tensortap.replay.stepper.session import StepperSession
-from tensortap.replay.stepper_process import StepperProcess
-from tensortap.replay.stepper_request import StepperAnswer, StepperRequest
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +49,7 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-class InThisProcess(StepperProcess):
+class InThisProcess(ReplayProcess):
     """So that TensorFlow is not started anew."""
 
     asked = 0
@@ -210,7 +208,7 @@ def test_nothing_further_changed_and_commands_that_fail(
 def test_a_process_that_takes_too_long_is_ended(logdir: Path, tmp_path: Path) -> None:
     source = str(find_recordings(logdir / "loop")[0].path)
     with (
-        StepperProcess(Limits(seconds=0.01)) as process,
+        ReplayProcess(Limits(seconds=0.01)) as process,
         pytest.raises(ReplayError, match=r"more than 0.01 s"),
     ):
         process.ask(StepperRequest(source, str(tmp_path), "never"))

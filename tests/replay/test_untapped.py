@@ -22,12 +22,11 @@ from tensortap.dump.recording.files import find_recordings, read_recording
 from tensortap.dump.recording.model import Recording
 from tensortap.replay.engine import replay
 from tensortap.replay.locate import locate, open_recording
-from tensortap.replay.request import Request
+from tensortap.replay.protocol import Request, StepperAnswer, StepperRequest
 from tensortap.replay.run.compared import Untapped, compared
 from tensortap.replay.run.recorded_values import ulp_of_largest
 from tensortap.replay.run.rerun import LoadedCall, Rerun
 from tensortap.replay.stepper.compute import stepper_values
-from tensortap.replay.stepper_request import StepperAnswer, StepperRequest
 
 Run = Callable[..., Rerun]
 

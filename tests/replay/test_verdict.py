@@ -15,7 +15,7 @@ from tensortap.capture.tap import Tap
 from tensortap.capture.watch import Watch
 from tensortap.replay.engine import replay
 from tensortap.replay.locate import locate
-from tensortap.replay.request import Request
+from tensortap.replay.protocol import Request
 from tensortap.replay.studies.error_split import split
 from tensortap.replay.studies.verdict import judge, moved_by_one_ulp, moved_inputs, note_on
 

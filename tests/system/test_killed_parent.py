@@ -26,9 +26,9 @@ import json, sys, time
 from pathlib import Path
 from tensortap.analysis.workers.pool import _Analyst
 from tensortap.importers.arrays import hdf5
-from tensortap.replay.stepper_process import StepperProcess
+from tensortap.replay.client import ReplayProcess
 
-stepper, analyst, datasets = StepperProcess(), _Analyst(), hdf5._datasets(Path(sys.argv[1]), "a file")
+stepper, analyst, datasets = ReplayProcess(), _Analyst(), hdf5._datasets(Path(sys.argv[1]), "a file")
 next(datasets)
 pids = [stepper._start().pid, analyst._process.pid, datasets.gi_frame.f_locals["child"].pid]
 print(json.dumps(pids), flush=True)

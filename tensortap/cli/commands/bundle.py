@@ -95,10 +95,10 @@ def _from(script: Path, bundle: Path) -> str:
 
 def _write_script(source: Path, bundle: Path, script: Path) -> None:
     """Raises FileExistsError: there is such a file already."""
-    from tensortap.replay.apart import run_apart
-    from tensortap.replay.request import Request
+    from tensortap.replay.client import run_replay
+    from tensortap.replay.protocol import Request
 
     options = {"bundle": _from(script, bundle), "script": script.name}
-    answer = run_apart(Request(source=str(source), study="script", options=options))
+    answer = run_replay(Request(source=str(source), study="script", options=options))
     with script.open("x", encoding="utf-8") as file:
         file.write(str((answer.study or {})["text"]))

@@ -105,9 +105,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _replay(arguments: argparse.Namespace, logdir: Path) -> Any:
-    from tensortap.replay.apart import Limits, run_apart
+    from tensortap.replay.client import Limits, run_replay
     from tensortap.replay.locate import locate
-    from tensortap.replay.request import Request
+    from tensortap.replay.protocol import Request
 
     request = Request(
         source=str(locate(arguments.source, arguments.step, arguments.call)),
@@ -121,7 +121,7 @@ def _replay(arguments: argparse.Namespace, logdir: Path) -> Any:
         **study_of(arguments),
     )
     with told_progress("replaying", quiet=arguments.json) as told:
-        return run_apart(request, Limits(arguments.seconds, arguments.memory_bytes), told)
+        return run_replay(request, Limits(arguments.seconds, arguments.memory_bytes), told)
 
 
 def _changes(overrides: list[tuple[str, str]]) -> dict[str, str]:

@@ -34,16 +34,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from tensortap.replay.apart import Limits
+    from tensortap.replay.client import Limits, ReplayProcess
     from tensortap.replay.locate import locate
     from tensortap.replay.stepper.session import StepperSession
-    from tensortap.replay.stepper_process import StepperProcess
 
     source = locate(arguments.source, arguments.step, arguments.call)
     limits = Limits(arguments.seconds, arguments.memory_bytes)
     with (
         temporary_folder() as temporary,
-        StepperProcess(limits) as process,
+        ReplayProcess(limits) as process,
     ):
         with progress("running the step again"):
             session = StepperSession(source, process, temporary)

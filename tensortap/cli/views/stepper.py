@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from tensortap.replay.protocol import StepperAnswer, TensorFacts
     from tensortap.replay.stepper.session import StepperSession
     from tensortap.replay.stepper.stepper_nodes import StepperNode
-    from tensortap.replay.stepper_request import StepperAnswer, TensorFacts
 
 _SLOTS = 20
 

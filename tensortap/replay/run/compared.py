@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from tensortap.dump.recording.model import Recording
 
-from ..request import Answer
+from ..protocol import Answer
 from .recorded_values import numbered_results, result_name, ulp_of_largest, unlike_results
 from .rerun import LoadedCall, Rerun
 

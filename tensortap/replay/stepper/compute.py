@@ -20,7 +20,7 @@ from tensortap.dump.write.writer import DumpWriter
 
 from ..engine import recorded_graph
 from ..locate import open_recording
-from ..request import Answer
+from ..protocol import Answer, StepperAnswer, StepperRequest, TensorFacts
 from ..run.compared import Untapped, compared
 from ..run.expression import parse_changes
 from ..run.floats import is_float
@@ -28,7 +28,6 @@ from ..run.other_recordings import elsewhere
 from ..run.override import changed_names, override
 from ..run.proofs import Proofs
 from ..run.rerun import LoadedCall
-from ..stepper_request import StepperAnswer, StepperRequest, TensorFacts
 
 Array = np.ndarray[Any, Any]
 _AT_ONCE = 512 << 20  # bytes of tensors that are fetched by one run of the call, by their static shapes

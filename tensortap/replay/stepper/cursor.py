@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from tensortap.core.errors import NotFoundError, SelectionError
 
-from ..stepper_request import TensorFacts
+from ..protocol import TensorFacts
 from .stepper_births import stepper_births
 from .stepper_nodes import StepperNode
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tensortap.dump.read.runs import RunReader
 
-from ..stepper_process import StepperProcess
-from ..stepper_request import StepperAnswer, StepperRequest
+from ..client import ReplayProcess
+from ..protocol import StepperAnswer, StepperRequest
 from .cursor import Stepper
 from .stepper_nodes import stepper_nodes
 from .what_if_file import read_what_ifs
@@ -32,7 +32,7 @@ class StepperSession:
         TensortapError: the recording cannot be run.
     """
 
-    def __init__(self, source: Path, process: StepperProcess, folder: Path) -> None:
+    def __init__(self, source: Path, process: ReplayProcess, folder: Path) -> None:
         self._source, self._process, self._folder = source, process, folder
         self._numbers = itertools.count()
         self._computed: dict[tuple[Change, ...], tuple[StepperAnswer, Path]] = {}

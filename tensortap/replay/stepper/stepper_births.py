@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..stepper_request import TensorFacts
+from ..protocol import TensorFacts
 from .stepper_nodes import StepperNode
 
 _CALLS = ("While", "If", "Case", "PartitionedCall")  # what they give is made in their functions

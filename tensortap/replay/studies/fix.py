@@ -8,9 +8,9 @@ from typing import Any
 from tensortap.core.model import Graph
 from tensortap.dump.recording.model import Recording
 
+from ..protocol import Progress, ignore_progress
 from ..run.rerun import LoadedCall
 from ..run.source_lines import SourceLines
-from ..told import Told, silent
 from .fix_search import FixSearch
 from .nonfinite_nodes import Birth, bad_results, bad_rows, given_non_finite, size_of
 from .repairs import Repair
@@ -18,7 +18,7 @@ from .repairs import Repair
 _MOST_TOLD = 10
 
 
-def fix(recording: Recording, graph: Graph | None, told: Told = silent) -> dict[str, Any]:
+def fix(recording: Recording, graph: Graph | None, told: Progress = ignore_progress) -> dict[str, Any]:
     """Answers the study `fix`.
 
     Args:

@@ -11,11 +11,11 @@ from tensortap.core.errors import InvalidValueError, NotFoundError
 from tensortap.core.escaping import counted
 from tensortap.dump.recording.model import Recording
 
+from ..protocol import Progress
 from ..run.node_selection import NodeKey
 from ..run.override import override
 from ..run.recast import with_island
 from ..run.rerun import LoadedCall
-from ..told import Told
 from .nonfinite_nodes import Birth, StepNodes, bad_results
 from .repairs import Repair, Repairs, is_gradient, joined
 from .smallest import smallest
@@ -37,7 +37,7 @@ class FixSearch:
         cut: the trials were used up before the answer was certain: a smaller set may do, or some other one.
     """
 
-    def __init__(self, recording: Recording, call: LoadedCall, told: Told) -> None:
+    def __init__(self, recording: Recording, call: LoadedCall, told: Progress) -> None:
         self._recording, self._call, self._told = recording, call, told
         self.nodes = StepNodes(call)
         self._repairs = Repairs(self.nodes.chosen)

@@ -11,17 +11,17 @@ import numpy as np
 
 from tensortap.dump.recording.model import Recording
 
+from ..protocol import Progress, ignore_progress
 from ..run.node_selection import ChosenNodes, NodeKey, Visits
 from ..run.rerun import LoadedCall
 from ..run.single_node import AloneNodes, not_alone
-from ..told import Told, silent
 from .verdict import ORDER, RTOL, Verdict, judge, moved_inputs, note_on
 
 Array = np.ndarray[Any, Any]
 
 
 def verdicts(
-    recording: Recording, pattern: re.Pattern[str], told: Told = silent
+    recording: Recording, pattern: re.Pattern[str], told: Progress = ignore_progress
 ) -> tuple[list[Verdict], dict[str, int]]:
     """Verdicts on the nodes whose tensors' names match, worst first, of the worst visit of each; and how many
     nodes were not judged, by reason.

@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from tensortap.replay import stepper_process
+from tensortap.replay import client
 from tensortap.replay.__main__ import _answer
-from tensortap.replay.apart import replaying_command
-from tensortap.replay.stepper_process import StepperProcess
+from tensortap.replay.client import ReplayProcess, replaying_command
 
 ECHOING = """
 import json, sys
@@ -57,21 +56,21 @@ def test_memory_is_limited_beyond_what_is_held_at_the_start() -> None:
 
 
 def test_an_interrupted_question_is_not_answered_to_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    exchange = stepper_process._exchange
+    exchange = client._exchange
 
     def interrupted(process: Any, request: dict[str, object]) -> str:
         process.stdin.write(json.dumps(request) + "\n")
         process.stdin.flush()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(stepper_process, "replaying_command", lambda: [sys.executable, "-c", ECHOING])
-    with StepperProcess() as asked:
+    monkeypatch.setattr(client, "replaying_command", lambda: [sys.executable, "-c", ECHOING])
+    with ReplayProcess() as asked:
         assert asked._answer({"number": 1}) == 1
         first = asked._process
-        monkeypatch.setattr(stepper_process, "_exchange", interrupted)
+        monkeypatch.setattr(client, "_exchange", interrupted)
         with pytest.raises(KeyboardInterrupt):
             asked._answer({"number": 2})
-        monkeypatch.setattr(stepper_process, "_exchange", exchange)
+        monkeypatch.setattr(client, "_exchange", exchange)
         assert asked._answer({"number": 3}) == 3
         assert first is not None and first.returncode is not None
 

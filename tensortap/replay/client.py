@@ -1,22 +1,130 @@
-"""A replaying process that stays for further requests, as a stepper asks many; ended when it is closed."""
+"""Replay in a process of its own, with limits: one request, or many to a process that stays."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
+import tempfile
 import threading
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from tensortap.system.child_process import start_process
+from tensortap.core.errors import TensortapError
+from tensortap.system.child_process import own_module, start_process
 
-from .apart import Limits, ReplayError, record_of, replaying_command
-from .request import Answer, Request
-from .stepper_request import StepperAnswer, StepperRequest
+from .protocol import Answer, Progress, Request, StepperAnswer, StepperRequest, ignore_progress
 
 
-class StepperProcess:
+def replaying_command() -> list[str]:
+    """Starts the process that replays."""
+    return own_module("replay")
+
+
+class ReplayError(TensortapError):
+    """The replay did not end in an answer. The message says what happened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a replay may take: seconds of time, and bytes of memory beyond TensorFlow's own (on Linux)."""
+
+    seconds: float = 600.0
+    memory_bytes: int = 16 << 30
+
+
+def run_replay(request: Request, limits: Limits = Limits(), told: Progress = ignore_progress) -> Answer:
+    """Replays in a process of its own, which says meanwhile what it is at.
+
+    Raises:
+        ReplayError: it took too long or too much memory, or the recording cannot be replayed.
+    """
+    command = replaying_command()
+    message = json.dumps({"request": asdict(request), "memory_bytes": limits.memory_bytes})
+    told("TensorFlow is starting")
+    with (
+        tempfile.TemporaryFile("w+", errors="replace") as errors,
+        start_process(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
+        ) as process,
+    ):
+        last, late = _last_line(process, message, limits.seconds, told)
+        status = process.wait()
+        errors.seek(0)
+        if late:
+            raise ReplayError(f"The replay took more than {limits.seconds:g} s.", "Allow more: --seconds.")
+        return _answer(status, last, errors.read())
+
+
+def _last_line(
+    process: subprocess.Popen[str], message: str, seconds: float, told: Progress
+) -> tuple[str, bool]:
+    """What it answers, empty if it ended without; and whether it was ended because it took too long."""
+    assert process.stdin is not None and process.stdout is not None
+    late = threading.Event()
+
+    def end() -> None:
+        late.set()
+        process.kill()
+
+    watchdog = threading.Timer(seconds, end)
+    watchdog.daemon = True
+    watchdog.start()
+    try:
+        with contextlib.suppress(BrokenPipeError):  # it ended; why is on its stderr
+            process.stdin.write(message)
+            process.stdin.close()
+        last = listen(process.stdout, told)
+        process.wait()
+        return last, late.is_set()
+    except BaseException:  # whoever asked has gone
+        process.kill()
+        raise
+    finally:
+        watchdog.cancel()
+
+
+def listen(lines: Iterable[str], told: Progress) -> str:
+    """Passes on what is in progress; returns the last line that is something else."""
+    last = ""
+    for line in lines:
+        with contextlib.suppress(ValueError):
+            record = json.loads(line)
+            if isinstance(record, dict) and "progress" in record:
+                told(str(record["progress"]))
+            else:
+                last = line
+    return last
+
+
+def _answer(status: int, line: str, err: str) -> Answer:
+    if line:
+        with contextlib.suppress(ValueError):
+            return Answer.of(record_of(line))
+    last = (err.strip().splitlines() or ["no output"])[-1]
+    raise ReplayError(
+        f"The replaying process ended with {status}: {last[:300]}",
+        "It may have needed more memory: --memory.",
+    )
+
+
+def record_of(line: str) -> Mapping[str, Any]:
+    """What a line of the process answers.
+
+    Raises:
+        ReplayError: it says what went wrong. ValueError: it is no answer.
+    """
+    record = json.loads(line)
+    if "error" in record:
+        raise ReplayError(str(record["error"]), str(record.get("hint", "")))
+    if "answer" not in record:
+        raise ValueError(line[:100])
+    found: Mapping[str, Any] = record["answer"]
+    return found
+
+
+class ReplayProcess:
     """Started by the first request, and anew after one that was cancelled or took too long.
 
     A context manager. One request at a time; `cancel` may be called from any thread.
@@ -58,7 +166,7 @@ class StepperProcess:
         if not line:
             status = process.wait()
             with self._lock:
-                _close(process)
+                _close_pipes(process)
                 self._process, why, self._why = None, self._why, ""
             if why:
                 hint = "Allow more: --seconds (of serve: --replay-seconds)." if "more than" in why else ""
@@ -83,13 +191,13 @@ class StepperProcess:
             process, self._process = self._process, None
         if process is not None:
             process.wait()
-            _close(process)
+            _close_pipes(process)
 
     def _start(self) -> subprocess.Popen[str]:
         with self._lock:
             self._why = ""
             if self._process is not None and self._process.poll() is not None:
-                _close(self._process)
+                _close_pipes(self._process)
                 self._process = None
             if self._process is None:
                 self._process = start_process(
@@ -107,7 +215,7 @@ class StepperProcess:
                 self._why = why
                 self._process.kill()
 
-    def __enter__(self) -> StepperProcess:
+    def __enter__(self) -> ReplayProcess:
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -128,7 +236,7 @@ def _exchange(process: subprocess.Popen[str], request: dict[str, object]) -> str
     return ""
 
 
-def _close(process: subprocess.Popen[str]) -> None:
+def _close_pipes(process: subprocess.Popen[str]) -> None:
     for stream in (process.stdin, process.stdout):
         if stream is not None:
             try:
